@@ -1,8 +1,9 @@
--- A sweep: for each TP size (tp_size.lua), what the rows and an unfinished journal hold for the same machine,
--- bench and limits is kept; of the rest, a planner (explore.lua) says which points to measure, in several
--- launches of the bench (launches.lua), and each answer is journaled. Only when all TP sizes are finished the
--- rows files are written and the journals removed, so that a table is never made from half a sweep. A TP size
--- at which no bench starts holds nobody back: its files and its journal stay as they are, and it is told why.
+-- A sweep over all TP sizes. For each (tp_size.lua), rows and an unfinished journal of the same machine,
+-- bench and limits are kept. A planner (explore.lua) chooses the points to measure, in several launches of
+-- the bench (launches.lua), and each answer is journaled. The files of rows are written, and the journals
+-- removed, after all TP sizes are finished, so that a table is never made from half a sweep. If no bench
+-- starts at a TP size, its files and its journal stay as they are, the others go on, and the sweep prints the
+-- reason.
 local fail = require "base.fail"
 local journal = require "sweep.journal"
 local launches = require "sweep.launches"
@@ -17,14 +18,14 @@ local all_sizes = {}
 
 local MIN_CELL_US = 1000      -- for one task, however small the budget
 local TASKS_IN_A_BUDGET = 100 -- at least, so that one does not overrun it
-local PRECISION = 0.02        -- half an interval that is narrow enough, as a share of the median
-local START_S = 1             -- that a launch takes to start, for what a budget has to hold at least
-local STOP_S = 0.5            -- of a budget, that is kept for the end of a TP size's last launch
-local WRITE_SHARE = 0.02      -- of a budget, that is kept for what comes before and after measuring
+local PRECISION = 0.02        -- half width of an interval that is narrow enough, as a share of the median
+local START_S = 1             -- expected start time of a launch, for the least budget
+local STOP_S = 0.5            -- of a budget, reserved for the end of a TP size's last launch
+local WRITE_SHARE = 0.02      -- of a budget, reserved for the time before and after measuring
 
 -- ---- writing ----------------------------------------------------------------------------------
 
--- Journals that hold nothing go.
+-- Removes journals without cells.
 local function drop_empty_journals(job)
   for _, state in ipairs(job.states) do
     local begun = state.journal
@@ -35,9 +36,9 @@ local function drop_empty_journals(job)
   end
 end
 
--- Writes the files of all TP sizes that have changed; after that the journals go, but for what was measured
--- where no bench starts any more. Should it be cut off between two files, the journals are still there, and
--- the next sweep writes them again.
+-- Writes the files of all TP sizes that have changed, then removes the journals, except those of TP sizes at
+-- which no bench starts any more. If it is cut off between two files, the journals are still there, and the
+-- next sweep writes the files again.
 local function write_worlds(job)
   process.hold_signals(true)
   for _, state in ipairs(job.states) do
@@ -53,7 +54,7 @@ end
 
 -- ---- measuring --------------------------------------------------------------------------------
 
--- The states with something to measure.
+-- The states of TP sizes that have cells to measure.
 local function open_worlds(job)
   local open = {}
   for _, state in ipairs(job.states) do
@@ -62,7 +63,7 @@ local function open_worlds(job)
   return open
 end
 
--- A budget has to hold a start of each launch, and one sample of every first point, by its bytes.
+-- Raises if the budget is too small for the starts of all launches and one sample of every first point.
 local function check_budget(job, open)
   if not job.budget_s then return end
   local least = 0
@@ -72,8 +73,8 @@ local function check_budget(job, open)
   end
   least = least / (1 - WRITE_SHARE)
   if job.budget_s >= least then return end
-  fail.input("--budget %g is too small for one sample per cell; %d seconds would do, as far as the bytes of "
-    .. "the messages tell, or fewer TP sizes", job.budget_s, math.ceil(least))
+  fail.input("--budget %g is too small for one sample per cell; about %d seconds, or fewer TP sizes, are "
+    .. "required", job.budget_s, math.ceil(least))
 end
 
 local function limits_of(job)
@@ -92,12 +93,13 @@ local function say_what_is_measured(job, state)
   if job.exhaustive then
     print(("TP %d: %d of %d cells to measure"):format(state.size, open, total))
   else
-    print(("TP %d: %d of %d cells are open, to be measured where it matters"):format(state.size, open, total))
+    print(("TP %d: %d of %d cells open; measuring those that may change a choice"):format(state.size, open,
+      total))
   end
   io.stdout:flush()
 end
 
--- Measures at all TP sizes, each with its share of what is left of the budget.
+-- Measures at all TP sizes, each with its share of the remaining budget.
 local function measure(job, open)
   for i, state in ipairs(open) do
     say_what_is_measured(job, state)
@@ -112,8 +114,8 @@ local function measure(job, open)
   job.progress:clear()
 end
 
--- Raises, before anything is written, where no bench started at all; or where the rows of a TP size at which
--- none does are another machine's, for no table is made of two machines.
+-- Raises, before anything is written, if no bench started at all, or if the rows of a TP size at which none
+-- starts are of another machine: a table is never made of two machines. Returns the states without a bench.
 local function check_refused(job, open)
   local refused, has_started = {}, false
   for _, state in ipairs(open) do
@@ -131,7 +133,7 @@ local function check_refused(job, open)
     local other = state:other_machine(job)
     if other then
       drop_empty_journals(job)
-      local words = "; nothing is written, for %s has the rows of %s: another --arch or --out would be right"
+      local words = "; nothing is written, because %s has rows of %s; another --arch or --out is required"
       outcome.fail_for(refused, words:format(state.csv, provenance.describe(other)))
     end
   end

@@ -1,20 +1,22 @@
--- Which point a sweep measures next: everything (--exhaustive), or what is likeliest to change the table.
+-- The planner of a sweep: which point to measure next. With --exhaustive all points; otherwise those that are
+-- most likely to change the table.
 --
--- Otherwise, per TP size, dtype and fusion, a sweep
+-- Per TP size, dtype and fusion, it
 --   begins with a few points far apart, with every strategy;
---   goes on, in its first launches, at the point that is expected to gain the table most: where a visit may
---   well show that a strategy is faster than the one that the table would take, as far as the points measured
---   so far tell (choose/interpolation.lua). The candidates are the spec's grid and the points halfway between
---   its lines, where the bins of a lookup end;
---   visits the points it has in further launches, in random order, with the strategies that may still win:
---   the first ones in each launch, the others at least twice, and for as long as that is expected to gain.
--- Of a budget new points get a share only, so that further launches have the rest; once these are done, new
--- points get their share of what is left. It ends where no visit is expected to gain more than TOLERANCE, or
--- the budget is spent; a visit that is not expected to fit into what is left of it is not asked for. How far
--- strategies differ from launch to launch, and how well points tell of each other, it learns as it goes. (The
--- expected gain is the knowledge gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
+--   then, in the first launches, takes the point with the highest expected gain: where a visit is likely to
+--   show that a strategy is faster than the one that the table would choose, predicted from the points
+--   measured so far (choose/interpolation.lua). The candidates are the spec's grid and the points halfway
+--   between its lines, where the bins of a lookup end;
+--   in further launches visits the measured points again, in random order, with the strategies that may still
+--   win: the first points in each launch, the others at least twice, and as long as a gain is expected.
+-- New points get a share of the budget, and further launches the rest; when these are done, new points get
+-- their share of the remaining budget. The sweep ends when no visit has an expected gain above TOLERANCE, or
+-- the budget is spent; visits that are not expected to fit into it are not planned. The variation between
+-- launches and the error of predictions are estimated during the sweep. (The expected gain is the knowledge
+-- gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
 --
--- Pure but for options.now and options.fits: it measures nothing, reads and writes nothing.
+-- Apart from options.now and options.fits the functions depend on their arguments alone: no files, no
+-- measuring.
 local cell_records = require "rows.cell_records"
 local gain = require "sweep.gain"
 local lists = require "lists.lists"
@@ -23,14 +25,14 @@ local points = require "sweep.points"
 local explore = {}
 explore.__index = explore
 
-local TOLERANCE = 0.01        -- expected gain, as a share of the best time, that no visit is worth
+local TOLERANCE = 0.01        -- expected gain, as a share of the best time, below which no visit is made
 local FEWEST_VISITS = 2       -- of a point, in as many launches
-local EXPLORING_LAUNCHES = 2  -- launches in which new points are looked for until there are none
-local EXPLORING_SHARE = 0.4   -- of the budget; of what is left of it, once all points have their launches
+local EXPLORING_LAUNCHES = 2  -- launches that visit new points as long as any is worth it
+local EXPLORING_SHARE = 0.4   -- of the budget; of the remaining one, once all points have their launches
 
 -- ---- which strategies -------------------------------------------------------------------------
 
--- Whether further launches at a visited point would tell more.
+-- Whether a visited point needs further launches.
 local function is_unsure(self, point)
   local visits = points.count(point.launches)
   if visits >= self.launches then return false end
@@ -39,8 +41,8 @@ local function is_unsure(self, point)
   return gain.of_another_visit(self, point) > TOLERANCE
 end
 
--- The strategies to ask for at a point in this launch; empty: none. What is never chosen steers nothing and
--- comes along, so that it has as many launches as the best, to which it is compared.
+-- The strategies to measure at a point in this launch; empty: none. Strategies that are never chosen do not
+-- cause visits, but are measured in those that are made, so that they have as many launches as the best.
 local function wanted(self, point, launch)
   local out = {}
   if point.launches[launch] or point.given_up then return out end
@@ -54,7 +56,7 @@ local function wanted(self, point, launch)
   return out
 end
 
--- The task that a launch has at a point; nil where it has none, or none that fits.
+-- The task of a launch at a point; nil if it has none, or none that fits into the budget.
 local function task_at(self, point, launch)
   local strategies = wanted(self, point, launch)
   if #strategies > 0 and self.fits(point.cell, strategies) then
@@ -64,7 +66,7 @@ end
 
 -- ---- what next --------------------------------------------------------------------------------
 
--- Deterministic, so that a sweep's plan depends on its answers alone.
+-- Deterministic, so that a sweep's plan depends on the bench's answers alone.
 local function next_random(self, limit)
   self.random = (self.random * 6364136223846793005 + 1442695040888963407) & math.maxinteger
   return (self.random >> 33) % limit + 1
@@ -109,17 +111,17 @@ local function due_points(self, launch)
   return out
 end
 
--- Whether this share of the time is over, from when new points were last given theirs.
+-- Whether this share of the time is over, counted from when new points last got their share.
 local function has_spent(self, share)
   return self.now() >= self.began_at + share * (self.ends_at - self.began_at)
 end
 
--- Whether new points are looked for, if there is time.
+-- Whether new points may be visited, if there is time.
 local function may_explore(self) return not self.exhaustive and self.explored < EXPLORING_LAUNCHES end
 
 local function is_exploring(self) return may_explore(self) and not has_spent(self, EXPLORING_SHARE) end
 
--- point -> what its first visit is expected to gain the table
+-- point -> the expected gain of its first visit
 local function gains(self, plane)
   gain.learn(self)
   if not plane.gain then
@@ -131,7 +133,7 @@ local function gains(self, plane)
   return plane.gain
 end
 
--- The task at the point that is expected to gain the table most; nil where none is worth a visit.
+-- The task at the point with the highest expected gain; nil if no point is worth a visit.
 local function most_doubtful(self, launch)
   local best, most = nil, TOLERANCE
   for _, plane in ipairs(self.planes) do
@@ -144,7 +146,7 @@ local function most_doubtful(self, launch)
   return best
 end
 
--- The next of this launch's queue that is still wanted.
+-- The next task of this launch's queue that is still needed.
 local function from_queue(self, launch)
   while self.queue and #self.queue > 0 do
     local task = task_at(self, table.remove(self.queue), launch)
@@ -161,8 +163,8 @@ local function fill_queue(self, launch)
 end
 
 -- options: { spec, cells (of cell_records.cells), launches (visits that a point needs), exhaustive, now (a
--- clock in seconds), ends_at (when on it; nil: whenever it is sure), fits (whether a visit of a cell with a
--- list of strategies can be over by then; nil: any can) }
+-- clock in seconds), ends_at (the end of the budget on that clock; nil: no budget), fits (whether a visit of
+-- a cell with a list of strategies ends before that; nil: always) }
 function explore.new(options)
   local self = setmetatable({ spec = options.spec, launches = options.launches,
     exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,
@@ -173,10 +175,10 @@ function explore.new(options)
   return self
 end
 
--- The point of a record's cell; nil where it is none of this plan's.
+-- The point of a record's cell; nil if the plan has none.
 local function point_of(self, record) return self.point_of[cell_records.key(cell_records.record(record))] end
 
--- What was learned without this point's news.
+-- Drops what was computed without the new results of this point.
 local function forget(self, point)
   point.ranked, self.stale = nil, true
   point.plane.measured, point.plane.gain = nil, nil
@@ -191,19 +193,19 @@ function explore:keep(record)
   forget(self, point)
 end
 
--- Takes it that a strategy has no time at a point, for a reason that stays.
+-- Marks a strategy as permanently without a time at a point.
 function explore:keep_without(record)
   local point = point_of(self, record)
   if point then point.without[record.strategy] = true end
 end
 
--- A point that cannot be measured: it is not asked for again.
+-- Marks a point as one that cannot be measured: it gets no more visits.
 function explore:give_up(cell)
   local point = point_of(self, cell)
   if point then point.given_up = true end
 end
 
--- Takes what a launch said of a point: its rows, and the strategies without a time.
+-- Enters the results of a launch at a point: its rows, and the strategies without a time.
 function explore:take(cell, launch, rows, no_time)
   local point = point_of(self, cell)
   if not point then return end
@@ -258,7 +260,7 @@ function explore:is_cut_off(launch)
   return false
 end
 
--- How many visits it has taken, those that were kept included.
+-- The number of visits entered, those of kept rows included.
 function explore:count_visits() return self.visits end
 
 -- Whether a strategy of the spec has neither a time nor a reason at this cell.
@@ -267,8 +269,7 @@ function explore:is_open(cell)
   return point ~= nil and #wanted(self, point, 0) > 0
 end
 
--- Whether it would go on to a cell that has a strategy with neither a time nor a reason: what is unknown
--- there does not follow from what is known.
+-- Whether a cell with a strategy that has neither a time nor a reason would get a visit, if there were time.
 function explore:is_unreached(cell)
   local point, unknown = point_of(self, cell), false
   if not point or point.given_up then return false end
@@ -279,8 +280,8 @@ function explore:is_unreached(cell)
   return gains(self, point.plane)[point] > TOLERANCE
 end
 
--- The visits that are known to be needed still, as calls of visit(cell, strategies, launches): how many
--- strategies, in how many launches.
+-- Calls visit(cell, strategies, launches) for each point that is known to need further visits: the number of
+-- strategies, and of launches.
 local function each_needed(self, visit)
   local function add(point)
     local strategies = #wanted(self, point, 0)
@@ -296,14 +297,14 @@ local function each_needed(self, visit)
   end
 end
 
--- How many visits are known to be needed still.
+-- The number of further visits that are known to be needed.
 function explore:outlook()
   local total = 0
   each_needed(self, function(_, _, launches) total = total + launches end)
   return total
 end
 
--- What one visit of each cell that needs some costs, by cost(cell, strategies).
+-- The cost of one visit of each cell that needs further ones, by cost(cell, strategies).
 function explore:cost_of_a_round(cost)
   local total = 0
   each_needed(self, function(cell, strategies) total = total + cost(cell, strategies) end)

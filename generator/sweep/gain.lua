@@ -1,5 +1,5 @@
--- What a visit of a point is expected to gain the table, as a share of the best time: the model behind
--- explore.lua. It learns from visits how far launches differ, and how well points predict each other.
+-- The expected gain of a visit of a point, as a share of the best time: the model of explore.lua. The
+-- variation between launches and the error of predictions from other points are estimated from visits.
 local sweep_points = require "sweep.points"
 local statistics = require "base.statistics"
 local interpolation = require "choose.interpolation"
@@ -11,10 +11,10 @@ local scatter = sweep_points.scatter
 
 local gain = {}
 
-local LAUNCH_SPREAD = 0.03    -- of how two strategies compare in one launch, in log2, before launches tell
-local DOUBT_PER_OCTAVE = 0.1  -- of how they compare a doubling away from a point, before points tell
-local PRIOR_WEIGHT = 8        -- observations that the two numbers above count as
-local DEVIATIONS = 1.4826     -- of a normal distribution, a standard deviation over the median deviation
+local LAUNCH_SPREAD = 0.03    -- prior standard deviation of a ratio of two times in one launch, in log2
+local DOUBT_PER_OCTAVE = 0.1  -- prior error of a ratio that is predicted from a doubling away, in log2
+local PRIOR_WEIGHT = 8        -- weight of these two, in observations
+local DEVIATIONS = 1.4826     -- standard deviation over median deviation, of a normal distribution
 
 -- The mean of max(0, d) for a normal d.
 local function expected_excess(mean, spread)
@@ -24,11 +24,11 @@ local function expected_excess(mean, spread)
   return mean * below + spread * density / math.sqrt(2 * math.pi)
 end
 
--- What one more comparison of two strategies is expected to gain, as a share of the best time. The choice
--- is thought to be `slower` than the other, in log2, give or take `spread`; the comparison will be off by
--- `noise`.
+-- The expected gain of one more comparison of two strategies, as a share of the best time. `slower`: the
+-- estimated log2 of the choice's time over the other's; `spread`: its standard deviation; `noise`: the
+-- standard deviation of the comparison.
 local function expected_gain(slower, spread, noise)
-  local moves = spread * spread / math.sqrt(spread * spread + noise * noise) -- the thought, by as much
+  local moves = spread * spread / math.sqrt(spread * spread + noise * noise) -- change of the estimate
   return math.log(2) * (expected_excess(slower, moves) - math.max(0, slower))
 end
 
@@ -45,7 +45,7 @@ function gain.measured(plane)
   return points
 end
 
--- Learns self.noise, how far one launch's comparison of two strategies is off, in log2.
+-- Estimates self.noise, the standard deviation of one launch's ratio of two times, in log2.
 local function learn_noise(self)
   local squares, freedom = PRIOR_WEIGHT * LAUNCH_SPREAD ^ 2, PRIOR_WEIGHT
   for _, plane in ipairs(self.planes) do
@@ -66,8 +66,8 @@ local function entry_of(list, point)
   end
 end
 
--- How far the others' word on a rival at a point is off, in log2 for each doubling from where they speak; nil
--- without others. What is nearer than a doubling tells of noise.
+-- The error of a rival's ratio to the best at a point as the other points predict it, in log2 for each
+-- doubling of distance; nil without others. Within a doubling the error counts as noise.
 local function missed(points, point, rival)
   local best = ranked(point)[1]
   local function predict(name)
@@ -79,8 +79,8 @@ local function missed(points, point, rival)
   return math.abs((time_of_rival - time_of_best) - (rival.time - best.time)) / math.max(1, distance)
 end
 
--- Learns self.doubt, how far a comparison of two strategies is off a doubling away from where it was made:
--- from the median, since a few points lie beyond a kink, and near those it looks anyway.
+-- Estimates self.doubt, the standard deviation of a ratio that is predicted from a doubling away: from the
+-- median error, because a few points lie beyond a kink, and points near it are visited anyway.
 local function learn_doubt(self)
   local all = {}
   for i = 1, PRIOR_WEIGHT do all[i] = DOUBT_PER_OCTAVE / DEVIATIONS end
@@ -103,10 +103,10 @@ function gain.learn(self)
   learn_doubt(self)
   self.stale = false
   if self.noise == noise and self.doubt == doubt then return end
-  for _, plane in ipairs(self.planes) do plane.gain = nil end -- what is expected of every plane has changed
+  for _, plane in ipairs(self.planes) do plane.gain = nil end -- all expected gains have changed
 end
 
--- What one more visit of a visited point is expected to gain: the most of any rival.
+-- The expected gain of one more visit of a visited point: the highest of its rivals'.
 function gain.of_another_visit(self, point)
   local best, most = ranked(point)[1], 0
   for _, rival in ipairs(rivals(point)) do
@@ -119,7 +119,7 @@ function gain.of_another_visit(self, point)
   return most
 end
 
--- strategy -> { time, nearest, distance } at a point, but for those that cannot do it.
+-- strategy -> { time, nearest, distance } predicted at a point, without strategies that do not support it.
 local function predictions(points, point)
   local out = {}
   for name, list in pairs(points) do
@@ -140,7 +140,7 @@ local function fastest(at)
   return best
 end
 
--- The point of the grid that a lookup would ask about `point`.
+-- The point of the grid that a lookup returns for `point`.
 local function node_of(plane, point)
   if point.on_grid then return point end
   local nearest, least
@@ -151,13 +151,13 @@ local function node_of(plane, point)
   return nearest or point
 end
 
--- What the first visit of a point is expected to gain the table: the most of any strategy that the table does
--- not take there.
+-- The expected gain of the first visit of a point: the highest of the strategies that the table does not
+-- choose there.
 function gain.of_first_visit(self, plane, point)
   local at = predictions(plane.measured, point)
   local taken = fastest(predictions(plane.measured, node_of(plane, point)))
   local choice, most = taken and at[taken], 0
-  if not choice then return 1 end -- nothing is known, or the choice cannot do this point
+  if not choice then return 1 end -- no prediction, or the choice does not support this point
   for name, entry in pairs(at) do
     if name ~= taken then
       local launches = count(entry.nearest.of.visits[name])

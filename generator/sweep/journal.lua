@@ -1,16 +1,13 @@
--- The journal of a sweep that is not finished: its cells, appended one by one and synced, so that the next
--- sweep goes on where this one stopped. One file per TP size beside the rows,
--- `benchmark.tp{N}.{arch}.csv.part`.
+-- The journal of an unfinished sweep: its cells, appended one by one and synced, so that the next sweep
+-- resumes. One file per TP size beside the rows, `benchmark.tp{N}.{arch}.csv.part`.
 --
--- It is lines in the words of conversation/protocol.lua: a head with the fingerprint, then for every finished
--- cell
+-- Its lines are those of conversation/protocol.lua: a head with the fingerprint, then for every finished cell
 --   cell op=... dtype=... fusion=... hidden_size=... num_tokens=... mode=... size=... launch=...
 --     roundtrip_us=...               (one line)
 --   row strategy=... time_us=...      one per strategy with a time
 --   none strategy=... reason=...      one per strategy without
 --   done
--- A cell counts from its `done` on. What was cut off, and whatever does not read, loses its own cell and no
--- other.
+-- A cell counts if its `done` is there. A line that is cut off or cannot be read loses its own cell only.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -21,7 +18,7 @@ local journal = {}
 journal.__index = journal
 
 local VERSION = 2
-local LOCK_PATIENCE = 5 -- seconds; the ranks of a sweep that was killed hold its lock until they are gone
+local LOCK_PATIENCE = 5 -- seconds; the ranks of a killed sweep hold its lock until they end
 
 local function head_of(fingerprint, fresh)
   return protocol.line("journal", { { "version", VERSION }, { "fingerprint", fingerprint },
@@ -38,8 +35,8 @@ local function cell_of(world_size, fields)
     splits = fields.splits }
 end
 
--- Takes one line into the cell that is open; returns the cell that is open after it. A cell that is
--- complete goes through `finish`.
+-- Adds one line to the open cell; returns the cell that is open after it. Calls finish(cell) for a complete
+-- one.
 local function take(open, world_size, kind, fields, finish)
   if kind == "cell" then
     local launch, roundtrip_us, cell = cell_of(world_size, fields)
@@ -59,7 +56,7 @@ local function take(open, world_size, kind, fields, finish)
 end
 
 -- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us,
--- rows, no_time } }, or nil where there is none, or none that can be read.
+-- rows, no_time } }; nil without a journal of this version.
 function journal.read(path, world_size)
   if not file.exists(path) then return nil end
   local text = fail.unless(file.read(path))
@@ -77,8 +74,7 @@ function journal.read(path, world_size)
 end
 
 local function write_failure(path, message)
-  fail.work("%s: cannot be written: %s; it keeps what it holds, and the next sweep goes on from there", path,
-    message)
+  fail.work("%s: cannot be written: %s; it keeps its cells, and the next sweep resumes there", path, message)
 end
 
 local function append(self, text)
@@ -87,8 +83,8 @@ local function append(self, text)
   if message then write_failure(self.path, message) end
 end
 
--- Opens the journal at `path`, or makes an empty one, and locks it: what is read from here on is no other
--- sweep's. Raises where it cannot be written, or where another sweep has it.
+-- Opens the journal at `path`, or makes an empty one, and locks it, before it is read. Raises if it cannot be
+-- written, or if another sweep has locked it.
 function journal.open(path)
   local handle, message = io.open(path, "ab")
   if not handle then fail.work("%s; the sweep needs to write there", message) end
@@ -98,7 +94,7 @@ function journal.open(path)
   return setmetatable({ file = handle, path = path }, journal)
 end
 
--- Makes it ready for `add`: it starts anew, or, with `continue`, goes on after what it holds.
+-- Prepares the journal for `add`: empties it, or, with `continue`, keeps its cells.
 function journal:begin(fingerprint, fresh, continue)
   if continue and self.file:seek("end") > 0 then
     append(self, "\n") -- ends a line that was cut off
@@ -108,8 +104,8 @@ function journal:begin(fingerprint, fresh, continue)
   end
 end
 
--- Appends what a launch of a regime ({ launch, roundtrip_us }) said of a cell: its records with a time, and
--- those without (reason).
+-- Appends the results of a cell in a launch of a regime ({ launch, roundtrip_us }): its records with a time,
+-- and those without (with a reason).
 function journal:add(cell, regime, rows, no_time)
   local head = { { "op", cell.op }, { "dtype", cell.dtype },
     { "fusion", cell.fusion }, { "hidden_size", cell.hidden_size }, { "num_tokens", cell.num_tokens },
@@ -129,10 +125,10 @@ function journal:add(cell, regime, rows, no_time)
   self.holds_cells = true
 end
 
--- Closes it; it stays for the next sweep.
+-- Closes the journal, which stays for the next sweep.
 function journal:close() self.file:close() end
 
--- Takes it away, while it is still locked.
+-- Removes the journal while it is still locked.
 function journal:remove()
   os.remove(self.path)
   self.file:close()

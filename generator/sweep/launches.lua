@@ -1,10 +1,11 @@
--- The launches of a sweep at one TP size: asks a planner (explore.lua) for tasks and a bench for answers, and
--- starts the bench anew where it failed.
+-- The launches of a sweep at one TP size: gets tasks from a planner (explore.lua) and their results from a
+-- bench, and starts the bench again after a failure.
 --
--- A machine can change while it is measured: ranks move to cores that share no cache, another guest comes or
--- goes. The round trip of a flag tells, before and after each visit. A visit during which it changed does not
--- count. Otherwise each regime of the machine has visits and a planner of its own (tp_size.lua). A sweep ends
--- with the first one that is finished; the one with the most visits makes the rows.
+-- A machine can change while it is measured: ranks move to cores that share no cache, another guest starts or
+-- ends. The round trip of a flag shows such a change, before and after each visit. A visit during which it
+-- changed does not count. Otherwise each regime of the machine has visits and a planner of its own
+-- (tp_size.lua). A sweep ends with the first regime that is finished; the rows are of the regime with the
+-- most visits.
 local bench = require "conversation.bench"
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
@@ -15,12 +16,12 @@ local launches = {}
 
 local ATTEMPTS = 2       -- per task, each with a fresh bench
 local GIVE_UP_AFTER = 5  -- failed tasks in a row
-local SPOILED = 3        -- cells by one strategy at one TP size; after so many it is no longer asked for
-local LOST_IN_A_ROW = 20 -- visits during which the regime changed; after so many it is no longer looked at
+local SPOILED = 3        -- cells in which a strategy fails at one TP size, before it is left out
+local LOST_IN_A_ROW = 20 -- visits during which the regime changed, before regimes are ignored
 
 local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
 
--- Starts a bench, whatever regime it is in; nil: the state is refused, and knows why.
+-- Starts a bench, in any regime; nil if none starts, with the reason in the state.
 local function start(job, state)
   if job.command_size ~= state.size then
     job.command = job.backend.command(job, state.size)
@@ -36,8 +37,8 @@ local function start(job, state)
     state.start_s = process.now() - began
     return session
   end
-  local says_it_already = failure.reason:find(failure.detail, 1, true)
-  state:refuse(failure.reason, says_it_already and "" or in_brackets(failure.detail))
+  local has_detail = failure.reason:find(failure.detail, 1, true)
+  state:refuse(failure.reason, has_detail and "" or in_brackets(failure.detail))
 end
 
 local function show(job, cell, best)
@@ -46,7 +47,7 @@ local function show(job, cell, best)
   job.progress:show(text)
 end
 
--- The limits of a request that is made now.
+-- The limits of a request, with the remaining time of a budget.
 local function limits_now(job, state)
   if not state.ends_at then return job.limits end
   local limits = { left_us = math.max(1, math.floor((state.ends_at - process.now()) * 1e6)) }
@@ -54,7 +55,7 @@ local function limits_now(job, state)
   return limits
 end
 
--- Takes out of an answer what the bench had no time for. Returns whether there was any.
+-- Drops from a result the strategies for which the bench had no time left. Returns whether there are any.
 local function drop_unreached(result)
   local kept = {}
   for _, record in ipairs(result.no_time) do
@@ -65,9 +66,9 @@ local function drop_unreached(result)
   return is_late
 end
 
--- Asks the bench for one task. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: time
--- was over before all strategies had one.
-local function ask(job, state, session, task)
+-- Runs one task on the bench. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: the
+-- budget ended before all strategies had a time.
+local function run_task(job, state, session, task)
   local wanted, no_time = {}, {}
   for _, strategy in ipairs(task.strategies) do
     local reason = session.unavailable[strategy]
@@ -98,21 +99,21 @@ local function ask(job, state, session, task)
 end
 
 local function report_failure(job, task, failure, last)
-  local goes_on = not last and "once more, with a fresh bench"
+  local goes_on = not last and "tried again with a new bench"
     or failure.culprit and ("%s stays without a time"):format(failure.culprit) or "it stays without a time"
   job.progress:say(("gentables: %s: %s%s; %s"):format(cell_records.describe(task.cell), failure.reason,
     in_brackets(failure.detail), goes_on))
 end
 
--- Measures one task in a regime. Returns the bench to go on with (nil: none), and its result; nil: it failed,
--- and `failure` says why, with `culprit`, where all attempts ended in the turn of one strategy of several;
--- false: the regime changed meanwhile, or no bench starts any more.
+-- Measures one task in a regime. Returns the bench that still runs (or nil) and the result; nil and the
+-- failure if all attempts failed, with failure.culprit if all of them ended in the turn of the same strategy
+-- of several; false if the regime changed meanwhile, or no bench starts any more.
 local function measure(job, state, regime, session, task)
   local culprit
   for attempt = 1, ATTEMPTS do
     session = session or start(job, state)
     if not session or state:regime_of(session) ~= regime then return session, false end
-    local result, failure = ask(job, state, session, task)
+    local result, failure = run_task(job, state, session, task)
     if result and state:regime_of(session) ~= regime then return session, false end
     if result then return session, result end
     if attempt == 1 then culprit = failure.strategy end
@@ -135,20 +136,20 @@ local function without(task, strategy)
   return rest
 end
 
--- Leaves out what spoiled other cells before.
+-- Leaves out the strategies that have failed in SPOILED cells.
 local function without_spoilers(state, regime, task)
   for strategy, spoiled in pairs(state.spoiled) do
     local rest = spoiled.cells >= SPOILED and without(task, strategy) or task
     if #rest.strategies < #task.strategies then
-      state.leave_out(regime, task.cell, strategy, ("not asked for after %d cells: %s"):format(spoiled.cells,
-        spoiled.reason))
+      state.leave_out(regime, task.cell, strategy, ("not measured after failures in %d cells: %s"):format(
+        spoiled.cells, spoiled.reason))
       task = rest
     end
   end
   return task
 end
 
--- The same, and where one strategy ends the bench in each attempt, the others go on without it.
+-- The same; if one strategy ends the bench in each attempt, the others are measured without it.
 local function measure_without_culprits(job, state, regime, session, task)
   task = without_spoilers(state, regime, task)
   while #task.strategies > 0 do
@@ -165,36 +166,36 @@ local function measure_without_culprits(job, state, regime, session, task)
   return session, { rows = {}, no_time = {} }, nil, task
 end
 
--- Ends a bench, or says that it did not end well.
+-- Ends a bench, and prints a message if it did not end well.
 local function stop(job, state, session)
   if not session then return end
   local ended, failure = session:stop()
   state:take_end(session.devices)
   if ended then return end
-  job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; what it measured counts"):format(
+  job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; its results count"):format(
     state.size, failure.reason, in_brackets(failure.detail)))
 end
 
 local function give_up(job, state, session)
   stop(job, state, session)
-  fail.work("%d cells in a row failed; what was measured is kept, and the same command goes on from there",
+  fail.work("%d cells in a row failed; results are kept, and the same command resumes there",
     job.failed_in_a_row)
 end
 
--- Notes that a visit was lost; after too many of them regimes are told apart no more.
+-- Counts a lost visit; after LOST_IN_A_ROW of them regimes are ignored.
 local function lose_visit(job, state)
   state.lost_in_a_row = (state.lost_in_a_row or 0) + 1
   if state.lost_in_a_row < LOST_IN_A_ROW then return end
   state.has_one_regime = true
   job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
-    .. "%s us); rows hold all of it"):format(state.size, state:roundtrips()))
+    .. "%s us); rows mix all regimes"):format(state.size, state:roundtrips()))
 end
 
--- The tasks of one launch, as long as the regime stays. Returns the bench, if it goes on.
+-- Runs the tasks of one launch, as long as the regime stays. Returns the bench if it still runs.
 local function run_tasks(job, state, regime, session)
   for task in function() return regime.planner:next(regime.launch) end do
-    local result, failure, asked
-    session, result, failure, asked = measure_without_culprits(job, state, regime, session, task)
+    local result, failure, rest
+    session, result, failure, rest = measure_without_culprits(job, state, regime, session, task)
     if result == false then
       if session then lose_visit(job, state) end
       return session
@@ -205,7 +206,7 @@ local function run_tasks(job, state, regime, session)
       end
       job.failed_in_a_row, state.lost_in_a_row = 0, 0
     else
-      state.take_failure(regime, asked, failure)
+      state.take_failure(regime, rest, failure)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
     job.progress:step(regime.planner:outlook())
@@ -214,18 +215,18 @@ local function run_tasks(job, state, regime, session)
   return session
 end
 
--- Says, once, that the machine is in another regime than its rows are of.
+-- Prints, once, that the machine is in another regime than that of its rows.
 local function say_regime(job, state, regime)
-  if not state:leaves_rows(regime) or state.told_regime then return end
-  state.told_regime = true
+  if not state:leaves_rows(regime) or state.has_printed_regime then return end
+  state.has_printed_regime = true
   job.progress:say(("gentables: TP %d: the machine is in another regime than when its rows were measured (a "
-    .. "round trip between ranks takes %.2f us, and took %.2f); they are not mixed: all is measured anew")
+    .. "round trip between ranks takes %.2f us, and took %.2f); all cells are measured again")
     :format(state.size, regime.roundtrip_us, state.old.roundtrip_us))
 end
 
--- Runs launches until one regime's planner wants no more, the time is over, or no bench starts: then the
--- state is refused. `job` has program, identity, patience, machine, launcher, limits, progress and counts;
--- `state` is a state.
+-- Runs launches until one regime's planner needs no more, the budget ends, or no bench starts; then the state
+-- has the reason. `job` has program, identity, patience, machine, launcher, limits, progress and counts;
+-- `state` is one of tp_size.lua.
 function launches.run(job, state)
   local regime
   repeat

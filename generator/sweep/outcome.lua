@@ -9,12 +9,12 @@ local outcome = {}
 
 -- ---- before measuring -------------------------------------------------------------------------
 
--- The TP sizes of rows that are there and not asked for.
+-- Prints the existing files of TP sizes that the spec does not have.
 local function say_left_out(job)
   for _, name in ipairs(fail.unless(file.list(job.out))) do
     local tp, arch = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
     if arch == job.arch and not lists.contains(job.spec.tp, math.tointeger(tp)) then
-      print(("%s/%s: the spec has no TP %s; it stays, and no table has it"):format(job.out, name, tp))
+      print(("%s/%s: stays; tables do not use it, because the spec has no TP %s"):format(job.out, name, tp))
     end
   end
 end
@@ -26,12 +26,13 @@ function outcome.announce(job)
     if state.note then print(("%s: %s"):format(state.csv, state.note)) end
     continues = continues or state.taken_up
   end
-  if continues then print("goes on where an interrupted sweep stopped") end
+  if continues then print("resumes an interrupted sweep") end
 end
 
 -- ---- after writing ----------------------------------------------------------------------------
 
--- strategy -> { strategy, cells, from, to }: in how many cells it is best, and how large their messages are.
+-- { strategy, cells, from, to }...: the number of cells in which a strategy is the fastest, most first, and
+-- the least and largest message of these; and the number of all cells.
 local function winners(with)
   local best = {}
   for _, record in ipairs(with) do
@@ -72,14 +73,14 @@ local function say_effort(state)
   print(("      measured for %.1f s, in %d launches of the bench"):format(state.measured_s, state.launches))
 end
 
--- Where the regime of earlier rows makes the rows after all: what others had.
+-- If the rows are of the regime of earlier rows: prints how many visits of other regimes do not count.
 local function say_regimes(state)
   local regime, others = state:chosen(), 0
   for _, other in ipairs(state.regimes) do
     if other ~= regime then others = others + other.planner:count_visits() end
   end
   if regime and regime.keeps and next(state.known) and others > 0 then
-    print(("TP %d: %d visits in another regime of the machine do not count; the rows are of that of before")
+    print(("TP %d: %d visits in another regime of the machine do not count; the rows are of the earlier one")
       :format(state.size, others))
   end
 end
@@ -89,8 +90,8 @@ local function say_cut_off(job, state)
   local regime = state:chosen()
   local reached, wanted = regime and regime.launch - regime.before or 0, job.spec.limits.launches
   local of = reached <= wanted and (" of %d"):format(wanted) or ""
-  print(("TP %d: budget spent: %d%s launches, %s; the next sweep goes on"):format(state.size, reached, of,
-    state.unreached == 0 and "not of all points, but every cell reached" or ("%d cell%s not reached"):format(
+  print(("TP %d: budget spent: %d%s launches, %s; the next sweep resumes"):format(state.size, reached, of,
+    state.unreached == 0 and "every cell reached, but not every point" or ("%d cell%s not reached"):format(
       state.unreached, state.unreached == 1 and "" or "s")))
 end
 
@@ -102,7 +103,7 @@ local function say_without(state)
   end
   for _, reason in ipairs(reasons) do print(("      no time for %d: %s"):format(counts[reason], reason)) end
   if state.derived then
-    local words = "      not measured: %d, which follow from what was; --exhaustive measures them"
+    local words = "      not measured: %d, unlikely to change a choice; --exhaustive measures them"
     print(words:format(state.derived))
   end
 end
@@ -117,11 +118,11 @@ function outcome.print(job)
   for _, state in ipairs(job.states) do
     local count = #state.with == 1 and "1 row" or #state.with .. " rows"
     if state.refusal and file.exists(state.csv) then
-      print(("%s: stays as it was"):format(state.csv))
+      print(("%s: not changed"):format(state.csv))
     elseif state.refusal and #state.with > 0 then
-      print(("%s: not written; %s are kept for the next sweep, which goes on"):format(state.csv, count))
+      print(("%s: not written; %s are kept for the next sweep, which resumes"):format(state.csv, count))
     elseif #state.with == 0 then
-      print(("%s: not written, for nothing has a time"):format(state.csv))
+      print(("%s: not written; nothing has a time"):format(state.csv))
     elseif state.current then
       print(("%s: up to date, %s of this machine, spec and bench"):format(state.csv, count))
     else
@@ -143,11 +144,11 @@ end
 
 -- ---- failures ---------------------------------------------------------------------------------
 
--- Raises where no bench started at some TP sizes. `goes_on`: what is said of the others.
+-- Raises for TP sizes at which no bench started. `goes_on`: the end of the message.
 function outcome.fail_for(refused, goes_on)
   local sizes, reasons = {}, {}
   for _, state in ipairs(refused) do
-    local reason = state.refusal_told
+    local reason = state.refusal_message
     if not sizes[reason] then reasons[#reasons + 1], sizes[reason] = reason, {} end
     table.insert(sizes[reason], state.size)
   end
@@ -159,15 +160,15 @@ end
 
 function outcome.raise(job, refused)
   if #refused > 0 then
-    outcome.fail_for(refused, "; the next sweep tries again, unless --tp has others alone")
+    outcome.fail_for(refused, "; the next sweep tries again; --tp leaves TP sizes out")
   end
   if job.failed > 0 then
     fail.work("%d cell%s could not be measured; the next sweep tries them again", job.failed,
       job.failed == 1 and "" or "s")
   end
   if job.incomplete > 0 then
-    fail.work("%d cell%s could be measured without a strategy that fails there; the next sweep tries it "
-      .. "again", job.incomplete, job.incomplete == 1 and "" or "s")
+    fail.work("%d cell%s measured without a strategy that fails there; the next sweep tries it again",
+      job.incomplete, job.incomplete == 1 and "" or "s")
   end
   for _, state in ipairs(job.states) do
     if #state.with == 0 then fail.work("TP %d: no cell has a time, so there are no rows", state.size) end

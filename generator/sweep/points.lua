@@ -1,11 +1,11 @@
--- The points that a sweep may visit, and what its visits have shown of each. See explore.lua.
+-- The points that a sweep may visit, and the results of its visits. See explore.lua.
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local statistics = require "base.statistics"
 
 local points = {}
 
-local CONTENDS = 1.25         -- times the best: a strategy up to this far off is measured in every launch
+local CONTENDS = 1.25 -- strategies that take up to this many times the best are measured in every launch
 
 -- ---- points -----------------------------------------------------------------------------------
 
@@ -77,7 +77,7 @@ function points.make_planes(self, cells)
   return planes
 end
 
--- ---- what is known of a point -----------------------------------------------------------------
+-- ---- results of a point -----------------------------------------------------------------------
 
 function points.count(map)
   local total = 0
@@ -108,7 +108,7 @@ function points.ranked(point)
   return point.ranked
 end
 
--- Those that may still win there beside the best: { name, time }.
+-- The strategies beside the best that may still win there: { name, time }.
 function points.rivals(point)
   local order, out = points.ranked(point), {}
   for i = 2, #order do
@@ -127,8 +127,9 @@ end
 
 function points.was_visited(point) return next(point.visits) ~= nil or next(point.without) ~= nil end
 
--- How two strategies compare at a point, launch by launch, which leaves out what slowed both: the sum of the
--- squares of what the launches differ by, in log2, and how many launches have both.
+-- How the ratio of two strategies' times varies over launches at a point: the sum of squared deviations of
+-- its log2 from their mean, and the number of launches that have both. What slows a launch slows both, and
+-- cancels.
 function points.scatter(point, name, other)
   local sum, squares, both = 0, 0, 0
   for launch, time in pairs(point.visits[name]) do

@@ -1,10 +1,10 @@
--- Launches to rows: what several launches of the bench said of one cell and strategy, as the row of a file.
+-- Launches to rows: the results of several launches of the bench for one cell and strategy, as one row.
 --
--- Launches of one binary differ, by more than the calls within one: pages lie elsewhere, ranks run on other
--- cores. So the time of a row is the median of the launches' medians, and its interval what the launches
--- allow: from the lowest end to the highest of the launches' own intervals, and from six launches on the
--- nonparametric 95% interval of the median over launches. Each launch's median stays in the row, in the
--- launch's place, so that two strategies can be compared launch by launch: what slows a launch slows both.
+-- Launches of one binary differ by more than the calls within one: pages lie elsewhere, ranks run on other
+-- cores. The time of a row is therefore the median of the launches' medians. Its interval is the union of the
+-- launches' own intervals; with six launches or more, the nonparametric 95 % interval of the median over
+-- launches. The row keeps each launch's median, in the launch's place, so that two strategies can be compared
+-- launch by launch: what slows a launch slows both.
 local cell_records = require "rows.cell_records"
 local columns = require "lists.columns"
 local rows = require "core.rows"
@@ -26,7 +26,7 @@ local function sum(list)
   return total
 end
 
--- The number of a row from those of its launches, of which some may be nil; nil where all are.
+-- The value of a row from those of its launches, of which some may be nil; nil if all are.
 local pools = {
   median = statistics.median,
   least = function(list) return #list > 0 and math.min(table.unpack(list)) or nil end,
@@ -47,7 +47,7 @@ local function interval(records)
   return sorted[math.tointeger(low)], sorted[math.tointeger(high)]
 end
 
--- The bits that all launches agree on; else that they vary.
+-- The hash of the result's bits if all launches have the same; else "varies".
 local function common_bits(records)
   for _, record in ipairs(records) do
     if record.bits ~= records[1].bits then return "varies" end
@@ -55,8 +55,7 @@ local function common_bits(records)
   return records[1].bits
 end
 
--- The median of each launch, false where there is none; nil where all of them are past those that a row can
--- tell of.
+-- The median of each launch, false without one; nil if no launch is among those that a row can hold.
 local function launches(by_launch)
   local out, last = {}, 0
   for launch in pairs(by_launch) do
@@ -89,8 +88,8 @@ function pooling.row(by_launch)
   return row
 end
 
--- The other way round: { [launch] = record } of a row. Each launch has its own median; what a row tells of
--- all launches alone, each has the same of, and its share of the samples.
+-- The reverse: { [launch] = record } of a row. Each launch has its own median and its share of the samples;
+-- the other columns are the same for all.
 function pooling.split(row)
   local times, count = row.launches or { row.time_us }, 0
   for _, time in ipairs(times) do count = count + (time and 1 or 0) end

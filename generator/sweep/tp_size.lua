@@ -1,10 +1,11 @@
--- One TP size of a sweep: what its rows and an unfinished journal hold already, what launches say, and the
--- files that are made of it.
+-- The state of one TP size of a sweep: its finished rows and unfinished journal, the results of launches, and
+-- the files that are written.
 --
--- What launches say is kept apart by the regime that the machine was in (launches.lua): { roundtrip_us,
--- planner, visits (key -> { [launch] = row }), why (key -> record without a time), launch (the last one),
--- before (those of earlier sweeps among them), keeps (whether the finished rows are of it) }. Rows of two
--- regimes are never mixed: in another one than its rows, a spec that has grown is measured anew, all of it.
+-- Results of launches are kept by the regime of the machine (launches.lua): { roundtrip_us, planner, visits
+-- (key -> { [launch] = row }), why (key -> record without a time), launch (the last one), before (launches of
+-- earlier sweeps among them), keeps (whether the finished rows are of it) }. Rows of two regimes are never
+-- mixed: if a spec has grown, and the machine is in another regime than that of its rows, all of it is
+-- measured again.
 local explore = require "sweep.explore"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -20,18 +21,18 @@ local pooling = require "sweep.pooling"
 local tp_size = {}
 tp_size.__index = tp_size
 
--- ---- what is there already --------------------------------------------------------------------
+-- ---- earlier results --------------------------------------------------------------------------
 
--- What is wrong with rows that cannot be kept.
+-- Why earlier rows cannot be kept.
 local function replaced(old, job)
   if not provenance.same_machine(old.machine, job.machine) then
     return "replaces the rows of " .. provenance.describe(old.machine)
   end
-  return "measures anew: the bench, the launcher, the incumbent or the spec's limits are others now"
+  return "measures again: the bench, the launcher, the incumbent or the spec's limits have changed"
 end
 
--- Whether a row is of a shape that the spec has, or lies between two of them.
-local function is_asked_for(spec, record)
+-- Whether a row is of a shape of the spec, or of one between two of them.
+local function is_in_spec(spec, record)
   local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
   return lists.contains(spec.dtypes, record.dtype) and lists.contains(spec.fusions, record.fusion)
     and lists.contains(spec.strategies, record.strategy) and record.size <= spec.limits.message_bytes
@@ -40,31 +41,31 @@ local function is_asked_for(spec, record)
     and is_within(spec.hidden_sizes, record.hidden_size) and is_within(spec.num_tokens, record.num_tokens)
 end
 
--- Takes the finished rows of this TP size, where they are of the same machine, bench and limits.
+-- Reads the finished rows of this TP size, if they are of the same machine, bench and limits.
 function tp_size:take_finished(job)
   if not file.exists(self.csv) then return end
   if not file.exists(self.json) then
-    fail.input("%s: no %s beside it says whose rows these are; --fresh replaces them, --arch host-NAME " ..
-      "keeps them", self.csv, self.json:match("[^/]*$"))
+    fail.input("%s: no %s beside it, so the machine of its rows is unknown; --fresh replaces them, "
+      .. "--arch host-NAME keeps them", self.csv, self.json:match("[^/]*$"))
   end
   local old, message = provenance.read(self.json)
-  if not old then fail.input("%s; --fresh measures anew", message) end
+  if not old then fail.input("%s; --fresh measures again", message) end
   if old.bench and old.bench.merged then
-    fail.input("%s: holds rows that gentables tune joined, which a sweep would drop; another --out would " ..
-      "be right, or --fresh, which measures anew", self.csv)
+    fail.input("%s: has rows of gentables tune, which a sweep would drop; another --out, or --fresh, which "
+      .. "measures again, is required", self.csv)
   end
   if old.fingerprint ~= job.fingerprint then
     self.note = replaced(old, job)
     return
   end
   if not provenance.describes(old, fail.unless(file.read(self.csv))) then
-    self.note = ("measures anew: %s tells of other rows"):format(self.json)
+    self.note = ("measures again: %s is not of these rows"):format(self.json)
     return
   end
   self.old = old
   for _, record in ipairs(fail.unless(rows.records(self.csv))) do
     self.finished = self.finished + 1
-    if is_asked_for(job.spec, record) then
+    if is_in_spec(job.spec, record) then
       if old.complete == false then
         table.insert(self.begun, record)
       else
@@ -73,7 +74,7 @@ function tp_size:take_finished(job)
     end
   end
   for _, entry in ipairs(old.no_time) do
-    -- What failed is tried again; what is above a limit, the spec says itself.
+    -- Failures are tried again; the spec has the reasons of cells above a limit.
     if not entry.failed and not entry.skipped then
       self:take_reason(cell_records.record(entry, entry.strategy,
         { reason = entry.reason, world_size = self.size }))
@@ -83,7 +84,7 @@ end
 
 function tp_size:take_reason(record) self.why[cell_records.key(record)] = record end
 
--- Takes what a launch said of a cell.
+-- Enters the results of a cell in a launch.
 local function note_visit(regime, cell, launch, with, without)
   for _, record in ipairs(with) do
     local key = cell_records.key(record)
@@ -97,11 +98,10 @@ local function note_visit(regime, cell, launch, with, without)
   regime.planner:take(cell, launch, with, without)
 end
 
--- Takes the rows of a sweep that its budget cut off as what they were: visits in launches, of which more may
--- follow.
+-- Enters the rows of a sweep that its budget cut off, as visits in launches, of which more may follow.
 function tp_size:take_begun()
   if #self.begun == 0 then return end
-  self.note = "goes on where the budget of an earlier sweep was spent"
+  self.note = "resumes where the budget of an earlier sweep was spent"
   local regime = self:regime_of { roundtrip_us = self.old.roundtrip_us or 0, placement = self.old.placement }
   local cells = {} -- key -> { cell, launches = { [launch] = records } }
   for _, row in ipairs(self.begun) do
@@ -133,8 +133,7 @@ end
 
 -- ---- regimes ----------------------------------------------------------------------------------
 
--- A planner that knows what was there already.
--- `keeps`: the finished rows, too.
+-- A planner with the earlier results; with `keeps`, also with the finished rows.
 local function new_planner(self, keeps)
   local job = self.job
   local planner = explore.new { spec = job.spec, cells = self.cells, launches = job.spec.limits.launches,
@@ -145,8 +144,8 @@ local function new_planner(self, keeps)
   return planner
 end
 
--- How many launches the finished rows tell of: later ones are others, and not to be compared with them as if
--- they were the same.
+-- The number of launches of the finished rows. Later launches have higher numbers, because they are not
+-- comparable with these.
 local function launches_before(self)
   local most = 0
   for _, record in pairs(self.known) do most = math.max(most, #(record.launches or { record.time_us })) end
@@ -161,8 +160,8 @@ local function add_regime(self, roundtrip_us, keeps)
   return regime
 end
 
--- The regime that a session, or a journal's entry, is in. Where ranks share cores a round trip tells of the
--- scheduler, and all is one regime.
+-- The regime of a session, or of a journal's entry. If ranks share cores, the round trip depends on the
+-- scheduler, and there is one regime only.
 function tp_size:regime_of(session)
   local is_one = self.has_one_regime or session.placement == "oversubscribed"
   for _, regime in ipairs(self.regimes) do
@@ -173,17 +172,17 @@ function tp_size:regime_of(session)
   return add_regime(self, session.roundtrip_us, keeps)
 end
 
--- Whether a regime is another one than that of finished rows, which then do not count in it.
+-- Whether a regime is not that of the finished rows, which then do not count in it.
 function tp_size:leaves_rows(regime) return not regime.keeps and next(self.known) ~= nil end
 
--- The round trips of all regimes, in words.
+-- The round trips of all regimes, as text.
 function tp_size:roundtrips()
   local words = {}
   for i, regime in ipairs(self.regimes) do words[i] = ("%.2f"):format(regime.roundtrip_us) end
   return table.concat(words, ", ")
 end
 
--- Whether the rows that are there are all that the spec, and `exhaustive`, ask for.
+-- Whether the earlier rows are complete for the spec and `exhaustive`.
 local function is_finished(self, job)
   local old = self.old
   if not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
@@ -195,10 +194,10 @@ local function is_finished(self, job)
 end
 
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
--- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: how many
--- cells it alone could not be measured in); is_finished (nothing is to be measured); planner (of what is
--- there already; none if it is finished); regimes; launches and measured_s (how often a bench was started for
--- it, and how long one measured, lost visits included).
+-- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: the number of
+-- cells in which it alone could not be measured); is_finished (nothing is to be measured); planner (of the
+-- earlier results; nil if it is finished); regimes; launches and measured_s (the number of launches, and
+-- their measuring time, lost visits included).
 function tp_size.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
@@ -217,20 +216,20 @@ function tp_size.load(job, size)
     if usable then self:take_journal(found) end
   end
   if found and not usable and #found.cells > 0 then
-    self.note = self.note or "begins again: what is unfinished there is of another machine, bench or limits"
+    self.note = self.note or "starts again: its journal is of another machine, bench or limits"
   end
   self.taken_up = usable and #found.cells > 0
   return self
 end
 
--- Whether anything is to be measured.
+-- Whether a cell is to be measured.
 function tp_size:is_open()
   if self.is_finished then return false end
   local regime = self:chosen()
   return regime == nil and self.planner:wants(1) or regime ~= nil and regime.planner:wants(regime.launch + 1)
 end
 
--- How many of the spec's cells are not known yet, and how many there are.
+-- The number of the spec's cells without complete results, and of all its cells.
 function tp_size:count_open()
   local open, planner = 0, (self:chosen() or self).planner
   for _, cell in ipairs(self.cells) do
@@ -239,8 +238,7 @@ function tp_size:count_open()
   return open, #self.cells
 end
 
--- The regime that makes the rows: the one that was finished, or else that with the most visits; nil without
--- any.
+-- The regime of the rows to write: the finished one, else that with the most visits; nil without any.
 function tp_size:chosen()
   if self.ended_in then return self.ended_in end
   local best, most = nil, -1
@@ -253,20 +251,20 @@ end
 
 -- ---- measuring --------------------------------------------------------------------------------
 
--- Takes what the regime's launch said of a cell, and journals it.
+-- Enters the results of a cell in the regime's launch, and journals them.
 function tp_size:take_visit(regime, cell, with, without)
   self.journal:add(cell, regime, with, without)
   note_visit(regime, cell, regime.launch, with, without)
 end
 
--- Takes it that a strategy has no time in a cell for now: the next sweep asks for it again.
+-- Marks a strategy as failed in a cell; the next sweep tries it again.
 function tp_size.leave_out(regime, cell, strategy, reason)
   local record = cell_records.record(cell, strategy, { reason = reason, failed = true })
   if not regime.visits[cell_records.key(record)] then regime.why[cell_records.key(record)] = record end
   regime.planner:keep_without(record)
 end
 
--- Takes it that a task failed for good: what has no time yet stays without.
+-- Marks a task as permanently failed: its untimed strategies stay unmeasured.
 function tp_size.take_failure(regime, task, failure)
   for _, strategy in ipairs(task.strategies) do
     local record = cell_records.record(task.cell, strategy, { reason = failure.reason, failed = true })
@@ -275,10 +273,10 @@ function tp_size.take_failure(regime, task, failure)
   regime.planner:give_up(task.cell)
 end
 
--- Takes it that no bench starts at this TP size: that is the reason of all cells that nothing is known of,
--- and what stands in its files and its journal stays. `detail`: more for who looks on.
+-- Marks the TP size as one at which no bench starts: that is the reason of all its cells without results; its
+-- files and its journal stay. `detail`: more text for the message.
 function tp_size:refuse(reason, detail)
-  self.refusal, self.refusal_told = "unavailable: " .. reason, reason .. detail
+  self.refusal, self.refusal_message = "unavailable: " .. reason, reason .. detail
   for key, wanted in pairs(cell_records.wanted(self.job.spec, self.cells)) do
     if not self.why[key] then
       wanted.reason, wanted.failed = self.refusal, true
@@ -287,14 +285,14 @@ function tp_size:refuse(reason, detail)
   end
 end
 
--- The machine whose rows stand here, where it is another one; nil: this one, or nobody knows.
+-- The machine of the existing rows if it is another one; nil if it is this one, or unknown.
 function tp_size:other_machine(job)
   local old = file.exists(self.csv) and provenance.read(self.json)
   return old and not provenance.same_machine(old.machine, job.machine) and old.machine or nil
 end
 
--- Takes what became of the devices of a launch. What was seen in any launch, such as the least clock and what
--- held it back, is told of the last.
+-- Enters the state of the devices at the end of a launch. Values over all launches, such as the least clock
+-- and the reasons for it, are those of the last.
 function tp_size:take_end(devices)
   for i, device in ipairs(devices) do
     local now, before = device.at_end, self.ended[i]
@@ -308,7 +306,7 @@ function tp_size:take_end(devices)
   end
 end
 
--- From now on it measures, each visit's sampling with so much time; with a budget, for so long in all.
+-- Begins to measure: with `cell_s` seconds of sampling per visit, and, with a budget, `budget_s` in all.
 function tp_size:begin(cell_s, budget_s)
   self.cost = cost.new(cell_s)
   if not budget_s then return end
@@ -316,13 +314,13 @@ function tp_size:begin(cell_s, budget_s)
   for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
 end
 
--- The time is over.
+-- Ends the budget now.
 function tp_size:end_budget()
   self.ends_at = process.now()
   for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
 end
 
--- Whether a visit can be over in time.
+-- Whether a visit is expected to end within the budget.
 function tp_size:fits(cell, strategies)
   if not self.ends_at then return true end
   local count = 0
@@ -330,7 +328,7 @@ function tp_size:fits(cell, strategies)
   return process.now() + self.cost:expect(cell, count) <= self.ends_at
 end
 
--- Whether a launch can start in time, if it starts as the last one did.
+-- Whether a launch can start within the budget, if it takes as long as the last start.
 function tp_size:can_start() return not self.ends_at or process.now() + self.start_s < self.ends_at end
 
 -- ---- writing ----------------------------------------------------------------------------------
@@ -356,10 +354,10 @@ function tp_size:unreached_cells()
   return set
 end
 
--- What goes into the files, in order: `with` a time, on the spec's grid or between its lines, and `without`.
--- If the files are `current`, nothing is written, and `with` is only there to be counted.
--- `derived`: how many times of the grid were not measured, for the sweep was sure without them. `unreached`:
--- how many cells its budget did not reach, in whole or in part.
+-- Collects the records of the files, in order: `with` a time, on the spec's grid or between its lines, and
+-- `without`. If the files are `current`, they are not written, and `with` is only counted. `derived`: the
+-- number of times of the grid that were not measured because they are unlikely to change a choice.
+-- `unreached`: the number of cells that the budget did not reach, in whole or in part.
 function tp_size:settle(job)
   local all, regime = {}, self:chosen() or { visits = {}, why = {} }
   for key, record in pairs(regime.keeps ~= false and self.known or {}) do all[key] = record end
@@ -392,7 +390,7 @@ function tp_size:provenance(job)
   local regime, complete = self:chosen(), nil
   if self.cut_off then complete = false end
   return {
-    complete = complete, -- only where it is not
+    complete = complete, -- false, or absent
     world_size = self.size,
     arch = job.arch,
     fingerprint = job.fingerprint,
@@ -410,8 +408,8 @@ function tp_size:provenance(job)
   }
 end
 
--- Writes the rows and their provenance, if they have changed. Where nothing has a time, or no bench starts,
--- what was there stays; without any rows the provenance alone says why there are none.
+-- Writes the rows and their provenance, if they have changed. If nothing has a time, or no bench starts, the
+-- existing files stay; without a file of rows, the provenance alone is written, with the reasons.
 function tp_size:write(job)
   local ok, message
   if self.refusal then
@@ -422,7 +420,7 @@ function tp_size:write(job)
     ok, message = rows.text(self.csv, self.with)
     if ok then ok, message = provenance.write(self.csv, ok, self:provenance(job)) end
   end
-  if not ok then fail.work("%s; what was measured is kept in %s", message, self.part) end
+  if not ok then fail.work("%s; the journal %s keeps the results", message, self.part) end
 end
 
 return tp_size

@@ -1,17 +1,17 @@
--- gentables sweep --transport: searches Open MPI's parameters, with the rules that go with them: which
--- transport and component, beside which algorithm, makes calls in a row fastest. formats/ompi.lua makes files
--- of what it finds.
+-- gentables sweep --transport: searches Open MPI's parameters, together with the rules for its algorithms:
+-- the transport, component and algorithm with the fastest calls in a row. formats/ompi.lua makes files of the
+-- result.
 --
--- The space is lists.ompi_parameters: families of settings. A race within a budget: in a turn every setting
--- that is left is launched once, in random order, and the defaults twice, as two settings, which tells how
--- far a comparison goes. After HEAT turns, and as often again, the slower half of each family leaves, but for
--- FINALISTS; these take turns until the budget ends, LAST_TURNS at most. What it could not finish is said.
--- Faster is: a smaller geometric mean over the sizes of the best algorithm's middle time over the launches.
--- Calls are of float32, which Open MPI adds up itself.
+-- The space is lists.ompi_parameters: families of settings. The search has a budget. In a turn every
+-- remaining setting is launched once, in random order, and the defaults twice, as two settings, which shows
+-- the noise of a comparison. After HEAT turns the slower half of each family is dropped, down to FINALISTS,
+-- HEATS times; the finalists take turns until the budget ends, LAST_TURNS at most. The search reports turns
+-- that it could not finish. The cost of a setting is the geometric mean over sizes of the best algorithm's
+-- median time over launches. Calls are of float32, which Open MPI adds up itself.
 --
--- A machine can change by a factor of three from one second to the next. So every launch also times a
--- control, which no parameter of Open MPI changes, at every size; a time counts if that took about what it
--- takes in the middle.
+-- A machine can change by a factor of three from one second to the next. Therefore every launch also times a
+-- control at every size, which no parameter of Open MPI changes; a time counts if its control took about the
+-- median of all controls.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -29,16 +29,16 @@ local transport = {}
 local BUDGET_S = 240 -- for each TP size
 local HEATS, HEAT, FINALISTS, LAST_TURNS = 2, 2, 3, 20
 local LAST_SHARE = 0.4 -- of the budget, for the finalists
-local LAUNCH_SHARE = 1 / 6 -- of the patience, for a launch; what takes longer is left out
+local LAUNCH_SHARE = 1 / 6 -- of the patience, for a launch; settings that take longer are left out
 local HOPELESS = 2 -- times the defaults' time
 local CONTROL, CHANGED = "ONESHOT", 1.5
 local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
 local CALLS = { "-d", "float32", "-n", "4000", "-w", "3" }
-local SIZE_S = 0.024 -- for all algorithms: a launch that is over sooner is of a machine that is less awake
+local SIZE_S = 0.024 -- for all algorithms; in shorter launches a machine has not reached its usual speed
 
 -- ---- one launch -------------------------------------------------------------------------------
 
--- The strategies that are worth a time under a family: a component leaves nothing to choose.
+-- The strategies to time in a family: with a component there is no algorithm to choose.
 local function strategies_of(family)
   local names = { "MPI", CONTROL }
   for _, row in ipairs(family.component and {} or lists.strategies) do
@@ -63,7 +63,7 @@ local function command_of(job, size, candidate, path)
   return words
 end
 
--- Waits for the end of a launch. Returns true, or nil and what is wrong.
+-- Waits for the end of a launch. Returns true, or nil and the failure.
 local function wait(child, limit_s)
   local ends_at = process.now() + limit_s
   local line, problem
@@ -95,7 +95,7 @@ local function push(list_of, key, value)
   table.insert(list_of[key], value)
 end
 
--- The times of one launch, as read_times returns them; or nil and what is wrong.
+-- The times of one launch, as read_times returns them; or nil and the failure.
 local function times_of_launch(job, size, candidate)
   local path = fail.unless(file.temporary("gentables-transport"))
   local _ <close> = setmetatable({}, { __close = function() os.remove(path) end })
@@ -132,9 +132,9 @@ local function launch(job, search, candidate)
   candidate.launches = candidate.launches + 1
 end
 
--- ---- how good a setting is --------------------------------------------------------------------
+-- ---- the cost of a setting --------------------------------------------------------------------
 
--- Of the times of launches, those that count; where none does, none, or, if `need` be, all.
+-- The times that count, of those of launches; if none does, nil, or, with `need`, all.
 local function counted(entries, middle, need)
   local kept, all = {}, {}
   for i, entry in ipairs(entries) do
@@ -145,8 +145,8 @@ local function counted(entries, middle, need)
   return (#kept > 0 and kept) or (need and all) or nil
 end
 
--- The times that count of a setting: size -> strategy -> microseconds. The defaults, to which the others
--- compare, have some at every size.
+-- The times of a setting that count: size -> strategy -> microseconds. The defaults, with which the others
+-- are compared, have some at every size.
 local function times_of(search, candidate)
   local out, need = {}, lists.contains(search.defaults, candidate)
   for size, by_strategy in pairs(candidate.times) do
@@ -158,8 +158,8 @@ local function times_of(search, candidate)
   return out
 end
 
--- The geometric mean of the best algorithm's time, as a share of the defaults' and a logarithm, over the
--- sizes at which it has one that counts; nil: it has none anywhere.
+-- The cost: the mean over sizes of log(the best algorithm's time / the defaults' time); nil if no time
+-- counts.
 local function cost_of(search, candidate)
   local sum, count, defaults = 0, 0, times_of(search, search.defaults[1])
   for size, by_strategy in pairs(times_of(search, candidate)) do
@@ -195,12 +195,12 @@ local function settings_of(family)
   return texts
 end
 
--- Everything that is in the race, and the defaults, which stay in it to the end.
+-- Adds the settings of all families, which it returns, and the defaults, which are never dropped.
 local function enter(search, families)
   local others, as_it_is = {}, { component = "none" }
   search.defaults = { new_candidate(search, as_it_is, ompi.default_setting),
     new_candidate(search, as_it_is, ompi.default_again) }
-  others[1] = new_candidate(search, {}, ompi.rules_alone) -- a family of its own: it stays, for its rules
+  others[1] = new_candidate(search, {}, ompi.rules_alone) -- a family of its own, so that it is never dropped
   for _, family in ipairs(families) do
     for _, text in ipairs(settings_of(family)) do
       if text ~= "" then others[#others + 1] = new_candidate(search, family, text) end
@@ -216,7 +216,7 @@ local function shuffle(list)
   end
 end
 
--- What is left of a list: without what failed or takes too long.
+-- The candidates of a list that are not left out.
 local function remaining(candidates)
   local out = {}
   for _, candidate in ipairs(candidates) do
@@ -225,9 +225,9 @@ local function remaining(candidates)
   return out
 end
 
--- Launches each once, in random order, until the time is up; the defaults last, for who has as many launches
--- as they have is comparable, and in the first turn at first, whatever the time is, for nothing is comparable
--- without them. Returns whether all of it was done.
+-- Launches each candidate once, in random order, until the time is over. The defaults come last, so that
+-- candidates with as many launches as they have are comparable; in the first turn they come first, whatever
+-- the time is, because nothing is comparable without them. Returns whether the turn is complete.
 local function take_turn(job, search, candidates, ends_at)
   local order = table.move(candidates, 1, #candidates, 1, {})
   shuffle(order)
@@ -241,8 +241,8 @@ local function take_turn(job, search, candidates, ends_at)
   return true
 end
 
--- The faster half of one family's, but no fewer than its finalists, without what is hopeless; and those of
--- which nothing is known yet, for all of their launches met another state of the machine.
+-- The faster half of one family's candidates, but at least FINALISTS, without those that are HOPELESS times
+-- slower than the defaults; and the candidates without a time that counts.
 local function faster_half(search, candidates)
   local cost, known, kept = {}, {}, {}
   for _, candidate in ipairs(candidates) do
@@ -258,7 +258,7 @@ local function faster_half(search, candidates)
   return kept
 end
 
--- The faster half of each family: what is best but for some size leaves room for what is better there.
+-- The faster half of each family: a setting that is slower on average may be the best at some sizes.
 local function faster_halves(search, candidates)
   local by_family, families, kept = {}, {}, {}
   for _, candidate in ipairs(candidates) do
@@ -272,7 +272,7 @@ local function faster_halves(search, candidates)
   return kept
 end
 
--- Heats, until their share of the budget is spent. Returns the finalists.
+-- Runs the heats until their share of the budget is spent. Returns the finalists.
 local function run_heats(job, search, candidates, ends_at)
   for heat = 1, HEATS do
     for turn = 1, HEAT do
@@ -303,7 +303,7 @@ end
 
 -- ---- what is written --------------------------------------------------------------------------
 
--- The rows of a candidate: the middle, the least and the most of its times that count.
+-- Adds the rows of a candidate: the median, least and largest of its times that count.
 local function add_rows(out, job, search, candidate)
   local times = times_of(search, candidate)
   for _, size in ipairs(sorted_keys(times)) do
@@ -352,25 +352,25 @@ local function say_unfinished(job, search)
   end
   for _, reason in ipairs(reasons) do print(("      left out: %d, %s"):format(out[reason], reason)) end
   if search.unfinished then
-    print(("      not finished in %g s: %s was cut off, with %d settings left; a larger --budget would do")
+    print(("      not finished in %g s: %s was cut off, with %d settings left; use a larger --budget")
       :format(job.budget_s, search.unfinished, #search.finalists))
   end
 end
 
 local function say(job, search)
   local best = ompi.best(search.path)
-  print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f where it is least " ..
+  print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f at the least gain " ..
     "(the defaults against themselves: %.2f)"):format(search.size, #search.order, best.setting, best.gain,
     best.worst, best.spread))
   say_unfinished(job, search)
 end
 
--- Searches for each TP size. `job` is sweep's: { out, arch, sizes, program, identity, machine, fingerprint,
--- patience, fresh, budget_s (nil: the usual one) }.
+-- Searches for each TP size. `job` is that of a sweep: { out, arch, sizes, program, identity, machine,
+-- fingerprint, patience, fresh, budget_s (nil: BUDGET_S for each) }.
 function transport.run(job)
   local version = launcher.open_mpi_version()
   if not version then
-    fail.input("--transport searches Open MPI's parameters; mpirun is none of Open MPI's")
+    fail.input("--transport searches Open MPI's parameters; the mpirun in PATH is not Open MPI's")
   end
   local families = lists.ompi_parameters(version.major)
   job.library = version.text

@@ -1,6 +1,6 @@
--- `gentables generate` in the manner of TensorRT-LLM's allreduce_heuristic_code_gen.py: --sm_version in place
--- of --arch, its table in DIR/gen_heuristic_code, and, where no --data_dir is given, a sweep of TP 2, 4 and 8
--- on its grid into --save_csv_dir first.
+-- `gentables generate` with the options of TensorRT-LLM's allreduce_heuristic_code_gen.py: --sm_version in
+-- place of --arch, its table in DIR/gen_heuristic_code, and, without --data_dir, first a sweep of TP 2, 4 and
+-- 8 on its grid into --save_csv_dir.
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -14,7 +14,7 @@ local FOLDER = "gen_heuristic_code"
 local FORMAT = "trtllm"
 local END_GRACE, LINE_PATIENCE = 5, 1e9 -- seconds
 
--- ---- a sweep, where there is no data ----------------------------------------------------------
+-- ---- a sweep, without --data_dir --------------------------------------------------------------
 
 local function spec_text(arch, strategies)
   local grid, lines = lists.trtllm_grid, { "return {" }
@@ -29,7 +29,7 @@ local function spec_text(arch, strategies)
   return table.concat(lines, "\n") .. "\n"
 end
 
--- What a sweep for the arch measures; raises where nothing here can measure it.
+-- The strategies of a sweep for the arch; raises if this build cannot measure it.
 local function strategies_of(arch, with_auto)
   local backend = lists.arch(arch).backend
   local strategies = {} -- that its table can name
@@ -38,14 +38,14 @@ local function strategies_of(arch, with_auto)
   end
   if #strategies == 0 then
     fail.input("no --data_dir, and this gentables cannot measure %s (no backend %s); --data_dir DIR with " ..
-      "benchmark.tp{2,4,8}.%s.csv would be right", arch, backend, arch)
+      "benchmark.tp{2,4,8}.%s.csv is required", arch, backend, arch)
   end
   if with_auto then strategies[#strategies + 1] = "AUTO" end
   return strategies
 end
 
--- Runs `gentables sweep` in the folder, its lines passed on. A spec that is there stays. `incumbent`: the
--- header whose lookup AUTO asks, or nil.
+-- Runs `gentables sweep` in the folder, and prints its lines. An existing spec stays. `incumbent`: the header
+-- of the lookup of AUTO, or nil.
 local function sweep(folder, text, incumbent)
   local path = folder .. "/spec.lua"
   local made, message = file.make_folder(folder)
@@ -69,43 +69,44 @@ end
 
 local function arch_of(args)
   local number = args.sm_version:match("^%d+$")
-  if not number then fail.input("--sm_version %s: a number such as 89 would be right", args.sm_version) end
-  if args.arch then fail.input("--sm_version and --arch are two names for one thing; one would be right") end
+  if not number then fail.input("--sm_version %s: a number such as 89 is required", args.sm_version) end
+  if args.arch then fail.input("--sm_version and --arch both name the arch; only one is allowed") end
   return "sm" .. number
 end
 
--- Fills in what --sm_version means; measures first where there are no rows. Does nothing without it.
+-- Sets the options that --sm_version implies, and sweeps first if there is no --data_dir. Does nothing
+-- without --sm_version.
 function trtllm_generator.prepare(args)
   if not args.sm_version then
     for _, name in ipairs { "save_csv_dir", "enable_auto", "incumbent" } do
-      if args[name] then fail.input("--%s is for --sm_version N", name) end
+      if args[name] then fail.input("--%s goes with --sm_version N", name) end
     end
     return
   end
   args.arch = arch_of(args)
-  if args.incumbent and not args.enable_auto then fail.input("--incumbent is for --enable_auto") end
+  if args.incumbent and not args.enable_auto then fail.input("--incumbent goes with --enable_auto") end
   if not args.data_dir then
     local strategies = strategies_of(args.arch, args.enable_auto)
-    if not args.save_csv_dir then fail.input("no --data_dir; --save_csv_dir DIR says where rows go") end
+    if not args.save_csv_dir then fail.input("no --data_dir; --save_csv_dir DIR for its rows is required") end
     args.data_dir = args.save_csv_dir
     sweep(args.data_dir, spec_text(args.arch, strategies), args.incumbent)
   elseif args.incumbent then
-    fail.input("--incumbent is for a sweep, and --data_dir has the rows")
+    fail.input("--incumbent goes with a sweep; with --data_dir there is none")
   end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
   args.formats = args.formats or FORMAT
-  args.choose = args.choose or "corner" -- as that generator does
+  args.choose = args.choose or "corner" -- as TensorRT-LLM's generator
 end
 
--- What there is to say once the table is made: TP sizes that have no rows, and how AUTO did.
+-- Prints, after the table is written, the TP sizes without rows, and the result of AUTO.
 function trtllm_generator.report(args, source)
   if not args.sm_version then return end
   local there = {}
   for _, entry in ipairs(source.files) do there[entry.tp] = true end
   for _, tp in ipairs(lists.trtllm_grid.tp) do
     if not there[tp] then
-      io.stderr:write(("gentables: %s/benchmark.tp%d.%s.csv is not there: its cells read %d, as all that " ..
-        "were not measured\n"):format(args.data_dir, tp, args.arch,
+      io.stderr:write(("gentables: no %s/benchmark.tp%d.%s.csv: its cells are %d, as all unmeasured ones\n")
+        :format(args.data_dir, tp, args.arch,
         lists.find("strategies", "NCCL_SYMMETRIC").trtllm))
     end
   end

@@ -143,7 +143,7 @@ gentables 0 generate --data-dir "$WORK/first" --arch sm90
 gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header
 # Rows of AUTO are of the header that was named.
 cp -r "$WORK/first" "$WORK/named"
-for again in "measures anew: .*the incumbent" "up to date"; do
+for again in "measures again: .*the incumbent" "up to date"; do
     gentables 0 sweep --out "$WORK/named" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
     grep -q "$again" "$WORK/out" "$WORK/err" || fail "another incumbent: not $again"
 done
@@ -198,7 +198,7 @@ refused "cut.h: does not compile with" \
 sed -i 's/, "AUTO"//' "$WORK/bad/spec.lua"
 refused "--incumbent goes with AUTO, which is not among the spec's strategies" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
-refused "--incumbent is for --enable_auto" \
+refused "--incumbent goes with --enable_auto" \
     generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
-refused "--incumbent is for a sweep, and --data_dir has the rows" generate --sm_version 90 --enable_auto \
+refused "--incumbent goes with a sweep; with --data_dir there is none" generate --sm_version 90 --enable_auto \
     --data_dir "$WORK/first" --incumbent "$WORK/first/allreduce_table.h"

@@ -77,7 +77,7 @@ if STAND_IN="gpus=2" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/two.lua" 
     fail "a sweep with too few GPUs for a TP size ends as if there were enough"
 fi
 few="the bench says: 4 ranks need 4 GPUs, and here are 2; --loopback puts all ranks on one"
-again="the next sweep tries again, unless --tp has others alone"
+again="the next sweep tries again; --tp leaves TP sizes out"
 [ "$(cat "$WORK/err")" = "gentables: TP 4: $few; $again" ] ||
     fail "too few GPUs for a TP size are not told in one line"
 grep -q ",ONESHOT,NONE,allreduce," "$WORK/two/benchmark.tp2.sm90.csv" || fail "the other TP size has no rows"

@@ -29,7 +29,7 @@ one_ends() {
     sweep "multicast ${1}_rank=1 after_kernels=40 once=$WORK/once" rows --patience 40
     [ "$status" = 0 ] || fail "a sweep with a rank that is $1: exit code $status"
     [ -e "$WORK/once" ] || fail "no rank is $1"
-    grep -q "once more, with a fresh bench" "$WORK/err" || fail "a rank that is $1: not told"
+    grep -q "tried again with a new bench" "$WORK/err" || fail "a rank that is $1: not told"
     [ "$(wc -l <"$rows")" = 9 ] || fail "$1: not all rows"
     nothing_is_left "a sweep with a rank that is $1"
 }

@@ -61,7 +61,7 @@ local function check_fault(case)
     return
   end
   lu.assertEquals(ended, "exit code 0", case.what .. ": " .. err)
-  if when == in_cell then lu.assertStrContains(err, "once more, with a fresh bench") end
+  if when == in_cell then lu.assertStrContains(err, "tried again with a new bench") end
   if when == after_cells then lu.assertStrContains(err, "the bench did not end well") end
 end
 

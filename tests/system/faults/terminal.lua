@@ -67,7 +67,7 @@ function TestTerminal:test_while_a_cell_is_measured()
   lu.assertEquals(self.case:requests(), 2)
   local ended, out, err = self.case:run()
   lu.assertEquals(ended, "exit code 0", err)
-  lu.assertStrContains(out, "goes on where an interrupted sweep stopped")
+  lu.assertStrContains(out, "resumes an interrupted sweep")
   lu.assertEquals(self.case:requests(), 1)
   self.case:is_finished("cell")
 end

@@ -74,7 +74,7 @@ end
 function tests.test_needs_a_place_for_rows()
   local ok, err = pcall(trtllm_generator.prepare, { sm_version = "89" })
   luaunit.assertFalse(ok)
-  luaunit.assertStrContains(err.message, "--save_csv_dir DIR says where rows go")
+  luaunit.assertStrContains(err.message, "--save_csv_dir DIR for its rows is required")
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")

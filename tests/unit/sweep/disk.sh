@@ -90,7 +90,7 @@ export STAND_IN_HASH=other
 until_says 'benchmark.tp2.host.json: cannot be written'
 unset STAND_IN_HASH
 
-until_says 'what was measured is kept in' --fresh
+until_says 'keeps the results' --fresh
 
 # What the journal holds by then outlives that.
 rm "$folder/ballast"

@@ -87,7 +87,7 @@ function TestReal:test_an_interrupted_sweep_leaves_no_rank_and_goes_on()
   local out
   ended, out, err = lib.run(self:command("--budget", "5"))
   lu.assertEquals(ended, "exit code 0", err)
-  lu.assertStrContains(out, "goes on where an interrupted sweep stopped")
+  lu.assertStrContains(out, "resumes an interrupted sweep")
   lu.assertEquals(self:processes(), {})
 end
 
