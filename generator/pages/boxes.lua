@@ -14,8 +14,7 @@ local boxes = {}
 local CATEGORY, NARROWEST, NARROWEST_OF_SEVERAL, WIDEST, HEIGHT = 0.62, 4.9, 2.6, 14, 4.0
 local DENSITY_POINTS, VIOLIN_HALF_WIDTH, BOX_HALF_WIDTH, THIN_BOX_HALF_WIDTH = 80, 0.42, 0.28, 0.05
 
--- The closed outline of a violin around x, widest where values are densest; nil where there is nothing to
--- spread.
+-- The closed outline of a violin around x, widest at the highest density; nil if all values are the same.
 local function outline(values, x, is_log)
   local list = {}
   for i, value in ipairs(values) do list[i] = is_log and math.log(value) or value end
@@ -33,7 +32,7 @@ local function outline(values, x, is_log)
   return out
 end
 
--- What the template draws of one category.
+-- The shapes of one category for the template.
 local function shapes_of(panel, out, values, x, is_log)
   local box = distributions.box(values)
   local half = panel.shape == "violin" and THIN_BOX_HALF_WIDTH or BOX_HALF_WIDTH
@@ -43,7 +42,7 @@ local function shapes_of(panel, out, values, x, is_log)
       table.insert(out.outlines, line)
       table.insert(out.points, { x, box.median })
     else
-      half = VIOLIN_HALF_WIDTH / 2 -- a line, where all values are the same
+      half = VIOLIN_HALF_WIDTH / 2 -- a line, because all values are the same
     end
   end
   table.insert(out.boxes, { x, box.median, x - half, x + half, box.q1, box.q3 })

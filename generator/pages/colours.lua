@@ -1,14 +1,13 @@
--- Colours of pictures: scales from a share to a colour, and what is legible on a colour. A strategy's own
--- colour stands in lists/lists.lua.
+-- Colours of pictures: scales from a share to a colour, and the colour of text on a colour. lists/lists.lua
+-- has the strategies' colours.
 local colours = {}
 
--- Each scale is a list of colours at equal distances; between them the mean counts. `time` is
--- perceptually even and legible to colour-blind people (viridis, by S. van der Walt and N. Smith, public
--- domain).
+-- Each scale is a list of colours at equal distances, interpolated linearly. `time` is perceptually even and
+-- legible to colour-blind people (viridis, by S. van der Walt and N. Smith, public domain).
 colours.time = { "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58",
   "#b5de2b", "#fde725" }
 colours.loss = { "#ffffff", "#fee0d2", "#fcbba1", "#fc9272", "#fb6a4a", "#ef3b2c", "#cb181d", "#99000d" }
-colours.doubt = { "#b35806", "#f1a340", "#fee0b6", "#f7f7f7" } -- from what is shaky to what is sure
+colours.doubt = { "#b35806", "#f1a340", "#fee0b6", "#f7f7f7" } -- from doubtful to certain
 colours.sequence = { "#a9cfe8", "#7ab6da", "#4b98c9", "#1764ab", "#08306b" } -- of lines, by a number
 colours.missing = "#e6e6e6"
 colours.missing_lines = "#9a9a9a"
@@ -17,7 +16,7 @@ local function channels(colour)
   return tonumber(colour:sub(2, 3), 16), tonumber(colour:sub(4, 5), 16), tonumber(colour:sub(6, 7), 16)
 end
 
--- The colour of `share` (0 to 1; what lies outside is taken as the nearer end) on a scale.
+-- The colour of `share` on a scale; shares below 0 and above 1 have the colours of the ends.
 function colours.at(scale, share)
   local place = math.max(0, math.min(1, share)) * (#scale - 1)
   local first = math.min(math.floor(place), #scale - 2)
@@ -28,7 +27,7 @@ function colours.at(scale, share)
   return ("#%02x%02x%02x"):format(mix(r1, r2), mix(g1, g2), mix(b1, b2))
 end
 
--- The part `share` of white in a colour.
+-- The colour mixed with a share of white.
 function colours.pale(colour, share) return colours.at({ colour, "#ffffff" }, share) end
 
 -- Relative luminance, 0 to 1, as WCAG 2 has it.
@@ -43,7 +42,7 @@ end
 
 local texts = {} -- colour -> the colour of text on it
 
--- Black or white, whichever is told better from a colour: their contrasts are equal at 0.179.
+-- Black or white, with the higher contrast to a colour: at a luminance of 0.179 both are equal.
 function colours.text_on(colour)
   texts[colour] = texts[colour] or (colours.luminance(colour) > 0.179 and "#000000" or "#ffffff")
   return texts[colour]

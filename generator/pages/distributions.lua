@@ -1,8 +1,7 @@
--- What a set of numbers looks like: quartiles, whiskers and outliers for boxes, density for violins.
--- Numbers in, numbers out.
+-- Distributions of numbers: quartiles, whiskers and outliers for boxes, density for violins.
 local distributions = {}
 
--- The value below which a share of a sorted list lies, between neighbours as the line between them says.
+-- The quantile of a sorted list, interpolated linearly between neighbours.
 function distributions.quantile(sorted, share)
   local place = share * (#sorted - 1) + 1
   local below = math.floor(place)
@@ -38,9 +37,8 @@ local function deviation(values)
   return math.sqrt(squares / math.max(1, #values - 1))
 end
 
--- The density of a list over `points` places from its least to its largest value: { { place, density }...
--- }, with Gaussian kernels of Scott's width, count^(-1/5) standard deviations. Nil where all values are
--- the same.
+-- The density of a list over `points` places from its least to its largest value: { { place, density }... },
+-- with Gaussian kernels of Scott's width, count^(-1/5) standard deviations; nil if all values are the same.
 function distributions.density(values, points)
   local low, high = math.huge, -math.huge
   for _, value in ipairs(values) do low, high = math.min(low, value), math.max(high, value) end

@@ -1,5 +1,5 @@
--- What stands around the panels of every picture: title, what was measured and where, legend, notes.
--- Texts and swatches of the legend have places in inches; the templates only write them down.
+-- The frame around the panels of every picture: title, subtitle with data and machine, legend, notes. Texts
+-- and swatches of the legend have places in inches; the templates only write them down.
 --
 --   local frame = frames.new(slice, "Best strategy", width, legend_entries, notes)
 --   frame:close(height_of_panels)   -> the model: texts, swatches, hatches, width, height; top: the
@@ -28,7 +28,7 @@ function methods:lines(text, points, colour)
   end
 end
 
--- What was measured, on one line: "sm90, bfloat16, allreduce, eager".
+-- The axes of a slice on one line: "sm90, bfloat16, allreduce, eager".
 function frames.axes_in_words(slice)
   local words = { slice.arch, slice.dtype, slice.op }
   if slice.mode ~= "unknown" then words[#words + 1] = slice.mode end
@@ -44,8 +44,8 @@ local function head(frame, slice, title)
   frame:lines(words, layout.font.subtitle, "#555555")
 end
 
--- A title, what was measured, and room for what follows. `slice` is one of pictures/slices.lua, or { subtitle
--- = }; `width` in inches, at least what the title needs.
+-- A frame with title and subtitle. `slice` is one of pictures/slices.lua, or { subtitle = }; `width` in
+-- inches; the frame is wider if its title is.
 function frames.new(slice, title, width, legend, notes)
   width = math.max(width, 6.2, layout.width_of(title, layout.font.title) * 1.08 + 2 * EDGE)
   local frame = setmetatable({ width = width, down = EDGE, texts = {}, swatches = {}, hatches = {},
@@ -55,7 +55,7 @@ function frames.new(slice, title, width, legend, notes)
   return frame
 end
 
--- Why something is hatched, as a note.
+-- The reasons for hatched cells, as a note.
 function frames.reasons(slice)
   local words = {}
   for i, reason in ipairs(slice.reasons) do words[i] = ("%s (%d)"):format(reason.reason, reason.count) end
@@ -67,8 +67,8 @@ frames.missing_entry = { text = "no time", missing = true }
 
 local SWATCH_WIDTH, SWATCH_HEIGHT = 0.22, 0.13
 
--- Diagonals through a box, as x1, y1, x2, y2: the one between its corners and count - 1 on each side of
--- it. Those of neighbours meet.
+-- Diagonals through a box, as x1, y1, x2, y2: the one between its corners and count - 1 on each side of it.
+-- The diagonals of neighbouring boxes meet.
 function frames.diagonals(x, y, width, height, count)
   local lines = {}
   for i = 1 - count, count - 1 do

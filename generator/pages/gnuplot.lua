@@ -1,7 +1,6 @@
--- Pictures by gnuplot: draw(script, path) runs it on a script and puts the picture at `path`, whole or
--- not at all. The script sets its terminal, png(width, height) for 300 dpi or svg(), and never its
--- output; quote() makes text safe to stand in a script. What a picture shows is the business of who
--- calls.
+-- Pictures by gnuplot: draw(script, path) runs a script and writes the picture to `path`, whole or not at
+-- all. The script sets its terminal, by png(width, height) for 300 dpi or by svg(), and never its output;
+-- quote() quotes any text for a script.
 --
 --   gnuplot.draw(gnuplot.png(6, 4) .. "plot " .. gnuplot.quote("a.dat") .. " with lines\n", "a.png")
 local file = require "core.file"
@@ -12,22 +11,22 @@ local gnuplot = {}
 
 gnuplot.deadline_s = 60 -- for one picture
 
-local GRACE_S = 0.5 -- for one that was told to end
+local GRACE_S = 0.5 -- for a process to end
 local DPI = 300
-local USUAL_DPI = 96 -- what gnuplot's cairo terminals take fonts and line widths for
+local USUAL_DPI = 96 -- for which gnuplot's cairo terminals define fonts and line widths
 local FONT_POINTS = 10
 local POINTS = 72 -- per inch
 
--- A text as gnuplot reads it, whatever it holds. Within its double quotes backticks would run a command and
--- a backslash begins an escape, so every sign that could mean something is written as an octal escape.
+-- A text as a string of gnuplot, for any text. In double quotes backticks run a command and a backslash
+-- begins an escape; therefore every special character is an octal escape.
 function gnuplot.quote(text)
   return '"' .. text:gsub("[^%w .,:;/()+=<>\128-\255-]", function(sign)
     return ("\\%03o"):format(sign:byte())
   end) .. '"'
 end
 
--- The line that sets the terminal for a PNG of this many inches: 300 dpi, fonts in points, 10 unless the
--- script says otherwise, lines of width 1 as 1/96 inch. Labels show literally, without gnuplot's markup.
+-- The line that sets the terminal for a PNG of this size in inches: 300 dpi, fonts in points (default 10),
+-- lines of width 1 as 1/96 inch. Labels show literally, without gnuplot's markup.
 function gnuplot.png(width_inches, height_inches)
   local width, height = math.floor(width_inches * DPI + 0.5), math.floor(height_inches * DPI + 0.5)
   local scale = DPI / USUAL_DPI
@@ -44,12 +43,12 @@ function gnuplot.svg(width_inches, height_inches)
     FONT_POINTS, USUAL_DPI / POINTS)
 end
 
--- gnuplot reads an output that starts with | or ~ as something else than a file's name.
+-- gnuplot does not take an output that starts with | or ~ as the name of a file.
 local function plain_name(path)
   return path:sub(1, 1) == "/" and path or "./" .. path
 end
 
--- What gnuplot wrote to stderr: the last line, without the script's name, which means nothing to a user.
+-- The last line of gnuplot's stderr, without the script's name, which is of no use to a user.
 local function last_words(child)
   local last = ""
   for line in child:errors():gmatch("[^\n]+") do
@@ -83,10 +82,10 @@ end
 local png_start, png_end = "\137PNG\r\n\26\n", "\0\0\0\0IEND\174B`\130"
 local png_header_size = #png_start + 25 -- the signature and the first chunk, IHDR
 
--- The chunk that says how large a PNG's pixels are: 11811 per metre are 300 dpi. The end is its CRC-32.
+-- The chunk with the size of a PNG's pixels: 11811 per metre are 300 dpi. It ends with its CRC-32.
 local png_density = "\0\0\0\9pHYs" .. (">I4I4B"):pack(11811, 11811, 1) .. (">I4"):pack(0x78a53f76)
 
--- Whether a picture is whole: gnuplot ends well on a full disk, too.
+-- Whether a picture is complete: on a full disk gnuplot ends without an error.
 local function is_whole(picture)
   if picture:sub(1, #png_start) == png_start then return picture:sub(-#png_end) == png_end end
   if picture:find("<svg", 1, true) then return picture:find("</svg>%s*$") ~= nil end
@@ -104,7 +103,7 @@ local function start(...)
   return nil, problem .. "; pictures need gnuplot (Debian: gnuplot-nox)"
 end
 
--- Whether gnuplot can be started: true | nil, message. For who has much to do before the first picture.
+-- Whether gnuplot can be started: true | nil, message. For callers with long work before the first picture.
 function gnuplot.is_here()
   local child, problem = start("--version")
   if not child then return nil, problem end
@@ -112,7 +111,7 @@ function gnuplot.is_here()
   return true
 end
 
--- gnuplot writes a font's name and weight as if that were its name, and a name that browsers do not know.
+-- gnuplot writes a font's name and weight together as a name, which browsers do not find.
 local function with_plain_fonts(picture)
   return (picture:gsub('font%-family="Sans:Bold"', 'font-family="sans-serif" font-weight="bold"')
     :gsub('font%-family="Sans"', 'font-family="sans-serif"'))
@@ -133,10 +132,10 @@ local function take(output)
   return picture:find("^[^\n]*<%?xml") and with_plain_fonts(picture) or with_density(picture)
 end
 
--- Draws what the script says into `path`, which is replaced when the picture is whole. Returns true | nil,
--- message, and after a signal the exit code that it asks for.
+-- Draws the script's picture into `path`, which is replaced when the picture is complete. Returns true | nil,
+-- message, and after a signal its exit code.
 function gnuplot.draw(script, path)
-  -- A name in the same folder, which tells whether it can be written to before gnuplot does in its own words.
+  -- A temporary file in the same folder: an error there has a better message than gnuplot's.
   local output = ("%s.%x.tmp"):format(path, math.random(0))
   local made, problem = io.open(output, "wb")
   if not made then return nil, ("%s: cannot be written: %s"):format(path, problem:match("[^:]*$"):sub(2)) end
@@ -149,7 +148,7 @@ function gnuplot.draw(script, path)
   return file.write(path, picture)
 end
 
--- Whether PNGs will have text: true | nil, message. Without a font gnuplot draws none, and says nothing.
+-- Whether PNGs will have text: true | nil, message. Without a font gnuplot draws none, without an error.
 function gnuplot.has_font()
   local folder <close> = scratch.folder("gentables-font")
   local written, blank = folder.path .. "/written.png", folder.path .. "/blank.png"

@@ -1,33 +1,32 @@
--- Where things stand in a picture, in inches, and what fits: sizes of text, lines of notes, ticks. It
--- knows no picture. Pictures are laid out here and not by gnuplot, which cuts off what it has not
--- foreseen.
+-- The layout of pictures, in inches: sizes of text, lines of notes, ticks, panels, legends. Pictures are laid
+-- out here and not by gnuplot, which cuts off texts that need more room than it reserves.
 local quantities = require "base.quantities"
 
 local layout = {}
 
--- Points per inch, and how wide a letter is on average, as a share of the font's size: of DejaVu Sans,
--- which is wide; other fonts then leave some room.
+-- Points per inch, and the average width of a letter, as a share of the font's size: of DejaVu Sans, which is
+-- wide; narrower fonts leave some room.
 local POINTS, LETTER = 72, 0.62
 
 layout.font = { title = 12.5, subtitle = 8.5, panel = 9.5, axis = 9, tick = 8, cell = 6.5, legend = 8.5,
   note = 8 }
 
--- Lines stand this many times the font's size below each other.
+-- The distance of lines, in font sizes.
 layout.line = 1.45
 
 function layout.height_of(points) return points * layout.line / POINTS end
 
--- A text as a picture can show it: one line of valid UTF-8.
+-- A text that a picture can show: one line of valid UTF-8.
 function layout.legible(text)
   text = text:gsub("%c", "?")
   if not utf8.len(text) then text = text:gsub("[\128-\255]", "?") end
   return text
 end
 
--- How wide a text is, in inches, at most.
+-- The greatest width of a text, in inches.
 function layout.width_of(text, points) return utf8.len(layout.legible(text)) * points * LETTER / POINTS end
 
--- A text that is not wider than `width` inches.
+-- The text, shortened to `width` inches.
 function layout.shorten(text, points, width)
   text = layout.legible(text)
   local room = math.max(2, math.floor(width / (points * LETTER / POINTS)))
@@ -35,8 +34,7 @@ function layout.shorten(text, points, width)
   return text:sub(1, utf8.offset(text, room) - 1) .. "…"
 end
 
--- A text in lines that are not wider than `width` inches, broken at spaces; words that are too long are
--- shortened.
+-- The text in lines of at most `width` inches, broken at spaces; words that are too long are shortened.
 function layout.wrap(text, points, width)
   local lines, line = {}, nil
   for word in layout.legible(text):gmatch("%S+") do
@@ -74,8 +72,8 @@ local function ticks_at(steps, low, high)
   return ticks
 end
 
--- Ticks of a logarithmic axis, { { value, text }... }: 1, 2, 5 of every decade that lie within; fewer
--- where they would be more than `most`; the ends where hardly any lies within.
+-- Ticks of a logarithmic axis, { { value, text }... }: 1, 2, 5 of every decade within it; fewer if they are
+-- more than `most`; the ends if hardly any lies within it.
 function layout.log_ticks(low, high, most)
   local ticks = ticks_at({ 1, 2, 5 }, low, high)
   if #ticks < 2 then
@@ -100,7 +98,7 @@ end
 
 -- ---- panels -----------------------------------------------------------------------------------
 
--- How many columns `count` panels of this size (with the gaps around each) stand in best on a screen.
+-- The number of columns with which `count` panels of this size (with the gaps around each) fit a screen best.
 function layout.columns(count, width, height)
   local WIDE, best, least = 1.65, 1, math.huge
   for columns = 1, count do
@@ -114,8 +112,8 @@ end
 
 local SAMPLE, LEGEND_GAP = 0.32, 0.3
 
--- Entries of a legend in at most `width` inches, in one line or in columns: sets x and y (from the upper left
--- corner) of each; returns how high all is.
+-- Places the entries of a legend within `width` inches, in one line or in columns: sets x and y (from the
+-- upper left corner) of each; returns the height of all.
 function layout.place_legend(entries, width)
   local font, longest, all = layout.font.legend, 0, 0
   local height = layout.height_of(font) * 1.1

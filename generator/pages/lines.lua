@@ -1,6 +1,5 @@
 -- Lines over logarithmic axes: panels of series with points, bands and plain lines, laid out for
--- templates/plots/lines.gp.tmpl. What they mean is the business of each kind of picture
--- (plots/time_vs_size.lua ...).
+-- templates/plots/lines.gp.tmpl. Each kind of picture (plots/time_vs_size.lua ...) supplies their meaning.
 --
 --   lines.model(slice, { title =, x = axis, y = axis, legend =, notes =, panels = {
 --     { title =, series = { { colour =, hatched =, point =, band =, plain =, text_points =,

@@ -1,5 +1,5 @@
--- Maps over tokens x hidden sizes: panels of coloured cells, laid out for templates/plots/maps.gp.tmpl.
--- What the colours mean is the business of each kind of picture (plots/heatmap.lua ...).
+-- Maps over tokens x hidden sizes: panels of coloured cells, laid out for templates/plots/maps.gp.tmpl. Each
+-- kind of picture (plots/heatmap.lua ...) supplies the meaning of the colours.
 --
 --   maps.model(slice, { title =, bar =, legend =, notes =, text_is =, text_note =, missing_is =,
 --     scale = "log", borders =, border_width =, lines =, names =, panels = { { title =, bar =,
@@ -25,7 +25,7 @@ local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
 
 -- ---- cells ------------------------------------------------------------------------------------
 
--- Where the values of an axis stand, and the edges between them: 1, 2 ... or log2 of the value.
+-- The places of an axis's values, and the edges between them: 1, 2 ... or log2 of the value.
 function maps.place(values, scale)
   local at, edges = {}, {}
   for i, value in ipairs(values) do at[i] = scale == "log" and math.log(value, 2) or i end
@@ -37,13 +37,13 @@ function maps.place(values, scale)
   return at, edges
 end
 
--- Lines that hatch a cell go to `list`.
+-- Adds the lines that hatch a cell to `list`.
 local function hatch(list, grid, x, y, width, height)
   local count = math.max(1, math.floor(math.max(width * grid.x_inch, height * grid.y_inch) / HATCH + 0.5))
   for _, line in ipairs(frames.diagonals(x, y, width, height, count)) do list[#list + 1] = line end
 end
 
--- What lies below a text, so that the lines of a hatch do not cross it.
+-- The patch below a text, so that the lines of a hatch do not cross it.
 local function patch(grid, t, h, text, colour)
   local width = layout.width_of(text, grid.font) / grid.x_inch
   local height = layout.height_of(grid.font) / grid.y_inch
@@ -126,7 +126,7 @@ local function ticks(values, at, room, spacing)
 end
 
 
--- How a bar is drawn: boxes of colour from low to high that overlap, so that no seam shows.
+-- The boxes of a colour bar, from low to high; they overlap, so that no seam shows.
 local function bar_model(bar, x, bottom, top)
   local STEPS, boxes = 160, {}
   local function value_at(share)
@@ -158,7 +158,7 @@ local function digits(values)
   return longest
 end
 
--- How far below an axis its ticks reach, which stand at 45 degrees.
+-- The height of ticks at 45 degrees below an axis.
 local function tick_depth(values)
   return (digits(values) + 1) * layout.width_of("0", layout.font.tick) * math.sqrt(0.5) + 0.08
 end
@@ -173,7 +173,7 @@ local function gaps_of(slice, spec)
     label = tick_depth(slice.num_tokens) + 0.12, foot = tick_depth(slice.num_tokens) + 0.26 }
 end
 
--- Where panel i stands; `places`: columns, width, height, between, top, and the gaps around.
+-- The place of panel i; `places`: columns, width, height, between, top, and the gaps around.
 local function panel_model(spec, i, places, gaps)
   local panel, column, row = spec.panels[i], (i - 1) % places.columns, (i - 1) // places.columns
   local left = frames.edge + gaps.left + column * (places.width + places.between)
@@ -182,12 +182,12 @@ local function panel_model(spec, i, places, gaps)
   return {
     title = panel.title and layout.shorten(panel.title, layout.font.panel, places.width + places.between),
     left = left, right = left + places.width, top = top, bottom = bottom, label = bottom - gaps.label,
-    has_x_ticks = i + places.columns > #spec.panels, -- nothing stands below
+    has_x_ticks = i + places.columns > #spec.panels, -- no panel below
     has_y_ticks = column == 0,
     bar = panel.bar and bar_model(panel.bar, left + places.width + BAR_GAP, bottom, top) }
 end
 
--- The cells of all panels, and how many are missing.
+-- The cells of all panels, and the number of missing ones.
 local function contents_of(slice, spec, grid, with_text)
   local contents, missing = {}, 0
   for i, panel in ipairs(spec.panels) do
@@ -197,7 +197,7 @@ local function contents_of(slice, spec, grid, with_text)
   return contents, missing
 end
 
--- The legend and the notes, with what missing cells and absent texts ask for.
+-- The legend and the notes, with entries for missing cells and absent texts.
 local function foot_of(slice, spec, missing, with_text)
   local legend, notes = { table.unpack(spec.legend or {}) }, { table.unpack(spec.notes or {}) }
   local has_text = spec.text_is and longest_text(slice, spec.panels) > 0
@@ -238,7 +238,7 @@ local function add_panels(model, spec, contents, places, gaps)
   end
 end
 
--- The model of the template; `slice` as pictures/slices.lua has it.
+-- The model of the template; `slice`: of pictures/slices.lua.
 function maps.model(slice, spec)
   local gaps = gaps_of(slice, spec)
   local places = places_of(slice, spec, gaps)

@@ -1,6 +1,6 @@
 -- Pages for people: one HTML file that needs no network: escaped text, tables that sort and copy, figures
--- beside each other, light and dark, for phones and print, readable without JavaScript. It knows nothing of
--- what is shown; the skeleton, style and script are templates/reports/page.{html.tmpl,css,js}.
+-- beside each other, light and dark, for phones and print, readable without JavaScript. The skeleton, style
+-- and script are templates/reports/page.{html.tmpl,css,js}.
 --
 --   local page = require "pages.page"
 --   local p = page.new("Two sweeps", { lead = "What a reader should know first." })
@@ -12,7 +12,7 @@
 --   p:missing("rank 3")                                    -- a note: "missing: rank 3"
 --   assert(p:write(path))                         -- true | nil, message; whole or not at all
 --
--- All that adds something returns the page, so that calls can be chained. See each function for more.
+-- Functions that add something return the page, so that calls can be chained.
 local file = require "core.file"
 local json = require "codec.json"
 local template = require "codec.template"
@@ -91,7 +91,7 @@ function page.new(title, options)
     scripts = { options.script }, body = {}, menu = {}, ids = {}, tables = 0 }, page)
 end
 
--- Adds markup as it is. What is not our own has to go through page.escape.
+-- Adds markup unchanged. Text of others must go through page.escape first.
 function page:html(markup)
   self.body[#self.body + 1] = markup
   return self
@@ -135,7 +135,7 @@ function page:text(text) return self:html(("<p>%s</p>\n"):format(escape(text))) 
 -- A paragraph in small print.
 function page:note(text) return self:html(('<p class="note">%s</p>\n'):format(escape(text))) end
 
--- Says that something which belongs here is not there.
+-- Adds a note that something is missing here.
 function page:missing(what)
   return self:html(('<p class="missing">missing: %s</p>\n'):format(escape(what)))
 end
@@ -177,7 +177,7 @@ local function cell(value, column)
     hint and (' title="%s"'):format(escape(hint)) or "", value == nil and "" or escape(value))
 end
 
--- Whether a column holds numbers: its head stands to the right then.
+-- Whether a column has numbers; its head is then aligned to the right.
 local function is_numeric(rows, index)
   for _, row in ipairs(rows) do
     local value = row[index]
@@ -187,7 +187,7 @@ local function is_numeric(rows, index)
   return false
 end
 
--- The table without those of its columns that options.may_go names and that say the same in every row.
+-- The table without those columns of options.may_go that have the same value in every row.
 local function without_constant(options)
   local kept, rows = {}, {}
   for i, column in ipairs(options.columns) do
@@ -209,7 +209,7 @@ end
 -- A table. `options`: caption; columns = { title | { title =, format = of numbers, class =, help = } ... };
 -- rows = { { value... } ... }, where a value is nil (empty), a text, a number (formatted by the column), or
 -- { text =, value =, class =, title = }; plain = true: neither sorts nor copies; note; may_go =
--- { titles }: columns that are left out where all rows say the same. Classes that have a style: better,
+-- { titles }: columns that are left out if all rows have the same value. Classes that have a style: better,
 -- worse, changed, doubt, missing.
 function page:table(options)
   local out = {}
@@ -237,7 +237,7 @@ end
 
 -- ---- figures ----------------------------------------------------------------------------------
 
--- Where an <img> finds these bytes: within the page.
+-- The data URI of these bytes, for an <img>.
 function page.data_uri(bytes, type_of)
   return ("data:%s;base64,%s"):format(type_of, page.base64(bytes))
 end
@@ -255,7 +255,7 @@ end
 
 -- Figures beside each other; below each other where the window is narrow. Each is { title =, alt =, and one
 -- of png = bytes, svg = text (shown as an image: its scripts do not run), markup = our own SVG, or
--- missing = what is not there }.
+-- missing = text }.
 function page:figures(list)
   self:html('<div class="figures">\n')
   for _, entry in ipairs(list) do self:html(figure(entry)) end

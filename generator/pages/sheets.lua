@@ -1,11 +1,11 @@
--- Sheets to files: a folder of CSVs, or one workbook. What a sheet is:
+-- Sheets to files: a folder of CSVs, or one workbook. A sheet is
 --
 --   { name = "GEMM", columns = { "name", "time ms" }, rows = { { "aten::mm", 1.5 }, ... } }
 --
 -- Row values are text, numbers, truth values or nil (an empty cell). Instead of a list, `rows` may be a
 -- function that returns an iterator over rows, for sheets too large to hold. Optional, keyed by title or
 -- place of the column:
---   formats = { ["time ms"] = "0.00" }   number formats (default: what default_formats says)
+--   formats = { ["time ms"] = "0.00" }   number formats (default: default_formats)
 --   colours = { ["time ms"] = { 0xFFFFFF, 0xC0392B } }   a scale of two or three colours
 local fail = require "base.fail"
 local file = require "core.file"
@@ -13,7 +13,8 @@ local text = require "core.sheet_text"
 
 local sheets = {}
 
--- The number format of a column whose sheet names none: the first whose pattern its title holds.
+-- The number format of a column without one of its sheet: the first row with a pattern that its title
+-- matches.
 local default_formats = {
   { pattern = "_pct$", format = "0.00" },
   { pattern = "percent", format = "0.00" },
@@ -39,7 +40,7 @@ local function default_format(title)
   end
 end
 
--- What `given` (keyed by title or place) says of each column, by place.
+-- The values of `given`, which is keyed by title or place, by place.
 local function by_place(given, columns)
   local out = {}
   for place, title in ipairs(columns) do out[place] = given and (given[title] or given[place]) end
@@ -52,7 +53,7 @@ local function formats_of(sheet)
   return out
 end
 
--- The rows as the C modules take them: a list, or a function that gives the next one.
+-- The rows for the C modules: a list, or a function that returns the next one.
 local function rows_of(sheet)
   if type(sheet.rows) == "function" then return (sheet.rows()) end
   return sheet.rows
@@ -62,14 +63,14 @@ end
 local function first(name, count) return name:sub(1, (utf8.offset(name, count + 1) or #name + 1) - 1) end
 local function last(name, count) return name:sub(utf8.offset(name, -count)) end
 
--- Names that differ at their ends are the common case, so the middle is left out.
+-- Leaves out the middle of a name: most long names differ at their ends.
 local function shorten(name, most)
   if utf8.len(name) <= most then return name end
   local tail = (most - 1) // 2
   return first(name, most - 1 - tail) .. "~" .. last(name, tail)
 end
 
--- A name that a workbook takes and that none of `taken` (by name in lower case) has; it is entered there.
+-- A valid name of a sheet that is not in `taken` (by name in lower case), where it is added.
 function sheets.short_name(name, taken)
   local clean = utf8.len(name) and name or name:gsub("[\x80-\xff]", "_")
   clean = clean:gsub("[%[%]:*?/\\%c]", "_"):gsub("^'", "_"):gsub("'$", "_")
@@ -87,14 +88,14 @@ end
 -- The sheet as CSV.
 function sheets.csv(sheet) return text.csv(sheet.columns, rows_of(sheet)) end
 
--- A number as the CSVs have it: as short as reads back the same.
+-- A number as in the CSVs: the shortest text that reads back the same.
 sheets.number = text.number
 
 -- The file name of a sheet.
 function sheets.csv_name(sheet) return (sheet.name:gsub("[/%z]", "_")) .. ".csv" end
 
--- CSVs that an earlier report left in a report's own folder, and that this one does not have: they would tell
--- of what is no longer so. In a folder of another name they may be someone's.
+-- Removes CSVs of an earlier report that this one does not have, from a report's own folder, NAME_csvs. In
+-- other folders CSVs may belong to something else.
 local function remove_others(folder, files)
   if not folder:find("_csvs$") then return end
   local ours = {}
@@ -105,8 +106,8 @@ local function remove_others(folder, files)
   end
 end
 
--- Writes NAME.csv of every sheet into the folder, which is made: all or none. Of a folder NAME_csvs these are
--- then the only CSVs. Returns true, or nil, message.
+-- Writes NAME.csv of every sheet into the folder, which it makes: all or none. In a folder NAME_csvs these
+-- are then the only CSVs. Returns true, or nil, message.
 function sheets.write_folder(folder, list)
   local made, message = file.make_folder(folder)
   if not made then return nil, message end
@@ -132,7 +133,7 @@ function sheets.has_xlsx()
     .. " libxlsxwriter-dev) and build again, or ask for CSV"
 end
 
--- What did not fit into the workbook, one note each.
+-- Notes of what did not fit into the workbook.
 local function note_fit(notes, sheet, cut, left_out)
   local function add(...) notes[#notes + 1] = { sheet.short, string.format(...) } end
   if sheet.short ~= sheet.name then add("is %s; a sheet's name has at most 31 characters", sheet.name) end
@@ -162,8 +163,8 @@ local function with_short_names(list)
   return out
 end
 
--- Writes one workbook of all sheets (at least one), whole or not at all. What was shortened, cut or left out
--- is said in a last sheet, `notes`, and returned as its rows { sheet, note }; or nil, message.
+-- Writes one workbook of all sheets (at least one), whole or not at all. A last sheet, `notes`, lists what
+-- was shortened, cut or left out. Returns its rows, { sheet, note }; or nil, message.
 function sheets.write_xlsx(path, list)
   local can, why = sheets.has_xlsx()
   if not can then return nil, ("%s: %s"):format(path, why) end
@@ -180,7 +181,7 @@ function sheets.write_xlsx(path, list)
   return notes
 end
 
--- As write_folder and write_xlsx; a failure is raised, as one of work.
+-- Calls write_folder and write_xlsx for the given paths; raises their failures.
 function sheets.save(list, paths)
   for _, kind in ipairs { "folder", "xlsx" } do
     local path = paths[kind]
