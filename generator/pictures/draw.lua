@@ -1,5 +1,5 @@
--- Pictures of sweeps: one, or all of a folder at once, several gnuplots side by side. What they show is
--- in the files that list.lua names; which rows there are, in slices.lua.
+-- Draws pictures of rows: one, or all of a folder at once, several gnuplots side by side. plots/ has the
+-- kinds of pictures, slices.lua the rows.
 --
 --   local pictures, sweep = require "pictures.draw", require "pictures.slices"
 --   local rows = sweep.of_files { "benchmark.tp2.sm90.csv" }
@@ -14,7 +14,7 @@ local pictures = {}
 
 pictures.formats = { png = gnuplot.png, svg = gnuplot.svg } -- by the ending of the file's name
 
--- The model of a picture | nil, why there is none.
+-- The model of a picture | nil, the reason why there is none.
 local function model_of(kind, rows, of)
   local module = require("plots." .. kind)
   if not module.over_tp_sizes then
@@ -34,8 +34,8 @@ local function model_of(kind, rows, of)
 end
 
 -- Draws one picture of `rows` (of slices.lua): of = { tp =, fusion =, path = that ends in .png or .svg }.
--- Returns true | nil, message, and "empty" where there is nothing to draw, else pages/gnuplot.lua's exit code
--- or nil.
+-- Returns true | nil, message, and "empty" if there is nothing to draw, else the exit code of
+-- pages/gnuplot.lua, or nil.
 function pictures.draw(kind, rows, of)
   local terminal = pictures.formats[of.path:match("%.(%w+)$") or ""]
   if not terminal then return nil, of.path .. ": neither .png nor .svg" end
@@ -51,10 +51,9 @@ local function path_of(out, rows, kind, tp, fusion, format)
   return ("%s/viz/%s/%s_%s.%s"):format(out, fusion, base, kind, format)
 end
 
--- All pictures of these kinds (rows of list.lua) and formats, as { kind, tp, fusion, path }, those that
--- take longest first; and what has no rows, as lines.
+-- All pictures of these kinds (rows of list.lua) and formats, as { kind, tp, fusion, path }.
 function pictures.plan(rows, out, kinds, formats)
-  local plan, empty = {}, {}
+  local plan = {}
   for _, kind in ipairs(kinds) do
     local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
     for _, fusion in ipairs(rows.fusions) do
@@ -66,10 +65,10 @@ function pictures.plan(rows, out, kinds, formats)
       end
     end
   end
-  return plan, empty
+  return plan
 end
 
--- What became of one picture, as its process tells it: nothing, or "empty" and why.
+-- The answer of the process of one picture: "", or a line with the reason why there is no picture.
 local function draw_in_child(rows, entry)
   local drawn, problem, code = pictures.draw(entry.kind, rows, entry)
   if drawn then return "" end
@@ -77,8 +76,8 @@ local function draw_in_child(rows, entry)
   fail.with(code or 1, "%s", problem)
 end
 
--- Draws a plan. Returns how many pictures there are, and what was left out, as lines without repetition.
--- What fails raises, once the others are drawn.
+-- Draws a plan. Returns the number of pictures, and a line for each reason why others are missing. Raises a
+-- failure after the other pictures are drawn.
 function pictures.draw_all(rows, plan, progress)
   local folders = {}
   for _, entry in ipairs(plan) do

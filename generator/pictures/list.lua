@@ -1,18 +1,19 @@
--- The kinds of pictures, one row each; the file is plots/NAME.lua, which returns { model = function(slice)
--- -> the model of a template, or nil and why there is no picture }. Help, file names and --kinds are made
--- from this list.
+-- The kinds of pictures, one row each. Help, file names and --kinds are made from this list.
 --
--- How to add one: a file and a row. `documented`: it is drawn unless others are asked for.
+-- How to add one: a row here, and a file plots/NAME.lua that returns { model = function(slice) }: the model
+-- of a template, or nil and the reason why there is no picture. Optional fields of it: needs_best (slices
+-- without choices have no picture) and over_tp_sizes (model takes the slices of all TP sizes). `documented`:
+-- drawn by default.
 local kinds = {
   { name = "heatmap", documented = true, help = "the time of every strategy" },
-  { name = "best_strategy", documented = true, help = "which strategy is best where" },
+  { name = "best_strategy", documented = true, help = "the best strategy of each cell" },
   { name = "strategy_difference_heatmap", documented = true,
-    help = "what every strategy takes more than the best" },
+    help = "how much longer every strategy takes than the best" },
   { name = "time_vs_size", help = "time against message size, with intervals and bound" },
-  { name = "crossover", help = "where the best strategy changes" },
-  { name = "confidence", help = "how sure the choice is" },
+  { name = "crossover", help = "borders between regions with different best strategies" },
+  { name = "confidence", help = "margin and confidence of each choice" },
   { name = "busbw", help = "bus bandwidth against message size" },
-  { name = "scaling", help = "the best time over TP sizes; FILE once for each of them" },
+  { name = "scaling", help = "the best time over TP sizes; requires a FILE for each of several" },
 }
 
 local list = { kinds = kinds }

@@ -1,5 +1,5 @@
--- The rows of a folder, or of single files, as pictures see them: slices of one TP size and fusion, each
--- a grid of hidden sizes x token counts. It draws nothing and knows no picture.
+-- The rows of a folder, or of single files, for pictures: slices of one TP size and fusion, each a grid of
+-- hidden sizes x token counts.
 --
 --   local sweep = require("pictures.slices").of_folder("tables/host", "host")
 --   local slice = sweep:slice(2, "NONE")
@@ -32,7 +32,7 @@ local function all_in_words(slices)
   return table.concat(out, "; ")
 end
 
--- The only value of `name` that there is, or nil.
+-- The value of `name` if all slices have the same, else nil.
 local function only(slices, name)
   for _, slice in ipairs(slices) do
     if slice[name] ~= slices[1][name] then return nil end
@@ -40,23 +40,24 @@ local function only(slices, name)
   return slices[1] and slices[1][name]
 end
 
--- What is shown: as asked for; else as the spec's table says; else the only value, or the usual one.
-local function axes_of(slices, asked, wanted)
+-- The dtype, op and mode to show: those given; else those of the spec's table; else the only values, or the
+-- defaults.
+local function axes_of(slices, given, wanted)
   local axes = {}
   for _, name in ipairs { "dtype", "op", "mode" } do
     local list = name .. "s"
-    if asked[name] and not lists.find(list, asked[name]) then
-      fail.input("--%s %s: there is no such %s; %s would be right", name, asked[name], name,
+    if given[name] and not lists.find(list, given[name]) then
+      fail.input("--%s %s: no such %s; valid: %s", name, given[name], name,
         table.concat(lists.names(list), ", "))
     end
-    axes[name] = asked[name] and lists.find(list, asked[name]).name
+    axes[name] = given[name] and lists.find(list, given[name]).name
       or wanted and wanted.table[name] or only(slices, name) or spec.default_table[name]
   end
   return axes
 end
 
--- The slices of these axes, as [TP size][fusion]. Rows of other tools do not say their mode; they stand
--- in where a TP size has none of the mode that is meant.
+-- The slices of these axes, as [TP size][fusion]. Rows of other tools have an unknown mode; they are used for
+-- TP sizes that have no rows of the mode to show.
 local function choose(slices, axes)
   local chosen = {}
   for _, mode in ipairs { axes.mode, "unknown" } do
@@ -71,7 +72,7 @@ local function choose(slices, axes)
   return chosen
 end
 
--- Those rows that no picture shows, as a text, or nil.
+-- The axes of rows that are not shown, as text, or nil.
 local function left_out(slices, axes)
   local others = {}
   for _, slice in ipairs(slices) do
@@ -82,7 +83,7 @@ local function left_out(slices, axes)
   return #others > 0 and all_in_words(others) or nil
 end
 
--- The fusions that any TP size has, or the spec asks for, in the list's order.
+-- The fusions of any TP size or of the spec, in the list's order.
 local function fusions_of(chosen, wanted)
   local out = {}
   for _, fusion in ipairs(lists.fusions) do
@@ -93,9 +94,9 @@ local function fusions_of(chosen, wanted)
   return out
 end
 
-local function open(source, asked)
+local function open(source, given)
   local slices = source.rows:slices()
-  local axes = axes_of(slices, asked, source.spec)
+  local axes = axes_of(slices, given, source.spec)
   local chosen = choose(slices, axes)
   if next(chosen) == nil then
     fail.input("%s: no row of %s; the rows are %s; --dtype, --op and --mode choose", source.data_dir,
@@ -106,12 +107,12 @@ local function open(source, asked)
     shown = in_words(axes), left_out = left_out(slices, axes) }, methods)
 end
 
--- Reads a folder. `asked`: { dtype, op, mode }, each or nil. Wrong or missing input raises.
-function sweep.of_folder(data_dir, arch, asked) return open(model.read(data_dir, arch), asked or {}) end
+-- Reads a folder. `given`: { dtype, op, mode }, each or nil. Raises for wrong or missing input.
+function sweep.of_folder(data_dir, arch, given) return open(model.read(data_dir, arch), given or {}) end
 
--- Reads benchmark files, whatever their names; from names as documented it knows the arch. Provenance beside
--- them is told where it is there and right.
-function sweep.of_files(paths, asked)
+-- Reads benchmark files of any name; the arch is that in documented names. Uses readable provenance beside
+-- them.
+function sweep.of_files(paths, given)
   local files, arch = {}, nil
   for i, path in ipairs(paths) do
     files[i] = { path = path }
@@ -121,12 +122,12 @@ function sweep.of_files(paths, asked)
   end
   local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files,
     rows = model.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {} }
-  return open(source, asked or {})
+  return open(source, given or {})
 end
 
 -- ---- a slice ----------------------------------------------------------------------------------
 
--- A sorted list of the values in these lists, and where each stands in it.
+-- A sorted list of the values in these lists, and the place of each.
 local function axis(...)
   local seen = {}
   for _, list in ipairs { ... } do
@@ -137,8 +138,8 @@ local function axis(...)
   return values, place
 end
 
--- What the spec asks for in this slice, so that cells without any row show as missing.
-local function asked_for(source, slice)
+-- The sizes of the spec for this slice, so that cells without any row show as missing.
+local function sizes_of_spec(source, slice)
   for _, cells in ipairs(source.cells) do
     local fits = cells.world_size == slice.world_size and cells.dtype == slice.dtype and cells.op == slice.op
     if fits and lists.contains(cells.fusions, slice.fusion) then return cells end
@@ -146,7 +147,7 @@ local function asked_for(source, slice)
   return { hidden_sizes = {}, num_tokens = {} }
 end
 
--- Enters the rows of all strategies; of repeated ones the least counts.
+-- Enters the rows of all strategies; of several rows of a cell, the fastest.
 local function enter_rows(slice, columns, hidden_place, token_place)
   for i = 1, columns.count do
     local name = columns.strategy[i]
@@ -168,7 +169,7 @@ local function enter_rows(slice, columns, hidden_place, token_place)
   end
 end
 
--- The winners of the cells, as core.table has them: [h][t] = cell or nil.
+-- The winners of the cells: [h][t] = cell of core.table, or nil.
 local function best_of(table_of, slice, key)
   local best = {}
   for h, hidden_size in ipairs(slice.hidden_sizes) do
@@ -182,7 +183,7 @@ local function best_of(table_of, slice, key)
   return best
 end
 
--- Why cells x strategies have no time: { { reason, count }... }, in the order of the provenance.
+-- The reasons of cells x strategies without a time: { { reason, count }... }, in the order of the provenance.
 local function reasons_of(source, tp, key)
   local reasons, known = {}, {}
   for _, file in ipairs(source.files) do
@@ -214,7 +215,7 @@ local function strategies_of(slice)
   return out
 end
 
--- The table of all cells, made once.
+-- The table of all cells; made by the first call.
 function methods:table()
   if not self.canonical then
     local source = self.source
@@ -224,22 +225,23 @@ function methods:table()
   return self.canonical
 end
 
--- The slice of a TP size and fusion, or nil where it has no row:
+-- The slice of a TP size and fusion, or nil without rows:
 --   arch, tp, fusion, dtype, op, mode, machine (words, or nil)
 --   hidden_sizes, num_tokens   ascending
 --   strategies                 rows of lists.strategies that have a time here, in the list's order
 --   rows[name][h][t]           { time_us, low_us, high_us, bound_us, size_bytes, placement }, or nil
 --   best[h][t]                 the winner, a cell of core.table, or nil
---   has_best, has_interval, has_bound, oversubscribed, reasons = { { reason, count }... } of what has no time
+--   has_best, has_interval, has_bound, oversubscribed
+--   reasons                    { { reason, count }... } of cells x strategies without a time
 function methods:slice(tp, fusion)
   local key = self.chosen[tp] and self.chosen[tp][fusion]
   if not key then return nil end
-  local columns, asked = self.source.rows:slice(key), asked_for(self.source, key)
+  local columns, of_spec = self.source.rows:slice(key), sizes_of_spec(self.source, key)
   local slice = { arch = self.arch, tp = tp, fusion = fusion, dtype = key.dtype, op = key.op, mode = key.mode,
     machine = machine_of(self.source), rows = {} }
   local hidden_place, token_place
-  slice.hidden_sizes, hidden_place = axis(columns.hidden_size, asked.hidden_sizes)
-  slice.num_tokens, token_place = axis(columns.num_tokens, asked.num_tokens)
+  slice.hidden_sizes, hidden_place = axis(columns.hidden_size, of_spec.hidden_sizes)
+  slice.num_tokens, token_place = axis(columns.num_tokens, of_spec.num_tokens)
   enter_rows(slice, columns, hidden_place, token_place)
   slice.strategies = strategies_of(slice)
   slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op,

@@ -1,6 +1,6 @@
--- Strategies over the message size: what time_vs_size and busbw share. Cells of the same size, such as 4
--- tokens of 1024 and 1 of 4096, make one point: the median; where sizes are very many, those within a
--- quarter of a doubling do.
+-- Strategies over the message size, for time_vs_size and busbw. A point is the median over the cells of one
+-- size, such as 4 tokens of 1024 and 1 of 4096; with more than MOST_POINTS sizes, over those within a quarter
+-- of a doubling.
 local layout = require "pages.layout"
 local lines = require "pages.lines"
 local statistics = require "base.statistics"
@@ -22,7 +22,7 @@ local function distinct_sizes(slice)
   return count
 end
 
--- The rows of a strategy by the size that they are shown at: { { size =, rows = {} }... }, ascending.
+-- The rows of a strategy by the size of their point: { { size =, rows = {} }... }, ascending.
 local function groups_of(slice, grid, is_thinned)
   local groups, known = {}, {}
   for h = 1, #slice.hidden_sizes do
@@ -45,8 +45,7 @@ local function groups_of(slice, grid, is_thinned)
   return groups
 end
 
--- One number of each row: the median over the rows that have it, the least and the most; nil where none
--- has it.
+-- One number of each row: its median over the rows that have it, the least and the greatest; nil if none has.
 local function over(rows, value)
   local list = {}
   for _, row in ipairs(rows) do list[#list + 1] = value(row) end
@@ -68,8 +67,8 @@ local function point_of(group, value)
   return point, bound and { group.size, least = least, most = most }
 end
 
--- The series of all strategies, and the bounds that their rows tell. `value(row, time_us)` is what y shows of
--- a time. Also returns whether points are put together.
+-- The series of all strategies, the bounds of their rows, and whether points are of several sizes.
+-- `value(row, time_us)` is the y value of a time.
 local function series_of(slice, value)
   local thinned, out, bounds = distinct_sizes(slice) > MOST_POINTS, {}, {}
   for i, strategy in ipairs(slice.strategies) do
@@ -86,7 +85,7 @@ local function series_of(slice, value)
   return out, bounds, thinned
 end
 
--- The bound of each size: the best that any strategy's rows tell of it.
+-- The bound of each size: the best of any strategy's rows.
 local function bound_series(bounds, better)
   local best, list = {}, {}
   for _, bound in ipairs(bounds) do
@@ -98,8 +97,8 @@ local function bound_series(bounds, better)
   return { colour = "#000000", plain = true, points = list, text = "physical bound" }
 end
 
--- What these rows do not say, so that nobody looks for it; or nil.
-local function what_is_not_there(slice)
+-- A note that the rows have no intervals or bounds; or nil.
+local function note_of_missing(slice)
   local missing = {}
   if not slice.has_interval then missing[#missing + 1] = "intervals" end
   if not slice.has_bound then missing[#missing + 1] = "physical bounds" end
@@ -117,7 +116,7 @@ function sizes.model(slice, spec)
   if slice.has_interval then
     legend[#legend + 1] = { text = "95 % interval of the median", colour = "#c8c8c8", box = true }
   end
-  notes[#notes + 1] = what_is_not_there(slice)
+  notes[#notes + 1] = note_of_missing(slice)
   notes[#notes + 1] = thinned
     and "A point is the median over the cells whose sizes are within a quarter of a doubling."
     or "A point is the median over the cells of this size."

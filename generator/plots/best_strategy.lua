@@ -1,5 +1,5 @@
--- Which strategy is best where: a cell has its colour, hatch and mark; the legend says in how many cells
--- it wins.
+-- The best strategy of each cell, by its colour, hatch and mark; the legend has the number of cells in which
+-- each strategy wins.
 local lists = require "lists.lists"
 local maps = require "pages.maps"
 local summary = require "formats.summary"
@@ -7,7 +7,7 @@ local summary = require "formats.summary"
 local best_strategy = { needs_best = true }
 
 -- The winners of a slice, most first: { { strategy = row of lists.strategies, count =, share = }... },
--- and how many cells have one.
+-- and the number of cells that have one.
 function best_strategy.distribution(slice)
   local counts, cells, out = {}, 0, {}
   for h = 1, #slice.hidden_sizes do
@@ -29,7 +29,7 @@ function best_strategy.distribution(slice)
   return out, cells
 end
 
--- The legend of the strategies that win somewhere.
+-- The legend of the strategies that win in any cell.
 function best_strategy.legend(slice)
   local legend, distribution, cells = {}, best_strategy.distribution(slice)
   for i, entry in ipairs(distribution) do
@@ -41,7 +41,7 @@ function best_strategy.legend(slice)
   return legend
 end
 
--- The cell as maps take it, or nil where nothing was measured.
+-- The cell for pages/maps.lua, or nil if it is unmeasured.
 function best_strategy.cell(slice, h, t)
   local best = slice.best[h][t]
   if not best then return nil end
@@ -50,7 +50,7 @@ function best_strategy.cell(slice, h, t)
     text = strategy.mark .. (summary.is_doubtful(best) and "?" or "") }
 end
 
--- What a question mark means, where there is one.
+-- The note for question marks; nil if there is none.
 function best_strategy.note_of_doubt(slice)
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
@@ -61,10 +61,10 @@ function best_strategy.note_of_doubt(slice)
   end
 end
 
--- When a choice of this slice is in doubt; see formats/summary.lua.
+-- The condition for doubt in this slice, as text; see formats/summary.lua.
 function best_strategy.doubt_in_words(slice)
   if slice.has_interval then
-    return ("less than %.0f %% likely to be right"):format(100 * summary.least_confidence)
+    return ("less than %.0f %% likely to be the faster one"):format(100 * summary.least_confidence)
   end
   return ("a margin below %.0f %%, as rows have no intervals"):format(100 * summary.least_margin)
 end

@@ -1,4 +1,4 @@
--- What a link carries: busbw, as nccl-tests has it, against the message size.
+-- Bus bandwidth, as nccl-tests defines it, against the message size.
 local layout = require "pages.layout"
 local lists = require "lists.lists"
 local sizes = require "pictures.time_over_size"

@@ -1,15 +1,15 @@
--- Where the choice is shaky: what the runner-up takes more, and how likely the choice is to be right,
--- where rows have intervals. Orange is in doubt.
+-- The margin over the runner-up, and, if rows have intervals, the probability that the choice is faster than
+-- the runner-up. Orange is in doubt.
 local best_strategy = require "plots.best_strategy"
 local colours = require "pages.colours"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
 local summary = require "formats.summary"
 
-local SURE_MARGIN = 25 -- percent, from which on all is as pale
-local LEAST_CONFIDENCE = 50 -- percent: the toss of a coin
+local SURE_MARGIN = 25 -- percent; larger margins have the same colour
+local LEAST_CONFIDENCE = 50 -- percent, the end of the scale
 
--- Ticks at these values, and at the one where the scale ends.
+-- Ticks at these values, and at the end of the scale.
 local function ticks(values, sign, last)
   local out = { { value = last, text = sign .. last } }
   for _, value in ipairs(values) do out[#out + 1] = { value = value, text = tostring(value) } end
@@ -34,7 +34,7 @@ local function confidence_text(percent)
 end
 
 local function confidence_panel(slice)
-  return { title = "probability that the choice is right, %", cell = function(h, t)
+  return { title = "probability that it is the faster one, %", cell = function(h, t)
     local best = slice.best[h][t]
     if not best or not best.confidence then return nil end
     local percent = 100 * best.confidence
@@ -62,10 +62,10 @@ local function model(slice)
   if slice.has_interval then
     panels[2] = confidence_panel(slice)
   else
-    notes[#notes + 1] = "How likely a choice is to be right is not known without intervals."
+    notes[#notes + 1] = "Rows without intervals have no confidence."
   end
   return maps.model(slice, {
-    title = ("How sure the choice is, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Margin and confidence, TP %d, %s"):format(slice.tp, slice.fusion),
     panels = panels, notes = notes, text_is = "numbers", text_note = "The letters are the winner's.",
     missing_is = "unmeasured, or nothing to compare with",
   })

@@ -1,5 +1,5 @@
--- Where the best strategy changes: tokens and hidden sizes in their true places on logarithmic axes, a border
--- between neighbours that differ, a name in every region, and lines of equal message size.
+-- Where the best strategy changes: tokens and hidden sizes on logarithmic axes, a border between neighbours
+-- with different best strategies, a name in every region, and lines of equal message size.
 local best_strategy = require "plots.best_strategy"
 local colours = require "pages.colours"
 local layout = require "pages.layout"
@@ -15,7 +15,7 @@ local function winner(slice, h, t)
   return cell and cell.strategy or nil
 end
 
--- Edges between cells whose winners differ; next to an unmeasured cell nothing is known.
+-- The edges between cells with different winners; none next to an unmeasured cell.
 local function borders_of(slice, x_edges, y_edges)
   local borders = {}
   for h = 1, #slice.hidden_sizes do
@@ -62,14 +62,14 @@ local function middle_of(region)
   return best[1], best[2]
 end
 
--- Whether the cell at (h, t) has room for a mark, as shares of the axes.
+-- Whether the cell at (h, t) has room for a mark.
 local function has_room(h, t, x_edges, y_edges)
   local width = (x_edges[t + 1] - x_edges[t]) / (x_edges[#x_edges] - x_edges[1])
   local height = (y_edges[h + 1] - y_edges[h]) / (y_edges[#y_edges] - y_edges[1])
   return width > 0.025 and height > 0.035
 end
 
--- A mark for each region whose middle has room for it.
+-- A mark for each region with room for it in the middle.
 local function names_of(slice, x_at, y_at, x_edges, y_edges)
   local regions, seen, names = {}, {}, {}
   for h = 1, #slice.hidden_sizes do seen[h] = {} end

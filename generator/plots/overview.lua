@@ -1,6 +1,6 @@
--- Which strategy is best where, for all TP sizes and fusions of a table in one SVG: the model of
--- templates/reports/best_strategy.svg.tmpl. All in whole pixels, without gnuplot, so that the same rows
--- give the same bytes everywhere and a change of a choice is a change of a line.
+-- The best strategy of each cell, for all TP sizes and fusions of a table in one SVG: the model of
+-- templates/reports/best_strategy.svg.tmpl. It has whole pixels and no gnuplot, so that the same rows give
+-- the same bytes everywhere, and a changed choice changes one line.
 local colours = require "pages.colours"
 local layout = require "pages.layout"
 local lists = require "lists.lists"
@@ -63,7 +63,7 @@ end
 
 local function widest(values) return math.ceil(#tostring(values[#values]) * LETTER) + 6 end
 
--- In place of panels that would be too large.
+-- A note in place of panels that would be too large.
 local function row_of_words(world, block, y)
   return { panels = {}, y_ticks = {}, x_ticks = {}, bottom = y, right = 0,
     words = { x = EDGE, y = y + TITLE - 6, text = ("TP %d: %d token counts x %d hidden sizes are too many " ..
@@ -71,7 +71,7 @@ local function row_of_words(world, block, y)
       #block.hidden_sizes) } }
 end
 
--- One line of panels: a TP size, its fusions beside each other.
+-- One line of panels: the fusions of a TP size.
 local function row_of(world, block, y, columns)
   if math.max(#block.num_tokens, #block.hidden_sizes) > MOST_VALUES then
     return row_of_words(world, block, y)
@@ -97,7 +97,7 @@ local function row_of(world, block, y, columns)
   return row
 end
 
--- The strategies that win somewhere, in the list's order, each with its place in the legend.
+-- The strategies that win in any cell, in the list's order, each with its place in the legend.
 local function legend_of(worlds, blocks, width)
   local seen, legend, x, y = {}, {}, EDGE, 0
   for _, world in ipairs(worlds) do
@@ -120,7 +120,7 @@ local function legend_of(worlds, blocks, width)
   return entries, y + 18
 end
 
--- What the marks say, a line each: of those alone that are somewhere in the picture.
+-- The notes about the marks in the picture, a line each.
 local function notes_of(worlds, blocks, width)
   local derived, oversubscribed
   for _, world in ipairs(worlds) do
@@ -136,7 +136,7 @@ local function notes_of(worlds, blocks, width)
   return notes
 end
 
--- `view` as model.for_format gives it; what the template sees beside it.
+-- The picture for the template; `view`: of model.for_format.
 function overview.model(view)
   local blocks = summary.blocks(view.canonical)
   local columns = 1

@@ -1,5 +1,5 @@
--- What more ranks cost: the best strategy's time over TP sizes, a panel for each of a few hidden sizes, a
--- line for each of a few token counts. Unlike the other kinds it takes the slices of all TP sizes.
+-- The best strategy's time over TP sizes: a panel for each of a few hidden sizes, a line for each of a few
+-- token counts. Unlike the other kinds it takes the slices of all TP sizes.
 local colours = require "pages.colours"
 local layout = require "pages.layout"
 local lines = require "pages.lines"
@@ -15,7 +15,7 @@ local function spread(list, most)
   return out
 end
 
--- The values that every slice has, ascending; those of any where they have none in common.
+-- The values that every slice has, ascending; if they have none in common, those of any slice.
 local function common(slices, name)
   local counts, all, shared = {}, {}, {}
   for _, slice in ipairs(slices) do
@@ -54,7 +54,7 @@ local function series_of(slices, hidden_size, num_tokens, share, place)
   return series
 end
 
--- The strategies that win a point, with their marks.
+-- The strategies that win at a point, with their marks.
 local function marks_in_words(panels)
   local seen, out = {}, {}
   for _, panel in ipairs(panels) do

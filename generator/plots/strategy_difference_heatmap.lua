@@ -1,10 +1,10 @@
--- What every strategy takes more than the best one, in percent: a panel each, from white to red. AUTO and
--- whatever may not be chosen never counts as best; where it is faster its difference is negative, and
--- white.
+-- How much longer every strategy takes than the best one, in percent: a panel each, from white to red. AUTO
+-- and other strategies that may not be chosen never count as best; if one is faster, its difference is
+-- negative, and white.
 local colours = require "pages.colours"
 local maps = require "pages.maps"
 
--- From here on all is the darkest red, so that colours mean the same in every picture.
+-- Larger differences have the darkest red, so that colours mean the same in every picture.
 local MOST = 100
 
 local function in_text(percent)

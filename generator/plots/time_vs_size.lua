@@ -1,5 +1,4 @@
--- What a message of a size costs with every strategy, how sure that is, and how far it is from what is
--- possible.
+-- The time of every strategy against the message size, with intervals and the physical bound.
 local layout = require "pages.layout"
 local sizes = require "pictures.time_over_size"
 

@@ -1,6 +1,5 @@
--- report.html from the top: what is best where, one table with all its times, what the tables answer for a
--- shape, how sure the choices are, all numbers, the machine. body.page(sources) gives a page
--- (pages/page.lua).
+-- report.html: the best strategies, one table with all its times, a lookup of shapes, the confidence of
+-- choices, all numbers, the machine. body.page(sources) returns a page (pages/page.lua).
 local colours = require "pages.colours"
 local data = require "report.data"
 local file = require "core.file"
@@ -16,7 +15,7 @@ local template = require "codec.template"
 
 local body = {}
 
-local SHAKIEST = 20 -- choices that are listed
+local MOST_DOUBTFUL = 20 -- choices in doubt that are listed
 
 local function percent(share, digits)
   if not share then return nil end
@@ -37,7 +36,7 @@ end
 
 -- ---- one arch ---------------------------------------------------------------------------------
 
--- What all parts of the page see of a source (of model.load).
+-- The view of a source (of model.load) for all parts of the page.
 local function view_of(source)
   local canonical = model.for_format(source, formats.find "table").canonical
   local blocks = summary.blocks(canonical)
@@ -51,7 +50,7 @@ end
 
 local words_of = summary.words_of
 
--- Whether any block, or `all` of them, go by bytes, without tokens and hidden sizes.
+-- Whether any block, or with `all` every block, is by bytes, without tokens and hidden sizes.
 function body.go_by_bytes(views, all)
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do
@@ -81,7 +80,7 @@ local function overview_of(view, fusions)
   return rows
 end
 
--- The fusions that any block has, and the spec asks for, in the list's order.
+-- The fusions of the spec and of any block, in the list's order.
 local function fusions_of(view)
   local out, spec = {}, view.source.spec
   for _, fusion in ipairs(lists.fusions) do
@@ -116,14 +115,15 @@ local function tables_of(view)
   return out
 end
 
--- The strategies that win, or are the incumbent's, anywhere: name -> true.
+-- The strategies with a time, or with a place in a table: name -> true.
 local function shown_names(views)
   local names = {}
   for _, strategy in pairs(data.strategies(body.archs(views))) do names[strategy.name] = true end
   return names
 end
 
--- The strategies that win somewhere: { row of lists.strategies, cells = how many }, most first.
+-- The strategies that win in any cell: { strategy = row of lists.strategies, cells = their number }, most
+-- first.
 local function legend_of(views)
   local wins = {}
   for _, view in ipairs(views) do
@@ -142,7 +142,7 @@ local function legend_of(views)
   return out
 end
 
--- ---- how sure ---------------------------------------------------------------------------------
+-- ---- confidence -------------------------------------------------------------------------------
 
 local function bound_in_words(tally)
   if not tally.bound then return nil end
@@ -169,13 +169,14 @@ local function sure_rows(views)
   return rows
 end
 
--- A size that stands in place of tokens; nil: it does not.
+-- The size of a block by bytes as a cell; nil for blocks with tokens.
 local function size_of(block, t)
   local bytes = block.num_tokens[t]
   return block.sizes_only and { text = quantities.exact_bytes(bytes), value = bytes } or nil
 end
 
--- Columns that may go: tokens and hidden size where all is by bytes, the size where nothing is.
+-- The columns that are left out if all rows have the same: tokens and hidden size if all blocks are by bytes,
+-- the size if none is.
 local function may_go(views)
   local out = { "arch", "data" }
   if body.go_by_bytes(views, true) then table.move({ "fusion", "tokens", "hidden" }, 1, 3, #out + 1, out) end
@@ -183,8 +184,8 @@ local function may_go(views)
   return out
 end
 
--- The choices that are most likely wrong, the worst first.
-local function shakiest(views)
+-- The choices in doubt, the least confident first: the first MOST_DOUBTFUL of them, and the number of all.
+local function most_doubtful(views)
   local all = {}
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do
@@ -210,35 +211,35 @@ local function shakiest(views)
     return a.order < b.order
   end)
   local rows = {}
-  for i = 1, math.min(SHAKIEST, #all) do rows[i] = all[i].row end
+  for i = 1, math.min(MOST_DOUBTFUL, #all) do rows[i] = all[i].row end
   return rows, #all
 end
 
-local function add_sureness(p, views)
-  p:section("How sure", { id = "sure", note = "Margin: how much longer the " ..
-    "runner-up takes. Could lose: the most that a choice can lose if the medians lie anywhere in their " ..
-    "intervals. Bound: the part of the best time that memory and links need at least." })
+local function add_confidence(p, views)
+  p:section("Confidence", { id = "sure", note = "Margin: how much longer the runner-up takes. Worst loss: " ..
+    "the most that a choice can lose if the medians lie anywhere in their intervals. Bound: the share of " ..
+    "the best time that memory and links need at least." })
   p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
-    "margin, least", "could lose, most", "bound, median (range)" }, rows = sure_rows(views),
+    "margin, least", "worst loss", "bound, median (range)" }, rows = sure_rows(views),
     may_go = may_go(views) }
-  local rows, count = shakiest(views)
+  local rows, count = most_doubtful(views)
   if count == 0 then
     p:text("No choice is in doubt.")
   else
-    p:heading(count > #rows and ("The %d shakiest of %d choices in doubt"):format(#rows, count)
+    p:heading(count > #rows and ("The %d least confident of %d choices in doubt"):format(#rows, count)
       or ("The %s in doubt"):format(quantities.counted(count, "choice")))
     p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "best", "runner-up",
-      "margin", "sure", "could lose" }, rows = rows, may_go = may_go(views) }
+      "margin", "confidence", "worst loss" }, rows = rows, may_go = may_go(views) }
   end
 end
 
 -- ---- numerics ---------------------------------------------------------------------------------
 
 local function add_numerics(p, views)
-  p:section("Numerics", { id = "numerics", note = "Strategies whose results have equal bits are a class. " ..
-    "Costs: what the best of a class takes more than the best of all, at the shapes that it has a time " ..
-    "for; that is what --numerics same-as=NAME costs. --numerics any costs nothing." })
-  local rows, untold = {}, {}
+  p:section("Numerics", { id = "numerics", note = "Strategies with results of equal bits are a class. " ..
+    "Cost: how much longer the best of a class takes than the best of all, over the shapes for which it " ..
+    "has a time. --numerics same-as=NAME has this cost; --numerics any has none." })
+  local rows, unknown_bits = {}, {}
   for _, view in ipairs(views) do
     local classes, unknown = summary.numerics(view.source)
     for _, class in ipairs(classes) do
@@ -246,26 +247,26 @@ local function add_numerics(p, views)
         table.concat(class.names, ", "), class.shapes, class.of, share(class.cost, 2), share(class.worst, 2) }
     end
     for _, entry in ipairs(unknown) do
-      untold[#untold + 1] = { view.arch, entry.slice.world_size, entry.slice.fusion,
-        table.concat(entry.names, ", "), entry.varies and "not the same each time" or "not told" }
+      table.insert(unknown_bits, { view.arch, entry.slice.world_size, entry.slice.fusion,
+        table.concat(entry.names, ", "), entry.varies and "not the same each time" or "unknown" })
     end
     if view.source.same_bits_as then
       p:text(("%s: %s"):format(view.arch, summary.restriction(view.source)))
     end
   end
-  if #rows == 0 and #untold == 0 then
-    p:text("The rows tell no bits; what gentables sweep measures does.")
+  if #rows == 0 and #unknown_bits == 0 then
+    p:text("These rows have no bits; rows of gentables sweep have them.")
   else
-    p:table { columns = { "arch", "TP", "fusion", "data", "class", "shapes", "of", "costs, mean",
-      "costs, at worst" }, rows = rows, may_go = { "arch", "data" } }
+    p:table { columns = { "arch", "TP", "fusion", "data", "class", "shapes", "of", "cost, mean",
+      "cost, at worst" }, rows = rows, may_go = { "arch", "data" } }
   end
-  if #untold > 0 then
-    p:table { columns = { "arch", "TP", "fusion", "strategies of no class", "their bits" }, rows = untold,
-      may_go = { "arch" } }
+  if #unknown_bits > 0 then
+    p:table { columns = { "arch", "TP", "fusion", "strategies without a class", "their bits" },
+      rows = unknown_bits, may_go = { "arch" } }
   end
 end
 
--- ---- machine, and what is not there -----------------------------------------------------------
+-- ---- machine, and what is left out ------------------------------------------------------------
 
 local function caches_in_words(caches)
   if not caches then return nil end
@@ -294,7 +295,7 @@ local function add_machine(p, views)
         { "System", machine.os }, { "MPI", machine.mpi },
         { "Bench", bench.compiler and ("%s, %s"):format(bench.compiler, tostring(bench.isa)) } }
     else
-      p:text("Unknown: there is no provenance beside the rows, as where another tool measured them.")
+      p:text("Unknown: the rows have no provenance beside them, for example because another tool wrote them.")
     end
   end
 end
@@ -311,10 +312,10 @@ local function add_missing(p, views)
       p:table { columns = { "arch", "TP", "cells × strategies", "strategies", "reason" }, rows = rows,
         may_go = #views == 1 and { "arch" } or {} }
     elseif unmeasured > 0 then
-      p:text(("%s of %s without any time; nothing beside the rows says why."):format(
+      p:text(("%s of %s without any time; the rows have no provenance with the reasons."):format(
         quantities.counted(unmeasured, "cell"), view.arch))
     else
-      p:text(("Every cell of %s that was asked for has a time."):format(view.arch))
+      p:text(("Every cell of the spec of %s has a time."):format(view.arch))
     end
     local lines = {}
     for _, entry in ipairs(summary.formats(view.source)) do
@@ -325,7 +326,7 @@ local function add_missing(p, views)
     for i, entry in ipairs(summary.elsewhere(view.source)) do
       elsewhere[i] = { entry.format.file, entry.text }
     end
-    p:table { columns = { "file", "where nothing was measured" }, rows = elsewhere, plain = true }
+    p:table { columns = { "file", "unmeasured shapes" }, rows = elsewhere, plain = true }
   end
 end
 
@@ -341,7 +342,7 @@ local function title_of_page(views)
   return (others and "Collectives on " or "AllReduce on ") .. table.concat(names, ", ")
 end
 
--- What a reader should know first, in a few sentences.
+-- The summary at the top of the page.
 local function lead_of(views)
   local total = { cells = 0, unmeasured = 0, derived = 0, doubtful = 0, oversubscribed = 0 }
   for _, view in ipairs(views) do
@@ -350,15 +351,15 @@ local function lead_of(views)
     end
   end
   local what = body.go_by_bytes(views, true) and "sizes" or "shapes"
-  local out = { ("%d of %d %s were measured%s. A choice is what is expected to lose least over all "
-    .. what .. " that a lookup sends to a cell."):format(total.cells - total.unmeasured - total.derived,
+  local out = { ("%d of %d %s were measured%s. A choice has the least expected loss over all "
+    .. what .. " that a lookup sends to its cell."):format(total.cells - total.unmeasured - total.derived,
     total.cells, what,
-    total.derived > 0 and (", %d follow from those around them"):format(total.derived) or "") }
-  out[#out + 1] = ("%d %s in doubt: less than %s likely to be right, or, without intervals, less than %s " ..
-    "faster than the next."):format(total.doubtful, total.doubtful == 1 and "choice is" or "choices are",
-    percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
+    total.derived > 0 and (", %d interpolated"):format(total.derived) or "") }
+  out[#out + 1] = ("%d %s in doubt: less than %s likely to be faster than the runner-up, or, without " ..
+    "intervals, by less than %s."):format(total.doubtful, total.doubtful == 1 and "choice is" or
+    "choices are", percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
   if total.oversubscribed > 0 then
-    out[#out + 1] = ("%s had more ranks than cores, and say little of other machines."):format(
+    out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(
       quantities.counted(total.oversubscribed, what:sub(1, -2)))
   end
   local workload = #views == 1 and summary.workload(views[1].source)
@@ -375,7 +376,7 @@ function body.archs(views)
   return out
 end
 
--- Whether any table has shapes that can be asked for.
+-- Whether any table has shapes that can be looked up.
 local function has_shapes(views)
   for _, view in ipairs(views) do
     if view.data.header or view.data.trtllm then return true end
@@ -395,14 +396,14 @@ function body.page(sources)
   local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = data,
     by_bytes = body.go_by_bytes(views, true), overview_of = overview_of, fusions_of = fusions_of,
     tables_of = tables_of, percent = percent }
-  local parts_of_page = { { "winners", "What is best where" }, { "choice", "One table" },
-    has_shapes(views) and { "lookup", "Ask for a shape", class = "js-only" } or nil }
+  local parts_of_page = { { "winners", "Best strategies" }, { "choice", "One table" },
+    has_shapes(views) and { "lookup", "Look up a shape", class = "js-only" } or nil }
   for _, part in ipairs(parts_of_page) do
     p:section(part[2], { id = part[1], class = part.class })
     model_of_parts.part = part[1]
     p:html(parts(model_of_parts))
   end
-  add_sureness(p, views)
+  add_confidence(p, views)
   p:section("All numbers", { id = "numbers", class = "js-only" })
   model_of_parts.part = "numbers"
   p:html(parts(model_of_parts))

@@ -1,5 +1,5 @@
--- The numbers of a comparison of sweeps: the first is the base, each other is set against it, cell by cell.
--- It knows no page.
+-- The numbers of a comparison of sweeps: the first is the base, with which each other is compared, cell by
+-- cell.
 --
 --   comparing.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }, where a group is one
 --   TP size, data type, operation, mode and fusion:
@@ -24,7 +24,7 @@ end
 
 local function cell_number(hidden_size, num_tokens) return hidden_size << 32 | num_tokens end
 
--- strategy -> cell -> row of `columns`, of one fusion of one block; made once.
+-- strategy -> cell -> row of `columns`, of one fusion of one block; made by the first call.
 local function times_of(sweep, key)
   local name = ("%d %s %s"):format(key.world_size, words_of(key), key.fusion)
   if not sweep.times[name] then
@@ -39,7 +39,7 @@ local function times_of(sweep, key)
   return sweep.times[name]
 end
 
--- The time, low and high of a strategy in the cell that `key` names; nil where it was not measured.
+-- The time, low and high of a strategy in the cell of `key`; nil if it is unmeasured.
 local function time_of(sweep, key, strategy)
   local times = times_of(sweep, key)
   local i = times.rows[strategy] and times.rows[strategy][cell_number(key.hidden_size, key.num_tokens)]
@@ -111,14 +111,15 @@ end
 
 -- ---- one against the base ---------------------------------------------------------------------
 
--- Whether two times differ by more than their intervals, or, without intervals, by a share that is noise
--- elsewhere.
+-- Whether two times differ by more than their intervals, or, without intervals, by more than the least
+-- margin.
 local function is_clear(base, base_low, base_high, time, low, high)
   if base_low and low then return low > base_high or high < base_low end
   return math.abs(time / base - 1) > summary.least_margin
 end
 
--- What becomes of a cell that both have: ratio of the best times, and what the base's choice would lose here.
+-- The comparison of a cell that both have: the ratio of the best times, and the loss of the base's choice
+-- here.
 local function compare_cell(base, other, key, a, b)
   local _, a_low, a_high = time_of(base, key, a.strategy)
   local _, b_low, b_high = time_of(other, key, b.strategy)
@@ -160,7 +161,7 @@ local function tally_of(group, sweeps, s)
   return tally
 end
 
--- The mean (geometric) of the ratios of a strategy's own times, over all cells that both have; and how many.
+-- The geometric mean of the ratios of a strategy's times over all cells that both have, and their number.
 function comparing.strategy_ratio(comparison, s, strategy)
   local base, other, sum, count = comparison.sweeps[1], comparison.sweeps[s], 0, 0
   for _, group in ipairs(comparison.groups) do
@@ -177,7 +178,7 @@ function comparing.strategy_ratio(comparison, s, strategy)
   return count > 0 and math.exp(sum / count) or nil, count
 end
 
--- The strategies that any sweep has rows of, in the list's order.
+-- The strategies of the rows of any sweep, in the list's order.
 function comparing.strategies(comparison)
   local seen, out = {}, {}
   for _, sweep in ipairs(comparison.sweeps) do

@@ -1,5 +1,5 @@
--- The page of gentables compare: what changed in a few numbers, what was compared, maps of every table side
--- by side and as difference, all numbers, and what is missing. The numbers come from comparison.lua.
+-- The page of gentables compare: a summary of changes, the sweeps, maps of every table side by side and as
+-- differences, all numbers, and what is missing. comparison.lua has the numbers.
 local colours = require "pages.colours"
 local comparing = require "report.comparison"
 local file = require "core.file"
@@ -11,10 +11,10 @@ local summary = require "formats.summary"
 
 local comparison_page = {}
 
--- Larger tables than this stay small pictures, and longer lists are cut; both are said.
+-- Larger tables are small pictures only, and longer lists are cut; the page has a note for both.
 local MOST_CELLS, MOST_ROWS = 2500, 1000
 
--- From much faster to much slower; told apart by colour-blind people.
+-- From much faster to much slower; distinct for colour-blind people.
 local change_scale = { "#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fee0b6", "#f1a340", "#b35806" }
 local change_steps = { 1 / 1.5, 1 / 1.1, 1 / 1.02, 1.02, 1.1, 1.5 } -- between two colours of the scale
 
@@ -36,13 +36,13 @@ end
 
 local percent = side_by_side.signed_percent
 
--- A share as a cell of a table; nil where there is none.
+-- A share as a cell of a table; nil without one.
 local function share_cell(share) return share and { text = percent(share), value = share } end
 
--- A ratio of times as a cell of a table; nil where there is none.
+-- A ratio of times as a cell of a table; nil without one.
 local function change_cell(ratio) return side_by_side.change(ratio and 1, ratio, summary.least_margin) end
 
--- ---- what was compared ------------------------------------------------------------------------
+-- ---- the sweeps -------------------------------------------------------------------------------
 
 local function record_of(source)
   for _, entry in ipairs(source.files) do
@@ -62,7 +62,7 @@ end
 local titles = { cpu = "CPU", gpu = "GPU", cores = "Cores", caches = "Caches", memory_gib = "Memory, GiB",
   os = "System", mpi = "MPI", nccl = "NCCL", cuda = "CUDA", driver = "Driver" }
 
--- Every fact that the provenance of any sweep has: { name, group, title }, sorted.
+-- The facts in the provenance of any sweep: { name, group, title }, sorted.
 local function facts_of(records)
   local seen, out = {}, {}
   for _, group in ipairs { "machine", "bench" } do
@@ -82,7 +82,7 @@ local function facts_of(records)
   return out
 end
 
--- One row of facts; those that differ from the base are marked.
+-- One row of facts; facts that differ from the base are marked.
 local function fact_row(title, count, get)
   return side_by_side.row({ title }, count, function(s) return side_by_side.fact(get(s), get(1)) end)
 end
@@ -101,16 +101,16 @@ local function add_sources(p, comparison, labels)
     return tostring(#comparison.sweeps[s].source.rows)
   end)
   p:section("What was compared", { id = "compared",
-    note = "What differs from the first, the base, is marked." })
+    note = "The first is the base; facts that differ from it are marked." })
   p:table { columns = { "", table.unpack(labels) }, rows = rows, plain = true }
   for s, label in ipairs(labels) do
     if not records[s] then
-      p:missing(("what machine and programs measured %s: no provenance"):format(label))
+      p:missing(("machine and programs of %s: no provenance"):format(label))
     end
   end
 end
 
--- ---- what changed, in a few numbers -----------------------------------------------------------
+-- ---- the summary of changes -------------------------------------------------------------------
 
 local function sum_of(comparison, s)
   local total = { cells = 0, faster = 0, slower = 0, changed = 0, log_sum = 0, losses = 0, loss = 0,
@@ -130,7 +130,7 @@ local function sentence(total, label, base)
   out[#out + 1] = ("Clearly faster: %d, clearly slower: %d."):format(total.faster, total.slower)
   out[#out + 1] = ("Another strategy is best in %d."):format(total.changed)
   if total.losses > 0 then
-    out[#out + 1] = ("With the choices of %s it would lose %.1f %% on average."):format(base,
+    out[#out + 1] = ("With the choices of %s it loses %.1f %% on average."):format(base,
       100 * total.loss / total.losses)
   end
   return table.concat(out, " ")
@@ -150,15 +150,15 @@ end
 
 local function add_changes(p, comparison, labels)
   p:section("What changed", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, " ..
-    "where there are none, more than %.0f %%. Loses: the mean, and the most, that the base's choices take " ..
-    "longer here than the best does."):format(100 * summary.least_margin) })
+    "without intervals, the times differ by more than %.0f %%. Loss: how much longer the base's choices " ..
+    "take here than the best."):format(100 * summary.least_margin) })
   for s = 2, #labels do
     if #labels > 2 then p:text(sentence(sum_of(comparison, s), labels[s], labels[1])) end
     local rows = change_rows(comparison, s)
     if #rows > 0 then
       p:table { caption = side_by_side.against(labels, s), rows = rows, columns = { "TP",
         "fusion", "data", "shapes", "best time", "clearly faster", "clearly slower", "other choice",
-        "base's choice loses", "at most" }, may_go = { "data" } }
+        "loss of the base's choice", "at most" }, may_go = { "data" } }
     end
   end
 end
@@ -181,7 +181,7 @@ end
 
 -- ---- maps -------------------------------------------------------------------------------------
 
--- A group as grid.lua takes a fusion of one sweep.
+-- A group of one sweep in the form of a fusion for winner_tables.lua.
 local function fusion_of(group, s)
   local rows = {}
   for h, row in ipairs(group.cells) do
@@ -258,7 +258,7 @@ local function add_tables(p, group, labels)
   p:html("</div></details>\n")
 end
 
--- The strategies that are best anywhere.
+-- The legend of the strategies that are best in any cell.
 local function legend_of(comparison)
   local out, wins = {}, {}
   for _, sweep in ipairs(comparison.sweeps) do
@@ -297,7 +297,7 @@ end
 
 -- ---- numbers ----------------------------------------------------------------------------------
 
--- The row of a cell: where it is, then time and strategy of each sweep, then the changes.
+-- The row of a cell: its axes, then time and strategy of each sweep, then the changes.
 local function number_row(group, h, t, count)
   local of, most = group.cells[h][t], 0
   local tokens, hidden = group.num_tokens[t], group.hidden_sizes[h]
@@ -357,16 +357,16 @@ local function add_missing(p, comparison, labels)
   for s = 2, #labels do
     local total = sum_of(comparison, s)
     if total.only_base > 0 then
-      p:text(("%s that %s has, %s has not."):format(quantities.counted(total.only_base, "shape"), labels[1],
+      p:text(("%s of %s missing in %s."):format(quantities.counted(total.only_base, "shape"), labels[1],
         labels[s]))
     end
     if total.only_other > 0 then
-      p:text(("%s that %s has, %s has not."):format(quantities.counted(total.only_other, "shape"), labels[s],
+      p:text(("%s of %s missing in %s."):format(quantities.counted(total.only_other, "shape"), labels[s],
         labels[1]))
     end
     any = any or total.only_base + total.only_other > 0
   end
-  if not any then p:text("Nothing: every shape that one has, all have.") end
+  if not any then p:text("Nothing: all sweeps have the same shapes.") end
 end
 
 -- ---- the page ---------------------------------------------------------------------------------

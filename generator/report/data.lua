@@ -1,6 +1,7 @@
--- What the script of report.html reads: all numbers of one arch, by columns. A list of numbers is one text,
--- with a space between them and nothing where one is missing; a list of strategies is one letter for each
--- cell, "." where there is none. Cells stand in the order hidden size, then tokens, as in table.csv.
+-- The data of the scripts of report.html: all numbers of one arch, by columns. A list of numbers is one text,
+-- with spaces between them, and empty between two spaces for a missing one; a list of strategies is one
+-- letter for each cell, "." without a strategy. Cells are in the order hidden size, then tokens, as in
+-- table.csv.
 local derive = require "choose.derive"
 local formats = require "formats.list"
 local lists = require "lists.lists"
@@ -11,8 +12,8 @@ local summary = require "formats.summary"
 
 local data = {}
 
--- A letter for each strategy, by its place in the list of strategies: a to z, A to Z, then what a script
--- still takes as one character.
+-- A letter for each strategy, by its place in the list of strategies: a to z, A to Z, then other characters
+-- of one UTF-16 unit.
 local letters, place_in_list = {}, {}
 for place, strategy in ipairs(lists.strategies) do
   local code = place <= 26 and 96 + place or place <= 52 and 38 + place or 0x100 + place
@@ -20,7 +21,7 @@ for place, strategy in ipairs(lists.strategies) do
   place_in_list[strategy.name] = place
 end
 
--- A number as table.csv has it (four decimals, or nine digits), without zeros at its ends.
+-- A number as in table.csv (four decimals, or nine digits), without zeros at its ends.
 local short -- (value)
 function short(value)
   if not value then return "" end
@@ -38,7 +39,7 @@ function short(value)
   return (before > 0 and before or "") .. (".%04d"):format(whole % 10000):gsub("0+$", "")
 end
 
--- A list of numbers, false or nil where one is missing, as one text; "" where all are.
+-- A list of numbers, false or nil for missing ones, as one text; nil if all are missing.
 local function column(values, count)
   local out, any = {}, false
   for i = 1, count do
@@ -58,7 +59,7 @@ end
 
 local columns_of_rows = { t = "time_us", l = "low_us", h = "high_us", b = "bound_us" }
 
--- The lists of a strategy, made when it is first asked for.
+-- The lists of a strategy; made by the first call.
 local function lists_of(all, strategy)
   local key = letters[strategy]
   all[key] = all[key] or { t = {}, l = {}, h = {}, b = {} }
@@ -101,7 +102,7 @@ end
 
 -- ---- the table --------------------------------------------------------------------------------
 
--- The cells of a fusion in one list; false where nothing was measured.
+-- The cells of a fusion in one list; false for unmeasured ones.
 local function cells_of(fusion)
   local cells = {}
   for _, row in ipairs(fusion.rows) do
@@ -122,7 +123,7 @@ local function field_of(cells, field)
   return column(out, #cells)
 end
 
--- The choices of the incumbent ([h][t] = name or false) as letters; nil where there is none.
+-- The choices of the incumbent ([h][t] = name or false) as letters; nil without an incumbent.
 local function incumbent(choices)
   if not choices then return nil end
   local out = {}
@@ -140,9 +141,9 @@ local function fusion_of(source, block, fusion)
     old = incumbent(fusion.old), rows = times_of(source, block, fusion.name) }
 end
 
--- ---- what readers of the tables get -----------------------------------------------------------
+-- ---- the lookups of other programs ------------------------------------------------------------
 
--- The C header: borders and cells, as its template has them.
+-- The borders and cells of the C header, as in its template.
 local function header_of(source)
   local view = model.for_format(source, formats.find "c")
   local worlds = {}
@@ -184,7 +185,8 @@ end
 
 -- ---- all of it --------------------------------------------------------------------------------
 
--- letter -> what is shown of those strategies that have a time or a place in a table of `archs` (of data.of).
+-- letter -> { name, mark, help, place, never } of strategies with a time, or a place in a table, in `archs`
+-- (of data.of).
 function data.strategies(archs)
   local used = {}
   for _, arch in ipairs(archs) do
@@ -208,21 +210,21 @@ function data.strategies(archs)
   return out
 end
 
--- The class that shows a strategy.
+-- The CSS class of a strategy.
 function data.class(name) return "s" .. place_in_list[name] end
 
--- The op of a block, with its splits and whether it goes by bytes, as the page's state has it.
+-- The op of a block, with its splits and ".by.bytes", as in the page's state.
 local function op_of(block)
   return block.op .. (block.splits and "." .. block.splits or "") .. (block.sizes_only and ".by.bytes" or "")
 end
 
--- The id of a choice on the page, which is also its state there.
+-- The id of a table on the page, which is also the page's state for it.
 function data.id(arch, block, fusion)
   return ("arch=%s&tp=%d&fusion=%s&data=%s.%s.%s"):format(arch, block.world_size, fusion, block.dtype,
     op_of(block), block.mode)
 end
 
--- What busbw is, times algbw; nil for an op without one.
+-- busbw over algbw; nil for an op without a bus bandwidth.
 function data.bus_factor(block)
   local op = lists.find("ops", block.op)
   return op.bus_factor and op.bus_factor(block.world_size)
@@ -235,7 +237,7 @@ function data.of(source, blocks)
   for i, block in ipairs(blocks) do
     local fusions = {}
     for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
-    -- By bytes, these stand in place of tokens, and there is one hidden size.
+    -- By bytes, tokens are bytes, and there is one hidden size.
     out[i] = { tp = block.world_size, dtype = block.dtype, op = op_of(block), mode = block.mode,
       bytes = lists.find("dtypes", block.dtype).bytes,
       hidden = block.sizes_only and { 1 } or block.hidden_sizes, tokens = block.num_tokens, fusions = fusions,

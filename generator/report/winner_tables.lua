@@ -1,5 +1,5 @@
--- The static pictures of report.html: a table per fusion, coloured by the winner, and the small pictures
--- of all of them. Hidden sizes run down, the largest on top, tokens across, as gentables plot draws them.
+-- The static pictures of report.html: a table per fusion, coloured by the winner, and the small pictures of
+-- all of them. Hidden sizes are the rows, the largest on top, and tokens the columns, as in gentables plot.
 local colours = require "pages.colours"
 local data = require "report.data"
 local lists = require "lists.lists"
@@ -9,7 +9,7 @@ local summary = require "formats.summary"
 
 local grid = {}
 
--- The style of every strategy that `names` has (a set).
+-- The style of the strategies in the set `names`.
 function grid.style(names)
   local out = {}
   for _, strategy in ipairs(lists.strategies) do
@@ -39,7 +39,7 @@ local function head(block)
     .. table.concat(out) .. "</thead>"
 end
 
--- name -> { open = its cell's tag, changed = the same where the incumbent has another strategy, mark }
+-- name -> { open = its cell's tag, changed = the same if the incumbent has another strategy, mark }
 local tags = setmetatable({}, { __index = function(self, name)
   local class = data.class(name)
   self[name] = { open = ("<td class=%s>"):format(class), changed = ('<td class="%s differs">'):format(class),
@@ -47,14 +47,15 @@ local tags = setmetatable({}, { __index = function(self, name)
   return self[name]
 end })
 
--- A cell: its strategy (nil: unmeasured), what stands behind the mark, whether the other table has another.
+-- A cell: its strategy (nil: unmeasured), the text behind its mark, and whether the other table has another
+-- strategy.
 local function cell_text(name, mark, is_changed)
   if not name then return is_changed and '<td class="none differs">–' or '<td class="none">–' end
   local tag = tags[name]
   return (is_changed and tag.changed or tag.open) .. tag.mark .. mark
 end
 
--- A table over the hidden sizes and token counts of `block`: get(h, t) gives a cell with its tag.
+-- A table over the hidden sizes and token counts of `block`; get(h, t) returns a cell with its tag.
 function grid.table(block, class, caption, get)
   local out = { ('<table class="%s"><caption>%s</caption>%s<tbody>'):format(class, page.escape(caption),
     head(block)) }
@@ -73,8 +74,8 @@ function grid.key(strategy)
     data.class(strategy.name), page.escape(strategy.mark), page.escape(strategy.name))
 end
 
--- The incumbent's choices for the cells of a fusion, [h][t] = name or false; nil where it has none of them.
--- `old` is a core.table.
+-- The incumbent's choices for the cells of a fusion, [h][t] = name or false; nil if it has none. `old` is a
+-- core.table.
 function grid.old_choices(block, fusion, old)
   local any, out = false, {}
   local key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
@@ -121,7 +122,7 @@ local function bandwidth(bytes, time_us, factor)
   return factor and quantities.three_digits(factor * bytes / time_us / 1000) or ""
 end
 
-local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "how sure", "algbw (GB/s)",
+local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "confidence", "algbw (GB/s)",
   "busbw (GB/s)" }
 local size_texts = { best = true, ["runner-up"] = true }
 
@@ -134,7 +135,7 @@ local function size_row(block, bytes, cell)
     bandwidth(bytes, cell.time_us, data.bus_factor(block)) }
 end
 
--- The winners of a fusion of a block by bytes, a row for each size: by how much, and how sure.
+-- The winners of a fusion of a block by bytes, a row for each size, with margin and confidence.
 function grid.size_table(block, fusion)
   local out = { '<table class="sizes"><thead><tr>' }
   local function add(tag, i, text)

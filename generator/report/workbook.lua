@@ -1,7 +1,7 @@
--- A table for spreadsheets: one workbook of what the report sums up, the table cell by cell, the rows,
--- and what has no time. How a workbook is written is in pages/sheets.lua.
+-- The workbook of a report: the summary, the table cell by cell, the rows, the classes of equal bits, and the
+-- reasons of what has no time. pages/sheets.lua writes it.
 --
---   workbook.write(model.load("tables/host", "host"), "host.xlsx")   -> notes of what did not fit | nil, why
+--   workbook.write(model.load("tables/host", "host"), "host.xlsx")   -> notes | nil, message
 local columns_of_files = require "lists.columns"
 local formats = require "formats.list"
 local model = require "formats.model"
@@ -103,7 +103,8 @@ local function row_of(slice, columns, i)
   return row
 end
 
--- One line for each row of the files, slice by slice, so that half a million need not stand in memory.
+-- One line for each row of the files, slice by slice, so that half a million rows are never in memory at
+-- once.
 local function rows_sheet(source)
   local titles, number_formats = { "TP", "dtype", "op", "mode", "fusion" }, {}
   for _, column in ipairs(row_columns) do
@@ -126,7 +127,7 @@ local function rows_sheet(source)
     end }
 end
 
--- What was asked for and has no time, or nil where all has.
+-- The cells of the spec without a time, or nil if all have one.
 local function missing_sheet(source)
   local rows = {}
   for i, group in ipairs(summary.without_time(source)) do
@@ -137,7 +138,7 @@ local function missing_sheet(source)
     columns = { "TP", "cells × strategies", "strategies", "reason" } }
 end
 
--- The classes of equal bits, or nil where no row tells bits.
+-- The classes of equal bits, or nil if no row has bits.
 local function numerics_sheet(source)
   local rows = {}
   for i, class in ipairs((summary.numerics(source))) do
@@ -152,7 +153,7 @@ local function numerics_sheet(source)
     colours = { ["costs, mean"] = { FAST, SLOW } } }
 end
 
--- The sheets of a source, as model.load gives it.
+-- The sheets of a source (of model.load).
 function workbook.sheets(source)
   local canonical = model.for_format(source, formats.find("table")).canonical
   local blocks = summary.blocks(canonical)
@@ -162,7 +163,7 @@ function workbook.sheets(source)
   return list
 end
 
--- Writes them into one workbook. Returns what sheets.write_xlsx does.
+-- Writes them into one workbook. Returns the values of sheets.write_xlsx.
 function workbook.write(source, path) return sheets.write_xlsx(path, workbook.sheets(source)) end
 
 return workbook

@@ -1,7 +1,7 @@
-// The script of every page: tables sort and copy. Without it everything is there, in the order it came.
+// The script of every page: tables sort and copy. Without it, pages are complete.
 "use strict";
 
-// What a cell sorts by: a number where it has one.
+// The sort key of a cell: its number, if it has one, and its text.
 function sortKey(cell) {
   const text = cell.dataset.sort ?? cell.textContent.trim();
   const number = text === "" ? NaN : Number(text);
@@ -27,7 +27,7 @@ function sortTable(table, index) {
   body.append(...keyed.map((entry) => entry.row));
 }
 
-// The table as a spreadsheet takes it: tabs between cells.
+// The table as text for a spreadsheet: tabs between cells.
 function tableText(table) {
   return [...table.rows].map((row) =>
     [...row.cells].map((cell) => cell.textContent.trim().replace(/\s+/g, " ")).join("\t")).join("\n") + "\n";
@@ -48,7 +48,7 @@ async function copyText(text) {
   }
 }
 
-// A button that copies what `text()` gives, and says whether it did.
+// A button that copies the result of text(), and then shows whether it succeeded.
 function copyButton(text) {
   const button = document.createElement("button");
   button.type = "button";

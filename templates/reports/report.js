@@ -1,4 +1,4 @@
-// Last of the scripts of report.html: its controls, and its start.
+// The last script of report.html: its controls and its start.
 
 function selectBox(name, title, values, words) {
   if (values.length < 2) return null;
@@ -57,7 +57,7 @@ function markOverview() {
   }
 }
 
-// Shows what `wanted` asks for; what it leaves out is taken from what there is.
+// Shows the state `wanted`, with defaults for missing values.
 function show(wanted) {
   choice = setState(wanted);
   showControls();
@@ -66,7 +66,7 @@ function show(wanted) {
   LIST.all = false;
   byId("scope").elements.scope.value = state.scope;
   showList();
-  if (!byId("ask")) return; // all goes by bytes
+  if (!byId("ask")) return; // all blocks are by bytes
   const form = byId("ask").elements;
   if (form.tp.value === "" || form.tp.dataset.own !== "yes") form.tp.value = state.tp;
   if (byId("answer").childElementCount > 0) answerAsk(readAsk());

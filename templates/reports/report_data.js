@@ -1,5 +1,5 @@
-// First of the scripts of report.html: its data, numbers as text, and the state. The state is the fragment of
-// the address: #tp=4&fusion=NONE&view=margin&cell=64x4096.
+// The first script of report.html: its data, numbers as text, and the state. The state is the fragment of the
+// address: #tp=4&fusion=NONE&view=margin&cell=64x4096.
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
@@ -12,7 +12,7 @@ function element(name, properties, ...children) {
 
 // ---- the data --------------------------------------------------------------------------------
 
-// "1.5  2" -> [1.5, NaN, 2], once
+// "1.5  2" -> [1.5, NaN, 2], cached
 const unpacked = new Map();
 function numbers(owner, field) {
   if (owner === undefined || owner[field] === undefined) return null;
@@ -29,17 +29,17 @@ function numberAt(owner, field, index) {
 
 function blockData(block) { return [block.dtype, block.op, block.mode].join("."); }
 
-// The mode is left out where the rows do not say it.
+// The mode is left out if it is unknown.
 function wordsOfData(data) { return data.replace(/\.unknown$/, "").replaceAll(".", " "); }
 
 function dataWords(block) { return wordsOfData(blockData(block)); }
 
-// Whether its "tokens" are bytes.
+// Whether the block's "tokens" are bytes.
 function goesByBytes(block) { return block.op.endsWith(".by.bytes"); }
 
 function cellIndex(block, h, t) { return h * block.tokens.length + t; }
 
-// One cell: its place, the choice, and every strategy's times, the fastest first.
+// One cell: its place, the choice, and the times of every strategy, the fastest first.
 function cellOf(choice, h, t) {
   const { block, fusion } = choice, index = cellIndex(block, h, t);
   const best = fusion.best[index], rows = [];
@@ -73,7 +73,7 @@ function readFragment() {
     if (at < 0) continue;
     try {
       wanted[part.slice(0, at)] = decodeURIComponent(part.slice(at + 1));
-    } catch { /* no value of ours */ }
+    } catch { /* not a valid value */ }
   }
   return wanted;
 }
@@ -87,7 +87,7 @@ function writeFragment() {
 const own = (list, value, fallback) => list.includes(value) ? value : fallback;
 const distinct = (list) => [...new Set(list)];
 
-// What can be chosen, given what was; each list begins with what is taken where nothing was.
+// The values that can be chosen, and the chosen ones; the default is the first of each list.
 function choicesOf(wanted) {
   const arch = DATA.archs.find((entry) => entry.name === wanted.arch) ?? DATA.archs[0];
   const tps = distinct(arch.blocks.map((block) => String(block.tp)));
@@ -116,7 +116,7 @@ function setState(wanted) {
 
 let choice;
 
-// ---- numbers in words ------------------------------------------------------------------------
+// ---- numbers as text -------------------------------------------------------------------------
 
 function percent(share, digits) {
   if (Number.isNaN(share)) return "";
@@ -124,14 +124,14 @@ function percent(share, digits) {
   return value.toFixed(digits ?? (Math.abs(value) < 10 ? 1 : 0)) + "\u202f%";
 }
 
-// As table.csv has it.
+// A number as in table.csv.
 function exact(value) {
   if (Number.isNaN(value)) return "";
   if (Math.abs(value) >= 1e11 || (value !== 0 && Math.abs(value) < 5e-5)) return String(value);
   return value.toFixed(4);
 }
 
-// Four digits of the smallest of them, so that points stand below each other.
+// The decimals that give the smallest number four digits; with the same for all, points are aligned.
 function decimalsFor(least) { return Math.min(4, Math.max(0, 3 - Math.floor(Math.log10(least)))); }
 
 function bytesInWords(bytes) {
@@ -141,7 +141,7 @@ function bytesInWords(bytes) {
   return (Number.isInteger(bytes) ? String(bytes) : bytes.toFixed(1)) + " " + units[at];
 }
 
-// To the byte.
+// The exact number of bytes.
 function exactBytes(bytes) {
   const words = bytesInWords(bytes);
   return bytes % 1024 === 0 && !words.includes(".") ? words : bytes + " B";

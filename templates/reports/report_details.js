@@ -14,14 +14,14 @@ function sureness(share) {
 }
 
 function verdict(cell) {
-  if (cell.best === null) return "Nothing that may win was measured here.";
+  if (cell.best === null) return "No strategy that may be chosen was measured here.";
   const words = [`${nameOf(cell.best)} is best.`];
   if (cell.second !== ".") words.push(`${nameOf(cell.second)} takes ${percent(cell.margin)} longer.`);
-  else words.push("No other was measured.");
+  else words.push("No other strategy was measured.");
   if (!Number.isNaN(cell.confidence)) {
-    words.push(`The choice is ${sureness(cell.confidence)} likely to be right.`);
+    words.push(`It is ${sureness(cell.confidence)} likely to be the faster one.`);
   }
-  if (cell.regret > 0) words.push(`It can lose ${percent(cell.regret)} at most.`);
+  if (cell.regret > 0) words.push(`Its worst loss is ${percent(cell.regret)}.`);
   if (isDoubtful(choice.arch, cell)) words.push("It is in doubt.");
   const loss = incumbentLoss(cell);
   if (cell.old !== null && cell.old !== cell.best) {
@@ -33,7 +33,7 @@ function verdict(cell) {
   return words.join(" ");
 }
 
-// What choosing this row could lose, at most, as the table says it of the winner.
+// The worst loss of choosing this row, defined as the table's regret of the winner.
 function regretOf(rows, row) {
   const others = rows.filter((other) => other !== row && !other.strategy.never).map((other) => other.low);
   if (others.length === 0 || others.some(Number.isNaN) || Number.isNaN(row.high)) return NaN;
@@ -62,7 +62,7 @@ function detailsTable(cell) {
   const columns = [["strategy"], [""], ["time (µs)", "number"]];
   if (has.interval) columns.push(["95 % interval", "number"]);
   columns.push(["longer than the best", "number"]);
-  if (has.interval) columns.push(["could lose", "number"]);
+  if (has.interval) columns.push(["worst loss", "number"]);
   if (has.bound) columns.push(["share of bound", "number"]);
   const head = element("tr", {}, ...columns.map(([title, className]) =>
     element("th", { scope: "col", className: className ?? "" }, title)));
@@ -97,7 +97,7 @@ function showDetails(h, t) {
 
 // ---- moving in the table ---------------------------------------------------------------------
 
-let current = null; // the cell that was chosen, { h, t }
+let current = null; // the chosen cell, { h, t }
 
 function tdAt(table, h, t) {
   const rows = table?.tBodies[0].rows;

@@ -1,9 +1,9 @@
 // "All numbers" of report.html: a list of cells that sorts and copies.
 
-const MOST_ROWS = 1000; // that are drawn at once
+const MOST_ROWS = 1000; // drawn at once
 const LIST = { order: null, direction: 1, all: false };
 
-// By bytes there are sizes and bandwidths in place of tokens and hidden sizes.
+// Blocks by bytes have sizes and bandwidths in place of tokens and hidden sizes.
 function placeColumns(blocks) {
   const ofSizes = (value) => (row) => goesByBytes(row.block) ? value(row) : "";
   const ofShapes = (value) => (row) => goesByBytes(row.block) ? "" : value(row);
@@ -81,7 +81,7 @@ function listRow(row, columns) {
   }));
 }
 
-// The list as a spreadsheet takes it.
+// The list as text for a spreadsheet.
 function listText(rows, columns) {
   const lines = [columns.map(([title]) => title),
     ...rows.map((row) => columns.map(([title, value]) => textOfValue(value(row), title)))];

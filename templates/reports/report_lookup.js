@@ -1,6 +1,6 @@
-// "Ask for a shape" of report.html: the answers of allreduce_table.h and of TensorRT-LLM's table.
+// "Look up a shape" of report.html: the results of allreduce_table.h and of TensorRT-LLM's table.
 
-// The place of the first border that is not below `size`, as the C header has it.
+// The place of the first border that is not below `size`, as in the C header.
 function placeByBorders(borders, size) {
   let place = 0;
   while (size > borders[place]) place++;
@@ -15,16 +15,16 @@ function rangeInWords(borders, place) {
 
 function axisWords(what, size, values, borders, place) {
   if (values[place] === size) return `${what} ${size}: measured.`;
-  return `${what} ${size}: ${values[place]} is the nearest that was measured, as a ratio ` +
-    `(it answers for ${rangeInWords(borders, place)}).`;
+  return `${what} ${size}: ${values[place]} is the nearest measured value, as a ratio ` +
+    `(for ${rangeInWords(borders, place)}).`;
 }
 
-// What allreduce_table.h answers, and why.
+// The result of allreduce_table.h, with its reason.
 function askHeader(header, ask) {
   const { tp, hidden, tokens, fusion } = ask;
   const answer = { file: "allreduce_table.h", letter: header.fallback, why: "" };
   const world = header.worlds.find((entry) => entry.tp === tp);
-  const otherwise = `the fallback, ${nameOf(header.fallback)}, is taken`;
+  const otherwise = `the result is the fallback, ${nameOf(header.fallback)}`;
   if (!world) return { ...answer, why: `TP ${tp} was not measured: ${otherwise}.` };
   if (!world.fusions[fusion]) {
     return { ...answer, why: `${fusion} was not measured for TP ${tp}: ${otherwise}.` };
@@ -40,7 +40,7 @@ function askHeader(header, ask) {
 
 const floorLog2 = (value) => 31 - Math.clz32(value);
 
-// Its tables are indexed by the floor of log2; what lies outside has the fallback.
+// The result of TensorRT-LLM's table, which is indexed by the floor of log2; outside of it, the fallback.
 function askTrtllm(table, ask) {
   const answer = { file: "TensorRT-LLM's table", letter: table.fallback };
   const fusion = table.fusions.indexOf(ask.fusion);
@@ -49,32 +49,32 @@ function askTrtllm(table, ask) {
   const inside = (values, place) => place >= 0 && place < values.length;
   if (fusion < 0 || !inside(table.tp, p) || !inside(table.hidden, h) || !inside(table.tokens, t)) {
     return { ...answer,
-      why: `That lies outside of its table: the fallback, ${nameOf(table.fallback)}, is taken.` };
+      why: `The shape is outside of its table: the result is the fallback, ${nameOf(table.fallback)}.` };
   }
   const index = ((p * table.fusions.length + fusion) * table.hidden.length + h) * table.tokens.length + t;
   const rounded = [["TP", ask.tp, table.tp[p]], ["tokens", ask.tokens, table.tokens[t]],
     ["hidden size", ask.hidden, table.hidden[h]]].filter(([, asked, read]) => asked !== read)
     .map(([what, asked, read]) => `${what} ${asked} reads ${read}`);
   const why = rounded.length > 0 ? "It rounds down to a power of two: " + rounded.join(", ") + "."
-    : "All three stand in its table.";
+    : "All three are in its table.";
   return { ...answer, letter: table.cells[index], why };
 }
 
 function answerLine(answer) {
-  const line = element("p", {}, answer.file + " answers ", key(answer.letter), " ",
+  const line = element("p", {}, answer.file + ": ", key(answer.letter), " ",
     element("strong", {}, nameOf(answer.letter)), ". " + answer.why);
   line.dataset.file = answer.file;
   line.dataset.strategy = nameOf(answer.letter);
   return line;
 }
 
-// Says what the tables answer, and shows the cell that does.
+// Shows the results of the tables, and marks the cell of the C header's.
 function answerAsk(ask) {
   const out = byId("answer"), { arch } = choice;
   const whole = (value) => Number.isInteger(value) && value >= 1 && value <= 2147483647;
   if (![ask.tp, ask.tokens, ask.hidden].every(whole)) {
     out.replaceChildren(element("p", { className: "missing" },
-      "TP size, tokens and hidden size are whole numbers from 1 to 2147483647."));
+      "TP size, tokens and hidden size must be whole numbers from 1 to 2147483647."));
     return;
   }
   const answers = [arch.header && askHeader(arch.header, ask), arch.trtllm && askTrtllm(arch.trtllm, ask)]
@@ -83,12 +83,12 @@ function answerAsk(ask) {
     `TP ${ask.tp}, ${ask.fusion}, ${ask.tokens} tokens × hidden size ${ask.hidden}`),
   ...answers.map(answerLine));
   if (answers.length === 0) {
-    out.append(element("p", {}, "No table of this arch answers: see the last section."));
+    out.append(element("p", {}, "This arch has no table to look up: see the last section."));
   }
   const axes = arch.header?.axes;
   if (axes && !state.data.startsWith(`${axes.dtype}.${axes.op}.`)) {
     out.append(element("p", { className: "note" },
-      `These tables hold ${axes.dtype} ${axes.op}, and answer so for all data.`));
+      `These tables are made for ${axes.dtype} ${axes.op}; their results for other data are the same.`));
   }
   markAnswer(arch.header && answers[0].cell, ask);
 }

@@ -15,18 +15,18 @@ function mix(scale, share) {
   }).join("");
 }
 
-// `value` of a cell (NaN: none), its text, and where it lies on the scale from `low` to `high`. `needs`: what
-// a fusion must have.
+// `value` of a cell (NaN: none), its text, and the scale from `low` to `high`. `needs`: a field that a fusion
+// must have.
 const VIEWS = {
   best: { title: "the best strategy" },
   time: { title: "its time (µs)", scale: "time", logarithmic: true, value: (cell) => cell.time,
     text: (value) => value >= 1000 ? value.toFixed(0) : value.toPrecision(3),
     words: "Time of the best strategy, in µs, on a logarithmic scale" },
-  margin: { title: "margin over the next", scale: "doubt", low: 0, high: 0.2, value: (cell) => cell.margin,
+  margin: { title: "margin over the runner-up", scale: "doubt", low: 0, high: 0.2, value: (cell) => cell.margin,
     text: percent, words: "How much longer the runner-up takes" },
-  confidence: { title: "how sure", needs: (fusion) => fusion.confidence, scale: "doubt", low: 0.5, high: 1,
-    value: (cell) => cell.confidence, text: percent, words: "How likely the choice is to be right" },
-  regret: { title: "what it could lose", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
+  confidence: { title: "confidence", needs: (fusion) => fusion.confidence, scale: "doubt", low: 0.5, high: 1,
+    value: (cell) => cell.confidence, text: percent, words: "Probability that it is faster than the runner-up" },
+  regret: { title: "worst loss", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
     value: (cell) => cell.regret, text: percent,
     words: "The most that the choice can lose if the medians lie anywhere in their intervals" },
   bound: { title: "share of the bound", scale: "sequence",
@@ -34,8 +34,8 @@ const VIEWS = {
     value: (cell) => cell.best === null ? NaN
       : cell.rows.find((row) => row.letter === cell.best).bound / cell.time,
     text: (value) => percent(value, 0),
-    words: "The part of the best time that memory and links need at least" },
-  incumbent: { title: "what the incumbent loses", needs: (fusion) => fusion.old, scale: "loss", low: 0,
+    words: "The share of the best time that memory and links need at least" },
+  incumbent: { title: "loss of the incumbent", needs: (fusion) => fusion.old, scale: "loss", low: 0,
     high: 0.2, value: incumbentLoss, text: percent,
     words: "How much longer the incumbent's choice takes than the best" },
 };
@@ -92,7 +92,7 @@ function showView(table) {
   else showLegend(fusion);
 }
 
-// The names of the strategies that are best in this table, or that the incumbent has in it.
+// Shows the names of the strategies that are best in this table, or the incumbent's choice in it.
 function showLegend(fusion) {
   const letters = distinct([...fusion.best, ...(fusion.old ?? "")]).filter((letter) => letter !== ".")
     .sort((a, b) => DATA.strategies[a].place - DATA.strategies[b].place);

@@ -200,5 +200,6 @@ refused "--incumbent goes with AUTO, which is not among the spec's strategies" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
 refused "--incumbent goes with --enable_auto" \
     generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
-refused "--incumbent goes with a sweep; with --data_dir there is none" generate --sm_version 90 --enable_auto \
+refused "--incumbent goes with a sweep; with --data_dir there is none" \
+    generate --sm_version 90 --enable_auto \
     --data_dir "$WORK/first" --incumbent "$WORK/first/allreduce_table.h"

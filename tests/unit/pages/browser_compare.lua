@@ -80,7 +80,7 @@ end
 function tests.test_missing()
   lu.assertStrContains(seen.missing, labels[2] .. " has no rows of TP 4, NONE")
   lu.assertStrContains(seen.missing, labels[1] .. " has no rows of TP 8, NONE")
-  lu.assertStrContains(seen.missing, "2 shapes that " .. labels[1] .. " has")
+  lu.assertStrContains(seen.missing, "2 shapes of " .. labels[1] .. " missing in ")
   lu.assertEquals(seen.compared[2], { "Measured", "missing", "missing" })
 end
 

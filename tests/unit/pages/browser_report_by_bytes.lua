@@ -54,7 +54,7 @@ function tests.test_allgather()
   lu.assertEquals(shown.head, { "size", "1 KiB", "1 MiB" })
   lu.assertEquals(shown.cells, { "D", "M" })
   lu.assertEquals(shown.sizes[1],
-    "size|best|time (µs)|runner-up|takes longer|how sure|algbw (GB/s)|busbw (GB/s)")
+    "size|best|time (µs)|runner-up|takes longer|confidence|algbw (GB/s)|busbw (GB/s)")
   lu.assertEquals(shown.sizes[2], "1 KiB|DIRECT|4.00|MPI|" .. sureness "1024" .. "|0.26|0.19") -- 3 of 4
   lu.assertEquals(shown.sizes[3], "1 MiB|MPI|100|DIRECT|" .. sureness "1048576" .. "|10.5|7.86") -- by links
   lu.assertStrContains(shown.list[1], "size (bytes)|algbw (GB/s)|busbw (GB/s)|strategy")

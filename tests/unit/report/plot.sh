@@ -154,7 +154,7 @@ wrong 'needs a FILE' heatmap --fusion NONE --out "$WORK/a.png"
 wrong 'needs --fusion F and --out PATH' heatmap "$one" --out "$WORK/a.png"
 wrong 'ends in neither .png nor .svg' heatmap "$one" --fusion NONE --out "$WORK/a.pdf"
 wrong 'no format "pdf"; use png or svg' --data-dir "$WORK/data" --arch sm90 --format pdf
-wrong 'there is no such dtype; bfloat16' --data-dir "$WORK/data" --arch sm90 --dtype int8
+wrong 'no such dtype; valid: bfloat16' --data-dir "$WORK/data" --arch sm90 --dtype int8
 wrong 'no row of float32 allreduce' --data-dir "$WORK/data" --arch sm90 --dtype fp32
 wrong 'No such file' heatmap "$WORK/none.csv" --fusion NONE --out "$WORK/a.png"
 no_picture "$WORK/data/viz"
