@@ -122,8 +122,8 @@ local function bandwidth(bytes, time_us, factor)
   return factor and quantities.three_digits(factor * bytes / time_us / 1000) or ""
 end
 
-local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "confidence", "algbw (GB/s)",
-  "busbw (GB/s)" }
+local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "confidence",
+  "algbw (GB/s)", "busbw (GB/s)" }
 local size_texts = { best = true, ["runner-up"] = true }
 
 local function size_row(block, bytes, cell)
