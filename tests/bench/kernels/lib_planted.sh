@@ -71,7 +71,8 @@ planted_inputs() {
     proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
         "$tests/exchange.cpp" "$tests"/*.h "$SOURCE"/tests/stand_ins/engine/*.[ch]* \
         "$SOURCE"/bench/cuda/kernels/*.h \
-        "$SOURCE"/bench/elements/element.[ch] "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
+        "$SOURCE"/bench/elements/element.[ch] "$SOURCE/bench/elements/conversions.h" \
+        "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
         "$(uname -m)"
 }
 
