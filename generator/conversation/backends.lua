@@ -55,22 +55,22 @@ function backends.cuda.arguments(job, size)
   return words
 end
 
--- The name that rows of this GPU have: `name`, where it is of its SM version, or the user says so by
--- `sm_version`; "gpu" and "gpu-loopback" are whatever GPU there is.
+-- The arch of rows of this GPU: `name`, if the GPU has its SM version or the user gave `sm_version`; "gpu"
+-- and "gpu-loopback" stand for the SM version of the GPU.
 function backends.cuda.arch(name, identity, sm_version)
   local sm = sm_version or identity.isa:match("^sm_(%d+)$")
   local suffix = name:match("%-loopback$") or ""
-  if not sm then return name end -- without a GPU the bench says so itself
+  if not sm then return name end -- without a GPU, the bench reports it
   local own = ("sm%s%s"):format(sm, suffix)
   if name:find("^gpu") or sm_version then return own end
   if name ~= own then
-    fail.input("the rows are to be for %s, and this GPU is %s; --arch %s, or --sm-version %s would be right",
+    fail.input("the rows are to be for %s, and this GPU is %s; give --arch %s, or --sm-version %s",
       name, identity.isa, own, name:match("%d+"))
   end
   return name
 end
 
--- The GPU, from what the bench says of its libraries: "... on 8 x NVIDIA H100"; nil where it tells of none.
+-- The GPU, from the bench's line on its libraries: "... on 8 x NVIDIA H100"; nil if it names none.
 function backends.gpu(library) return library:match(" on (%d+ x .*)$") end
 
 return backends

@@ -1,10 +1,10 @@
--- The generator's side of the bench: starts it under a launcher, asks for cells, checks every answer, ends
+-- The generator's side of the bench: starts it under a launcher, requests cells, checks every answer, ends
 -- it.
 --
--- A bench that dies, hangs or talks nonsense is a failure { reason, detail, strategy }: `reason` may stand in
--- a file, `detail` (its last words) is for the person who looks on, `strategy` is whose turn it was, where
--- the bench says so. A signal to gentables ends the bench and raises with 128 + its number. The words are
--- protocol.lua's.
+-- If the bench dies, hangs or breaks the protocol, the result is a failure { reason, detail, strategy }:
+-- `reason` may be written to a file, `detail` (the last lines of stderr) is for the terminal only, `strategy`
+-- is the one that ran, if the bench named it. A signal to gentables ends the bench and raises with 128 + its
+-- number. protocol.lua has the lines.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -19,8 +19,7 @@ bench.__index = bench
 local VERSION_PATIENCE, GRACE = 30, 10
 local SIGTERM = 15
 
--- Asks the program who it is, without any launcher. Returns { protocol, hash, isa, compiler }, and its
--- library.
+-- Runs `program --version`, without a launcher. Returns { protocol, hash, isa, compiler }, and its library.
 function bench.identify(program)
   local child, message = process.start({ program, "--version" })
   if not child then
@@ -30,7 +29,7 @@ function bench.identify(program)
   local reason, clean = child:close(VERSION_PATIENCE)
   local _, fields = protocol.parse(((line or ""):gsub("^gentables%-bench", "bench")))
   if not clean or not fields or not (fields.protocol and fields.bench and fields.library) then
-    fail.input("%s --version does not say who it is (%s); build it and gentables from the same tree", program,
+    fail.input("%s --version prints no bench's line (%s); build it and gentables from the same tree", program,
       line or problem == "end" and reason or problem)
   end
   return { protocol = math.tointeger(fields.protocol) or 0, hash = fields.bench,
@@ -39,8 +38,8 @@ end
 
 -- ---- failures ---------------------------------------------------------------------------------
 
--- What stderr says of it, in one line: the bench's own words; or else the launcher's about a rank; or else
--- the first paragraph that Open MPI puts under a rule; or else the last lines.
+-- The cause of the end, from stderr, in one line: the bench's own message, else the launcher's about a rank,
+-- else the first paragraph that Open MPI puts under a rule, else the last lines.
 local function last_words(child)
   local lines, errors = {}, child:errors()
   local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
@@ -55,8 +54,8 @@ local function last_words(child)
     or table.concat(lines, " / ", math.max(1, #lines - 2))
 end
 
--- Removes the segments of Open MPI's shared-memory transport that a rank left which was killed while it made
--- them: mpirun does not know of them yet. Only when all processes have ended.
+-- Removes the segments of Open MPI's shared-memory transport that a rank left because it was killed while it
+-- made them: mpirun does not remove these. Only after all processes have ended.
 local function remove_segments(self)
   local of = self.segments
   for _, name in ipairs(of and file.list(of.folder) or {}) do
@@ -80,7 +79,7 @@ local function raise_if_interrupted(self)
   fail.with(128 + number, "interrupted by %s; the same command goes on where this one stopped", name)
 end
 
--- Ends the bench and says what happened to it.
+-- Ends the bench. Returns nil and the failure.
 local function failure(self, problem)
   raise_if_interrupted(self)
   local stopped = problem == "timeout" and self.child:stopped()
@@ -93,7 +92,7 @@ local function failure(self, problem)
 end
 
 local function nonsense(self, line)
-  return failure(self, ("the bench answered what protocol %d does not know: %s"):format(protocol.version,
+  return failure(self, ("the bench wrote a line that protocol %d does not have: %s"):format(protocol.version,
     line:sub(1, 120):gsub("[%c\128-\255]", "?")))
 end
 
@@ -105,7 +104,7 @@ local function read(self, seconds)
   local kind, fields = protocol.parse(line)
   if not kind then return nonsense(self, line) end
   if kind == "error" then
-    local _, what = failure(self, "the bench says: " .. (fields.reason or "error"))
+    local _, what = failure(self, "the bench reports: " .. (fields.reason or "error"))
     what.strategy = fields.strategy
     return nil, what
   end
@@ -169,10 +168,10 @@ local function greet(self)
 end
 
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
--- bench.identify), arguments (of the program, or nil), patience (seconds to wait for an answer beyond what it
--- was given; its ranks wait half as long for each other, and so can say who it is that does not answer),
--- strategies (that will be asked for), environment ("NAME=VALUE"..., or nil) }. Returns it, with `placement`,
--- `roundtrip_us`, `devices` and `unavailable` (strategy -> reason); or nil and a failure.
+-- bench.identify), arguments (of the program, or nil), patience (seconds to wait for an answer beyond the
+-- time that a request allows; ranks wait half as long for each other, so that they can name the rank that
+-- hangs), strategies (that requests may name), environment ("NAME=VALUE"..., or nil) }. Returns it, with
+-- `placement`, `roundtrip_us`, `devices` and `unavailable` (strategy -> reason); or nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   local timeout = ("%.17g"):format(options.patience / 2)
@@ -184,7 +183,7 @@ function bench.start(options)
   local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
     patience = options.patience, unavailable = {}, devices = {} }, bench)
   for _, strategy in ipairs(options.strategies) do
-    self.unavailable[strategy] = "unavailable: the bench does not know it"
+    self.unavailable[strategy] = "unavailable: the bench does not have it"
   end
   return greet(self)
 end
@@ -194,7 +193,7 @@ end
 -- Takes an answer into `result`; returns true, or nil and what is wrong with it.
 local function take_answer(result, cell, kind, fields)
   local strategy = fields.strategy
-  if not strategy or not result.open[strategy] then return nil, "a strategy that was not asked for" end
+  if not strategy or not result.open[strategy] then return nil, "a strategy that was not requested" end
   if kind == "row" then
     local record, problem = protocol.row_record(cell, fields)
     if not record then return nil, problem end
@@ -239,7 +238,7 @@ end
 
 -- ---- end --------------------------------------------------------------------------------------
 
--- Takes what the bench says of its devices in the end: `at_end` of each. Returns whether it is silent in
+-- Reads the bench's last lines on its devices into `at_end` of each. Returns whether it closed its output in
 -- time.
 local function hear_out(self)
   local ends_at = process.now() + GRACE

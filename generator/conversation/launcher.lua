@@ -1,6 +1,5 @@
--- How ranks are started: the command line that comes before the bench's own. Open MPI's and MPICH's mpirun
--- are told apart by what they say of themselves; any other launcher is given as text, such as `srun
--- --mpi=pmix -n {ranks}`.
+-- How ranks are started: the command line that comes before the bench's own. `mpirun --version` distinguishes
+-- Open MPI from MPICH; any other launcher is given as text, such as `srun --mpi=pmix -n {ranks}`.
 local fail = require "base.fail"
 local file = require "core.file"
 local process = require "core.process"
@@ -16,12 +15,12 @@ local function from_text(text, ranks)
   for word in text:gmatch("%S+") do words[#words + 1] = (word:gsub("{ranks}", ranks)) end
   if #words == 0 then fail.input("the launcher is empty; give one such as --launcher 'srun -n {ranks}'") end
   if not text:find("{ranks}", 1, true) then
-    fail.input("the launcher %q does not say where the number of ranks goes; write {ranks} there", text)
+    fail.input("the launcher %q has no {ranks}; write {ranks} where the number of ranks goes", text)
   end
   return words
 end
 
--- What `mpirun --version` says first.
+-- The first line of `mpirun --version`.
 local function ask_version()
   local child, message = process.start({ "mpirun", "--version" })
   if not child then
@@ -54,7 +53,7 @@ end
 -- pml is not set, Open MPI also loads the libraries of all networks, about 0.2 s per launch. A pml that the
 -- environment sets stays.
 --
--- The bench offers each algorithm of coll/tuned, and coll/sm, in one process: they have to be there, but must
+-- The bench calls each algorithm of coll/tuned, and coll/sm, in one process: they must be loaded, but must
 -- not be the library's own choice.
 local function open_mpi(version, ranks, cores)
   local major = tonumber(version:match("%)%s*(%d+)")) or 4
@@ -108,9 +107,9 @@ function launcher.remove_session(pid)
   end
 end
 
--- Who died and of what, as Open MPI's mpirun wrote it on stderr: the rank, a number as text, where it is
--- named, and a line, such as "rank 1 died: signal 9 (Killed)"; nil where nothing of the kind is said. Of a
--- process that is killed within some milliseconds of its start, Open MPI 4.1.4 does not always name the rank.
+-- The rank that died and the cause, from stderr of Open MPI's mpirun: the rank as text, if it is named, and a
+-- line such as "rank 1 died: signal 9 (Killed)"; nil if stderr has no such message. If a process is killed
+-- within some milliseconds of its start, Open MPI 4.1.4 does not always name the rank.
 function launcher.who_died(errors)
   local text = errors:gsub("%s+", " ")
   local rank, how = text:match("process rank (%d+) .-exited on (signal %d+ %b())")
@@ -120,7 +119,7 @@ function launcher.who_died(errors)
   end
   if rank then return rank, ("rank %s died: %s"):format(rank, how) end
   local nameless = text:find("but 1 process returned a non-zero exit code", 1, true)
-  return nil, nameless and "one rank died, and mpirun does not say which" or nil
+  return nil, nameless and "one rank died; mpirun does not name it" or nil
 end
 
 return launcher

@@ -1,8 +1,7 @@
--- The words that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
+-- The lines that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
 -- space between; a field named reason, library, device, note or folder comes last and takes the rest of the
--- line. After `quit` the bench may tell of its devices once more: what has become of them. The sweep's
--- journal is written in the same words. Text only: bench.lua has the process that speaks
--- them.
+-- line. After `quit` the bench may print its devices once more, in their last state. The sweep's journal has
+-- the same lines. This module is about text only; bench.lua has the process.
 local cell_records = require "rows.cell_records"
 local columns = require "lists.columns"
 local numbers = require "base.numbers"

@@ -1,13 +1,12 @@
--- What gentables-bench --serve was asked and answered (bench/protocol/protocol.h), kept in a file: how
--- verify.sh brings rows from a machine that has nothing but the bench. A file that was cut off holds rows up
--- to there.
+-- A transcript of gentables-bench --serve: requests and answers (bench/protocol/protocol.h). verify.sh writes
+-- one on a machine that has only the bench. A file that was cut off has the rows up to the cut.
 local backends = require "conversation.backends"
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local protocol = require "conversation.protocol"
 
 local ASKED = { op = "ops", dtype = "dtypes", fusion = "fusions", mode = "modes" }
--- Of the greeting, what tells one bench and machine from another.
+-- The fields of the greeting that identify a bench and its machine.
 local FACTS = { "bench", "isa", "compiler", "library" }
 
 -- The cell that a request is about, but for the number of ranks.
@@ -21,7 +20,8 @@ end
 
 local function greet(source, line, fields, out)
   if fields.protocol ~= tostring(protocol.version) then
-    source:fail(line, "speaks protocol %s; %d would be right", tostring(fields.protocol), protocol.version)
+    source:fail(line, "speaks protocol %s; protocol %d is required", tostring(fields.protocol),
+      protocol.version)
   end
   out.world_size = source:world_size(source:whole(line, "world_size", fields.world_size), line)
   for _, name in ipairs(FACTS) do out.facts[name] = fields[name] end
@@ -32,7 +32,7 @@ end
 local function asked_cell(source, line, fields, out)
   local cell = out.cells[fields.id or ""]
   if not out.world_size then source:fail(line, "an answer before the greeting (hello)") end
-  if not cell then source:fail(line, "an answer to what was not asked: id=%s", tostring(fields.id)) end
+  if not cell then source:fail(line, "an answer without a request: id=%s", tostring(fields.id)) end
   cell.world_size = out.world_size
   return cell
 end
@@ -59,7 +59,7 @@ end
 function take.none(source, line, fields, out)
   local cell = asked_cell(source, line, fields, out)
   out.no_time[#out.no_time + 1] =
-    cell_records.record(cell, fields.strategy, { reason = fields.reason or "it does not say why" })
+    cell_records.record(cell, fields.strategy, { reason = fields.reason or "no reason given" })
 end
 
 return function(source)

@@ -1,6 +1,7 @@
--- The benchmark of FlashInfer's fused allreduce that vLLM and SGLang have (benchmark_fused_collective.py): as
--- printed, where --tp says the ranks, or its Markdown. FlashInfer's TensorRT-LLM kernels are ONESHOT and
--- TWOSHOT; what the framework does without them has no name of ours, nor have calls without a residual.
+-- The benchmark of FlashInfer's fused allreduce in vLLM and SGLang (benchmark_fused_collective.py): its
+-- printed output, whose number of ranks --tp gives, or its Markdown. FlashInfer's TensorRT-LLM kernels are
+-- ONESHOT and TWOSHOT. The framework's own calls, and calls without a residual, have no strategy here and are
+-- skipped.
 local FUSIONS = { rmsnorm = "RESIDUAL_RMS_NORM", rmsnorm_fp8_quant = "RESIDUAL_RMS_NORM_QUANT_FP8",
   rmsnorm_fp4_quant = "RESIDUAL_RMS_NORM_QUANT_NVFP4" }
 local STRATEGIES = { oneshot = "ONESHOT", twoshot = "TWOSHOT" }
@@ -14,7 +15,7 @@ local function meaning(operation)
   return STRATEGIES[way], FUSIONS[fusion]
 end
 
--- What the lines above a table say of it.
+-- The facts in the lines above a table.
 local function read_config(source, line, text, state)
   local tokens = text:match("num_tokens=(%d+)")
   if tokens then
@@ -41,7 +42,7 @@ end
 
 local function enter(source, line, state, operation, time, out)
   for _, name in ipairs { "num_tokens", "hidden_size", "dtype" } do
-    if not state[name] then source:fail(line, "a time before a line that says %s", name) end
+    if not state[name] then source:fail(line, "a time before the line with its %s", name) end
   end
   local strategy, fusion = meaning(operation)
   if not (strategy and fusion) then return source:leave_out("of operations that no strategy is") end

@@ -13,7 +13,7 @@ local function columns_of(source, line, text)
   local names, places = source.cells(text), {}
   for i, name in ipairs(names) do
     if not KNOWN[name] then source:fail(line, "unknown column %s", source.shown(name)) end
-    if places[name] then source:fail(line, "the column %s stands there twice", name) end
+    if places[name] then source:fail(line, "the column %s is there twice", name) end
     places[name] = i
   end
   for _, name in ipairs(REQUIRED) do
@@ -43,7 +43,7 @@ local function row(source, line, cell)
     time_us = source:positive(line, "latency_us", cell.latency_us) }
 end
 
--- Raises where a number of ranks stands there with two numbers of nodes.
+-- Raises if one number of ranks has two numbers of nodes.
 local function check_nodes(source, line, record, nodes, seen)
   local earlier = seen[record.world_size]
   seen[record.world_size] = earlier or nodes

@@ -1,6 +1,6 @@
 -- The table that nccl-tests prints, of versions 2.0 (without root) to 2.17 and later: columns by the words of
--- its header, ranks by its `Rank` lines. Of out-of-place and in-place the first is taken, or what --in-place
--- says.
+-- its header, ranks by its `Rank` lines. The out-of-place times are read; with --in-place, the in-place
+-- times.
 local nccl_row = require "reading.nccl_row"
 
 local RANK = "^#%s+Rank%s+(%d+)%s.-on%s+(%S+)%s+device%s+%d+%s+%[([^%]]*)%]%s*(.-)%s*$"

@@ -10,7 +10,7 @@ local function is_object(value) return type(value) == "table" and value ~= json.
 local function check_version(source, document)
   local version = is_object(document) and document.version
   if math.type(version) ~= "integer" or version < 1 then
-    source:fail(nil, "says no version; nccl-tests writes \"version\":1 and on")
+    source:fail(nil, "has no version; nccl-tests writes \"version\": 1 or later")
   elseif version > NEWEST then
     source:fail(nil, "is of version %d; versions 1 to %d are known", version, NEWEST)
   end

@@ -41,7 +41,7 @@ local function rule_of(source, line, text)
     source:fail(line, "%d characters; the plugin reads %d", #text, MOST_CHARACTERS)
   end
   local cells = source.cells(text)
-  if #cells < 8 or #cells > 10 then source:fail(line, "%d fields; 8 to 10 would be right", #cells) end
+  if #cells < 8 or #cells > 10 then source:fail(line, "%d fields; 8 to 10 are required", #cells) end
   if not COLLECTIVES[cells[1]] then
     source:fail(line, "unknown collective %s, which the plugin would take for allreduce",
       source.shown(cells[1]))
@@ -72,7 +72,7 @@ local function sizes_of(source, rules)
       sizes[#sizes + 1] = rule.ranks
     end
   end
-  if #sizes == 0 then source:fail(nil, "its rules are for any number of ranks; --tp N,N says which") end
+  if #sizes == 0 then source:fail(nil, "its rules are for any number of ranks; give them with --tp N,N") end
   table.sort(sizes)
   return sizes
 end

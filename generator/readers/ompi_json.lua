@@ -28,7 +28,7 @@ local function bound(source, where, value, default)
   if value == nil then return default end
   if value == "inf" then return math.maxinteger end
   if math.type(value) ~= "integer" or value < 0 then
-    source:fail(nil, '%s is %s; a whole number or "inf" would be right', where, source.shown(value))
+    source:fail(nil, '%s is %s; a whole number or "inf" is required', where, source.shown(value))
   end
   return value
 end
@@ -36,7 +36,7 @@ end
 local function rule_of(source, where, rule)
   check_keys(source, where, rule, KNOWN.rule)
   if type(rule.alg) ~= "string" and math.type(rule.alg) ~= "integer" then
-    source:fail(nil, "%s.alg is %s; an algorithm's name would be right", where, source.shown(rule.alg))
+    source:fail(nil, "%s.alg is %s; the name of an algorithm is required", where, source.shown(rule.alg))
   end
   if (rule.reqs or 0) ~= 0 or (rule.faninout or 0) ~= 0 then
     source:leave_out("fan-in, segment size or requests: of a rule")
@@ -63,12 +63,12 @@ local function entry_of(source, where, entry)
   return out
 end
 
--- The numbers of ranks that entries name; a range has to be told by --tp.
+-- The numbers of ranks that entries name; for a range, --tp gives them.
 local function sizes_of(source, entries)
   local sizes = {}
   for i, entry in ipairs(entries) do
     if entry.from ~= entry.to and not source.options.tp then
-      source:fail(nil, "collectives.allreduce[%d] is for a range of ranks; --tp N,N says which", i - 1)
+      source:fail(nil, "collectives.allreduce[%d] is for a range of ranks; give them with --tp N,N", i - 1)
     end
     sizes[#sizes + 1] = entry.from
   end
@@ -81,11 +81,11 @@ return function(source)
   if not document then source:fail(nil, "is no JSON, or cut off: %s", message) end
   local version = is_object(document) and document.rule_file_version
   if version ~= VERSION then
-    source:fail(nil, "is of version %s; %d would be right", tostring(version), VERSION)
+    source:fail(nil, "is of version %s; version %d is required", tostring(version), VERSION)
   end
   check_keys(source, "the file", document, KNOWN[""])
   if document.module ~= nil and document.module ~= "tuned" then
-    source:fail(nil, "is for module %s; tuned would be right", source.shown(document.module))
+    source:fail(nil, "is for module %s; module tuned is required", source.shown(document.module))
   end
   local list = is_object(document.collectives) and document.collectives.allreduce
   if not is_object(list) or #list == 0 then source:fail(nil, "has no rules for allreduce") end

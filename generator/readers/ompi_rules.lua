@@ -1,12 +1,12 @@
 -- Rules of Open MPI's coll/tuned: classic, and version 2 (from 5.0.7 on), which has a fifth number in a rule.
--- A communicator takes the rules of the largest size that is not above its own. Other collectives are read
--- over; fan-in, segment size and requests have no place in a table, which is said.
+-- A communicator takes the rules of the largest size that is not above its own. Other collectives are
+-- skipped. A table has no place for fan-in, segment size and requests; the reader reports them.
 local ompi = require "reading.ompi_config"
 
 local ALLREDUCE, MOST_COLLECTIVES, MOST_RULES = 2, 64, 100000
 local NEWEST = 2
 
--- All numbers of the file with their lines, and the version that its first line says.
+-- All numbers of the file with their lines, and the version in its first line.
 local function numbers_of(source)
   local numbers, version, seen = {}, 1, false
   for line, text in source:lines() do
@@ -35,7 +35,7 @@ local function taker(source, numbers)
     local number = numbers[at]
     if not number then source:fail(last, "the file ends where %s would follow", what) end
     if most and number.value > most then
-      source:fail(number.line, "%s is %d; at most %d would be right", what, number.value, most)
+      source:fail(number.line, "%s is %d; maximum %d", what, number.value, most)
     end
     return number.value, number.line
   end
@@ -51,7 +51,7 @@ local function rules_of(source, take, version, is_allreduce)
     for _, what in ipairs { "fan in/out", "a segment size", "a number of requests" } do
       if version == 2 or what ~= "a number of requests" then extra = extra | take(what) end
     end
-    if i == 1 and from ~= 0 then source:fail(line, "the first message size is %d; 0 would be right", from) end
+    if i == 1 and from ~= 0 then source:fail(line, "the first message size is %d; it must be 0", from) end
     if i > 1 and from <= rules[i - 1].from then
       source:fail(line, "message size %d after %d; they ascend", from, rules[i - 1].from)
     end
@@ -68,7 +68,7 @@ local function collective(source, take, version, is_allreduce)
   local by_size, sizes = {}, {}
   for _ = 1, take("the number of communicator sizes", MOST_RULES) do
     local size, line = take("a communicator size", 65535)
-    if by_size[size] then source:fail(line, "communicator size %d stands there twice", size) end
+    if by_size[size] then source:fail(line, "communicator size %d is there twice", size) end
     sizes[#sizes + 1] = size
     by_size[size] = rules_of(source, take, version, is_allreduce)
   end
@@ -82,7 +82,7 @@ return function(source)
   local by_size, sizes
   for _ = 1, take("the number of collectives", MOST_COLLECTIVES) do
     local id, line = take("the id of a collective", MOST_COLLECTIVES)
-    if id == ALLREDUCE and by_size then source:fail(line, "allreduce (2) stands there twice") end
+    if id == ALLREDUCE and by_size then source:fail(line, "allreduce (2) is there twice") end
     local rules, found = collective(source, take, version, id == ALLREDUCE)
     if id == ALLREDUCE then by_size, sizes = rules, found end
   end

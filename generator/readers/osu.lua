@@ -1,6 +1,6 @@
--- What osu_allreduce of the OSU micro-benchmarks prints (3 to 7): the mean over ranks of each rank's mean
--- time. It says neither how many ranks there were (--tp) nor what did the sums (--strategy, else MPI). Up to
--- version 6 the elements are MPI_FLOAT; later ones say so.
+-- The output of osu_allreduce of the OSU micro-benchmarks, 3 to 7: the mean over ranks of each rank's mean
+-- time. It contains neither the number of ranks (--tp) nor the strategy (--strategy, default MPI). Up to
+-- version 6 the elements are MPI_FLOAT; later versions print the data type.
 local dtypes = { MPI_FLOAT = "float32" }
 local LAST_OF_FLOATS = 6
 
@@ -20,8 +20,8 @@ local function dtype_of(source, facts, line)
     return dtypes.MPI_FLOAT
   end
   if not dtypes[word] then
-    source:fail(line, "is of %s, which is no data type of a table; osu_allreduce -T mpi_float, or --dtype, "
-      .. "would be right", word or "a data type that it does not say")
+    source:fail(line, "is of %s, which is no data type of a table; run osu_allreduce -T mpi_float, or give "
+      .. "--dtype", word or "an unnamed data type")
   end
   return dtypes[word]
 end
@@ -38,7 +38,7 @@ local function row(source, line, text, columns, facts)
   local record = source.record { line = line, world_size = facts.world_size, dtype = dtype, size = size,
     num_tokens = num_tokens, hidden_size = hidden_size, mode = "eager", strategy = facts.strategy }
   if cell.Validation and cell.Validation ~= "Pass" then
-    record.reason = "osu_allreduce: validation says " .. cell.Validation
+    record.reason = "osu_allreduce: validation: " .. cell.Validation
   else
     record.time_us = source:positive(line, "Avg Latency(us)", cell["Avg Latency(us)"])
   end

@@ -1,11 +1,11 @@
 -- The tables in TensorRT-LLM's customAllReduceUtils.h of any era that has them: as shipped, wrapped by
 -- clang-format, or as the generator prints one. A table is [tp][fusion][hidden][tokens] = number; an index is
--- the floor of log2, so that places say TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name
--- them have to agree. In the header that gentables writes each TP size has axes of its own, which comments
--- say, and -1 is unmeasured.
+-- the floor of log2, so that places are TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name
+-- them must agree. In the header that gentables writes, each TP size has axes of its own, which are in
+-- comments, and -1 is unmeasured.
 --
 -- The numbers are those of AllReduceStrategyType. Those of an older enum look alike, so that 1 and 2, which
--- no generator of today writes, are refused unless --era says what they are.
+-- no generator of today writes, are refused unless --era names their enum.
 local lists = require "lists.lists"
 
 local FIRST_TP, FIRST_HIDDEN, FIRST_TOKENS = 2, 128, 1
@@ -21,7 +21,7 @@ local function todays_numbers()
   return names
 end
 
--- How to add an era: its name, what it says for help, and the strategies by number.
+-- How to add an era: its name, its line of help, and the strategies by number.
 header.eras = {
   { name = "today", help = "MIN_LATENCY 1, UB 2, ONESHOT 4, TWOSHOT 5", numbers = todays_numbers() },
   { name = "oneshot1", help = "NCCL 0, ONESHOT 1, TWOSHOT 2, AUTO 3",
@@ -31,7 +31,7 @@ local AMBIGUOUS = { [1] = true, [2] = true }
 
 -- ---- text to tokens ---------------------------------------------------------------------------
 
--- What a comment in a table says of the list that it begins: TP=2, Fusion=NONE, Hidden:[128, 256].
+-- The facts in a comment about the list that it begins: TP=2, Fusion=NONE, Hidden:[128, 256].
 local function comment_meaning(text)
   local what, value = text:match("^%s*(%a+)%s*=%s*([%w_]+)")
   if what == "TP" or what == "Fusion" then return what, value end
@@ -42,7 +42,7 @@ local function comment_meaning(text)
   return what, numbers
 end
 
--- Skips blanks and comments from `at` on. Returns the next place, its line, and notes what comments say.
+-- Skips blanks and comments from `at` on. Returns the next place and its line; keeps the facts in comments.
 local function skip(source, scan)
   while true do
     local blank = scan.text:match("^%s+", scan.at)
@@ -80,7 +80,7 @@ local function take(source, scan, wanted)
     source:fail(scan.line, "the file ends within %s, which begins in line %d", scan.name, scan.first_line)
   end
   local word = scan.text:match("^[^%s,{}]*.?", scan.at)
-  source:fail(scan.line, "%s in %s; %s would be right", source.shown(word), scan.name, source.shown(wanted))
+  source:fail(scan.line, "%s in %s; expected %s", source.shown(word), scan.name, source.shown(wanted))
 end
 
 -- ---- tokens to a table ------------------------------------------------------------------------
@@ -91,14 +91,15 @@ local function number(source, scan)
   if word == "" then take(source, scan, "a number") end
   local value = (word:find("^%d+$") or word == "-1") and math.tointeger(tonumber(word))
   if not value then
-    source:fail(scan.line, "%s in %s; a number of AllReduceStrategyType would be right", source.shown(word),
+    source:fail(scan.line, "%s in %s; expected a number of AllReduceStrategyType", source.shown(word),
       scan.name)
   end
   scan.at = scan.at + #word
   return { value = value, line = scan.line }
 end
 
--- { element, element... } of which `depth` more levels are lists. What comments said of a list is its .said.
+-- { element, element... } of which `depth` more levels are lists. The facts in comments about a list are its
+-- .said.
 local function list(source, scan, depth)
   take(source, scan, "{")
   scan.said = {}
@@ -153,12 +154,12 @@ end
 local function check_said(source, scan, list_of, what, value)
   local said = list_of.said[what]
   if said and said.value ~= tostring(value) then
-    source:fail(said.line, "%s: the comment says %s=%s where the place says %s", scan.name, what, said.value,
+    source:fail(said.line, "%s: the comment has %s=%s, but this place is for %s", scan.name, what, said.value,
       value)
   end
 end
 
--- Raises unless the numbers that a comment says are as many as there are places, ascending.
+-- Raises unless a comment has as many numbers as there are places, ascending.
 local function check_axis(source, scan, said, count, what)
   local numbers = said.value
   local right = #numbers == count
@@ -166,8 +167,8 @@ local function check_axis(source, scan, said, count, what)
     right = right and value > (numbers[i - 1] or 0) and value <= 0x7fffffff
   end
   if not right then
-    source:fail(said.line, "%s: the comment says %d %s, and %d stand there; ascending numbers, one for each, "
-      .. "would be right", scan.name, #numbers, what, count)
+    source:fail(said.line, "%s: the comment has %d %s, and the list %d; one ascending number for "
+      .. "each is required", scan.name, #numbers, what, count)
   end
   return numbers
 end
@@ -260,7 +261,7 @@ local function definitions(source)
   local found, seen = {}, {}
   for at, name, sm, stop in source.text:gmatch("()(AllReduceBestStrategyTableSM(%d+))%s*=%s*(){") do
     local line = line_of(source.text, at)
-    if seen[sm] then source:fail(line, "%s stands there twice, first in line %d", name, seen[sm]) end
+    if seen[sm] then source:fail(line, "%s is there twice, first in line %d", name, seen[sm]) end
     seen[sm] = line
     found[#found + 1] = { sm = sm, name = name, at = stop, line = line }
   end
@@ -271,8 +272,8 @@ local function refuse_without(source)
   if source.text:find("AllReduceBestStrategyTableSM%d*%s*=?%s*$") then
     source:fail(nil, "ends within the name of a table; is the file cut off?")
   elseif source.text:find("HeuristicThresholdLP", 1, true) then
-    source:fail(nil, "has thresholds (HeuristicThresholdLP) and no table; an era with "
-      .. "AllReduceBestStrategyTableSM90 would be right")
+    source:fail(nil, "has thresholds (HeuristicThresholdLP) and no table; a header "
+      .. "with AllReduceBestStrategyTableSM90 is required")
   end
   source:fail(nil, "defines no table AllReduceBestStrategyTableSM...")
 end

@@ -1,6 +1,6 @@
--- What TensorRT-LLM's first all_reduce.py printed (generation A): the size in elements, and the time of the
--- whole loop in milliseconds, so that --calls has to say how many calls a loop made. Lines without a comma
--- are other programs' chatter.
+-- The output of TensorRT-LLM's first all_reduce.py (generation A): the size in elements, and the time of the
+-- whole loop in milliseconds, so that --calls must give the number of calls in a loop. Lines without a comma
+-- come from other programs and are skipped.
 local COLUMNS = { "world_size", "dtype", "message size", "strategy", "fusion", "version", "duration (ms)" }
 
 local function is_header(cells)
@@ -16,7 +16,7 @@ local function row(source, line, cells)
   local elements = source:whole(line, "message size", cells[3])
   local fusion = source:name(line, "fusions", "fusion", cells[5])
   if fusion ~= "NONE" and not source.options.hidden_size then
-    source:fail(line, "%s of a message of which only the size is printed; --hidden-size N says its tokens",
+    source:fail(line, "%s of a message of which only the size is printed; --hidden-size N gives its tokens",
       fusion)
   end
   local num_tokens, hidden_size = source:shape(line, elements)
@@ -29,7 +29,7 @@ end
 
 return function(source)
   if not source.options.calls then
-    source:fail(nil, "has times of whole loops; --calls N says how many calls a loop made")
+    source:fail(nil, "has times of whole loops; give the number of calls in a loop with --calls N")
   end
   local records, seen_header = {}, false
   for line, text in source:lines() do

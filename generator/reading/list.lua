@@ -30,7 +30,7 @@ end
 
 local function is_json(head) return head:find("^%s*{") ~= nil end
 
--- The first line that says something: neither empty nor a comment.
+-- The first line that is neither empty nor a comment.
 local function first_words(head)
   for line in head:gmatch("[^\r\n]+") do
     local words = line:gsub("#.*", ""):match("^%s*(.-)%s*$")
@@ -60,7 +60,7 @@ readers.list = {
     help = "TensorRT-LLM's benchmark CSV, generations B to D and --benchmark mode; ours" },
   { name = "bench-rows", file = "bench_rows", gives = "rows",
     is = function(head) return has_line(head, "hello [^\n]*protocol=%d") end,
-    help = "what gentables-bench --serve was asked and answered; what verify.sh brings along" },
+    help = "a transcript of gentables-bench --serve, as verify.sh writes it" },
   { name = "nccl-tests-json", file = "nccl_tests_json", gives = "rows",
     is = function(head)
       return is_json(head) and head:find('"nccl_version"', 1, true) ~= nil

@@ -14,7 +14,7 @@ function ompi.strategy(source, line, number)
   for _, row in ipairs(lists.strategies) do
     if row.ompi_algorithm == number then return row.name end
   end
-  source:fail(line, "unknown algorithm %d of an allreduce; 0 to 6 would be right", number)
+  source:fail(line, "unknown algorithm %d of an allreduce; valid: 0 to 6", number)
 end
 
 -- The number of an algorithm's name, as 6.0 has it.

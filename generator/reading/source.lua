@@ -1,5 +1,5 @@
 -- A file that is read for its rows or table, and what all readers share: its lines, errors with their line,
--- and records for what it tells. A reader is function(source).
+-- and the records of its rows. A reader is function(source).
 --
 --   source.path, source.text   the file; its text has neither byte order mark nor CR at line ends
 --   source.options             of the command line: tp, dtype, hidden_size, strategy, arch, era, calls,
@@ -17,7 +17,7 @@ local MOST = 0x7fffffff
 function source.new(path, text, options)
   text = text:gsub("^\239\187\191", ""):gsub("\r\n", "\n")
   local self = setmetatable({ path = path, text = text, options = options, left_out = {} }, source)
-  if text:find("\0", 1, true) then self:fail(nil, "is no text (UTF-8 would be right)") end
+  if text:find("\0", 1, true) then self:fail(nil, "is not text; UTF-8 is required") end
   return self
 end
 
@@ -62,7 +62,7 @@ end
 function source:whole(line, what, text, least, most)
   local number = numbers.whole(text, least, most or math.maxinteger)
   if not number then
-    self:fail(line, "%s is %s; a whole number%s would be right", what, self.shown(text),
+    self:fail(line, "%s is %s; a whole number%s is required", what, self.shown(text),
       most and (" of %d to %d"):format(least or 1, most) or (" from %d on"):format(least or 1))
   end
   return number
@@ -72,7 +72,7 @@ end
 function source:positive(line, what, text)
   local number = numbers.finite(text)
   if not number or number <= 0 then
-    self:fail(line, "%s is %s; a number above 0 would be right", what, self.shown(text))
+    self:fail(line, "%s is %s; a number above 0 is required", what, self.shown(text))
   end
   return number
 end
@@ -96,14 +96,14 @@ end
 
 function source.bytes_of(dtype) return lists.find("dtypes", dtype).bytes end
 
--- How many ranks: as the file says, or else as --tp does. One number.
+-- The number of ranks, from the file or else from --tp. One number.
 function source:world_size(found, line)
   local asked = self.options.tp
   if found and asked and not lists.contains(asked, found) then
-    self:fail(line, "is of %d ranks, and --tp says %s", found, table.concat(asked, ","))
+    self:fail(line, "is of %d ranks, and --tp is %s", found, table.concat(asked, ","))
   end
   if found then return found end
-  if not asked or #asked ~= 1 then self:fail(line, "does not say how many ranks it is of; --tp N would") end
+  if not asked or #asked ~= 1 then self:fail(line, "the file has no number of ranks; give it with --tp N") end
   return asked[1]
 end
 

@@ -46,7 +46,7 @@ refuses '--arch sm: unknown arch' "$inputs/osu_7.txt" --arch sm
 refuses '--tp: "two" is not a whole number' "$inputs/osu_7.txt" --tp two
 refuses '--dtype is .*; |unknown --dtype "fp8"; there are bfloat16' "$inputs/osu_7.txt" --tp 2 --dtype fp8
 printf '# OSU MPI Allreduce Latency Test v7\0\n' >"$bad"
-refuses 'bad: is no text' "$bad" --tp 2
+refuses 'bad: is not text' "$bad" --tp 2
 
 # ---- TensorRT-LLM's header
 python3 "$SOURCE/tests/readers/make_header.py" "$WORK"
@@ -75,17 +75,17 @@ wrong "$header_file" '10s/{[0-9], /{1, /' ':10: .*holds 1: ONESHOT in an older e
     --arch sm90
 wrong "$header_file" '10s/{[0-9], /{1, /' 'holds [458], which is no number of the enum of --era oneshot1' \
     --era oneshot1 --arch sm90
-wrong "$header_file" '10s/{[0-9], /{ONESHOT, /' ':10: "ONESHOT" in .*; a number of' --arch sm90
-wrong "$header_file" 's/TP=4/TP=8/' 'the comment says TP=8 where the place says 4' --arch sm90
+wrong "$header_file" '10s/{[0-9], /{ONESHOT, /' ':10: "ONESHOT" in .*; expected a number of' --arch sm90
+wrong "$header_file" 's/TP=4/TP=8/' 'the comment has TP=8, but this place is for 4' --arch sm90
 wrong "$header_file" 's/=RESIDUAL_RMS_NORM$/=NONE/' \
-    'the comment says Fusion=NONE where the place says RESID' --arch sm90
-wrong "$header_file" 's/SM100$/SM90/' 'TableSM90 stands there twice, first in line' --arch sm90
+    'the comment has Fusion=NONE, but this place is for RESID' --arch sm90
+wrong "$header_file" 's/SM100$/SM90/' 'TableSM90 is there twice, first in line' --arch sm90
 own=$WORK/customAllReduceUtils.h
 mkdir -p "$WORK/tables/sm90"
 cp "$golden"/benchmark.*.csv "$WORK/tables/sm90"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$WORK"
-wrong "$own" 's/Hidden:.1024, 2880/Hidden:[1024/' 'the comment says 1 hidden sizes, and 2 stand there'
-wrong "$own" 's/Hidden:.1024, 2880/Hidden:[2880, 1024/' 'ascending numbers, one for each'
+wrong "$own" 's/Hidden:.1024, 2880/Hidden:[1024/' 'the comment has 1 hidden sizes, and the list 2'
+wrong "$own" 's/Hidden:.1024, 2880/Hidden:[2880, 1024/' 'one ascending number for each'
 wrong "$own" 's/TP=4/TP=2/' 'a list with axes of its own, and no TP size above 2'
 refuses '--era 2024 is none; there are today' "$header_file" --era 2024 --arch sm90
 refuses 'there are tables of sm90, sm100; a folder, or --arch, is required' "$header_file"
@@ -101,7 +101,7 @@ wrong "$inputs/trtllm_b.csv" '2s/1x1024/1x/' ':2: shape is "1x"'
 wrong "$inputs/trtllm_b.csv" '1s/version/num_tokens/' ':1: duplicate column "num_tokens"'
 wrong "$inputs/trtllm_c.csv" '3s/,8.5//' ':3: fewer cells than the header'
 wrong "$inputs/trtllm_d.csv" '3s/ONESHOT/ONESHOTS/' ':3: '
-refuses 'has times of whole loops; --calls N' "$inputs/trtllm_a.txt"
+refuses 'has times of whole loops; give the number of calls in a loop with --calls N' "$inputs/trtllm_a.txt"
 wrong "$inputs/trtllm_a.txt" '3s/, 1, /, /' ':3: 6 cells; the header has 7' --calls 10
 wrong "$inputs/trtllm_a.txt" '3s/NONE/RESIDUAL_RMS_NORM/' ':3: RESIDUAL_RMS_NORM of a message of which only' \
     --calls 10
@@ -120,11 +120,11 @@ wrong "$table" '12s/11.20/  nan/' ':12: time is "nan"'
 wrong "$table" 's/all_reduce_perf/all_gather_perf/' ':2: is of all_gather_perf; rows are of all_reduce_perf'
 wrong "$table" '10s/ time/ cputime/' ':10: holds times of the CPU'
 wrong "$table" '10d' 'has no line # size count|:1[0-9]: a row before' --from nccl-tests
-refuses 'is of 2 ranks, and --tp says 4' "$table" --tp 4
-wrong "$table" '/Rank/d' 'does not say how many ranks it is of; --tp N would'
+refuses 'is of 2 ranks, and --tp is 4' "$table" --tp 4
+wrong "$table" '/Rank/d' 'has no number of ranks; give it with --tp N'
 json=$inputs/nccl_tests.json
 wrong "$json" 's/"version":1/"version":5/' 'is of version 5; versions 1 to 4 are known'
-wrong "$json" 's/"version":1,//' 'says no version'
+wrong "$json" 's/"version":1,//' 'has no version'
 wrong "$json" 's/"config"/"configuration"/' 'has no config; the run may have been cut off'
 wrong "$json" 's/"size":8/"size":9/' 'results\[0\]: 9 B are not 4 elements'
 wrong "$json" 's/"out_of_place":{/"out_of_plaice":{/' 'results\[0\] has no out_of_place'
@@ -133,10 +133,10 @@ refuses 'is no JSON, or cut off' "$bad"
 
 # ---- OSU
 wrong "$inputs/osu_7.txt" 's/Allreduce/Broadcast/' ':2: is of Broadcast; rows are of Allreduce' --tp 2
-refuses 'does not say how many ranks' "$inputs/osu_7.txt"
-refuses 'does not say how many ranks' "$inputs/osu_7.txt" --tp 2,4
+refuses 'has no number of ranks' "$inputs/osu_7.txt"
+refuses 'has no number of ranks' "$inputs/osu_7.txt" --tp 2,4
 wrong "$inputs/osu_7.txt" 's/MPI_FLOAT/MPI_CHAR/' ':5: is of MPI_CHAR, which is no data type' --tp 2
-wrong "$inputs/osu_7.txt" '/Datatype/d' ':4: is of a data type that it does not say' --tp 2
+wrong "$inputs/osu_7.txt" '/Datatype/d' ':4: is of an unnamed data type' --tp 2
 wrong "$inputs/osu_7.txt" '5s/1000//' ':5: 4 numbers; the header has 5' --tp 2
 wrong "$inputs/osu_7.txt" '4d' ':4: a row before the line # Size' --tp 2
 wrong "$inputs/osu_7.txt" '5s/^4/6/' ':5: 6 B are no whole elements' --tp 2
@@ -154,7 +154,7 @@ wrong "$optimizer" '3s/^/allreduce,1024,ring,simple,4,1,8,-1,-1,0.12,52.1,10.8\n
     ':4: the same cell and strategy, NCCL_RING_SIMPLE_4CH, as in .*:3' --arch sm90
 
 # ---- FlashInfer
-wrong "$inputs/flashinfer.txt" '/^dtype/d' ': a time before a line that says dtype' --tp 2
+wrong "$inputs/flashinfer.txt" '/^dtype/d' ': a time before the line with its dtype' --tp 2
 wrong "$inputs/flashinfer.txt" 's/bfloat16/float8/' ':3: unknown dtype "float8"' --tp 2
 wrong "$inputs/flashinfer.txt" 's/0.020/0.0/' ':8: Time \(ms\) is "0.0"' --tp 2
 
@@ -170,7 +170,7 @@ given ':1: unknown protocol "LL", which the plugin would take' allreduce,0,1,rin
 given ':1: min_bytes 2 is above max_bytes 1' allreduce,2,1,ring,ll,2,1,8 --arch sm90
 given ':1: no strategy is nvls, ll, 2 channels' allreduce,0,1,nvls,ll,2,1,8 --arch sm90
 given ':1: 3[0-9][0-9] characters; the plugin reads 255' "$rule$(printf '%300s' '')" --arch sm90
-given 'its rules are for any number of ranks; --tp N,N' allreduce,0,1,ring,ll,2,-1,-1 --arch sm90
+given 'its rules are for any number of ranks; give them' allreduce,0,1,ring,ll,2,-1,-1 --arch sm90
 given ':2: 8 ranks on 2 nodes, and on 1 before; --nodes' "$rule
 allreduce,0,1024,ring,ll,2,2,8" --arch sm90
 given 'has no arch; --arch ARCH is required' "$rule"
@@ -179,7 +179,7 @@ given 'has no rule for allreduce' broadcast,0,1024,ring,ll,2,1,8 --arch sm90
 # ---- Open MPI's rules
 rules=$inputs/ompi_rules.conf
 wrong "$rules" '7s/ 4 / 9 /' ':7: unknown algorithm 9 of an allreduce'
-wrong "$rules" '6s/^0/1/' ':6: the first message size is 1; 0 would be right'
+wrong "$rules" '6s/^0/1/' ':6: the first message size is 1; it must be 0'
 wrong "$rules" '8s/^1048576/65536/' ':8: message size 65536 after 65536; they ascend'
 wrong "$rules" '8d' ':7: the file ends where a message size would follow'
 wrong "$rules" '8s/$/ 7/' ':8: 7 follows the last rule'
@@ -188,10 +188,10 @@ wrong "$rules" '1s/^/rule-file-version-3\n/' ':1: is of version 3'
 wrong "$rules" '2s/2/3/' 'has no rules for allreduce'
 refuses 'has no rules for 2 ranks' "$rules" --tp 2
 json=$inputs/ompi_rules.json
-wrong "$json" 's/version":3/version":4/' 'is of version 4; 3 would be right'
+wrong "$json" 's/version":3/version":4/' 'is of version 4; version 3 is required'
 wrong "$json" 's/"ring"/"rung"/' 'unknown algorithm "rung"'
 wrong "$json" 's/"reqs":0,"faninout":0}\]/"fan":0}]/' 'rules\[1\] has an unknown "fan"'
 wrong "$json" 's/"any"/"spread"/' 'comm_rank_distribution is "spread"'
-wrong "$json" 's/size_max":4/size_max":8/' 'allreduce\[0\] is for a range of ranks; --tp N,N'
+wrong "$json" 's/size_max":4/size_max":8/' 'allreduce\[0\] is for a range of ranks; give them with --tp N,N'
 wrong "$json" 's/"inf"/"Inf"/' 'msg_size_max is "Inf"; a whole number or "inf"'
 wrong "$json" 's/}]}]}}/}]}]/' 'is no JSON, or cut off'

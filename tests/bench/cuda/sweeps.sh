@@ -76,7 +76,7 @@ if STAND_IN="gpus=2" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/two.lua" 
     --bench "$BENCH" >"$WORK/out" 2>"$WORK/err"; then
     fail "a sweep with too few GPUs for a TP size ends as if there were enough"
 fi
-few="the bench says: 4 ranks need 4 GPUs, and here are 2; --loopback puts all ranks on one"
+few="the bench reports: 4 ranks need 4 GPUs, and here are 2; --loopback puts all ranks on one"
 again="the next sweep tries again; --tp leaves TP sizes out"
 [ "$(cat "$WORK/err")" = "gentables: TP 4: $few; $again" ] ||
     fail "too few GPUs for a TP size are not told in one line"

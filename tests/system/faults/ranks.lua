@@ -32,7 +32,7 @@ end
 
 local verbs = { STOP = "is stopped", HANG = "hangs" }
 
-local NAMELESS = "one rank died, and mpirun does not say which"
+local NAMELESS = "one rank died; mpirun does not name it"
 
 -- What stderr has to say of it. At the end it may be the sweep that says it, which knows no phases.
 local function blame(fault, at, rank)

@@ -81,7 +81,7 @@ function TestLauncher.test_who_died()
     { "-----\nmpirun detected:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n", "3",
       "rank 3 died: exit code 7" },
     { "Primary job  terminated normally, but 1 process returned\na non-zero exit code. Per user-direction, "
-      .. "the job has been aborted.\n", nil, "one rank died, and mpirun does not say which" },
+      .. "the job has been aborted.\n", nil, "one rank died; mpirun does not name it" },
     { "mpirun was unable to find the executable\n" },
   }
   for _, case in ipairs(cases) do

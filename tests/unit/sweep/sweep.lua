@@ -552,11 +552,11 @@ local faults = {
   leave = "the bench died: exit code 3",
   hang = "the bench did not answer within 6.5 s",
   late = "the bench did not answer within 6.5 s",
-  garbage = "the bench answered what protocol 2 does not know: Segment ID: 7 ?[31mred",
+  garbage = "the bench wrote a line that protocol 2 does not have: Segment ID: 7 ?[31mred",
   no_time = "the bench answered nonsense: time_us=nan in: row id=",
   silent_about_one = "the bench gave no answer for ",
-  wrong_id = "the bench answered what protocol 2 does not know: done id=10",
-  refuse = "the bench says: no such fusion",
+  wrong_id = "the bench wrote a line that protocol 2 does not have: done id=10",
+  refuse = "the bench reports: no such fusion",
 }
 -- Seconds of patience: an answer that never comes, or too late, is waited for so long that a healthy stand-in
 -- answers in it on a busy machine, too. Meanwhile the other tests run.
@@ -611,7 +611,7 @@ end
 function TestSweep:test_a_strategy_that_ends_the_bench_costs_its_own_time_alone()
   local ended, _, err = self:sweep { FAULT = "blame", AT = culprit }
   lu.assertEquals(ended, "exit code 1")
-  lu.assertStrContains(err, "4 tokens: the bench says: it hung; TWOSHOT stays without a time\n")
+  lu.assertStrContains(err, "4 tokens: the bench reports: it hung; TWOSHOT stays without a time\n")
   lu.assertStrContains(err, "1 cell measured without a strategy that fails there; the next sweep")
   lu.assertEquals(#self:requests(), 10)
   lu.assertEquals(#rows.records(self.csv), 19)
@@ -631,7 +631,7 @@ function TestSweep:test_a_strategy_that_always_ends_the_bench_is_left_out_after_
   lu.assertStrContains(err, "3 cells measured without a strategy that fails there")
   local left_out = 0
   for _, entry in ipairs(provenance.read(self.json).no_time) do
-    local is_left_out = entry.reason == "not measured after failures in 3 cells: the bench says: it hung"
+    local is_left_out = entry.reason == "not measured after failures in 3 cells: the bench reports: it hung"
     if is_left_out then left_out = left_out + 1 end
   end
   lu.assertTrue(left_out > 0)
@@ -679,7 +679,7 @@ end
 function TestSweep:test_a_launcher_has_to_take_the_number_of_ranks()
   local ended, err = self:with_launcher("env RANKS=2")
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, "does not say where the number of ranks goes; write {ranks} there")
+  lu.assertStrContains(err, "has no {ranks}; write {ranks} where the number of ranks goes")
 end
 
 function TestSweep:test_a_launcher_that_is_not_there_is_told()

@@ -219,7 +219,7 @@ dies "${seen}noticed that process rank 0 with PID 0 on node n.a exited\n on sign
     'rank 1 died$'
 dies "${seen}" 'rank 1 died$'
 dies 'Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n' \
-    'one rank died, and mpirun does not say which'
+    'one rank died; mpirun does not name it'
 
 # Where there is no GPU, or no CUDA to build with.
 if ! nvidia-smi >/dev/null 2>&1; then

@@ -40,7 +40,7 @@ killed() {
     died="rank $2 died: signal 9 [(]Killed[)]"
     # Of one that has hardly begun mpirun does not always say which it was
     # (generator/conversation/launcher.lua).
-    [ "$3" != hello ] || died="($died|rank $2 died|one rank died, and mpirun does not say which)"
+    [ "$3" != hello ] || died="($died|rank $2 died|one rank died; mpirun does not name it)"
     one_line "1 thread, 1 channel: failed after .*: $died"
     grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||
         die "$1, $3: the summary does not name rank $2"
