@@ -88,7 +88,7 @@ def refused(function, *arguments):
     try:
         function(*arguments)
     except ValueError as error:
-        return "would be right" in str(error)
+        return "required" in str(error)
     return False
 
 
