@@ -37,7 +37,7 @@ wait "$launcher" || status=$?
 ! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
 [ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
 
-# A rank that is stopped: the others give up at the deadline and say who it is.
+# A rank that is stopped: the others end at the deadline, and report it.
 run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 10 --strategies ONESHOT \
     >"$WORK/out" 2>"$WORK/err" &
 launcher=$!

@@ -3,7 +3,7 @@
 # any: of every strategy and op in generator/lists/lists.lua. Open MPI's own functions write and read the
 # control variables that MPI's tools interface has. Nothing is timed.
 . "$(dirname "$0")/lib.sh"
-mpirun --version | grep -q 'Open MPI) 4\.' || exit 77 # whose functions taken.c names
+mpirun --version | grep -q 'Open MPI) 4\.' || exit 77 # taken.c has its functions
 $mpirun -n 1 "$CONTROL_VARIABLES" own || fail "control variables by Open MPI's own functions"
 $mpirun -n 1 "$CONTROL_VARIABLES" tools || fail "control variables by MPI's tools interface"
 

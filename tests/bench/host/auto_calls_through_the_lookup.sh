@@ -7,7 +7,7 @@ command -v cc >"$WORK/cc" || {
     exit 77
 }
 
-# module NAME: one whose lookup takes the second strategy from 1024 elements a token on, and says so.
+# module NAME: its lookup chooses the second strategy from 1024 elements a token on, and prints that.
 module() {
     cat >"$WORK/lookup.c" <<END
 #include <stdio.h>

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every op with every strategy that does it, for ranks that are and are not powers of two, for counts that
 # divide by little else, and uneven splits, some ranks without a share: no timed call is wrong; what does not
-# divide, and where nobody has a share, is refused.
+# divide, and if no rank has a share, is refused.
 . "$(dirname "$0")/lib.sh"
 
 # requests RANKS: elements are whole shares of all ranks, and of alltoallv's largest weight.

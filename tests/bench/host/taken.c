@@ -72,7 +72,7 @@ COUNTED(ompi_coll_base_bcast_intra_split_bintree)
 
 COUNTED(MPI_Comm_dup)
 
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void report(void) {
     const char *path = getenv("TAKEN"), *rank = getenv("OMPI_COMM_WORLD_RANK");
     if (path == NULL || rank == NULL || strcmp(rank, "0") != 0) return;
     FILE *out = fopen(path, "w");

@@ -1,5 +1,4 @@
-// Who differs from the other ranks (bench/start/consistency.h): the one that most disagree with, and in what
-// explains it.
+// Which rank differs from the others (bench/start/consistency.h), and in which trait.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

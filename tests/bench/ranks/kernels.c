@@ -95,7 +95,7 @@ static void every_element_survives_reading_and_rounding(void **state) {
     for_each_isa(check_rounding);
 }
 
-// Sums of pairs whose exact value lies on, below and above ties of the type.
+// Sums of pairs, with exact values on, below and above ties of the type.
 static void check_ties(const struct kernels *kernels) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (uint32_t i = 0; i < INTERESTING; i++) {
@@ -121,7 +121,7 @@ static void ties_go_to_even_and_large_sums_to_infinity(void **state) {
     for_each_isa(check_ties);
 }
 
-// One row of 16 float32 elements whose norm is the residual itself: mean of squares 1, epsilon 0, gamma 1.
+// One row of 16 float32 elements with the residual itself as norm: mean of squares 1, epsilon 0, gamma 1.
 static struct norm_row row_of(const float residual[16], const float gamma[16], uint8_t *out,
                               uint8_t *scales) {
     return (struct norm_row){.residual = residual,

@@ -1,4 +1,4 @@
-// Median, its interval and the percentiles, on samples whose answers are known.
+// Median, its interval and the percentiles, on samples with known answers.
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-// Who had no processor, or was stopped with all the program, gets more time; who was looked at, none.
+// A thread without a processor, or a suspended program, gets more time; a thread that runs gets none.
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 // Waiting for a peer (bench/ranks/group.h): what arrives ends the wait; a peer that died, a peer that gave up
-// and a deadline end it, too, and are told by the first who noticed.
+// and a deadline end it, too, and the first rank that notices reports it.
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -116,7 +116,7 @@ static void the_first_failure_is_told_by_all(void **state) {
     waitpid(child, NULL, 0);
 }
 
-// Ranks whose deadline is over at the same time ask at the same time.
+// The deadlines of several ranks may pass at the same time.
 static void who_asks_does_not_look_asleep(void **state) {
     (void)state;
     struct group group = group_of(0, 60);

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Of several launches a candidate has to end well in each: whose result was wrong in one of them, or who
-# crashed there, is chosen nowhere, has no row, and is kept as such, so that the next run measures nothing
-# anew.
+# A candidate must succeed in each of several launches. If its result was wrong in one of them, or it crashed,
+# it is chosen nowhere, has no row, and is recorded as failed, so that the next run does not measure it again.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
-# Tells the faulty one what to do in one launch of the group, the second.
+# Sets the fault in one launch of the group, the second.
 launcher <<'END'
 case " $* " in
 *" --pass "*)
@@ -41,14 +40,14 @@ excluded() {
     [ ! -e "$LAUNCHES" ] || fail "$FAULT: measured anew"
     ! grep -q FAULTY "$WORK/$FAULT/gentables_tuned.py" || fail "$FAULT: it is chosen from the cache"
     said out "FAULTY: .*\(wrong result\|crashed\)"
-    grep -q "FAULTY: .*\(wrong result\|crashed\)" "$WORK/first" || fail "$FAULT: not told at first"
+    grep -q "FAULTY: .*\(wrong result\|crashed\)" "$WORK/first" || fail "$FAULT: not reported at first"
 }
 
 # What was left out with less time than now is tried again.
 retried() {
     excluded "$@"
     again --timeout 31
-    [ -e "$LAUNCHES" ] || fail "whom a shorter deadline left out is not tried again"
+    [ -e "$LAUNCHES" ] || fail "a candidate that a shorter deadline excluded is not tried again"
 }
 
 cases "$@" <<'END'

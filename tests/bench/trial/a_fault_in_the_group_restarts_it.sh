@@ -86,7 +86,7 @@ wrong_later() {
     said out "wrong result in"
 }
 
-# An init that does so takes all that its plug-in has with it, and nobody else.
+# An init that does so excludes all candidates of its plug-in, and no others.
 # in_start FAULT PATTERN
 in_start() {
     IN_GROUP=$1
@@ -100,8 +100,8 @@ in_start() {
     [ "$(each)" = "allreduce MPI 1" ] || fail "a start that $1: $(each)"
 }
 
-# An init that comes back with a state when it is told to is late, and ends that state; it alone is out, for
-# the others were told nothing.
+# An init that returns a state only when it is cancelled is late, and that state is ended. Only this plug-in
+# is excluded, since the others were not cancelled.
 late_start() {
     IN_GROUP=HANGS
     export IN_GROUP

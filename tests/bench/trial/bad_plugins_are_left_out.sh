@@ -48,7 +48,7 @@ left_out() {
     said err "FAULTY: $2"
     [ "$(wc -l <"$WORK/err")" -le "${3:-1}" ] || fail "$1: more than a line: $(cat "$WORK/err")"
     grep -q '"strategy": "MPI", ' "$WORK/out" || grep -q '"strategy": "MPI"' "$WORK/out" || fail "$1: no MPI"
-    case $1 in leak* | fork* | heap) return ;; esac # whose leak it is, nobody can tell
+    case $1 in leak* | fork* | heap) return ;; esac # a leak cannot be attributed to a candidate
     grep -q '"strategy": "GOOD"' "$WORK/out" || fail "$1: no GOOD: $(cat "$WORK/err")"
 }
 
@@ -88,10 +88,9 @@ no_multiple() {
 
 is_sanitized() { ldd "$BENCH" | grep -q libasan; }
 
-# fork, fork_away: who waits for the end of what these processes write would wait for them. leak_page, heap: a
-# page at a time, and 24 bytes a call; a sanitizer's own memory comes and goes in larger pieces. short: of a
-# writer who knew fewer members of a struct; what lies beyond counts as zero. fork_waited: a child that is
-# waited for is no fault.
+# fork, fork_away: a reader that waits for the end of their output would wait for these processes. leak_page,
+# heap: a page at a time, and 24 bytes a call; a sanitizer's own memory varies in larger pieces. short: a
+# struct with fewer members; the others count as zero. fork_waited: a child that is waited for is no fault.
 cases "$@" <<'END'
 left_out hang "did not come back in time"
 left_out cancelled "did not come back in time: it ended when it was cancelled"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Files that a plug-in leaves in /dev/shm are a leak of its own, and who leaves none is not blamed for those
-# of others. Whose a file is that nobody has mapped, nobody can tell: so this test mounts a folder of its own
-# there, which needs a right that not every machine gives.
+# Files that a plug-in leaves in /dev/shm are a leak, and files of other programs are not counted as one. The
+# owner of an unmapped file is unknown, so this test mounts a folder of its own there, which some machines do
+# not permit.
 if [ $# = 0 ]; then
     for may in "" --map-root-user; do
         # shellcheck disable=SC2086

@@ -1,7 +1,7 @@
 #!/bin/sh
-# A hit on one rank and a miss on another cannot be: ranks measure what rank 0's plan says, whatever caches
-# lie about. Rank 0 runs where the cache is empty, rank 1 where it holds everything; what is measured is what
-# the cache of the one who asks does not have.
+# A cache hit on one rank and a miss on another are impossible: all ranks measure rank 0's plan, whatever
+# caches exist. Rank 0 runs where the cache is empty, rank 1 where it is complete; the cells that are missing
+# in the cache of the verb are measured.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
 cat >"$WORK/launcher" <<'END'
@@ -31,7 +31,7 @@ again --sizes 1K,2K,4K --cache "$FULL/gentables/tune.json"
 [ "$(grep -c ^measure "$PLAN")" = 3 ] || fail "not all was measured at first"
 again --sizes 1K --cache "$WORK/mine.json"
 
-# One size is in the cache of the one who asks, two are not; rank 1's has all three, rank 0's none.
+# One size is in the cache of the verb, two are not; rank 1's has all three, rank 0's none.
 again --sizes 1K,2K,4K --cache "$WORK/mine.json"
 [ "$(grep -c ^measure "$PLAN")" = 2 ] || fail "measured: $(cat "$PLAN")"
 grep -q "count=256 " "$PLAN" && fail "what was there was measured again"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a candidate says of itself counts: its alignment, its places, its sizes, its fusions. And what it does
-# beside its work harms nobody: it may print, and log, and its library may crash or hang when it is asked.
+# What a candidate declares counts: its alignment, places, sizes and fusions. Its side effects do no harm: it
+# may print and log, and its library may crash or hang in gentables_plugin.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 hurries
 
@@ -30,7 +30,7 @@ prints() {
     quiet
 }
 
-# A log is told, once a line, and is nobody's last words.
+# A log is printed line by line, and is not taken for the line of a fault.
 logs() {
     taken logs --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     timed MPI GOOD FAULTY
@@ -46,7 +46,7 @@ large() {
     said err "FAULTY: touched memory beyond a buffer; it is left out"
 }
 
-# Who has no call in his trial is told.
+# A candidate without a call in its trial is reported.
 uncalled() {
     taken large_only --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     timed MPI GOOD

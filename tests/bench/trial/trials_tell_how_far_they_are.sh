@@ -1,5 +1,5 @@
 #!/bin/sh
-# A trial of many sizes tells how far it is, so that whoever waits for its next line does not take it for one
+# A trial of many sizes reports its progress, so that the reader of its lines does not take it for one
 # that hangs; once a second at most. It rests for 2 ms after each call, and here it makes more than 700.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
