@@ -12,7 +12,7 @@
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local rows = require "core.rows"
-local surface = require "choose.interpolation"
+local interpolation = require "choose.interpolation"
 
 local derive = {}
 
@@ -63,7 +63,7 @@ end
 local function misses_of(points)
   local misses, sum = {}, 0
   for _, point in ipairs(points) do
-    local time, _, distance = surface.predict(points, point, point)
+    local time, _, distance = interpolation.predict(points, point, point)
     if distance > 0 then
       local square = (time - point.time) ^ 2 / distance
       misses[#misses + 1] = { bytes = point.x + point.y, square = square }
@@ -136,7 +136,7 @@ function derive.times(spec, world_size, records, no_time)
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS and is_within(plane, where)
       and not is_refused(refused[plane_of(record)] or {}, plane, where) then
       if not misses[plane] then misses[plane], means[plane] = misses_of(plane) end
-      local time, nearest, distance = surface.predict(plane, where)
+      local time, nearest, distance = interpolation.predict(plane, where)
       local square = square_at(misses[plane], means[plane], where.x + where.y)
       record.time_us, record.placement = 2 ^ time, records[1].placement
       record.spread = math.sqrt(nearest.error ^ 2 + square * distance)

@@ -5,11 +5,11 @@
 -- goes through what was measured. (Shepard's interpolation, with a local line in place of a mean.) Two
 -- strategies that were measured at the same points are predicted with the same weights; what the prediction
 -- of one misses, that of the other mostly misses, too.
-local surface = {}
+local interpolation = {}
 
 local NEAREST = 1e-3 -- closer points are taken as this far away
 
-function surface.distance(a, b)
+function interpolation.distance(a, b)
   local dx, dy = a.x - b.x, a.y - b.y
   return math.sqrt(dx * dx + dy * dy)
 end
@@ -26,7 +26,7 @@ end
 -- Returns log2(time) at `where` ({ x, y }), and the nearest point and its distance (0 at a point); nil
 -- without points. `except`: a point that is left out. Most of the time of `generate` is spent here: squares
 -- of distances, and locals.
-function surface.predict(points, where, except)
+function interpolation.predict(points, where, except)
   local x, y = where.x, where.y
   local weights, bytes_sum, times, squares, products = 0, 0, 0, 0, 0
   local nearest, least = nil, math.huge
@@ -50,4 +50,4 @@ function surface.predict(points, where, except)
     math.sqrt(least)
 end
 
-return surface
+return interpolation

@@ -10,7 +10,7 @@
 local cell_records = require "rows.cell_records"
 local statistics = require "base.statistics"
 
-local shifts = {}
+local strategy_drift = {}
 
 local TRIMMED = 0.1    -- of the cells, at either end
 local FEWEST_CELLS = 5 -- of a strategy in both sweeps, to tell anything
@@ -102,7 +102,7 @@ end
 -- the chance of any false alarm. Returns, by strategy name, { strategy, shift (a share: 0.1 is 10% slower
 -- than the others became), cells, p, verdict = "slower", "faster" or nil }, and the drift that all share; nil
 -- where fewer than three launches, or fewer than two strategies, tell nothing.
-function shifts.compare(old_records, new_records, options)
+function strategy_drift.compare(old_records, new_records, options)
   local old, old_launches = levels_of(old_records)
   local new, new_launches = levels_of(new_records)
   local freedom = math.min(old_launches, new_launches) - 1
@@ -124,4 +124,4 @@ function shifts.compare(old_records, new_records, options)
   return list, 2 ^ drift - 1
 end
 
-return shifts
+return strategy_drift

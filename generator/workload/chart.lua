@@ -1,6 +1,6 @@
 -- A drawing of the steps of each configuration, as SVG: a row each, and on it GEMMs alone, serial and
 -- overlapped as a median with its interval where it has one, on one scale from 0.
-local words = require "workload.findings"
+local findings = require "workload.findings"
 
 local chart = {}
 
@@ -24,7 +24,7 @@ local function largest(entries)
   for _, entry in ipairs(entries) do
     for _, kind in ipairs(KINDS) do
       local time = entry.result.times[kind[1]]
-      most = math.max(most, words.has_interval(time) and time.high or time.median)
+      most = math.max(most, findings.has_interval(time) and time.high or time.median)
     end
   end
   return most
@@ -41,15 +41,15 @@ local function add_axis(add, most, length, x, bottom)
 end
 
 local function add_entry(add, entry, x, top)
-  add('<text x="%d" y="%d" text-anchor="end">%s</text>', LEFT - 8, top + ROW // 2 + 4, words.name(entry))
+  add('<text x="%d" y="%d" text-anchor="end">%s</text>', LEFT - 8, top + ROW // 2 + 4, findings.name(entry))
   for i, kind in ipairs(KINDS) do
     local time, y = entry.result.times[kind[1]], top + 8 * i
-    if words.has_interval(time) then
+    if findings.has_interval(time) then
       add('<line x1="%.1f" x2="%.1f" y1="%d" y2="%d" stroke="%s" stroke-width="2"/>', x(time.low),
         x(time.high), y, y, kind[3])
     end
     add('<circle cx="%.1f" cy="%d" r="3.5" fill="%s"><title>%s: %s</title></circle>',
-      x(time.median), y, kind[3], kind[2], words.time(time.median))
+      x(time.median), y, kind[3], kind[2], findings.time(time.median))
   end
 end
 

@@ -8,9 +8,9 @@ local session = require "workload.configuration"
 local steps = require "workload.steps"
 local workers = require "system.workers"
 
-local asked = {}
+local common_options = {}
 
-asked.MOST_RANKS = 16
+common_options.MOST_RANKS = 16
 
 local MOST_STEPS = 100000
 
@@ -23,13 +23,13 @@ local backends = {
     run = { channels = "28", threads = "512" }, transports = { "nccl", "own" } },
 }
 
-asked.BACKEND = { name = "backend", value = "NAME",
+common_options.BACKEND = { name = "backend", value = "NAME",
   help = "where it runs: host, or cuda (default: cuda where a GPU can be used, else host)" }
 
-asked.options = {
+common_options.options = {
   { name = "config", short = "f", value = "FILE", required = true,
     help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
-  { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = asked.MOST_RANKS,
+  { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
     help = "how many ranks (default: one for each core, or each GPU, 2 to 8)" },
   { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
     help = "steps that are measured (default: the workload's, 20)" },
@@ -40,7 +40,7 @@ asked.options = {
   { name = "transport", value = "NAME",
     help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or own: our kernels, with all ranks on one GPU" },
-  asked.BACKEND,
+  common_options.BACKEND,
   { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
   { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
   { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 120,
@@ -86,7 +86,7 @@ local function counts(text, option, backend, no_gpu)
   return out
 end
 
-function asked.backend(text) return one_of(text, "backend", backends) end
+function common_options.backend(text) return one_of(text, "backend", backends) end
 
 -- The only backend that has a transport; nil: several have it, or none.
 local function backend_of(transport)
@@ -114,10 +114,10 @@ end
 -- Settles where it runs, before anything else is read: args.backend becomes a name, and args.gpus how many
 -- GPUs can be used, where that decides anything. `begun`: the settings of a sweep that is gone on with.
 -- Returns what was decided that nobody asked for, in words; nil: nothing.
-function asked.settle(args, begun)
+function common_options.settle(args, begun)
   args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
   if args.backend then
-    asked.backend(args.backend)
+    common_options.backend(args.backend)
     if args.backend == "cuda" and not args.ranks then args.gpus = session.gpus(args.program) end
     return nil
   end
@@ -134,7 +134,7 @@ function asked.settle(args, begun)
 end
 
 -- The channels and the threads that args ask for; `kind`: sweep or run.
-function asked.counts(args, kind)
+function common_options.counts(args, kind)
   local backend = backends[args.backend]
   return counts(args.channels or backend[kind].channels, "channels", backend, args.no_gpu),
     counts(args.threads or backend[kind].threads, "threads", backend, args.no_gpu)
@@ -152,8 +152,8 @@ local function default_ranks(args)
   return math.max(2, math.min(8, is_of_gpus and args.gpus or workers.jobs()))
 end
 
--- What is to be measured, all but channels and threads; after asked.settle.
-function asked.read(args)
+-- What is to be measured, all but channels and threads; after common_options.settle.
+function common_options.read(args)
   local workload = model.load(args.config)
   local ranks = args.ranks or default_ranks(args)
   local program, identity = session.identify(args.program)
@@ -166,7 +166,7 @@ function asked.read(args)
 end
 
 -- The options of session.measure for one configuration.
-function asked.session(job, channels, threads, more)
+function common_options.session(job, channels, threads, more)
   local options = { channels = channels, threads = threads }
   for _, name in ipairs { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait", "transport",
     "backend", "patience" } do
@@ -176,4 +176,4 @@ function asked.session(job, channels, threads, more)
   return options
 end
 
-return asked
+return common_options

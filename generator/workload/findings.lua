@@ -1,7 +1,7 @@
 -- What the numbers of a configuration say, in words; each sentence says how sure it is. `result` is what
 -- configuration.lua returned: medians over the measured steps with 95 % intervals, of the slowest rank of
 -- each.
-local words = {}
+local findings = {}
 
 local MOST_UNEXPLAINED = 0.1 -- of a step's GEMMs: time in which nothing of the rank's own ran
 local LEAST_SAMPLES = 6 -- of fewer there is no 95 % interval, and a few are above zero by chance
@@ -9,51 +9,51 @@ local LEAST_SAMPLES = 6 -- of fewer there is no 95 % interval, and a few are abo
 local function several(count, what) return ("%d %s%s"):format(count, what, count == 1 and "" or "s") end
 
 -- How a configuration, { threads =, channels = }, is called.
-function words.name(entry)
+function findings.name(entry)
   return several(entry.threads, "thread") .. ", " .. several(entry.channels, "channel")
 end
 
 -- What pages say of the intervals that they show.
-words.INTERVALS = ("95 %% intervals, where there are at least %d steps"):format(LEAST_SAMPLES)
+findings.INTERVALS = ("95 %% intervals, where there are at least %d steps"):format(LEAST_SAMPLES)
 
 -- Whether a summary's low and high are an interval of its median, not just its least and greatest sample.
-function words.has_interval(summary) return summary.samples >= LEAST_SAMPLES end
+function findings.has_interval(summary) return summary.samples >= LEAST_SAMPLES end
 
 -- "1.90 to 2.10", of a summary's interval in another unit; nil where it has none.
-function words.interval(summary, scale, format)
-  if not words.has_interval(summary) then return nil end
+function findings.interval(summary, scale, format)
+  if not findings.has_interval(summary) then return nil end
   return (format .. " to " .. format):format(summary.low * scale, summary.high * scale)
 end
 
 -- The unit of times like this one, and its length in us: what takes less than a millisecond would have its
 -- digits, and its interval, rounded away in one.
-function words.unit(us)
+function findings.unit(us)
   if math.abs(us) < 999.995 then return "us", 1 end -- what is not written as 1000.00
   return "ms", 1e3
 end
 
 -- The unit in which steps of these results stand beside each other: that of the shortest.
-function words.unit_of(results)
+function findings.unit_of(results)
   local least = math.huge
   for _, result in ipairs(results) do
     for _, name in ipairs { "gemms", "serial", "overlapped" } do
       least = math.min(least, result.times[name].median)
     end
   end
-  return words.unit(least)
+  return findings.unit(least)
 end
 
 -- "1.25 ms"
-function words.time(us)
-  local unit, length = words.unit(us)
+function findings.time(us)
+  local unit, length = findings.unit(us)
   return ("%.2f %s"):format(us / length, unit)
 end
 
 -- The median of a time with its interval, or of how few steps it is.
 local function known(time)
-  local _, length = words.unit(time.median)
-  return ("%s (%s)"):format(words.time(time.median),
-    words.interval(time, 1 / length, "%.2f") or "of " .. several(time.samples, "step"))
+  local _, length = findings.unit(time.median)
+  return ("%s (%s)"):format(findings.time(time.median),
+    findings.interval(time, 1 / length, "%.2f") or "of " .. several(time.samples, "step"))
 end
 
 local function percent(share) return ("%.0f %%"):format(100 * share) end
@@ -62,7 +62,7 @@ local function percent(share) return ("%.0f %%"):format(100 * share) end
 local function change(share) return (("%+.0f"):format(100 * share):gsub("^[+-]0$", "0")) end
 
 -- "GEMMs alone take ..., with each collective waited for ..., overlapped ..."
-function words.times(result)
+function findings.times(result)
   local times = result.times
   return ("A step takes %s of GEMMs alone, %s where each collective is waited for at once, and %s"
     .. " overlapped."):format(known(times.gemms), known(times.serial), known(times.overlapped))
@@ -80,16 +80,16 @@ end
 -- Why the numbers cannot be of a machine that was left alone, in a sentence; nil where they can.
 local function contradiction(result)
   local hidden, left = result.ratios.hidden, result.times.left
-  if words.has_interval(left) and left.high < 0 then
+  if findings.has_interval(left) and left.high < 0 then
     return "overlapped steps take less than their GEMMs alone, by " .. known { median = -left.median,
       low = -left.high, high = -left.low, samples = left.samples }
   end
-  if words.has_interval(hidden) and hidden.low > 1 then
+  if findings.has_interval(hidden) and hidden.low > 1 then
     return ("overlapping seems to hide more than there is: %s (%s to %s)"):format(percent(hidden.median),
       percent(hidden.low), percent(hidden.high))
   end
   local gemms, cost = gemms_of(result), result.ratios.cost
-  if words.has_interval(cost) and cost.high < -MOST_UNEXPLAINED then
+  if findings.has_interval(cost) and cost.high < -MOST_UNEXPLAINED then
     return ("GEMMs take less beside communication than alone, by %s (%s to %s)"):format(
       percent(-cost.median), percent(-cost.high), percent(-cost.low))
   end
@@ -97,33 +97,34 @@ local function contradiction(result)
   local unexplained = gemms.wall - gemms.cpu - gemms.communication
   if #result.ranks <= result.machine.cores and unexplained > MOST_UNEXPLAINED * gemms.wall then
     return ("overlapped GEMMs take %s, run on a processor for %s of that, and moving data runs for %s: for %s"
-      .. " %s"):format(words.time(gemms.wall), words.time(gemms.cpu), words.time(gemms.communication),
-      words.time(unexplained), result.wait == "futex" and "others had their processor"
+      .. " %s"):format(findings.time(gemms.wall), findings.time(gemms.cpu),
+        findings.time(gemms.communication),
+      findings.time(unexplained), result.wait == "futex" and "others had their processor"
       or "threads that poll, or others, had it")
   end
 end
 
 -- Whether the numbers say how much was hidden: the collectives' time is told from noise, and nothing
 -- contradicts itself.
-function words.knows_hidden(result)
+function findings.knows_hidden(result)
   local exposed = result.times.exposed
-  return words.has_interval(exposed) and words.has_interval(result.ratios.hidden) and exposed.low > 0
+  return findings.has_interval(exposed) and findings.has_interval(result.ratios.hidden) and exposed.low > 0
     and not contradiction(result)
 end
 
 -- How much of the communication was hidden.
-function words.hidden(result)
+function findings.hidden(result)
   local hidden, exposed = result.ratios.hidden, result.times.exposed
   local why = contradiction(result)
   if why then
     return ("The machine was disturbed, or the numbers contradict each other: %s. There is no saying how much"
       .. " was hidden."):format(why)
   end
-  if not words.has_interval(exposed) or not words.has_interval(hidden) then
+  if not findings.has_interval(exposed) or not findings.has_interval(hidden) then
     return ("What the collectives add to a step, and how much of it was hidden, is not known of %s."):format(
       several(math.min(exposed.samples, hidden.samples), "step"))
   end
-  if not words.knows_hidden(result) then
+  if not findings.knows_hidden(result) then
     return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much"
       .. " was hidden."):format(known(exposed))
   end
@@ -137,7 +138,7 @@ end
 -- How much longer GEMMs take beside communication, and how sure that is.
 local function cost_of(result)
   local cost = result.ratios.cost
-  if not words.has_interval(cost) then
+  if not findings.has_interval(cost) then
     return ("What communication costs them is not known of %s."):format(several(cost.samples, "step"))
   end
   if contradiction(result) then return "What of that communication costs them these numbers do not say." end
@@ -149,13 +150,13 @@ end
 
 -- What communication at the same time cost the GEMMs: the sums of their intervals in neighbouring steps, with
 -- it and without it; on a processor, how much of the former they ran.
-function words.cost(result)
+function findings.cost(result)
   local times, gemms = result.times, gemms_of(result)
   local text = ("GEMMs take %s of a step beside communication, %s alone. %s"):format(
-    words.time(times.gemms_beside.median), words.time(times.gemms_alone.median), cost_of(result))
+    findings.time(times.gemms_beside.median), findings.time(times.gemms_alone.median), cost_of(result))
   if result.backend == "cuda" then return text end
-  return ("%s They run on a processor for %s, and moving data for %s."):format(text, words.time(gemms.cpu),
-    words.time(gemms.communication))
+  return ("%s They run on a processor for %s, and moving data for %s."):format(text, findings.time(gemms.cpu),
+    findings.time(gemms.communication))
 end
 
 -- Who told of the kernels; CUPTI may have lost records of some configurations.
@@ -170,7 +171,7 @@ local function told_by(results)
 end
 
 -- Why, of one configuration or of several on a machine; on a GPU, how its time line was taken.
-function words.why(results, ranks)
+function findings.why(results, ranks)
   local first = results[1]
   if first.backend == "cuda" then return told_by(results) end
   local least, most = math.huge, 0
@@ -188,9 +189,9 @@ function words.why(results, ranks)
     least <= cores and "where they are more than these, " or "")
 end
 
-function words.tracing(result)
+function findings.tracing(result)
   local tracing = result.ratios.tracing
-  if not words.has_interval(tracing) then
+  if not findings.has_interval(tracing) then
     return ("What tracing costs is not known of %s."):format(several(tracing.samples, "step"))
   end
   return ("Tracing costs %.1f %% of a step (95 %% interval %.1f to %.1f %%)."):format(100 * tracing.median,
@@ -198,23 +199,23 @@ function words.tracing(result)
 end
 
 -- What was asked for and what there was.
-function words.used(entry)
+function findings.used(entry)
   local used = entry.result.used
   if used.channels == entry.channels and used.threads == entry.threads then return entry.result.note end
   if used.channels == 0 or used.threads == 0 then -- the log does not tell
-    return ("%s were asked for%s"):format(words.name(entry),
+    return ("%s were asked for%s"):format(findings.name(entry),
       entry.result.note and "; " .. entry.result.note or ".")
   end
   if entry.result.backend == "cuda" then
-    return ("%s were asked for; NCCL's log says %s%s"):format(words.name(entry), words.name(used),
+    return ("%s were asked for; NCCL's log says %s%s"):format(findings.name(entry), findings.name(used),
       entry.result.note and "; " .. entry.result.note or ".")
   end
   return ("%s were asked for; %s were used: a thread without a channel has nothing to do.%s"):format(
-    words.name(entry), words.name(used), entry.result.note and " " .. entry.result.note .. "." or "")
+    findings.name(entry), findings.name(used), entry.result.note and " " .. entry.result.note .. "." or "")
 end
 
 -- What the sureness of comparisons between configurations is of.
-words.LAUNCHES = "Each configuration is one launch, one after another; intervals are of the steps within a"
+findings.LAUNCHES = "Each configuration is one launch, one after another; intervals are of the steps within a"
   .. " launch. GEMMs alone, which should take the same in all, say what else changed between launches."
 
 -- Whether the machine was the same in both launches, as far as GEMMs alone tell: true, and by what factor
@@ -229,9 +230,9 @@ end
 -- "few": one is of too few steps to have an interval; "meet": the intervals do, or would if the machine was
 -- as much slower as GEMMs alone allow; "changed": GEMMs alone, which should take the same in both, differ.
 -- `controlled`: they should.
-function words.verdict(a, b, name, controlled)
+function findings.verdict(a, b, name, controlled)
   local x, y, stretch = a.times[name], b.times[name], 1
-  if not words.has_interval(x) or not words.has_interval(y) then return nil, "few" end
+  if not findings.has_interval(x) or not findings.has_interval(y) then return nil, "few" end
   if controlled then
     local alike, factor = drift(a, b)
     if not alike then return nil, "changed" end
@@ -243,17 +244,17 @@ function words.verdict(a, b, name, controlled)
 end
 
 -- What stands where a verdict is "few".
-words.FEW = ("not known of fewer than %d steps"):format(LEAST_SAMPLES)
+findings.FEW = ("not known of fewer than %d steps"):format(LEAST_SAMPLES)
 
 -- "not sure: ..." about GEMMs alone in two launches.
 local function changed(a, b)
   return ("the machine changed between launches: GEMMs alone, which should take the same, took %s with %s and"
-    .. " %s with %s"):format(known(a.result.times.gemms), words.name(a), known(b.result.times.gemms),
-    words.name(b))
+    .. " %s with %s"):format(known(a.result.times.gemms), findings.name(a), known(b.result.times.gemms),
+    findings.name(b))
 end
 
 -- Which configuration had the shortest overlapped step, and how sure that is. `entries`: those with a result.
-function words.best(entries)
+function findings.best(entries)
   local order = table.move(entries, 1, #entries, 1, {})
   table.sort(order, function(a, b)
     return a.result.times.overlapped.median < b.result.times.overlapped.median
@@ -261,14 +262,14 @@ function words.best(entries)
   local best, close = order[1], {}
   local time = best.result.times.overlapped
   if #order == 1 then
-    return ("One configuration is measured: %s, %s a step."):format(words.name(best), known(time))
+    return ("One configuration is measured: %s, %s a step."):format(findings.name(best), known(time))
   end
-  local text = ("The shortest step is that of %s: %s."):format(words.name(best), known(time))
+  local text = ("The shortest step is that of %s: %s."):format(findings.name(best), known(time))
   for i = 2, #order do
-    local longer, why = words.verdict(best.result, order[i].result, "overlapped", true)
-    if why == "few" then return ("%s Whether that is so is %s."):format(text, words.FEW) end
+    local longer, why = findings.verdict(best.result, order[i].result, "overlapped", true)
+    if why == "few" then return ("%s Whether that is so is %s."):format(text, findings.FEW) end
     if why == "changed" then return ("%s That is not sure: %s."):format(text, changed(best, order[i])) end
-    if not longer then close[#close + 1] = words.name(order[i]) end
+    if not longer then close[#close + 1] = findings.name(order[i]) end
   end
   if #close == 0 then
     return text .. " No other interval reaches it, not even if the machine was as much slower then as GEMMs"
@@ -278,4 +279,4 @@ function words.best(entries)
     .. " as much as GEMMs alone differ."):format(table.concat(close, "; "))
 end
 
-return words
+return findings

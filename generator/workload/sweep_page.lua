@@ -5,7 +5,7 @@ local csv = require "codec.csv"
 local file = require "core.file"
 local page = require "pages.page"
 local plots = require "trace.gemm.variance_plots"
-local words = require "workload.findings"
+local findings = require "workload.findings"
 
 local sweep_page = {}
 
@@ -16,35 +16,35 @@ local MOST_ROWS = 20 -- of GEMMs that vary
 
 local function add_words(out, sweep, measured)
   out:section("What the numbers say")
-  out:text(words.best(measured))
-  out:note(words.LAUNCHES)
+  out:text(findings.best(measured))
+  out:note(findings.LAUNCHES)
   local results = {}
   for i, entry in ipairs(measured) do results[i] = entry.result end
-  out:text(words.why(results, sweep.settings.ranks))
-  local unit, length = words.unit_of(results)
+  out:text(findings.why(results, sweep.settings.ranks))
+  local unit, length = findings.unit_of(results)
   out:figures { { title = ("A step: GEMMs alone, each collective waited for, overlapped (%s; %s)"):format(
-    unit, words.INTERVALS), markup = chart.steps(measured, length) } }
+    unit, findings.INTERVALS), markup = chart.steps(measured, length) } }
   for _, entry in ipairs(measured) do
     local result = entry.result
-    out:heading(words.name(entry))
-    out:text(words.times(result))
-    out:text(words.hidden(result))
-    out:text(words.cost(result) .. " " .. words.tracing(result))
-    local used = words.used(entry)
+    out:heading(findings.name(entry))
+    out:text(findings.times(result))
+    out:text(findings.hidden(result))
+    out:text(findings.cost(result) .. " " .. findings.tracing(result))
+    local used = findings.used(entry)
     if used then out:text(used) end
   end
 end
 
 local function add_failures(out, sweep)
   for _, entry in ipairs(sweep.entries) do
-    if not entry.result then out:missing(("%s: %s"):format(words.name(entry), entry.reason)) end
+    if not entry.result then out:missing(("%s: %s"):format(findings.name(entry), entry.reason)) end
   end
 end
 
 -- ---- numbers -----------------------------------------------------------------------------------
 
 local function interval(summary, scale, format)
-  local text = words.interval(summary, scale, format)
+  local text = findings.interval(summary, scale, format)
   return text and { text = text, value = summary.low }
 end
 
@@ -52,7 +52,7 @@ end
 local function unit_of(measured)
   local results = {}
   for i, entry in ipairs(measured) do results[i] = entry.result end
-  return words.unit_of(results)
+  return findings.unit_of(results)
 end
 
 local function add_steps(out, measured)
@@ -60,14 +60,14 @@ local function add_steps(out, measured)
   local rows = {}
   for i, entry in ipairs(measured) do
     local result, ratios = entry.result, entry.result.ratios
-    local hides = words.knows_hidden(result)
+    local hides = findings.knows_hidden(result)
     rows[i] = { entry.threads, entry.channels, result.used.threads, result.used.channels,
       result.times.gemms.median / length, result.times.serial.median / length,
       result.times.overlapped.median / length, interval(result.times.overlapped, 1 / length, "%.2f"),
       hides and 100 * ratios.hidden.median or nil, hides and interval(ratios.hidden, 100, "%.0f") or nil,
       ratios.overlapped_to_serial.median, 100 * ratios.tracing.median, result.times.overlapped.samples }
   end
-  out:section("Steps", { note = unit .. ", medians of the slowest rank of each step; " .. words.INTERVALS
+  out:section("Steps", { note = unit .. ", medians of the slowest rank of each step; " .. findings.INTERVALS
     .. ". hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
     .. " where serial and GEMMs alone cannot be told apart, or numbers contradict each other" })
   out:table { columns = { "threads", "channels", "threads used", "channels used",

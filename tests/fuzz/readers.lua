@@ -2,7 +2,7 @@
 -- no error of ours is one.
 local fail = require "base.fail"
 local foreign = require "reading.foreign"
-local joined = require "rows.regroup"
+local regroup = require "rows.regroup"
 local readers = require "reading.list"
 
 local OPTIONS = {
@@ -18,7 +18,7 @@ local function read(data)
   local result = foreign.read_text(reader.name, data, "input", OPTIONS[#data % #OPTIONS + 1])
   if not result.rows then return end
   for _, record in ipairs(result.rows) do record.where = "input:" .. (record.line or 0) end
-  if #result.rows > 0 then joined.records(result.rows) end
+  if #result.rows > 0 then regroup.records(result.rows) end
 end
 
 -- Raises where an input does what it may not.

@@ -7,14 +7,14 @@ package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
 local cell_records = require "rows.cell_records"
 local derive = require "choose.derive"
 local lib = require "lib"
-local visits = require "sweep.pooling"
+local pooling = require "sweep.pooling"
 
 local RUNS = 3
 local recording = lib.read(os.getenv "SOURCE" .. "/tests/recorded/benchmark.tp2.host.csv")
 
 local function rows_of(found)
   local out = {}
-  for _, by_launch in pairs(found) do out[#out + 1] = visits.row(by_launch) end
+  for _, by_launch in pairs(found) do out[#out + 1] = pooling.row(by_launch) end
   table.sort(out, cell_records.before)
   return out
 end

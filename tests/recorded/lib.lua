@@ -7,7 +7,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local visits = require "sweep.pooling"
+local pooling = require "sweep.pooling"
 
 local lib = {}
 
@@ -88,7 +88,7 @@ end
 -- path of the file.
 function lib.write_rows(folder, recording, spec, found)
   local with = {}
-  for _, by_launch in pairs(found) do with[#with + 1] = visits.row(by_launch) end
+  for _, by_launch in pairs(found) do with[#with + 1] = pooling.row(by_launch) end
   table.sort(with, cell_records.before)
   fail.unless(file.make_folder(folder))
   local size = spec.tp[1]

@@ -11,7 +11,7 @@ local collective_sheets = require "trace.collectives.rank_sheets"
 local collectives = require "trace.collectives.configuration_report"
 local compare_sources = require "trace.compare.sources"
 local comparisons = require "trace.compare.pairs"
-local digest = require "codec.pack"
+local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
 local merging = require "trace.merge.merging"
@@ -77,7 +77,7 @@ function tasks.trace(plan, entry)
     run = function()
       local one = fail.unless(rank.open(entry.path, { workers = plan.threads_each }))
       local notes = with_report and write_report(plan, one, base) or {}
-      return digest.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
+      return pack.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
         variance = variance.of(one.trace, { top_k = plan.top_k }),
         warning = per_rank.warning(entry.path, notes) }
     end }
@@ -98,7 +98,7 @@ function tasks.merge(plan, configuration)
       fail.unless(file.make_folder(folder_of(path)))
       local merged = merging.must_merge(path, configuration,
         { gzip = plan.gzip, jobs = plan.threads_each })
-      return digest.pack { notes = merged.notes }
+      return pack.pack { notes = merged.notes }
     end }
 end
 
@@ -112,7 +112,7 @@ end
 
 function tasks.collectives(plan, configuration, answers, traces)
   local base = collectives.base(plan.analysis, configuration)
-  local function files(kept) return digest.unpack(kept).count > 0 and saved(plan, base) or {} end
+  local function files(kept) return pack.unpack(kept).count > 0 and saved(plan, base) or {} end
   return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), files = files, title = base,
     configuration = configuration, stamp = stamp_of_all(traces, "collectives", plan.forms),
     run = function()
@@ -126,7 +126,7 @@ function tasks.collectives(plan, configuration, answers, traces)
       if #list == 0 then
         notes[#notes + 1] = configuration.folder .. ": no collectives, so no report of them"
       end
-      return digest.pack { notes = notes, summary = summary, count = #list }
+      return pack.pack { notes = notes, summary = summary, count = #list }
     end }
 end
 
@@ -177,7 +177,7 @@ end
 function tasks.across(plan, made_tasks)
   local made = {}
   for _, task in ipairs(made_tasks) do
-    local answer = task.answer and digest.unpack(task.answer)
+    local answer = task.answer and pack.unpack(task.answer)
     if answer and answer.summary then
       made[#made + 1] = { configuration = task.configuration, sheets = { answer.summary } }
     end

@@ -4,7 +4,7 @@
 --
 --   batch.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
 --               jobs, replay = options of replay/run.lua, or nil }
-local digest = require "codec.pack"
+local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
 local layout = require "trace.runs.run_folder"
@@ -135,7 +135,7 @@ local function summary_of(entry, options, threads)
   if options.several then
     out.collectives = require("trace.collectives.rank_sheets").digest(rank.trace, entry.rank)
   end
-  return digest.pack(out)
+  return pack.pack(out)
 end
 
 -- The summaries of all ranks, or nil and why not.
@@ -148,7 +148,7 @@ local function read_ranks(configuration, options)
   local ranks = {}
   for i, result in ipairs(results) do
     if not result.ok then return nil, result.value end
-    ranks[i] = digest.unpack(result.value)
+    ranks[i] = pack.unpack(result.value)
   end
   return ranks
 end

@@ -1,5 +1,5 @@
 -- The same question to many traces, each opened once, in a child process of its own.
-local digest = require "codec.pack"
+local pack = require "codec.pack"
 local fail = require "base.fail"
 local workers = require "system.workers"
 
@@ -12,10 +12,10 @@ function each.trace(files, fn, options)
   local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #files)))
   local results = workers.map(files, function(entry)
     local t = fail.unless(require("core.trace").open(entry.path, { workers = threads }))
-    return digest.pack(fn(t, entry))
+    return pack.pack(fn(t, entry))
   end, options)
   for i, result in ipairs(results) do
-    results[i] = result.ok and { ok = true, value = digest.unpack(result.value) }
+    results[i] = result.ok and { ok = true, value = pack.unpack(result.value) }
       or { ok = false, message = result.value, code = result.code }
     result.value = nil
   end

@@ -1,7 +1,7 @@
 -- gentables trace pipeline: everything that is made of a sweep, in the documented tree. Each trace is read
 -- once, in a child process, for its report, its collectives and its GEMMs; what was made before from the
 -- same inputs and options stays. What fails is told, and does not end the rest.
-local digest = require "codec.pack"
+local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.command"
 local job = require "trace.runs.job"
@@ -76,7 +76,7 @@ end
 local function answers_of(plan, traces)
   local answers, found, warnings = {}, {}, {}
   for _, task in ipairs(traces) do
-    local answer, entry = task.answer and digest.unpack(task.answer), task.entry
+    local answer, entry = task.answer and pack.unpack(task.answer), task.entry
     if answer then
       answers[entry] = answer
       entry.rank = entry.rank or answer.info.rank or task.place - 1
@@ -91,7 +91,7 @@ end
 -- What is not whole in collectives and merged traces.
 local function say_notes(plan, made)
   for _, task in ipairs(made) do
-    local answer = task.answer and not task.was_there and digest.unpack(task.answer)
+    local answer = task.answer and not task.was_there and pack.unpack(task.answer)
     for _, note in ipairs(answer and answer.notes or {}) do plan.work:say(note) end
   end
 end

@@ -8,7 +8,7 @@ local page = require "pages.page"
 local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
 local store = require "workload.store"
-local words = require "workload.findings"
+local findings = require "workload.findings"
 
 -- The configurations of any sweep, in order: { name, threads, channels, [i] = the i-th sweep's result }.
 local function results_of(sweeps)
@@ -16,7 +16,7 @@ local function results_of(sweeps)
   for i, sweep in ipairs(sweeps) do lists[i] = sweep:measured() end
   local list = configurations.of(lists)
   for _, one in ipairs(list) do
-    one.name = words.name(one)
+    one.name = findings.name(one)
     for i = 1, #sweeps do one[i] = one[i] and one[i].result end
   end
   return list
@@ -29,7 +29,7 @@ local function add_missing(out, sweeps, names)
   for _, one in ipairs(configurations.of(lists)) do
     for i = 1, #sweeps do
       local why = not one[i] and "not measured" or not one[i].result and one[i].reason
-      if why then out:missing(("%s, %s: %s"):format(names[i], words.name(one), why)) end
+      if why then out:missing(("%s, %s: %s"):format(names[i], findings.name(one), why)) end
     end
   end
 end
@@ -50,7 +50,7 @@ local function sentence(results, names, i, control)
   for _, one in ipairs(results) do
     if one[1] and one[i] then
       local a, b = one[1].times.overlapped, one[i].times.overlapped
-      local what, why = words.verdict(one[1], one[i], "overlapped", control)
+      local what, why = findings.verdict(one[1], one[i], "overlapped", control)
       compared = compared + 1
       if why then counts[why] = counts[why] + 1 end
       if what then
@@ -62,7 +62,7 @@ local function sentence(results, names, i, control)
     end
   end
   if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
-  local few = ("Whether overlapped steps of %d differ is %s."):format(counts.few, words.FEW)
+  local few = ("Whether overlapped steps of %d differ is %s."):format(counts.few, findings.FEW)
   local common = ("%s and %s have %d configuration%s in common."):format(names[1], names[i], compared,
     compared == 1 and "" or "s")
   if counts.few == compared then return common .. " " .. few end
@@ -90,7 +90,7 @@ local KINDS = { { "gemms", "GEMMs alone" }, { "serial", "serial" }, { "overlappe
 local CLASSES = { shorter = "better", longer = "worse" }
 
 local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)",
-  few = (" (%s)"):format(words.FEW) }
+  few = (" (%s)"):format(findings.FEW) }
 
 -- controls[i]: whether GEMMs alone should take the same in sweep i as in the first; `length`: of the unit, in
 -- us.
@@ -98,11 +98,11 @@ local function row_of(one, kind, count, controls, length)
   local function time_of(i) return one[i] and one[i].times[kind[1]] end
   return side_by_side.row({ one.threads, one.channels, kind[2] }, count, function(i)
     local time = time_of(i)
-    return time and time.median / length or nil, time and words.interval(time, 1 / length, "%.2f") or nil
+    return time and time.median / length or nil, time and findings.interval(time, 1 / length, "%.2f") or nil
   end, function(i)
     local a, b = time_of(1), time_of(i)
     if not a or not b then return nil end
-    local what, why = words.verdict(one[1], one[i], kind[1], kind[1] ~= "gemms" and controls[i])
+    local what, why = findings.verdict(one[1], one[i], kind[1], kind[1] ~= "gemms" and controls[i])
     local cell = side_by_side.change(a.median, b.median, 0)
     cell.text, cell.class = cell.text .. (what and "" or NOT_SURE[why]), CLASSES[what or "unsure"]
     return cell
@@ -121,12 +121,12 @@ local function add_steps(out, results, names, controls)
   for _, one in ipairs(results) do
     for i = 1, #names do all[#all + 1] = one[i] end
   end
-  local unit, length = words.unit_of(all)
+  local unit, length = findings.unit_of(all)
   for _, one in ipairs(results) do
     for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls, length) end
   end
-  out:section("Steps", { note = unit .. ", medians with " .. words.INTERVALS .. "; where those of two sweeps"
-    .. " meet, a difference is not sure. " .. words.LAUNCHES })
+  out:section("Steps", { note = unit .. ", medians with " .. findings.INTERVALS
+    .. "; where those of two sweeps meet, a difference is not sure. " .. findings.LAUNCHES })
   out:table { columns = columns_of({ "threads", "channels", "step" }, names, "%.2f", true), rows = rows }
 end
 
@@ -134,8 +134,8 @@ local function add_hidden(out, results, names)
   local rows = {}
   for r, one in ipairs(results) do
     rows[r] = side_by_side.row({ one.threads, one.channels }, #names, function(i)
-      local hides = one[i] and words.knows_hidden(one[i]) and one[i].ratios.hidden
-      return hides and 100 * hides.median or nil, hides and words.interval(hides, 100, "%.0f") or nil
+      local hides = one[i] and findings.knows_hidden(one[i]) and one[i].ratios.hidden
+      return hides and 100 * hides.median or nil, hides and findings.interval(hides, 100, "%.0f") or nil
     end)
   end
   out:section("Hidden communication", { note = "% of what the collectives add to a step; empty where noise,"

@@ -1,11 +1,11 @@
 -- gentables workload run: measures one configuration and prints what it found.
-local asked = require "workload.common_options"
+local common_options = require "workload.common_options"
 local fail = require "base.fail"
 local json = require "codec.json"
 local options = require "base.options"
 local progress = require "system.progress"
 local session = require "workload.configuration"
-local words = require "workload.findings"
+local findings = require "workload.findings"
 
 local function one(list, option)
   if #list == 1 then return list[1] end
@@ -26,12 +26,12 @@ local function print_gpus(result, unit, length)
 end
 
 local function print_table(result)
-  local unit, length = words.unit_of { result }
+  local unit, length = findings.unit_of { result }
   print(("%-28s %10s %10s %10s %10s"):format(("step (%s)"):format(unit), "median", "low", "high", "min"))
   local function cell(us) return us and ("%.3f"):format(us / length) or "-" end
   for _, row in ipairs(ROWS) do
     local time = result.times[row[1]]
-    local known = words.has_interval(time)
+    local known = findings.has_interval(time)
     print(("%-28s %10s %10s %10s %10s"):format(row[2], cell(time.median), cell(known and time.low),
       cell(known and time.high), cell(time.min)))
   end
@@ -47,15 +47,15 @@ end
 
 local function print_words(entry, ranks)
   print()
-  for _, text in ipairs { words.hidden(entry.result), words.cost(entry.result),
-    words.why({ entry.result }, ranks), words.tracing(entry.result), words.used(entry) } do
+  for _, text in ipairs { findings.hidden(entry.result), findings.cost(entry.result),
+    findings.why({ entry.result }, ranks), findings.tracing(entry.result), findings.used(entry) } do
     print(text)
   end
 end
 
 return {
   summary = "Measures one configuration of a workload: steps of GEMMs alone, serial, overlapped and traced.",
-  options = options.with(asked.options, {
+  options = options.with(common_options.options, {
     { name = "channels", short = "c", value = "N",
       help = "slices in flight (default: 2), or NCCL's channels (28)" },
     { name = "threads", short = "t", value = "N",
@@ -65,20 +65,21 @@ return {
   }),
   example = "gentables workload run -f small",
   run = function(args)
-    local decided = asked.settle(args)
-    local all_channels, all_threads = asked.counts(args, "run")
+    local decided = common_options.settle(args)
+    local all_channels, all_threads = common_options.counts(args, "run")
     local channels, threads = one(all_channels, "channels"), one(all_threads, "threads")
     if args.trace and not args.trace:find("%r", 1, true) then
       fail.input("--trace: %s is one file for all ranks; a name with %%r would be right", args.trace)
     end
-    local job = asked.read(args)
+    local job = common_options.read(args)
     if decided then
       local out = args.json and io.stderr or io.stdout -- JSON stands alone
       out:write(("backend   %s\n\n"):format(decided))
       out:flush() -- measuring takes its time
     end
     local bar = progress.new(job.warm_up + job.steps)
-    local result, failure = session.measure(asked.session(job, channels, threads, { path = args.trace,
+    local result, failure = session.measure(common_options.session(job, channels, threads,
+      { path = args.trace,
       progress = function()
         bar:show("rounds of steps")
         bar:step()

@@ -1,7 +1,7 @@
 -- gentables workload sweep: measures a workload over channels and threads, each configuration in processes
 -- of its own, and leaves traces, logs and a summary in the documented tree (workload/store.lua). On a folder
 -- that is there it does what is missing or failed. What fails is told and does not end the rest.
-local asked = require "workload.common_options"
+local common_options = require "workload.common_options"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -10,12 +10,12 @@ local process = require "core.process"
 local progress = require "system.progress"
 local session = require "workload.configuration"
 local store = require "workload.store"
-local words = require "workload.findings"
+local findings = require "workload.findings"
 
 local sweep = {}
 
 sweep.summary = "Measures a workload over channels and threads: times, traces, logs, in the documented tree."
-sweep.options = options.with(asked.options, {
+sweep.options = options.with(common_options.options, {
   { name = "channels", short = "c", value = "N,N...",
     help = "slices in flight (default: 1,2,4); on GPUs NCCL's channels or our blocks (28,42,56,70)" },
   { name = "threads", short = "t", value = "N,N...",
@@ -50,8 +50,8 @@ end
 local function summary_row(entry, marks)
   local result, used, found = entry.result, entry.used or {}, entry.reason or ""
   if result then
-    found = ("%s, hidden %s"):format(words.time(result.times.overlapped.median),
-      words.knows_hidden(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-")
+    found = ("%s, hidden %s"):format(findings.time(result.times.overlapped.median),
+      findings.knows_hidden(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-")
   end
   return (("%-7d %-8d %-11s %8s %-9s %-9s %s%s"):format(entry.threads, entry.channels, entry.status,
     entry.seconds and ("%.1f"):format(entry.seconds) or "-", used.threads or "-", used.channels or "-", found,
@@ -154,7 +154,7 @@ end
 
 -- What a failure leaves of a configuration. One that was cut off, or does not belong here, ends the sweep.
 local function keep_failure(job, threads, channels, failure, seconds, bar)
-  local name = words.name { threads = threads, channels = channels }
+  local name = findings.name { threads = threads, channels = channels }
   local text = say(job, "%s: failed after %.1f s: %s", name, seconds, failure.reason)
   if failure.refused then
     job.store:keep_log(threads, channels, failure.log)
@@ -172,12 +172,12 @@ end
 
 -- Measures one configuration; returns whether that went well.
 local function measure(job, threads, channels, bar)
-  local name = words.name { threads = threads, channels = channels }
+  local name = findings.name { threads = threads, channels = channels }
   local began = process.now()
   say(job, "%s: begins", name)
   job.store:prepare(threads, channels)
   local steps = job.warm_up + job.steps
-  local result, failure = session.measure(asked.session(job, channels, threads, {
+  local result, failure = session.measure(common_options.session(job, channels, threads, {
     path = job.store:trace(threads, channels),
     check = function(so_far) return job.store:refusal(so_far) end,
     progress = function(done) bar:show(("%s: %d of %d rounds"):format(name, done, steps)) end }))
@@ -207,7 +207,7 @@ local function measure_all(job)
   end
   local bar = progress.new(#missing)
   for _, one in ipairs(missing) do
-    bar:show(words.name(one))
+    bar:show(findings.name(one))
     if measure(job, one.threads, one.channels, bar) then made = made + 1 else failed = failed + 1 end
     bar:step()
   end
@@ -229,9 +229,9 @@ end
 -- Measures what args ask for. Returns the sweep's folder, and how many configurations failed.
 function sweep.measure(args)
   local folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
-  local decided = asked.settle(args, not args.fresh and store.begun(folder) or nil)
-  local channels, threads = asked.counts(args, "sweep")
-  local job = asked.read(args)
+  local decided = common_options.settle(args, not args.fresh and store.begun(folder) or nil)
+  local channels, threads = common_options.counts(args, "sweep")
+  local job = common_options.read(args)
   job.folder = folder
   job.configurations = configurations_of(threads, channels)
   job.is_told, job.fresh = args.out ~= nil, args.fresh

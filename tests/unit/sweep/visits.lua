@@ -1,9 +1,9 @@
--- visits.lua, surface.lua and derive.lua: launches become a row, and points tell of what lies between them.
+-- Pooling of launches to a row, and interpolation between points.
 local lu = require "luaunit"
 local derive = require "choose.derive"
 local cell_records = require "rows.cell_records"
-local surface = require "choose.interpolation"
-local visits = require "sweep.pooling"
+local interpolation = require "choose.interpolation"
+local pooling = require "sweep.pooling"
 
 local TestVisits = {}
 
@@ -21,7 +21,7 @@ local function record(time_us, changes)
 end
 
 function TestVisits.test_the_time_is_the_median_of_the_launches()
-  local row = visits.row { record(10), record(30), record(11), record(9), record(12) }
+  local row = pooling.row { record(10), record(30), record(11), record(9), record(12) }
   lu.assertEquals({ row.time_us, row.samples, row.bits }, { 11, 100, "ab" })
   lu.assertEquals(row.launches, { 10, 30, 11, 9, 12 })
   lu.assertAlmostEquals(row.low_us, 8.1, 1e-9)
@@ -31,16 +31,16 @@ end
 function TestVisits.test_of_many_launches_one_that_is_off_does_not_widen_the_interval()
   local launches = {}
   for launch = 1, 12 do launches[launch] = record(launch == 3 and 90 or 9 + launch % 4) end
-  lu.assertTrue(visits.row(launches).high_us <= 12)
+  lu.assertTrue(pooling.row(launches).high_us <= 12)
 end
 
 function TestVisits.test_a_launch_that_left_it_out_has_its_place()
-  local row = visits.row { [1] = record(10), [4] = record(12) }
+  local row = pooling.row { [1] = record(10), [4] = record(12) }
   lu.assertEquals(row.launches, { 10, false, false, 12 })
 end
 
 function TestVisits.test_bits_that_differ_between_launches_vary()
-  lu.assertEquals(visits.row({ record(10), record(10, { bits = "cd" }) }).bits, "varies")
+  lu.assertEquals(pooling.row({ record(10), record(10, { bits = "cd" }) }).bits, "varies")
 end
 
 -- Time proportional to bytes, but for a fixed part.
@@ -56,28 +56,28 @@ end
 
 function TestVisits.test_what_was_measured_is_met()
   for _, point in ipairs(points()) do
-    local time, nearest, distance = surface.predict(points(), point)
+    local time, nearest, distance = interpolation.predict(points(), point)
     lu.assertEquals({ time, nearest, distance }, { point.time, point, 0 })
   end
 end
 
 function TestVisits.test_between_points_it_is_near()
   local list = points()
-  local time, _, distance = surface.predict(list, { x = 5, y = 11.5 })
+  local time, _, distance = interpolation.predict(list, { x = 5, y = 11.5 })
   lu.assertAlmostEquals(time, math.log(1 + 2 ^ 16.5 / 4096, 2), 0.15)
   lu.assertTrue(distance > 0)
-  lu.assertTrue(math.abs(surface.predict(list, list[3], list[3]) - list[3].time) > 1e-6) -- left out
-  lu.assertNil(surface.predict({}, { x = 1, y = 1 }))
+  lu.assertTrue(math.abs(interpolation.predict(list, list[3], list[3]) - list[3].time) > 1e-6) -- left out
+  lu.assertNil(interpolation.predict({}, { x = 1, y = 1 }))
 end
 
 function TestVisits.test_a_row_is_split_into_its_launches_and_makes_the_same_row_again()
   local row = cell_records.record(cell, "ONESHOT", { size = 8, time_us = 3.0, low_us = 1.0, high_us = 9.0,
     samples = 25, min_us = 0.5, p95_us = 7.0, p99_us = 8.0, skew_us = 0.1, bound_us = 0.2,
     accumulate = "fp32", placement = "dedicated", launches = { 2.0, false, 4.0 }, bits = "0f" })
-  local by_launch = visits.split(row)
+  local by_launch = pooling.split(row)
   lu.assertEquals({ by_launch[1].time_us, by_launch[2], by_launch[3].time_us }, { 2.0, nil, 4.0 })
   lu.assertEquals({ by_launch[1].samples, by_launch[3].samples }, { 12, 13 })
-  lu.assertEquals(visits.row(by_launch), row)
+  lu.assertEquals(pooling.row(by_launch), row)
 end
 
 function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()

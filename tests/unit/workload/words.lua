@@ -1,6 +1,6 @@
 -- The sentences of a page: they say what the numbers allow, and no more.
 local luaunit = require "luaunit"
-local words = require "workload.findings"
+local findings = require "workload.findings"
 
 local function time(low, median, high)
   return { low = low * 1e3, median = median * 1e3, high = high * 1e3, samples = 20 }
@@ -26,47 +26,47 @@ local TestWords = {}
 function TestWords.test_the_best_is_sure_only_where_no_interval_reaches_it()
   local fast, slow, near = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5)),
     entry(2, 4, time(1.15, 1.3, 1.4))
-  local text = words.best { slow, fast }
+  local text = findings.best { slow, fast }
   luaunit.assertStrContains(text, "1 thread, 1 channel: 1.10 ms (1.00 to 1.20). No other")
   luaunit.assertStrContains(text, "sure of these launches")
-  text = words.best { slow, near, fast }
+  text = findings.best { slow, near, fast }
   luaunit.assertStrContains(text, "not sure: the intervals of 2 threads, 4 channels reach it")
-  luaunit.assertStrContains(words.best { fast }, "One configuration is measured")
+  luaunit.assertStrContains(findings.best { fast }, "One configuration is measured")
 end
 
 -- GEMMs alone should take the same in every launch; where they do not, the machine changed.
 function TestWords.test_a_machine_that_changed_between_launches_makes_nothing_sure()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   slow.result.times.gemms = time(1.2, 1.25, 1.3)
-  luaunit.assertStrContains(words.best { fast, slow }, "That is not sure: the machine changed between"
+  luaunit.assertStrContains(findings.best { fast, slow }, "That is not sure: the machine changed between"
     .. " launches: GEMMs alone, which should take the same, took 1.00 ms (0.99 to 1.01) with 1 thread,"
     .. " 1 channel and 1.25 ms (1.20 to 1.30) with 2 threads, 1 channel.")
-  local verdict, why = words.verdict(fast.result, slow.result, "overlapped", true)
+  local verdict, why = findings.verdict(fast.result, slow.result, "overlapped", true)
   luaunit.assertEquals({ verdict, why }, { nil, "changed" })
-  luaunit.assertEquals(words.verdict(fast.result, slow.result, "overlapped", false), "longer")
-  luaunit.assertEquals(words.verdict(slow.result, fast.result, "overlapped", false), "shorter")
+  luaunit.assertEquals(findings.verdict(fast.result, slow.result, "overlapped", false), "longer")
+  luaunit.assertEquals(findings.verdict(slow.result, fast.result, "overlapped", false), "shorter")
 end
 
 -- 1.20 and 1.30 do not meet, but would on a machine that is as much slower as GEMMs alone allow.
 function TestWords.test_what_gemms_alone_allow_is_no_difference()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
-  luaunit.assertEquals(words.verdict(fast.result, slow.result, "overlapped", true), "longer")
+  luaunit.assertEquals(findings.verdict(fast.result, slow.result, "overlapped", true), "longer")
   fast.result.times.gemms, slow.result.times.gemms = time(0.95, 1, 1.05), time(0.95, 1, 1.05)
-  luaunit.assertEquals(select(2, words.verdict(fast.result, slow.result, "overlapped", true)), "meet")
-  luaunit.assertStrContains(words.best { fast, slow }, "the intervals of 2 threads, 1 channel reach it")
+  luaunit.assertEquals(select(2, findings.verdict(fast.result, slow.result, "overlapped", true)), "meet")
+  luaunit.assertStrContains(findings.best { fast, slow }, "the intervals of 2 threads, 1 channel reach it")
 end
 
 -- Nobody's numbers: what is hidden is at most all, and overlapped steps have their GEMMs in them.
 function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   local function told(change)
     local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
-    luaunit.assertTrue(words.knows_hidden(one))
+    luaunit.assertTrue(findings.knows_hidden(one))
     change(one)
-    luaunit.assertFalse(words.knows_hidden(one))
-    luaunit.assertStrContains(words.hidden(one), "The machine was disturbed, or the numbers contradict")
-    luaunit.assertNotStrContains(words.hidden(one), "overlapping hides")
-    luaunit.assertNotStrContains(words.cost(one), " %")
-    return words.hidden(one)
+    luaunit.assertFalse(findings.knows_hidden(one))
+    luaunit.assertStrContains(findings.hidden(one), "The machine was disturbed, or the numbers contradict")
+    luaunit.assertNotStrContains(findings.hidden(one), "overlapping hides")
+    luaunit.assertNotStrContains(findings.cost(one), " %")
+    return findings.hidden(one)
   end
   luaunit.assertStrContains(told(function(one)
     one.ratios.hidden = { low = 1.77, median = 2.19, high = 4.54, samples = 20 }
@@ -86,24 +86,24 @@ function TestWords.test_ranks_that_share_cores_disturb_nobody()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ranks = { one.ranks[1], { gemm_us = 2200, gemm_cpu_us = 1000, communication_cpu_us = 50 },
     one.ranks[1] }
-  luaunit.assertTrue(words.knows_hidden(one))
+  luaunit.assertTrue(findings.knows_hidden(one))
   one.machine.cores = 3
-  luaunit.assertFalse(words.knows_hidden(one))
+  luaunit.assertFalse(findings.knows_hidden(one))
 end
 
 -- What they take less than alone by a little is the place in a round, not a disturbed machine.
 function TestWords.test_gemms_that_are_hardly_faster_contradict_nothing()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ratios.cost = { low = -0.05, median = -0.03, high = -0.01, samples = 20 }
-  luaunit.assertTrue(words.knows_hidden(one))
-  luaunit.assertStrContains(words.cost(one), "costs them -3 % (95 % interval -5 to -1 %; it may cost them"
+  luaunit.assertTrue(findings.knows_hidden(one))
+  luaunit.assertStrContains(findings.cost(one), "costs them -3 % (95 % interval -5 to -1 %; it may cost them"
     .. " nothing)")
 end
 
 function TestWords.test_what_is_hidden_is_said_with_how_sure_it_is()
   local function hidden(low, median, high)
     local shares = { low = low, median = median, high = high }
-    return words.hidden(entry(1, 1, time(1, 1, 1), exposed, shares).result)
+    return findings.hidden(entry(1, 1, time(1, 1, 1), exposed, shares).result)
   end
   luaunit.assertStrContains(hidden(0.6, 0.75, 0.8), "hides 75 % of that (95 % interval 60 % to 80 %; surely")
   luaunit.assertStrContains(hidden(-0.1, 0.2, 0.5), "it may be none")
@@ -112,33 +112,33 @@ end
 
 function TestWords.test_where_nothing_stands_out_nothing_is_hidden()
   local one = entry(1, 1, time(1, 1, 1), time(-0.5, 0.5, 1.5), { low = 0.9, median = 1, high = 1 })
-  luaunit.assertStrContains(words.hidden(one.result), "cannot be told from noise")
-  luaunit.assertFalse(words.knows_hidden(one.result))
+  luaunit.assertStrContains(findings.hidden(one.result), "cannot be told from noise")
+  luaunit.assertFalse(findings.knows_hidden(one.result))
 end
 
 -- Of steps without any collective a few take longer by chance.
 function TestWords.test_of_a_few_steps_nothing_is_told()
   local one = entry(1, 1, time(1, 1, 1), time(0.5, 1, 1.5), { low = 0.9, median = 1, high = 1 })
-  luaunit.assertTrue(words.knows_hidden(one.result))
+  luaunit.assertTrue(findings.knows_hidden(one.result))
   one.result.times.exposed.samples = 5
-  luaunit.assertFalse(words.knows_hidden(one.result))
-  luaunit.assertStrContains(words.hidden(one.result), "is not known of 5 steps")
+  luaunit.assertFalse(findings.knows_hidden(one.result))
+  luaunit.assertStrContains(findings.hidden(one.result), "is not known of 5 steps")
 end
 
 -- Their least and greatest are no interval, and nothing that is said is sure.
 function TestWords.test_fewer_than_six_steps_have_no_interval()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   slow.result.times.overlapped.samples = 5
-  luaunit.assertEquals({ words.verdict(fast.result, slow.result, "overlapped", true) }, { nil, "few" })
-  luaunit.assertEquals({ words.verdict(slow.result, fast.result, "overlapped", false) }, { nil, "few" })
-  luaunit.assertStrContains(words.best { fast, slow }, "Whether that is so is not known of fewer than 6")
-  luaunit.assertStrContains(words.best { slow }, "1.40 ms (of 5 steps) a step")
-  luaunit.assertNil(words.interval(slow.result.times.overlapped, 1, "%.0f"))
+  luaunit.assertEquals({ findings.verdict(fast.result, slow.result, "overlapped", true) }, { nil, "few" })
+  luaunit.assertEquals({ findings.verdict(slow.result, fast.result, "overlapped", false) }, { nil, "few" })
+  luaunit.assertStrContains(findings.best { fast, slow }, "Whether that is so is not known of fewer than 6")
+  luaunit.assertStrContains(findings.best { slow }, "1.40 ms (of 5 steps) a step")
+  luaunit.assertNil(findings.interval(slow.result.times.overlapped, 1, "%.0f"))
   slow.result.times.overlapped.samples = 6
-  luaunit.assertEquals(words.interval(slow.result.times.overlapped, 1e-3, "%.1f"), "1.3 to 1.5")
-  luaunit.assertStrContains(words.tracing(slow.result), "95 % interval 0.0 to 2.0 %")
+  luaunit.assertEquals(findings.interval(slow.result.times.overlapped, 1e-3, "%.1f"), "1.3 to 1.5")
+  luaunit.assertStrContains(findings.tracing(slow.result), "95 % interval 0.0 to 2.0 %")
   slow.result.ratios.tracing.samples = 1
-  luaunit.assertEquals(words.tracing(slow.result), "What tracing costs is not known of 1 step.")
+  luaunit.assertEquals(findings.tracing(slow.result), "What tracing costs is not known of 1 step.")
 end
 
 -- In milliseconds with two decimals 30 us were 0.03, from 0.03 to 0.03.
@@ -147,60 +147,63 @@ function TestWords.test_short_steps_keep_their_intervals()
     { low = 0.6, median = 0.75, high = 0.8 })
   one.result.times.gemms, one.result.times.serial = time(0.0288, 0.0301, 0.0322), time(0.99, 1.01, 1.02)
   one.result.ranks = { { gemm_us = 30, gemm_cpu_us = 29.5, communication_cpu_us = 1.25 } }
-  luaunit.assertEquals(words.times(one.result), "A step takes 30.10 us (28.80 to 32.20) of GEMMs alone,"
+  luaunit.assertEquals(findings.times(one.result), "A step takes 30.10 us (28.80 to 32.20) of GEMMs alone,"
     .. " 1.01 ms (0.99 to 1.02) where each collective is waited for at once, and 31.20 us (29.50 to 33.30)"
     .. " overlapped.")
-  luaunit.assertStrContains(words.best { one }, "1 channel, 31.20 us (29.50 to 33.30) a step")
-  luaunit.assertStrContains(words.hidden(one.result), "The collectives add 0.80 us (0.40 to 1.30) to a step")
-  luaunit.assertStrContains(words.cost(one.result), "for 29.50 us, and moving data for 1.25 us")
-  luaunit.assertEquals({ words.unit_of { one.result, entry(1, 1, time(2, 3, 4)).result } }, { "us", 1 })
-  luaunit.assertEquals({ words.unit_of { entry(1, 1, time(2, 3, 4)).result } }, { "ms", 1e3 })
+  luaunit.assertStrContains(findings.best { one }, "1 channel, 31.20 us (29.50 to 33.30) a step")
+  luaunit.assertStrContains(findings.hidden(one.result),
+    "The collectives add 0.80 us (0.40 to 1.30) to a step")
+  luaunit.assertStrContains(findings.cost(one.result), "for 29.50 us, and moving data for 1.25 us")
+  luaunit.assertEquals({ findings.unit_of { one.result, entry(1, 1, time(2, 3, 4)).result } }, { "us", 1 })
+  luaunit.assertEquals({ findings.unit_of { entry(1, 1, time(2, 3, 4)).result } }, { "ms", 1e3 })
 end
 
 -- What events cost was never measured on a GPU.
 function TestWords.test_how_kernels_are_timed_is_said_without_what_it_costs()
   local one = entry(1, 1, time(1, 1, 1)).result
   one.backend, one.clock = "cuda", "event"
-  luaunit.assertEquals(words.why({ one }, 2),
+  luaunit.assertEquals(findings.why({ one }, 2),
     "Kernels are timed by events around each GEMM and each collective.")
   one.clock = "cupti"
-  luaunit.assertEquals(words.why({ one }, 2), "Kernels are told of by CUPTI.")
+  luaunit.assertEquals(findings.why({ one }, 2), "Kernels are told of by CUPTI.")
   local other = entry(2, 1, time(1, 1, 1)).result
   other.backend, other.clock = "cuda", "event"
-  luaunit.assertEquals(words.why({ one, other }, 2), "Kernels of 1 of 2 configurations are told of by CUPTI,"
+  luaunit.assertEquals(findings.why({ one, other }, 2),
+    "Kernels of 1 of 2 configurations are told of by CUPTI,"
     .. " those of the others timed by events around each GEMM and each collective.")
 end
 
 function TestWords.test_shared_cores_and_own_cores_are_told_apart()
   local one, more = entry(1, 1, time(1, 1, 1)).result, entry(2, 2, time(1, 1, 1)).result
-  luaunit.assertStrContains(words.why({ one }, 2), "4 threads share 2 cores: what moves data")
-  luaunit.assertStrContains(words.why({ one, more }, 2), "4 to 6 threads share 2 cores: what moves data")
+  luaunit.assertStrContains(findings.why({ one }, 2), "4 threads share 2 cores: what moves data")
+  luaunit.assertStrContains(findings.why({ one, more }, 2), "4 to 6 threads share 2 cores: what moves data")
   one.machine.cores = 4
-  luaunit.assertStrContains(words.why({ one }, 2), "cores of its own")
-  luaunit.assertStrContains(words.why({ one, more }, 2), "share 4 cores: where they are more than")
+  luaunit.assertStrContains(findings.why({ one }, 2), "cores of its own")
+  luaunit.assertStrContains(findings.why({ one, more }, 2), "share 4 cores: where they are more than")
 end
 
 function TestWords.test_what_communication_costs_gemms_is_said_with_how_sure_it_is()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
-  luaunit.assertEquals(words.cost(one), "GEMMs take 1.10 ms of a step beside communication, 1.00 ms alone."
+  luaunit.assertEquals(findings.cost(one), "GEMMs take 1.10 ms of a step beside communication, 1.00 ms alone."
     .. " Communication costs them +10 % (95 % interval +5 to +15 %). They run on a processor for 1.00 ms, and"
     .. " moving data for 50.00 us.")
   one.ratios.cost.low = -0.002
-  luaunit.assertStrContains(words.cost(one), "+10 % (95 % interval 0 to +15 %; it may cost them nothing)")
+  luaunit.assertStrContains(findings.cost(one), "+10 % (95 % interval 0 to +15 %; it may cost them nothing)")
   one.backend = "cuda"
-  luaunit.assertNotStrContains(words.cost(one), "processor")
-  luaunit.assertNotStrContains(words.cost(one), "multiprocessors")
+  luaunit.assertNotStrContains(findings.cost(one), "processor")
+  luaunit.assertNotStrContains(findings.cost(one), "multiprocessors")
   one.ratios.cost.low = 0.01
-  luaunit.assertStrContains(words.cost(one), "+1 to +15 %; multiprocessors that move data do not multiply)")
+  luaunit.assertStrContains(findings.cost(one),
+    "+1 to +15 %; multiprocessors that move data do not multiply)")
   one.ratios.cost.samples = 5
-  luaunit.assertStrContains(words.cost(one), "What communication costs them is not known of 5 steps.")
+  luaunit.assertStrContains(findings.cost(one), "What communication costs them is not known of 5 steps.")
 end
 
 function TestWords.test_what_was_used_is_told_where_it_differs()
   local one = entry(2, 1, time(1, 1, 1))
-  luaunit.assertNil(words.used(one))
+  luaunit.assertNil(findings.used(one))
   one.result.used = { threads = 1, channels = 1 }
-  luaunit.assertStrContains(words.used(one),
+  luaunit.assertStrContains(findings.used(one),
     "2 threads, 1 channel were asked for; 1 thread, 1 channel were used")
 end
 
@@ -208,7 +211,7 @@ function TestWords.test_counts_that_no_log_tells_are_not_called_none()
   local one = entry(512, 28, time(1, 1, 1))
   one.result.backend, one.result.used = "cuda", { threads = 0, channels = 0 }
   one.result.note = "NCCL's log does not say its channels and threads"
-  luaunit.assertEquals(words.used(one),
+  luaunit.assertEquals(findings.used(one),
     "512 threads, 28 channels were asked for; NCCL's log does not say its channels and threads")
 end
 
