@@ -1,4 +1,4 @@
-# Writes bench_identity.h: a hash over all that decides what the bench measures, and the compiler's name.
+# Writes bench_identity.h: a hash of all sources that affect measurements, and the compiler's name.
 # cmake -DOUT=file -DCOMPILER=name -DFLAGS=flags -DROOT=folder of the bench -DLEAVE_OUT=folder in it
 #   -DRENDERED=files -P identity.cmake
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h ${ROOT}/*.txt)
