@@ -130,7 +130,7 @@ function sheets.has_xlsx()
     return nil, "the xlsx module cannot be loaded: " .. tostring(module):match("[^\n]*")
   end
   return nil, "gentables was built without libxlsxwriter and writes no xlsx; install it (Debian:"
-    .. " libxlsxwriter-dev) and build again, or ask for CSV"
+    .. " libxlsxwriter-dev) and build again, or use CSV"
 end
 
 -- Notes of what did not fit into the workbook.

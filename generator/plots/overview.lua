@@ -9,7 +9,7 @@ local summary = require "formats.summary"
 local overview = {}
 
 local WIDTH, NARROWEST_PANEL, LARGEST_CELL, HIGHEST_CELL = 1240, 215, 30, 20
-local MOST_VALUES = 40 -- of an axis; a larger table is no picture that a difference of lines can tell
+local MOST_VALUES = 40 -- of an axis; larger tables have no picture
 local TITLE, LEFT, TICKS, GAP, EDGE = 26, 46, 20, 16, 12
 local LETTER, MARK_LETTER = 6.2, 5.6
 
@@ -127,10 +127,10 @@ local function notes_of(worlds, blocks, width)
     local total = blocks[world.block].total
     derived, oversubscribed = derived or total.derived > 0, oversubscribed or total.oversubscribed > 0
   end
-  local notes = { ("Tokens across, hidden size up. A white corner: in doubt, less than %.0f %% likely to " ..
-    "be right, or, without intervals, a margin below %.0f %%."):format(100 * summary.least_confidence,
+  local notes = { ("Tokens to the right, hidden size up. A white corner: in doubt, confidence below " ..
+    "%.0f %%, or, without one, margin below %.0f %%."):format(100 * summary.least_confidence,
     100 * summary.least_margin) }
-  if derived then notes[#notes + 1] = "A white dot: not measured, derived from cells around it." end
+  if derived then notes[#notes + 1] = "A white dot: interpolated." end
   if oversubscribed then notes[#notes + 1] = "*: more ranks than cores." end
   for i, note in ipairs(notes) do notes[i] = layout.shorten(note, 8.5, width / 72) end
   return notes

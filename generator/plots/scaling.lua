@@ -93,7 +93,7 @@ local function model(slices)
   end
   local first = {}
   for name, value in pairs(slices[1]) do first[name] = value end
-  first.oversubscribed = false -- of one of them: it is told below
+  first.oversubscribed = false -- of one TP size; a note lists all of them
   return lines.model(first, { title = ("Scaling over TP sizes, %s"):format(slices[1].fusion), panels = panels,
     legend = { table.unpack(panels[1].series) },
     notes = { marks_in_words(panels), oversubscribed_in_words(slices) },

@@ -33,16 +33,16 @@ local function describe(path)
   return of_file
 end
 
-local function check_archs(files, asked)
+local function check_archs(files, given)
   local first
   for _, entry in ipairs(files) do
     first = first or entry.arch and entry
-    if entry.arch and entry.arch ~= (asked or first.arch) then
+    if entry.arch and entry.arch ~= (given or first.arch) then
       fail.input("%s: rows of %s, and %s; rows of one arch belong together", entry.path, entry.arch,
-        asked and ("--arch is " .. asked) or ("%s is of %s"):format(first.path, first.arch))
+        given and ("--arch is " .. given) or ("%s is of %s"):format(first.path, first.arch))
     end
   end
-  return asked or first and first.arch
+  return given or first and first.arch
 end
 
 -- Why the rows of two files are not comparable, as text; nil if no reason is known.

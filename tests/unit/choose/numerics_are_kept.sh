@@ -63,7 +63,7 @@ time_of NONE 1 TWOSHOT 10 0a
 time_of NONE 16 TWOSHOT 10 varies
 generate --numerics same-as=ONESHOT
 wins NONE "ONESHOT ONESHOT"
-has report.md "TP 2, NONE: bits that are not the same each time, of no class: TWOSHOT."
+has report.md "TP 2, NONE: bits that are not the same each time, no class: TWOSHOT."
 lacks report.md "| NONE | TWOSHOT |"
 generate --numerics same-as=TWOSHOT # which is what was asked for, whatever its bits
 wins NONE "TWOSHOT TWOSHOT"

@@ -67,10 +67,10 @@ for group in picture.iter(svg + "g"):
     got[group.find(svg + "text").text] = len(group.findall(svg + "circle"))
 assert got == wanted and sum(got.values()) > 0, (got, wanted)
 dot, star = [text.text for text in picture.iter(svg + "text")][-2:]
-assert dot == "A white dot: not measured, derived from cells around it.", dot
+assert dot == "A white dot: interpolated.", dot
 assert star == "*: more ranks than cores.", star
 END
-if grep -q 'derived\|ranks than cores' "$WORK/one/best_strategy.svg"; then
+if grep -q 'interpolated\|ranks than cores' "$WORK/one/best_strategy.svg"; then
     die "a note on what is not there"
 fi
 
