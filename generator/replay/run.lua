@@ -1,14 +1,14 @@
--- Replays chosen ops: saves each to files of its own, has them computed and timed, asks AMD's programs where
--- a trace is theirs and they are there, and makes the sheets.
+-- Replays chosen ops: saves each to files of its own, computes and times them, runs AMD's programs for traces
+-- of AMD GPUs if they are installed, and makes the sheets.
 --
---   session.options(args) -> what the command line says of how to replay; a budget's time begins here, and is
---     one for all that run is called with
---   session.run(chosen, { name, ops_folder, program, threads, began, budget, samples, on_row = function(row)
---     that is called with each row once it is final }) -> sheets, summary
---   session.tell(summary, where)
---   session.raise(summary): ends with the signal that cut it off, if one did
+--   replay_run.options(args) -> the options of the command line; the time of a budget begins here, and holds
+--     for all calls of replay_run.run with these options
+--   replay_run.run(chosen, { name, ops_folder, program, threads, began, budget, samples, on_row }) -> sheets,
+--     summary; calls on_row(row) for each row when it is final
+--   replay_run.tell(summary, where): prints the summary
+--   replay_run.raise(summary): if a signal ended the replay, ends with that signal's exit code
 --
--- `chosen` is what chosen_ops.lua gives; chosen.threads: of a call, where ops that were saved tell.
+-- `chosen` is the result of chosen_ops.lua; chosen.threads: the threads of a call, if saved ops have them.
 -- summary = { ops, timed, rows, notes, problem, absent, signal = { number, name } }.
 local amd = require "replay.amd"
 local fail = require "base.fail"
@@ -21,7 +21,7 @@ local runner = require "replay.runner"
 local system = require "core.system"
 local tunableop = require "replay.tunableop"
 
-local session = { NONE_TIMED = "no op has a time; the sheet says why" }
+local replay_run = { NONE_TIMED = "no op has a time; the sheet says why" }
 
 -- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
 local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
@@ -309,7 +309,7 @@ local function start(chosen, rows, options)
   return at
 end
 
-function session.options(args)
+function replay_run.options(args)
   local threads = args.threads_per_call
   if args.device and not machines[args.device] then
     fail.input("--device: there is no %s; host or cuda would be right", args.device)
@@ -321,7 +321,7 @@ function session.options(args)
 end
 
 -- Says what is missing, and what was done; on stderr also what of the traces stands in no row.
-function session.tell(summary, where)
+function replay_run.tell(summary, where)
   for _, note in ipairs(summary.notes) do io.stderr:write("gentables: ", note, "\n") end
   for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
   if summary.problem and not summary.signal then
@@ -336,14 +336,14 @@ local function caught_signal()
   return number and { number = number, name = name }
 end
 
-function session.raise(summary)
+function replay_run.raise(summary)
   local signal = summary.signal
   if not signal then return end
   fail.with(128 + signal.number, "interrupted by %s; %d of %d ops have a time", signal.name, summary.timed,
     summary.ops)
 end
 
-function session.run(chosen, options)
+function replay_run.run(chosen, options)
   local rows = rows_of(chosen)
   local at = start(chosen, rows, options)
   local threads = at.runner and at.runner.machine == "host" and at.runner.threads or nil
@@ -359,4 +359,4 @@ function session.run(chosen, options)
   return node_sheets.make(rows, about), summary
 end
 
-return session
+return replay_run

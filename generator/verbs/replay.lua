@@ -6,7 +6,7 @@ local file = require "core.file"
 local job = require "trace.runs.job"
 local replay_ops = require "replay.chosen_ops"
 local request = require "replay.request"
-local session = require "replay.run"
+local replay_run = require "replay.run"
 local sheets = require "pages.sheets"
 
 local NAME = "node_replay_report"
@@ -54,11 +54,11 @@ local function replay_configuration(work, configuration, lists, options, out, co
   local base = base_of(configuration, count)
   options.name = name_of(configuration)
   options.ops_folder = ("%s/%s_ops"):format(out, base)
-  local list, summary = session.run(chosen, options)
+  local list, summary = replay_run.run(chosen, options)
   work:save(list, out .. "/" .. base)
-  session.tell(summary, options.name)
-  session.raise(summary)
-  if summary.timed == 0 then work:fail(("%s: %s"):format(options.name, session.NONE_TIMED), 1) end
+  replay_run.tell(summary, options.name)
+  replay_run.raise(summary)
+  if summary.timed == 0 then work:fail(("%s: %s"):format(options.name, replay_run.NONE_TIMED), 1) end
 end
 
 local function replay_traces(args, options)
@@ -110,7 +110,7 @@ local function replay_saved(args, options)
   options.name, options.on_row = "saved ops", print_row
   local chosen = read_ops(args)
   print(("%-20s %12s %12s  %s"):format("op", "warm (us)", "cold (us)", "by"))
-  local list, summary = session.run(chosen, options)
+  local list, summary = replay_run.run(chosen, options)
   if summary.problem and not summary.signal then fail.work("%s", summary.problem) end
   for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
   if args.out then
@@ -119,7 +119,7 @@ local function replay_saved(args, options)
     sheets.save(list, { folder = (args.csv or not args.xlsx) and base .. "_csvs",
       xlsx = (args.xlsx or not args.csv and sheets.has_xlsx()) and base .. ".xlsx" })
   end
-  session.raise(summary)
+  replay_run.raise(summary)
   return summary.timed == summary.ops and 0 or 1
 end
 
@@ -153,7 +153,7 @@ return {
   }, true),
   example = "gentables replay traces_rank_0.json traces_rank_1.json --out replay",
   run = function(args)
-    local options = session.options(args)
+    local options = replay_run.options(args)
     if are_saved(args) then return replay_saved(args, options) end
     return replay_traces(args, options)
   end,

@@ -3,7 +3,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local sorted_keys = require "base.sorted_keys"
 local numbers = require "base.numbers"
-local model = require "workload.description"
+local description = require "workload.description"
 local session = require "workload.configuration"
 local steps = require "workload.steps"
 local workers = require "system.workers"
@@ -28,7 +28,7 @@ common_options.BACKEND = { name = "backend", value = "NAME",
 
 common_options.options = {
   { name = "config", short = "f", value = "FILE", required = true,
-    help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
+    help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
   { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
     help = "how many ranks (default: one for each core, or each GPU, 2 to 8)" },
   { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
@@ -154,7 +154,7 @@ end
 
 -- What is to be measured, all but channels and threads; after common_options.settle.
 function common_options.read(args)
-  local workload = model.load(args.config)
+  local workload = description.load(args.config)
   local ranks = args.ranks or default_ranks(args)
   local program, identity = session.identify(args.program)
   return { workload = workload, ranks = ranks, program = program, identity = identity,

@@ -1,14 +1,14 @@
 -- A workload as its file has it: read, checked, and filled in. workloads/small.lua explains every key.
 --
---   model.load(text) -> workload: text is a path, or the name of one that is shipped. Wrong input raises with
---   the file, the key and what would be right.
+--   description.load(text) -> workload: text is a path, or the name of a shipped workload. Wrong input raises
+--     an error with the file, the key and the valid values.
 local fail = require "base.fail"
 local file = require "core.file"
 local sorted_keys = require "base.sorted_keys"
 local limits = require "workload.limits"
 local system = require "core.system"
 
-local model = {}
+local description = {}
 
 local MAX_BYTES, MAX_INSTRUCTIONS, MAX_MEMORY = 1 << 20, 10000000, 64 << 20
 local MOST_SHOWN = 60 -- characters of a wrong value
@@ -18,7 +18,7 @@ local BUCKET_BYTES = 4 << 20
 local COLLECTIVES = { allreduce = true, reduce_scatter = true, none = true }
 
 -- The workloads that come along.
-model.shipped = { "small", "dense", "moe" }
+description.shipped = { "small", "dense", "moe" }
 
 -- ---- checks ------------------------------------------------------------------------------------
 
@@ -224,33 +224,33 @@ local function run(path, text)
 end
 
 local function path_of(text)
-  for _, name in ipairs(model.shipped) do
+  for _, name in ipairs(description.shipped) do
     if text == name then return ("%s/workloads/%s.lua"):format(gentables.home, name) end
   end
   return text
 end
 
 -- Checks the text of a file; `path` is for messages.
-function model.parse(text, path)
+function description.parse(text, path)
   if #text > MAX_BYTES then fail.input("%s: %d bytes are no workload", path, #text) end
   local out = check(path, run(path, text))
   out.text = text
   return out
 end
 
-function model.load(text)
+function description.load(text)
   local path = path_of(text)
   if not file.exists(path) then
     fail.input("%s: no such file, and no workload that comes along; those are %s", text,
-      table.concat(model.shipped, ", "))
+      table.concat(description.shipped, ", "))
   end
-  return model.parse(fail.unless(file.read(path)), path)
+  return description.parse(fail.unless(file.read(path)), path)
 end
 
 -- What elements are on this backend, where a GEMM has no dtype of its own; raises where there is none.
-function model.dtype_on(workload, backend)
+function description.dtype_on(workload, backend)
   return workload.dtype[backend] or fail.input("%s: dtype: there is none for %s; %s would be right",
     workload.path, backend, names_of(DTYPES))
 end
 
-return model
+return description

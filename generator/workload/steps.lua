@@ -9,7 +9,7 @@
 -- What gentables-workload would refuse (limits.lua) is told here, with what of the file it comes from.
 local fail = require "base.fail"
 local limits = require "workload.limits"
-local model = require "workload.description"
+local description = require "workload.description"
 
 local steps = {}
 
@@ -352,7 +352,7 @@ end
 
 -- Copies of the layers, whose GEMMs have labels, sequence numbers and the dtype of this backend.
 local function layers_of(workload, backend)
-  local layers, sequence, dtype = {}, 0, model.dtype_on(workload, backend)
+  local layers, sequence, dtype = {}, 0, description.dtype_on(workload, backend)
   for l, layer in ipairs(workload.layers) do
     layers[l] = { name = layer.name, experts = layer.experts, gemms = {}, gathers = {}, gathers_again = {},
       scatters = {} }

@@ -1,7 +1,7 @@
 -- Collectives over all ranks of a configuration, and over configurations: what each trace is asked, the
 -- sheets, and where they go.
 local collective_sheets = require "trace.collectives.rank_sheets"
-local layout = require "trace.runs.run_folder"
+local run_folder = require "trace.runs.run_folder"
 
 local collectives = {}
 
@@ -23,13 +23,14 @@ end
 function collectives.sheets(configuration, answers)
   local infos, ranks = {}, {}
   for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
-  local notes, left_out = layout.check(configuration, infos)
+  local notes, left_out = run_folder.check(configuration, infos)
   for i, entry in ipairs(configuration.files) do
     if answers[entry] and not left_out[i] then
       answers[entry].collectives.rank = entry.rank
       ranks[#ranks + 1] = answers[entry].collectives
     elseif not answers[entry] then
-      notes[#notes + 1] = layout.below(configuration, entry.path) .. ": could not be read; it is not in this"
+      notes[#notes + 1] = run_folder.below(configuration, entry.path)
+        .. ": could not be read; it is not in this"
     end
   end
   return collective_sheets.make(ranks, notes)

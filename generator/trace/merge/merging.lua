@@ -3,7 +3,7 @@
 local core = require "core.merge"
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "trace.runs.run_folder"
+local run_folder = require "trace.runs.run_folder"
 local workers = require "system.workers"
 
 local merging = {}
@@ -53,7 +53,7 @@ local function notes_of_ranks(configuration, found)
     configuration.files[i].rank = one.rank
     infos[i] = { rank = one.told_rank, world_size = one.world_size }
   end
-  local notes = layout.check(configuration, infos)
+  local notes = run_folder.check(configuration, infos)
   for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
   return notes
 end
@@ -73,9 +73,9 @@ local function is_an_input(path, files)
   return false
 end
 
--- Merges a configuration (of layout.find) to `path`, whole or not at all. `options`: gzip (true, false, or
--- nil: by the name), keep (further categories), jobs. Returns { ranks, events, lone_flows, notes }, or nil,
--- message.
+-- Merges a configuration (of run_folder.find) to `path`, whole or not at all. `options`: gzip (true, false,
+-- or nil: by the name), keep (further categories), jobs. Returns { ranks, events, lone_flows, notes }, or
+-- nil, message.
 function merging.merge(path, configuration, options)
   options = options or {}
   if configuration.problem then return nil, configuration.problem end
@@ -112,7 +112,7 @@ end
 
 -- The file of a configuration in a folder of merged traces.
 function merging.file_name(configuration, gzip)
-  return layout.name(configuration) .. "_merged.json" .. (gzip and ".gz" or "")
+  return run_folder.name(configuration) .. "_merged.json" .. (gzip and ".gz" or "")
 end
 
 return merging

@@ -7,7 +7,7 @@
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "trace.runs.run_folder"
+local run_folder = require "trace.runs.run_folder"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 
@@ -171,7 +171,7 @@ end
 local function add_collectives(list, configuration, ranks, notes)
   local infos, compared = {}, {}
   for i, rank in ipairs(ranks) do infos[i] = rank.info end
-  local more, left_out = layout.check(configuration, infos)
+  local more, left_out = run_folder.check(configuration, infos)
   table.move(more, 1, #more, #notes + 1, notes)
   for i, rank in ipairs(ranks) do
     if not left_out[i] then compared[#compared + 1] = rank.collectives end
@@ -218,12 +218,12 @@ local function replay(configuration, ranks, options)
   end
   local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
     { __index = options.replay })
-  local session = require "replay.run"
-  local list, summary = session.run(chosen, how)
+  local replay_run = require "replay.run"
+  local list, summary = replay_run.run(chosen, how)
   sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
-  session.tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
-  session.raise(summary)
-  if summary.timed == 0 then fail.work("%s: %s", configuration.folder, session.NONE_TIMED) end
+  replay_run.tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+  replay_run.raise(summary)
+  if summary.timed == 0 then fail.work("%s: %s", configuration.folder, replay_run.NONE_TIMED) end
 end
 
 local function report(configuration, options)

@@ -3,7 +3,7 @@
 -- does not end the others.
 local each = require "trace.runs.each"
 local fail = require "base.fail"
-local layout = require "trace.runs.run_folder"
+local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
 local sheets = require "pages.sheets"
 
@@ -62,9 +62,10 @@ end
 
 -- args (of the command line) -> the job. Fails where there is nothing to read.
 function job.new(args)
-  local found = layout.select(layout.find(paths_of(args), { trace_name = args.trace_name }), {
-    threads = layout.numbers(args.threads, "threads"), channels = layout.numbers(args.channels, "channels"),
-    ranks = layout.numbers(args.ranks, "ranks") })
+  local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
+    threads = run_folder.numbers(args.threads, "threads"),
+    channels = run_folder.numbers(args.channels, "channels"),
+    ranks = run_folder.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
     jobs = args.jobs, csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
     failures = {}, said = {} }, job)

@@ -4,12 +4,13 @@
 --   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
 --   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
 --
--- layout.find finds, layout.select filters, layout.check compares what the names say with what the files say.
+-- run_folder.find finds them, run_folder.select filters, run_folder.check compares the facts in names with
+-- those in files.
 local fail = require "base.fail"
 local file = require "core.file"
 local sorted_keys = require "base.sorted_keys"
 
-local layout = {}
+local run_folder = {}
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 local RANK_FOLDER = { "^rank[_-]?(%d+)$", "^rank%[(%d+)%]$" }
@@ -52,7 +53,7 @@ end
 -- ---- what names say ----------------------------------------------------------------------------
 
 -- The rank that a path says, by the file's name or else its folder's; nil where neither does.
-function layout.rank_of(path)
+function run_folder.rank_of(path)
   local rank = first_match(base_name(path), RANK_IN_NAME) or
     first_match(base_name(parent_of(path)), RANK_FOLDER)
   return math.tointeger(tonumber(rank))
@@ -72,7 +73,7 @@ local function configuration_of(path)
 end
 
 -- How a configuration is called in file names and messages.
-function layout.name(configuration)
+function run_folder.name(configuration)
   local parts = {}
   if configuration.threads then parts[#parts + 1] = configuration.threads .. "thread" end
   if configuration.channels then parts[#parts + 1] = configuration.channels .. "ch" end
@@ -108,7 +109,7 @@ local function new_configuration(folder, paths)
   local threads, channels = configuration_of(folder)
   local configuration = { folder = folder, threads = threads, channels = channels, files = {} }
   for i, path in ipairs(paths) do
-    configuration.files[i] = { path = path, rank = layout.rank_of(path), threads = threads,
+    configuration.files[i] = { path = path, rank = run_folder.rank_of(path), threads = threads,
       channels = channels }
   end
   return configuration
@@ -180,7 +181,7 @@ local function of_files(paths)
       known[key] = configuration
       out[#out + 1] = configuration
     end
-    table.insert(configuration.files, { path = path, rank = layout.rank_of(path), threads = threads,
+    table.insert(configuration.files, { path = path, rank = run_folder.rank_of(path), threads = threads,
       channels = channels })
   end
   return out
@@ -214,7 +215,7 @@ end
 --   configurations = { { threads, channels, folder, files = { { path, rank, threads, channels } ... },
 --     problem = why it cannot be worked on } ... }, sweep = folder | nil }
 -- Threads, channels and rank are nil where nothing says them. Raises where there are no traces at all.
-function layout.find(paths, options)
+function run_folder.find(paths, options)
   options = options or {}
   local configurations, sweep, named = {}, nil, {}
   for _, given in ipairs(paths) do
@@ -250,7 +251,7 @@ end
 -- ---- filters -----------------------------------------------------------------------------------
 
 -- "256,512", "0-3 7" or a list of such -> { [256] = true, ... }; nil stays nil.
-function layout.numbers(text, option)
+function run_folder.numbers(text, option)
   if text == nil then return nil end
   local set = {}
   for part in (type(text) == "table" and table.concat(text, ",") or text):gmatch("[^,%s]+") do
@@ -267,7 +268,7 @@ end
 
 -- Keeps what `filters` = { threads, channels, ranks = set | nil } let through. Raises where a filter lets
 -- nothing through, and says what there is.
-function layout.select(found, filters)
+function run_folder.select(found, filters)
   local kept, there = {}, { threads = {}, channels = {}, ranks = {} }
   for _, configuration in ipairs(found.configurations) do
     if configuration.threads then there.threads[configuration.threads] = true end
@@ -376,12 +377,12 @@ local function missing_ranks(files, usual, notes)
   end
 end
 
-layout.below = below
+run_folder.below = below
 
 -- Compares a configuration's files with `infos` (infos[i]: what distributedInfo of the i-th file says, {rank,
 -- world_size }; nil: not read). Returns notes (texts, names in them below its folder) and the set
 -- of places of files that cannot be compared with the others. Ranks that names do not say are filled in.
-function layout.check(configuration, infos)
+function run_folder.check(configuration, infos)
   local files, notes = configuration.files, {}
   complete_ranks(files, infos)
   local usual = usual_world_size(infos)
@@ -391,4 +392,4 @@ function layout.check(configuration, infos)
   return notes, left_out
 end
 
-return layout
+return run_folder

@@ -1,7 +1,7 @@
 -- gentables trace merge: one trace of all ranks, for Perfetto; of a sweep, one for each configuration.
 local fail = require "base.fail"
 local file = require "core.file"
-local layout = require "trace.runs.run_folder"
+local run_folder = require "trace.runs.run_folder"
 local merging = require "trace.merge.merging"
 
 local function ranks_below(count)
@@ -18,7 +18,7 @@ local function take_first(configuration, count)
 end
 
 local function find(args)
-  local found = layout.find(args, { trace_name = args.trace_name })
+  local found = run_folder.find(args, { trace_name = args.trace_name })
   if not args.num_ranks then return found end
   local count = args.num_ranks
   local named = { configurations = {}, sweep = found.sweep }
@@ -27,7 +27,7 @@ local function find(args)
     for place, entry in ipairs(configuration.files) do entry.rank = entry.rank or place - 1 end
     table.insert(named.configurations, configuration)
   end
-  return layout.select(named, { ranks = ranks_below(count) })
+  return run_folder.select(named, { ranks = ranks_below(count) })
 end
 
 -- The ranks that --num-ranks asked for and no file is of.
@@ -62,7 +62,7 @@ local function merge_all(found, args)
     if not ok then
       if not fail.is_failure(problem) then error(problem, 0) end
       io.stderr:write("gentables: ", problem.message, "\n")
-      failed[#failed + 1] = layout.name(configuration)
+      failed[#failed + 1] = run_folder.name(configuration)
     end
   end
   if #failed > 0 then

@@ -1,6 +1,6 @@
 -- gentables workload show: what a workload does in a step, on so many ranks, without measuring anything.
 local common_options = require "workload.common_options"
-local model = require "workload.description"
+local description = require "workload.description"
 local steps = require "workload.steps"
 
 -- FLOPs of a step of each rank.
@@ -26,14 +26,14 @@ return {
   summary = "Shows what a workload does in a step, without measuring.",
   options = {
     { name = "config", short = "f", value = "FILE", required = true,
-      help = "the workload: a Lua file, or " .. table.concat(model.shipped, ", ") },
+      help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
     { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
       default = 2, help = "on how many ranks" },
     { name = "backend", value = "NAME", default = "host", help = "where: host, or cuda" },
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)
-    local workload, ranks = model.load(args.config), args.ranks
+    local workload, ranks = description.load(args.config), args.ranks
     local program = steps.of(workload, ranks, common_options.backend(args.backend))
     print(("%s: %d GEMMs and %d collectives a step"):format(workload.name, #program.gemms,
       #program.collectives))

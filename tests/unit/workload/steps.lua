@@ -2,7 +2,7 @@
 -- nothing is sent before it is computed, nothing is read before it has come, and the backward pass is twice
 -- the forward one.
 local luaunit = require "luaunit"
-local model = require "workload.description"
+local description = require "workload.description"
 local steps = require "workload.steps"
 
 local function fields_of(line)
@@ -109,13 +109,13 @@ local function collectives_of(program)
   return table.concat(out, " ")
 end
 
-local function parsed(text) return model.parse("return " .. text, "test.lua") end
+local function parsed(text) return description.parse("return " .. text, "test.lua") end
 
 local TestSteps = {}
 
 function TestSteps.test_shipped_workloads_are_possible_on_any_ranks()
-  for _, name in ipairs(model.shipped) do
-    local workload = model.load(name)
+  for _, name in ipairs(description.shipped) do
+    local workload = description.load(name)
     luaunit.assertEquals(workload.steps, 20)
     for _, ranks in ipairs { 2, 3, 4, 8 } do
       local program = steps.of(workload, ranks, "host")
@@ -126,7 +126,7 @@ function TestSteps.test_shipped_workloads_are_possible_on_any_ranks()
 end
 
 function TestSteps.test_loads_go_round_and_all_tokens_arrive()
-  local program = steps.of(model.load("moe"), 2, "host")
+  local program = steps.of(description.load("moe"), 2, "host")
   local seen = {}
   for _, line in ipairs(program.gemms) do
     local gemm = fields_of(line)
@@ -142,7 +142,7 @@ function TestSteps.test_loads_go_round_and_all_tokens_arrive()
 end
 
 function TestSteps.test_uneven_loads_that_change_places_cost_waiting_in_serial_steps_alone()
-  local program = steps.of(model.load("moe"), 2, "host")
+  local program = steps.of(description.load("moe"), 2, "host")
   local gemms = (flops(program, "forward", 2) + flops(program, "backward", 2)) // 2
   luaunit.assertEquals(ideal_time(program, 2), gemms)
   luaunit.assertTrue(ideal_time(program, 2, true) > 1.2 * gemms)

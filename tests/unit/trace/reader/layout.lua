@@ -1,6 +1,6 @@
 -- Sweeps, configurations and files that say their rank are found as they are named.
 local file = require "core.file"
-local layout = require "trace.runs.run_folder"
+local run_folder = require "trace.runs.run_folder"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/lib.lua")
 local luaunit = require "luaunit"
 
@@ -20,7 +20,7 @@ end
 local function found(...)
   local paths, out = {}, {}
   for i, name in ipairs { ... } do paths[i] = lib.work .. "/" .. name end
-  for i, configuration in ipairs(layout.find(paths).configurations) do
+  for i, configuration in ipairs(run_folder.find(paths).configurations) do
     local files = {}
     for k, entry in ipairs(configuration.files) do
       files[k] = ("%s:%s"):format(entry.rank, entry.path:match("[^/]*$"))
@@ -61,21 +61,21 @@ end
 
 function TestLayout.test_a_configuration_without_traces_is_its_own_problem()
   touch("s/1thread/nccl_1channels/torch_profiler/rank0/a.json", "s/1thread/nccl_2channels/run_output.log")
-  local list = layout.find { lib.work .. "/s" }.configurations
+  local list = run_folder.find { lib.work .. "/s" }.configurations
   luaunit.assertNil(list[1].problem)
   luaunit.assertStrContains(list[2].problem, "nccl_2channels: no trace here")
 end
 
 function TestLayout.test_numbers_and_ranges()
-  luaunit.assertEquals(layout.numbers({ "0-2", "7,9" }, "ranks"),
+  luaunit.assertEquals(run_folder.numbers({ "0-2", "7,9" }, "ranks"),
     { [0] = true, [1] = true, [2] = true, [7] = true, [9] = true })
-  luaunit.assertErrorMsgContains("--ranks: 3-1 is no number", layout.numbers, { "3-1" }, "ranks")
+  luaunit.assertErrorMsgContains("--ranks: 3-1 is no number", run_folder.numbers, { "3-1" }, "ranks")
 end
 
 function TestLayout.test_a_filter_that_lets_nothing_through_says_what_is_there()
   touch("s/1thread/nccl_1channels/torch_profiler/rank0/a.json")
-  luaunit.assertErrorMsgContains("there are threads 1; channels 1; ranks 0", layout.select,
-    layout.find { lib.work .. "/s" }, { threads = { [2] = true } })
+  luaunit.assertErrorMsgContains("there are threads 1; channels 1; ranks 0", run_folder.select,
+    run_folder.find { lib.work .. "/s" }, { threads = { [2] = true } })
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
