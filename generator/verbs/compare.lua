@@ -72,7 +72,8 @@ return {
       help = "for folders with rows of several archs: once for all, or once for each" },
     { name = "out", value = "FILE", help = "the page, FILE.html", required = true },
   },
-  example = "gentables compare before after --label 'NCCL 2.27' --label 'NCCL 2.28' --out compare.html",
+  example = "gentables sweep tables/host/spec.lua --out again\n"
+    .. "  gentables compare tables/host again --label committed --label again --out compare.html",
   run = function(args)
     check(args)
     local folders, sources = {}, {}

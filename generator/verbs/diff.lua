@@ -187,7 +187,8 @@ return {
       help = "probability of a false alarm, over all cells (default: 0.05)" },
     { name = "out", value = "FILE", help = "output file (default: standard output)" },
   },
-  example = "gentables diff old/table.csv tables/sm90 --rows tables/sm90 --format md",
+  example = "git show HEAD~1:tables/host/table.csv > old.csv\n"
+    .. "  gentables diff old.csv tables/host --format md",
   run = function(args)
     local options = { threshold = args.threshold, alpha = args.alpha }
     local old, new = read_sides(args, args.arch)

@@ -36,7 +36,7 @@ import.options = {
     help = "NCCL's files: read only entries for this number of nodes" },
   { name = "in-place", help = "nccl-tests: read the in-place times" },
 }
-import.example = "gentables import all_reduce_perf.txt --arch sm90 --out rows/"
+import.example = "gentables import tests/readers/inputs/nccl_tests.txt --arch sm90 --out rows/"
 
 -- ---- the command line -------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ return {
     { name = "peak-gbps", value = "N", type = "number", above = 0,
       help = "bandwidth metrics: peak of the memory or link, in GB/s" },
   },
-  example = "gentables metric TTFT --trace runs/baseline_32_8192",
+  example = "gentables metric --list\n  gentables metric TTFT --trace runs/baseline_32_8192",
   run = function(args)
     if args.list then return print_list() end
     if #args == 0 then fail.input("metric needs a NAME; gentables metric --list lists them") end

@@ -170,7 +170,7 @@ return {
     { name = "mode", value = "MODE", help = "mode, likewise" },
   },
   example = "gentables plot --data-dir tables/host --arch host --out pictures\n" ..
-    "  gentables plot heatmap benchmark.tp2.sm90.csv --fusion NONE --out heatmap.png",
+    "  gentables plot heatmap tables/host/benchmark.tp2.host.csv --fusion NONE --out heatmap.png",
   run = function(args)
     if args[1] and args.data_dir then fail.input("plot takes --data-dir DIR, or KIND FILE, not both") end
     if args.data_dir then

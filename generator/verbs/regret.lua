@@ -96,7 +96,8 @@ return {
       help = "exit code 1 if the mean regret outside the rows' intervals is above this share" },
     { name = "json", help = "print JSON" },
   },
-  example = "gentables regret --table tables/host/allreduce_table.h --rows fresh/benchmark.tp2.host.csv",
+  example = "gentables regret --table tables/host/allreduce_table.h "
+    .. "--rows tests/recorded/benchmark.tp2.host.csv",
   run = function(args)
     local found, by_floor = regret.of(args.table, regret.shapes(args.rows),
       args.sm or regret.sm_version(args.rows))

@@ -64,7 +64,8 @@ tune.options = {
   { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
   { name = "launcher", value = "COMMAND", help = "launcher in place of mpirun, with {ranks}" },
 }
-tune.example = "gentables tune --op allgather --sizes 1K:64K --plugin ./mine.so"
+tune.example = "gentables tune --op allgather --sizes 1K:64K\n"
+  .. "  gentables tune --op allreduce,broadcast --tp 2 --plugin ./mine.so --out tuned"
 
 -- Rejects options of the other backend before anything is started.
 local function check_backend(args)
