@@ -69,14 +69,14 @@ function show(wanted) {
   if (!byId("ask")) return; // all blocks are by bytes
   const form = byId("ask").elements;
   if (form.tp.value === "" || form.tp.dataset.own !== "yes") form.tp.value = state.tp;
-  if (byId("answer").childElementCount > 0) answerAsk(readAsk());
+  if (byId("answer").childElementCount > 0) showLookup(readShape());
 }
 
-function listenToAsk() {
+function listenToLookup() {
   byId("ask").elements.tp.addEventListener("input", (event) => { event.target.dataset.own = "yes"; });
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
-    answerAsk(readAsk());
+    showLookup(readShape());
   });
 }
 
@@ -88,7 +88,7 @@ function start() {
     showList();
     writeFragment();
   });
-  if (byId("ask")) listenToAsk();
+  if (byId("ask")) listenToLookup();
   window.addEventListener("hashchange", () => {
     const wanted = readFragment();
     if (Object.keys(wanted).length === 0) return; // a section of the page
@@ -102,7 +102,7 @@ function start() {
     const [tokens, hidden] = wanted.ask.split("x");
     Object.assign(byId("ask").elements.tokens, { value: tokens });
     Object.assign(byId("ask").elements.hidden, { value: hidden ?? "" });
-    answerAsk(readAsk());
+    showLookup(readShape());
   }
 }
 

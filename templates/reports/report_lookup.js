@@ -20,8 +20,8 @@ function axisWords(what, size, values, borders, place) {
 }
 
 // The result of allreduce_table.h, with its reason.
-function askHeader(header, ask) {
-  const { tp, hidden, tokens, fusion } = ask;
+function lookUpHeader(header, shape) {
+  const { tp, hidden, tokens, fusion } = shape;
   const answer = { file: "allreduce_table.h", letter: header.fallback, why: "" };
   const world = header.worlds.find((entry) => entry.tp === tp);
   const otherwise = `the result is the fallback, ${nameOf(header.fallback)}`;
@@ -41,20 +41,20 @@ function askHeader(header, ask) {
 const floorLog2 = (value) => 31 - Math.clz32(value);
 
 // The result of TensorRT-LLM's table, which is indexed by the floor of log2; outside of it, the fallback.
-function askTrtllm(table, ask) {
+function lookUpTrtllm(table, shape) {
   const answer = { file: "TensorRT-LLM's table", letter: table.fallback };
-  const fusion = table.fusions.indexOf(ask.fusion);
+  const fusion = table.fusions.indexOf(shape.fusion);
   const at = (values, size) => floorLog2(size) - floorLog2(values[0]);
-  const p = at(table.tp, ask.tp), h = at(table.hidden, ask.hidden), t = at(table.tokens, ask.tokens);
+  const p = at(table.tp, shape.tp), h = at(table.hidden, shape.hidden), t = at(table.tokens, shape.tokens);
   const inside = (values, place) => place >= 0 && place < values.length;
   if (fusion < 0 || !inside(table.tp, p) || !inside(table.hidden, h) || !inside(table.tokens, t)) {
     return { ...answer,
       why: `The shape is outside of its table: the result is the fallback, ${nameOf(table.fallback)}.` };
   }
   const index = ((p * table.fusions.length + fusion) * table.hidden.length + h) * table.tokens.length + t;
-  const rounded = [["TP", ask.tp, table.tp[p]], ["tokens", ask.tokens, table.tokens[t]],
-    ["hidden size", ask.hidden, table.hidden[h]]].filter(([, asked, read]) => asked !== read)
-    .map(([what, asked, read]) => `${what} ${asked} reads ${read}`);
+  const rounded = [["TP", shape.tp, table.tp[p]], ["tokens", shape.tokens, table.tokens[t]],
+    ["hidden size", shape.hidden, table.hidden[h]]].filter(([, given, read]) => given !== read)
+    .map(([what, given, read]) => `${what} ${given} to ${read}`);
   const why = rounded.length > 0 ? "It rounds down to a power of two: " + rounded.join(", ") + "."
     : "All three are in its table.";
   return { ...answer, letter: table.cells[index], why };
@@ -69,18 +69,18 @@ function answerLine(answer) {
 }
 
 // Shows the results of the tables, and marks the cell of the C header's.
-function answerAsk(ask) {
+function showLookup(shape) {
   const out = byId("answer"), { arch } = choice;
   const whole = (value) => Number.isInteger(value) && value >= 1 && value <= 2147483647;
-  if (![ask.tp, ask.tokens, ask.hidden].every(whole)) {
+  if (![shape.tp, shape.tokens, shape.hidden].every(whole)) {
     out.replaceChildren(element("p", { className: "missing" },
       "TP size, tokens and hidden size must be whole numbers from 1 to 2147483647."));
     return;
   }
-  const answers = [arch.header && askHeader(arch.header, ask), arch.trtllm && askTrtllm(arch.trtllm, ask)]
-    .filter(Boolean);
+  const answers = [arch.header && lookUpHeader(arch.header, shape),
+    arch.trtllm && lookUpTrtllm(arch.trtllm, shape)].filter(Boolean);
   out.replaceChildren(element("p", { className: "note" },
-    `TP ${ask.tp}, ${ask.fusion}, ${ask.tokens} tokens × hidden size ${ask.hidden}`),
+    `TP ${shape.tp}, ${shape.fusion}, ${shape.tokens} tokens × hidden size ${shape.hidden}`),
   ...answers.map(answerLine));
   if (answers.length === 0) {
     out.append(element("p", {}, "This arch has no table to look up: see the last section."));
@@ -90,19 +90,19 @@ function answerAsk(ask) {
     out.append(element("p", { className: "note" },
       `These tables are made for ${axes.dtype} ${axes.op}; their results for other data are the same.`));
   }
-  markAnswer(arch.header && answers[0].cell, ask);
+  markAnswer(arch.header && answers[0].cell, shape);
 }
 
-function markAnswer(cell, ask) {
+function markAnswer(cell, shape) {
   document.querySelectorAll(".answer").forEach((td) => td.classList.remove("answer"));
   const { block, arch } = choice;
-  if (!cell || !block || block.tp !== ask.tp) return;
+  if (!cell || !block || block.tp !== shape.tp) return;
   if (blockData(block) !== blockData({ ...arch.header.axes, mode: cell.mode })) return;
   const h = block.hidden.indexOf(cell.hidden), t = block.tokens.indexOf(cell.tokens);
   tdAt(gridOf()?.querySelector("table.new"), h, t)?.classList.add("answer");
 }
 
-function readAsk() {
+function readShape() {
   const form = byId("ask").elements;
   const number = (name) => /^\s*\d+\s*$/.test(form[name].value) ? Number(form[name].value) : NaN;
   return { tp: number("tp"), tokens: number("tokens"), hidden: number("hidden"), fusion: state.fusion };
