@@ -370,12 +370,11 @@ static void probe_bound(struct host_pass *host, struct op_cell *cell) {
 static void print_row(const struct host_pass *host, size_t index, const struct reduced *reduced) {
     const struct variant *variant = &host->variants[index];
     const struct candidate *candidate = &host_candidates[variant->candidate];
-    struct request request = *host->cells[variant->cell].request;
-    request.id = variant->cell + 1;
-    struct result result = {.candidate = candidate,
-                            .time_us = reduced->time_us,
-                            .skew_us = reduced->skew_us,
-                            .bound_us = host->cells[variant->cell].bound_us};
+    const struct request request = {.id = variant->cell + 1, .mode = MODE_EAGER};
+    const struct result result = {.candidate = candidate,
+                                  .time_us = reduced->time_us,
+                                  .skew_us = reduced->skew_us,
+                                  .bound_us = host->cells[variant->cell].bound_us};
     protocol_write_row(host->out, host->harness, &request, &result);
     fprintf(host->out, " epilogue=%s", epilogue_names[variant->kind]);
     pass_write_fields(host->out, &host->pass.entrants[index], reduced);
