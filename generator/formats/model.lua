@@ -20,6 +20,7 @@ local file = require "core.file"
 local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
 local rows = require "core.rows"
+local sorted_keys = require "base.sorted_keys"
 local spec = require "base.lazy" "rows.spec"
 local tables = require "core.table"
 
@@ -46,6 +47,25 @@ local function list_files(data_dir, arch, allow_loopback)
   end
   table.sort(found, function(a, b) return a.tp < b.tp end)
   return found
+end
+
+-- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
+-- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil.
+function model.only_arch(data_dir, given, other)
+  if given then return given end
+  local seen = {}
+  for _, name in ipairs(fail.unless(file.list(data_dir))) do
+    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
+    if arch then seen[arch] = true end
+  end
+  local archs = sorted_keys(seen)
+  if #archs == 0 then
+    fail.input("%s: %s benchmark.tp{N}.{arch}.csv; gentables sweep writes them", data_dir,
+      other and ("neither %s nor"):format(other) or "no")
+  elseif #archs > 1 then
+    fail.input("%s: has rows of %s; --arch with one of them is required", data_dir, table.concat(archs, ", "))
+  end
+  return archs[1]
 end
 
 local function find_files(data_dir, arch, allow_loopback)

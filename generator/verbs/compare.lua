@@ -1,37 +1,9 @@
 -- gentables compare: two or more sweeps in one page, side by side and as differences. report/comparison.lua
 -- has the numbers, report/comparison_page.lua the page.
 local fail = require "base.fail"
-local file = require "core.file"
 local model = require "formats.model"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
-
--- The archs that a folder has rows of, sorted.
-local function archs_in(folder)
-  local seen, out = {}, {}
-  for _, name in ipairs(fail.unless(file.list(folder))) do
-    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
-    if arch and not seen[arch] then
-      seen[arch] = true
-      out[#out + 1] = arch
-    end
-  end
-  table.sort(out)
-  return out
-end
-
--- The arch of a folder: that of --arch, or the only one.
-local function arch_of(folder, given)
-  if given then return given end
-  local archs = archs_in(folder)
-  if #archs == 0 then
-    fail.input("%s: no benchmark.tp{N}.{arch}.csv; gentables sweep writes them", folder)
-  elseif #archs > 1 then
-    fail.input("%s: has rows of %s; --arch with one of them is required", folder,
-      table.concat(archs, ", "))
-  end
-  return archs[1]
-end
 
 local function check(args)
   local labels, archs = args.label or {}, args.arch or {}
@@ -80,7 +52,7 @@ return {
     for i, folder in ipairs(args) do folders[i] = without_slash(folder) end
     for i, folder in ipairs(folders) do
       local given = args.arch and (args.arch[i] or args.arch[1])
-      sources[i] = model.load(folder, arch_of(folder, given))
+      sources[i] = model.load(folder, model.only_arch(folder, given))
     end
     local page = require("report.comparison_page").page(sources, labels_of(args, folders))
     local written, message = page:write(args.out)

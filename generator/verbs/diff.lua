@@ -12,35 +12,12 @@ local tables = require "core.table"
 
 -- ---- reading ----------------------------------------------------------------------------------
 
--- The archs of the rows in a folder.
-local function archs_in(folder)
-  local found, seen = {}, {}
-  for _, name in ipairs(fail.unless(file.list(folder))) do
-    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
-    if arch and not seen[arch] then
-      seen[arch] = true
-      found[#found + 1] = arch
-    end
-  end
-  table.sort(found)
-  return found
-end
-
-local function only_arch(folder, wanted)
-  local found = archs_in(folder)
-  if wanted or #found == 1 then return wanted or found[1] end
-  if #found == 0 then
-    fail.input("%s: has neither table.csv nor benchmark.tp{N}.{arch}.csv", folder)
-  end
-  fail.input("%s: has rows of %s; --arch with one of them is required", folder, table.concat(found, ", "))
-end
-
 local function of_folder(path, wanted)
   if file.exists(path .. "/table.csv") then
     local read, arch = tables.read(path .. "/table.csv")
     return { table = fail.unless(read, arch), arch = arch, path = path .. "/table.csv", folder = path }
   end
-  local source = model.load(path, only_arch(path, wanted))
+  local source = model.load(path, model.only_arch(path, wanted, "table.csv"))
   local whole = model.for_format(source, formats.find "table").canonical
   return { table = whole, arch = source.arch, path = path, folder = path, rows = source.rows }
 end

@@ -120,4 +120,4 @@ ends_with 2 diff "$WORK/old" "$WORK/new" --alpha 2
 one_line '--alpha: "2" is not a number from 0 to 1'
 mkdir "$WORK/empty"
 ends_with 2 diff "$WORK/old" "$WORK/empty"
-one_line 'empty: has neither table.csv nor'
+one_line 'empty: neither table.csv nor'
