@@ -369,7 +369,7 @@ local function lead_of(views)
   return table.concat(out, " ")
 end
 
--- What the page's script gets of each view.
+-- The data of each view for the page's scripts.
 function body.archs(views)
   local out = {}
   for i, view in ipairs(views) do out[i] = view.data end

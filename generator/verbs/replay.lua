@@ -34,8 +34,8 @@ local function base_of(configuration, count)
   return table.concat(words, "_") .. "_" .. NAME
 end
 
--- What was read, as text: the configuration's folder, or its first file and the number of others if some are
--- in other folders.
+-- The traces that were read, as text: the configuration's folder, or its first file and the number of others
+-- if some are in other folders.
 local function name_of(configuration)
   local folder, files = configuration.folder .. "/", configuration.files
   for _, entry in ipairs(files) do

@@ -84,22 +84,22 @@ local function open_incumbent(args, job)
 end
 
 local function new_job(args)
-  local asked = spec.load(args[1] or args.out .. "/spec.lua")
+  local loaded = spec.load(args[1] or args.out .. "/spec.lua")
   local given_launcher = args.launcher or launcher_of_environment()
-  local backend = backends[lists.arch(asked.arch).backend]
+  local backend = backends[lists.arch(loaded.arch).backend]
   local name = given_launcher and backend.program_of_launcher or backend.program
   local program = args.bench or system.program():gsub("[^/]*$", "") .. name
   local identity, library = bench.identify(program)
-  local arch = backend.arch(read_arch(args.arch, asked), identity, args.sm_version)
+  local arch = backend.arch(read_arch(args.arch, loaded), identity, args.sm_version)
   local job = {
-    out = (args.out:gsub("(.)/+$", "%1")), spec = asked, spec_hash = provenance.spec_hash(asked),
+    out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, spec_hash = provenance.spec_hash(loaded),
     arch = arch, backend = backend,
-    sizes = check_tp(args.tp, asked), budget_s = args.budget, exhaustive = args.exhaustive,
+    sizes = check_tp(args.tp, loaded), budget_s = args.budget, exhaustive = args.exhaustive,
     patience = args.patience, fresh = args.fresh, launcher = given_launcher,
     program = program, identity = identity, machine = provenance.machine(library),
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
-  job.fingerprint = provenance.fingerprint(job.machine, identity, asked.limits, job.launcher,
+  job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher,
     args.incumbent and file.read(args.incumbent) or nil)
   return job
 end
