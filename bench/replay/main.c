@@ -213,7 +213,7 @@ static int read_options(int argc, char **argv, struct choices *choices) {
 // Opens the device that was asked for, or else a GPU where there is one. -1, with a reason.
 static int open_device(const struct choices *choices, struct host *host, char reason[REASON_SIZE]) {
     static const struct machine *const machines[] = {&machine_cuda, &machine_host};
-    snprintf(reason, REASON_SIZE, "--device: there is no %s; host or cuda would be right",
+    snprintf(reason, REASON_SIZE, "--device: there is no %s; valid: host, cuda",
              choices->device != NULL ? choices->device : "device");
     for (int i = 0; i < 2; i++) {
         bool is_asked = choices->device != NULL && strcmp(choices->device, machines[i]->name) == 0;

@@ -25,7 +25,7 @@ end
 local function of_trtllm(path, text, arch)
   local sm = arch:match("^sm(%d+)")
   if not sm then
-    fail.input("--incumbent %s: is for GPUs, and rows here are of %s; its allreduce_table.h would be right",
+    fail.input("--incumbent %s: is for GPUs, and rows here are of %s; give its allreduce_table.h",
       path, arch)
   end
   local source = compiled.render("incumbent/trtllm", { path = compiled.absolute(path),
@@ -45,7 +45,7 @@ function incumbent.module(path, arch)
   if not text then fail.input("--incumbent: %s", message) end
   local prefix = compiled.prefix_of(text)
   if not prefix and not compiled.is_trtllm_header(text) then
-    fail.input("--incumbent %s: has no lookup; allreduce_table.h or customAllReduceUtils.h would be right",
+    fail.input("--incumbent %s: has no lookup; allreduce_table.h or customAllReduceUtils.h is required",
       path)
   end
   return compiled.make(path, prefix and of_header(path, prefix) or of_trtllm(path, text, arch))

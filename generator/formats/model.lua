@@ -115,7 +115,7 @@ function model.read_provenance(found)
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
       if not provenance.same_machine(first.machine, entry.provenance.machine) then
-        fail.input("%s: another machine's (%s) than %s (%s); a folder for each would be right, or " ..
+        fail.input("%s: another machine's (%s) than %s (%s); use a folder for each, or " ..
           "gentables merge --across-machines", path, provenance.describe(entry.provenance.machine),
           first.path, provenance.describe(first.machine))
       end
@@ -211,7 +211,7 @@ model.find_files = list_files
 -- The files of rows that a folder has for an arch, and its spec asks for; and the spec.
 function model.list(data_dir, arch, allow_loopback)
   if not lists.arch(arch) then
-    fail.input("--arch %s: no such arch; host, host-NAME, smNN or smNN-loopback would be right", arch)
+    fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
   local wanted = read_spec(data_dir)
   return asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
@@ -234,7 +234,7 @@ local function find_parts(data_dir)
   local function add(arch, folder)
     if folder_of[arch] == folder then return end
     if folder_of[arch] then
-      fail.input("%s: rows of %s stand there and in %s; one of them would be right", folder, arch,
+      fail.input("%s: rows of %s are there and in %s; give one of the folders", folder, arch,
         folder_of[arch])
     end
     folder_of[arch] = folder
@@ -260,7 +260,7 @@ local function reached_by(found, text)
   local kept, seen = {}, {}
   for word in text:gmatch("[^,]+") do
     local sm = word:find("^%d+$") and math.tointeger(tonumber(word))
-    if not sm then fail.input("--sm %s: %s is no SM version; 80,90,100 would be right", text, word) end
+    if not sm then fail.input("--sm %s: %s is no SM version; valid: numbers such as 80,90", text, word) end
     local reached = found[1]
     for _, part in ipairs(found) do
       if part.sm <= sm then reached = part end

@@ -191,8 +191,8 @@ local function multiprocessors_of(lists)
   return first
 end
 
--- What to do about ops that are left out, by why; of others there is nothing to do.
-local WAYS_OUT = { [perf_model.NO_SHAPES] = "; profiling with record_shapes would be right" }
+-- The way out for ops that are left out, by the reason; other reasons have none.
+local WAYS_OUT = { [perf_model.NO_SHAPES] = "; profile with record_shapes" }
 
 local function paths_in_words(paths)
   return #paths == 1 and paths[1] or ("%s and %d more"):format(paths[1], #paths - 1)
@@ -250,8 +250,8 @@ end
 function replay_ops.nothing(files, found)
   local where = files[1].path .. (#files > 1 and (" and %d more"):format(#files - 1) or "")
   local note = found.left_out[1] and (" (%s)"):format(found.left_out[1]) or ""
-  return ("%s: no GEMM or convolution with shapes and kernels%s, so nothing to replay; profiling with "
-    .. "record_shapes would be right"):format(where, note)
+  return ("%s: no GEMM or convolution with shapes and kernels%s, so nothing to replay; profile with "
+    .. "record_shapes"):format(where, note)
 end
 
 return replay_ops

@@ -312,7 +312,7 @@ end
 function replay_run.options(args)
   local threads = args.threads_per_call
   if args.device and not machines[args.device] then
-    fail.input("--device: there is no %s; host or cuda would be right", args.device)
+    fail.input("--device: there is no %s; valid: host, cuda", args.device)
   end
   return { began = process.now(), budget = args.budget, samples = args.samples,
     threads = threads and tostring(threads), tries_all = args.try_all,

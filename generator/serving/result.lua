@@ -15,7 +15,7 @@ local function check_phase(dir, row)
   if phase == "inference" then return end
   local words = "Error: %s metric requires inference phase, found: %s"
   refuse(words:format(row.label, tostring(phase or "none")),
-    "%s: workload.model.phase: inference would be right", path)
+    "%s: workload.model.phase: inference is required", path)
 end
 
 -- The value of the key in one file: a finite number, or nil where the file has no such key.
@@ -27,7 +27,7 @@ local function value_in(path, key)
   local value = picked[key]
   if value == nil then return nil end
   if type(value) ~= "number" then
-    fail.work("%s: %s is %s; a number would be right", path, key, value == json.null and "null" or
+    fail.work("%s: %s is %s; a number is required", path, key, value == json.null and "null" or
       ("of type " .. (type(value) == "table" and "list or object" or type(value))))
   end
   return value + 0.0

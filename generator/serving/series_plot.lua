@@ -80,7 +80,7 @@ local function check_twice(points)
   for i = 2, #points do
     local one, other = points[i - 1], points[i]
     if one.x == other.x then
-      fail.work("%s and %s: both are %s at max-num-seqs %d and max-num-batched-tokens %d; one would be right",
+      fail.work("%s and %s: both are %s at max-num-seqs %d and max-num-batched-tokens %d; give one of them",
         one.run.dir, other.run.dir, one.run.line, one.run["max-num-seqs"],
         one.run["max-num-batched-tokens"])
     end
@@ -234,7 +234,7 @@ end
 local function check_data(traces, runs, shown)
   if #runs == 0 then
     fail.work("%s: no folder of a serving run in it; names like NAME[baseline_32_8192], or cards with " ..
-      "max-num-seqs and max-num-batched-tokens beside results_json, would be right", traces)
+      "max-num-seqs and max-num-batched-tokens beside results_json, are required", traces)
   end
   if #shown == 0 then
     local left, right = panels[1], panels[2]

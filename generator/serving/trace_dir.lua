@@ -31,7 +31,7 @@ local function is_folder(path) return file.list(path) ~= nil end
 -- Ends with the documented error unless `dir` is a folder.
 function trace_dir.check(dir)
   if is_folder(dir) then return end
-  refuse("Error: Trace directory not found: " .. dir, "%s: %s; the folder of a run would be right", dir,
+  refuse("Error: Trace directory not found: " .. dir, "%s: %s; give the folder of a run", dir,
     file.exists(dir) and "no folder, or one that may not be read" or "is not there")
 end
 
@@ -39,7 +39,7 @@ end
 function trace_dir.find_card(dir)
   local cards = names_in(dir, "^[^.].*%.yaml$", "^[^.].*%.yml$")
   if #cards > 1 then
-    fail.work("%s: several workload cards: %s; one would be right", dir, table.concat(cards, ", "))
+    fail.work("%s: several workload cards: %s; one is required", dir, table.concat(cards, ", "))
   end
   return cards[1] and dir .. "/" .. cards[1]
 end
@@ -51,7 +51,7 @@ function trace_dir.read_card(path)
   local card, message = yaml.decode(fail.unless(file.read(path)), json.null)
   if type(card) == "table" and card ~= json.null and #card == 0 then return card end
   refuse("Error: Invalid workload YAML format", "%s: %s", path,
-    message or "no mapping; one that begins with workload: would be right")
+    message or "no mapping; one that begins with workload: is required")
 end
 
 -- The workload card of a run; ends with the documented error where there is none.

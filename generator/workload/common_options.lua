@@ -51,7 +51,7 @@ common_options.options = {
 local function whole(text, option, least, most, more)
   local number = numbers.whole(text, least, most)
   if not number then
-    fail.input("--%s: %s is impossible; a whole number from %d to %d would be right%s", option, text, least,
+    fail.input("--%s: %s is impossible; a whole number from %d to %d is required%s", option, text, least,
       most, more or "")
   end
   return number
@@ -59,7 +59,7 @@ end
 
 local function one_of(text, option, known)
   if known[text] then return text end
-  fail.input("--%s: there is no %s; %s would be right", option, text,
+  fail.input("--%s: there is no %s; valid: %s", option, text,
     table.concat(sorted_keys(known), " or "))
 end
 
@@ -77,7 +77,7 @@ local function counts(text, option, backend, no_gpu)
   for word in (text .. ","):gmatch("([^,]*),") do
     if word == "" then
       fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"
-        .. " would be right%s", option, text, backend[option], of_gpus(option, backend, no_gpu) or "")
+        .. " are required%s", option, text, backend[option], of_gpus(option, backend, no_gpu) or "")
     end
     local number = whole(word, option, 1, backend[option], of_gpus(option, backend, no_gpu))
     if not seen[number] then out[#out + 1] = number end

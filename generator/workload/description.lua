@@ -42,7 +42,7 @@ local function names_of(known)
 end
 
 local function check_keys(at, value, known)
-  if type(value) ~= "table" then reject(at, "a table { ... } would be right") end
+  if type(value) ~= "table" then reject(at, "a table { ... } is required") end
   local keys = {}
   for key in pairs(value) do keys[#keys + 1] = tostring(key) end
   table.sort(keys)
@@ -53,25 +53,25 @@ end
 
 local function whole(at, value, default, most, least)
   if value == nil then value = default end
-  if value == nil then reject(at, "is missing; a whole number would be right") end
+  if value == nil then reject(at, "is missing; a whole number is required") end
   if math.type(value) ~= "integer" or value < (least or 1) or value > most then
-    reject(at, "%s is impossible; a whole number from %d to %d would be right", shown(value), least or 1,
+    reject(at, "%s is impossible; a whole number from %d to %d is required", shown(value), least or 1,
       most)
   end
   return value
 end
 
 local function name_of(at, value)
-  if value == nil then reject(at, "is missing; a name would be right") end
+  if value == nil then reject(at, "is missing; a name is required") end
   if type(value) ~= "string" or not value:find("^[%w._-]+$") or #value > 40 then
-    reject(at, "%s is no name; letters, digits, '.', '_' and '-', 40 at most, would be right",
+    reject(at, "%s is no name; at most 40 letters, digits, '.', '_' and '-' are required",
       shown(value))
   end
   return value
 end
 
 local function list(at, value)
-  if type(value) ~= "table" or #value == 0 then reject(at, "a list with something in it would be right") end
+  if type(value) ~= "table" or #value == 0 then reject(at, "a list with at least one entry is required") end
   for index in pairs(value) do
     if math.type(index) ~= "integer" or index < 1 or index > #value then
       reject(at, "is a list and has no key %s", shown(index))
@@ -102,7 +102,7 @@ local gemm_keys = { name = true, m = true, n = true, k = true, dtype = true, bac
 local function gemm(at, value, rows)
   check_keys(at, value, gemm_keys)
   if value.backward ~= nil and type(value.backward) ~= "boolean" then
-    reject(below(at, "backward"), "true or false would be right")
+    reject(below(at, "backward"), "true or false is required")
   end
   return { name = name_of(below(at, "name"), value.name), backward = value.backward ~= false,
     dtype = dtype(below(at, "dtype"), value.dtype or {}),
@@ -132,8 +132,8 @@ local function count_gemms(before, at, gemms, copies, micro_batches)
   for _, one in ipairs(gemms) do each = each + (one.backward and 3 or 1) end
   local count = before + each * copies * micro_batches
   if count <= limits.items then return count end
-  reject(at, "brings a step to %d GEMMs, those of copies, micro-batches and the backward pass among them; at"
-    .. " most %d would be right", count, limits.items)
+  reject(at, "brings a step to %d GEMMs, those of copies, micro-batches and the backward pass among them;"
+    .. " maximum %d", count, limits.items)
 end
 
 -- The layer as often as it has copies, appended to `out.layers`; `rows`: of each micro-batch.
@@ -146,7 +146,7 @@ local function add_layer(out, at, value, rows)
   for i, one in ipairs(list(below(at, "gemms"), value.gemms)) do
     local place = below(below(at, "gemms"), i)
     if with and type(one) == "table" and one.m ~= nil then
-      reject(below(place, "m"), "experts take what the router sends; load and tokens would be right")
+      reject(below(place, "m"), "the router sends experts their rows; give load and tokens instead")
     end
     gemms[i] = gemm(place, one, not with and rows)
   end
@@ -219,7 +219,7 @@ local function run(path, text)
   if not ran then ok, value = false, ok end
   if value == "not enough memory" then fail.input("%s: it takes more than %d MiB", path, MAX_MEMORY >> 20) end
   if not ok then with_path(value) end
-  if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } would be right", path) end
+  if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } is required", path) end
   return value
 end
 
@@ -249,7 +249,7 @@ end
 
 -- What elements are on this backend, where a GEMM has no dtype of its own; raises where there is none.
 function description.dtype_on(workload, backend)
-  return workload.dtype[backend] or fail.input("%s: dtype: there is none for %s; %s would be right",
+  return workload.dtype[backend] or fail.input("%s: dtype: there is none for %s; valid: %s",
     workload.path, backend, names_of(DTYPES))
 end
 

@@ -35,14 +35,14 @@ end
 -- A name that is made of those in the file.
 local function check_name(self, name)
   if #name <= limits.name then return end
-  reject(self, name, "has %d characters; names that give at most %d would be right", #name, limits.name)
+  reject(self, name, "has %d characters; maximum %d", #name, limits.name)
 end
 
 -- Adds a collective that sends or receives `most` elements on a rank, of `place`, which they are `what` of;
 -- returns its number.
 function builder:collective(place, most, what, fields)
   if most > limits.elements then
-    reject(self, place, "%s: %d elements in one collective; at most %d would be right", what, most,
+    reject(self, place, "%s: %d elements in one collective; maximum %d", what, most,
       limits.elements)
   end
   check_name(self, fields[1][2])
@@ -79,7 +79,7 @@ local function check_sums(self, one, phase, k, before)
   local products = before + (type(k) == "table" and math.max(table.unpack(k)) or k)
   if products * self.ranks > limits.products then
     reject(self, one.label, "%s: of sums of %d products on each of %d ranks a float32 does not hold all"
-      .. " exactly; sums of at most %d would be right", SUMMED[phase] or one.rows_come_by, products,
+      .. " exactly; maximum %d products", SUMMED[phase] or one.rows_come_by, products,
       self.ranks, limits.products // self.ranks)
   end
   return products
@@ -134,12 +134,12 @@ local function routing(workload, layer, ranks, call)
   for rank = 1, ranks do
     rows[rank] = sent[rank] * ranks
     if rows[rank] == 0 then
-      fail.input("%s: %s: rank %d of %d gets no tokens; more tokens, or less uneven loads, would be right",
+      fail.input("%s: %s: rank %d of %d gets no tokens; give more tokens, or less uneven loads",
         workload.path, layer.name, rank - 1, ranks)
     end
     if rows[rank] > limits.longest then
-      fail.input("%s: %s: rank %d of %d gets %d tokens; at most %d, by fewer tokens or a smaller top_k, would"
-        .. " be right", workload.path, layer.name, rank - 1, ranks, rows[rank], limits.longest)
+      fail.input("%s: %s: rank %d of %d gets %d tokens; maximum %d; give fewer tokens or a smaller top_k",
+        workload.path, layer.name, rank - 1, ranks, rows[rank], limits.longest)
     end
   end
   return sent, rows
@@ -378,8 +378,8 @@ end
 -- A collective is an action at least, so that these are not too many, either.
 local function check_actions(self)
   if #self.actions <= limits.items then return end
-  reject(self, "layers", "a step has %d actions: GEMMs, and collectives that are begun and waited for; at"
-    .. " most %d would be right", #self.actions, limits.items)
+  reject(self, "layers", "a step has %d actions: GEMMs, starts of and waits for collectives;"
+    .. " maximum %d", #self.actions, limits.items)
 end
 
 function steps.of(workload, ranks, backend)

@@ -171,7 +171,7 @@ end
 local function check_same(self, old, new)
   for _, row in ipairs(same) do
     if old[row[1]] ~= new[row[1]] then
-      fail.input("%s: was measured with another %s; another --out, or --fresh, would be right", self.folder,
+      fail.input("%s: was measured with another %s; give another --out, or --fresh", self.folder,
         row[2])
     end
   end
@@ -201,7 +201,7 @@ end
 -- Others' traces, in a tree like ours, are nobody's to write over.
 local function refuse_others(self)
   each_configuration(self, function(threads, channels)
-    fail.input("%s: was not written by gentables workload; another --out would be right",
+    fail.input("%s: was not written by gentables workload; give another --out",
       self:path(threads, channels))
   end)
 end
@@ -211,7 +211,7 @@ local function refuse_unknown(self)
   each_configuration(self, function(threads, channels)
     local path = self:path(threads, channels)
     if not file.exists(path .. "/" .. RESULT) then
-      fail.input("%s: has no %s of gentables workload; another --out would be right", path, RESULT)
+      fail.input("%s: has no %s of gentables workload; give another --out", path, RESULT)
     end
   end)
 end
@@ -221,7 +221,7 @@ local function settle(self, new, fresh)
   local path = self.folder .. "/" .. SETTINGS
   local old, why = read_json(path)
   why = why or old and lacks(path, add_lacking({}, old, setting_fields))
-  if why and not fresh then fail.input("%s; another --out, or --fresh, would be right", why) end
+  if why and not fresh then fail.input("%s; give another --out, or --fresh", why) end
   if old and not fresh then
     check_same(self, old, new)
   elseif not file.exists(path) then
@@ -243,9 +243,9 @@ end
 function store.open(folder, job, fresh)
   local self = setmetatable({ folder = folder }, store)
   local made, message = file.make_folder(folder)
-  if not made then fail.input("%s; another --out would be right", message) end
+  if not made then fail.input("%s; give another --out", message) end
   self.lock, message = io.open(folder .. "/.lock", "a")
-  if not self.lock then fail.input("%s; another --out would be right", message) end
+  if not self.lock then fail.input("%s; give another --out", message) end
   if not system.lock(self.lock, LOCK_PATIENCE) then fail.work("%s: another sweep is at work here", folder) end
   self.settings = settings_of(job)
   settle(self, self.settings, fresh)
@@ -357,8 +357,8 @@ function store:refusal(result)
     local there = not reason and self:result(threads, channels)
     local differs = there and there.status == "ok" and store.machines_differ(there, result)[1]
     if differs then
-      reason = ("%s: was measured with another %s: %s, and here is %s; another --out, or --fresh with all of"
-        .. " its configurations, would be right"):format(self.folder, table.unpack(differs))
+      reason = ("%s: was measured with another %s: %s, and here is %s; give another --out, or --fresh with"
+        .. " all of its configurations"):format(self.folder, table.unpack(differs))
     end
   end)
   return reason
@@ -373,11 +373,11 @@ function store.read(folder)
   local why
   self.settings, why = read_json(self.folder .. "/" .. SETTINGS)
   if not self.settings then
-    fail.input("%s; a folder that gentables workload sweep wrote would be right",
+    fail.input("%s; give a folder that gentables workload sweep wrote",
       why or ("%s: no %s in it"):format(folder, SETTINGS))
   end
   why = lacks(self.folder .. "/" .. SETTINGS, add_lacking({}, self.settings, setting_fields))
-  if why then fail.input("%s; its sweep again, with --fresh, would be right", why) end
+  if why then fail.input("%s; run its sweep again with --fresh", why) end
   self.entries = {}
   each_configuration(self, function(threads, channels)
     local result, problem = self:result(threads, channels)

@@ -66,7 +66,7 @@ static bool fits(struct gpu_own *own, CUdevice device, char reason[], size_t rea
     const struct cuda_driver *driver = own->driver;
     int of_each = 0, multiprocessors = 0;
     if (own->threads % WARP != 0) {
-        snprintf(reason, reason_size, "blocks of %u threads: multiples of %d would be right, by --threads",
+        snprintf(reason, reason_size, "blocks of %u threads; --threads must be a multiple of %d",
                  own->threads, WARP);
         return false;
     }

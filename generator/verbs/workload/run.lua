@@ -69,7 +69,7 @@ return {
     local all_channels, all_threads = common_options.counts(args, "run")
     local channels, threads = one(all_channels, "channels"), one(all_threads, "threads")
     if args.trace and not args.trace:find("%r", 1, true) then
-      fail.input("--trace: %s is one file for all ranks; a name with %%r would be right", args.trace)
+      fail.input("--trace: %s is one file for all ranks; a name with %%r is required", args.trace)
     end
     local job = common_options.read(args)
     if decided then

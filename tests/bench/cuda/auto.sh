@@ -190,7 +190,7 @@ mkdir "$WORK/bad"
 spec "$WORK/bad" eager
 refused "none.h: cannot be read: No such file" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/none.h"
-refused "has no lookup; allreduce_table.h or customAllReduceUtils.h would be right" \
+refused "has no lookup; allreduce_table.h or customAllReduceUtils.h is required" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/table.csv"
 sed '20,$s/;$//' "$WORK/first/allreduce_table.h" >"$WORK/cut.h"
 refused "cut.h: does not compile with" \

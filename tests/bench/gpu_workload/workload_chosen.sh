@@ -27,7 +27,7 @@ unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
 grep -q '^backend   cuda, as this sweep was begun$' "$stdout" || die "why it goes on there"
 grep -q '0 measured, 4 there already' "$stdout" || die "what is there was measured again"
 unasked "" 2 -c 2 -t 1 -o "$swept" --backend host
-one_line 'was measured with another backend; another --out, or --fresh, would be right'
+one_line 'was measured with another backend; give another --out, or --fresh'
 unasked "" 0 -c 2 -t 1 -o "$WORK/told" --backend host
 grep -q '"backend": *"host"' "$WORK/told/workload.json" || die "the host was asked for"
 if grep -q '^backend' "$stdout"; then die "what was asked for was decided"; fi

@@ -28,7 +28,7 @@ grep -q 'all ranks share one GPU: kernels are real, links are not' "$stdout" || 
 own 1 gpus=1 "$reduced" -p 2 -c 9 -t 64
 one_line '9 blocks of 64 threads for each of 2 ranks: this GPU holds 8 of them at once, by --channels'
 own 1 gpus=1 "$reduced" -p 2 -c 2 -t 65
-one_line 'blocks of 65 threads: multiples of 32 would be right, by --threads'
+one_line 'blocks of 65 threads; --threads must be a multiple of 32'
 own 1 gpus=1 "$reduced" -p 3 -c 2 -t 64
 one_line 'our kernels are built for .* ranks, not 3'
 for file in "$spread" "$routed" "$WORK/spread_bfloat16.lua" "$WORK/spread_float16.lua"; do

@@ -46,7 +46,7 @@ function TestBadInput.test_a_trace_without_shapes()
   luaunit.assertEquals(code, 2)
   luaunit.assertStrContains(errors, "/t.json: no GEMM or convolution with shapes")
   luaunit.assertStrContains(errors, "1 ops left out: aten::mm")
-  luaunit.assertStrContains(errors, "record_shapes would be right")
+  luaunit.assertStrContains(errors, "profile with record_shapes")
   luaunit.assertNil((file.list(out)))
 end
 

@@ -156,7 +156,7 @@ end
 function TestCompared.test_ranks_without_shapes_are_told_once()
   local errors = beside(fill_without_shapes)
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: 8 ops left out: aten::addmm, aten::mm: shapes"
-    .. " are missing; profiling with record_shapes would be right")
+    .. " are missing; profile with record_shapes")
   luaunit.assertStrContains(lib.about(sheets, "note"), "t_rank_1.json and 1 more: 8 ops left out")
   errors = beside(fill_without_shapes, true)
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: 8 ops left out: aten::addmm, aten::mm:")

@@ -75,16 +75,16 @@ at_most() {
     sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"
 }
 gemm="gemms = { { name = 'g', n = 1, k = 1 } }"
-at_most 2 50 51 'layers\[1\]: brings a step to 102000 GEMMs, .*; at most 100000 would be right' <<END
+at_most 2 50 51 'layers\[1\]: brings a step to 102000 GEMMs, .*; maximum 100000' <<END
 local parts = % return { name = 'x', tokens = parts, micro_batches = parts, layers = { { name = 'l',
   copies = 1000, gemms = { { name = 'g', n = 1, k = 1, backward = false },
     { name = 'h', n = 1, k = 1, backward = false } } } } }
 END
-at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions: .*; at most 100000' <<END
+at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions: .*; maximum 100000' <<END
 return { name = 'x', tokens = 33, micro_batches = 33, gradients = { bucket_bytes = 1 },
   layers = { { name = 'l', copies = %, $gemm } } }
 END
-at_most 4 1048575 1048576 'l.g: tokens: of sums of 1048576 products on each of 4 .* at most 1048575' <<END
+at_most 4 1048575 1048576 'l.g: tokens: of sums of 1048576 products on each of 4 .* maximum 1048575' <<END
 return { name = 'x', tokens = %, layers = { { name = 'l', $gemm } } }
 END
 at_most 4 1048575 1048576 'l.g: m: of sums of 1048576 products' <<END
@@ -97,10 +97,10 @@ END
 at_most 4 1048575 1048576 'l.g: n: of sums of 1048576 products' <<END
 return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = %, k = 1 } } } } }
 END
-at_most 6 699048 699052 'l.g: tokens: of sums of 699052 products on each of 6 .* at most 699050' <<END
+at_most 6 699048 699052 'l.g: tokens: of sums of 699052 products on each of 6 .* maximum 699050' <<END
 return { name = 'x', tokens = %, micro_batches = 4, layers = { { name = 'l', $gemm } } }
 END
-at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; at most 2147483647' <<END
+at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; maximum 2147483647' <<END
 return { name = 'x', tokens = 1, gradients = { bucket_bytes = 1 << 30 }, layers = { { name = 'l',
   gemms = { { name = 'big', n = 1048576, k = 2047 }, { name = 'g', n = %, k = 1 } } } } }
 END
@@ -112,17 +112,17 @@ at_most 2 2047 2048 'l.g: tokens of experts: 2147483648 elements' <<END
 return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 } },
   gemms = { { name = 'g', n = %, k = 1 } } } } }
 END
-at_most 2 1 2 'l: rank 0 of 2 gets 2097152 tokens; at most 1048576, by fewer tokens or a smaller top_k' <<END
+at_most 2 1 2 'l: .* gets 2097152 tokens; maximum 1048576; give fewer tokens or a smaller .*' <<END
 return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 }, top_k = % },
   $gemm } } }
 END
 long=a123456789b123456789c123456789d123456789
-at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characters; .* at most 63" <<END
+at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characters; maximum 63" <<END
 return { name = 'x', tokens = 1, layers = { { name = '$long', gemms = { { name = '%', n = 1, k = 1 } } } } }
 END
 # Before the sweep has a folder.
 ends_with 2 "$GENTABLES" workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
-one_line 'refused.lua: .* at most 63'
+one_line 'refused.lua: .* maximum 63'
 [ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
 
 ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
@@ -143,11 +143,11 @@ run -c 1,2 && one_line '--channels: one configuration is run'
 run -p 1 && one_line '--ranks: "1" is not a whole number from 2 to 16'
 run -p 99 && one_line '--ranks: "99" is not a whole number'
 run --wait long && one_line '--wait: "long" is not one of futex, yield, spin'
-run --transport pigeon && one_line '--transport: there is no pigeon; mpi or own'
-run --backend cuda --transport mpi && one_line '--transport: there is no mpi; nccl or own would be right'
+run --transport pigeon && one_line '--transport: there is no pigeon; valid: mpi or own'
+run --backend cuda --transport mpi && one_line '--transport: there is no mpi; valid: nccl or own'
 run --backend cuda -c 129 && one_line '--channels: 129 is impossible; .* 1 to 128'
 run --backend cuda -t 1025 && one_line '--threads: 1025 is impossible; .* 1 to 1024'
-run --backend tpu && one_line 'there is no tpu; cuda or host would be right'
+run --backend tpu && one_line 'there is no tpu; valid: cuda or host'
 run --steps 0 && one_line '--steps: "0" is not a whole number'
 run --patience -1 && one_line '--patience'
 run --program "$WORK/none" && one_line 'no gentables-workload'
@@ -157,11 +157,11 @@ run --trace out.json && one_line '%r'
 bf16=$(echo "return { name = 'x', tokens = 8, dtype = { cuda = 'bfloat16' }, $step }" | workload bf16)
 for command in run show; do
     ends_with 2 "$GENTABLES" workload "$command" -f "$bf16"
-    one_line 'dtype: there is none for host; bfloat16, float16, float32 would be right'
+    one_line 'dtype: there is none for host; valid: bfloat16, float16, float32'
 done
 host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
 ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
-one_line 'dtype: there is none for cuda; bfloat16, float16, float32 would be right'
+one_line 'dtype: there is none for cuda; valid: bfloat16, float16, float32'
 ends_with 2 "$GENTABLES" workload report "$WORK"
 one_line 'no workload.json in it'
 # What is wrong with the report is told before anything is measured.
@@ -183,10 +183,10 @@ for settings in '{}' '[]' '{"ranks": 2}'; do
     for command in "report $WORK/bare" "compare $WORK/bare $WORK/bare -o $WORK/c.html"; do
         # shellcheck disable=SC2086
         ends_with 2 "$GENTABLES" workload $command
-        one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; its sweep again'
+        one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; run its sweep again'
     done
     ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$WORK/bare"
-    one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; another --out, or --fresh'
+    one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; .*--fresh'
 done
 ends_with 2 "$GENTABLES" workload dance
 one_line 'workload has no command "dance"'

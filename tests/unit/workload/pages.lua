@@ -110,7 +110,7 @@ function TestPages.test_settings_that_lack_something_are_told()
     for _, fn in ipairs { page_of, function(at) comparison_of(whole, at) end,
       function(at) comparison_of(at, whole) end } do
       luaunit.assertStrMatches(refusal_of(function() fn(folder) end), ".*/bare/workload.json: lacks a right"
-        .. " backend, id, name and %d more: .*; its sweep again, with %-%-fresh, would be right")
+        .. " backend, id, name and %d more: .*; run its sweep again with %-%-fresh")
     end
   end
   for key in pairs(settings()) do

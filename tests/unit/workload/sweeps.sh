@@ -58,7 +58,7 @@ if grep -q incomplete "$stderr"; then die "our own traces are incomplete"; fi
 grep -q '2 measured, 2 there already, 0 failed' "$stdout" || die "it measured what was there"
 [ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
-one_line 'was measured with another number of ranks; another --out, or --fresh'
+one_line 'was measured with another number of ranks; give another --out, or --fresh'
 ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$sweep"
 one_line 'was measured with another workload'
 
@@ -155,7 +155,7 @@ grep -q 'rank0/trace_step2.json: has .* bytes.*; it is measured anew' "$stderr" 
 elsewhere core Elsewhere "$first/result.json"
 rm "$odd/1thread/nccl_2channels/result.json"
 one 2 -f "$tiny"
-one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; another --out, or --fresh'
+one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; give another --out, or --fresh'
 [ ! -e "$odd/1thread/nccl_2channels/result.json" ] || die "what was measured elsewhere has joined"
 
 # With other settings --fresh leaves nothing of the old sweep, also where it gets no further.
@@ -179,7 +179,7 @@ grep -q '1 measured, 1 there already' "$stdout" || die "an old result is taken f
 # Others' traces are not written over.
 mkdir -p "$WORK/others/4thread/nccl_8channels/torch_profiler/rank0"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 8 -t 4 -o "$WORK/others" --fresh
-one_line '4thread/nccl_8channels: was not written by gentables workload; another --out would be right'
+one_line '4thread/nccl_8channels: was not written by gentables workload; give another --out'
 
 # ---- Ctrl-C ----
 # Another's process of the same name lives on; what the sweep started does not.
