@@ -38,7 +38,7 @@ local NAMELESS = "one rank died; mpirun does not name it"
 local function blame(fault, at, rank)
   if fault == "KILL" then return ("rank %d died: "):format(rank) end
   if places[at].when == between_cells then
-    return ("the bench did not answer within %s s (rank %d is stopped); once more"):format(lib.waits_s, rank)
+    return ("the bench did not answer within %s s (rank %d is stopped); tried"):format(lib.waits_s, rank)
   end
   local words = places[at].words
   return ("rank %d %s%s"):format(rank, verbs[fault], words and ", " .. words or "")
