@@ -1,15 +1,16 @@
 #!/bin/sh
-# Everything that is to be proven on a GPU, in one call of under eight minutes, with sh and the bench alone:
+# Verifies the GPU bench on a machine with a GPU, in less than eight minutes, with sh and the bench alone:
 #
-#   sh verify.sh FOLDER [OUT]   gentables-bench-cuda is in FOLDER; rows and logs go to OUT, or FOLDER/verified
+#   sh verify.sh FOLDER [OUT]   FOLDER has gentables-bench-cuda
 #
-# A sweep in loopback at TP 2, 4 and 8, verified on every call, whose rows are written as they come
-# (rows.tpN.txt, what the bench was asked and answered; bench/protocol/protocol.h); every type and epilogue;
-# the other modes; then compute-sanitizer, where that is there, on small sizes; a short table, and what rows
-# say beside what is aimed at; and last the parts that failed: those that were wrong, had no times, did not
-# end in their share of the time, or had none left. No part waits for another one: where a strategy hangs or
-# breaks the GPU, the same goes on without it. tables.sh makes tables of the rows elsewhere. 77: there is no
-# GPU.
+# Rows and logs go to OUT, by default FOLDER/verified.
+#
+# It runs the parts that it lists first, and prints how each ended; then a table of the fastest strategies,
+# and figures beside the project's aims, which fail nothing; last "verified", or the names of the parts that
+# failed: those with wrong results, without times, or without enough time. rows.tpN.txt has the requests and
+# the answers of the bench (bench/protocol/protocol.h), of which tables.sh makes tables elsewhere. If a
+# strategy hangs or breaks the GPU, its part continues without it. Exit code 0: verified; 1: a part failed; 2:
+# wrong use; 77: there is no GPU.
 set -u
 if [ ! -d "${1:-}" ]; then
     echo "usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]" >&2
@@ -18,20 +19,20 @@ fi
 folder=$1
 bench=$folder/gentables-bench-cuda
 out=${2:-$folder/verified}
-# A smaller call, for a try.
+# Smaller values make a shorter run.
 ends=$(($(date +%s) + ${GENTABLES_VERIFY_SECONDS:-450}))
 sizes=${GENTABLES_VERIFY_TP:-2 4 8}
 hidden=${GENTABLES_VERIFY_HIDDEN:-7168}
 some_tokens=${GENTABLES_VERIFY_TOKENS:-1 2 4 8 16 64 256 1024}
 check_tokens=${GENTABLES_VERIFY_CHECK_TOKENS:-3 70}
 most_tokens=${GENTABLES_VERIFY_MOST_TOKENS:-4681} # with the hidden size above 64 MiB of bfloat16
-most_rows=${GENTABLES_VERIFY_ROWS:-16} # of what is run by hand
-kernels_tokens=${GENTABLES_VERIFY_KERNELS_TOKENS:-1 2 4 8 16} # of one kernel beside several
+most_rows=${GENTABLES_VERIFY_ROWS:-16} # of the parts that print a table
+kernels_tokens=${GENTABLES_VERIFY_KERNELS_TOKENS:-1 2 4 8 16} # of fused and separate kernels
 samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
-patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent, of what each part may take
-deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, for a kernel
-most_starts=8                             # of the bench, for one part
+patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent of the time limit of each part
+deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, of a kernel
+most_starts=8                             # of the bench, in one part
 fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
 failures= # names of parts
 mkdir -p "$out"
@@ -42,7 +43,7 @@ fails() {
     case "$failures " in *" $1 "*) ;; *) failures="$failures $1" ;; esac
 }
 
-# Seconds that are left, of at most $1; 0: none.
+# left SECONDS: prints the seconds that are left, at most SECONDS.
 left() {
     seconds=$((ends - $(date +%s)))
     if [ "$seconds" -gt "$1" ]; then seconds=$1; fi
@@ -50,31 +51,31 @@ left() {
     echo "$seconds"
 }
 
-# has_time NAME: or says that there is none.
+# has_time NAME: fails the part if no time is left.
 has_time() {
     [ "$(left 1)" -gt 0 ] && return 0
-    fails "$1" "not run, for time is over"
+    fails "$1" "not run: no time was left"
     return 1
 }
 
-# within SECONDS COMMAND...: for at most so long, and not beyond the time that is left.
+# within SECONDS COMMAND...: runs a command for at most so long, and at most for the time that is left.
 within() {
     limit=$(left "$1")
     shift
-    [ "$limit" -gt 0 ] || limit=1 # of 0 timeout would make no limit
+    [ "$limit" -gt 0 ] || limit=1 # to timeout, 0 is no limit
     timeout -k 5 "$limit" "$@"
 }
 
-# judge NAME STATUS: says how it went.
+# judge NAME STATUS: prints how a part ended.
 judge() {
     case $2 in
     0) echo "ok      $1" ;;
-    124 | 137) fails "$1" "its time was over; what it had is there" ;;
+    124 | 137) fails "$1" "timeout; its partial results are in $out" ;;
     *) fails "$1" "exit code $2: $(tail -n 1 "$out/$1.err")" ;;
     esac
 }
 
-# run NAME SECONDS COMMAND...: its output is in a log, how it ended in $status.
+# run NAME SECONDS COMMAND...: runs a part; NAME.txt and NAME.err get its output, $status its exit code.
 run() {
     name=$1 most=$(($2 * patience / 100)) status=1
     shift 2
@@ -84,20 +85,21 @@ run() {
     judge "$name" "$status"
 }
 
-# tabled NAME SECONDS COMMAND...: prints a table; nothing in it is wrong, and something has a time. One rank
-# alone has no other candidate than NCCL.
+# tabled NAME SECONDS COMMAND...: runs a part that prints a table, in which no result is wrong and a strategy
+# has a time. With one rank, NCCL is the only candidate.
 tabled() {
     run "$@"
     [ "$status" = 0 ] || return
-    grep -q "^# Out of bounds values : 0 OK" "$out/$1.txt" || fails "$1" "wrong results, or none: see its log"
+    grep -q "^# Out of bounds values : 0 OK" "$out/$1.txt" ||
+        fails "$1" "wrong results, or none; see $out/$1.txt"
     if [ "$1" = one_rank ] && grep -q "no NCCL" "$out/version.txt"; then return; fi
     grep -qE "^ +[0-9]+ +[0-9]+ +[a-z0-9]+ +[a-z]+ +[A-Z0-9_]+ +[0-9.]+ " "$out/$1.txt" ||
-        fails "$1" "nothing has a time"
+        fails "$1" "no strategy has a time"
 }
 
-# ---- a program that runs here --------------------------------------------------------------------
+# ---- a bench that starts -------------------------------------------------------------------------
 
-# Why the bench does not get as far as to be asked, in one line; nothing: it does.
+# why_not: prints the reason why the bench does not take requests, in one line; nothing if it does.
 why_not() {
     echo quit | within 60 "$bench" --serve --ranks 2 --loopback --workspace 1M --timeout "$deadline" \
         >"$out/try.txt" 2>"$out/try.err"
@@ -107,18 +109,18 @@ why_not() {
     echo "${line:-exit code $status}"
 }
 
-# What another build mends: kernels for another GPU, a driver that is too old, a program that does not load.
-# Not what goes wrong on the GPU: that takes minutes, and the same goes wrong again.
+# A rebuild takes minutes. It helps if the kernels are for another GPU, the driver is too old, or the program
+# does not load; not after a failure on the GPU.
 reason=$(why_not)
 case $reason in
 "" | *"no CUDA driver"* | *"no GPU"*) ;;
 "gentables-bench: kernels were built for"* | *"older than this program"* | *"the CUDA driver has no"* | \
     *"GLIBC"* | *"not found"* | *"cannot execute"* | *"Exec format"* | *"error while loading"* | \
     *"No such file"* | *"ermission denied"*)
-    echo "built anew, for: $reason"
+    echo "rebuilding the bench (up to 4 minutes): $reason"
     if ! within 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1; then
         tail -n 20 "$out/rebuild.txt"
-        echo "FAILED: it could not be built; see $out/rebuild.txt"
+        echo "FAILED: the rebuild failed; see $out/rebuild.txt"
         exit 1
     fi
     reason=$(why_not)
@@ -134,7 +136,7 @@ case $reason in
     fails start "$reason"
     ;;
 esac
-if within 60 "$bench" --version | grep -q "no NCCL"; then # Python's packages bring one along
+if within 60 "$bench" --version | grep -q "no NCCL"; then # one of a Python package may be elsewhere
     nccl=$(within 20 find / -xdev -name libnccl.so.2 -print -quit 2>/dev/null)
     if [ -n "$nccl" ]; then
         LD_LIBRARY_PATH=$(dirname "$nccl"):${LD_LIBRARY_PATH:-}
@@ -145,51 +147,53 @@ within 60 "$bench" --version | tee "$out/version.txt"
 gpus=$(sed -n 's/.* on \([0-9]*\) x .*/\1/p' "$out/version.txt")
 usual=$(within 60 "$bench" --candidates | sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p')
 
-# ---- what is asked -------------------------------------------------------------------------------
+# ---- requests ------------------------------------------------------------------------------------
 
-# ask DTYPE FUSION HIDDEN TOKENS MODE SAMPLES BUDGET: one request.
+# request DTYPE FUSION HIDDEN TOKENS MODE SAMPLES BUDGET: prints a request.
 id=0
-ask() {
+request() {
     id=$((id + 1))
     echo "measure id=$id op=allreduce dtype=$1 fusion=$2 hidden_size=$3 num_tokens=$4 mode=$5" \
         "min_samples=$6 max_samples=$(($6 * 10)) budget_us=$7 precision=0.01 seed=$id"
 }
 
-# Every type and epilogue, of a row that is no power of two: in the token counts that fill no block, and many.
+# Each data type with each epilogue, with a row that is no power of two: few tokens, and many.
 checks() {
     for dtype in bfloat16 float16 float32; do
         for fusion in $fusions; do
             for tokens in $check_tokens; do
-                ask $dtype "$fusion" $((hidden * 2 / 5 / 32 * 32)) "$tokens" eager 3 20000
+                request $dtype "$fusion" $((hidden * 2 / 5 / 32 * 32)) "$tokens" eager 3 20000
             done
         done
     done
 }
 
-# The sweep: from small to large, since what is large takes the host longest to verify.
+# The sweep, from small to large, because the host takes longest to verify large messages.
 sweep() {
     for tokens in $some_tokens; do
-        for fusion in $fusions; do ask bfloat16 "$fusion" "$hidden" "$tokens" graph "$samples" 200000; done
+        for fusion in $fusions; do
+            request bfloat16 "$fusion" "$hidden" "$tokens" graph "$samples" 200000
+        done
     done
     for fusion in $fusions; do
-        ask bfloat16 "$fusion" "$hidden" "$most_tokens" graph "$((samples / 2))" 200000
+        request bfloat16 "$fusion" "$hidden" "$most_tokens" graph "$((samples / 2))" 200000
     done
 }
 
-# One kernel for all, or two, or one for each step.
+# A fused kernel; one more kernel for the epilogue; and one for each step of it.
 several=ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
 kernels() {
     for tokens in $kernels_tokens; do
         for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
-            echo "$(ask bfloat16 $fusion "$hidden" "$tokens" graph "$((samples * 2))" 200000)" \
+            echo "$(request bfloat16 $fusion "$hidden" "$tokens" graph "$((samples * 2))" 200000)" \
                 "strategies=$several"
-            id=$((id + 1)) # which ask counts in a shell of its own
+            id=$((id + 1)) # request counted in a subshell
         done
     done
 }
 
-# unanswered REQUESTS ANSWERS STRATEGIES: the requests that have no answer, for these strategies; without them
-# the same ones, but for the first, at which the bench ended.
+# unanswered REQUESTS ANSWERS STRATEGIES: prints the requests without an answer, for these strategies; if
+# there are none, without the first one, at which the bench ended.
 unanswered() {
     awk -v strategies="$3" '
         FILENAME == ARGV[1] { if ($1 == "done") done[$2] = 1; next }
@@ -199,7 +203,7 @@ unanswered() {
         { print }' "$2" "$1"
 }
 
-# joined_without NAME NAMES: the others of them, with commas between.
+# joined_without NAME NAMES: prints the other names, separated by commas.
 joined_without() {
     culprit=$1
     shift
@@ -210,9 +214,9 @@ joined_without() {
     echo "$joined"
 }
 
-# serve NAME SECONDS TP REQUESTS OPTION...: asks; where the bench ends in the turn of a strategy, another goes
-# on without it; where it does not say whose turn it was, after that request. Questions and answers are in
-# NAME.txt.
+# serve NAME SECONDS TP REQUESTS OPTION...: sends requests to the bench. If it ends while a strategy is at
+# work, a new bench continues without that strategy; if it does not report the strategy, after that request.
+# NAME.txt gets requests and answers.
 serve() {
     name=$1 most=$(($2 * patience / 100)) tp=$3 requests=$4
     shift 4
@@ -220,7 +224,7 @@ serve() {
     until=$(($(date +%s) + most))
     if [ "$until" -gt "$ends" ]; then until=$ends; fi
     cp "$requests" "$out/$name.txt"
-    cp "$requests" "$out/asked"
+    cp "$requests" "$out/pending"
     : >"$out/$name.err"
     status=124 start=0 names=$usual
     [ "$name" != unfused ] || names=$(echo "$several" | tr ',' ' ')
@@ -230,7 +234,7 @@ serve() {
         seconds=$((until - $(date +%s)))
         [ "$seconds" -gt 0 ] || break
         timeout -k 5 "$seconds" "$bench" --serve --ranks "$tp" --workspace "$workspace" --emulate-nvfp4 \
-            --timeout "$deadline" "$@" <"$out/asked" >>"$out/$name.txt" 2>>"$out/$name.err"
+            --timeout "$deadline" "$@" <"$out/pending" >>"$out/$name.txt" 2>>"$out/$name.err"
         status=$?
         case $status in 0 | 124 | 137) break ;; esac
         judge "$name" "$status"
@@ -241,23 +245,35 @@ serve() {
             # shellcheck disable=SC2086
             rest=$(joined_without "$culprit" $names)
             names=$(echo "$rest" | tr ',' ' ')
-            echo "        that was $culprit; it goes on without it"
+            echo "        $culprit was at work; the part continues without it"
             [ -n "$rest" ] || break
         else
-            echo "        that was its start number $start"
+            echo "        start $start of at most $most_starts; the part continues after that request"
         fi
-        unanswered "$out/asked" "$out/$name.txt" "$rest" >"$out/asked.next"
-        mv "$out/asked.next" "$out/asked"
-        [ -s "$out/asked" ] || break
+        unanswered "$out/pending" "$out/$name.txt" "$rest" >"$out/pending.next"
+        mv "$out/pending.next" "$out/pending"
+        [ -s "$out/pending" ] || break
     done
     case $status in 0 | 124 | 137) judge "$name" "$status" ;; esac
-    rm -f "$out/asked"
-    grep -q "^row " "$out/$name.txt" || fails "$name" "nothing has a time"
+    rm -f "$out/pending"
+    grep -q "^row " "$out/$name.txt" || fails "$name" "no strategy has a time"
     wrong=$(grep "^none .* reason=.*\(wrong\|differ\|gave up\)" "$out/$name.txt" | head -n 3)
     [ -z "$wrong" ] || fails "$name" "$wrong"
 }
 
-# ---- everything ----------------------------------------------------------------------------------
+# ---- the parts -----------------------------------------------------------------------------------
+
+cat <<END_OF_PARTS
+logs are in $out; parts:
+  rows.tpN       a sweep of N ranks that share one GPU (loopback), with every call verified
+  checked.tpN    each data type with each epilogue
+  streams        a stream for each rank instead of joint launches
+  eager, cold, cold_graph  the other modes of timing
+  unfused        fused kernels, and epilogues in kernels of their own
+  one_rank       NCCL alone
+  gpu_each       a GPU for each rank, if there are several
+  sanitize-TOOL  compute-sanitizer on small sizes, if it is installed
+END_OF_PARTS
 
 checks >"$out/checks.txt"
 sweep >"$out/requests.txt"
@@ -277,7 +293,7 @@ if [ "${gpus:-0}" -gt 1 ]; then tabled gpu_each 60 "$bench" --ranks "$gpus" --mo
 
 PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin
 if command -v compute-sanitizer >/dev/null; then
-    # What a call of the driver answers the bench looks at itself, and asks for what may not be there.
+    # The bench checks the results of driver calls itself; some of them may fail as expected.
     for tool in memcheck racecheck synccheck initcheck; do
         calls=$([ "$tool" != memcheck ] || echo --report-api-errors=no)
         # shellcheck disable=SC2086
@@ -286,13 +302,13 @@ if command -v compute-sanitizer >/dev/null; then
             -b 2K -e 2K --samples 2 --budget 0.01 --workspace 1M
     done
 else
-    echo "not run, for it is not here: compute-sanitizer"
+    echo "skipped sanitize-*: compute-sanitizer is not installed"
 fi
 
 # ---- a short table -------------------------------------------------------------------------------
 
 echo
-echo "loopback, bf16 x $hidden, graph, us (floor): the fastest of each"
+echo "the fastest strategies (loopback, bfloat16, hidden size $hidden, graph): us (of an empty kernel)"
 for tp in $sizes; do
     [ -f "$out/rows.tp$tp.txt" ] || continue
     awk -v tp="$tp" '
@@ -309,7 +325,7 @@ for tp in $sizes; do
             time = value("time_us") + 0
             if (id in best && time >= best[id]) next
             best[id] = time
-            who[id] = value("strategy")
+            fastest[id] = value("strategy")
             floor[id] = value("floor_us")
         }
         $1 == "none" { reasons[substr($0, index($0, "reason=") + 7)]++ }
@@ -317,15 +333,15 @@ for tp in $sizes; do
             for (i = 1; i <= count; i++) {
                 id = ids[i]
                 if (!(id in best)) continue
-                printf "TP %d  %-44s %9.2f (%.2f)  %s\n", tp, shape[id], best[id], floor[id], who[id]
+                printf "TP %d  %-44s %9.2f (%.2f)  %s\n", tp, shape[id], best[id], floor[id], fastest[id]
             }
-            for (reason in reasons) printf "TP %d  no time for %d: %s\n", tp, reasons[reason], reason
+            for (reason in reasons) printf "TP %d  %d without a time: %s\n", tp, reasons[reason], reason
         }' "$out/rows.tp$tp.txt"
 done
 
 # ---- against the aims ----------------------------------------------------------------------------
 
-# figures TP FILE: what rows say, by awk, beside what is aimed at; nothing hangs on it.
+# figures TP FILE: prints figures of the rows beside the aims; no part fails because of them.
 figures() {
     [ -f "$2" ] || return
     awk -v tp="$1" -v most="$most_tokens" '
@@ -336,8 +352,8 @@ figures() {
         function share(strategy, bytes, at) { # of the bandwidth of the copy, which moves 2 N M bytes
             at = "NONE " most " " strategy
             if (!(at in time)) return
-            printf "TP %d  %s tokens, NONE: %s moves %.0f%% of what a copy does (aim: 80%%)\n", tp, most,
-                strategy, 100 * bytes / 2 * bound[at] / time[at]
+            printf "TP %d  %s tokens, NONE: %s reaches %.0f%% of the bandwidth of a copy (aim: 80%%)\n", tp,
+                most, strategy, 100 * bytes / 2 * bound[at] / time[at]
         }
         function small(tokens, aim, in_all, none, norm, fp8) {
             none = "NONE " tokens " ONESHOT"
@@ -355,9 +371,9 @@ figures() {
             one = fused "_EPILOGUE"
             several = fused "_UNFUSED"
             if (!(fused in time) || !(one in time) || !(several in time)) return
-            printf "TP %d  %d token(s), %s: fused %.2f us, %.2f times faster than with one kernel behind it",
+            printf "TP %d  %d token(s), %s: fused %.2f us; speedup %.2f over one kernel for the epilogue",
                 tp, tokens, fusion, time[fused], time[one] / time[fused]
-            printf " (aim: 1.25), %.2f than with one for each step (aim: 1.6)\n", time[several] / time[fused]
+            printf " (aim: 1.25), %.2f over one for each step (aim: 1.6)\n", time[several] / time[fused]
         }
         $1 == "measure" { shape[value("id")] = value("fusion") " " value("num_tokens") }
         $1 == "row" {
@@ -378,9 +394,11 @@ figures() {
 }
 
 echo
-echo "loopback, bf16 x $hidden, graph, against the aims:"
+echo "figures beside the aims (loopback, bfloat16, hidden size $hidden, graph):"
 for tp in $sizes; do figures "$tp" "$out/rows.tp$tp.txt"; done
 figures "${sizes%% *}" "$out/unfused.txt"
+echo
+echo "to make tables and a report of the rows, in the source tree: sh bench/cuda/tables.sh $out"
 if [ -n "$failures" ]; then
     echo "FAILED:$failures; see $out"
     exit 1

@@ -20,7 +20,7 @@ END
 is_built_anew() {
     verify GENTABLES_VERIFY_SECONDS=60
     [ "$status" = 77 ] || fail "$1: exit code $status"
-    grep -q "^built anew, for: .*$1" "$WORK/out" || fail "not built anew: $1"
+    grep -q "^rebuilding the bench .*: .*$1" "$WORK/out" || fail "not built anew: $1"
 }
 
 says "$other_gpu"
@@ -44,7 +44,7 @@ says "gentables-bench: out of memory on GPU 0"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "a GPU without memory: exit code $status"
 grep -q "^FAILED  start: gentables-bench: out of memory on GPU 0" "$WORK/out" || fail "its start is not told"
-if grep -q "^built anew" "$WORK/out"; then fail "built anew for a GPU without memory"; fi
+if grep -q "^rebuilding" "$WORK/out"; then fail "built anew for a GPU without memory"; fi
 
 # Where that cannot be done, nothing else is tried, and its last words are there.
 echo "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1" >"$taken/rebuild.sh"
@@ -52,4 +52,4 @@ says "$other_gpu"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "what cannot be built: exit code $status"
 grep -q "^nvcc fatal" "$WORK/out" || fail "why it cannot be built is not told"
-tail -n 1 "$WORK/out" | grep -q "^FAILED: it could not be built; see " || fail "what cannot be built goes on"
+tail -n 1 "$WORK/out" | grep -q "^FAILED: the rebuild failed; see " || fail "what cannot be built goes on"

@@ -39,12 +39,12 @@ says() {
     grep -q "^TP 2  $1" "$WORK/out" || fail "verify.sh: no figure: $1"
 }
 number='-\{0,1\}[0-9][0-9]*\.[0-9][0-9]'
-says "8 tokens, NONE: ONESHOT moves [0-9][0-9]*% of what a copy does (aim: 80%)\$"
-says "8 tokens, NONE: TWOSHOT moves [0-9][0-9]*%"
+says "8 tokens, NONE: ONESHOT reaches [0-9][0-9]*% of the bandwidth of a copy (aim: 80%)\$"
+says "8 tokens, NONE: TWOSHOT reaches [0-9][0-9]*%"
 says "1 token(s), NONE: ONESHOT $above_0 us (aim: 3.5), floor + $number us (aim: 2.5); RMS_NORM + $number us"
 says "8 token(s), NONE: ONESHOT $above_0 us (aim: 4.5), floor + $number us; .*; FP8 + $number us (aim: 0.5)\$"
 for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
-    says "2 token(s), $fusion: fused $above_0 us, $above_0 times .* (aim: 1.25), $number than .* (aim: 1.6)\$"
+    says "2 token(s), $fusion: fused $above_0 us; speedup $above_0 .* (aim: 1.25), $number .* (aim: 1.6)\$"
 done
 GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables" >"$WORK/out" \
     2>"$WORK/err" || fail "tables.sh"
@@ -59,7 +59,8 @@ verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 1 ] || fail "an error: exit code $status"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" || fail "an error is not told"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
-grep -q "that was TWOSHOT; it goes on without it" "$WORK/out" || fail "who broke the GPU is not told"
+grep -q "TWOSHOT was at work; the part continues without it" "$WORK/out" ||
+    fail "the strategy that broke the GPU is not reported"
 [ "$(grep -c "^row .* strategy=ONESHOT " "$WORK/verified/rows.tp2.txt")" = 8 ] ||
     fail "others lose rows where one fails"
 GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables_of_less" >"$WORK/out" \

@@ -91,18 +91,18 @@ if grep -q "^FAILED" "$WORK/out"; then fail "something failed of a bench that is
 # A share of a part's time is enough for it.
 verify 1 "FAILED: checked.tp2 eager cold unfused one_rank; $see" GENTABLES_VERIFY_PATIENCE=20 \
     BAD="checked.tp2=untimed eager=hang cold=error unfused=hang one_rank=error"
-says "FAILED  checked.tp2: nothing has a time"
-says "FAILED  eager: its time was over; what it had is there"
+says "FAILED  checked.tp2: no strategy has a time"
+says "FAILED  eager: timeout; its partial results are in $WORK/verified"
 says "FAILED  cold: exit code 3: gentables-bench: an error of the script"
-says "FAILED  unfused: its time was over; what it had is there"
-says "FAILED  unfused: nothing has a time"
+says "FAILED  unfused: timeout; its partial results are in $WORK/verified"
+says "FAILED  unfused: no strategy has a time"
 for part in rows.tp2 streams cold_graph sanitize-memcheck; do says "ok      $part"; done
 
 # The parts that print a table.
 verify 1 "FAILED: streams eager one_rank; $see" BAD="streams=wrong eager=untimed one_rank=untimed"
-says "FAILED  streams: wrong results, or none: see its log"
-says "FAILED  eager: nothing has a time"
-says "FAILED  one_rank: nothing has a time"
+says "FAILED  streams: wrong results, or none; see $WORK/verified/streams.txt"
+says "FAILED  eager: no strategy has a time"
+says "FAILED  one_rank: no strategy has a time"
 
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=wrong"
 says "ok      checked.tp2"
@@ -113,4 +113,4 @@ verify 1 "FAILED: start; $see" BAD="start=error"
 # The time of all is over: what it was not enough for is named, too.
 verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
 sanitize-racecheck sanitize-synccheck sanitize-initcheck; $see" GENTABLES_VERIFY_SECONDS=8 BAD="rows.tp2=hang"
-says "FAILED  one_rank: not run, for time is over"
+says "FAILED  one_rank: not run: no time was left"
