@@ -1,8 +1,8 @@
-// How a thread waits until somebody has something for it, on its own rank or on another: it looks at its
-// bell, then for work, and where there is none it waits until the bell has rung since. Rings are never lost.
+// How a thread waits for work from its own rank or another: it reads its bell, then looks for work, and if
+// there is none it waits until the bell has rung since. No ring is lost.
 //
-// A thread that waits by spinning keeps its core from the thread that computes there. By yielding it lets
-// that run, and comes back when the scheduler says so. On a futex it sleeps, and who rings wakes it.
+// A thread that waits by spinning keeps its core from the thread that computes there. By yielding, it lets
+// that thread run, and the scheduler decides when it continues. On a futex it sleeps until a ring wakes it.
 #ifndef BENCH_WORKLOAD_BELL_H
 #define BENCH_WORKLOAD_BELL_H
 
@@ -17,7 +17,7 @@
 
 enum wait { WAIT_FUTEX, WAIT_YIELD, WAIT_SPIN, WAITS };
 
-// In memory that all who ring it map. Zeroed is ready.
+// In memory that all threads that ring it map. Zeroed memory is ready for use.
 struct bell {
     _Alignas(64) _Atomic uint32_t rings;
     _Atomic uint32_t sleeping;
@@ -33,7 +33,7 @@ static inline void bell_ring(struct bell *bell) {
         syscall(SYS_futex, &bell->rings, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
 }
 
-// Waits a little, or until the bell has rung since `seen`; the caller looks again then.
+// Waits a little, or until the bell has rung since `seen`; then the caller looks for work again.
 static inline void bell_wait(struct bell *bell, uint32_t seen, enum wait wait) {
     if (wait == WAIT_YIELD) {
         sched_yield();

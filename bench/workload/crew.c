@@ -13,7 +13,7 @@ uint64_t thread_cpu_ns(void) {
 
 // ---- one thread ---------------------------------------------------------------------------------
 
-// MPI rings no bell while it moves data.
+// MPI rings no bell when data arrive.
 static enum wait wait_of(const struct crew *crew, bool under_way) {
     bool silent = under_way && crew->transport->kind == &transport_mpi && crew->wait == WAIT_FUTEX;
     return silent ? WAIT_YIELD : crew->wait;
@@ -55,7 +55,7 @@ static void do_one(struct member *member, int collective) {
     if (span != NULL) {
         span->end_ns = clock_ns();
         span->cpu_ns = thread_cpu_ns() - cpu_ns;
-        // What it is charged for while it reads is not the interval's; step.c says more of that.
+        // Time charged during the reading does not belong to the interval; see step.c.
         if (span->cpu_ns > span->end_ns - span->begin_ns) span->cpu_ns = span->end_ns - span->begin_ns;
     }
     if (atomic_fetch_sub_explicit(&crew->left[collective], 1, memory_order_acq_rel) == 1)
@@ -125,7 +125,8 @@ int crew_start(struct crew *crew, struct transport *transport, struct program *p
     crew->program = program;
     crew->wait = wait;
     crew->queue = calloc(collectives + 1, sizeof *crew->queue);
-    crew->left = calloc(collectives + 1, sizeof *crew->left); // the last one: threads that are not up yet
+    crew->left =
+        calloc(collectives + 1, sizeof *crew->left); // the last one: threads that have not started yet
     if (crew->queue == NULL || crew->left == NULL) {
         crew_end(crew);
         return -1;

@@ -1,6 +1,6 @@
-// The communication threads of a rank. The thread that computes hands them collectives, which they do in that
-// order, and waits for those that it needs. Each thread has the slices of its channels in flight; a
-// collective is over when all threads are done with it.
+// The communication threads of a rank. The computing thread posts collectives, which they execute in that
+// order, and waits for those that it needs. Each thread moves the slices of its channels; a collective is
+// complete when all threads have completed it.
 #ifndef BENCH_WORKLOAD_CREW_H
 #define BENCH_WORKLOAD_CREW_H
 
@@ -8,7 +8,7 @@
 
 #include "transport.h"
 
-// When a thread did something, and how much of that time it ran on a processor; UINT64_MAX: it is a GPU's.
+// An interval of a thread, and how much of it the thread ran on a processor; UINT64_MAX: it is a GPU's.
 struct span {
     uint64_t begin_ns, end_ns, cpu_ns;
 };
@@ -19,7 +19,7 @@ struct member {
     struct crew *crew;
     pthread_t thread;
     int index;
-    int tid; // as the kernel calls it
+    int tid; // the operating system's number of it
 };
 
 struct crew {
@@ -30,27 +30,27 @@ struct crew {
     struct member members[MAX_THREADS];
     struct bell done_bell;   // the computing thread's
     int *queue;              // of collectives, as many as there are
-    _Atomic uint32_t posted; // so far; the queue goes round
-    _Atomic uint32_t *left;  // threads that are not done with it, by collective
-    _Atomic bool rests;      // nothing is asked for in this step: idle threads sleep, however they wait
+    _Atomic uint32_t posted; // so far; the queue is a ring
+    _Atomic uint32_t *left;  // threads that have not completed it, by collective
+    _Atomic bool rests; // the step has no collectives: idle threads sleep, regardless of their way of waiting
     _Atomic bool ends;
-    struct span *spans; // [collective][thread] of this step, or NULL: nothing is noted
+    struct span *spans; // [collective][thread] of this step; NULL: it is not noted
 };
 
-// Starts the threads, for a transport that is open. -1: no memory, or no threads.
+// Starts the threads, for an open transport. -1: out of memory, or threads do not start.
 int crew_start(struct crew *crew, struct transport *transport, struct program *program, enum wait wait);
 void crew_end(struct crew *crew);
 
-// Whether the threads are left alone in what follows: those that poll for work would take their core from the
-// GEMMs that are timed without any.
+// Sets whether the next step has no collectives: threads that poll for work would take their core from the
+// GEMMs, which are timed without communication.
 void crew_rest(struct crew *crew, bool rests);
 
-// Hands over a collective that is not under way.
+// Posts a collective that is not in progress.
 void crew_post(struct crew *crew, int collective);
 bool crew_is_done(const struct crew *crew, int collective);
 void crew_await(struct crew *crew, int collective);
 
-// Nanoseconds that the calling thread has run.
+// The calling thread's processor time, in nanoseconds.
 uint64_t thread_cpu_ns(void);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// Where the field's value begins, and how long it is; NULL where there is none.
+// The beginning and length of the field's value. NULL: there is no such field.
 static const char *find(const char *line, const char *name, size_t *length) {
     size_t name_length = strlen(name);
     for (const char *at = strchr(line, ' '); at != NULL; at = strchr(at + 1, ' ')) {
@@ -31,7 +31,7 @@ bool field_text(const char *line, const char *name, char value[], size_t size) {
     return true;
 }
 
-// A number at *at, which is moved behind it.
+// Reads a number at *at, and moves *at after it.
 static bool take_number(const char **at, size_t least, size_t most, size_t *value) {
     char *end;
     if (**at < '0' || **at > '9') return false;

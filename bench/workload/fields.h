@@ -9,13 +9,13 @@
 // Whether the line is of this kind.
 bool line_is(const char *line, const char *kind);
 
-// Copies the field's value. False where there is none, or it does not fit.
+// Copies the field's value. False: there is none, or it does not fit.
 bool field_text(const char *line, const char *name, char value[], size_t size);
 
 // A whole number from `least` to `most`.
 bool field_number(const char *line, const char *name, size_t least, size_t most, size_t *value);
 
-// `count` such numbers with commas between; a single one stands for all.
+// `count` such numbers, separated by commas; a single one counts for all.
 bool field_numbers(const char *line, const char *name, size_t least, size_t most, size_t count,
                    size_t values[]);
 

@@ -1,13 +1,13 @@
 // gentables-workload: runs steps of GEMMs and collectives over the ranks that mpirun starts, and measures how
-// much of the communication the computation hides. What the generator starts; it reads requests on standard
-// input, a line each, and answers on standard output:
+// much of the communication the computation hides. The generator starts it; it reads requests from standard
+// input, one per line, and answers on standard output:
 //
 //   begin ... end                            the program of a step (program.h)
 //   run channels=2 threads=1 steps=20 warm_up=3 wait=futex transport=own path=out/rank%r/trace_step19.json
 //   quit
 //
-// Answers: hello, program, accepted, used, progress, round, time, ratio, rank and done; or error, which ends
-// it.
+// Answers: hello, program, accepted, used, progress, round, time, ratio, rank and done; or error, after which
+// it ends.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,23 +22,24 @@
 
 enum { PROTOCOL = 4, LONGEST_LINE = 1 << 16, BLOCK_SIZE = 1 << 20 };
 
-static const double TIMEOUT_S = 120; // that a rank waits for another
-enum { ENDED_WITHIN_S = 10 };        // by MPI, after a rank has failed
+static const double TIMEOUT_S = 120; // of a rank that waits for another
+enum { ENDED_WITHIN_S = 10 };        // by MPI, after a rank failed
 
 struct session {
     struct group *group;
     struct blas blas;
-    char no_blas[PROGRAM_REASON]; // why there is none on some rank
+    char no_blas[PROGRAM_REASON]; // why a rank has none
     struct program program;
-    bool whole; // the program
+    bool whole; // the program is complete
 };
 
 static bool is_of_program(const char *line) {
     return !line_is(line, "run") && !line_is(line, "quit");
 }
 
-// Rank 0's next lines, on all ranks, each with its '\0': of a program all that there is room for, since ranks
-// that share a core take a turn each for whatever they tell each other. Returns their bytes; 0: none is left.
+// Broadcasts rank 0's next lines to all ranks, each with its '\0'. Of a program, as many as there is room
+// for: with ranks that share a core, each message costs a turn of each. Returns their bytes; 0: no line is
+// left.
 static int next_lines(const struct session *session, char block[BLOCK_SIZE]) {
     int length = 0;
     bool goes_on = session->group->rank == 0;
@@ -54,7 +55,7 @@ static int next_lines(const struct session *session, char block[BLOCK_SIZE]) {
     return length;
 }
 
-// The status of all ranks together; where it is below 0, with one of their reasons.
+// The lowest status of all ranks; below 0, with one of their reasons.
 static int agree(const struct session *session, int status, char reason[PROGRAM_REASON]) {
     struct {
         int value, rank;
@@ -64,7 +65,7 @@ static int agree(const struct session *session, int status, char reason[PROGRAM_
     return worst.value;
 }
 
-// Reads the program's lines from *line on, and leaves it behind them; ranks agree once.
+// Reads the program's lines from *line, and moves *line after them. The ranks agree on the status once.
 static int read_program(struct session *session, const char **line, const char *end, char reason[]) {
     if (session->whole) {
         snprintf(reason, PROGRAM_REASON, "one program for each start");
@@ -97,7 +98,7 @@ static int run(struct session *session, const char *line, char reason[]) {
     return status;
 }
 
-// Returns 0 where more may come, 1 after quit, and -1 where `reason` says what is wrong.
+// Returns 0 if more may come, 1 after quit, -1 with `reason`.
 static int answer_lines(struct session *session, const char *line, const char *end, char reason[]) {
     int status = 0;
     while (status == 0 && line < end) {
@@ -133,17 +134,17 @@ static void say_hello(const struct session *session) {
     fflush(stdout);
 }
 
-// Who tells what went wrong: where a rank has failed, which others may not have seen, that one.
-static int teller(const struct group *group) {
+// The rank that reports a problem: the one that failed, which others may not have noticed, or rank 0.
+static int reporting_rank(const struct group *group) {
     uint32_t failed = atomic_load(&group->control->failed_rank);
     return failed > 0 && failed <= (uint32_t)group->size ? (int)failed - 1 : 0;
 }
 
-// What went wrong, to the generator and to the log. After a rank's failure MPI ends all, wherever they wait,
-// once it is told.
+// Reports a problem to the generator and the log. After a rank's failure, MPI then ends all ranks, wherever
+// they wait.
 static void give_up(const struct group *group, const char *reason) {
     const char *failure = group_failure(group);
-    if (group->rank == teller(group)) {
+    if (group->rank == reporting_rank(group)) {
         printf("error reason=%s\n", failure != NULL ? failure : reason);
         fflush(stdout);
         if (failure == NULL) fprintf(stderr, "gentables-workload: %s\n", reason);
@@ -170,7 +171,7 @@ static int print_version(void) {
     return 0;
 }
 
-// How many GPUs steps could run on, for the generator to choose by.
+// Prints the number of usable GPUs, by which the generator chooses.
 static int print_gpus(void) {
     char reason[PROGRAM_REASON] = "";
     int count = gpus_usable(reason);
@@ -179,11 +180,10 @@ static int print_gpus(void) {
 }
 
 static int print_help(void) {
-    printf(
-        "usage: mpirun -n RANKS gentables-workload\n\n"
-        "What gentables workload starts: reads requests, answers how long steps of GEMMs and collectives\n"
-        "took. --version says which it is, --gpus how many GPUs it can use. By hand: gentables workload run\n"
-        "--help\n");
+    printf("usage: mpirun -n RANKS gentables-workload\n\n"
+           "Measures steps of GEMMs and collectives; gentables workload starts it and sends requests. "
+           "--version\n"
+           "prints its version, --gpus how many GPUs it can use. By hand: gentables workload run --help\n");
     return 0;
 }
 

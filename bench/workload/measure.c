@@ -1,4 +1,4 @@
-// Rounds of steps, and what is said of them; see measure.h.
+// Rounds of steps, and reports of them; see measure.h.
 #include "measure.h"
 #include "ranks/group_mpi.h"
 
@@ -14,16 +14,16 @@
 #include "trace.h"
 #include "verify.h"
 
-enum { MOST_CHANNELS = 128, MOST_BLOCK = 1024 }; // of a library of GPUs, which knows better
+enum { MOST_CHANNELS = 128, MOST_BLOCK = 1024 }; // limits of the request; a GPU's library has its own
 
-// What is known of every round: how long each kind of step took, and what the GEMMs of the two that are noted
-// did, beside communication and without it.
+// Times of each round: each kind of step, and the GEMMs of the two noted kinds, with communication beside
+// them and without.
 enum series { GEMMS_BESIDE = STEP_MODES, GEMMS_ALONE, SERIES };
 static const char *const series_names[SERIES] = {"gemms",        "serial",       "overlapped", "traced",
                                                  "gemms_traced", "gemms_beside", "gemms_alone"};
 static const char *const wait_names[WAITS] = {"futex", "yield", "spin"};
 
-// What one rank spent on its traced steps, in microseconds, as medians over them; GEMM_ALONE_US on those
+// One rank's shares of its traced steps, in microseconds, as medians over the steps; GEMM_ALONE_US of those
 // without communication.
 enum share { GEMM_US, GEMM_ALONE_US, GEMM_CPU_US, COMMUNICATION_US, COMMUNICATION_CPU_US, AWAIT_US, SHARES };
 static const char *const share_names[SHARES] = {"gemm_us",          "gemm_alone_us",        "gemm_cpu_us",
@@ -36,7 +36,7 @@ struct run {
     const struct engine *engine;
     void *state; // the engine's
     struct engine_words words;
-    struct step_notes *notes; // of each traced step, and of the latest that was noted without communication
+    struct step_notes *notes; // of each traced step, and of the last noted step without communication
     struct note *all_notes;
     struct span *all_spans;
     struct rest *all_rests;
@@ -59,7 +59,7 @@ static int unknown(char reason[], const char *what, const char *name) {
     return -1;
 }
 
-// By whom: the engine, its transport, how threads wait. What is not said is the host's.
+// Reads the engine, its transport, and how threads wait; defaults are the host's.
 static int read_names(struct measurement *measurement, const char *line, char reason[]) {
     char backend[NAME_SIZE] = "host", transport[NAME_SIZE] = "", wait[NAME_SIZE] = "";
     field_text(line, "backend", backend, sizeof backend);
@@ -81,7 +81,7 @@ static int read_names(struct measurement *measurement, const char *line, char re
     return measurement->transport != NULL ? 0 : unknown(reason, "transport", transport);
 }
 
-// Half of what the generator waits for a word, so that a step that takes longer ends in one.
+// Half of the generator's timeout, so that a step that takes longer ends with an answer.
 static void read_patience(struct measurement *measurement, const char *line) {
     enum { PATIENCE_MS = 60000, MOST_MS = 1000000000 };
     size_t patience_ms = PATIENCE_MS;
@@ -110,7 +110,7 @@ int measurement_read(struct measurement *measurement, const char *line, char rea
 
 // ---- set-up -------------------------------------------------------------------------------------
 
-// Whether it went well on all ranks.
+// Collective. Whether all ranks are well.
 static bool all_well(const struct run *run, bool well) {
     int mine = well, all = 0;
     MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group_comm(run->group));
@@ -122,7 +122,7 @@ static int refuse(char reason[], const char *text) {
     return -1;
 }
 
-// Memory for all that is noted, written once so that no page is new while something is timed.
+// Allocates memory for all notes, and writes it once, so that no page is new while a step is timed.
 static bool allocate(struct run *run) {
     size_t steps = run->asked->steps, actions = run->program->action_count;
     size_t collectives = run->program->collective_count, spans = collectives * MAX_THREADS;
@@ -159,13 +159,13 @@ static void release(struct run *run) {
 
 // ---- steps --------------------------------------------------------------------------------------
 
-// Why this rank cannot go on: a rank's failure that all were told, or the engine's problem on all of them.
+// Why this rank cannot continue: a failure that all ranks have, or the engine's problem.
 static const char *failure(const struct run *run) {
-    const char *told = group_failure(run->group);
-    return told != NULL ? told : run->engine->problem(run->state);
+    const char *failure = group_failure(run->group);
+    return failure != NULL ? failure : run->engine->problem(run->state);
 }
 
-// The engine failed. Where it may have done so on this rank alone, all are told.
+// After a failure of the engine. If it may be on this rank alone, it becomes the failure of all ranks.
 static int tell_failure(const struct run *run, const char *what) {
     char why[PROGRAM_REASON], reason[PROGRAM_REASON];
     if (run->engine->fails_alike) return -1;
@@ -173,7 +173,7 @@ static int tell_failure(const struct run *run, const char *what) {
     return rank_fails(run->group, why, reason);
 }
 
-// What this rank's GEMMs took of a step that was noted: the sum of their intervals, in microseconds.
+// The time of this rank's GEMMs in a noted step: the sum of their intervals, in microseconds.
 static double gemms_us(const struct run *run, const struct step_notes *step) {
     uint64_t ns = 0;
     for (size_t i = 0; i < run->program->action_count; i++) {
@@ -206,7 +206,7 @@ static int take(struct run *run) {
     return run->engine->take(run->state) == 0 ? 0 : tell_failure(run, "its results");
 }
 
-// One step of this kind from poisoned arrays, verified. -1 with `reason`, alike on all ranks.
+// Runs one step of this kind on poisoned arrays and verifies it. -1 with `reason`, the same on all ranks.
 static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     char first[PROGRAM_REASON] = "";
     program_poison(run->program);
@@ -226,8 +226,8 @@ static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     return 0;
 }
 
-// One step of each kind. What is compared with a traced one, the overlapped one and GEMMs alone that are
-// noted, are its neighbours, each as often before as after it; the three places change round.
+// Runs one step of each kind. The steps that are compared with a traced one (the overlapped one, and noted
+// GEMMs alone) are its neighbours, each as often before it as after it; the three positions rotate.
 static int one_round(struct run *run, size_t number) {
     static const enum step_mode modes[2][STEP_MODES] = {
         {STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_GEMMS_TRACED},
@@ -242,7 +242,7 @@ static int one_round(struct run *run, size_t number) {
     return 0;
 }
 
-// To whoever waits for a word.
+// Prints progress, which also shows the generator that the program is alive.
 static void say_progress(void *of) {
     const struct run *run = of;
     if (run->group->rank != 0) return;
@@ -270,7 +270,7 @@ static int all_rounds(struct run *run, char reason[]) {
     return status;
 }
 
-// ---- what they say ------------------------------------------------------------------------------
+// ---- report -------------------------------------------------------------------------------------
 
 static void print_summary(const char *kind, const char *name, double *numbers, size_t count) {
     struct summary all = summarise(numbers, count);
@@ -278,8 +278,8 @@ static void print_summary(const char *kind, const char *name, double *numbers, s
            all.low, all.high, all.min, all.samples);
 }
 
-// hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1; cost = what GEMMs take
-// beside communication over what they take alone, - 1; for each round.
+// For each round: hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1; cost = the
+// time of GEMMs beside communication, divided by their time alone, - 1.
 static void print_ratios(const struct run *run, double *room) {
     size_t steps = run->asked->steps;
     const double *gemms = run->worst_us, *serial = gemms + steps, *overlapped = serial + steps,
@@ -322,7 +322,7 @@ static void print_times(const struct run *run) {
     free(room);
 }
 
-// What this rank spent on a traced step. On GPUs streams wait, which takes the host no time that counts.
+// This rank's shares of a traced step. On GPUs streams wait, which costs the host no time.
 static void shares_of(const struct run *run, size_t number, double shares[SHARES]) {
     const struct step_notes *step = &run->notes[number];
     uint64_t ns[SHARES] = {0};
@@ -371,7 +371,7 @@ static void print_shares(const struct run *run) {
 
 // ---- trace --------------------------------------------------------------------------------------
 
-// Where rank `rank`'s trace goes: the last %r in `pattern` is its number; others are of folders.
+// The path of a rank's trace: its number replaces the last %r in `pattern`; others belong to folders.
 static void trace_path(const char *pattern, int rank, char path[], size_t size) {
     const char *mark = NULL;
     for (const char *at = strstr(pattern, "%r"); at != NULL; at = strstr(at + 1, "%r")) mark = at;
@@ -381,7 +381,7 @@ static void trace_path(const char *pattern, int rank, char path[], size_t size) 
         snprintf(path, size, "%.*s%d%s", (int)(mark - pattern), pattern, rank, mark + 2);
 }
 
-// The clock's beginning and the time of day then, the same on all ranks.
+// The beginning of the traces' clock, and the time of day at that moment, the same on all ranks.
 static void take_base(const struct run *run, uint64_t base[2]) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -390,7 +390,7 @@ static void take_base(const struct run *run, uint64_t base[2]) {
     MPI_Bcast(base, 2, MPI_UINT64_T, 0, group_comm(run->group));
 }
 
-// The worst of all ranks' problems with their traces: 0, or -1 with a reason.
+// Collective. 0; or -1 with the reason of a rank whose trace failed.
 static int all_written(const struct run *run, int problem, char reason[]) {
     int worst = 0;
     MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, group_comm(run->group));
@@ -463,7 +463,7 @@ int measure(const struct measurement *measurement, struct program *program, stru
                                        .context = &run};
     if (try_trace(&run, reason) != 0 || run.engine->open(&setup, &run.state, reason) != 0) return -1;
     int status = measure_opened(&run, reason);
-    if (group_failure(group) != NULL) return -1; // threads and GPUs may still be at work with what is here
+    if (group_failure(group) != NULL) return -1; // threads and GPUs may still use this memory
     run.engine->close(run.state);
     release(&run);
     return status;

@@ -1,5 +1,5 @@
-// Measures a program with so many channels and threads: verified, warmed up, then rounds of its four kinds of
-// steps, one of each, in an order that changes; verified again; the notes of the traced ones are written.
+// Measures a program with a number of channels and threads: verifies it, warms up, runs rounds of its kinds
+// of steps, one of each kind, in an order that changes, verifies it again, and writes the traces.
 #ifndef BENCH_WORKLOAD_MEASURE_H
 #define BENCH_WORKLOAD_MEASURE_H
 
@@ -15,14 +15,14 @@ struct measurement {
     double patience_s; // for a step of our own kernels on a GPU
     const struct engine *engine;
     const struct transport_kind *transport; // of the host
-    char path[PATH_SIZE];                   // rank r's trace is PATH with %r for its number; "": no trace
+    char path[PATH_SIZE];                   // of traces, with %r for the rank; "": no trace
 };
 
-// Reads a `run` line. -1: `reason` says what is wrong.
+// Reads a `run` line. -1: `reason`.
 int measurement_read(struct measurement *measurement, const char *line, char reason[PROGRAM_REASON]);
 
-// Collective. Rank 0 answers on stdout. -1: `reason` says why not, alike on all ranks; where a rank failed
-// alone (group_failure), this process is to end, for what it worked on is not given back.
+// Collective. Rank 0 answers on stdout. -1: `reason`, the same on all ranks. If a rank failed alone
+// (group_failure), this process must end, because memory that threads or GPUs may still use is not freed.
 int measure(const struct measurement *measurement, struct program *program, struct group *group,
             const struct blas *blas, char reason[PROGRAM_REASON]);
 

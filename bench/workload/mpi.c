@@ -13,13 +13,13 @@ struct by_mpi {
     MPI_Comm comms[MAX_CHANNELS];
     MPI_Request requests[MAX_CHANNELS][MAX_RANKS];
     int request_counts[MAX_CHANNELS];
-    // What a call under way still reads.
+    // Arguments that a call in progress still reads.
     int counts[MAX_CHANNELS][2][MAX_RANKS], places[MAX_CHANNELS][2][MAX_RANKS];
     MPI_Datatype types[DTYPES];
     MPI_Op sums[DTYPES];
 };
 
-// MPI's operations have no argument for a state; the kernels are the same for all.
+// MPI's operations have no argument for a state; all of them use the same kernels.
 static const struct kernels *sum_kernels;
 
 static void sum_bfloat16(void *in, void *in_out, int *count, MPI_Datatype *type) {
@@ -59,7 +59,7 @@ static void mpi_close(struct transport *transport) {
     free(state);
 }
 
-// What is sent to (0) and comes from (1) each peer; places from the arrays' beginning.
+// Counts and offsets of what is sent to (0) and comes from (1) each peer.
 static void set(struct by_mpi *state, int channel, int direction, int peer, size_t before, struct part part) {
     state->counts[channel][direction][peer] = (int)part.count;
     state->places[channel][direction][peer] = (int)(before + part.first);
@@ -94,7 +94,7 @@ static void begin_all_gather(struct by_mpi *state, const struct slice *slice, st
                     state->comms[channel], &state->requests[channel][0]);
 }
 
-// A reduction to each rank: what a slice takes of every rank's part does not lie together.
+// A reduction to each rank: the pieces of a slice in the ranks' parts are not contiguous.
 static void begin_reduce_scatter(struct by_mpi *state, const struct slice *slice, struct part part,
                                  int ranks) {
     const struct collective *collective = slice->collective;

@@ -1,8 +1,8 @@
 // The transport through shared memory; see transport.h.
 //
-// Between each two ranks every channel has two lanes each way, of a few slots: what is to be reduced or only
-// moved goes through the first, sums go through the second. Who writes counts the slots that are written, who
-// reads those that are read; both only grow. A slice is over when all its lanes are.
+// Between each two ranks, each channel has two lanes in each direction, of a few slots each: data to be
+// reduced or only moved go through the first lane, sums through the second. The writer counts written slots,
+// the reader counts read slots; both only grow. A slice is complete when all its lanes are.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,12 +12,12 @@
 
 enum { SLOTS = 4, SLOT_BYTES = 64 << 10, LANES = 2, UNIT = 64 };
 
-// One direction of one lane between two ranks: what its ends count.
+// The counts of one direction of a lane between two ranks.
 struct ends {
     struct counter written, read;
 };
 
-// What one slice has to move through one lane to and from one peer, and has moved; in bytes.
+// The bytes of one slice through one lane to and from one peer, in total and so far.
 struct flow {
     const unsigned char *from;
     unsigned char *to;
@@ -27,7 +27,7 @@ struct flow {
 struct channel {
     struct flow flows[LANES][MAX_RANKS];
     uint32_t written[LANES][MAX_RANKS], read[LANES][MAX_RANKS]; // slots, so far
-    bool reduces;                                               // the first lane is added up
+    bool reduces;                                               // the first lane is summed
     enum dtype dtype;
     const unsigned char *addend; // this rank's own
     unsigned char *sum;
@@ -77,9 +77,9 @@ static void own_close(struct transport *transport) {
     free(own);
 }
 
-// ---- what a slice has to move -------------------------------------------------------------------
+// ---- sizes of a slice ---------------------------------------------------------------------------
 
-// The bytes that a slice has of `count` elements of a collective.
+// The bytes of a slice in `count` elements of a collective.
 static struct part bytes_of(const struct collective *collective, size_t count, size_t slices, size_t index) {
     struct part part = part_of(count, UNIT, slices, index);
     size_t size = dtype_sizes_bytes[collective->dtype];
@@ -125,7 +125,7 @@ static void begin_all_gather(struct channel *channel, const struct collective *c
     }
 }
 
-// The first lane brings what this rank adds up: `mine` of its own input, and as much from each peer.
+// The first lane brings what this rank sums: as many bytes of each peer as of its own input.
 static void begin_reduction(struct channel *channel, enum dtype dtype, const unsigned char *addend,
                             unsigned char *sum, size_t count) {
     channel->reduces = true;
@@ -180,13 +180,13 @@ static void own_begin(struct slice *slice) {
     slice->active = true;
 }
 
-// ---- moving it ----------------------------------------------------------------------------------
+// ---- moving a slice -----------------------------------------------------------------------------
 
 static size_t piece(size_t moved, size_t all) {
     return all - moved < SLOT_BYTES ? all - moved : SLOT_BYTES;
 }
 
-// Sends the next piece, where there is a free slot. Sums are sent once they are there.
+// Sends the next piece, if a slot is free; a sum, only after it is complete.
 static bool send_piece(struct transport *transport, int number, int lane, int peer) {
     struct own *own = transport->state;
     struct channel *channel = &own->channels[number];
@@ -203,7 +203,7 @@ static bool send_piece(struct transport *transport, int number, int lane, int pe
     return true;
 }
 
-// Where the next piece from a peer is; NULL where it has not come.
+// The next piece from a peer; NULL: it has not arrived.
 static const unsigned char *next_slot(const struct transport *transport, int number, int lane, int peer) {
     const struct own *own = transport->state;
     size_t index = index_of(transport, number, lane, peer, transport->group->rank);
@@ -232,7 +232,7 @@ static bool receive_piece(struct transport *transport, int number, int lane, int
     return true;
 }
 
-// Adds up the next piece, where all peers' is there.
+// Sums the next piece, if all peers' pieces have arrived.
 static bool reduce_piece(struct transport *transport, int number) {
     struct group *group = transport->group;
     struct channel *channel = &((struct own *)transport->state)->channels[number];

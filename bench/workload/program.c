@@ -33,7 +33,7 @@ static int wrong(char reason[], const char *line, const char *what) {
 
 // ---- lines --------------------------------------------------------------------------------------
 
-// float32, unless the field says another.
+// The dtype of the field; default float32.
 static bool read_dtype(const char *line, enum dtype *dtype) {
     char name[NAME_SIZE];
     *dtype = DTYPE_FLOAT32;
@@ -106,8 +106,8 @@ static int read_collective(struct program *program, const char *line, char reaso
     return 1;
 }
 
-// A field COLLECTIVE@OFFSET; `elements` of this dtype have to fit behind the offset. *from stays -1 without
-// the field.
+// Reads a field COLLECTIVE@OFFSET; `elements` of this dtype must fit after the offset. Without the field,
+// *from stays -1.
 static bool read_place(const struct program *program, const char *line, const char *name, bool sent,
                        enum dtype dtype, size_t elements, int *from, size_t *offset) {
     char text[NAME_SIZE], *end;
@@ -134,8 +134,8 @@ static bool read_layout(const char *line, struct gemm *gemm) {
     return strspn(layout, "NT") == 2 && (gemm->backward || strcmp(phase, "forward") == 0);
 }
 
-// The products that sum up in an element of the GEMM's result on the rank where they are most; those of GEMMs
-// that it is added to are among them.
+// The maximum over the ranks of the number of products that are summed in an element of the GEMM's result,
+// including those of GEMMs whose result it is added to.
 static size_t terms_of(const struct program *program, const struct gemm *gemm, const size_t k[]) {
     size_t terms = 0;
     for (int rank = 0; rank < program->ranks; rank++) terms = k[rank] > terms ? k[rank] : terms;
@@ -187,9 +187,9 @@ static int read_action(struct program *program, const char *line, char reason[])
 
 // ---- arrays -------------------------------------------------------------------------------------
 
-// float32 has whole numbers from -2 to 2. The smaller types have -1, 0 and 1, of which so many are 0 that the
-// sums of all ranks keep eight standard deviations (n products of two such numbers: density * sqrt(n)) from
-// where whole numbers are not exact any more. In whichever order they are added up, nothing is rounded.
+// float32 arrays have whole numbers from -2 to 2. Smaller types have -1, 0 and 1, with so many zeros that the
+// sums of all ranks are eight standard deviations (of n products of two such numbers: density * sqrt(n))
+// below the first whole number that is not exact. Nothing is rounded, in any order of the sums.
 static double density_of(const struct program *program, enum dtype dtype) {
     enum { DEVIATIONS = 8 };
     size_t terms = 1;
@@ -218,12 +218,12 @@ static void fill(const struct array *array, double density, uint64_t seed) {
     }
 }
 
-// All bits set are a NaN in every type.
+// All bits set is a NaN in every type.
 static void poison(void *array, enum dtype dtype, size_t count) {
     memset(array, 0xff, count * dtype_sizes_bytes[dtype]);
 }
 
-// A new filled array; NULL where memory is short. Rank and place decide what is in it.
+// Makes and fills an array; its contents depend on the rank and its position. NULL: out of memory.
 static void *new_array(struct program *program, enum dtype dtype, size_t count) {
     struct array array = {.dtype = dtype, .count = count};
     size_t bytes = (array_bytes(&array) + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -255,8 +255,8 @@ static size_t larger(size_t a, size_t b) {
     return a > b ? a : b;
 }
 
-// Bytes beside the arrays: 16-bit matrices as floats while they are multiplied (multiply.h), and what checks
-// the largest result (verify.h).
+// Bytes besides the arrays: 16-bit matrices as floats while they are multiplied (multiply.h), and the largest
+// result while it is checked (verify.h).
 static size_t bytes_beside(const struct program *program) {
     size_t a = 0, b = 0, c = 0, check = 0;
     for (size_t i = 0; i < program->gemm_count; i++) {
@@ -275,7 +275,8 @@ static size_t bytes_beside(const struct program *program) {
     return (a + b + c + check) * sizeof(float);
 }
 
-// Whether what all ranks need fits what is free now; /proc knows what is easily made free, too.
+// Whether the memory that all ranks need is available now, by /proc, which includes memory that is easily
+// freed.
 static bool fits_memory(const struct program *program, size_t bytes) {
     unsigned long long free_kib = 0;
     FILE *file = fopen("/proc/meminfo", "r");

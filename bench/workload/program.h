@@ -1,7 +1,7 @@
-// What one rank does in a step of a workload: GEMMs, collectives, and in which order they are computed,
-// handed to the communication threads and waited for. Read from request lines, a line each; the arrays that
-// they work on are made here, in the host's memory. An array's elements are of the dtype of the GEMM or the
-// collective that it belongs to, which holds every number of a step exactly.
+// What one rank does in a step of a workload: GEMMs and collectives, and the order in which they are
+// computed, posted to the communication threads and awaited. It is read from request lines; its arrays are
+// allocated in the host's memory. An array's elements have the dtype of its GEMM or collective, which
+// represents every number of a step exactly.
 //
 //   begin name=dense gemms=2 collectives=1 actions=5 seed=1
 //   collective name=bucket0 kind=allreduce dtype=float32 elements=4096
@@ -13,12 +13,11 @@
 //   do await=0
 //   end
 //
-// m and k may differ between ranks (m=64,128). A collective's `elements` are of the whole message for
-// allreduce, of one rank's part for all_gather and reduce_scatter; all_to_all has `matrix`, what rank 0 sends
-// to 0, to 1,
-// ... then rank 1. A GEMM's operands are a, b and into: COLLECTIVE@OFFSET stands for what that collective
-// gave (a, b) or is going to send (into), whose dtype is the GEMM's; without them a GEMM has arrays of its
-// own. accumulate=1 adds to what is there. What has no dtype is of float32.
+// m and k may differ between ranks (m=64,128). A collective's `elements` are those of the whole message for
+// allreduce, and of one rank's part for all_gather and reduce_scatter; all_to_all has `matrix`: what rank 0
+// sends to rank 0, to 1, ..., then what rank 1 sends. A GEMM's operands a, b and into may be
+// COLLECTIVE@OFFSET: the output of that collective (a, b) or its input (into), with the same dtype; without
+// them a GEMM has arrays of its own. accumulate=1 adds to the previous result. The default dtype is float32.
 #ifndef BENCH_WORKLOAD_PROGRAM_H
 #define BENCH_WORKLOAD_PROGRAM_H
 
@@ -51,8 +50,8 @@ struct gemm {
     size_t m, n, k;
     bool trans_a, trans_b; // stored as [k, m] and [n, k]
     bool accumulate, backward;
-    size_t sequence; // a backward GEMM has its forward one's
-    size_t terms;    // products that are summed in an element of c, on the rank that has most
+    size_t sequence; // a backward GEMM has its forward GEMM's
+    size_t terms;    // products that are summed in an element of c, at most on any rank
     int a_from, b_from, into;
     size_t a_offset, b_offset, c_offset;
     void *a, *b, *c;
@@ -90,16 +89,16 @@ struct program {
     size_t bytes; // of all arrays
 };
 
-// Reads one line. 1: more belongs to the program; 0: it is whole, and has its arrays, filled; -1: `reason`
-// says what is wrong. The first line is `begin`, to a zeroed program with rank and ranks.
+// Reads one line. 1: more lines follow; 0: the program is complete, with its arrays filled; -1: `reason`. The
+// first line is `begin`, for a zeroed program with rank and ranks.
 int program_read(struct program *program, const char *line, char reason[PROGRAM_REASON]);
 
-// Where element `index` of such an array stands.
+// The address of element `index` of such an array.
 static inline void *element_at(void *array, enum dtype dtype, size_t index) {
     return (unsigned char *)array + index * dtype_sizes_bytes[dtype];
 }
 
-// Fills what a step writes with NaN, so that nothing stale passes for a result.
+// Fills what a step writes with NaN, so that no old value passes for a result.
 void program_poison(struct program *program);
 
 void program_free(struct program *program);

@@ -39,17 +39,17 @@ static void act(const struct program *program, const struct multiplier *multipli
     }
 }
 
-// A reading of this thread's processor time, and when it was asked for; 0: there is none.
+// A reading of this thread's processor time, and when it was requested; 0: there is none.
 struct reading {
     uint64_t cpu_ns, asked_ns;
 };
 
 enum { QUICK_NS = 5000 };
 
-// From when on what is read next counts. A processor's time takes far longer to read than the clock (1.3 us
-// beside 0.05), so that one reading lies between two GEMMs. But its call is where a thread that was computing
-// loses its core to others, and the way there and back, tens of microseconds, is charged to it: a reading
-// that took so long is none for what follows, and is made once more.
+// Returns the time from which the next interval counts. Reading the processor time takes far longer than
+// reading the clock (1.3 us instead of 0.05), so two GEMMs in a row share the reading between them. In that
+// system call a thread that was computing loses its core to others, and the switches, tens of microseconds,
+// are charged to it: a reading that took so long is not used for the next interval, and is repeated once.
 static uint64_t begin_reading(struct reading *reading) {
     uint64_t now_ns = clock_ns();
     for (int tries = 0; tries < 2 && now_ns - reading->asked_ns > QUICK_NS; tries++) {
@@ -59,8 +59,8 @@ static uint64_t begin_reading(struct reading *reading) {
     return now_ns;
 }
 
-// What the thread ran since the reading, of which the interval's is no more than the interval: what else was
-// charged until this reading came about was not its work.
+// The processor time since the reading, limited to the interval: what was charged beyond it, until this
+// reading was made, was not the interval's work.
 static uint64_t end_reading(struct reading *reading, uint64_t end_ns, uint64_t interval_ns) {
     uint64_t before_ns = reading->cpu_ns;
     *reading = (struct reading){.asked_ns = end_ns, .cpu_ns = thread_cpu_ns()};
@@ -68,7 +68,7 @@ static uint64_t end_reading(struct reading *reading, uint64_t end_ns, uint64_t i
     return ran_ns < interval_ns ? ran_ns : interval_ns;
 }
 
-// `reading`: of the last action's end, where that was a GEMM.
+// `reading`: at the end of the last action, if that was a GEMM.
 static void act_and_note(const struct program *program, const struct multiplier *multiplier,
                          struct crew *crew, enum step_mode mode, struct action action, struct note *note,
                          struct reading *reading) {
@@ -76,7 +76,7 @@ static void act_and_note(const struct program *program, const struct multiplier 
     note->begin_ns = is_gemm ? begin_reading(reading) : clock_ns();
     note->launch_ns = clock_ns();
     note->work_ns = note->launched_ns = clock_ns();
-    note->is_told = false;
+    note->is_recorded = false;
     act(program, multiplier, crew, mode, action);
     note->work_end_ns = clock_ns();
     note->end_ns = clock_ns();
@@ -86,7 +86,7 @@ static void act_and_note(const struct program *program, const struct multiplier 
         *reading = (struct reading){0};
 }
 
-// Waits for what is still under way. `notes`: NULL, or they get the waits, if there are any.
+// Waits for collectives that are still in progress. `notes`: NULL, or they get the waits.
 static void await_rest(const struct program *program, struct crew *crew, struct step_notes *notes) {
     for (int i = 0; i < (int)program->collective_count; i++) {
         if (crew_is_done(crew, i)) continue;
@@ -101,7 +101,7 @@ uint64_t step_run(const struct program *program, const struct multiplier *multip
     struct reading reading = {0};
     bool is_noted = step_is_noted(mode);
     crew_rest(crew, !step_communicates(mode));
-    crew->spans = is_noted ? notes->spans : NULL; // seen by all with the first hand-over
+    crew->spans = is_noted ? notes->spans : NULL; // visible to all threads with the first post
     if (is_noted) notes->rest_count = 0;
     uint64_t begin_ns = clock_ns();
     for (size_t i = 0; i < program->action_count; i++) {

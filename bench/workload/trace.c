@@ -1,5 +1,5 @@
-// Writes traces; see trace.h. An action's events are written together: what the host did (cpu_op, launch),
-// what ran (kernel), and the arrow between them.
+// Writes traces; see trace.h. An action's events are written together: the host's (cpu_op, launch), the
+// kernel, and the arrow between them.
 #include "trace.h"
 
 #include <errno.h>
@@ -12,13 +12,13 @@
 
 enum { BUFFER = 1 << 20, TEXT = 512 };
 
-// What readers call an element's type, as an input of an op and of a collective.
+// Data types in traces, as an input of an op and of a collective.
 static const char *const input_types[DTYPES] = {
     [DTYPE_FLOAT32] = "float", [DTYPE_BFLOAT16] = "c10::BFloat16", [DTYPE_FLOAT16] = "c10::Half"};
 static const char *const message_types[DTYPES] = {
     [DTYPE_FLOAT32] = "Float", [DTYPE_BFLOAT16] = "BFloat16", [DTYPE_FLOAT16] = "Half"};
 
-// ---- who is there -------------------------------------------------------------------------------
+// ---- names and header ---------------------------------------------------------------------------
 
 static void write_process(struct trace_writer *writer, int pid, const char *name, const char *labels,
                           const char *sort_index) {
@@ -54,7 +54,7 @@ static void write_ranks(const struct trace_writer *writer) {
     }
 }
 
-// Types of operands whose GEMMs are computed in another, and in which.
+// Types of operands whose GEMMs are computed in another type.
 static void write_computed_in(const struct trace_writer *writer) {
     const char *comma = "";
     fputs("\"computed_in\":{", writer->file);
@@ -103,23 +103,23 @@ static const char *name_of(const struct work *work, const char *of_kernel) {
     return work->kind == WORK_KERNEL ? of_kernel : names[work->kind];
 }
 
-// A time within the action's hand-over.
+// The time, limited to the action's launch.
 static uint64_t within(const struct note *note, uint64_t ns) {
     if (ns > note->launched_ns) ns = note->launched_ns;
     return ns > note->launch_ns ? ns : note->launch_ns;
 }
 
-// When the call began that launched a work, and no later than the work did; where that is not told, when it
-// was done at the latest.
+// The beginning of the call that launched a work, if it was recorded and is before the work; else the work's
+// beginning. Both are limited to the action's launch.
 static uint64_t launch_of(const struct note *note, const struct work *work) {
-    bool is_told = work->launch_ns != 0 && work->launch_ns < work->begin_ns;
-    return within(note, is_told ? work->launch_ns : work->begin_ns);
+    bool is_recorded = work->launch_ns != 0 && work->launch_ns < work->begin_ns;
+    return within(note, is_recorded ? work->launch_ns : work->begin_ns);
 }
 
 typedef void write_work(struct trace_writer *writer, const struct work *work, unsigned id, const void *of);
 
-// Writes each work of an action that a profiler told of, each with a launch of its own. Where it did not tell
-// of that: the first launch is the hand-over up to the second.
+// Writes each work that a profiler recorded for an action, each with a launch of its own. If launches were
+// not recorded, the first one lasts until the second.
 static void write_told(struct trace_writer *writer, const struct step_notes *step, size_t action, unsigned id,
                        int stream, const void *of, write_work *write) {
     const struct note *note = &step->notes[action];
@@ -127,10 +127,10 @@ static void write_told(struct trace_writer *writer, const struct step_notes *ste
     size_t count = 0;
     while (writer->work + count < step->work_count && works[count].action == action) count++;
     for (size_t i = 0; i < count; i++) {
-        bool is_told = works[i].launch_ns != 0;
-        uint64_t from_ns = i > 0 || is_told ? launch_of(note, &works[i]) : note->launch_ns;
-        uint64_t until_ns = is_told ? within(note, works[i].launched_ns) : from_ns;
-        if (i == 0 && !is_told) until_ns = count > 1 ? launch_of(note, &works[1]) : note->launched_ns;
+        bool is_recorded = works[i].launch_ns != 0;
+        uint64_t from_ns = i > 0 || is_recorded ? launch_of(note, &works[i]) : note->launch_ns;
+        uint64_t until_ns = is_recorded ? within(note, works[i].launched_ns) : from_ns;
+        if (i == 0 && !is_recorded) until_ns = count > 1 ? launch_of(note, &works[1]) : note->launched_ns;
         trace_write_launch(writer, id, from_ns, until_ns, stream, works[i].begin_ns);
         write(writer, &works[i], id, of);
     }
@@ -173,7 +173,7 @@ static void write_gemm(struct trace_writer *writer, const struct step_notes *ste
     fputs(",\"written by\":\"gentables\"}}", writer->file);
     snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernels[gemm->dtype],
              gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
-    if (step->is_told) {
+    if (step->is_recorded) {
         write_told(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
         return;
     }
@@ -216,8 +216,8 @@ static void write_collective_arguments(const struct trace_writer *writer,
     fputs("]\"", writer->file);
 }
 
-// "ncclGentables_TWOSHOT_f32", "ncclGentables_MPI_ALL_TO_ALL_f32": names that begin with nccl are known
-// everywhere as collectives.
+// "ncclGentables_TWOSHOT_f32", "ncclGentables_MPI_ALL_TO_ALL_f32": readers of traces take kernels whose name
+// begins with nccl for collectives.
 static void kernel_name(const struct trace_writer *writer, const struct collective *collective,
                         char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
@@ -231,8 +231,8 @@ static void kernel_name(const struct trace_writer *writer, const struct collecti
                  kinds[collective->kind], type);
 }
 
-// From when the first thread began to when the last was done. Threads go on to the next collective while
-// others are at this one; on one stream it then begins when this one is over.
+// From the beginning of the first thread to the end of the last. Threads may begin the next collective while
+// others still execute this one; on the one stream, the next then begins when this one ends.
 static struct span whole_span(struct trace_writer *writer, const struct span *spans) {
     struct span whole = spans[0];
     for (int i = 1; i < writer->trace->words->streams; i++) {
@@ -246,8 +246,8 @@ static struct span whole_span(struct trace_writer *writer, const struct span *sp
     return whole;
 }
 
-// Kernels that are not called as everybody knows collectives are called as ours; what is copied for one says
-// nothing of it.
+// Kernels whose name does not begin with nccl get our name, so that readers take them for collectives; copies
+// get no arguments of the collective.
 static void write_collective_work(struct trace_writer *writer, const struct work *work, unsigned id,
                                   const void *of) {
     const struct collective *collective = of;
@@ -269,7 +269,7 @@ static void write_collective(struct trace_writer *writer, const struct collectiv
     trace_begin_kernel(writer, kernel, id, COMMUNICATION_STREAM, whole.begin_ns, whole.end_ns, whole.cpu_ns);
     write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
-    for (int i = 1; i < writer->trace->words->streams; i++) { // what further threads did of it
+    for (int i = 1; i < writer->trace->words->streams; i++) { // of further threads
         trace_begin_complete(writer, "gpu_user_annotation", collective->name, writer->trace->program->rank,
                              COMMUNICATION_STREAM + i, spans[i].begin_ns, spans[i].end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u", id);
@@ -292,7 +292,7 @@ static void write_post(struct trace_writer *writer, const struct step_notes *ste
     fputs(",\"bucket\":", writer->file);
     trace_quote(writer, collective->name);
     fputs("}}", writer->file);
-    if (step->is_told)
+    if (step->is_recorded)
         write_told(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_work);
     else
         write_collective(writer, collective, id, note, &step->spans[index * MAX_THREADS]);
@@ -354,7 +354,7 @@ static int write_all(const struct trace *trace, FILE *file) {
     return ferror(file) ? EIO : 0;
 }
 
-// The name that a file has until it is whole; NULL: no memory.
+// The name of a file until it is complete. NULL: out of memory.
 static char *temporary_of(const char *path) {
     size_t length = strlen(path) + sizeof ".new";
     char *temporary = malloc(length);

@@ -1,6 +1,6 @@
-// Writes what a rank noted of its steps as a trace that readers of profiler traces take: Kineto's events,
-// with the rank as the device, and a stream for each thread that computes or communicates. Times are the
-// threads' own clock, which all ranks of a machine share, and so the trace says.
+// Writes a rank's notes of its steps as a trace for readers of profiler traces: Kineto's events, with the
+// rank as the device, and a stream for each thread that computes or communicates. Times are of the threads'
+// clock, which all ranks of a machine share; the trace declares that.
 #ifndef BENCH_WORKLOAD_TRACE_H
 #define BENCH_WORKLOAD_TRACE_H
 
@@ -20,10 +20,10 @@ struct trace {
     size_t step_count;
 };
 
-// Whether a file can be written there, before there is anything to write. 0, or an errno value.
+// Tests whether a file can be written there. 0, or an errno value.
 int trace_try(const char *path);
 
-// Writes the file whole or not at all. 0, or an errno value.
+// Writes the whole file or nothing. 0, or an errno value.
 int trace_write(const struct trace *trace, const char *path);
 
 #endif

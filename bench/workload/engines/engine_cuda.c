@@ -252,7 +252,7 @@ static void take_activity(void *context, const struct work *work) {
 
 static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
     struct telling telling = {.state = state, .notes = notes};
-    notes->is_told = true;
+    notes->is_recorded = true;
     notes->work_count = 0;
     if (!gpu_records_end(&state->records, mode, notes->begin_ns, notes->end_ns)) return true;
     gpu_activity_each(take_activity, &telling);
@@ -289,7 +289,7 @@ static bool tell(struct state *state, enum step_mode mode, struct step_notes *no
     }
     notes->begin_ns = state->begin_ns;
     notes->end_ns = time_of(state, state->step->end);
-    notes->is_told = false;
+    notes->is_recorded = false;
     if (state->records.are_taken) return take_activities(state, mode, notes) && state->problem[0] == '\0';
     take_events(state, mode, notes);
     return state->problem[0] == '\0';

@@ -59,7 +59,7 @@ static void note_times(struct state *state, bool communicated, bool has_events) 
         for (size_t i = 0; i < program->action_count; i++) {
             const struct gpu_events *around = &state->gpu.lanes[rank].by_action[i];
             bool is_gemm = program->actions[i].kind == DO_GEMM && has_events;
-            notes[i].is_told = false;
+            notes[i].is_recorded = false;
             notes[i].cpu_ns = NO_CPU;
             notes[i].work_ns = is_gemm ? begin_ns + since_begin(state, around->begin) : notes[i].end_ns;
             notes[i].work_end_ns = is_gemm ? begin_ns + since_begin(state, around->end) : notes[i].end_ns;
@@ -117,7 +117,7 @@ static void run_step(struct state *state, enum step_mode mode) {
 
 static void take_notes(const struct state *state, struct step_notes *notes) {
     const struct outcome *outcome = &state->outcome;
-    notes->is_told = false;
+    notes->is_recorded = false;
     notes->begin_ns = outcome->begin_ns;
     notes->end_ns = outcome->begin_ns + outcome->ns[state->setup->group->rank];
     gpu_board_read_notes(&state->board, notes);

@@ -55,7 +55,7 @@ static const char *keep_name(struct work_transfer *transfer, const char *name) {
 
 static bool unpack(struct work_transfer *transfer, const struct work_package *package,
                    struct step_notes *notes) {
-    notes->is_told = true;
+    notes->is_recorded = true;
     notes->work_count = 0;
     for (const char *at = package->bytes, *end = at + package->size; at < end;) {
         struct work work;
