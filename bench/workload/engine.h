@@ -53,8 +53,7 @@ struct engine_words {
 struct engine {
     const char *name;
     bool needs_blas;
-    bool
-        fails_alike; // step, give and take fail on all ranks with the same problem; else also on one rank alone
+    bool fails_alike; // step, give and take fail on all ranks with one problem; else also on one rank alone
     // Collective. -1 with `reason`, the same on all ranks; or after rank_fails, and then nothing is closed.
     int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
     void (*close)(void *state);

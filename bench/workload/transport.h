@@ -1,9 +1,9 @@
 // How the communication threads move data. A collective is cut into slices, one for each channel; a slice is
-// begun and then moved on, a bit at a time and without waiting, so that one thread keeps several in flight.
-// Its elements are of the collective's dtype.
+// begun and then advanced piece by piece, without waiting, so that one thread keeps several in flight.
+// Its elements have the collective's dtype.
 //
-// OWN: through shared memory, in pieces; every rank owns a part of what is reduced, adds it up in rank order
-// in fp32 and hands out the sum (two shots). MPI: its non-blocking collectives, a communicator for each
+// OWN: through shared memory, in pieces; each rank owns a part of a reduction, sums it in rank order in fp32
+// and distributes the sum (two shots). MPI: its non-blocking collectives, with a communicator for each
 // channel.
 #ifndef BENCH_WORKLOAD_TRANSPORT_H
 #define BENCH_WORKLOAD_TRANSPORT_H
@@ -39,20 +39,20 @@ struct transport {
 struct transport_kind {
     const char *name;   // in requests
     const char *kernel; // in names of kernels
-    // The least that MPI has to allow threads, with so many of them.
+    // The minimum thread level of MPI, with so many threads.
     int (*thread_level)(int threads);
-    // Collective. -1 with `reason`, alike on all ranks.
+    // Collective. -1 with `reason`, the same on all ranks.
     int (*open)(struct transport *transport, char reason[TRANSPORT_REASON]);
     void (*close)(struct transport *transport);
-    // By the channel's thread.
+    // Called by the channel's thread.
     void (*begin)(struct slice *slice);
-    // Moves what can be moved; returns whether there was anything. Ends the slice (active = false).
+    // Moves what can be moved. Returns whether there was anything. Ends the slice (active = false).
     bool (*progress)(struct slice *slice);
 };
 
 extern const struct transport_kind transport_own, transport_mpi;
 
-// Of `count` elements those of slice `index` of `slices`: as even as whole units allow.
+// The elements of slice `index` of `slices`, of `count`: as even as whole units allow.
 struct part {
     size_t first, count;
 };

@@ -7,7 +7,7 @@
 
 #include "multiply.h"
 
-// The elements as floats: themselves, or in *room, which the caller frees; NULL: there is no memory.
+// The elements as floats: themselves, or in *room, which the caller frees. NULL: out of memory.
 static const float *floats_of(enum dtype dtype, const void *elements, size_t count, float **room) {
     *room = NULL;
     if (dtype == DTYPE_FLOAT32) return elements;
@@ -25,7 +25,7 @@ static double weight(size_t index) {
     return (double)(1 + (z >> 20) % 997);
 }
 
-// out[rows] += matrix * in[columns]; `transposed`: stored as [columns, rows]. False: no memory.
+// out[rows] += matrix * in[columns]; `transposed`: stored as [columns, rows]. False: out of memory.
 static bool multiply_vector(enum dtype dtype, const void *elements, bool transposed, size_t rows,
                             size_t columns, const double *in, double *out) {
     float *room;
@@ -42,7 +42,7 @@ static bool multiply_vector(enum dtype dtype, const void *elements, bool transpo
     return true;
 }
 
-// Whether the GEMM's result, and what others add to it, is what it should be; false without memory, too.
+// Whether the GEMM's result, with what other GEMMs add to it, is right; also false if out of memory.
 static bool gemm_is_right(const struct program *program, const struct gemm *gemm) {
     double *vector = malloc(gemm->n * sizeof *vector), *expected = calloc(gemm->m, sizeof *expected);
     double *found = calloc(gemm->m, sizeof *found);
@@ -91,7 +91,7 @@ static void reference(const struct collective *collective, int ranks, const floa
     }
 }
 
-// Collective. 1: every element is right; 0: some are not; -1: a rank has no memory.
+// Collective. 1: every element is right; 0: some are not; -1: a rank is out of memory.
 static int collective_is_right(const struct collective *collective, int ranks, MPI_Comm comm) {
     float *in_room, *out_room;
     const float *in = floats_of(collective->dtype, collective->in, collective->in_elements, &in_room);

@@ -1,7 +1,7 @@
 // Steps on GPUs, one for each rank: GEMMs by cuBLASLt on one stream, collectives by NCCL on another of higher
-// priority, ordered by events. A step is timed by events, from when it begins on an idle GPU until both
-// streams are done. Traced ones are told of by CUPTI; where that cannot be had, or a first step shows that it
-// does not tell all, by events around every GEMM and every collective.
+// priority, ordered by events. Events time a step, from its beginning on an idle GPU until both streams are
+// done. CUPTI records traced steps; if it cannot be used, or a first step shows that its records are
+// incomplete, events around every GEMM and every collective time them.
 #include <mpi.h>
 #include <sched.h>
 #include <stdio.h>
@@ -23,7 +23,7 @@ struct state {
     struct gpu_gemm **gemms;
     struct gpu_events *by_action, *by_collective, *step;
     CUevent ready; // of a collective's input
-    CUevent known; // a moment of which the host's time is known
+    CUevent known; // a moment at which the host's clock was read
     struct gpu_records records;
     int channels, threads;
     uint64_t begin_ns; // of the step, on the host's clock
@@ -35,8 +35,8 @@ static bool ok(const struct state *state, CUresult result, const char *what) {
     return gpu_ok(&state->queues, result, what);
 }
 
-// Whether it went well on all ranks; else one of their reasons is everybody's, and which rank's, where others
-// had none.
+// Collective. Whether all ranks are well; if not, all get one of their reasons, with its rank, if others are
+// well.
 static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]) {
     const struct group *group = state->setup->group;
     MPI_Comm comm = group_comm(group);
@@ -94,7 +94,7 @@ static void note_events(struct state *state, const char *why) {
     gpu_add_note(state->note, note);
 }
 
-// Without CUPTI on one rank no rank has it, so that all traces are of one clock.
+// If one rank has no CUPTI, no rank uses it, so that all traces have one clock.
 static void open_activity(struct state *state) {
     char why[WORDS_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
     bool mine = gpu_activity_open(why, sizeof why);
@@ -105,7 +105,7 @@ static void open_activity(struct state *state) {
     state->problem[0] = '\0';
 }
 
-// A rank whose NCCL fails is waited for by those whose has begun.
+// If NCCL fails on one rank, the others wait for it inside NCCL.
 static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
     const struct engine_setup *setup = state->setup;
     char nccl[40] = "";
@@ -118,7 +118,7 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
     }
     snprintf(state->library, sizeof state->library, "%.100s, %s", state->queues.library, nccl);
     if (state->channels <= 0 || state->threads <= 0)
-        gpu_add_note(state->note, "NCCL's log does not say its channels and threads");
+        gpu_add_note(state->note, "NCCL's log does not show its channels and threads");
     if (gpu_nccl_answer()[0] != '\0') {
         char answer[WORDS_SIZE];
         snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_answer());
@@ -129,7 +129,7 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
 
 // ---- arrays ---------------------------------------------------------------------------------------------
 
-// Waits for an event, as long as no rank has failed: without it collectives never end.
+// Waits for an event, unless a rank fails: then collectives never end.
 static bool finish(struct state *state, CUevent event) {
     const struct group *group = state->setup->group;
     const char *failure = NULL;
@@ -172,7 +172,7 @@ static int take(void *of) {
 
 // ---- a step ---------------------------------------------------------------------------------------------
 
-// A collective after what the computing stream has done so far.
+// Enqueues a collective after what the computing stream has so far.
 static bool post(struct state *state, int index, bool is_noted) {
     const struct collective *collective = &state->setup->program->collectives[index];
     struct gpu_events *pair = &state->by_collective[index];
@@ -193,7 +193,7 @@ static bool await(struct state *state, int index) {
     return gpu_follow(&state->queues, state->queues.compute, state->by_collective[index].end);
 }
 
-// `is_noted`: with events around it.
+// Enqueues an action; `is_noted`: with events around it.
 static bool act(struct state *state, enum step_mode mode, size_t number, bool is_noted) {
     struct action action = state->setup->program->actions[number];
     if (action.kind == DO_GEMM)
@@ -212,7 +212,7 @@ static bool act_and_note(struct state *state, enum step_mode mode, size_t number
     note->launched_ns = clock_ns();
     if (state->records.are_taken) gpu_activity_leave();
     note->end_ns = clock_ns();
-    note->work_ns = note->work_end_ns = note->end_ns; // until it is known
+    note->work_ns = note->work_end_ns = note->end_ns; // until events or records are read
     return well;
 }
 
@@ -229,39 +229,39 @@ static bool enqueue_all(struct state *state, enum step_mode mode, struct step_no
     return gpu_record(&state->queues, state->step->end, state->queues.compute);
 }
 
-// ---- what was noted -------------------------------------------------------------------------------------
+// ---- notes ----------------------------------------------------------------------------------------------
 
-struct telling {
+struct recording {
     struct state *state;
     struct step_notes *notes;
-    bool is_lost; // there was no room for it
+    bool is_lost; // out of memory for a work
 };
 
 static void take_activity(void *context, const struct work *work) {
-    struct telling *telling = context;
-    const struct program *program = telling->state->setup->program;
+    struct recording *recording = context;
+    const struct program *program = recording->state->setup->program;
     if (work->action >= program->action_count) return;
     struct action action = program->actions[work->action];
-    struct note *note = &telling->notes->notes[work->action];
-    telling->is_lost = !step_keep_work(telling->notes, work) || telling->is_lost;
+    struct note *note = &recording->notes->notes[work->action];
+    recording->is_lost = !step_keep_work(recording->notes, work) || recording->is_lost;
     if (action.kind == DO_GEMM)
         note_work(note, NULL, work);
     else if (action.kind == DO_POST)
-        note_work(note, &telling->notes->spans[action.index * MAX_THREADS], work);
+        note_work(note, &recording->notes->spans[action.index * MAX_THREADS], work);
 }
 
 static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
-    struct telling telling = {.state = state, .notes = notes};
+    struct recording recording = {.state = state, .notes = notes};
     notes->is_recorded = true;
     notes->work_count = 0;
     if (!gpu_records_end(&state->records, mode, notes->begin_ns, notes->end_ns)) return true;
-    gpu_activity_each(take_activity, &telling);
+    gpu_activity_each(take_activity, &recording);
     step_sort_works(notes);
-    if (telling.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
-    return !telling.is_lost;
+    if (recording.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
+    return !recording.is_lost;
 }
 
-// When an event was, on the host's clock; one that fails leaves a problem.
+// The time of an event on the host's clock; a failure sets the problem.
 static uint64_t time_of(struct state *state, CUevent event) {
     return state->begin_ns + gpu_ns_between(&state->queues, state->step->begin, event);
 }
@@ -281,7 +281,7 @@ static void take_events(struct state *state, enum step_mode mode, struct step_no
     }
 }
 
-static bool tell(struct state *state, enum step_mode mode, struct step_notes *notes) {
+static bool note_step(struct state *state, enum step_mode mode, struct step_notes *notes) {
     const struct program *program = state->setup->program;
     for (size_t i = 0; i < program->collective_count; i++) {
         notes->spans[i * MAX_THREADS] =
@@ -295,8 +295,8 @@ static bool tell(struct state *state, enum step_mode mode, struct step_notes *no
     return state->problem[0] == '\0';
 }
 
-// Reads the clocks of an idle GPU and of the host together, some times; then all ranks begin again together,
-// for each took a time of its own. Collective.
+// Collective. Reads the clocks of an idle GPU and of the host together, several times; then all ranks begin
+// together again, because each took a time of its own.
 static bool read_clocks(struct state *state, uint64_t *known_ns) {
     struct gpu_clock clock = {0};
     uint64_t before_ns;
@@ -309,7 +309,7 @@ static bool read_clocks(struct state *state, uint64_t *known_ns) {
     return group_start_together(state->setup->group);
 }
 
-// The step begins on an idle GPU; of one that is noted it is known when that was.
+// Begins a step on an idle GPU; for a noted step, sets the time on the host's clock.
 static bool begin(struct state *state, enum step_mode mode) {
     uint64_t known_ns = 0;
     float ms = 0;
@@ -324,7 +324,7 @@ static bool begin(struct state *state, enum step_mode mode) {
     return true;
 }
 
-// Returns how long it took; 0: it failed. What CUPTI lost of a noted step is in `records.lack`.
+// Returns the time of the step; 0: it failed. `records.lack` has what CUPTI lost of a noted step.
 static uint64_t run_step(struct state *state, enum step_mode mode, struct step_notes *notes) {
     bool records = gpu_records_step(&state->records, mode);
     float ms = 0;
@@ -336,13 +336,13 @@ static uint64_t run_step(struct state *state, enum step_mode mode, struct step_n
             "a time"))
         return 0;
     if ((records && !gpu_finish_streams(&state->queues)) ||
-        (step_is_noted(mode) && !tell(state, mode, notes)))
+        (step_is_noted(mode) && !note_step(state, mode, notes)))
         return 0;
     return (uint64_t)((double)ms * 1e6) + 1;
 }
 
-// All ranks run the step again where one has times that are outside it. Who fails does not arrive here, and
-// ends the waits of all.
+// Collective. Whether all ranks run the step again, because one has times outside of it. A rank that failed
+// does not get here; its failure ends the waits of the others.
 static bool is_again(struct state *state, enum step_mode mode) {
     const struct gpu_records *records = &state->records;
     return gpu_records_step(records, mode) && (records->lack[0] == '\0' || records->are_outside) &&
@@ -361,8 +361,8 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
 
 // ---- opening ends ---------------------------------------------------------------------------------------
 
-// Collective. One step of this kind, on whatever stands in the arrays, for what CUPTI tells of it; where it
-// does not tell all on one rank, no rank has it. False: a rank cannot go on.
+// Collective. Runs one step of this kind, on any data, to check CUPTI's records of it; if they are incomplete
+// on one rank, no rank uses CUPTI. False: a rank cannot continue.
 static bool try_step(struct state *state, enum step_mode mode, struct step_notes *notes, char reason[]) {
     struct group *group = state->setup->group;
     if (!state->records.are_taken) return true;
@@ -382,7 +382,7 @@ static bool try_step(struct state *state, enum step_mode mode, struct step_notes
     return true;
 }
 
-// Collective. Whether CUPTI tells all of a step is known before anything is measured.
+// Collective. Checks CUPTI's records before anything is measured.
 static bool try_activity(struct state *state, char reason[PROGRAM_REASON]) {
     const struct program *program = state->setup->program;
     struct step_notes notes = {.notes = calloc(program->action_count + 1, sizeof *notes.notes),

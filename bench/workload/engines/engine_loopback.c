@@ -1,8 +1,8 @@
-// Steps of all ranks on one GPU, where our own kernels and the GEMMs really compete for its multiprocessors:
-// rank 0 has a stream for each rank's GEMMs, by cuBLASLt, and one of higher priority for the collectives,
-// each a launch for all ranks. The others have their arrays and results, which go through memory that the
-// ranks share. Kernels are real, links are not. A step is timed by events; traced ones are told of by CUPTI,
-// or by events, too, as in engine_cuda.c.
+// Steps of all ranks on one GPU, where our own kernels and the GEMMs compete for its multiprocessors: rank 0
+// has a stream for each rank's GEMMs, by cuBLASLt, and one of higher priority for the collectives, each of
+// which is one launch for all ranks. The other ranks have their arrays and results, which go through shared
+// memory. Kernels are real, links are not. Events time a step; CUPTI records traced steps, or events time
+// them as well, as in engine_cuda.c.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "workload/gpu/shared_gpu.h"
 #include "workload/gpu/work_transfer.h"
 
-// What a step was.
+// The outcome of a step.
 struct outcome {
     uint64_t begin_ns, ns[MAX_RANKS]; // 0: it failed
     char problem[PROGRAM_REASON];
@@ -34,7 +34,7 @@ static bool is_first(const struct state *state) {
     return state->setup->group->rank == 0;
 }
 
-// Rank 0's word for all, and its problem.
+// Collective. Whether rank 0 is well; if not, all ranks get its problem.
 static bool agree(struct state *state, bool well) {
     MPI_Comm comm = group_comm(state->setup->group);
     int all = well;
@@ -49,7 +49,7 @@ static uint64_t since_begin(const struct state *state, CUevent event) {
     return gpu_ns_between(&state->gpu.queues, state->gpu.step->begin, event);
 }
 
-// What the events say, for every rank's trace; of a step that CUPTI tells of, nothing but when it began.
+// Notes the times of events for each rank's trace. If CUPTI records the step, only its beginning is noted.
 static void note_times(struct state *state, bool communicated, bool has_events) {
     const struct program *program = state->setup->program;
     uint64_t begin_ns = state->outcome.begin_ns;
@@ -145,9 +145,9 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     return all ? ns : 0;
 }
 
-// ---- opening ends ---------------------------------------------------------------------------------------
+// ---- open and close -------------------------------------------------------------------------------------
 
-// Rank 0. Whether CUPTI tells all of steps is known before anything is measured. False: a step failed.
+// Rank 0. Checks CUPTI's records before anything is measured. False: a step failed.
 static bool open_activity(struct state *state) {
     static const enum step_mode modes[] = {STEP_TRACED, STEP_GEMMS_TRACED};
     const struct engine_setup *setup = state->setup;

@@ -1,4 +1,4 @@
-// Stands for engine_cuda.c and engine_loopback.c where this was built without CUDA's headers: says so.
+// Replaces engine_cuda.c and engine_loopback.c in a build without CUDA's headers.
 #include <stdio.h>
 
 #include "workload/engine.h"

@@ -1,7 +1,7 @@
-// CUPTI's activity records; see gpu_activity.h. Kernels and copies have a correlation, and records of their
-// own say for what id a correlation was; either may come first. CUPTI writes such a record ahead of that of a
-// call of the runtime or the driver, and only there: both kinds of calls are recorded for their sake, for
-// cuBLASLt launches by the one and NCCL by the other.
+// CUPTI's activity records; see gpu_activity.h. Kernels and copies have a correlation, and separate records
+// assign an id to a correlation; either may come first. CUPTI writes an id's record only before that of a
+// call of the runtime or the driver. So both kinds of calls are recorded: cuBLASLt launches by the one, NCCL
+// by the other.
 #include "gpu_activity.h"
 
 #include <cupti.h>
@@ -16,13 +16,13 @@
 
 enum { BUFFER_BYTES = 1 << 20, ALIGNMENT = 8, CLOCK_READINGS = 16 };
 
-// Records of what has ended may take CUPTI a moment: it is asked again, so often and with so much between.
-// What an action launched beside what it needs is in no list: when nothing more came for some looks, all that
-// is held back is asked for.
+// CUPTI may deliver records late, so they are flushed repeatedly, with pauses. An action may have launched
+// more than it needs: once no more records have come for STILL_LOOKS looks, a forced flush fetches the
+// buffers that are held back.
 enum { LOOKS = 100, STILL_LOOKS = 8, BETWEEN_LOOKS_NS = 2000000 };
 
-// What the clocks of a GPU and of the host may differ by, as CUPTI converts one to the other, and as a busy
-// host reads them. Records are a step's by their ids; this is of their times only.
+// The tolerance between the clocks of a GPU and of the host, as CUPTI converts them and as a busy host reads
+// them. It concerns times only; ids show to which step a record belongs.
 enum { CLOCKS_DIFFER_NS = 1000000 };
 
 #define CUPTI_FUNCTIONS(X)                                                                                   \
@@ -47,26 +47,26 @@ static struct {
     CUpti_SubscriberHandle subscriber;
 } cupti;
 
-// What a correlation was for, the call that launched it, and what ran; in this order.
-enum told { TOLD_ID, TOLD_CALL, TOLD_WORK };
+// The id of a correlation, the call that launched it, and what ran; sorted in this order.
+enum record_kind { RECORD_ID, RECORD_CALL, RECORD_WORK };
 struct record {
     uint32_t correlation;
-    enum told told;
+    enum record_kind kind;
     uint64_t id;
-    struct work work; // its times are of CUPTI's clock; of a call the times alone
+    struct work work; // with times of CUPTI's clock; of a call only the times
 };
 
 static struct {
     pthread_mutex_t mutex; // buffers are completed by a thread of CUPTI's
     struct record *records;
     size_t count, room;
-    bool is_open;        // else what comes is nobody's
-    const char *problem; // NULL: all that came was kept
+    bool is_open;        // else buffers are ignored
+    const char *problem; // NULL: all records were kept
     char **names;
     size_t name_count;
 } taken = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
-// Of this recording: ids that CUPTI is told have it in their upper half, so that none is like one before.
+// The number of this recording, in the upper half of the ids for CUPTI, so that no id occurs twice.
 static uint64_t recording;
 
 // One moment on both clocks.
@@ -76,7 +76,7 @@ static struct { uint64_t here, there; } moment;
 
 static const char no_memory[] = "has no memory for its records";
 
-// A copy of a name that stays; there are few.
+// Returns a copy that stays; kernels have few names.
 static const char *keep_name(const char *name) {
     for (size_t i = 0; i < taken.name_count; i++) {
         if (strcmp(taken.names[i], name) == 0) return taken.names[i];
@@ -103,8 +103,8 @@ static void add(struct record record) {
     taken.records[taken.count++] = record;
 }
 
-// Newer records only add to what stands in older ones: what is read is where it is in those of the header's
-// CUPTI, and of newer ones.
+// Newer records only extend older ones: the fields that are read here have the same offsets in records of
+// this header's CUPTI and of newer ones.
 #if CUPTI_API_VERSION >= 130000
 #define STANDS(of, as_in, member)                                                                            \
     _Static_assert(offsetof(of, member) == offsetof(as_in, member), #of " has another " #member)
@@ -127,7 +127,7 @@ STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, dynamicSharedMemory);
 static void add_kernel(const CUpti_ActivityKernel9 *kernel) {
     add((struct record){
         .correlation = kernel->correlationId,
-        .told = TOLD_WORK,
+        .kind = RECORD_WORK,
         .work = {.kind = WORK_KERNEL,
                  .begin_ns = kernel->start,
                  .end_ns = kernel->end,
@@ -141,7 +141,7 @@ static void add_kernel(const CUpti_ActivityKernel9 *kernel) {
 
 static void add_memcpy(const CUpti_ActivityMemcpy5 *copy) {
     add((struct record){.correlation = copy->correlationId,
-                        .told = TOLD_WORK,
+                        .kind = RECORD_WORK,
                         .work = {.kind = WORK_MEMCPY,
                                  .begin_ns = copy->start,
                                  .end_ns = copy->end,
@@ -151,7 +151,7 @@ static void add_memcpy(const CUpti_ActivityMemcpy5 *copy) {
 
 static void add_memset(const CUpti_ActivityMemset4 *set) {
     add((struct record){.correlation = set->correlationId,
-                        .told = TOLD_WORK,
+                        .kind = RECORD_WORK,
                         .work = {.kind = WORK_MEMSET,
                                  .begin_ns = set->start,
                                  .end_ns = set->end,
@@ -161,13 +161,13 @@ static void add_memset(const CUpti_ActivityMemset4 *set) {
 
 static void add_call(const CUpti_ActivityAPI *call) {
     add((struct record){.correlation = call->correlationId,
-                        .told = TOLD_CALL,
+                        .kind = RECORD_CALL,
                         .work = {.begin_ns = call->start, .end_ns = call->end}});
 }
 
 static void add_id(const CUpti_ActivityExternalCorrelation *link) {
     if (link->externalKind != CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0) return;
-    add((struct record){.correlation = link->correlationId, .told = TOLD_ID, .id = link->externalId});
+    add((struct record){.correlation = link->correlationId, .kind = RECORD_ID, .id = link->externalId});
 }
 
 static void add_any(const CUpti_Activity *activity) {
@@ -210,7 +210,7 @@ static void take_buffer(CUcontext context, uint32_t stream, uint8_t *buffer, siz
 
 // ---- recording ------------------------------------------------------------------------------------------
 
-// Calls come last: they end first.
+// Calls are last, because recording them ends first.
 static const CUpti_ActivityKind recorded[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION,
                                               CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
                                               CUPTI_ACTIVITY_KIND_MEMCPY,
@@ -219,25 +219,25 @@ static const CUpti_ActivityKind recorded[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRE
                                               CUPTI_ACTIVITY_KIND_DRIVER};
 enum { CALLS = 4, RECORDED = sizeof recorded / sizeof recorded[0] };
 
-static int is_recorded; // how many of them are
+static int recorded_count; // how many of them are recorded now
 
 static void record_up_to(int count) {
-    for (; is_recorded < count; is_recorded++) {
-        if (cupti.cuptiActivityEnable(recorded[is_recorded]) != CUPTI_SUCCESS) return;
+    for (; recorded_count < count; recorded_count++) {
+        if (cupti.cuptiActivityEnable(recorded[recorded_count]) != CUPTI_SUCCESS) return;
     }
-    for (; is_recorded > count; is_recorded--) {
-        if (cupti.cuptiActivityDisable(recorded[is_recorded - 1]) != CUPTI_SUCCESS) return;
+    for (; recorded_count > count; recorded_count--) {
+        if (cupti.cuptiActivityDisable(recorded[recorded_count - 1]) != CUPTI_SUCCESS) return;
     }
 }
 
-// All of them, also where one cannot be disabled; buffers that are held back come before those that take them
-// are gone.
+// Disables all of them, even if one fails, and flushes the buffers that are held back while their callbacks
+// exist.
 static void stop_at_once(void) {
-    while (is_recorded > 0) cupti.cuptiActivityDisable(recorded[--is_recorded]);
+    while (recorded_count > 0) cupti.cuptiActivityDisable(recorded[--recorded_count]);
     cupti.cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 }
 
-// How many records CUPTI had no room for since it was asked last.
+// How many records CUPTI has dropped since the last call.
 static size_t count_dropped(void) {
     size_t count = 0;
     return cupti.cuptiActivityGetNumDroppedRecords(NULL, 0, &count) == CUPTI_SUCCESS ? count : 0;
@@ -251,7 +251,7 @@ bool gpu_activity_begin(void) {
     recording++;
     count_dropped();
     record_up_to(RECORDED);
-    if (is_recorded == RECORDED) return true;
+    if (recorded_count == RECORDED) return true;
     stop_at_once();
     return false;
 }
@@ -273,7 +273,7 @@ void gpu_activity_launched(void) {
 static bool stop(void) {
     bool is_flushed = cupti.cuptiActivityFlushAll(0) == CUPTI_SUCCESS;
     record_up_to(0);
-    return is_flushed && is_recorded == 0;
+    return is_flushed && recorded_count == 0;
 }
 
 // ---- opening --------------------------------------------------------------------------------------------
@@ -299,7 +299,7 @@ static bool load(char reason[], size_t reason_size) {
     uint32_t version = 0;
     if (missing == NULL) cupti.cuptiGetVersion(&version);
     if (missing == NULL && version >= CUPTI_API_VERSION) return true;
-    snprintf(reason, reason_size, "CUPTI is too old: version %u, and %d is needed", version,
+    snprintf(reason, reason_size, "CUPTI is too old: version %u; version %d is required", version,
              CUPTI_API_VERSION);
     return false;
 }
@@ -311,9 +311,9 @@ static void no_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackI
     (void)what;
 }
 
-// CUPTI has one user at a time.
+// CUPTI allows one user at a time.
 bool gpu_activity_open(char reason[], size_t reason_size) {
-    const char *words = "it does not say why";
+    const char *words = "unknown error";
     if (!load(reason, reason_size)) return false;
     CUptiResult result = cupti.cuptiSubscribe(&cupti.subscriber, (CUpti_CallbackFunc)no_callback, NULL);
     if (result == CUPTI_SUCCESS) {
@@ -333,7 +333,7 @@ bool gpu_activity_open(char reason[], size_t reason_size) {
     return false;
 }
 
-// Who unsubscribes has not stopped what is recorded, and buffers may come later yet.
+// Unsubscribing does not stop recording, and buffers may still come later.
 void gpu_activity_close(void) {
     stop_at_once();
     cupti.cuptiUnsubscribe(cupti.subscriber);
@@ -348,16 +348,16 @@ void gpu_activity_close(void) {
     pthread_mutex_unlock(&taken.mutex);
 }
 
-// ---- what was recorded ----------------------------------------------------------------------------------
+// ---- reading the records --------------------------------------------------------------------------------
 
 static int by_correlation(const void *a, const void *b) {
     const struct record *one = a, *other = b;
     if (one->correlation != other->correlation) return one->correlation < other->correlation ? -1 : 1;
-    return (int)one->told - (int)other->told;
+    return (int)one->kind - (int)other->kind;
 }
 
-// Both clocks at one moment: of several readings of CUPTI's between two of the host's the one with the host's
-// closest together, for a thread that is moved off its core between them reads two moments.
+// Reads both clocks at one moment: CUPTI's between two readings of the host's, several times; the closest
+// pair counts, because a thread that loses its core between them reads two different moments.
 static bool read_clocks(void) {
     uint64_t least_ns = UINT64_MAX;
     for (int i = 0; i < CLOCK_READINGS; i++) {
@@ -372,12 +372,12 @@ static bool read_clocks(void) {
     return true;
 }
 
-// On the host's clock; a time that was not recorded stays 0.
+// Converts a time to the host's clock; a time that was not recorded stays 0.
 static uint64_t here_of(uint64_t there_ns) {
     return there_ns > 0 ? moment.here - (moment.there - there_ns) : 0;
 }
 
-// All kernels and copies of this recording's ids.
+// Calls `take` for all kernels and copies of this recording.
 static void walk(void (*take)(void *context, const struct work *work), void *context) {
     uint64_t id = 0;
     struct work call = {0};
@@ -388,9 +388,9 @@ static void walk(void (*take)(void *context, const struct work *work), void *con
         bool is_first = i == 0 || record[-1].correlation != record->correlation;
         if (is_first) id = 0;
         if (is_first) call = (struct work){0};
-        if (record->told == TOLD_ID && record->id >> 32 == recording) id = record->id & UINT32_MAX;
-        if (record->told == TOLD_CALL) call = record->work;
-        if (record->told != TOLD_WORK || id == 0) continue;
+        if (record->kind == RECORD_ID && record->id >> 32 == recording) id = record->id & UINT32_MAX;
+        if (record->kind == RECORD_CALL) call = record->work;
+        if (record->kind != RECORD_WORK || id == 0) continue;
         struct work work = record->work;
         work.action = id - 1;
         work.begin_ns = here_of(work.begin_ns);
@@ -402,10 +402,10 @@ static void walk(void (*take)(void *context, const struct work *work), void *con
     pthread_mutex_unlock(&taken.mutex);
 }
 
-// What was found of each id.
+// What was recorded for each id.
 struct finding {
     const struct gpu_activity_wish *wish;
-    unsigned char *found; // by id, of these
+    unsigned char *found; // by id, flags of the next enum
 };
 enum { FOUND_WORK = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4, FOUND_OUTSIDE = 8 };
 
@@ -427,13 +427,13 @@ static bool lacks(enum need need, unsigned char found) {
     return (found & FOUND_NO_TIME) != 0 || (need != NEEDS_NOTHING && (found & wanted[need]) == 0);
 }
 
-// What an id still needs.
+// The need that remains of an id.
 static enum need lacking(enum need need, unsigned char found) {
     if (lacks(need, found)) return need == NEEDS_NOTHING ? NEEDS_WORK : need;
     return (found & FOUND_OUTSIDE) != 0 ? NEEDS_TIME : NEEDS_NOTHING;
 }
 
-// Whether an id lacks what it needs, as far as was recorded yet.
+// Whether an id lacks what it needs in the records so far.
 static bool any_lacks(const struct finding *finding) {
     const struct gpu_activity_wish *wish = finding->wish;
     memset(finding->found, 0, wish->count);
@@ -451,8 +451,8 @@ static size_t count_records(void) {
     return count;
 }
 
-// Buffers with a record that is not whole yet are held back; at last they come all the same, and then until
-// no more come.
+// Flushes buffers until no more come. CUPTI holds back buffers with incomplete records, which a forced flush
+// at the end delivers as well.
 static bool flush(const struct finding *finding) {
     static const struct timespec between = {.tv_nsec = BETWEEN_LOOKS_NS};
     bool is_forced = false, is_lacking = true;
@@ -465,16 +465,16 @@ static bool flush(const struct finding *finding) {
         if (count != last) is_lacking = any_lacks(finding);
         last = count;
         if (is_forced && still > 0) return true;
-        bool is_asked = !is_forced && (looks >= LOOKS || (still >= STILL_LOOKS && !is_lacking));
-        if (is_asked) still = -1; // of forced ones
-        is_forced = is_forced || is_asked;
+        bool force = !is_forced && (looks >= LOOKS || (still >= STILL_LOOKS && !is_lacking));
+        if (force) still = -1; // counts forced flushes from now on
+        is_forced = is_forced || force;
         nanosleep(&between, NULL);
     }
     return false;
 }
 
 static const char *end(const struct finding *finding) {
-    if (!read_clocks()) return "does not tell the time";
+    if (!read_clocks()) return "does not return the time";
     if (!flush(finding) || !stop()) return "does not end its recording";
     pthread_mutex_lock(&taken.mutex);
     const char *problem = taken.problem;

@@ -1,4 +1,4 @@
-// What a GPU did and when, by CUPTI's activity records; CUPTI is loaded when it is asked for.
+// What a GPU did and when, by CUPTI's activity records. CUPTI is loaded by gpu_activity_open.
 //
 //   gpu_activity_begin, then for each action gpu_activity_enter, its launches, gpu_activity_leave; then
 //   gpu_activity_launched, and when all is done gpu_activity_end and gpu_activity_each.
@@ -11,29 +11,28 @@
 
 #include "workload/step.h"
 
-// False, with `reason`: it is not there, too old, or held by another profiler.
+// False, with `reason`: CUPTI is absent, too old, or used by another profiler.
 bool gpu_activity_open(char reason[], size_t reason_size);
 void gpu_activity_close(void);
 
-// Recording begins; what is told of earlier launches from now on is nobody's.
+// Begins a recording; records of earlier launches are ignored from now on.
 bool gpu_activity_begin(void);
 
-// Between these what is launched is for `id`, of 0 and above.
+// Launches between these two calls belong to `id`, from 0.
 void gpu_activity_enter(uint32_t id);
 void gpu_activity_leave(void);
 
-// Nothing more is launched: calls of the driver are not recorded any more, for those that ask whether all is
-// done are many.
+// Called after the last launch: from now on calls of the driver are not recorded, because waiting makes many
+// of them.
 void gpu_activity_launched(void);
 
-// What has to have been recorded for an id; the last: its records are there, with times that are not of its
+// What must be recorded for an id. NEEDS_TIME: its records are complete, but their times are outside its
 // step.
 enum need { NEEDS_NOTHING, NEEDS_WORK, NEEDS_KERNEL, NEEDS_TIME };
 
-// Recording ends, when the GPU has nothing to do any more; waits for records that are late. An id has a need
-// afterwards where it lacks that record, or has one without times or with none between these two (of
-// clock_ns()). False where what was recorded cannot be had or is not all there; `reason` goes on behind
-// "CUPTI".
+// Ends a recording, when the GPU is idle; waits for late records. Afterwards an id still has a need if it
+// lacks that record, or has a record without times, or with times not between these two (of clock_ns()).
+// False: records cannot be read, or are incomplete; `reason` continues a sentence after "CUPTI".
 struct gpu_activity_wish {
     enum need *needs; // by id
     size_t count;
@@ -41,8 +40,8 @@ struct gpu_activity_wish {
 };
 bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size);
 
-// Hands over all kernels and copies that were recorded, once no id lacks one: with the id in the place of the
-// action, on the clock of clock_ns(). Names stay until it is closed.
+// Calls `take` for all recorded kernels and copies, once no id lacks one, with the id as the action and times
+// of clock_ns(). Names are valid until gpu_activity_close.
 void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context);
 
 #endif

@@ -33,7 +33,7 @@ static struct tensor tensor_at(enum data_type type, CUdeviceptr address, size_t 
     return (struct tensor){.type = type, .count = count, .data = (void *)(uintptr_t)address}; // NOLINT
 }
 
-_Static_assert((int)GPU_GEMM_WORKSPACE == (int)WORKSPACE_BYTES, "what cuBLASLt is told");
+_Static_assert((int)GPU_GEMM_WORKSPACE == (int)WORKSPACE_BYTES, "the size that replay gives cuBLASLt");
 
 void gpu_gemms_go_on(CUstream stream, CUdeviceptr workspace) {
     gpu.stream = stream;

@@ -1,5 +1,5 @@
-// GEMMs on a GPU by cuBLASLt, as replays have them (bench/replay): what names they share with programs stays
-// out of sight here.
+// GEMMs on a GPU by cuBLASLt, with the code of bench/replay, whose names would clash with those of programs;
+// this header hides them.
 #ifndef BENCH_WORKLOAD_GPU_GEMMS_H
 #define BENCH_WORKLOAD_GPU_GEMMS_H
 
@@ -9,16 +9,16 @@
 
 #include "libraries/cuda_driver.h"
 
-// Whether cuBLASLt is there; no GPU is touched for that. False: `reason`.
+// Whether cuBLASLt can be loaded; uses no GPU. False: `reason`.
 bool gpu_gemms_are_there(char reason[], size_t reason_size);
 
-// Opens the GPU with this number and loads cuBLASLt. NULL with `reason`. `stream` becomes that of the GEMMs,
-// `library` the words for it.
+// Opens the GPU with this number and loads cuBLASLt. NULL with `reason`. Sets `stream` to the stream of
+// GEMMs, and `library` to cuBLASLt's description.
 const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char library[], size_t library_size,
                                          char reason[], size_t reason_size);
 
-// c[m, n] = a * b, or added to it; addresses of the GPU, stored as in workload/program.h. Sums are kept in
-// fp32 and rounded once to the type, which is one of CUDA_R_32F, CUDA_R_16BF and CUDA_R_16F.
+// c[m, n] = a * b, or c += a * b, at addresses of the GPU, stored as in workload/program.h. Sums are in fp32
+// and are rounded once to the type: CUDA_R_32F, CUDA_R_16BF or CUDA_R_16F.
 struct gpu_gemm_shape {
     cudaDataType_t type;
     size_t m, n, k;
@@ -26,8 +26,8 @@ struct gpu_gemm_shape {
     CUdeviceptr a, b, c;
 };
 
-// Where GEMMs are enqueued from now on, with a workspace (GPU_GEMM_WORKSPACE bytes) that no other stream's
-// have at the same time. gpu_gemms_open has done so for its stream.
+// Sets the stream of the next GEMMs, and a workspace (GPU_GEMM_WORKSPACE bytes) that no other stream uses at
+// the same time. gpu_gemms_open does so for its stream.
 enum { GPU_GEMM_WORKSPACE = 64 << 20 };
 void gpu_gemms_go_on(CUstream stream, CUdeviceptr workspace);
 

@@ -63,14 +63,14 @@ int gpu_nccl_load(char reason[PROGRAM_REASON]) {
     return library != NULL && missing == NULL ? 0 : -1;
 }
 
-// All ranks have what they need, or none goes on.
+// Collective. Whether all ranks have status 0.
 static bool all_well(const struct group *group, int status) {
     int all;
     MPI_Allreduce(&status, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
     return all == 0;
 }
 
-// Ranks whose NCCL has begun wait for one whose does not: see rank_fails.
+// If NCCL fails on one rank, the others wait for it inside NCCL: see rank_fails.
 static int make_communicator(struct group *group, char reason[PROGRAM_REASON]) {
     ncclUniqueId id = {{0}};
     int status = group->rank == 0 ? (int)nccl.ncclGetUniqueId(&id) : (int)ncclSuccess;
@@ -105,7 +105,7 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
     nccl_log_hide(&nccl.log);
     *channels = nccl.log.channels;
     *threads = nccl.log.threads;
-    MPI_Bcast(threads, 1, MPI_INT, 0, group_comm(group)); // which rank 0 alone logs
+    MPI_Bcast(threads, 1, MPI_INT, 0, group_comm(group)); // only rank 0 logs it
     nccl.ncclGetVersion(&version);
     snprintf(library, library_size, "NCCL %d", version);
     return 0;

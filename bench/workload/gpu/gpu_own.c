@@ -61,7 +61,7 @@ static bool load(struct gpu_own *own, const struct program *program, char reason
     return true;
 }
 
-// Blocks that wait for each other have to be there together, those of the largest kernel, too.
+// Blocks that wait for each other must be resident together, also those of the largest kernel.
 static bool fits(struct gpu_own *own, CUdevice device, char reason[], size_t reason_size) {
     const struct cuda_driver *driver = own->driver;
     int of_each = 0, multiprocessors = 0;
@@ -118,7 +118,7 @@ static bool make_give_up(struct gpu_own *own, char reason[], size_t reason_size)
 
 bool gpu_own_open(struct gpu_own *own, const struct cuda_driver *driver, const struct gpu_own_wish *wish,
                   char reason[], size_t reason_size) {
-    size_t bytes = wish->bytes + (wish->threads + 1) * ACCESS; // the last row may end beyond the message
+    size_t bytes = wish->bytes + (wish->threads + 1) * ACCESS; // the last row may end after the message
     *own = (struct gpu_own){.driver = driver,
                             .stream = wish->stream,
                             .ranks = wish->program->ranks,
@@ -156,7 +156,7 @@ static struct CallParameters call_of(const struct gpu_own *own, size_t bytes) {
                                    .give_up = (const uint32_t *)own->give_up_address}; // NOLINT
 }
 
-// Where the ranks' workspaces and messages are.
+// Appends the addresses of the ranks' workspaces and messages.
 static void append_ranks(const struct gpu_own *own, const struct gpu_own_call *call,
                          struct parameters *parameters) {
     size_t pointers = (size_t)own->ranks * sizeof(CUdeviceptr);

@@ -1,6 +1,6 @@
 // Collectives by our own kernels (bench/cuda: TWOSHOT, and those of exchange.h) between ranks that share a
-// GPU: one launch for all of them, so that all their blocks are there together. While blocks of a GEMM hold
-// the multiprocessors that they need, they wait; what waits for longer than its host has patience gives up.
+// GPU: one launch for all of them, so that all their blocks are resident together. While blocks of a GEMM
+// occupy the multiprocessors that they need, they wait; the host makes them give up after its patience.
 #ifndef BENCH_WORKLOAD_GPU_OWN_H
 #define BENCH_WORKLOAD_GPU_OWN_H
 
@@ -15,7 +15,7 @@
 struct gpu_own {
     const struct cuda_driver *driver;
     CUmodule module;
-    CUfunction kernels[COLLECTIVE_KINDS][DTYPES]; // of the collectives that the program has
+    CUfunction kernels[COLLECTIVE_KINDS][DTYPES]; // of the collectives of the program
     CUstream stream;
     int ranks;
     unsigned blocks, threads, most_blocks; // of each rank; as many as the GPU holds at once
@@ -26,17 +26,17 @@ struct gpu_own {
     CUdeviceptr give_up_address;
 };
 
-// What is asked for. `device`: this process's current GPU; `bytes`: of a rank's message at most.
+// What the kernels are for. `device`: this process's current GPU; `bytes`: the largest message of a rank.
 struct gpu_own_wish {
     CUdevice device;
     CUstream stream;
-    const struct program *program; // its ranks, and which kinds of collectives of which types it has
+    const struct program *program; // its ranks, and the kinds and types of its collectives
     unsigned blocks, threads;      // of each rank
     size_t bytes;
 };
 
-// A collective of all ranks: where each has its message and gets its result, and how many elements each sends
-// to each (ALL_TO_ALL).
+// A collective of all ranks: the addresses of each rank's message and result, and how many elements each
+// sends to each (ALL_TO_ALL).
 struct gpu_own_call {
     enum collective_kind kind;
     enum dtype dtype;
@@ -50,10 +50,10 @@ bool gpu_own_open(struct gpu_own *own, const struct cuda_driver *driver, const s
                   char reason[], size_t reason_size);
 void gpu_own_close(struct gpu_own *own);
 
-// Enqueues one. An allreduce may write up to 16 KiB beyond its in and out.
+// Enqueues a collective. An allreduce may write up to 16 KiB after its in and out.
 CUresult gpu_own_enqueue(const struct gpu_own *own, const struct gpu_own_call *call);
 
-// All that wait leave; results are worthless from then on.
+// Makes waiting kernels leave; results are worthless from then on.
 void gpu_own_give_up(struct gpu_own *own);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-// Kernels of our own go through whole rows of up to 1024 accesses of 16 bytes, beyond an array's end.
+// Our own kernels access whole rows of up to 1024 accesses of 16 bytes, also after an array's end.
 enum { ALIGNMENT = 256, BEYOND = 1024 * 16 };
 
 bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program) {

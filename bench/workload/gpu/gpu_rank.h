@@ -1,5 +1,5 @@
-// A rank's part of a GPU's memory: where its program's arrays lie, from the beginning of that memory, and
-// what its GEMMs are there. Touches no GPU.
+// A rank's part of a GPU's memory: the offsets of its program's arrays, and its GEMMs at these offsets. Uses
+// no GPU.
 #ifndef BENCH_WORKLOAD_GPU_RANK_H
 #define BENCH_WORKLOAD_GPU_RANK_H
 
@@ -16,10 +16,10 @@ struct gpu_rank {
 bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program);
 void gpu_rank_forget(struct gpu_rank *rank);
 
-// Where it has what stands at `data`.
+// The offset of what the host has at `data`.
 size_t gpu_rank_offset(const struct gpu_rank *rank, const void *data);
 
-// A GEMM of the program, for memory that begins at `base`.
+// A GEMM of the program in memory that begins at `base`.
 struct gpu_gemm_shape gpu_rank_gemm(const struct gpu_rank *rank, size_t index, CUdeviceptr base);
 
 #endif

@@ -10,7 +10,7 @@ struct gpu_streams gpu_streams;
 
 const char *gpu_streams_load(void) {
     const char *missing = NULL;
-    void *library = dlopen("libcuda.so.1", RTLD_NOW); // which is there already
+    void *library = dlopen("libcuda.so.1", RTLD_NOW); // which is loaded already
 #define LOOK_UP(name)                                                                                        \
     *(void **)&gpu_streams.name = library != NULL ? dlsym(library, #name) : NULL;                            \
     if (gpu_streams.name == NULL) missing = #name;

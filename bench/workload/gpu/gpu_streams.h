@@ -1,4 +1,4 @@
-// What of the driver only steps of workloads call: streams of a priority, that wait for each other's events.
+// Functions of the driver that only steps of workloads need: streams with priorities, which wait for events.
 #ifndef BENCH_WORKLOAD_GPU_STREAMS_H
 #define BENCH_WORKLOAD_GPU_STREAMS_H
 
@@ -20,20 +20,20 @@ struct gpu_streams {
 };
 extern struct gpu_streams gpu_streams;
 
-// Looks them up. NULL; or the one that the driver has not.
+// Looks them up. NULL; or the name of one that the driver lacks.
 const char *gpu_streams_load(void);
 
-// The stream that goes first where multiprocessors get free.
+// Makes a stream of the highest priority for free multiprocessors.
 CUresult gpu_streams_make_first(CUstream *stream);
 
-// The events around something on a stream; `end` is waited for, too.
+// The events around work on a stream; other streams wait for `end`.
 struct gpu_events {
     CUevent begin, end;
 };
 
-// An event and the host's clock read behind it are one moment only where the thread kept its processor
-// between them. So both are taken again until this says that they lie close: `width_ns` from before the event
-// was recorded until the clock was read. Begins as zero.
+// An event and the host's clock read after it are one moment only if the thread kept its processor between
+// them. So both are repeated until gpu_clock_is_close: `width_ns` is the time from before the event was
+// recorded until the clock was read. Zero at first.
 struct gpu_clock {
     uint64_t least_ns;
     int readings;

@@ -1,4 +1,4 @@
-// NCCL's log: asking for it, reading it; see nccl_log.h.
+// Requests and reads NCCL's log; see nccl_log.h.
 #include "nccl_log.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// ---- asking ---------------------------------------------------------------------------------------------
+// ---- requesting -----------------------------------------------------------------------------------------
 
 // Whether this level logs less than what is needed.
 static bool is_terse(const char *level) {
@@ -18,9 +18,9 @@ static bool is_terse(const char *level) {
     return true;
 }
 
-// The subsystems that tell of counts, beside those that somebody asked for; a list of those that are not
-// wanted stays as it is.
-static void ask_subsystems(void) {
+// Adds the subsystems that log counts to those that the user requests; a list of excluded subsystems stays as
+// it is.
+static void request_subsystems(void) {
     static const char needed[] = "INIT,BOOTSTRAP,ENV,TUNING";
     const char *wanted = getenv("NCCL_DEBUG_SUBSYS");
     char both[256];
@@ -51,7 +51,7 @@ void nccl_log_expand(const char *pattern, const char *host, int process, char pa
     }
 }
 
-// A file of our own.
+// Opens a temporary file for the log.
 static void open_own(struct nccl_log *log) {
     const char *folder = getenv("TMPDIR");
     snprintf(log->path, sizeof log->path, "%.400s/gentables-nccl-XXXXXX", folder != NULL ? folder : "/tmp");
@@ -69,7 +69,7 @@ void nccl_log_ask(struct nccl_log *log) {
     char host[256] = "";
     *log = (struct nccl_log){.is_wanted = level != NULL};
     if (is_terse(level)) setenv("NCCL_DEBUG", "INFO", 1);
-    ask_subsystems();
+    request_subsystems();
     gethostname(host, sizeof host - 1);
     if (file != NULL)
         nccl_log_expand(file, host, (int)getpid(), log->path, sizeof log->path);
@@ -79,7 +79,7 @@ void nccl_log_ask(struct nccl_log *log) {
 
 // ---- reading --------------------------------------------------------------------------------------------
 
-// The number before these words: "24 coll channels".
+// The number before these words, as in "24 coll channels".
 static int number_before(const char *line, const char *words) {
     const char *at = strstr(line, words);
     while (at != NULL && at > line && at[-1] == ' ') at--;
@@ -87,7 +87,7 @@ static int number_before(const char *line, const char *words) {
     return at != NULL ? atoi(at) : 0;
 }
 
-// Of "Max NThreads | a | b ..." the sixth: those of a ring with the protocol Simple, which NCCL_NTHREADS
+// The sixth number of "Max NThreads | a | b ...": of a ring with the protocol Simple, which NCCL_NTHREADS
 // sets.
 static int threads_in(const char *line) {
     enum { RING_SIMPLE = 6 };
@@ -99,7 +99,7 @@ static int threads_in(const char *line) {
     return at != NULL ? atoi(at) : 0;
 }
 
-// Where a line says that a count is refused, which is a warning or not, as NCCL's age is; NULL: it does not.
+// The part of a line that reports a refused count, which is a warning in some versions of NCCL; NULL: none.
 static const char *refusal_in(const char *line) {
     const char *at = strstr(line, "Invalid NCCL_");
     return at != NULL ? at : strstr(line, "User asked for a m");
@@ -111,7 +111,7 @@ static const char *warning_in(const char *line) {
     return at != NULL ? at + sizeof mark - 1 : NULL;
 }
 
-// Takes what a line tells. Returns whether it matters.
+// Reads the facts of a line. Returns whether it has any.
 static bool take(struct nccl_log *log, const char *line) {
     int channels = number_before(line, " coll channels"), threads = threads_in(line);
     const char *refusal = refusal_in(line), *warning = warning_in(line);
@@ -127,14 +127,14 @@ static bool take(struct nccl_log *log, const char *line) {
            strstr(line, "set by environment") != NULL;
 }
 
-// A file alone: what is read from a terminal or a pipe is gone for others, and reading waits for more.
+// Opens regular files only: reading a terminal or a pipe would take data from others, and wait for more.
 static FILE *open_file(const char *path) {
     struct stat about;
     return stat(path, &about) == 0 && S_ISREG(about.st_mode) ? fopen(path, "r") : NULL;
 }
 
-// Lines of any length; the last is left for later where it is not whole.
-void nccl_log_read(struct nccl_log *log, FILE *said) {
+// Lines have any length; an incomplete last line is left for later.
+void nccl_log_read(struct nccl_log *log, FILE *out) {
     char *line = NULL;
     size_t room = 0;
     ssize_t length;
@@ -145,7 +145,7 @@ void nccl_log_read(struct nccl_log *log, FILE *said) {
         log->read += length;
         line[strcspn(line, "\r\n")] = '\0';
         bool matters = take(log, line);
-        if (log->is_ours && (matters || log->is_wanted)) fprintf(said, "%s\n", line);
+        if (log->is_ours && (matters || log->is_wanted)) fprintf(out, "%s\n", line);
     }
     free(line);
 }
@@ -155,8 +155,8 @@ void nccl_log_hide(struct nccl_log *log) {
     if (log->is_ours) log->path[0] = '\0';
 }
 
-void nccl_log_end(struct nccl_log *log, FILE *said) {
-    nccl_log_read(log, said);
+void nccl_log_end(struct nccl_log *log, FILE *out) {
+    nccl_log_read(log, out);
     nccl_log_hide(log);
     if (log->file != NULL) fclose(log->file);
     log->file = NULL;

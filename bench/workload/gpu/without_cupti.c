@@ -1,4 +1,4 @@
-// Stands for gpu_activity.c where this was built without CUPTI's headers: says so.
+// Replaces gpu_activity.c in a build without CUPTI's headers.
 #include <stdio.h>
 
 #include "gpu_activity.h"

@@ -1,4 +1,4 @@
-// Stands for the kernels that bench/cuda compiles, where CUDA's compiler is not.
+// Replaces the kernels that bench/cuda compiles, in a build without CUDA's compiler.
 #include <stddef.h>
 
 #include "cuda/device/device.h"

@@ -93,7 +93,7 @@ by_events cupti_past "CUPTI $outside 24 of 24 GEMMs, 2 of 2 collectives, first o
 by_events cupti_off=5000 "CUPTI $outside"
 by_events "cupti_rank=1 cupti_loses=3" 'rank 1: CUPTI lost records: of 22 of 24 GEMMs'
 by_events "cupti_dropped=3" 'CUPTI dropped 7 records'
-by_events cupti_no_clock 'CUPTI does not tell the time'
+by_events cupti_no_clock 'CUPTI does not return the time'
 by_events "cupti_refuses=5" 'CUPTI does not start'
 by_events cupti_unreadable 'CUPTI gave records that cannot be read'
 gpus "real_clock cupti_loses=1" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 --steps 2 \

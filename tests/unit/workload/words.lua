@@ -210,9 +210,9 @@ end
 function TestWords.test_counts_that_no_log_tells_are_not_called_none()
   local one = entry(512, 28, time(1, 1, 1))
   one.result.backend, one.result.used = "cuda", { threads = 0, channels = 0 }
-  one.result.note = "NCCL's log does not say its channels and threads"
+  one.result.note = "NCCL's log does not show its channels and threads"
   luaunit.assertEquals(findings.used(one),
-    "512 threads, 28 channels were asked for; NCCL's log does not say its channels and threads")
+    "512 threads, 28 channels were asked for; NCCL's log does not show its channels and threads")
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
