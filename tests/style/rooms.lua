@@ -1,12 +1,13 @@
 -- The rooms (generator/rooms.lua): every require, lazy load and #include is of a room that may be used, no
--- two modules use each other, and rooms, files and functions stay small.
+-- two modules use each other, and rooms, files and functions stay small. Folders of tests are rooms, too;
+-- those of tests/unit have the names of the generator's. rooms_are_enforced.lua breaks each rule once.
 --
---   gentables lua tests/style/rooms.lua SOURCES          says what is wrong
+--   gentables lua tests/style/rooms.lua SOURCES          prints what is wrong
 --   gentables lua tests/style/rooms.lua SOURCES write    writes "Where things are" of docs/development.md
 local file = require "core.file"
-local rooms = require "rooms"
 
 local sources, writes = arg[1] .. "/", arg[2] == "write"
+local rooms = dofile(sources .. "generator/rooms.lua")
 local MOST_MODULES, MOST_LINES, MOST_LINES_OF_FUNCTION = 15, 500, 60
 
 -- Names that two rooms have, with the reason. Names in catalogues are those of their lists.
@@ -150,6 +151,28 @@ local function check_sizes(root, modules, list)
   end
 end
 
+-- Folders of tests are small, too, except catalogues; those of tests/unit are rooms of the generator.
+local TESTS = { lua = true, sh = true, c = true, cpp = true, h = true, py = true }
+local TEST_CATALOGUES = { ["tests/perf"] = true }
+
+local function check_tests()
+  local seen, count, is_room = {}, {}, {}
+  for _, room in ipairs(rooms.generator) do is_room[room.name:match("^[^/]*")] = true end
+  for _, path in ipairs(files_below("tests", TESTS)) do
+    local module, folder = path:match("^((.*)/[^/]*)%.%a+$")
+    if not seen[module] then seen[module], count[folder] = true, (count[folder] or 0) + 1 end
+  end
+  for folder, modules in pairs(count) do
+    if modules > MOST_MODULES and not TEST_CATALOGUES[folder] then
+      say("%s: %d modules; maximum %d", folder, modules, MOST_MODULES)
+    end
+    local room = folder:match("^tests/unit/([^/]*)")
+    if room and not is_room[room] then
+      say("%s: the generator has no room %s", folder, room)
+    end
+  end
+end
+
 -- Functions begin and end at the start of a line.
 local function check_functions(path, text)
   local begins, ends = "^%l[%w_%s*:<>,&]*%(.*{$", "^}"
@@ -221,6 +244,7 @@ for _, root in ipairs { "generator", "bench" } do
   check_circles(root, modules)
   check_sizes(root, modules, rooms[root])
 end
+check_tests()
 check_files()
 check_page()
 return wrong > 0 and 1 or 0

@@ -2,7 +2,7 @@
 # What travels to a machine with a GPU: less than 64 MiB, of a program that needs the system's own libraries
 # alone; and where that program does not run there, verify.sh builds it anew. What nvcc then builds is
 # rebuilt_by_nvcc.sh's. The GPU is a stand-in.
-. "$(dirname "$0")/lib_stand_in.sh"
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
 . "$(dirname "$0")/lib_rebuilt.sh"
 only cuda nccl nvidia-ml
 [ "$(du -sk "$taken" | cut -f 1)" -lt $((64 * 1024)) ] || fail "what travels has 64 MiB or more"

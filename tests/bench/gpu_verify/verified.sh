@@ -2,7 +2,7 @@
 # What is taken to a machine with a GPU, as if it were there, by stand-ins: verify.sh goes through everything,
 # on small sizes; what it brings becomes tables and a report by one command; over what the bench stumbles, it
 # goes on; and without a GPU it says so and ends with 77.
-. "$(dirname "$0")/lib_stand_in.sh"
+. "$(dirname "$0")/../cuda/lib_stand_in.sh"
 small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
 small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
 small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=380 GENTABLES_VERIFY_PATIENCE=500"
