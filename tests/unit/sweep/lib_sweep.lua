@@ -1,0 +1,78 @@
+-- What tests of whole sweeps share: a folder with a spec, and a stand-in bench that fails on demand.
+--
+--   local small_spec, TestSweep = table.unpack(dofile(FOLDER/lib_sweep.lua))
+package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local lu = require "luaunit"
+local file = require "core.file"
+local lib = require "lib"
+local provenance = require "rows.provenance"
+local rows = require "core.rows"
+
+local TestSweep = {}
+
+-- Eight cells; MPI_SM is unavailable, TWOSHOT does one token on two ranks not: 20 rows and 12 without a time.
+local small_spec = [[
+return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128 },
+  num_tokens = { 1, 4 }, strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" },
+  limits = { launches = 1 } }
+]]
+
+function TestSweep:setUp()
+  self.folder = lib.scratch()
+  self.log = self.folder .. "/log"
+  self.csv = self.folder .. "/benchmark.tp2.host.csv"
+  self.json = self.folder .. "/benchmark.tp2.host.json"
+  lib.write(self.folder .. "/spec.lua", small_spec)
+end
+
+function TestSweep:tearDown() lib.clean(self.folder) end
+
+function TestSweep:environment(settings)
+  local list = { "STAND_IN_LOG=" .. self.log }
+  for name, value in pairs(settings or {}) do list[#list + 1] = "STAND_IN_" .. name .. "=" .. value end
+  return list
+end
+
+-- Sweeps; returns how it ended, stdout, stderr.
+function TestSweep:sweep(settings, ...) return lib.sweep(self.folder, self:environment(settings), ...) end
+
+-- Sweeps and expects it to be well.
+function TestSweep:sweep_well(settings, ...)
+  local ended, out, err = self:sweep(settings, ...)
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertEquals(err, "")
+  return out
+end
+
+-- What the bench was asked since this was called last: the requests.
+function TestSweep:requests()
+  local found = {}
+  if file.exists(self.log) then
+    for line in lib.read(self.log):gmatch("[^\n]+") do
+      if line:find("^measure") then found[#found + 1] = line end
+    end
+    os.remove(self.log)
+  end
+  return found
+end
+
+-- Every process that the bench ran as.
+function TestSweep:pids()
+  local found = {}
+  for pid in (file.read(self.log) or ""):gmatch("pid (%d+)") do found[#found + 1] = math.tointeger(pid) end
+  return found
+end
+
+function TestSweep:leaves_nothing_running()
+  local pids = self:pids()
+  lu.assertTrue(#pids > 0, "no bench wrote its process into the log")
+  for _, pid in ipairs(pids) do lu.assertFalse(lib.runs(pid)) end
+end
+
+function TestSweep:has_all_rows()
+  lu.assertEquals(#rows.records(self.csv), 20)
+  lu.assertEquals(#provenance.read(self.json).no_time, 12)
+  lu.assertFalse(file.exists(self.csv .. ".part"))
+end
+
+return { small_spec, TestSweep }
