@@ -8,7 +8,7 @@
 
 #include "candidate.h"
 
-#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0) // whose header has no windows; a library may
+#if NCCL_VERSION_CODE < NCCL_VERSION(2, 27, 0) // its header has no windows; a library may
 typedef struct ncclWindow *ncclWindow_t;
 #define NCCL_WIN_COLL_SYMMETRIC 1
 ncclResult_t ncclCommWindowRegister(ncclComm_t comm, void *memory, size_t bytes, ncclWindow_t *window,
@@ -45,7 +45,7 @@ extern struct nccl_library {
     NCCL_WINDOW_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     int version;
-    char log_path[64]; // where NCCL logs its choices; "": the user's environment asks for another log
+    char log_path[64]; // where NCCL logs its choices; "": the user's environment requests another log
 } nccl;
 
 // Loads NCCL. NULL, or why it cannot be used.

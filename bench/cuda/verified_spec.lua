@@ -1,5 +1,4 @@
--- What verify.sh measures, as a sweep would be asked for it: all ranks on one GPU, real kernels and unreal
--- links.
+-- The spec of what verify.sh measures: all ranks on one GPU, with real kernels and unreal links.
 return {
   arch = "ARCH",
   tp = { 2, 4, 8 },

@@ -1,4 +1,4 @@
-// OpenBLAS, loaded when it is asked for: nothing is linked, so that what needs no GEMM starts without it, and
+// OpenBLAS, loaded at run time: nothing is linked, so that a program without GEMMs starts without it, and
 // a machine that lacks it gets one clear line. Declares what is used of its C interface (32-bit integers),
 // and no more.
 //
@@ -26,14 +26,14 @@ struct blas {
     blas_sgemm *sgemm;
     blas_dgemm *dgemm;
     blas_sbgemm *sbgemm;              // NULL where this build of the library has none
-    void (*set_threads)(int threads); // of every call from now on; calls of several threads want 1
+    void (*set_threads)(int threads); // of every call from now on; 1 for calls of several threads
     int threads;                      // that one call uses
     char core[32];                    // the processor that the library took this one for: "Haswell"
     char version[64];                 // "OpenBLAS 0.3.21"
 };
 
 // Loads the library that GENTABLES_OPENBLAS names, else the system's, for calls that use `threads` threads
-// each (it may have been built for one alone: blas->threads tells). -1 with `reason` where there is none or
+// each (blas->threads shows whether it was built for one alone). -1 with `reason` where there is none or
 // it lacks what is used. It stays loaded until the process ends. Changes the environment: call it before
 // there are threads.
 int blas_open(struct blas *blas, int threads, char reason[], size_t reason_size);

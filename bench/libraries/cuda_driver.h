@@ -1,4 +1,4 @@
-// The CUDA driver, loaded when it is asked for: a program with this starts where there is none. Only the
+// The CUDA driver, loaded at run time, so that a program starts on a machine without it. Only the
 // driver's own interface is used, and no runtime library, so that nothing else has to be there, and what it
 // answers is looked up by the names that its version has.
 #ifndef BENCH_CUDA_DRIVER_H

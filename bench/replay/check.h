@@ -2,7 +2,7 @@
 // is checked at once by Freivalds' method (Probabilistic machines can use less running time, 1977): out * x
 // = A * (B * x) for random x of +1 and -1, which costs as much as reading the operands; convolutions are
 // linear in their input and their filters, and are checked alike. Single elements are computed besides,
-// whose bound is that of one rounding. An algorithm that transforms its operands (Winograd's, Fourier's) is
+// with the bound of one rounding. An algorithm that transforms its operands (Winograd's, Fourier's) is
 // near the exact sums only: what it returns is read as the integers nearest to it (replay/data.h).
 #ifndef REPLAY_CHECK_H
 #define REPLAY_CHECK_H

@@ -186,7 +186,7 @@ static int wrong_element(const struct gemm *gemm, const struct parts *parts, uin
 
 // ---- a batch --------------------------------------------------------------------------------------------
 
-// What checks some products of a batch; the first that is wrong is told.
+// The check of some products of a batch; it reports the first wrong one.
 struct checking {
     const struct gemm *gemm;
     const struct operands *operands;

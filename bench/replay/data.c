@@ -178,7 +178,7 @@ static struct sizes sizes_of_convolution(const struct convolution *at) {
                           .out = batch * out * output};
 }
 
-// What a new process could have without others being swapped out; 0: not told.
+// Memory that a new process could get without swapping; 0: unknown.
 static double available_bytes(void) {
     FILE *file = fopen("/proc/meminfo", "r");
     double kilobytes = 0;

@@ -1,5 +1,5 @@
 // The numbers that a replay computes with: small integers, so that every product and sum of them is exact in
-// all types here and what a library returns can be told right from wrong.
+// all types here, and a wrong result of a library is detected.
 #ifndef REPLAY_DATA_H
 #define REPLAY_DATA_H
 
@@ -30,7 +30,7 @@ double data_type_error(enum data_type type);
 int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
                   char reason[]);
 
-// Fills with NaN, so that what is not written is seen.
+// Fills with NaN, so that unwritten elements are detected.
 void tensor_forget(const struct tensor *tensor, int threads);
 
 double tensor_value(const struct tensor *tensor, size_t index);

@@ -9,7 +9,7 @@ enum { MOST_LIBRARIES = 2 };
 
 struct machine {
     const char *name; // "host"
-    // The libraries that compute there, what is asked first first; NULL: there is no such.
+    // The libraries that compute there, in order of preference; NULL: there are no more.
     const struct library *(*library)(int index);
     // -1, with a reason: it is not there. Once, and before its libraries are opened.
     int (*open)(int threads, char reason[REASON_SIZE]);

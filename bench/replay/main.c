@@ -1,9 +1,9 @@
-// gentables-replay: computes matrix products and convolutions again that a trace told of, and times them.
+// gentables-replay: computes matrix products and convolutions of a trace again, and times them.
 //
 //   gentables-replay FILE...      ops that were saved, one a line: a table of their times
 //   gentables-replay --serve      answers lines (op.h) on standard input; what the generator starts
 //
-// It knows nothing of traces and sheets.
+// It does not read traces or sheets.
 #include <getopt.h>
 #include <sched.h>
 #include <stdio.h>
@@ -169,7 +169,7 @@ static int threads_of(int count, char **paths) {
         FILE *file = fopen(paths[i], "r");
         while (file != NULL && op.threads == 0 && getline(&line, &room, file) > 0) {
             line[strcspn(line, "\r\n")] = '\0';
-            if (op_read(line, &op, reason) != 0) op.threads = 0; // told when it is replayed
+            if (op_read(line, &op, reason) != 0) op.threads = 0; // reported when it is replayed
         }
         if (file != NULL) fclose(file);
     }
@@ -178,8 +178,8 @@ static int threads_of(int count, char **paths) {
 }
 
 struct choices {
-    const char *device; // NULL: none is asked for
-    int threads;        // 0: none are asked for
+    const char *device; // NULL: not given
+    int threads;        // 0: not given
     bool serves, tries_all;
 };
 
@@ -210,7 +210,7 @@ static int read_options(int argc, char **argv, struct choices *choices) {
     return 2;
 }
 
-// Opens the device that was asked for, or else a GPU where there is one. -1, with a reason.
+// Opens the given device, or else a GPU if there is one. -1, with a reason.
 static int open_device(const struct choices *choices, struct host *host, char reason[REASON_SIZE]) {
     static const struct machine *const machines[] = {&machine_cuda, &machine_host};
     snprintf(reason, REASON_SIZE, "--device: there is no %s; valid: host, cuda",

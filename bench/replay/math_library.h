@@ -12,7 +12,7 @@ struct call {
     void (*end)(void *state);
     void *state;
     char kernel[96]; // what the library says it runs: "jit:avx512_core_bf16"
-    char note[160];  // what a reader of its times has to know; "": nothing
+    char note[160];  // limitations of its times; "": none
     // Algorithms that the library offers, in its own order; run has the first one. 0: it offers none.
     int algorithms;
     int (*choose)(void *state, int algorithm); // that run is to have. -1: the library refused

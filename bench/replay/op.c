@@ -1,4 +1,4 @@
-// Reads the lines that ask for replays; see op.h.
+// Reads request lines of replays; see op.h.
 #include "op.h"
 
 #include <errno.h>
@@ -130,7 +130,7 @@ static int read_gemm(struct fields *fields, struct gemm *gemm, char reason[]) {
     gemm->alpha = take_number(fields, "alpha", 1);
     gemm->beta = take_number(fields, "beta", 1);
     read_scaling(fields, gemm);
-    if (fields->wrong != NULL) return 0; // told by the caller
+    if (fields->wrong != NULL) return 0; // the caller reports it
     if (gemm->lda < (gemm->trans_a ? gemm->m : gemm->k)) return refuse(reason, "lda is below A's width");
     if (gemm->ldb < (gemm->trans_b ? gemm->k : gemm->n)) return refuse(reason, "ldb is below B's width");
     return 0;

@@ -1,4 +1,4 @@
-// What is replayed: a matrix product or a convolution as a trace tells of it, and the line that asks for it.
+// An op to replay: a matrix product or a convolution of a trace, and its request line.
 // The words of a line are those of op_read; generator/replay/request.lua writes them.
 #ifndef REPLAY_OP_H
 #define REPLAY_OP_H
@@ -10,7 +10,7 @@
 enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
 enum { MOST_THREADS = 1024 }; // of a call
 
-// How elements are stored. The host computes in the first three; a line may ask for any.
+// How elements are stored. The host computes in the first three; a line may have any.
 enum data_type {
     FLOAT32,
     FLOAT64,
@@ -74,13 +74,13 @@ struct op {
         struct gemm gemm;
         struct convolution convolution;
     };
-    int threads;                     // of a call, when it was saved; 0: not told
+    int threads;                     // of a call, when it was saved; 0: unknown
     size_t min_samples, max_samples; // of warm and of cold calls; a maximum below: a first look, told so
     double sampling_us;              // beyond min_samples no more calls are made once this is used up
     double limit_us;                 // nor any once this is, but one of each; 0: there is no limit
 };
 
-// Reads a line, which it changes. -1, with `reason`: it is none, or asks for the impossible.
+// Reads a line, which it changes. -1, with `reason`: it is no request, or an impossible one.
 int op_read(char *line, struct op *op, char reason[REASON_SIZE]);
 
 // Floating-point operations of one call.

@@ -152,7 +152,7 @@ static struct operands as_checked(const struct operands *operands, const struct 
     return checked;
 }
 
-// A call from cold caches, whose result is checked in full. -1, with a reason: it is wrong.
+// Makes a call with cold caches, and checks its whole result. -1, with a reason: it is wrong.
 static int checked_call(const struct machine *machine, const struct op *op, const struct operands *operands,
                         const struct operands *placed, int threads, const struct call *call, double *us,
                         char reason[]) {
@@ -245,7 +245,7 @@ static double trial_of(const struct run *run, int algorithm) {
     return shortest;
 }
 
-// The fastest of them by a few calls each, whose result is right; 0 is the library's own choice.
+// The fastest algorithm with a right result, by a few calls of each; 0 is the library's own choice.
 static int fastest_of(const struct run *run, struct replayed *to) {
     double trials[MOST_ALGORITHMS], us;
     int count = run->call->algorithms < MOST_ALGORITHMS ? run->call->algorithms : MOST_ALGORITHMS;

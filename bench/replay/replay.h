@@ -24,7 +24,7 @@ struct host {
 int host_open(struct host *host, const struct machine *machine, int threads, bool tries_all,
               char reason[REASON_SIZE]);
 
-// Calls of one kind. The mean is what the known tools tell; the interval is that of the median.
+// Calls of one kind. Other tools report the mean; the interval is that of the median.
 struct timed {
     double mean_us;
     struct summary us;

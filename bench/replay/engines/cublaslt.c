@@ -229,7 +229,7 @@ static bool described(struct state *at, const struct gemm *gemm, const struct op
            made_layout(&at->c, operands->out.type, n, m, n, gemm->batch, m * n);
 }
 
-// It takes operands to lie at multiples of 256 bytes unless it is told; those of a workload lie anywhere in
+// It assumes operands at multiples of 256 bytes by default; those of a workload lie anywhere in
 // the messages that they are parts of.
 static cublasStatus_t prefer_alignment(cublasLtMatmulPreference_t preference,
                                        cublasLtMatmulPreferenceAttributes_t attribute, const void *data) {
@@ -288,7 +288,7 @@ static void set_data(struct state *at, const struct gemm *gemm, const struct ope
     }
 }
 
-// What is not asked of it.
+// Why an op is not given to cuBLASLt, or NULL.
 static const char *refusal_of(const struct gemm *gemm) {
     if (gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_UNKNOWN || gemm->block_b == BLOCK_UNKNOWN))
         return "the trace does not tell which elements of A or of B share a scale (1x128, 128x128 or 1x32)";

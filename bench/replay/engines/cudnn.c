@@ -259,9 +259,9 @@ static cudnnBackendDescriptor_t graph_of(struct state *at, const struct convolut
 
 // Numerical notes of an engine are bits 1 << CUDNN_NUMERICAL_NOTE_...
 
-// Engines that compute in less than the type that was asked for. What is called float32 may be TF32 on tensor
+// Engines that compute in less than the requested type. What is called float32 may be TF32 on tensor
 // cores, as PyTorch without allow_tf32 does not take it, or have its sums reduced in fewer bits. Numbers as
-// small as those of the check are exact even then, so that it would not tell.
+// small as those of the check are exact even then, so it would not show that.
 static unsigned notes_of_less(enum data_type type) {
     unsigned down = 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
     if (type != FLOAT32) return down;
@@ -277,7 +277,7 @@ enum {
                           1 << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13
 };
 
-// The engine of a configuration; NULL: it is not told.
+// The engine of a configuration; NULL: cuDNN does not return it.
 static cudnnBackendDescriptor_t engine_of(struct state *at, cudnnBackendDescriptor_t configuration) {
     int64_t count = 0;
     cudnnBackendDescriptor_t engine = make(at, CUDNN_BACKEND_ENGINE_DESCRIPTOR);
@@ -295,7 +295,7 @@ static int64_t number_of(cudnnBackendDescriptor_t engine) {
     return index;
 }
 
-// All there are, where it does not tell.
+// The numerical notes of an engine; all of them, if they cannot be read.
 static unsigned notes_of(cudnnBackendDescriptor_t engine) {
     cudnnBackendNumericalNote_t list[CUDNN_NUMERICAL_NOTE_TYPE_COUNT];
     int64_t count = 0;
@@ -310,7 +310,7 @@ static unsigned notes_of(cudnnBackendDescriptor_t engine) {
     return notes;
 }
 
-// Makes a plan of a configuration, where its engine computes in the type that was asked for and it becomes
+// Makes a plan of a configuration, if its engine computes in the requested type and it becomes
 // one within the workspace.
 static void add_plan(struct state *at, cudnnBackendDescriptor_t configuration) {
     int64_t count = 0, bytes = 0;
@@ -349,7 +349,7 @@ static void ask(struct state *at, cudnnBackendDescriptor_t graph, cudnnBackendHe
         at->status = cudnn.cudnnBackendGetAttribute(advice, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_CONFIGURATIONS,
                                                     &count, (void *)found);
-    if (count > MOST_CONFIGURATIONS) count = MOST_CONFIGURATIONS; // it may tell how many more there are
+    if (count > MOST_CONFIGURATIONS) count = MOST_CONFIGURATIONS; // it may return how many more there are
     for (int64_t i = 0; i < count && at->count < MOST_PLANS; i++) add_plan(at, found[i]);
 }
 

@@ -20,7 +20,7 @@ extern struct gpu gpu;
 // Opens the GPU with this number for the calling thread; once in a process. -1, with a reason.
 int gpu_open(int number, char reason[], size_t reason_size);
 
-// A library that is loaded when it is asked for: by the environment's word for it, or by its name.
+// A library that is loaded at run time, by its environment variable, or by its name.
 struct gpu_library {
     const char *variable, *soname, *title; // "GENTABLES_CUBLASLT", "libcublasLt.so.13", "cuBLASLt"
     const char *(*look_up)(void *library); // its functions; returns the first that it has not, or NULL

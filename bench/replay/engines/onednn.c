@@ -1,6 +1,6 @@
 // Convolutions and matrix products by oneDNN. As PyTorch does with what was not packed beforehand, each call
-// reorders what the library wants to lie in another way, and puts the result back into the tensor's own way;
-// what is channels_last stays so.
+// reorders operands for which the library requires another layout, and puts the result back into the tensor's
+// own way; what is channels_last stays so.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static bool add_reorder(struct state *at, onednn_layout_pointer from_layout, dnn
     return added;
 }
 
-// An operand as the primitive wants it: its own memory, or other memory that a step fills beforehand.
+// An operand for the primitive: its own memory, or other memory that a step fills beforehand.
 static dnnl_memory_t add_operand(struct state *at, dnnl_primitive_desc_t description, dnnl_query_t query,
                                  const struct onednn_layout *layout, void *data) {
     onednn_layout_pointer own = onednn_layout_of(layout);
@@ -200,7 +200,7 @@ static dnnl_status_t filter_layout(const struct convolution *at, const struct te
 
 enum { INPUT, FILTER, BIAS, OUTPUT, OPERANDS };
 
-// The layouts of an op: own, and as the library is asked for.
+// The layouts of an op: its own, and those requested of the library.
 struct layouts {
     struct onednn_layout own[OPERANDS], asked[OPERANDS];
     bool has_bias;
@@ -226,7 +226,7 @@ static dnnl_status_t convolution_layouts(const struct convolution *at, const str
     return status;
 }
 
-// is_free: the library may ask for another layout of A and B than their own.
+// is_free: the library may choose other layouts of A and B than their own.
 static dnnl_status_t gemm_layouts(const struct gemm *gemm, const struct operands *operands, bool is_free,
                                   struct layouts *to) {
     int64_t sizes[OPERANDS][3] = {[INPUT] = {gemm->stride_a > 0 ? gemm->batch : 1, gemm->m, gemm->k},
@@ -288,7 +288,7 @@ static dnnl_status_t describe_convolution(const struct convolution *convolution,
     return status == dnnl_success ? onednn_convolution(&asked, convolution, to) : status;
 }
 
-// Where the library has only its slow reference for a product as it lies, it is asked for one that it likes.
+// If the library has only its slow reference for the layouts of a product, it chooses the layouts.
 static dnnl_status_t describe_op(const struct op *op, struct state *at, struct layouts *layouts,
                                  dnnl_primitive_desc_t *to) {
     if (op->kind == OP_CONVOLUTION) return describe_convolution(&op->convolution, at, layouts, to);

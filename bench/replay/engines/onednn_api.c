@@ -1,4 +1,4 @@
-// Loads oneDNN, and says once what its versions say in two ways; see onednn_api.h.
+// Loads oneDNN, and hides the differences between its versions; see onednn_api.h.
 #include "onednn_api.h"
 
 #include <dlfcn.h>
@@ -35,10 +35,10 @@ static const struct {
 #undef ONEDNN_ROW
 };
 
-// Its threads are OpenMP's, which reads the environment as it is loaded. GNU's wait for the next call by
-// polling, for some milliseconds unless they are told: as long, what makes caches cold and checks results
-// between calls would share its cores with them. Within a call, and from one warm call to the next, they wait
-// much less.
+// Its threads are OpenMP's, which reads the environment when it is loaded. GNU's threads wait for the next
+// call by polling, by default for some milliseconds: meanwhile the threads that make caches cold and check
+// results between calls would share the cores with them. Within a call, and from one warm call to the next,
+// they wait much less.
 static void prepare_threads(int threads) {
     static const char polls[] = "20000";
     char text[16];
@@ -73,7 +73,7 @@ int onednn_load(int threads, char reason[REASON_SIZE]) {
     return -1;
 }
 
-// ---- what the versions say in two ways ------------------------------------------------------------------
+// ---- differences between the versions -------------------------------------------------------------------
 
 struct steps {
     dnnl_dims_t stride, dilation, before, after;

@@ -1,4 +1,4 @@
-// oneDNN's C interface as version 2 and version 3 have it, loaded when asked for. Types and constants are
+// oneDNN's C interface as version 2 and version 3 have it, loaded at run time. Types and constants are
 // those of the headers that this was built with; the library has to be of the same major version.
 #ifndef REPLAY_ONEDNN_API_H
 #define REPLAY_ONEDNN_API_H

@@ -1,4 +1,4 @@
-// Stands for cuda.c where this was built without CUDA's headers: says so.
+// Replaces cuda.c in a build without CUDA's headers.
 #include <stdio.h>
 
 #include "replay/machine.h"

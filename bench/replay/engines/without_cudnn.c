@@ -1,4 +1,4 @@
-// Stands for cudnn.c where this was built without its headers: says so.
+// Replaces cudnn.c in a build without cuDNN's headers.
 #include <stdio.h>
 
 #include "replay/math_library.h"

@@ -1,4 +1,4 @@
-// Stands for onednn.c where this was built without its headers: says so.
+// Replaces onednn.c in a build without oneDNN's headers.
 #include <stdio.h>
 
 #include "replay/math_library.h"

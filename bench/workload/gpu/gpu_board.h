@@ -1,5 +1,5 @@
-// Memory that ranks share whose GPU is one: their layouts, from which rank 0 works for all of them, their
-// arrays on the way to the GPU and back, and what is noted of a step.
+// Shared memory of ranks that share a GPU: their layouts, from which rank 0 enqueues the work of all of them,
+// their arrays on the way to the GPU and back, and the notes of a step.
 #ifndef BENCH_WORKLOAD_GPU_BOARD_H
 #define BENCH_WORKLOAD_GPU_BOARD_H
 

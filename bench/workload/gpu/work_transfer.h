@@ -1,5 +1,5 @@
-// Works of a step on a GPU that ranks share: rank 0, whose process records all of them, sends each rank its
-// own.
+// Works of a step on a GPU that ranks share: the process of rank 0 records all of them, and sends each rank
+// its own.
 #ifndef BENCH_WORKLOAD_WORK_TRANSFER_H
 #define BENCH_WORKLOAD_WORK_TRANSFER_H
 
