@@ -74,7 +74,7 @@ rest() {
         -t 32 --steps 2 --warm-up 0 -o "$WORK/sweep_20260102_030406"
 }
 rest 2 2,4,3
-one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of another kind; another --out'
+one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of another kind; give'
 [ ! -e "$WORK/sweep_20260102_030406/32thread/nccl_3channels/result.json" ] || die "another GPU has joined"
 [ "$kept" = "$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)" ] ||
     die "what another GPU measured was touched"
