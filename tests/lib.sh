@@ -43,7 +43,7 @@ rows() {
     { echo "$header" && for line in "$@"; do printf '%s\n' "$line"; done; } >"$file"
 }
 
-# unprivileged COMMAND...: runs it as a user whom the modes of files hold for. root reads and writes
+# unprivileged COMMAND...: runs it as a user to which modes of files apply. root reads and writes
 # everywhere, so another user has to try.
 unprivileged() {
     if [ "$(id -u)" = 0 ]; then

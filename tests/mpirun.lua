@@ -7,7 +7,7 @@
 -- dofile returns the first as a list.
 local launcher = require "conversation.launcher"
 
--- The options that set a parameter whose name begins with `prefix` go.
+-- Removes the options that set a parameter with a name that begins with `prefix`.
 local function without(words, prefix)
   local kept, at = {}, 1
   while at <= #words do

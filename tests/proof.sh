@@ -1,5 +1,5 @@
-# Slow proofs: tests whose result depends on their inputs alone, so that it is enough to run them once for
-# each set of inputs. .ci/proven lists the inputs for which a proof holds, as "HASH NAME". Sourced.
+# Slow proofs: tests with a result that depends on their inputs alone, so that one run for each set of inputs
+# is enough. .ci/proven lists the inputs for which a proof holds, as "HASH NAME". Sourced.
 #
 #   proof_inputs FILE... -- WORD...   at the start: skips the test if the list has the hash of these files, of
 #                                     the script itself and of these words (versions of tools)

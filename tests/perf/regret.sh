@@ -52,8 +52,8 @@ regret() {
     "$gentables" regret --table "$work/$1/allreduce_table.h" --rows "$work/fresh/$rows"
 }
 
-# differs NAME: whether its rows seem to be of another machine than those of the first exhaustive sweep, whose
-# table stays where nothing tells against it.
+# differs NAME: whether its rows seem to be of another machine than those of the first exhaustive sweep. The
+# table of that sweep stays if no difference is found.
 differs() {
     "$gentables" generate --data-dir "$work/$1" --arch host --out "$work/$1" --formats table \
         --against "$work/exhaustive1/table.csv" >"$work/$1/log"

@@ -3,7 +3,7 @@
 #
 #   GENTABLES_DATA=DIR sh tests/perf/trace.sh [GENTABLES [one|own|big|sweep...]]
 #
-# GENTABLES is build/bin/gentables unless told; needs python3 and, below /tmp or $TMPDIR, 6 GB. The inputs are
+# GENTABLES: default build/bin/gentables; needs python3 and, below /tmp or $TMPDIR, 6 GB. The inputs are
 # derived from one real trace by the scripts of DIR/tools: one: 61 MB, 225,618 events; big: 1 GB; sweep: 16 of
 # 61 MB; and own: 61 MB that gentables workload writes, with many more collectives. Beside each figure
 # stands what a widely used analyser, or the scripts around it, took for a set of that size on two cores (-:

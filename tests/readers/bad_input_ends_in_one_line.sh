@@ -1,5 +1,5 @@
 #!/bin/sh
-# Whatever is wrong with another program's file is told in one line, with file and line, and nothing is
+# Each fault of another program's file is reported in one line, with file and line, and nothing is
 # written or guessed.
 . "$(dirname -- "$0")/lib.sh"
 command -v python3 >/dev/null || {

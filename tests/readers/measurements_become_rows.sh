@@ -6,7 +6,7 @@ ours=$ours'min (us),p95 (us),p99 (us),skew (us),bound (us),mode,accumulate,place
 rows=$WORK/rows.csv
 unknown=unknown,,unknown,,
 
-# TensorRT-LLM's generations B, C, D and --benchmark mode hold the same; A needs to be told the calls.
+# TensorRT-LLM's generations B, C, D and --benchmark mode hold the same; A needs the calls as an option.
 for generation in b.csv c.csv d.csv benchmark.csv; do
     imports "$inputs/trtllm_$generation" "$rows"
     lines "$rows" 3

@@ -46,7 +46,7 @@ done
 cp "$host/spec.lua" "$WORK/out" # which says what follows from the rows, where a cell has none
 ends_with 0 "$GENTABLES" check --data-dir "$WORK/out" --arch host --tables "$host" --formats table,c
 
-# Another machine, run or bench; rows of which nobody knows whose they are.
+# Another machine, run or bench; rows of an unknown machine.
 imports "$inputs/nccl_tests.txt" "$WORK/gpu.csv"
 sed 's/H100/H200/; s/^\( *\)\(8\|16\|32\) \( *\)\(4\|8\|16\) /\1\200 \3\400 /' "$inputs/nccl_tests.txt" \
     >"$WORK/other.txt"

@@ -30,7 +30,7 @@ imports "$WORK/ours/generated_lookup_table.cpp" "$read_table"
 lines "$read_table" 1261
 has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT,,,,,,'
 
-# The whole header that gentables writes, whose TP sizes have axes of their own.
+# The whole header that gentables writes; its TP sizes have axes of their own.
 mkdir -p "$WORK/tables/sm90"
 cp "$golden"/benchmark.*.csv "$WORK/tables/sm90"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$WORK/tables" --choose corner

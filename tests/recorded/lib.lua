@@ -52,7 +52,7 @@ function lib.spec(recording, fusion)
     table = { dtype = recording.any.dtype, op = recording.any.op, mode = recording.any.mode } }
 end
 
--- A record of one launch, as a bench would have told it; nil without one. `slower`: strategy -> factor on its
+-- A record of one launch, as a bench would print it; nil without one. `slower`: strategy -> factor on its
 -- times.
 function lib.record_of(recorded, launch, slower)
   local time_us = recorded.launches[launch]

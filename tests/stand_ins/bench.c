@@ -1,5 +1,5 @@
 // A stand-in for gentables-bench: speaks protocol 2, measures nothing, answers at once with times it makes
-// up, and goes wrong as it is told. It is its own launcher's only process; RANKS says how many ranks it
+// up, and fails as its settings say. It is its own launcher's only process; RANKS says how many ranks it
 // plays.
 //
 //   STAND_IN_FAULT    what goes wrong: see faults[] and start_faults[]
@@ -70,7 +70,7 @@ static void answer_strategy(const char *request, const char *strategy) {
            strcmp(strategy, "MPI") == 0 ? 7u : 9u);
 }
 
-// The place of this answer or greeting among all that the log tells of.
+// The place of this answer or greeting among all in the log.
 static int answers_before(void) {
     const char *path = getenv("STAND_IN_LOG");
     FILE *file = path != NULL ? fopen(path, "r") : NULL;
@@ -120,7 +120,7 @@ static void hang(const char *request) {
     for (;;) pause();
 }
 
-// Answers only once it is told to end.
+// Answers only after a signal to end.
 static void late(const char *request) {
     signal(SIGTERM, note_end);
     while (!asked_to_end) pause();

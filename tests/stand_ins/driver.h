@@ -12,7 +12,7 @@
 namespace stand_in {
 
 extern std::mutex lock;              // of all that calls change
-extern double clock_ms;              // the counter that times are told from
+extern double clock_ms;              // the counter that times come from
 extern thread_local int current_gpu; // -1: without a context
 extern thread_local int captures;    // that this thread has begun
 

@@ -22,7 +22,7 @@ local function say(path, line, message, ...)
   print(("%s:%d: "):format(path, line) .. message:format(...))
 end
 
--- The files below the sources whose names end like this, but for what is no page: builds and inputs.
+-- The pages below the sources, without those of builds and inputs of tests.
 local function pages()
   local found = {}
   local names = assert(io.popen(("cd '%s' && find . -name '*.md' ! -path './build*' ! -path './.git/*' " ..

@@ -79,7 +79,7 @@ lost() {
 }
 beside lost lost
 
-# From 2.30 on NCCL puts several ranks on one GPU, where it is told to; it launches for each of them.
+# From 2.30 on NCCL puts several ranks on one GPU if that is enabled; it launches for each of them.
 allowed="duplicate GPU: NCCL takes one for several ranks with NCCL_MULTI_RANK_GPU_ENABLE=1"
 without NCCL "gpus=1 nccl=23000" "$allowed" --streams
 without NCCL "gpus=1 nccl=22999" "duplicate GPU: this NCCL needs one for each rank" --streams

@@ -24,7 +24,7 @@ done
     bench "gpus=1" $small --mode graph --loopback
     all_timed "graph, one launch for all" $own
     # A launch each, of as many blocks as there is room for: of all ranks, and twice, for the next launch is
-    # there before the last one has left. Where a GPU holds fewer than it says, that is told.
+    # there before the last one has left. If a GPU holds fewer than it says, an error reports that.
     many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.03"
     bench "gpus=1" $many --streams --mode graph
     all_timed "graph, a launch each" $own

@@ -95,7 +95,7 @@ done
 bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
 grep -q "PLACED .*works only in place, and back-to-back calls" "$WORK/out" || fail "back to back in place"
 
-# By hand, too; what cannot be captured is told.
+# By hand, too; a line reports what cannot be captured.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
 bench "" --plugin "$PLUGINS/nccl_allreduce.so" $graph --strategies WRAPPED_NCCL,NCCL

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A plug-in on GPUs that writes beyond its buffers, or whose results are wrong or late: one clear line leaves
+# A plug-in on GPUs that writes beyond its buffers, or has wrong or late results: one clear line leaves
 # out the candidate that has the fault, and no other.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 . "$(dirname "$0")/lib_plugins.sh"
@@ -15,7 +15,7 @@ left_out wrong "wrong result"
 left_out stream "wrong result\|writes after it has returned"
 left_out early "wrong result"
 
-# Work that nobody waits for, once results have been verified, is found by the timed calls. (Who is slower
+# Work without a wait for it, once results have been verified, is found by the timed calls. (Who is slower
 # than NCCL would not be called so often.)
 samples=120
 tune "" --op allgather --sizes 4K --plugin "$PLUGINS/bad_later_stream.so" --default GOOD \

@@ -10,7 +10,7 @@ beside waits left_out waits "its run waits for the GPU, and does not only enqueu
 beside later_hang left_out later_hang "did not come back in time" 10
 left_out crash "crashed (abort)"
 left_out fails "run: it does not feel like it"
-left_out leak "its plug-in leaks device memory" 20 2 "" # whose leak it is, nobody can tell
+left_out leak "its plug-in leaks device memory" 20 2 "" # the leak has no known origin
 left_out init "crashed (abort)" 20 2 ""                 # so is it here
 left_out later_crash "crashed (abort)"
 all_beside

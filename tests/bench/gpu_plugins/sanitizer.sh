@@ -1,7 +1,7 @@
 #!/bin/sh
 # compute-sanitizer around trials on GPUs, as a script in its place that says what it would: a plug-in that it
 # has nothing against stays, with one brief trial under it; what it reports leaves the plug-in out, in one
-# line; where it cannot run, one line says so, and nobody is left out.
+# line; if it cannot run, one line reports that, and no candidate is left out.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 SEEN=$WORK/seen

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Ranks that are processes: what does not fit is told in one line; a fault in one process is caught; one that
+# Ranks that are processes: one line reports what does not fit; a fault in one process is caught; one that
 # dies or stops ends the bench, of which nothing is left.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 # shellcheck source=tests/bench/gpu_processes/lib_processes.sh

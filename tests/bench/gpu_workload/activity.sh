@@ -1,6 +1,6 @@
 #!/bin/sh
-# Traces of workloads on GPUs by CUPTI's records, with stand-ins: each kernel is in them as CUPTI tells of it;
-# where it does not tell of all, they are timed by events, or one line says what it lost.
+# Traces of workloads on GPUs by CUPTI's records, with stand-ins: they have each kernel as CUPTI records it;
+# if some records are missing, kernels are timed by events, or one line says what it lost.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 # shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
@@ -9,7 +9,7 @@ only cuda cublasLt nccl cupti
 odd_workloads 2 13 21
 routed=$(routed_workload)
 
-# ---- each kernel, as CUPTI tells of it ----
+# ---- each kernel, as CUPTI records it ----
 gpus real_clock 0 workload run --backend cuda -f "$routed" -p 2 --steps 2 --warm-up 1 \
     --trace "$WORK/c%r.json"
 "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_trace.lua" "$WORK"/c[01].json ||
@@ -20,7 +20,7 @@ gpus "real_clock cupti_slow_clock=5" 0 workload run --backend cuda -f "$reduced"
     die "a clock that is read late moves the trace's kernels"
 grep -q '"clock":"cupti"' "$WORK/c0.json" || die "the trace is not CUPTI's"
 grep -q '"name":"stand_in_kernel"' "$WORK/c0.json" || die "a kernel has not CUPTI's name"
-# Each kernel is an event of its own, as CUPTI tells of it, and so is a memset; all have their op.
+# Each kernel is an event of its own, as CUPTI records it, and so is a memset; all have their op.
 gpus "real_clock cupti_split" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 2 --warm-up 1 \
     --trace "$WORK/split%r.json"
 split=$WORK/split0.json
@@ -36,7 +36,7 @@ grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" |
     die "kernels are lost"
 ends_with 0 "$GENTABLES" trace report "$split" --out "$WORK/split" --csv
 if grep -q unlinked "$stderr"; then die "a kernel has lost its op"; fi
-# When each was launched is told, too: the stand-in's calls take a microsecond.
+# The time of each launch is in them, too: the stand-in's calls take a microsecond.
 grep -q '"gentablesLaunch"' "$split" || die "no launch of a further kernel"
 if grep '"gentablesLaunch"' "$split" | grep -q '"dur":0\.'; then die "when further kernels were launched"; fi
 

@@ -1,5 +1,5 @@
 -- Replays on a GPU, with stand-ins for the driver, cuBLASLt and cuDNN that compute on the CPU: every kind of
--- operands is right, algorithms that are faster are told and wrong ones are not, and whatever is not there or
+-- operands is right, faster algorithms are reported and wrong ones are not, and whatever is not there or
 -- fails is said of what needs it alone.
 package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
 local file = require "core.file"
@@ -130,7 +130,7 @@ function TestReplay.test_every_kind_of_convolution_is_right()
   for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
 end
 
--- 50 µs, 20 µs and 80 µs: the first is the library's choice, whose time the row has.
+-- 50 µs, 20 µs and 80 µs: the first is the library's choice, and the row has its time.
 function TestReplay.test_a_faster_algorithm_is_told()
   luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,80")), 0)
   for _, row in ipairs { gemms()[1], convolutions()[1] } do

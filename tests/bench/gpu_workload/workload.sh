@@ -110,7 +110,7 @@ for channels in 28 42; do
 done
 grep -q "coll channels" "$WORK/nccl.log" || die "a log of somebody else's is not theirs any more"
 
-# ---- a rank that fails: the others are told at once, wherever they wait, and all name it ----
+# ---- a rank that fails: the others stop at once, wherever they wait, and all name it ----
 # lonely WHAT SETTINGS OPTION...
 lonely() {
     what=$1

@@ -7,7 +7,7 @@
 . "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
 odd_workloads 2 13 21
 
-# ---- where it runs unless told: where a GPU can be used, there ----
+# ---- where it runs by default: on a GPU, if one can be used ----
 only cuda cublasLt nccl
 unasked() {
     settings=$1

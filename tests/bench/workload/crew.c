@@ -1,4 +1,4 @@
-// Threads that communicate poll for work where they are told to, but sleep while a step has none for them;
+// Threads that communicate poll for work if they wait by polling, but sleep while a step has none for them;
 // and what is handed over then is done all the same.
 #include "workload/crew.h"
 

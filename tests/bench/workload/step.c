@@ -17,7 +17,7 @@ enum { GEMMS = 4 };
 // ---- clocks -------------------------------------------------------------------------------------
 
 static bool is_made_up;
-static uint64_t now_ns, cpu_ns; // of both clocks, whose readings take their time
+static uint64_t now_ns, cpu_ns; // of both clocks; reading them takes time
 static int cpu_readings;
 static int slow_reading; // this one takes long: the thread loses its core, and is charged for that
 enum { CLOCK_TAKES = 50, CPU_TAKES = 1300, CHARGED_BEFORE = 30000, AWAY = 40000, CHARGED_AFTER = 20000 };

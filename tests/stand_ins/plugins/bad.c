@@ -151,7 +151,7 @@ static gt_status misbehave_at_start(struct state *state) {
         if (getenv("BAD_START_CRASHES") != NULL) raise(SIGSEGV);
         if (getenv("BAD_START_HANGS") != NULL) hang();
         break;
-    case fault_start_late: // with a state, once it is told to end
+    case fault_start_late: // with a state, when it is asked to end
         if (getenv("BAD_START_HANGS") != NULL) wait_for_cancel(host);
         break;
     default: break;

@@ -1,5 +1,5 @@
 // A plug-in for GPUs with one fault, which a definition chooses (BAD_BEYOND and so on): the example that
-// copies between GPUs, whose second candidate does something else besides.
+// copies between GPUs; its second candidate does something else besides.
 #include <unistd.h>
 
 #define gentables_plugin gentables_plugin_of_example

@@ -13,7 +13,7 @@ function TestAlike:setUp() self.case = lib.new_case() end
 
 function TestAlike:tearDown() self.case:clean() end
 
--- A sweep whose rank 1 is told to differ ends in one line that names it, and leaves nothing.
+-- A sweep in which rank 1 differs ends in one line that names it, and leaves nothing.
 function TestAlike:expect(message, faults, launcher)
   local ended, _, err = self.case:run(faults, launcher)
   lu.assertEquals(ended, "exit code 1")

@@ -62,7 +62,7 @@ function lib.new_case()
     log = folder .. "/log", bench = folder .. "/bench", cpu = cpus[cases % #cpus + 1],
     waits_s = lib.timeout_s }, case)
   for _, name in ipairs { "shm", "tmp" } do assert(file.make_folder(folder .. "/" .. name)) end
-  -- A name of its own for the bench, so that its ranks can be told from others'.
+  -- A name of its own for the bench, so that its ranks can be distinguished from others'.
   assert(os.execute(("ln -s '%s' '%s'"):format(os.getenv("BENCH"), self.bench)))
   lib.write(folder .. "/spec.lua", spec)
   return self

@@ -1,6 +1,6 @@
 #!/bin/sh
 # without_lua_the_committed_header_is_used.sh package|subdirectory: where the generator was not built, a
-# project still builds, with the header that is checked in, and is told so.
+# project still builds, with the header that is checked in, and a message reports that.
 . "$(dirname -- "$0")/lib.sh"
 
 begin "without_lua_$1"

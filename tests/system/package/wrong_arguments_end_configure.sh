@@ -1,5 +1,5 @@
 #!/bin/sh
-# gentables_add tells what is wrong with its arguments, and the configuration ends there.
+# gentables_add reports what is wrong with its arguments, and the configuration ends there.
 . "$(dirname -- "$0")/lib.sh"
 
 begin wrong_arguments

@@ -129,7 +129,7 @@ one_line 'holds several SM versions.*--sm 90 would say'
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$fresh" --sm x
 one_line '--sm: .* is not a whole number'
 
-# What is no artifact, or does not compile, is told.
+# A file that is no artifact, or does not compile, is reported.
 echo nothing >"$WORK/nothing"
 ends_with 2 "$GENTABLES" regret --table "$WORK/nothing" --rows "$fresh"
 one_line 'is none of allreduce_table.h'

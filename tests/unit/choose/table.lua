@@ -185,7 +185,7 @@ local function beside(strategy, time_us, num_tokens, bits)
     high_us = time_us + 0.5, size = 2048 * num_tokens, bits = (bits or "0a"):rep(8) }
 end
 
--- A table whose choice at 16 tokens is TWOSHOT.
+-- A table that chooses TWOSHOT at 16 tokens.
 local function with_twoshot_at_16()
   local old = folder .. "/old.csv"
   local sixteen = record { strategy = "TWOSHOT", num_tokens = 16, size = 32768 }
@@ -278,7 +278,7 @@ function tests.test_a_table_by_powers_of_two_has_those_between_the_sizes_asked_f
     [8] = "ONESHOT" })
 end
 
--- Beyond 2047 nobody reads the cell of 1024, whatever the next one is.
+-- Beyond 2047 no lookup reads the cell of 1024, whatever the next one is.
 function tests.test_a_bin_by_powers_of_two_ends_at_the_next_one()
   local times = { { 1024, 10, 10.2 }, { 16384, 100, 20 } }
   luaunit.assertEquals(winners_at(times, "floor")[1024], "TWOSHOT")

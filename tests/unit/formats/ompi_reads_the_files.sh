@@ -82,7 +82,7 @@ one_line 'ompi_rules.json: Open MPI 6.0 and later read it, and the rows are of O
 sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
 one_line 'Open MPI 6.0 and later read it, and the rows are of Open MPI 5.0.7'
-# check sees a file whose search is of other times, or is gone.
+# check detects that the times of the search changed, or are gone.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 sed -i 's/12345/23456/' "$WORK/data/transport.tp2.host.csv"

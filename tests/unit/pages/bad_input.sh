@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wrong use of report and compare ends in one line that says what would be right, and leaves no page behind.
+# Wrong use of report and compare ends in one line that says what is valid, and leaves no page behind.
 . "$SOURCE/tests/lib.sh"
 
 host=$SOURCE/tables/host

@@ -1,4 +1,4 @@
-# Makes small profiler files whose metrics can be computed by hand: make_trace.py FOLDER.
+# Makes small profiler files, with metrics that can be computed by hand: make_trace.py FOLDER.
 #
 # rank0.json, rank1.json: one AllReduce of 4000 B, which rank 0 enters 40 us before rank 1. Times in us:
 #   rank 0: gemm 100..200, fused_moe_kernel 150..250, nccl 220..300, gemm 280..320, copy of 20000 B 400..410,

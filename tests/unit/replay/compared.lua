@@ -25,7 +25,7 @@ local HERE = { device = "a processor", threads = 1 }
 local OURS = { device = "a processor", threads = 1,
   gentables = { computed_in = { ["c10::BFloat16"] = "float", ["c10::Half"] = "float" } } }
 
--- The row of one GEMM of this type, whose kernel of 50 µs has this name.
+-- The row of one GEMM of this type; its kernel of 50 µs has this name.
 local function replayed(computed, header, dtype, kernel)
   lib.clean()
   local one = lib.trace()

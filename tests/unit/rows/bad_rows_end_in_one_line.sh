@@ -35,7 +35,7 @@ refuses 'no benchmark.tp\{N\}.sm90.csv is there'
 mkdir "$csv"
 refuses 'benchmark.tp2.sm90.csv: is not a file'
 rmdir "$csv"
-# A FIFO that nobody writes to is refused, not waited for.
+# A FIFO without a writer is refused, not waited for.
 mkfifo "$csv"
 ends_with 2 timeout 200 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
 one_line 'benchmark.tp2.sm90.csv: is not a file'
@@ -86,7 +86,7 @@ bad ':3: world_size is 4 in a file of TP 2; move the row to benchmark.tp4' \
     '4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
 bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' \
     '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5' '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,1.5'
-# The same cell by an alias of its dtype, and with a line between that nobody reads.
+# The same cell by an alias of its dtype, and with an unused line between.
 bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' '' '2,bf16,2048,1,1024,NCCL,NONE,allreduce,1.5'
 
 header=$header,'low (us),high (us),mode,placement'

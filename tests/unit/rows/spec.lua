@@ -1,4 +1,4 @@
--- spec.lua: what a spec may say, and that what is wrong is told with file and line.
+-- spec.lua: what a spec may contain; errors are reported with file and line.
 local lu = require "luaunit"
 local fail = require "base.fail"
 local file = require "core.file"

@@ -27,7 +27,7 @@ local faults = {
 local patience = { hang = "6", late = "6" }
 local culprit = "fusion=NONE hidden_size=128 num_tokens=4"
 
--- Starts a sweep whose bench goes wrong once.
+-- Starts a sweep with a bench that fails once.
 function TestSweep:start_fault(fault, seconds)
   local settings = self:environment { FAULT = fault, AT = culprit, ONCE = self.folder .. "/" .. fault }
   local argv = lib.sweep_command(self.folder, "--fresh", "--patience", seconds)

@@ -22,7 +22,7 @@ local TestReal = {}
 
 function TestReal:setUp()
   self.folder = lib.scratch()
-  -- A name of its own for the bench, so that its ranks can be told from others'.
+  -- A name of its own for the bench, so that its ranks can be distinguished from others'.
   self.bench = self.folder .. "/bench"
   assert(os.execute(("ln -s '%s' '%s'"):format(os.getenv("BENCH"), self.bench)))
   self.csv = self.folder .. "/benchmark.tp2.host.csv"

@@ -121,7 +121,7 @@ function TestSweep:test_a_budget_that_is_too_small_says_what_would_do()
   lu.assertStrContains(err, "--budget 0.5 is too small for one sample per cell; about 2 seconds")
 end
 
--- One cell of 1 GiB: what it needs is told from its bytes, before any bench is asked.
+-- One cell of 1 GiB: its time is estimated from its bytes, before any bench starts.
 function TestSweep:test_a_budget_that_is_hopeless_for_such_messages_is_refused()
   lib.write(self.folder .. "/spec.lua", [[return { arch = "host", tp = { 2 }, dtypes = { "float32" },
     fusions = { "NONE" }, hidden_sizes = { 8192 }, num_tokens = { 32768 }, strategies = { "MPI", "ONESHOT" },
@@ -410,7 +410,7 @@ end
 
 -- ---- interruptions ----------------------------------------------------------------------------
 
--- Starts a sweep whose bench hangs at the first request that holds `text`, and sends it a signal there.
+-- Starts a sweep with a bench that hangs at the first request that holds `text`, and sends it a signal there.
 -- Returns how it ended and what it said.
 function TestSweep:interrupt_at(text, signal, ...)
   local settings = self:environment { FAULT = "hang", AT = text }

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The two examples pass their trial and are measured beside ours; the answers are told, written, kept, and
+# The two examples pass their trial and are measured beside ours; the answers are printed, written, kept, and
 # found
 # again: then nothing is launched.
 . "$(dirname "$0")/lib.sh"

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Rows of several launches make tables: ops of any kind by bytes, splits and candidates of plug-ins in
-# table.csv, in the report and in the C header, whose answers are those of table.csv; and what a fusion gains
+# table.csv, in the report and in the C header, with the answers of table.csv; and what a fusion gains
 # stands in the row.
 . "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")

@@ -79,7 +79,7 @@ local function check_collective(args, type, wrong)
   if not type or args.dtype ~= TYPES[type] then wrong("dtype " .. tostring(args.dtype)) end
 end
 
--- A kernel's grid is told where it is known, and never made up.
+-- A kernel's grid is in the trace if it is known, and never made up.
 local function check_place(args, clock, wrong)
   local has = args.grid ~= nil or args.block ~= nil or args.context ~= nil
   local is_whole = has and args.context and #(args.grid or {}) == 3 and #(args.block or {}) == 3

@@ -18,7 +18,7 @@ needs_blas() {
     [ "$code" = 0 ] || die "a small step does not run"
 }
 
-# workload NAME: standard input becomes the workload's file, whose name is printed.
+# workload NAME: standard input becomes the workload's file; prints its name.
 workload() {
     cat >"$WORK/$1.lua"
     echo "$WORK/$1.lua"

@@ -44,7 +44,7 @@ grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log
 [ ! -e "$failed/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
 [ -s "$sweep/nccl_thread_sweep_20260102_030405.log" ] || die "no log of the sweep"
 
-# What failed is told with its reason, and is no trace that analysis misses.
+# A failed run is listed with its reason, and is no trace that analysis misses.
 ends_with 0 "$GENTABLES" workload report "$sweep" --csv --without plots,comparisons,merge
 [ ! -s "$stderr" ] || die "what failed is told twice: $(cat "$stderr")"
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
@@ -132,7 +132,7 @@ grep -q 'lacks a right ratios.cost.high, .*: another gentables wrote it, .*; its
     "$WORK/other/workload.html" || die "a sweep of an older gentables is not told"
 
 # ---- what does not belong together, or is not whole, does not count ----
-# In a folder whose name looks like a place for ranks.
+# In a folder with a name like a placeholder for ranks.
 odd="$WORK/a %r folder"
 one() {
     wanted_code=$1

@@ -102,7 +102,7 @@ function TestTraces.test_processor_times_come_back_too()
   luaunit.assertEquals(found, expected)
 end
 
--- Steps of other kinds lie between those that are traced: nobody was idle there. Others' profilers go on.
+-- Steps of other kinds lie between those that are traced: no rank was idle there. Others' profilers go on.
 function TestTraces.test_shares_are_of_the_traced_steps()
   planted()
   local rank = require "trace.ops.rank"

@@ -1,4 +1,4 @@
--- trace collectives over planted sweeps whose answers are known, and over what is not whole.
+-- trace collectives over planted sweeps with known answers, and over incomplete ones.
 -- Needs: xlsx
 local file = require "core.file"
 local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/lib.lua")

@@ -161,7 +161,7 @@ function TestPipeline.test_what_fails_does_not_end_the_others()
   local code, _, errors = run("--csv")
   luaunit.assertEquals(code, 1)
   luaunit.assertStrContains(errors, broken)
-  luaunit.assertStrContains(errors, "second.json") -- two traces of a rank: which is meant cannot be told
+  luaunit.assertStrContains(errors, "second.json") -- two traces of a rank are ambiguous
   luaunit.assertEquals(#rows_of "512/28", 6)
   luaunit.assertEquals(#rows_of "256/42", 12)
   -- Once it is whole, what was made without it is made again.

@@ -171,7 +171,7 @@ cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
 ends_with 2 "$GENTABLES" trace merge "$run" -o "$WORK/nowhere/m.json"
 one_line 'nowhere/m.json: cannot be written'
 
-# Events that cannot be used are left out, and told; ids that have no room for the rank stay apart.
+# Events that cannot be used are left out, and reported; ids that have no room for the rank stay apart.
 cat >"$WORK/odd.json" <<'JSON'
 {"traceEvents": [
 {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":1,"dur":-5,

@@ -45,7 +45,7 @@ rm -r "$WORK/out"
 report --csv --no-kernel-summary
 [ ! -e "$csvs/kernel_summary.csv" ] || die "a kernel_summary that nobody wants"
 
-# Several traces: those of the same name are told apart, and one that fails does not end the others.
+# Several traces: those of the same name get reports of different names, and a failing one ends no other.
 mkdir -p "$WORK/a" "$WORK/b"
 cp "$trace" "$WORK/a/one.json.gz"
 cp "$trace" "$WORK/b/one.json.gz"

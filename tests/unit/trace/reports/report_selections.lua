@@ -1,4 +1,4 @@
--- Which ops the sheets list, and which GPU events they count: small traces whose answers are plain.
+-- Which ops the sheets list, and which GPU events they count: small traces with known answers.
 package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local small_trace = require "small_trace"
