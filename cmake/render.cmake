@@ -30,5 +30,6 @@ function(_gentables_render output template)
   _gentables_keep(
     ${output} "Rendering ${name}"
     COMMAND gentables template ${template} ${arg_UNPARSED_ARGUMENTS} --out ${output}
-    DEPENDS gentables ${template} ${generator}/lists/lists.lua ${generator}/codec/template.lua ${arg_DEPENDS})
+    DEPENDS gentables ${template} ${generator}/lists/lists.lua ${generator}/lists/communication.lua
+            ${generator}/codec/template.lua ${arg_DEPENDS})
 endfunction()

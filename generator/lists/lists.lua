@@ -9,6 +9,8 @@
 -- it. With an #include of the file, tests/bench/kernels/kernel_cases.cpp runs all its cases on a CPU.
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
+local communication = require "lists.communication"
+
 local lists = {}
 
 -- The maximum of ranks of a group; kernels are rendered for each number of them.
@@ -51,7 +53,7 @@ lists.trtllm_grid = {
   num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384 },
 }
 
-local function share_of_others(ranks) return (ranks - 1) / ranks end
+local bus_factors = communication.bus_factors
 
 -- `measured_by`: the backends that can time it. `bus_factor`: busbw / algbw by the number of ranks, as in
 -- nccl-tests; absent: not defined. `aliases`: other names, PyTorch's among them. `sums`: results are sums,
@@ -60,20 +62,22 @@ local function share_of_others(ranks) return (ranks - 1) / ranks end
 lists.ops = {
   { name = "allreduce", measured_by = { "host", "cuda" }, sums = true, ompi = "allreduce",
     aliases = { "all_reduce", "all_reduce_" },
-    bus_factor = function(ranks) return 2 * share_of_others(ranks) end },
+    bus_factor = bus_factors.AllReduce },
   { name = "gemm_allreduce" },
-  { name = "allgather", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "allgather",
+  { name = "allgather", measured_by = { "host", "cuda" }, bus_factor = bus_factors.AllGather,
+    ompi = "allgather",
     aliases = { "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_out", "_allgather_base",
       "_all_gather_base" } },
-  { name = "reducescatter", measured_by = { "host", "cuda" }, bus_factor = share_of_others, sums = true,
-    ompi = "reduce_scatter_block",
+  { name = "reducescatter", measured_by = { "host", "cuda" }, bus_factor = bus_factors.ReduceScatter,
+    sums = true, ompi = "reduce_scatter_block",
     aliases = { "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_out",
       "_reduce_scatter_base" } },
-  { name = "alltoall", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "alltoall",
+  { name = "alltoall", measured_by = { "host", "cuda" }, bus_factor = bus_factors.AllToAll,
+    ompi = "alltoall",
     aliases = { "all_to_all", "all_to_all_single", "alltoall_base" } },
-  { name = "alltoallv", measured_by = { "host", "cuda" }, bus_factor = share_of_others, ompi = "alltoallv",
-    splits = true },
-  { name = "broadcast", measured_by = { "host", "cuda" }, bus_factor = function() return 1 end,
+  { name = "alltoallv", measured_by = { "host", "cuda" }, bus_factor = bus_factors.AllToAll,
+    ompi = "alltoallv", splits = true },
+  { name = "broadcast", measured_by = { "host", "cuda" }, bus_factor = bus_factors.Broadcast,
     ompi = "bcast",
     aliases = { "bcast", "broadcast_" } },
 }
@@ -149,7 +153,7 @@ lists.strategies = {
     -- The others read their slices of its message, and it stores the sum of its slice to them: the minimum
     -- of an allreduce without a switch that adds.
     cuda = { kernel = "twoshot", messages = "2", slices = true,
-      links = function(ranks) return 2 * share_of_others(ranks) end, needs = "P2P, tokens >= TP" },
+      links = bus_factors.AllReduce, needs = "P2P, tokens >= TP" },
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
   { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32",

@@ -12,6 +12,8 @@
 --   source   where the formula or the figure comes from
 --   key      serving metrics: what it is called in the result files
 --   label    serving metrics: how errors and pictures call it
+local communication = require "lists.communication"
+
 local list = {}
 
 local vllm = "result files of vLLM's serving benchmark"
@@ -59,7 +61,7 @@ list.metrics = {
   activity("total_time", "ms", "less", "last end - first start of kernels, copies and memsets"),
   activity("kernel_time", "ms", "less", "sum of the kernels' durations"),
   activity("communication_time", "ms", "less",
-    "sum of the durations of kernels with nccl, rccl or cross_device_reduce in their name"),
+    ("sum of the durations of kernels with %s in their name"):format(communication.patterns_text())),
   activity("communication_fraction", "share", "less", "communication_time / kernel_time"),
   activity("communication_overlap", "share", "more",
     "time with communication and another kernel / time with communication"),

@@ -13,6 +13,7 @@
 --
 -- Unreadable input raises, in one line that names the file.
 local collective = require "profile.collective"
+local communication = require "lists.communication"
 local fail = require "base.fail"
 
 local activity = {}
@@ -96,7 +97,7 @@ local function add_collectives(rank, told, taken)
   rank.collectives = {}
   for i = 1, #kernels.start do
     local name = kernels.name[i]
-    communicates[i] = collective.is_communication(name)
+    communicates[i] = communication.of_kernel(name) ~= false
     if communicates[i] then
       local call = collective.describe(name, told[taken and taken[i] or i])
       call.start, call.stop = kernels.start[i], kernels.stop[i]

@@ -1,9 +1,10 @@
 -- What kernels are, by their names, and what they add up to: MoE, fused MoE, NCCL and which collective,
 -- attention. It reads nothing; kernel_summary.lua does.
+local communication = require "lists.communication"
+
 local kernel_kinds = {}
 
--- Collectives by what NCCL's kernels are called, in any version. The first that fits counts: "reduce" is a
--- part of other names. "other" is what fits none.
+-- The operations of NCCL's kernels that are listed; "other" is every other one.
 kernel_kinds.collectives = { "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "SendRecv", "Broadcast",
   "Reduce", "other" }
 
@@ -19,10 +20,12 @@ local function holds_any(text, list)
   return false
 end
 
-local function collective_of(lower)
-  for _, name in ipairs(kernel_kinds.collectives) do
-    if name == "other" or lower:find(name:lower(), 1, true) then return name end
-  end
+local is_listed = {}
+for _, name in ipairs(kernel_kinds.collectives) do is_listed[name] = true end
+
+local function collective_of(kernel)
+  local name = communication.operation_of_kernel(kernel)
+  return is_listed[name] and name or "other"
 end
 
 -- The kernels of a kind, added up. The average is that of averages, weighted by the calls: they have more
@@ -50,8 +53,9 @@ local function classify(kinds, kernel)
     kinds.fused_moe = kinds.fused_moe or kernel
     kinds.fused_moe_kernels = kinds.fused_moe_kernels + 1
   end
-  if lower:find("nccl", 1, true) then
-    local name = collective_of(lower)
+  local row = communication.of_kernel(kernel.name)
+  if row and row.library == "NCCL" then
+    local name = collective_of(kernel.name)
     sums[name] = sums[name] or new_sum()
     add(sums[name], kernel)
     add(sums.nccl, kernel)

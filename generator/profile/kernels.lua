@@ -1,9 +1,11 @@
 -- Which kernels, and for how long: what several metrics share. Times in whole nanoseconds.
+local communication = require "lists.communication"
 local intervals = require "profile.busy_time"
 
 local kernels = {}
 
-kernels.no_communication = "communication: no kernel with nccl, rccl or cross_device_reduce in its name"
+kernels.no_communication = ("communication: no kernel with %s in its name")
+  :format(communication.patterns_text())
 
 function kernels.communicating(rank)
   local communicates = rank.kernels.communicates

@@ -7,6 +7,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "collectives.h"
 #include "intervals.h"
 
 namespace trace {
@@ -29,8 +30,7 @@ uint8_t flags_of(std::string_view name, std::string &lower) {
     lower.assign(name);
     for (char &c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
     uint8_t flags = 0;
-    if (holds(lower, "nccl") || holds(lower, "rccl") || holds(lower, "cross_device_reduce"))
-        flags |= COMMUNICATION;
+    if (is_communication(name)) flags |= COMMUNICATION;
     if (starts(name, "MEMORY_COPY_") || starts(name, "__amd_rocclr_copyBuffer")) flags |= COPY;
     if (holds(name, "at::native::direct_copy_kernel_cuda") || holds(name, "transpose_")) flags |= MOVES_DATA;
     if (name == "execute") flags |= EXECUTE;

@@ -19,7 +19,7 @@ struct gpu_event {
 
 // What the name of an event says.
 enum : uint8_t {
-    COMMUNICATION = 1, // it holds nccl, rccl or cross_device_reduce
+    COMMUNICATION = 1, // is_communication in collectives.h
     COPY = 2,          // a kernel that does nothing but copy memory
     EXECUTE = 4,       // it is "execute", a frame around an op
     GRAPH = 8,         // it launches a graph

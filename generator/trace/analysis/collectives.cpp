@@ -15,6 +15,7 @@
 #include <array>
 #include <cctype>
 #include <map>
+#include <string>
 #include <utility>
 
 #include "trace_lua.h"
@@ -22,6 +23,8 @@
 namespace trace {
 
 namespace {
+
+std::vector<std::string> patterns; // in lower case
 
 bool holds(std::string_view text, std::string_view part) {
     auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
@@ -77,8 +80,23 @@ groups same_collectives(const trace &trace) {
 
 } // namespace
 
+void read_communication_patterns(lua_State *lua) {
+    lua_getglobal(lua, "require");
+    lua_pushliteral(lua, "lists.communication");
+    lua_call(lua, 1, 1);
+    lua_getfield(lua, -1, "kernels");
+    patterns.clear();
+    for (lua_Integer i = 1; lua_rawgeti(lua, -1, i) == LUA_TTABLE; i++) {
+        lua_getfield(lua, -1, "pattern");
+        patterns.emplace_back(luaL_checkstring(lua, -1));
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 3);
+}
+
 bool is_communication(std::string_view kernel) {
-    return holds(kernel, "nccl") || holds(kernel, "rccl") || holds(kernel, "cross_device_reduce");
+    return std::any_of(patterns.begin(), patterns.end(),
+                       [&](const std::string &pattern) { return holds(kernel, pattern); });
 }
 
 std::vector<uint32_t> communication_kernels(const trace &trace) {

@@ -9,7 +9,7 @@
 
 namespace trace {
 
-// Whether a kernel of this name communicates: it holds nccl, rccl or cross_device_reduce, in any case.
+// Whether a kernel of this name communicates: it contains a pattern, in any case.
 bool is_communication(std::string_view kernel);
 
 // The kernels that communicate: event numbers, in order of the file.

@@ -223,6 +223,7 @@ void set_collective(lua_State *lua, const trace &from, const collective &told) {
 extern "C" int luaopen_core_trace(lua_State *lua);
 
 int luaopen_core_trace(lua_State *lua) {
+    trace::read_communication_patterns(lua);
     luaL_newmetatable(lua, trace::TRACE_TYPE);
     luaL_newlib(lua, trace::METHODS);
     lua_setfield(lua, -2, "__index");

@@ -55,6 +55,8 @@ int lua_gpu_rows(lua_State *lua);
 
 int lua_analysis(lua_State *lua);    // analysis_lua.cpp; it is kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp
+// Reads the patterns of generator/lists/communication.lua, for is_communication; when core.trace is loaded.
+void read_communication_patterns(lua_State *lua);
 int lua_collective_durations(lua_State *lua);
 
 } // namespace trace

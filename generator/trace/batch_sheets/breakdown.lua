@@ -1,9 +1,10 @@
 -- The sheet grouped_breakdown: the GPU's time by what it is for, in seconds, the mean over ranks. Each GPU
 -- event is of one group: the first row below that its kernel's or its op's name fits, in lower case.
+local communication = require "lists.communication"
 local families = require "trace.ops.families"
 
 local rules = {
-  { group = "Comms", kernel = { "nccl", "rccl", "cross_device_reduce" } },
+  { group = "Comms", communicates = true },
   { group = "Memcpy", kernel = { "^memcpy", "^memory_copy_", "^__amd_rocclr_copybuffer" } },
   { group = "Triton", kernel = { "^triton" }, op = { "^triton" } },
   { group = "MoE", op = { "moe" }, kernel = { "moe" } },
@@ -37,8 +38,9 @@ local function group_of(parent, first_kernel, kernel)
   local op, name = parent:lower(), kernel:lower()
   local category = parent ~= "" and families.category(parent, first_kernel) or nil
   for _, rule in ipairs(rules) do
-    local is_category = rule.category ~= nil and rule.category == category
-    if is_category or holds_any(op, rule.op) or holds_any(name, rule.kernel) then return rule.group end
+    local fits = rule.category ~= nil and rule.category == category
+      or rule.communicates and communication.of_kernel(kernel)
+    if fits or holds_any(op, rule.op) or holds_any(name, rule.kernel) then return rule.group end
   end
   return "Other"
 end

@@ -1,27 +1,25 @@
 -- The collectives as PyTorch's traces call them, one row each.
 --   name        what "Collective name" says
 --   full        whose elements are the whole message: "in" or "out"
---   factor      busbw / algbw for n ranks; nil: neither latency nor bandwidth is told of it
+--   operation   the sheets have its latency and bandwidths, with this bus factor of lists/communication.lua
 --   same_sizes  all ranks give and get as much, so that sizes tell collectives apart
 --   pair        send or receive: the other rank's event has the other name
 -- A new one is a row here.
 local kinds = {}
 
-local function two_ways(n) return 2 * (n - 1) / n end
-local function one_way(n) return (n - 1) / n end
-
 kinds.list = {
-  { name = "allreduce", full = "in", factor = two_ways, same_sizes = true },
-  { name = "allreduce_coalesced", full = "in", factor = two_ways, same_sizes = true },
-  { name = "reducescatter", full = "in", factor = one_way, same_sizes = true },
-  { name = "_reduce_scatter_base", full = "in", factor = one_way, same_sizes = true },
-  { name = "reduce_scatter_tensor_coalesced", full = "in", factor = one_way, same_sizes = true },
-  { name = "allgather", full = "out", factor = one_way, same_sizes = true },
-  { name = "all_gather", full = "out", factor = one_way, same_sizes = true },
-  { name = "_allgather_base", full = "out", factor = one_way, same_sizes = true },
-  { name = "allgather_into_tensor_coalesced", full = "out", factor = one_way, same_sizes = true },
-  { name = "all_gather_into_tensor_coalesced", full = "out", factor = one_way, same_sizes = true },
-  { name = "all_to_all", full = "in", factor = one_way, same_sizes = true },
+  { name = "allreduce", full = "in", operation = "AllReduce", same_sizes = true },
+  { name = "allreduce_coalesced", full = "in", operation = "AllReduce", same_sizes = true },
+  { name = "reducescatter", full = "in", operation = "ReduceScatter", same_sizes = true },
+  { name = "_reduce_scatter_base", full = "in", operation = "ReduceScatter", same_sizes = true },
+  { name = "reduce_scatter_tensor_coalesced", full = "in", operation = "ReduceScatter",
+    same_sizes = true },
+  { name = "allgather", full = "out", operation = "AllGather", same_sizes = true },
+  { name = "all_gather", full = "out", operation = "AllGather", same_sizes = true },
+  { name = "_allgather_base", full = "out", operation = "AllGather", same_sizes = true },
+  { name = "allgather_into_tensor_coalesced", full = "out", operation = "AllGather", same_sizes = true },
+  { name = "all_gather_into_tensor_coalesced", full = "out", operation = "AllGather", same_sizes = true },
+  { name = "all_to_all", full = "in", operation = "AllToAll", same_sizes = true },
   { name = "all_to_allv", full = "in", uneven = true },
   { name = "broadcast", full = "in", same_sizes = true },
   { name = "reduce", full = "in", same_sizes = true },

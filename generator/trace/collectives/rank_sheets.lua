@@ -1,6 +1,7 @@
 -- The sheets of collectives over ranks, column by column: what was matched (matching.lua), latencies, waits,
 -- skew, bandwidths and stragglers. Times are µs, MB 2^20 and GB 2^30 bytes.
 local collective = require "profile.collective"
+local communication = require "lists.communication"
 local kinds = require "trace.collectives.kinds"
 local matching = require "trace.collectives.matching"
 local incomplete = require "trace.collectives.notes"
@@ -46,11 +47,12 @@ local function bandwidths(told, latency)
   local bytes = message_bytes(told, kind.full == "out" and told.out_elements or told.in_elements)
   if not bytes or latency <= 0 then return nil end
   local algorithm = bytes / GB / (latency / 1e6)
-  local factor = kind.factor and told.group_size and told.group_size > 0 and kind.factor(told.group_size)
+  local bus_factor = communication.bus_factors[kind.operation]
+  local factor = bus_factor and told.group_size and told.group_size > 0 and bus_factor(told.group_size)
   return algorithm, factor and algorithm * factor, bytes
 end
 
-local function is_timed(one) return one.told.name ~= nil and kinds.of(one.told.name).factor ~= nil end
+local function is_timed(one) return one.told.name ~= nil and kinds.of(one.told.name).operation ~= nil end
 
 -- ---- rows by title -----------------------------------------------------------------------------
 

@@ -1,5 +1,6 @@
 -- gentables trace collectives: collectives over all ranks of a configuration, and over configurations.
 local collectives = require "trace.collectives.configuration_report"
+local communication = require "lists.communication"
 local job = require "trace.runs.job"
 
 local command = {}
@@ -15,8 +16,8 @@ function command.run(args)
       work:save(list, collectives.base(args.out, configuration))
       made[#made + 1] = { configuration = configuration, sheets = list }
     else
-      work:fail(configuration.folder .. ": no collective: no kernel's name holds nccl, rccl or "
-        .. "cross_device_reduce", 1)
+      work:fail(("%s: no collective: no kernel has %s in its name"):format(configuration.folder,
+        communication.patterns_text()), 1)
     end
   end
   local across = collectives.across(made)
