@@ -82,7 +82,7 @@ end
 local function start(fault, at, rank)
   local case = lib.new_case()
   case.fault, case.at, case.rank, case.what = fault, at, rank, ("%s at %s of rank %d"):format(fault, at, rank)
-  -- Nobody waits with a deadline for rank 0 between two cells but the sweep itself.
+  -- Only the sweep itself waits with a deadline for rank 0 between two cells.
   if places[at].when == between_cells then case:is_noticed_by_the_sweep() end
   case:start { FAULT = fault, AT = at, RANK = rank }
   return case

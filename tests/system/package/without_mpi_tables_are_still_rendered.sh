@@ -1,6 +1,5 @@
 #!/bin/sh
-# Where there is no MPI, nothing can be measured, and that is told; tables are rendered and checked all the
-# same.
+# Without MPI nothing is measured, and a message reports that; tables are rendered and checked all the same.
 . "$(dirname -- "$0")/lib.sh"
 
 begin without_mpi

@@ -84,7 +84,7 @@ same TWOSHOT "$(winner 16)"
 grep -q TWOSHOT "$data/thresholds.json" || die "thresholds lack what is best"
 class_of ONESHOT "2 of 2" 50.0 100.0
 class_of TWOSHOT "2 of 2" 2.5 5.0
-# Equal bits wherever both are told make one class, which then costs nothing; bits of one size differ: two.
+# Equal bits wherever both are known make one class, which then costs nothing; bits of one size differ: two.
 begin
 time_of 1 ONESHOT 10 9.9 10.1 "" "0a"
 time_of 1 TWOSHOT 20 19 21 "" "0a"

@@ -100,7 +100,7 @@ for file in "$WORK/any"/*; do
     cmp -s "$file" "$data/${file##*/}" || die "${file##*/}: other bytes once nothing is restricted"
 done
 
-# A format whose reader has a rule of its own for that says so.
+# A format with a reader that has a rule of its own for that reports it.
 begin
 mv "$data/benchmark.tp2.host.csv" "$data/benchmark.tp2.sm90.csv"
 time_of NONE 1 ONESHOT 20 0a benchmark.tp2.sm90.csv

@@ -1,5 +1,5 @@
 // How often rank 1 is asked to add in an allreduce of each size in bytes (arguments), and how many elements
-// each time: that tells Open MPI's algorithms apart from outside. Prints `bytes calls elements`.
+// each time: that distinguishes Open MPI's algorithms from outside. Prints `bytes calls elements`.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 -- gnuplot.lua: a picture is whole or not there, labels and file names mean only themselves, and what goes
--- wrong is told in one line.
+-- wrong is reported in one line.
 local lu = require "luaunit"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"

@@ -1,4 +1,4 @@
--- What the tests of replays share: traces of ops whose kernel times are known, running gentables, and
+-- What the tests of replays share: traces of ops with known kernel times, running gentables, and
 -- programs that stand in for those of others.
 --
 --   local trace = lib.trace()

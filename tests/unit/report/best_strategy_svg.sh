@@ -45,7 +45,7 @@ assert seen == set(wanted) and len(seen) == 12, seen
 assert "unmeasured" in wanted["TP 2, NONE"].values()
 END
 
-# Cells that nobody measured have a dot, and TP sizes of more ranks than cores a star, as in report.md.
+# Unmeasured cells have a dot, and TP sizes of more ranks than cores a star, as in report.md.
 ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tests/unit/report/derived" --arch host \
     --out "$WORK/derived"
 python3 - "$WORK/derived" >"$stdout" 2>"$stderr" <<'END' || die "what was not measured is not marked"

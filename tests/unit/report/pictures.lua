@@ -259,7 +259,7 @@ function TestPictures.test_no_text_is_cut_off()
   local slice = slice_of(rows)
   slice.machine = ("A <machine> with \"quotes\" & $(signs) `x` "):rep(9) .. ("w"):rep(300)
   slice.reasons = { { reason = ("why "):rep(80), count = 3 } }
-  slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that something is missing, and the reason is told
+  slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that something is missing, and the reason is printed
   for _, kind in ipairs(of_one_tp_size) do
     local model = require("plots." .. kind).model(slice)
     lu.assertTrue(#model.texts > 0 and #model.panels > 0, kind)

@@ -1,5 +1,5 @@
 -- Pages of sweeps that are made up here: in which unit times stand, and that whatever a folder's files lack
--- is told in one line, with a way out.
+-- is reported in one line, with a way out.
 local compare = require "verbs.workload.compare"
 local fail = require "base.fail"
 local file = require "core.file"

@@ -106,7 +106,7 @@ function TestWorkers.test_an_error_of_the_caller_ends_the_children()
   end, { jobs = 2, each = function() error("enough") end })
 end
 
--- Starts a script whose three children say that they run, and which waits for them. Its standard output
+-- Starts a script with three children that print that they run, and waits for them. Its standard output
 -- ends when none of them holds it any more.
 local function start_script(body)
   local path = work_path("children.lua")

@@ -1,6 +1,6 @@
 #!/bin/sh
-# trace compare: reports of two and more runs side by side, on CSVs written here, whose differences can be
-# told by hand; the reports of sweeps over threads, channels and sweeps; the page. Bad input ends in one line.
+# trace compare: reports of two and more runs side by side, on CSVs written here, with differences that
+# are known; the reports of sweeps over threads, channels and sweeps; the page. Bad input ends in one line.
 # Needs: xlsx
 . "$SOURCE/tests/lib.sh"
 
