@@ -20,7 +20,7 @@ struct shape_levels {
     uint32_t hidden_size, num_tokens;
 };
 
-// A shape that is asked for, and how often: which cell answers, and how far it lies from that cell's own
+// A shape of the workload and its frequency: the cell of its lookup, and its distance from that cell's own
 // sizes towards their neighbours: -0.5 is halfway to the smaller size, 1 the larger one.
 struct bin_shape {
     size_t hidden, tokens;
@@ -38,7 +38,7 @@ struct bins {
     enum lookup lookup;
     const struct shape_levels *extra; // measured shapes that are no cell
     size_t extra_count;
-    const struct bin_shape *workload; // what is asked for; none: all shapes of a bin alike
+    const struct bin_shape *workload; // none: all shapes of a bin count alike
     size_t workload_count;
 };
 

@@ -1,5 +1,5 @@
--- Rows by message size: which strategy for which bytes, for readers that know no shapes (NCCL, Open MPI,
--- MPICH, thresholds). It renders nothing.
+-- Choices by message size, for readers that have no shapes (NCCL, Open MPI, MPICH, thresholds). It renders
+-- nothing.
 --
 -- sizes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of the
 -- rows of `fusion` (nil: NONE, the plain sums) of source.axes.
@@ -9,10 +9,10 @@
 --             the first starts at 0, the last has no `last`
 --
 -- The rule: shapes of equal bytes count alike; at each size a strategy's badness is the share of time that it
--- loses against the best there, as a mean over the shapes; times that a sweep did without count as tables by
--- shape have them (derive.lua), a shape without any other only where its size has no other shape. The
--- segments are the fewest that lose at no size more than source.regret (sizes.REGRET, where nobody says), but
--- what may be noise, as select.c has it; of these, those of the least total badness (borders.c). A strategy
+-- loses against the best there, as a mean over the shapes; times that a sweep left out count as in tables
+-- by shape (derive.lua); a shape that has no other times counts only if its size has no other shape. The
+-- segments are the fewest that lose at no size more than source.regret (default: sizes.REGRET), apart from
+-- noise as in select.c; of these, those of the least total badness (borders.c). A strategy
 -- that has no time for some shape of a size is not chosen there. Between two sizes the border is their
 -- geometric mean: what is nearer to one, as a ratio, does as that one.
 local borders = require "core.borders"
@@ -38,7 +38,8 @@ local function is_of(slice, time)
     time.mode == slice.mode and time.fusion == slice.fusion
 end
 
--- The slice of each TP size that has the axes; rows of other tools do not say their mode and stand in.
+-- The slice of each TP size that has the axes; rows of other tools, which have no mode, are used if there is
+-- none.
 local function find_slices(source, fusion)
   local found = {}
   for _, slice in ipairs(source.rows:slices()) do
@@ -106,8 +107,8 @@ local function is_measured(times)
   return false
 end
 
--- Shapes of which something was measured; all, where none was. What follows from elsewhere alone says nothing
--- where there are better witnesses, and lacks strategies that they have.
+-- The shapes with a measured time; all shapes if none has one. A shape with interpolated times only is less
+-- certain than the measured ones of its size, and may lack strategies that they have.
 local function witnesses_of(shapes)
   local measured = {}
   for shape, times in pairs(shapes) do

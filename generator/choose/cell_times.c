@@ -1,10 +1,10 @@
-// What rows say of cells whose choice differs between two tables, for Lua: one pass over the rows, however
-// many cells there are.
+// The times of cells whose choice differs between two tables, for Lua: one pass over the rows for any number
+// of cells.
 //
-// - rows:times(changes), of changes as table:changes gives them, enters into each that has rows: rivals = how
-//   many rows, and old_times and new_times = { time =, low =, high = } of the row of the old and of the new
-//   choice (low and high where the row has an interval; absent where no row is of that choice). Rows of other
-//   tools do not say their mode: they count for a cell of any.
+// - rows:times(changes), of changes as table:changes gives them, sets in each that has rows: rivals = the
+//   number of rows, and old_times and new_times = { time =, low =, high = } of the row of the old and of the
+//   new choice (low and high if the row has an interval; absent if no row is of that choice). Rows of other
+//   tools have no mode: they count for cells of any mode.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>

@@ -1,14 +1,14 @@
 // Classes of numerics: which strategies of a slice give equal bits, and what keeping to one class costs.
 //
 // - rows:classes({ world_size =, dtype =, op =, mode =, fusion = }, options) gives, in the order of the list
-//   of strategies, { { names = { strategies }, shapes =, cost =, worst = }... }: at how many shapes the class
-//   has a time, and what the best of the class takes there more than the best of all, as shares, as a mean
-//   and at worst. Then how many shapes there are, the names of strategies whose bits are not told, and of
+//   of strategies, { { names = { strategies }, shapes =, cost =, worst = }... }: the number of shapes where
+//   the class has a time, and the loss there of the best of the class against the best of all, as shares: the
+//   mean and the worst. Then the number of shapes, the names of strategies whose bits are unknown, and of
 //   those whose bits vary. Options: first = a strategy: the first class is its own; loopback = whether
 //   loopback rows count.
 //
-// What equal bits are says numerics.h. A class is what equals its first member, so that who asks for the bits
-// of that one gets no others.
+// numerics.h defines equal bits. A class has the strategies that equal its first member, so that a table with
+// the bits of that one has no others.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -115,7 +115,7 @@ static void push_class(lua_State *lua, const struct classes *all, uint8_t class,
     lua_setfield(lua, -2, "worst");
 }
 
-// The strategies whose bits vary, or those whose bits are not told.
+// The strategies whose bits vary, or those whose bits are unknown.
 static void push_names(lua_State *lua, const struct classes *all, bool varying, const struct lists *lists) {
     lua_Integer count = 0;
     lua_newtable(lua);

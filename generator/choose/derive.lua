@@ -1,14 +1,14 @@
--- Times that a sweep was sure without: what they are as far as the points around them tell
--- (interpolation.lua). A table made of them says `derived` where it rests on one.
+-- Times that a sweep did not measure because the choice was certain without them: interpolated from the
+-- points around them (interpolation.lua). A choice that rests on one is marked `derived` in the table.
 --
--- How sure such a time is, the measured points tell. Each is predicted by the others of its plane and
--- strategy, and is off by so much, in log2. The square of that grows with the distance d (in doublings) to
--- the nearest of them, as that of a random walk does (the linear variogram of geostatistics: Cressie,
--- Statistics for Spatial Data, 1993, 2.3), so that the standard error of a time is s * sqrt(d), s the root of
--- the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). Small messages are
--- missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the bytes). To it
--- comes what the nearest point's own interval leaves open. tests/recorded/derived_times_keep_their_word.lua
--- counts how many times lie outside.
+-- The measured points give the standard error of such a time. Each is predicted by the others of its plane
+-- and strategy; the miss is the difference, in log2. The square of that grows with the distance d (in
+-- doublings) to the nearest of them, as that of a random walk does (the linear variogram of geostatistics:
+-- Cressie, Statistics for Spatial Data, 1993, 2.3), so that the standard error of a time is s * sqrt(d), s
+-- the root of the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). Small
+-- messages are missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the
+-- bytes). The uncertainty of the nearest point's own interval is added.
+-- tests/recorded/derived_times_keep_their_word.lua counts how many times lie outside.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local rows = require "core.rows"
@@ -16,7 +16,7 @@ local interpolation = require "choose.interpolation"
 
 local derive = {}
 
-local FEWEST_POINTS = 3 -- of a strategy in a plane, to tell anything
+local FEWEST_POINTS = 3 -- of a strategy in a plane; fewer predict nothing
 local BANDWIDTH = 1 -- doublings of bytes: how far a point's miss speaks for others
 local PRIOR = 1 -- points' worth of the mean over all of them
 local DEVIATIONS = 1.96 -- of a normal distribution, in half such an interval
@@ -27,7 +27,7 @@ local function plane_of(record)
   return table.concat({ record.op, record.mode, record.dtype, record.fusion, record.strategy }, " ")
 end
 
--- The standard error of a measured time, in log2, as its interval tells.
+-- The standard error of a measured time, in log2, from its interval.
 local function error_of(record)
   if not record.low_us then return 0 end
   return log2(record.high_us / record.low_us) / (2 * DEVIATIONS)
@@ -75,7 +75,7 @@ end
 
 -- The square of the standard error of a prediction, in log2, a doubling away from the nearest point: the mean
 -- over the misses, each with the weight of a bell curve of the doublings of bytes between it and `bytes`; the
--- mean of all stands for PRIOR more.
+-- mean of all counts as PRIOR further misses.
 local function square_at(misses, mean, bytes)
   local weight, sum = PRIOR, PRIOR * mean
   for _, miss in ipairs(misses) do
@@ -119,10 +119,10 @@ local function is_refused(refused, points, where)
 end
 
 -- The times of one TP size that are neither in `records` (rows with a time) nor in `no_time` (records with a
--- reason), of all that the spec asks for: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
+-- reason), for all points of the spec: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
 -- strategy, time_us, spread, noise, placement }, in order; spread is its standard error, in log2, and noise
--- how much of that is the nearest point's. What lies beyond the points that were measured, or where the bench
--- refused a neighbour or failed at it, stays without.
+-- how much of that is the nearest point's. Points beyond the measured ones, and those with a
+-- neighbour that the bench refused or failed at, get no time.
 function derive.times(spec, world_size, records, no_time)
   local known, out, misses, means = {}, {}, {}, {}
   local points, refused = measured_points(records), refused_points(no_time)

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// More cells than any measurement has: rows whose sizes have nothing to do with each other.
+// More cells than any measurement has: the sizes of the rows are unrelated.
 enum { MAX_CELLS = 1 << 24, FIRST_SLOTS = 64 };
 
 // ---- an axis
@@ -105,7 +105,7 @@ bool grid_add(struct grid *grid, const struct cell_key *key) {
     struct grid_block *block = find_block(grid, key);
     if (block == NULL) block = add_block(grid, key);
     if (block == NULL) return false;
-    block->fusion_place[key->fusion] = 0; // which place, grid_close says
+    block->fusion_place[key->fusion] = 0; // grid_close sets the place
     return axis_add(&block->hidden_sizes, key->hidden_size) && axis_add(&block->num_tokens, key->num_tokens);
 }
 

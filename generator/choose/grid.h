@@ -36,7 +36,7 @@ struct grid_block {
 struct grid {
     struct grid_block *blocks;
     size_t block_count, cell_count;
-    size_t recent; // the block that was asked for last
+    size_t recent; // the block of the last lookup
 };
 
 #define GRID_NO_CELL SIZE_MAX

@@ -8,8 +8,8 @@ local lookup = {}
 
 lookup.largest = 2147483647
 
--- The largest number whose square is at most a * b: what is nearer to a than to b, as a ratio, or as near.
--- Both are below 2^32; products are compared as numbers without a sign.
+-- The largest number whose square is at most a * b: numbers up to it are at least as near to a as to b, as
+-- ratios. Both are below 2^32; products are compared as numbers without a sign.
 local function border(a, b)
   local product = a * b
   local root = math.tointeger(math.floor(math.sqrt(a) * math.sqrt(b)))

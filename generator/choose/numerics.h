@@ -1,5 +1,5 @@
-// Which strategies give equal bits in a slice of rows: a TP size, dtype, op, mode and fusion. What may win a
-// table of one class and what the report says of classes both go by this.
+// Which strategies give equal bits in a slice of rows: a TP size, dtype, op, mode and fusion. The
+// choices of a table of one class and the classes in the report both use this.
 #ifndef GENTABLES_NUMERICS_H
 #define GENTABLES_NUMERICS_H
 
@@ -14,8 +14,8 @@ struct numerics {
 };
 
 // Two strategies are equal where their bits are equal at every shape of the slice, on the table's grid or off
-// it, at which both are told, of which there has to be one. A quantiser hides differences of the sum: in its
-// fusion they differ, too, where they do in the fusion that it quantises. Rows of the placement `barred`
+// it, at which both are known; there must be at least one. A quantiser hides differences of the sum: in its
+// fusion they differ, too, if they differ in the fusion that it quantises. Rows of the placement `barred`
 // (NAME_NONE: none) do not count. False where memory runs out.
 bool numerics_relate(const struct rows *rows, struct slice_key slice, uint8_t barred,
                      const struct lists *lists, struct numerics *numerics);

@@ -6,15 +6,15 @@
 // - A time is the median, because single calls are disturbed from above and never from below, so that a mean
 //   measures the disturbance, and a minimum the one call that had luck.
 // - Differences within noise decide nothing. Noise is what the launches of the bench differ by, strategy
-//   against strategy within the same launch; where no launches are told, the intervals of the medians.
+//   against strategy within the same launch; if the rows have no launches, the intervals of the medians.
 // - Among those within noise of the best, the incumbent stays. Without one, the choice is made that changes
 //   least along a row of token counts (borders.c), since noise makes flips and physics makes borders; then
 //   the least badness; then the order of the list of strategies. Nothing depends on the order of rows.
-// - Who asks for fewer borders yet may say what a cell may lose for them, beside what is within noise.
+// - The option `regret` allows more loss than noise for the sake of fewer borders.
 //
-// What may win is decided before, by who calls: no strategy that is not a candidate (AUTO is the call through
-// a table), none that the format cannot name, none with other bits where numerics matter, no loopback row in
-// the table of real hardware.
+// The caller decides before which strategies may win: no strategy that is not a candidate (AUTO is the call
+// through a table), none that the format cannot name, none with other bits where numerics matter, no loopback
+// row in the table of real hardware.
 #include "select.h"
 
 #include <math.h>
@@ -48,7 +48,7 @@ size_t select_best(const struct candidate *candidates, size_t count) {
 
 // ---- noise
 
-// The standard error of a level, from its interval or its spread; NAN where nothing tells. `noise`: only as
+// The standard error of a level, from its interval or its spread; NAN if it has neither. `noise`: only as
 // far as measuring again would change it. A prediction is off, too, for what it follows from is elsewhere,
 // but that way it is off each time: it makes no flips.
 static double error_of(const struct candidate *candidate, bool noise) {
@@ -92,7 +92,7 @@ bool select_is_within_noise(const struct candidate *best, const struct candidate
     return loss <= 0 || loss <= select_noise(best, other); // no number is within NAN
 }
 
-// ---- what is said of a choice
+// ---- figures of a choice
 
 // The probability that Student's t with so many degrees of freedom is below t: the finite series of
 // Abramowitz and Stegun 26.7.3 and 26.7.4. Without any: that of the normal distribution.
@@ -116,7 +116,7 @@ static double confidence(const struct candidate *winner, const struct candidate 
     return student_below(found.mean / found.error, found.freedom);
 }
 
-// Where the 95% interval of a candidate begins (side -1) or ends (1); of a derived one as its spread tells.
+// Where the 95% interval of a candidate begins (side -1) or ends (1); of a derived one by its spread.
 static double end_of(const struct candidate *candidate, int side) {
     if (candidate->spread > 0) return exp2(candidate->level + side * T_975[T_COUNT - 1] * candidate->spread);
     return side < 0 ? candidate->low_us : candidate->high_us;

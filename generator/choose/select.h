@@ -11,7 +11,7 @@ struct candidate {
     double level;            // at the cell's own shape
     double low_us, high_us;  // the interval of its median; NAN: none
     const double *launch_us; // the medians of its launches, NAN where there is none
-    size_t launches;         // 0: not told
+    size_t launches;         // 0: unknown
     double spread;           // of a level that was not measured but derived: its standard error; else 0
     double noise;            // how much of that is noise of what it follows from
     double badness;          // the share of the best time that it loses, expected over the cell's bin
@@ -24,22 +24,22 @@ enum { NO_RUNNER_UP = -1 };
 struct choice {
     int runner_up;     // the place of the best other candidate, or NO_RUNNER_UP
     double margin;     // what the runner-up's badness is more than the winner's; NAN without one
-    double confidence; // probability that the winner is faster than the runner-up; NAN where nothing tells
-    double regret;     // the most that the choice can lose, as a share of the best; NAN where nothing tells
+    double confidence; // probability that the winner is faster than the runner-up; NAN: unknown
+    double regret;     // the most that the choice can lose, as a share of the best; NAN: unknown
 };
 
 // The place of the candidate with the least badness, of at least one; of equal ones that of the strategy that
-// stands first in the list.
+// comes first in the list.
 size_t select_best(const struct candidate *candidates, size_t count);
 
 // How much of what `other` loses against `best` may be noise: half of a 95% interval of their difference, as
-// a share of time; NAN where nothing tells.
+// a share of time; NAN: unknown.
 double select_noise(const struct candidate *best, const struct candidate *other);
 
 // Whether the data allow that `other` loses no more than `best`: their difference is within its noise.
 bool select_is_within_noise(const struct candidate *best, const struct candidate *other);
 
-// What is said of the choice of candidates[winner].
+// The figures of the choice of candidates[winner].
 struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner);
 
 #endif

@@ -1,9 +1,9 @@
-// require "core.select": what of a difference between two strategies is noise, for Lua; see select.c.
+// require "core.select": the noise of a difference between two strategies, for Lua; see select.c.
 //
 // - noise(best, other) gives the half of a 95% interval of what `other` loses against `best`, as a share of
-//   time, or nil where nothing tells. Each is { time_us =, low_us =, high_us = (of the interval of the
+//   time, or nil if it is unknown. Each is { time_us =, low_us =, high_us = (of the interval of the
 //   median), launches = (a list of times, false where it was not measured) } or, of a time that was derived,
-//   { time_us =, spread =, noise = }, both in log2; what is false or nil is not known.
+//   { time_us =, spread =, noise = }, both in log2; false and nil mean unknown.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>

@@ -8,10 +8,10 @@
 --   p         probability of so large a difference where there is none; nil without intervals
 --   verdict   "better"     the old choice loses time, and the data supports that
 --             "worse"      the new choice does
---             "noise"      the data does not tell them apart
+--             "noise"      the difference is within noise
 --             "unknown"    there are no times of both
 --             "added", "removed"   only one table has a choice
--- Material are "better" and "worse".
+-- "better" and "worse" are material.
 --
 -- The test: both medians are taken as normal around what was measured, with the standard errors that their
 -- 95% intervals imply, or that are typical for the changed cells if that is more; the hypothesis is that
@@ -78,7 +78,7 @@ local function test_by_rows(change, options)
   change.p = math.min(1, 2 * math.max(1, change.rivals - 1) * p)
 end
 
--- Without rows: what the new table says of its runner-up, where that was the old choice.
+-- Without rows: the figures of the new table's runner-up, if that was the old choice.
 local function test_by_table(change)
   if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
   change.lost = change.new.margin
@@ -139,7 +139,7 @@ end
 changes.words = {
   better = "the old choice loses time",
   worse = "the new choice loses time",
-  noise = "not told apart",
+  noise = "within noise",
   unknown = "no times of both",
   added = "had no choice before",
   removed = "has no choice any more",

@@ -30,13 +30,12 @@ struct choosing {
 static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, const struct lists *lists,
                          struct problem *problem) {
     const struct row *a = &rows->row[earlier], *b = &rows->row[later];
-    return problem_set(problem,
-                       "%s:%u: the same cell and strategy, %s, as in %s:%u; one time each would be right",
+    return problem_set(problem, "%s:%u: the same cell and strategy, %s, as in %s:%u; give one time",
                        rows_file_of(rows, later)->path, b->line, lists->strategies.name[b->strategy],
                        rows_file_of(rows, earlier)->path, a->line);
 }
 
-// Where the row of this strategy stands in a list of rows, or the list's end.
+// The place of the row of this strategy in a list of rows, or the list's end.
 static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
                                uint8_t strategy) {
     while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
@@ -73,8 +72,8 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
 
 // ---- numerics
 
-// Takes the levels, derived ones too, of strategies with other bits than the one that is wanted. That one
-// stays, even where its bits are not told or vary. False: out of memory.
+// Removes the levels, derived ones too, of strategies whose bits differ from those of the required one, which
+// stays even if its bits are unknown or vary. False: out of memory.
 static bool drop_other_bits(struct layout *plane) {
     const struct material *of = plane->of;
     const struct grid_block *block = plane->block;
@@ -98,7 +97,7 @@ static bool drop_other_bits(struct layout *plane) {
 // ---- choosing a row
 
 struct row_of_cells {
-    struct border_point *points;   // by cell; its options stand in the order of its candidates
+    struct border_point *points;   // by cell; its options are in the order of its candidates
     struct candidate *candidates;  // [cell][strategy]
     struct border_option *options; // the same
     struct loss *losses;           // of the bin that begins at that cell, the same
@@ -207,9 +206,9 @@ static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t
     return false;
 }
 
-// Who may win a cell: those within noise of its best, or where the incumbent is among them, it alone; and
-// those that lose no more than may be lost for the sake of fewer borders. Within noise is nobody who is
-// slower at a measured shape of the bin.
+// The candidates that may win a cell: those within noise of its best, or the incumbent alone if it is one of
+// them; and those whose loss `regret` allows for the sake of fewer borders. A candidate that is slower at a
+// measured shape of the bin is not within noise.
 static void find_who_may_win(const struct choosing *choosing, const struct layout *plane, size_t hidden,
                              size_t tokens, const struct candidate *candidates, size_t count,
                              struct border_option *options) {
@@ -359,7 +358,7 @@ static bool is_in(const struct span *span, uint32_t value) {
     return value >= span->least && value <= span->most;
 }
 
-// Adds the cell that answers for a shape, where a table by powers of two is asked.
+// Adds the cell to which the lookup of a table by powers of two sends a shape.
 static bool add_answering(struct grid *grid, const struct cell_key *key, enum lookup lookup) {
     struct cell_key answering = *key;
     if (lookup != LOOKUP_LOG2 || key->hidden_size == HIDDEN_SIZE_NONE) return true;

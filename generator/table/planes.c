@@ -149,7 +149,7 @@ static bool lay_out_elsewhere(struct layout *layout) {
     return true;
 }
 
-// ---- cells whose own shape nobody measured
+// ---- cells whose own shape is unmeasured
 
 static bool has_level(const struct layout *layout, size_t cell) {
     for (size_t s = 0; s < layout->strategy_count; s++) {
@@ -158,7 +158,7 @@ static bool has_level(const struct layout *layout, size_t cell) {
     return false;
 }
 
-// A shape whose levels may stand for a cell, and how far it lies from it, in octaves.
+// A shape whose levels may be used for a cell, and its distance from the cell, in octaves.
 struct stand_in {
     double distance;
     size_t cell, extra; // one of the two, the other SIZE_MAX
@@ -209,8 +209,8 @@ static void stand_in_for(struct layout *layout, size_t cell, const struct stand_
     }
 }
 
-// A table by powers of two answers for 2880 from the cell of 2048, measured or not: what is known of 2880
-// then stands for that cell, too.
+// The lookup of a table by powers of two sends 2880 to the cell of 2048, measured or not; so the times at
+// 2880 count for that cell, too.
 static void lay_out_stand_ins(struct layout *layout) {
     size_t count = layout->block->num_tokens.count;
     for (size_t cell = 0; cell < layout->cells && layout->bins.lookup == LOOKUP_LOG2; cell++) {
@@ -242,7 +242,7 @@ static const double *measured_levels(const struct layout *layout, const struct w
     return NULL;
 }
 
-// The shapes that the workload asks for, by the cells that answer.
+// The shapes of the workload, by the cells to which the lookup sends them.
 static bool lay_out_workload(struct layout *layout) {
     const struct selection *selection = layout->of->selection;
     const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;

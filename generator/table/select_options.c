@@ -22,7 +22,7 @@ static uint32_t field_item(lua_State *lua, int index, const char *name, size_t p
     return (uint32_t)value;
 }
 
-// The cells of one block at `index`. The axes are all that matters, so each value of each stands in one key.
+// The cells of one block at `index`. Only the axes matter, so each value of each axis is in one key.
 static size_t take_block(lua_State *lua, int index, const struct lists *lists, struct cell_key *keys) {
     size_t fusions = field_length(lua, index, "fusions"),
            hidden_sizes = field_length(lua, index, "hidden_sizes");

@@ -1,7 +1,7 @@
--- How a table is to be chosen, as the command line or the spec says it: among which strategies, for which
--- shapes, against which table. What it means stands in select.c.
+-- How a table is chosen, from the command line or the spec: among which strategies, for which shapes, against
+-- which table. select.c explains the rule.
 --
--- A spec says it as choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner",
+-- In a spec this is choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner",
 -- regret = 0.01 }.
 local fail = require "base.fail"
 local file = require "core.file"
@@ -23,18 +23,18 @@ choice.options = {
   { name = "regret", value = "SHARE",
     help = "what a cell may lose for fewer thresholds, beside noise (default: 0; formats by bytes 0.02)" },
   { name = "allow-loopback",
-    help = "rows of several ranks on one GPU may make a table of smNN, too, which then says so" },
+    help = "rows of several ranks on one GPU may make a table of smNN, too, which names that" },
 }
 
 -- ---- numerics ---------------------------------------------------------------------------------
 
--- The strategy whose bits are wanted; nil: any. `where` for messages.
+-- The strategy whose bits are required; nil: any. `where` is for messages.
 function choice.numerics(text, where)
   if text == nil or text == "any" then return nil end
   local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
   local row = name and lists.find("strategies", name)
   if not row or row.candidate == false then
-    fail.input("%s: %s is no class; same-as=NCCL, bitwise-class=ONESHOT or any would be right", where, text)
+    fail.input("%s: %s is no class; valid: same-as=NCCL, bitwise-class=ONESHOT, any", where, text)
   end
   return row.name
 end
@@ -47,10 +47,10 @@ local function read_line(path, number, line)
   local tokens, hidden_size, weight = line:match("^%s*(%d+)%s*,%s*(%d+)%s*,%s*([%d.eE+-]+)%s*$")
   tokens, hidden_size, weight = math.tointeger(tokens), math.tointeger(hidden_size), tonumber(weight)
   if not (tokens and hidden_size and weight) or tokens < 1 or hidden_size < 1 then
-    fail.input("%s:%d: %s is no shape; such as 128,4096,0.25 would be right", path, number, line)
+    fail.input("%s:%d: %s is no shape; expected a line such as 128,4096,0.25", path, number, line)
   end
   if weight < 0 or weight == math.huge then
-    fail.input("%s:%d: a weight of %g; a number from 0 on would be right", path, number, weight)
+    fail.input("%s:%d: a weight of %g; a number of at least 0 is required", path, number, weight)
   end
   return { num_tokens = tokens, hidden_size = hidden_size, weight = weight }
 end
@@ -102,8 +102,8 @@ function choice.check_workload(path, shapes, blocks)
   end
 end
 
--- Which workload the choices of a source (of model.load) are made for, in words; nil: none. Its file is told
--- by name and by what it holds, for others may have that name.
+-- The workload for which the choices of a source (of model.load) are made, in words; nil: none. Its file is
+-- identified by name and by content, because other files may have that name.
 function choice.workload_in_words(source)
   if not source.workload then return nil end
   local count = #source.workload
@@ -118,7 +118,7 @@ local function incumbent_of(path, arch, asked)
   if not asked and not file.exists(path) then return nil end
   local table_of, of_arch = tables.read(path)
   if not table_of then
-    -- What is there and cannot be read is about to be replaced; what was asked for is an error.
+    -- An unreadable table in --out will be replaced; an unreadable table of --against is an error.
     if asked then fail.input("%s", of_arch) end
     return nil
   end
@@ -131,11 +131,11 @@ end
 
 local function at_corner(text, where)
   if text == nil or text == "bin" then return false end
-  if text ~= "corner" then fail.input("%s: %s; bin or corner would be right", where, text) end
+  if text ~= "corner" then fail.input("%s: %s; valid: bin, corner", where, text) end
   return true
 end
 
--- What a cell may lose for the sake of fewer thresholds; nil: not said.
+-- The loss that a cell may have for the sake of fewer thresholds; nil: not given.
 local function regret_of(value, where)
   if value == nil then return nil end
   local share = tonumber(value)
@@ -157,8 +157,8 @@ local function find_incumbent(source, folder)
   return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"
 end
 
--- What the command line says, and where it is silent the spec, into `source` (of model.read). `folder` is
--- where the tables are that this makes or checks.
+-- Sets the choices of the command line, else those of the spec, in `source` (of model.read). `folder` has the
+-- tables that are made or checked.
 function choice.apply(source, args, folder)
   local said = source.spec and source.spec.choice or {}
   local against = args.against ~= "none" and (args.against or find_incumbent(source, folder)) or nil

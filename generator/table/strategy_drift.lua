@@ -13,7 +13,7 @@ local statistics = require "base.statistics"
 local strategy_drift = {}
 
 local TRIMMED = 0.1    -- of the cells, at either end
-local FEWEST_CELLS = 5 -- of a strategy in both sweeps, to tell anything
+local FEWEST_CELLS = 5 -- of a strategy in both sweeps; fewer show nothing
 
 -- ---- statistics -------------------------------------------------------------------------------
 
@@ -52,7 +52,7 @@ local function level(by_launch, without)
   return statistics.median(values)
 end
 
--- strategy -> its shift without the drift, and how many cells tell of it.
+-- strategy -> its shift without the drift, and the number of cells that show it.
 local function estimate(old, new, old_without, new_without)
   local out, all, cells = {}, {}, {}
   for strategy, of_old in pairs(old) do
@@ -101,7 +101,7 @@ end
 -- Compares two lists of records (of core.rows). options: threshold, the share that does not matter; alpha,
 -- the chance of any false alarm. Returns, by strategy name, { strategy, shift (a share: 0.1 is 10% slower
 -- than the others became), cells, p, verdict = "slower", "faster" or nil }, and the drift that all share; nil
--- where fewer than three launches, or fewer than two strategies, tell nothing.
+-- if there are fewer than three launches or fewer than two strategies.
 function strategy_drift.compare(old_records, new_records, options)
   local old, old_launches = levels_of(old_records)
   local new, new_launches = levels_of(new_records)

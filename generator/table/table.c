@@ -72,7 +72,7 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
     *out++ = ',';
     if (cell->derived) {
         out = put(out, derived, strlen(derived));
-    } else if (!isnan(cell->time_us)) { // a table of another program tells no times
+    } else if (!isnan(cell->time_us)) { // a table of another program has no times
         out = put(out, measured, strlen(measured));
     }
     return out;
@@ -283,7 +283,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_share(&cells[TABLE_MARGIN], &line->cell.margin) &&
          take_share(&cells[TABLE_CONFIDENCE], &line->cell.confidence) &&
          take_share(&cells[TABLE_REGRET], &line->cell.regret);
-    if (!ok) return fail_at(reader, "a broken number; a time above 0 and shares, or nothing, would be right");
+    if (!ok) return fail_at(reader, "a broken number; a time above 0 and shares, or nothing, is required");
     line->cell.derived = equals(&cells[TABLE_BASIS], derived);
     return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || equals(&cells[TABLE_BASIS], "") ||
            fail_at(reader, "a basis is measured or derived");
@@ -354,8 +354,7 @@ static bool place_lines(struct table_reader *reader, struct table *table) {
     for (size_t i = 0; ok && i < reader->count; i++) {
         size_t index = grid_find(&table->grid, &reader->lines[i].key);
         reader->line_number = i + 2;
-        ok =
-            !taken[index] || fail_at(reader, "a cell that stands there before; one line each would be right");
+        ok = !taken[index] || fail_at(reader, "a cell that is there before; give each cell once");
         taken[index] = 1;
         table->cells[index] = reader->lines[i].cell;
     }

@@ -32,7 +32,7 @@ struct derived_time {
     uint8_t strategy, placement;
 };
 
-// A shape that is asked for, and how often, in any unit.
+// A shape of the workload, and its frequency, in any unit.
 struct workload_shape {
     uint32_t hidden_size, num_tokens;
     double weight;
@@ -55,8 +55,8 @@ struct selection {
     size_t workload_count;
 };
 
-// The winners of all cells. NULL where a cell and strategy stands in the rows twice (but for `least`), or the
-// cells are too many. The caller frees it. In choose.c.
+// The winners of all cells. NULL if a cell and strategy has two rows (unless `least` is set), or if there are
+// too many cells. The caller frees it. In choose.c.
 struct table *table_select(const struct rows *rows, const struct selection *selection,
                            const struct lists *lists, struct problem *problem);
 

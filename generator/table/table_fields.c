@@ -1,4 +1,4 @@
-// Fields of Lua tables that stand for a cell; see table_fields.h.
+// Fields of Lua tables that describe a cell; see table_fields.h.
 #include "table_fields.h"
 
 #include <lauxlib.h>

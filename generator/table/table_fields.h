@@ -1,4 +1,4 @@
-// Fields of Lua tables that stand for a cell: read from the table at `index`, and set in the table at the top
+// Fields of Lua tables that describe a cell: read from the table at `index`, and set in the table at the top
 // of the stack. A field of another type or with an unknown name raises.
 #ifndef GENTABLES_TABLE_FIELDS_H
 #define GENTABLES_TABLE_FIELDS_H

@@ -164,7 +164,7 @@ one_line "regret: -1 is no share of time"
 refused --regret much
 one_line "regret: much is no share of time"
 refused --choose middle
-one_line "bin or corner would be right"
+one_line "valid: bin, corner"
 printf 'tokens,hidden_size,weight\n1,1024,-1\n' >"$WORK/workload.csv"
 refused --workload "$WORK/workload.csv"
 one_line "workload.csv:2: a weight of -1"

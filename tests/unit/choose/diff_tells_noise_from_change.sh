@@ -40,7 +40,7 @@ tables new
 diff() { "$GENTABLES" diff "$@"; }
 ends_with 1 diff "$WORK/old/table.csv" "$WORK/new" --rows "$WORK/new"
 says '^! .*hidden 1024, 7 tokens: ONESHOT -> TWOSHOT: the old choice loses time \(the old takes \+20\.0%\)'
-says '^  .* 8 tokens: ONESHOT -> TWOSHOT: not told apart \(the old takes \+0\.5%\)'
+says '^  .* 8 tokens: ONESHOT -> TWOSHOT: within noise \(the old takes \+0\.5%\)'
 says '^host: 2 of 40 cells differ, 1 of them materially'
 [ "$(wc -l <"$stdout")" = 3 ] || die "not a line for each change"
 
@@ -56,7 +56,7 @@ awk 'BEGIN { for (i = 1; i <= 40; i++) if (i == 9) print i, 10.53, 10, 0.2; else
     folder chance
 tables chance
 ends_with 0 diff "$WORK/old" "$WORK/chance" --rows "$WORK/chance" --fail-on material
-says '9 tokens: .*not told apart'
+says '9 tokens: .*within noise'
 awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10, 12, 0.2 }' | folder one
 awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10.53, 10, 0.2 }' | folder one_new
 tables one
