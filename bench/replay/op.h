@@ -75,7 +75,7 @@ struct op {
         struct convolution convolution;
     };
     int threads;                     // of a call, when it was saved; 0: unknown
-    size_t min_samples, max_samples; // of warm and of cold calls; a maximum below: a first look, told so
+    size_t min_samples, max_samples; // of warm and of cold calls; a maximum below: a first look, marked so
     double sampling_us;              // beyond min_samples no more calls are made once this is used up
     double limit_us;                 // nor any once this is, but one of each; 0: there is no limit
 };

@@ -3,11 +3,11 @@
 --
 --   local answers, facts = ask.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
 --
--- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is
--- { strategy =, measured =, cell = }: the strategy nil where the artifact has no answer; the cell a text that
--- shapes share where one choice was made for them, nil where none was or nothing tells. facts: { cells =
--- whether answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that
--- hold several.
+-- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is {
+-- strategy =, measured =, cell = }: strategy is nil if the artifact has no answer; cell is a text that shapes
+-- share if one choice was made for them, nil if none was or if that is unknown. facts: { cells = whether
+-- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that hold
+-- several.
 local cell_records = require "rows.cell_records"
 local compiled = require "consult.compiled"
 local fail = require "base.fail"
@@ -157,7 +157,7 @@ end
 
 -- ---- which ------------------------------------------------------------------------------------
 
--- Asks the artifact at `path`, told by what it holds. Raises where it is none.
+-- Looks the shapes up in the artifact at `path`, whose format its content shows. Raises if it is no artifact.
 function ask.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = compiled.prefix_of(text)

@@ -116,8 +116,9 @@ local function least_loss(shapes)
   return least
 end
 
--- Different shapes that the lookup sends to one cell: { cells, shapes, torn = cells for all of whose shapes
--- no one choice is right, loss = the most that such a cell loses at least }; nil where nothing tells cells.
+-- Different shapes that the lookup sends to one cell: { cells, shapes, torn = the cells in which no single
+-- choice is right for all shapes, loss = the largest of the losses that these cells cannot avoid }; nil if
+-- the artifact's answers have no cells.
 local function aliased(shapes, answers, facts)
   if not facts.cells then return nil end
   local by_cell, order = {}, {}

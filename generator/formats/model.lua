@@ -96,16 +96,16 @@ local function read_rows(found)
   return read
 end
 
--- Raises unless the provenance is of these very rows: a sweep that was killed between its two files, or one
--- of them copied without the other, would pass one machine's times off as another's.
+-- Raises unless the provenance is of these very rows. If a sweep was killed between its two files, or one of
+-- them was copied without the other, the provenance could name the wrong machine.
 local function check_rows(entry, path)
   if provenance.describes(entry.provenance, fail.unless(file.read(entry.path))) then return end
-  fail.input("%s: tells of other rows than those in %s; sweep again, or remove it if the rows were " ..
+  fail.input("%s: describes other rows than those in %s; sweep again, or remove it if the rows were " ..
     "changed by hand", path, entry.path)
 end
 
--- Reads the provenance of benchmark files, { { path = }... }, where there is one, into them. Raises where
--- they are of several machines, unless all were merged on purpose, or where it tells of other rows.
+-- Reads the provenance of benchmark files, { { path = }... }, into those that have one. Raises if the files
+-- are of several machines, unless all were merged on purpose, or if a provenance is of other rows.
 function model.read_provenance(found)
   local first
   for _, entry in ipairs(found) do

@@ -221,8 +221,8 @@ function summary.elsewhere(source)
 end
 
 -- The classes of equal bits of a source's rows, and what keeping to one costs: { { slice, names, shapes, of =
--- shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies whose bits
--- are not told, beside some that are; with `varies`, of those whose bits are not the same each time.
+-- shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies whose
+-- bits are unknown while others' are known; with `varies`, of strategies whose bits differ from run to run.
 function summary.numerics(source)
   local classes, unknown = {}, {}
   if not source.rows:has_bits() then return classes, unknown end

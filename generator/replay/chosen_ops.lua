@@ -53,7 +53,7 @@ local function is_amd(kernels)
   return false
 end
 
-local MIXED = "more than one type" -- of an op's calls: what each took is not told apart
+local MIXED = "more than one type" -- of an op's calls: their times cannot be separated
 
 -- The type that an op was really computed in, and whether elements were converted for it. Our own traces say
 -- it, or, older ones, the kernel's name; on others' GPUs float32 may be computed in TF32, which names tell.

@@ -291,7 +291,7 @@ static void set_data(struct state *at, const struct gemm *gemm, const struct ope
 // Why an op is not given to cuBLASLt, or NULL.
 static const char *refusal_of(const struct gemm *gemm) {
     if (gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_UNKNOWN || gemm->block_b == BLOCK_UNKNOWN))
-        return "the trace does not tell which elements of A or of B share a scale (1x128, 128x128 or 1x32)";
+        return "the trace does not show which elements of A or of B share a scale (1x128, 128x128 or 1x32)";
 #if CUBLAS_VERSION < 120900
     if (gemm->scaling == SCALE_ROW) return "built with a cuBLASLt without scales of rows (12.9 has them)";
     if (gemm->scaling == SCALE_BLOCK) return "built with a cuBLASLt without scales of blocks (12.9 has them)";

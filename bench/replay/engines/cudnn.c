@@ -399,16 +399,15 @@ static const char *refusal_of(const struct state *at) {
     if (at->status != CUDNN_STATUS_SUCCESS) return cudnn.cudnnGetErrorString(at->status);
     if (at->configurations == 0) return "it names no engine";
     return at->less == at->configurations
-               ? "all engines that it names compute in less than this type, or do not tell"
+               ? "all engines that it names compute in less than this type, or have no note on it"
                : "no engine that it names runs in this workspace";
 }
 
-static void tell_less(const struct state *at, enum data_type type, struct call *call) {
+static void note_less(const struct state *at, enum data_type type, struct call *call) {
     if (at->less == 0) return;
     snprintf(call->note, sizeof call->note,
-             "%d of %d engine configurations left out that compute in less or do not tell%s", at->less,
-             at->configurations,
-             type == FLOAT32 ? ": TF32, which PyTorch's convolutions take unless told otherwise" : "");
+             "%d of %d engine configurations left out that compute in less or have no note on it%s", at->less,
+             at->configurations, type == FLOAT32 ? ": TF32, the default of PyTorch's convolutions" : "");
 }
 
 static int prepare(const struct op *op, const struct operands *operands, struct call *call,
@@ -433,7 +432,7 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
                               .choose = choose,
                               .is_near = is_near};
         snprintf(call->kernel, sizeof call->kernel, "engine_%lld", (long long)at->engine);
-        tell_less(at, type, call);
+        note_less(at, type, call);
         return 0;
     }
     snprintf(reason, REASON_SIZE, "cuDNN does not compute this (%s)", refusal_of(at));

@@ -290,7 +290,7 @@ function TestReplay.test_what_a_library_refuses_is_told()
   luaunit.assertEquals((replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),
     gemm("three", { addend = "row", beta = 2 }) }, "")), 1)
   luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
-  luaunit.assertStrContains(gemms()[2].note, "the trace does not tell which elements of A or of B share")
+  luaunit.assertStrContains(gemms()[2].note, "the trace does not show which elements of A or of B share")
   luaunit.assertStrContains(gemms()[3].note, "cuBLASLt adds a row as it is")
 end
 

@@ -294,7 +294,7 @@ function TestSweep:test_rows_that_the_provenance_does_not_tell_of_are_measured_a
   local generate = { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
   local ended, _, err = lib.run(generate)
   lu.assertEquals(ended, "exit code 2")
-  local message = ("%s: tells of other rows than those in %s; sweep again"):format(self.json, self.csv)
+  local message = ("%s: describes other rows than those in %s; sweep again"):format(self.json, self.csv)
   lu.assertStrContains(err, message)
   lu.assertStrContains(self:sweep_well(), "measures again: " .. self.json .. " is not of these rows")
   self:has_all_rows()
