@@ -251,6 +251,7 @@ std::unique_ptr<Block> make_block(unsigned threads) {
     block->warps = std::vector<Warp>(threads / WARP);
     for (Warp &warp : block->warps) set_expected(warp.barrier, WARP);
     std::memset(block->shared, 0, sizeof block->shared);
+    std::memset(block->arena, 0xff, sizeof block->arena); // NaN: shared memory has no initial value
     block->shared_used = 0;
     block->running = threads;
     block->let_next_start = 0;
@@ -402,7 +403,6 @@ void *engine_shared_memory(int site, size_t bytes) {
         memory = block.arena + block.shared_used;
         block.shared_used += (bytes + 15) / 16 * 16;
         if (block.shared_used > SHARED_BYTES) abort();
-        std::memset(memory, 0xff, bytes); // NaN: shared memory has no first value
     }
     return memory;
 }
