@@ -102,7 +102,7 @@ done
 # Rows of an SM version in two places, and none at all.
 cp "$tables/sm90/benchmark.tp2.sm90.csv" "$tables"
 ends_with 2 "$GENTABLES" generate --data-dir "$tables" --arch all --out "$WORK/out"
-one_line 'rows of sm90 stand there and in'
+one_line 'rows of sm90 are there and in'
 ends_with 2 "$GENTABLES" generate --data-dir "$tables/host" --arch all --out "$WORK/out"
 one_line 'no benchmark.tp\{N\}.smXX.csv is there'
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/out" --formats trtllm-header

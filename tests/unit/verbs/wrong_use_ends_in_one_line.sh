@@ -7,7 +7,7 @@ golden=$SOURCE/tests/golden/sm90
 ends_with 2 "$GENTABLES" generate --arch sm90
 one_line 'needs --data-dir DIR'
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch gpu9
-one_line '--arch gpu9: no such arch; host, host-NAME, smNN'
+one_line '--arch gpu9: no such arch; valid: host, host-NAME, smNN'
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats c,excel
 one_line 'no format "excel"; there are trtllm, trtllm-header, c, .*, report'
 ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --fast
