@@ -144,7 +144,7 @@ local function read_spec(data_dir)
   return file.exists(path) and spec.load_for_tables(path) or nil
 end
 
--- Those of `found` whose TP size the spec asks for; the others are named.
+-- Those of `found` with a TP size of the spec; the others are named.
 local function asked_for(found, wanted, data_dir)
   if not wanted or not wanted.tp then return found end
   local kept = {}
@@ -228,7 +228,8 @@ function model.read(data_dir, arch, allow_loopback)
     loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
 end
 
--- The SM versions whose rows stand in the folder, or in folders named after them in it; loopback is none.
+-- The SM versions that have rows in the folder, or in folders named after them in it; loopback does not
+-- count.
 local function find_parts(data_dir)
   local folder_of, found = {}, {}
   local function add(arch, folder)

@@ -5,7 +5,7 @@
 local communication = {}
 
 -- The first row counts whose `pattern`, a plain text in lower case, is in a kernel's name in lower case.
---   library     whose kernel it is
+--   library     the library that has the kernel
 --   operation   a name of `operations`; absent: the kernel's name contains it
 --   algorithm   absent: unknown, or the kernel's name contains it
 communication.kernels = {

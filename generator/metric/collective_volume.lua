@@ -1,4 +1,4 @@
--- collective_volume: the bytes of each collective's messages, of the calls whose bytes are told; the others
+-- collective_volume: the bytes of each collective's messages, of the calls with known bytes; the others
 -- are counted.
 local per_collective = require "profile.per_collective"
 

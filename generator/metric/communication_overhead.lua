@@ -157,7 +157,7 @@ end
 
 local function read(path)
   if not file.exists(path) then
-    refuse("Error: CSV file not found: " .. path, "%s is not there; a kernel summary would be right", path)
+    refuse("Error: CSV file not found: " .. path, "%s is not there; give a kernel summary", path)
   end
   return kernel_kinds.of(fail.unless(kernel_summary.read(path)))
 end

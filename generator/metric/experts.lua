@@ -45,7 +45,7 @@ local function find_folder(dir, notes)
   local found = folders_in(dir, "gates_logs")
   if #found == 0 then
     refuse_json("Gates logs directory not found: ", dir, "%s: neither gates_logs_* nor a folder " ..
-      "*gates_logs* in it; gates_logs_*/gate_logs_LAYER.json would be right", dir)
+      "*gates_logs* in it; gates_logs_*/gate_logs_LAYER.json is required", dir)
   end
   if #found > 1 then
     notes[#notes + 1] = ("%s: took %s of %s; --trace %s/%s would take the next"):format(dir, found[1],
@@ -100,7 +100,7 @@ local function check_card(dir)
   if moe == true then return end
   refuse("Error: token_to_expert_assignment metric requires moe: true, found: " ..
     (type(moe) == "table" and "a list or mapping" or tostring(moe == nil and "none" or moe)),
-    "%s: workload.model.moe: true would be right, as the card of a mixture-of-experts model has it", path)
+    "%s: workload.model.moe: true is required, as in the card of a mixture-of-experts model", path)
 end
 
 -- ---- statistics -------------------------------------------------------------------------------

@@ -1,5 +1,5 @@
--- memory_bandwidth: what copies move, bytes over their time, in GB/s, of the copies whose bytes the file
--- tells. What kernels read and write no such file tells.
+-- memory_bandwidth: the bytes of copies over their time, in GB/s, of the copies whose bytes the file has. No
+-- file has the bytes that kernels read and write.
 local per_rank = require "profile.per_rank"
 
 -- Sums over the copies with bytes: of all, and by name.

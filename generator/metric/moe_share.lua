@@ -1,4 +1,4 @@
--- moe_share: the share of all kernels' time that kernels have whose name holds moe or expert.
+-- moe_share: the share of all kernels' time in kernels with moe or expert in their name.
 local intervals = require "profile.busy_time"
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"

@@ -7,7 +7,7 @@
 //                            negative } | nil, message                       JSON, or gzip or zstd of it
 //
 // kernels, copies and sets are columns { start, stop, name, device, stream, bytes }, by start; times are
-// whole nanoseconds, bytes -1 where not told. negative: durations that were taken as zero.
+// whole nanoseconds, bytes -1: unknown. negative: durations that were taken as zero.
 // activity.lua makes the model of it.
 extern "C" {
 #include "system/file.h"

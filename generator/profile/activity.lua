@@ -3,11 +3,11 @@
 --
 --   activity.load(paths) -> list of ranks. A file is a rank; a file with several GPUs is a rank for each.
 --   rank.file, rank.label    what errors call it
---   rank.number              of the run, where told; rank.device, rank.process: the GPU, and whose
+--   rank.number              of the run, if known; rank.device, rank.process: the GPU, and whose
 --   rank.kernels, .copies, .sets   columns { start, stop, name, device, stream, bytes }, by start, in ns;
---                            bytes -1: not told. kernels.communicates: whether it is communication
+--                            bytes -1: unknown. kernels.communicates: whether it is communication
 --   rank.collectives         a list: each kernel that communicates { start, stop, name, group, group_size,
---                            bytes }; nil: not told
+--                            bytes }; nil: unknown
 --   rank.steps               columns { start, stop }: the marks of steps, on the host
 --   rank.gemms, rank.siblings      the file's GEMM operations, and the number of its ranks
 --
@@ -153,12 +153,12 @@ local function check_run(ranks)
   for _, rank in ipairs(ranks) do
     local other = rank.number and of_number[rank.number]
     if other then
-      fail.input("%s: rank %d, as %s is; files of several ranks of one run would be right", rank.file,
+      fail.input("%s: rank %d, as %s is; give files of different ranks of one run", rank.file,
         rank.number, other.file)
     end
     if rank.number then of_number[rank.number] = rank end
     if sized and rank.world_size and rank.world_size ~= sized.world_size then
-      fail.input("%s: of a run of %d ranks, %s of %d; files of one run would be right", rank.file,
+      fail.input("%s: of a run of %d ranks, %s of %d; give files of one run", rank.file,
         rank.world_size, sized.file, sized.world_size)
     end
     if rank.world_size then sized = rank end
@@ -168,7 +168,7 @@ end
 function activity.load(paths)
   local ranks, seen = {}, {}
   for _, path in ipairs(paths) do
-    if seen[path] then fail.input("%s: given twice; each rank's file once would be right", path) end
+    if seen[path] then fail.input("%s: given twice; give each rank's file once", path) end
     seen[path] = true
     ranks_of(path, ranks)
   end

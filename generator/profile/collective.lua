@@ -16,7 +16,7 @@ local sizes = { Byte = 1, Char = 1, Bool = 1, Short = 2, Int = 4, Long = 8, Half
 -- Bytes of one element of a type as metadata name it; nil: unknown.
 function collective.element_size(dtype) return dtype and sizes[(dtype:gsub("^c10::", ""))] end
 
--- The full message: what all ranks have after a gather, and else what one rank puts in. nil: not told.
+-- The full message: what all ranks have after a gather, and else what one rank puts in. nil: unknown.
 local function bytes_of(name, told)
   local gathers = name == "AllGather" or name == "Gather"
   local elements = gathers and told.out_elements or told.in_elements

@@ -6,7 +6,7 @@
 //   row(line, kinds, keys, exponents) -> { [key] = value... } | nil, message
 //
 // Of a row's cells kinds[i] says what they are ("skip", "time", "count", "name") and keys[i] what they are
-// called; exponents[i] is the unit of a time that does not tell its own.
+// called; exponents[i] is the unit of a time without a unit of its own.
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
@@ -160,8 +160,8 @@ static int push_time(lua_State *lua, const struct csv_text *cell, int exponent) 
     if (!bare) exponent = unit_exponent(p, cell->end);
     if (exponent < 0) {
         return fail_with_cell(lua, cell,
-                              bare ? " has no unit, nor has its column; ns, us, ms or s would be right"
-                                   : " has an unknown unit; ns, us, ms or s would be right");
+                              bare ? " has no unit, nor has its column; valid: ns, us, ms, s"
+                                   : " has an unknown unit; valid: ns, us, ms, s");
     }
     decimal.exponent += exponent;
     if (!push_decimal(lua, decimal)) return fail_with_cell(lua, cell, " is longer than any time");

@@ -4,7 +4,7 @@
 --     total_ns }
 --
 -- Read: exports of the GUI and `nsys stats` CSV (kernel_summary_csv.lua), `nsys export --type sqlite`
--- (kernel_summary_sqlite.lua). One kernel per name. med_ns and std_ns are nil where the file does not tell;
+-- (kernel_summary_sqlite.lua). One kernel per name. med_ns and std_ns are nil if the file does not have them;
 -- std_ns is the sample's (n - 1; one call: 0), as nsys has it. time_pct is computed from the totals: files
 -- round theirs to 0.1, which adds up over many kernels.
 local file = require "core.file"
@@ -32,7 +32,7 @@ function kernel_summary.read(path)
   if not kernels then return nil, message end
   local total_ns = set_shares(kernels)
   if not total_ns then
-    return nil, path .. ": its kernels take no time at all; a summary with times would be right"
+    return nil, path .. ": its kernels take no time at all; a summary with times is required"
   end
   return { kernels = kernels, total_ns = total_ns }
 end

@@ -64,7 +64,7 @@ local function parse_header(line)
     if unit then
       header.exponents[place] = kernel_csv.exponent(unit)
       if not header.exponents[place] then
-        return nil, ("column %q has an unknown unit; ns, us, ms or s would be right"):format(cells[place])
+        return nil, ("column %q has an unknown unit; valid: ns, us, ms, s"):format(cells[place])
       end
     end
   end
@@ -175,7 +175,7 @@ local function choose(path, found)
   local candidates = #plain > 0 and plain or by_grid
   if #candidates == 0 then return nil, no_summary:format(path) end
   if #candidates > 1 then
-    return nil, ("%s:%d: a second kernel summary, after that of line %d; one in a file would be right")
+    return nil, ("%s:%d: a second kernel summary, after that of line %d; a file may have one")
       :format(path, candidates[2].line, candidates[1].line)
   end
   if #candidates[1].kernels == 0 then

@@ -26,7 +26,7 @@ local function check_schema(database)
   if not columns then return nil, message end
   if not next(columns) then
     return nil, "has no table " .. kernel_table .. ": no CUDA kernel was traced; "
-      .. "a profile with --trace=cuda that launches kernels would be right"
+      .. "give a profile with --trace=cuda that launches kernels"
   end
   local names = {}
   for _, name in ipairs(name_columns) do

@@ -103,7 +103,7 @@ local function run(metric, args, row)
   print_table(table.move(metric.columns, 1, #metric.columns, 2, columns), rows)
 end
 
--- The calls whose bytes are told, and how many are not.
+-- The calls with known bytes, and the number of the others.
 function per_collective.sized(calls)
   local sized = {}
   for _, call in ipairs(calls) do

@@ -55,7 +55,7 @@ local function run(metric, args, row)
   if metric.check then metric.check(args) end
   local ranks = activity.load(args.trace)
   if #ranks < (metric.at_least or 1) then
-    fail.input("%s: %s compares ranks; --trace again, once for each rank, would be right", ranks[1].file,
+    fail.input("%s: %s compares ranks; give --trace again, once for each rank", ranks[1].file,
       row.name)
   end
   local values, shown = values_of(metric, ranks, args, row)

@@ -12,7 +12,7 @@ function matching.all(ranks)
   return calls
 end
 
--- The calls of each group, as a list of lists: one for each rank that has any. Calls whose group is not told
+-- The calls of each group, as a list of lists: one for each rank that has any. Calls of an unknown group
 -- go to `loose`.
 local function by_group(ranks, loose)
   local groups, of_key = {}, {}

@@ -154,7 +154,7 @@ function amd.run(argv, seconds)
   return us
 end
 
--- rocminfo tells of agents, one after the other; the processor is one, too.
+-- rocminfo lists agents, one after the other; the processor is one, too.
 function amd.device()
   local lines = lines_of({ "rocminfo" }, DEVICE_PATIENCE)
   local name

@@ -3,7 +3,7 @@
 --
 --   replay_ops.collect(rank) -> what choose needs of a rank
 --   replay_ops.choose({ what collect gave of each rank, and its path... }) -> { gemm = { op... },
---     conv = { op... }, devices, multiprocessors (of each; nil: not told, or not the same), is_traced,
+--     conv = { op... }, devices, multiprocessors (of each; nil: unknown, or not the same), is_traced,
 --     left_out = { what stands in no row and why, as a text... }, notes = { the same with where it is... } }
 --   replay_ops.nothing(files, chosen) -> what is wrong where nothing was chosen of these { path }
 --
@@ -45,7 +45,7 @@ local function texts_of(cells)
   return out
 end
 
--- Whether a kernel's name is of AMD's libraries: where a trace does not name its device, this tells.
+-- Whether a kernel's name is of AMD's libraries, which identifies the device if a trace does not name it.
 local function is_amd(kernels)
   for _, name in ipairs(kernels) do
     if name:find("Cijk_", 1, true) or name:find("miopen", 1, true) then return true end
@@ -56,7 +56,7 @@ end
 local MIXED = "more than one type" -- of an op's calls: their times cannot be separated
 
 -- The type that an op was really computed in, and whether elements were converted for it. Our own traces say
--- it, or, older ones, the kernel's name; on others' GPUs float32 may be computed in TF32, which names tell.
+-- it, or, older ones, the kernel's name; on others' GPUs float32 may be computed in TF32, which names show.
 local function computed_in(one, kernels, types)
   local dtype = one and request.value(one, "dtype")
   if types[dtype or ""] then return types[dtype], true end
@@ -74,7 +74,7 @@ local function leave_out(left_out, why, name, count)
   one.count, one.names[name], left_out[why] = one.count + count, true, one
 end
 
--- The op of a combo, or nil: it is none that is replayed, or tells too little, which is counted.
+-- The op of a combo, or nil: it is none that is replayed, or lacks facts, which is counted.
 local function op_of(rank, selection, combos, combo, left_out, types)
   local op = families.op(combos.name[combo])
   local kind = op and kinds[op.family]

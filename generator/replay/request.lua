@@ -46,7 +46,7 @@ local function strides_of(call, place)
   return type(strides) == "table" and #strides > 0 and strides or nil
 end
 
--- The number that was given for an argument; nil: it is not told.
+-- The number that was given for an argument; nil: unknown.
 local function number_at(call, place)
   local text = call.concrete and call.concrete[place + 1]
   return type(text) == "string" and tonumber(text) or nil
@@ -127,7 +127,7 @@ local function is_of(shape, x, y)
 end
 
 -- Which elements share a factor, of an operand of so many rows (A) or columns (B), k long, by the shape of
--- its factors, as PyTorch tells it: "1x128", "128x128" (its blocks of k may be padded to four) or, where
+-- its factors, as PyTorch records it: "1x128", "128x128" (its blocks of k may be padded to four) or, where
 -- factors are of E8M0, "1x32", in whole tiles of 128 by 4; nil: it is none of these.
 local function block_of(call, place, extent, k)
   local shape, blocks, type = shape_of(call, place), up(k, 128), call.types and call.types[place + 1]

@@ -25,7 +25,7 @@ local function positive_integer(value)
   return number and number > 0 and number or nil
 end
 
--- What a name like Mixtral8x7B-vllmTP4-Perlmutter[baseline_32_8192]-group12 tells; nil if it does not.
+-- The facts in a name such as Mixtral8x7B-vllmTP4-Perlmutter[baseline_32_8192]-group12; nil if it has none.
 local function setting_of_name(name)
   local implementation, seqs, tokens = name:match("%[([^%[%]]+)_(%d+)_(%d+)%]")
   seqs, tokens = positive_integer(seqs), positive_integer(tokens)
@@ -33,7 +33,7 @@ local function setting_of_name(name)
   return { implementation = implementation, ["max-num-seqs"] = seqs, ["max-num-batched-tokens"] = tokens }
 end
 
--- What the workload card tells; nil, reason where it lacks a setting. Without experts in parallel it is the
+-- The facts in the workload card; nil, reason if it lacks a setting. Without experts in parallel it is the
 -- baseline.
 local function setting_of_card(card)
   local setting = {}
@@ -49,7 +49,7 @@ local function setting_of_card(card)
   return setting
 end
 
--- What else tells two runs apart that call themselves alike: where the card has it, and how labels put it.
+-- Further facts that distinguish two runs of one name: their place in the card, and their form in labels.
 local circumstances = {
   { name = "model family", words = "%s", "workload", "model", "model_family" },
   { name = "precision", words = "%s", "workload", "model", "precision" },
@@ -124,7 +124,7 @@ local function differing(found, label)
 end
 
 -- Sets run.line, the name of the implementation that a run belongs to: its label. Runs of one label under
--- different circumstances are different implementations, whose names say so.
+-- different circumstances are different implementations, with different names.
 function runs.name_lines(found)
   local differing_of = {}
   for _, run in ipairs(found) do

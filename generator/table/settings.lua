@@ -140,7 +140,7 @@ local function regret_of(value, where)
   if value == nil then return nil end
   local share = tonumber(value)
   if not share or share < 0 or share ~= share or share == math.huge then
-    fail.input("%s: %s is no share of time; a number from 0 on, such as 0.01, would be right", where,
+    fail.input("%s: %s is no share of time; a number of at least 0, such as 0.01, is required", where,
       tostring(value))
   end
   return share

@@ -83,6 +83,6 @@ for what in "$@"; do
         say "batch report of 8 ranks" 2 32.7 1050 "$gentables" trace report -b "$work/batch" -f rank_ \
             -o "$work/out.xlsx" --xlsx
         ;;
-    *) echo "no such input: $what; one, own, big or sweep would be right" >&2 && exit 2 ;;
+    *) echo "no such input: $what; valid: one, own, big, sweep" >&2 && exit 2 ;;
     esac
 done

@@ -1,5 +1,5 @@
 // Statistics over groups of instances: what the columns _mean, _median, _std, _min, _max and _sum hold, and
-// what is told of a group's kernels.
+// the description of a group's kernels.
 #ifndef GENTABLES_TRACE_GROUPS_H
 #define GENTABLES_TRACE_GROUPS_H
 
@@ -45,7 +45,8 @@ struct kernel_detail {
 };
 std::vector<kernel_detail> kernel_details(const selection &of, const grouping &groups, uint32_t group);
 
-// Writes the cells that tell of these kernels, Python literals: all of it, and name, stream and mean alone.
+// Writes the cells that describe these kernels, as Python literals: all facts, and name, stream and mean
+// alone.
 void append_details(const trace &names, const std::vector<kernel_detail> &kernels, std::string &whole,
                     std::string &brief);
 

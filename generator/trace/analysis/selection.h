@@ -1,5 +1,5 @@
 // A selection: instances of ops, each with the GPU events that count as its own, and what is summed up over
-// them. Instances that nothing tells apart (name, arguments, track, names of the kernels) make a combo, so
+// them. Instances that are equal in name, arguments, track and names of the kernels make a combo, so
 // that what is known of an op (its model, its category) is worked out once for each combo.
 #ifndef GENTABLES_TRACE_SELECTION_H
 #define GENTABLES_TRACE_SELECTION_H

@@ -11,7 +11,7 @@
 //   t:analysis() -> what reports are made from: analysis_lua.cpp
 //   t:close() gives the memory back before t is collected
 //
-// What the file does not tell is nil. Times are in µs.
+// A fact that the file does not have is nil. Times are in µs.
 #include "trace_lua.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace {
 
 const char *const TRACE_TYPE = "gentables.trace";
 
-// Names of the flaws, in order of their enum, and whether the first is told by its byte.
+// Names of the flaws, in order of their enum, and whether the first is located by its byte.
 constexpr struct {
     const char *name;
     bool has_byte;

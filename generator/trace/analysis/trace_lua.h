@@ -40,7 +40,7 @@ inline void set_said(lua_State *lua, const char *key, const trace &of, uint32_t 
     if (text != EMPTY_TEXT) set_text(lua, key, of, text);
 }
 
-// Sets what is told of a collective.
+// Sets the description of a collective.
 void set_collective(lua_State *lua, const trace &from, const collective &told);
 
 struct analysis;

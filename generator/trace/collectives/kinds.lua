@@ -2,7 +2,7 @@
 --   name        what "Collective name" says
 --   full        whose elements are the whole message: "in" or "out"
 --   operation   the sheets have its latency and bandwidths, with this bus factor of lists/communication.lua
---   same_sizes  all ranks give and get as much, so that sizes tell collectives apart
+--   same_sizes  all ranks give and get as much, so that sizes distinguish collectives
 --   pair        send or receive: the other rank's event has the other name
 -- A new one is a row here.
 local kinds = {}
@@ -33,7 +33,7 @@ for _, kind in ipairs(kinds.list) do of_name[kind.name] = kind end
 
 local other = { full = "in" }
 
--- The row of a name; one that tells nothing where there is none.
+-- The row of a name; an empty row if there is none.
 function kinds.of(name) return of_name[name] or other end
 
 return kinds

@@ -32,7 +32,7 @@ local function signature_of(told, stream)
   return table.concat(parts, "\0")
 end
 
--- Streams tell events without metadata apart only where all ranks call them alike.
+-- Streams distinguish events without metadata only if all ranks have the same names for them.
 local function streams_agree(ranks)
   local first
   for _, rank in ipairs(ranks) do
@@ -51,7 +51,7 @@ local function streams_agree(ranks)
   return true
 end
 
--- Whether events of this kind can be told to belong together: not, where sends and receives go between more
+-- Whether events of this kind can be matched: not, if sends and receives go between more
 -- than two ranks, of which nothing says which two.
 local function is_matchable(told)
   local pair = told.name and kinds.of(told.name).pair
@@ -312,7 +312,7 @@ end
 
 -- ---- all ---------------------------------------------------------------------------------------
 
--- Whether a group's list of ranks, a text, names this one; nil where it does not tell: long ones are cut.
+-- Whether a group's list of ranks, a text, names this one; nil if that is unknown: long lists are cut.
 function matching.names_rank(list, rank)
   if not list or not list:find("%d") or list:find("...", 1, true) then return nil end
   return ("," .. list:gsub("[%[%]%s]", "") .. ","):find("," .. rank .. ",", 1, true) ~= nil

@@ -41,7 +41,7 @@ local function megabytes(told, elements)
   return bytes and bytes / MB
 end
 
--- algbw and busbw in GB/s; nil where type or time do not tell them.
+-- algbw and busbw in GB/s; nil if type or time are unknown.
 local function bandwidths(told, latency)
   local kind = kinds.of(told.name)
   local bytes = message_bytes(told, kind.full == "out" and told.out_elements or told.in_elements)
@@ -169,7 +169,7 @@ end
 
 local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
 
--- Of all ranks: { { rank, told, durations }... }, those of a rank that are told to be the same together.
+-- Of all ranks: { { rank, told, durations }... }, those of a rank with equal descriptions together.
 local function durations_of(all, ranks)
   local rows, out = {}, {}
   for _, one in ipairs(all) do

@@ -16,7 +16,8 @@ local function with_arguments(...)
   return table.move(arguments, 1, #arguments, select("#", ...) + 1, { ... })
 end
 
--- What tells rows of a sheet apart. Names of processes and threads hold numbers that differ from run to run.
+-- The keys of the rows of a sheet. Names of processes and threads contain numbers that differ from run to
+-- run.
 local keys_of_sheet = {
   gpu_timeline = { "type" },
   ops_summary = { "name" },

@@ -111,7 +111,7 @@ function sources.find(path)
   local kind = fail.unless(file.status(path))
   if kind ~= "folder" then
     if path:find("%.xlsx$") then
-      fail.input("%s: workbooks are not read; the folder of CSVs beside it (%s_csvs) would be right", path,
+      fail.input("%s: workbooks are not read; give the folder of CSVs beside it (%s_csvs)", path,
         (path:gsub("%.xlsx$", "")))
     end
     local label = base_name(path):gsub("%.gz$", ""):gsub("%.zst$", ""):gsub("%.json$", "")

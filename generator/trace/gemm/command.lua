@@ -10,7 +10,7 @@ local gemm_command = {}
 local TOP_K = 5
 
 gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of the libraries known here with shapes "
-  .. "and GPU events; profiling with record_shapes would be right"
+  .. "and GPU events; profile with record_shapes"
 
 -- The number of --top-k.
 function gemm_command.top_k_of(args) return args.top_k or TOP_K end
@@ -66,7 +66,7 @@ local function run(kind, args)
   local work, top_k = job.new(args), gemm_command.top_k_of(args)
   local input = args.input_csv and require("trace.gemm.input_csv").read(args.input_csv)
   if input and (args.all or args.top_k) then
-    fail.input("--input-csv says which GEMMs; --all and --top-k do, too: one of them would be right")
+    fail.input("--input-csv, --all and --top-k each select the GEMMs; give one of them")
   end
   local found = ask(work, work:usable(), args, top_k, input)
   if #found == 0 then return work:finish() end

@@ -19,7 +19,7 @@ local function place_key(threads, channels, rank)
   return ("%s %s %s"):format(plain(threads), plain(channels), plain(rank))
 end
 
--- What tells a GEMM of a CSV's row: { title of the sheet GEMM, value }.
+-- The key of a GEMM in a CSV's row: { title of the sheet GEMM, value }.
 local function identity(row, columns)
   local out = {}
   for _, column in ipairs(columns) do
@@ -36,7 +36,7 @@ function input_csv.read(path)
   for _, column in ipairs(found.columns) do there[column] = true end
   for _, column in ipairs { "threads", "channel", "rank", "col_name" } do
     if not there[column] then
-      fail.input("%s: has no column %s; the CSV of trace variance would be right", path, column)
+      fail.input("%s: has no column %s; give the CSV of trace variance", path, column)
     end
   end
   local places = {}

@@ -13,7 +13,7 @@ function overlap_of.index(events, told)
     if a.start ~= b.start then return a.start < b.start end
     return a.uid < b.uid
   end)
-  -- Behind the last one whose like ended by then, none before reaches into a stretch.
+  -- Before the last one of its kind that had ended by then, none reaches into a stretch.
   local latest = -math.huge
   for _, one in ipairs(list) do
     latest = math.max(latest, one.stop)

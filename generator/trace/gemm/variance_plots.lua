@@ -18,7 +18,7 @@ local Y_LABEL = "time_diff_us: longest − shortest kernel time (µs)"
 local LOG_FROM = 100 -- largest / least value from which on the axis is logarithmic
 local MOST_NAMED = 12 -- threads, channels or ranks in the subtitle; of more the first and the last
 
--- What rows are told apart by; `columns`: as files may call it.
+-- The keys of rows; `columns`: their names in files.
 local factors = {
   threads = { columns = { "threads" }, label = "threads", words = "thread count" },
   channel = { columns = { "channel", "channels" }, label = "channels", words = "channel count" },
@@ -36,14 +36,14 @@ local function find_column(table_of, names, path)
       if column == name then return column end
     end
   end
-  fail.input("%s: has no column %s; the CSV of trace variance would be right", path, names[1])
+  fail.input("%s: has no column %s; give the CSV of trace variance", path, names[1])
 end
 
 local function number_in(table_of, i, column, path)
   local text = table_of.rows[i][column]
   local value = tonumber(text)
   if not value or value ~= value or math.abs(value) == math.huge then
-    fail.input("%s:%d: %s is %q; a number would be right", path, table_of.line[i], column, text)
+    fail.input("%s:%d: %s is %q; a number is required", path, table_of.line[i], column, text)
   end
   return math.tointeger(value) or value
 end

@@ -325,7 +325,7 @@ bool check_ranks(const std::vector<merge_input> &inputs, const std::vector<merge
     for (size_t i = 0; i < ranks.size(); i++) {
         auto [other, is_new] = seen.emplace(ranks[i].rank, i);
         if (is_new) continue;
-        return problem_set(&problem, "%s and %s are both rank %lld; one trace of each rank would be right",
+        return problem_set(&problem, "%s and %s are both rank %lld; give one trace of each rank",
                            inputs[other->second].path.c_str(), inputs[i].path.c_str(),
                            static_cast<long long>(ranks[i].rank));
     }

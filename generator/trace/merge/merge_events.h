@@ -30,7 +30,7 @@ struct merge_track {
     bool is_gpu = false, is_cpu = false;
 };
 
-// An end of an arrow whose other end, or whose place, is not known yet: its text is before, a pid, after.
+// An end of an arrow whose other end, or whose place, is still unknown: its text is before, a pid, after.
 struct open_flow {
     uint64_t key; // of the arrow
     bool is_finish;

@@ -80,7 +80,7 @@ function merging.merge(path, configuration, options)
   options = options or {}
   if configuration.problem then return nil, configuration.problem end
   if is_an_input(path, configuration.files) then
-    return nil, path .. ": is one of the traces to be merged; another --output would be right"
+    return nil, path .. ": is one of the traces to be merged; give another --output"
   end
   local gzip = options.gzip
   if gzip == nil then gzip = path:find("%.gz$") ~= nil end

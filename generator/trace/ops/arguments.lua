@@ -76,7 +76,7 @@ function arguments.strides_of(call, place)
   return type(strides) == "table" and strides or none
 end
 
--- What was given for an argument that is no tensor: a number, a boolean or a list; nil: not told.
+-- What was given for an argument that is no tensor: a number, a boolean or a list; nil: unknown.
 function arguments.given(call, place)
   local text = call.concrete and call.concrete[place + 1]
   if type(text) ~= "string" or text == "" then return nil end

@@ -25,7 +25,7 @@ perf_model.NO_SHAPES = "shapes are missing"
 
 local letters = { T = true, N = false }
 
--- Whether A and B are transposed, where the kernel's name tells. Tensile: Ailk, Alik and Bljk, Bjlk; nvjet:
+-- Whether A and B are transposed, if the kernel's name shows it. Tensile: Ailk, Alik and Bljk, Bjlk; nvjet:
 -- the first two letters of its last word.
 local function transposition(name)
   local a = name:find("Alik", 1, true) and true or not name:find("Ailk", 1, true) and none
@@ -133,7 +133,7 @@ local function for_each_dimension(value, count, default)
   return result
 end
 
--- The settings of a convolution whose input stands at `input`; nil where they are not told.
+-- The settings of a convolution whose input is at `input`; nil if they are unknown.
 local function settings_of(call, input, count)
   if not call.concrete then return nil end
   local at = {}
@@ -199,7 +199,7 @@ local function convolution_sums_backward(op, call, input, has_bias)
     bytes = times(width_of(at.dtype), bytes), spec = spec_of(op, at.dtype) }
 end
 
--- The sizes of a bias that there is none of are [0], or not told.
+-- The sizes of an absent bias are [0] or missing.
 local function convolution_backward(op, call)
   local sizes = given(call, op.input + 2)
   local has_bias = type(sizes) == "table" and #sizes > 0 and product(sizes) > 0
@@ -300,7 +300,7 @@ end
 
 -- ---- Reductions ------------------------------------------------------------------------------------------
 
--- How many elements come out; nil: it is not told which dimensions are reduced.
+-- The number of elements of the result; nil: the reduced dimensions are unknown.
 local function reduced_size(op, call, shape)
   if op.is_scan then return product(shape) end
   if #call.dims <= op.dims then return 1 end

@@ -1,4 +1,4 @@
--- Statistics of several ranks as one: what is told of each part (count, sum, mean, deviation, min, max) is
+-- Statistics of several ranks as one: the figures of each part (count, sum, mean, deviation, min, max) are
 -- enough for the whole, without its values.
 local pool = {}
 

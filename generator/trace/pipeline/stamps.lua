@@ -15,10 +15,10 @@ local PATIENCE = 4
 -- The stamps in this folder, which is made and locked against another run.
 function stamps.open(folder)
   local made, message = file.make_folder(folder)
-  if not made then fail.input("%s; another --out would be right", message) end
+  if not made then fail.input("%s; give another --out", message) end
   local lock
   lock, message = io.open(folder .. "/lock", "a")
-  if not lock then fail.input("%s; another --out would be right", message) end
+  if not lock then fail.input("%s; give another --out", message) end
   if not system.lock(lock, PATIENCE) then fail.work("%s: another run is at work here", folder) end
   return setmetatable({ folder = folder, lock = lock }, stamps)
 end

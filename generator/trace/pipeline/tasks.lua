@@ -38,7 +38,7 @@ local function report_base(plan, entry)
   return ("%s/%sindividual_reports/%s"):format(plan.analysis, folder, name_of(entry))
 end
 
--- The paths of a list of sheets saved at `base`: at least one of these tells whether it is there.
+-- The paths of a list of sheets saved at `base`: the list exists if at least one of these does.
 local function saved(plan, base)
   local paths = {}
   if plan.xlsx then paths[#paths + 1] = base .. ".xlsx" end
@@ -147,7 +147,7 @@ function tasks.gemm(plan, found, traces)
   return out
 end
 
--- The rows that pictures show; none where threads, channels or ranks are not told.
+-- The rows that pictures show; none if threads, channels or ranks are unknown.
 local function plot_rows(found)
   local rows = {}
   for _, trace in ipairs(found) do

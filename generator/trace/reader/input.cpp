@@ -210,7 +210,7 @@ bool starts_with(const std::string &bytes, std::string_view start) {
 } // namespace
 
 std::unique_ptr<input> open_input(const char *path, problem &problem) {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO is told from a file, not waited for
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO is recognised, not waited for
     struct stat status {};
     if (file < 0 || fstat(file, &status) != 0) {
         problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));

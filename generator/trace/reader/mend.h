@@ -15,7 +15,7 @@ struct mended {
 
 // Makes the texts of `json` valid, in place: control characters become spaces, bytes that are no UTF-8
 // question marks. `json` starts outside of texts; there, bytes that no JSON has become question marks, too,
-// which are as wrong, and can be told with their place.
+// which are as wrong, and can be reported with their place.
 mended mend(char *json, size_t size);
 
 } // namespace trace

@@ -358,7 +358,7 @@ struct part::reading {
         return simdjson::SUCCESS;
     }
 
-    // Of an error that simdjson tells.
+    // Of an error that simdjson reports.
     void damaged(od::document &document, error_code problem) {
         if (to.damage.what != nullptr) return;
         const char *where = source->text;

@@ -69,7 +69,7 @@ class crew {
         }
     }
 
-    // A desk that nobody works on; null: work has stopped.
+    // A free desk; null: work has stopped.
     std::unique_ptr<desk> take_desk() {
         std::unique_lock<std::mutex> lock(joining_);
         freed_.wait(lock, [&] { return stopped_ || !free_.empty() || new_desks_ > 0; });

@@ -247,8 +247,7 @@ bool splitter::fail_outline(outline::found found, problem &problem) const {
     const char *what = "the text ends here, without traceEvents; no profiler trace, or cut off";
     if (found == outline::found::nothing) return fail_end(problem, what);
     if (found == outline::found::no_list) what = "no profiler trace: traceEvents is no list of objects";
-    if (found == outline::found::twice)
-        what = "traceEvents stands here a second time; one list would be right";
+    if (found == outline::found::twice) what = "traceEvents is here a second time; a trace has one list";
     if (found == outline::found::no_root) what = "no profiler trace: neither { nor [ begins it";
     if (found == outline::found::end) what = "no profiler trace: there are no traceEvents in it";
     return fail(problem, offset_of(outline_.at), what);

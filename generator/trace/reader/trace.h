@@ -1,5 +1,5 @@
 // A profiler trace in memory: what every analysis of it is made from. Filled once by read (reader.cpp) and
-// linked by link (tree.cpp); after that nobody changes it.
+// linked by link (tree.cpp); after that it is not changed.
 //
 // Times are µs as doubles, exactly as the file has them: end = start + duration, and what is reported are
 // differences of such doubles. Texts, argument sets and tracks stand once and are named by their number.
@@ -21,7 +21,7 @@ extern "C" {
 namespace trace {
 
 constexpr uint32_t NONE = UINT32_MAX;  // no event, no arguments, no track
-constexpr int64_t UNKNOWN = INT64_MIN; // a number that the file does not tell
+constexpr int64_t UNKNOWN = INT64_MIN; // a number that the file does not have
 constexpr uint32_t EMPTY_TEXT = 0;     // the text ""
 
 enum class kind : uint8_t { cpu_op, runtime, driver, kernel, memcpy, memset, mark };
@@ -40,9 +40,9 @@ struct event {
     uint32_t track;
     uint32_t arguments; // cpu_op: argument set; GPU event: metadata of a collective; or NONE
     uint32_t parent;    // event: host: the op or call around it; GPU: what launched it; or NONE
-    int32_t stream;     // GPU event: args.stream, else tid; -1: not told
+    int32_t stream;     // GPU event: args.stream, else tid; -1: unknown
     int32_t sequence;   // cpu_op: Sequence number, or -1
-    int16_t device;     // GPU event: args.device, else pid; -1: not told
+    int16_t device;     // GPU event: args.device, else pid; -1: unknown
     trace::kind kind;
 
     double end() const { return start + duration; }
@@ -120,7 +120,7 @@ struct trace {
     // Of its own: types of operands whose GEMMs are computed in another, and that one, as the file calls
     // them.
     std::vector<std::pair<std::string, std::string>> computed_in;
-    std::string device_name;           // of the first device; "": not told
+    std::string device_name;           // of the first device; "": unknown
     int64_t multiprocessors = UNKNOWN; // of the first device
     bool linked_by_correlation = true; // else by External id
 };

@@ -1,5 +1,5 @@
 -- The batch report: every folder of traces below a base is a configuration and gets one workbook over its
--- ranks beside its traces. A configuration that fails is told and does not end the others; what was there
+-- ranks beside its traces. A configuration that fails is reported and does not end the others; what was there
 -- stays until the new report is whole.
 --
 --   batch.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
@@ -76,7 +76,7 @@ end
 local function duplicate(files)
   for i = 2, #files do
     if files[i].rank == files[i - 1].rank then
-      return ("%s and %s are both of rank %d; a further -f that only one has would be right"):format(
+      return ("%s and %s are both of rank %d; give a further -f that only one has"):format(
         files[i - 1].path, files[i].path, files[i].rank)
     end
   end
@@ -95,7 +95,7 @@ end
 function batch.find(options)
   local base = #options.base > 1 and options.base:gsub("/+$", "") or options.base
   if fail.unless(file.status(base)) ~= "folder" then
-    fail.input("-b: %s is no folder; the one that holds the traces' folders would be right", base)
+    fail.input("-b: %s is no folder; give the one that contains the traces' folders", base)
   end
   local list, of_folder, nameless = {}, {}, 0
   local extension = "." .. options.extension:gsub("^%.", "")
@@ -266,7 +266,7 @@ function batch.run(given)
   local list, nameless = batch.find(options)
   if #list == 0 then nothing_found(options, nameless) end
   if options.output and #list > 1 then
-    fail.input("-o names one report, and there are %d configurations; a narrower -b or -f would be right",
+    fail.input("-o names one report, and there are %d configurations; give a narrower -b or -f",
       #list)
   end
   local failed, refused = 0, 0 -- those that failed, and those of them that are no input

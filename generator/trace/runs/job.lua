@@ -1,6 +1,6 @@
 -- What the commands over ranks and configurations have in common: their options, the traces they are about,
--- reading these in parallel, and what they say at the end. A trace or a configuration that fails is told and
--- does not end the others.
+-- reading these in parallel, and what they say at the end. A trace or a configuration that fails is reported
+-- and does not end the others.
 local each = require "trace.runs.each"
 local fail = require "base.fail"
 local run_folder = require "trace.runs.run_folder"
@@ -49,10 +49,10 @@ local function paths_of(args)
     end
   end
   if #paths > 0 then return paths end
-  fail.input("no trace is named; a sweep, a configuration's folder or traces would be right")
+  fail.input("no trace is named; give a sweep, a configuration's folder or traces")
 end
 
--- Workbooks are written unless only CSV is asked for; where they cannot be, that is told once.
+-- Workbooks are written unless only CSV is requested; if they cannot be, one line reports it.
 local function wants_xlsx(args)
   if args.xlsx or args.csv then return args.xlsx end
   local can, why = sheets.has_xlsx()
@@ -95,14 +95,14 @@ local function check_names(configurations)
   for _, configuration in ipairs(configurations) do
     local name = ("%s %s"):format(configuration.threads, configuration.channels)
     if seen[name] then
-      fail.input("%s and %s: two configurations of one name; one sweep at a time would be right",
+      fail.input("%s and %s: two configurations of one name; give one sweep at a time",
         seen[name].folder, configuration.folder)
     end
     seen[name] = configuration
   end
 end
 
--- The configurations that can be worked on; the others are told.
+-- The configurations that can be worked on; the others are reported.
 function job:usable()
   check_names(self.configurations)
   local out = {}
@@ -117,7 +117,7 @@ function job:usable()
 end
 
 -- Asks fn(t, entry) of every trace of these configurations. Returns { [entry] = what it returned }; failures
--- are told and missing there.
+-- are reported and missing there.
 function job:read(list, fn)
   local entries, answers = {}, {}
   for _, configuration in ipairs(list) do

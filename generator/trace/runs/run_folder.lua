@@ -146,7 +146,7 @@ local function sweep_in(folder)
     if name:find("^sweep_") and is_folder(path) then sweeps[#sweeps + 1] = path end
   end
   if #sweeps > 1 then
-    fail.input("%s: holds %d sweeps; one of them would be right: %s", folder, #sweeps,
+    fail.input("%s: contains %d sweeps; give one of them: %s", folder, #sweeps,
       table.concat(sweeps, ", "))
   end
   return sweeps[1]
@@ -198,13 +198,13 @@ local function by_configuration(a, b)
   return a.folder < b.folder
 end
 
--- Two files of one rank: which is meant cannot be told.
+-- Two files of one rank: the intended one is unknown.
 local function duplicate(configuration)
   local seen = {}
   for _, entry in ipairs(configuration.files) do
     local other = entry.rank and seen[entry.rank]
     if other then
-      return ("%s and %s are both of rank %d; one of them would be right (--trace-name NAME chooses)")
+      return ("%s and %s are both of rank %d; choose one of them with --trace-name NAME")
         :format(other.path, entry.path, entry.rank)
     end
     if entry.rank then seen[entry.rank] = entry end
@@ -238,12 +238,12 @@ function run_folder.find(paths, options)
     configuration.problem = duplicate(configuration)
     if #configuration.files == 0 then
       configuration.problem = configuration.folder .. ": no trace here; rank{R}/*.json, *.json.gz or "
-        .. "*.json.zst below it, or files named *rank_{N}*, would be right"
+        .. "*.json.zst below it, or files named *rank_{N}*, are required"
     end
   end
   if not any then
     fail.input("%s: no trace here; {T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst], "
-      .. "or files named *rank_{N}*, would be right", paths[1])
+      .. "or files named *rank_{N}*, are required", paths[1])
   end
   return { configurations = configurations, sweep = sweep }
 end
@@ -258,11 +258,11 @@ function run_folder.numbers(text, option)
     local from, to = part:match("^(%d+)%-(%d+)$")
     from, to = tonumber(from or part:match("^%d+$")), tonumber(to or part:match("^%d+$"))
     if not from or from > to or to - from > 1000000 then
-      fail.input("--%s: %s is no number; 256, 256,512 or 0-7 would be right", option, part)
+      fail.input("--%s: %s is no number; expected such as 256, 256,512 or 0-7", option, part)
     end
     for number = from, to do set[number] = true end
   end
-  if next(set) == nil then fail.input("--%s names nothing; 256, 256,512 or 0-7 would be right", option) end
+  if next(set) == nil then fail.input("--%s names nothing; expected such as 256, 256,512 or 0-7", option) end
   return set
 end
 

@@ -62,8 +62,8 @@ local function compare_within(sweep, args, out)
     table.move(more, 1, #more, #list + 1, list)
   end
   if #list == 0 then
-    fail.input("%s: has reports of one configuration only; a sweep over threads or channels, or a second"
-      .. " sweep, would be right", sweep.analysis)
+    fail.input("%s: has reports of one configuration only; give a sweep over threads or channels, or a"
+      .. " second sweep", sweep.analysis)
   end
   compare_all(list, args, out)
 end
@@ -87,7 +87,7 @@ local function out_of(args)
     args.html = true
     return { page_only = true, page = path }
   end
-  if path:find("%.xlsx$") then fail.input("--out: %s: a folder, or NAME.html, would be right", path) end
+  if path:find("%.xlsx$") then fail.input("--out: %s: give a folder, or NAME.html", path) end
   fail.unless(file.make_folder(path))
   return { folder = path, page = path .. "/comparison.html" }
 end
@@ -107,8 +107,8 @@ local function kind_of(found)
   for _, source in ipairs(found) do
     local mine = source.kind == "sweep" and "sweep" or "report"
     if kind and kind ~= mine then
-      fail.input("%s and %s: a sweep and a report cannot be compared; sweeps with sweeps, reports and traces"
-        .. " with each other, would be right", found[1].path, source.path)
+      fail.input("%s and %s: a sweep and a report cannot be compared; give sweeps, or reports and"
+        .. " traces", found[1].path, source.path)
     end
     kind = mine
   end

@@ -148,7 +148,7 @@ local function without_of(args)
   for _, given in ipairs(args.without or {}) do
     for step in given:gmatch("[^,]+") do
       if not known[step] then
-        fail.input("--without: %s is no step; %s would be right", step, table.concat(STEPS, ", "))
+        fail.input("--without: %s is no step; valid: %s", step, table.concat(STEPS, ", "))
       end
       without[step] = true
     end

@@ -19,7 +19,7 @@ function command.run(args)
   local paths = table.move(args.csv_path or {}, 1, #(args.csv_path or {}), #args + 1, { table.unpack(args) })
   if #paths == 0 then fail.input("trace plots needs a CSV; see gentables trace plots --help") end
   if args.out and args.output_dir then
-    fail.input("--out and --output-dir are the same; one would be right")
+    fail.input("--out and --output-dir are the same; give one of them")
   end
   local out = args.out or args.output_dir or (paths[1]:match("^(.*/)[^/]*$") or "") .. "plots"
   for _, path in ipairs(plots.draw(plots.read(paths), (out:gsub("(.)/+$", "%1")))) do

@@ -15,7 +15,7 @@ local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 -- The options of trace/reports/rank_report.lua that the command line asks for.
 local function options_of(args)
   if args.kernel_summary and args.no_kernel_summary then
-    fail.input("--kernel-summary and --no-kernel-summary are both given; one of them would be right")
+    fail.input("--kernel-summary and --no-kernel-summary are both given; give one of them")
   end
   return { include_unlinked = args.include_unlinked, micro_idle = args.micro_idle,
     short_limit = args.short_limit or per_rank.defaults.short_limit,
@@ -64,7 +64,7 @@ local function name_all(entries)
     for base, same in pairs(of_base) do
       for _, entry in ipairs(#same > 1 and same or {}) do
         entry.base = longer(entry.path, base)
-        if not entry.base then fail.input("%s is given twice; once would be right", entry.path) end
+        if not entry.base then fail.input("%s is given twice; give it once", entry.path) end
         clashes = true
       end
     end
@@ -154,7 +154,7 @@ local function run_batch(args)
   if args.budget and not args.replay then fail.input("--budget goes with -r, the replay") end
   if #args > 0 then fail.input("-b names the traces' folder already, so %s is too much", args[1]) end
   if args.output and not args.output:find("%.xlsx$") then
-    fail.input("-o: %s: a name that ends in .xlsx would be right", args.output)
+    fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
   choose_forms(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,

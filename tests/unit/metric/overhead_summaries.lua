@@ -115,7 +115,7 @@ function tests.test_broken_rows_are_refused_with_their_line()
   for _, broken in ipairs { "-6000", "nan", "", "1,2", "0x10", "6.0.0", "1,0000" } do
     refused(nsys .. row:gsub("6000", '"' .. broken .. '"'), ":2: \"" .. broken)
   end
-  refused(nsys .. row:gsub("6000", "6000 h"), ":2: \"6000 h\" has an unknown unit; ns, us, ms or s")
+  refused(nsys .. row:gsub("6000", "6000 h"), ":2: \"6000 h\" has an unknown unit; valid: ns, us, ms, s")
   refused(gui .. row, ":2: \"6000\" has no unit")
   refused(nsys:gsub("Med %(ns%)", "Med (h)") .. row, ":1: column \"Med (h)\" has an unknown unit")
   refused(nsys .. row:gsub(",3,", ",0,"), ":2: \"0\" is no number of calls")

@@ -56,7 +56,7 @@ end
 function TestLayout.test_several_sweeps_are_not_guessed_at()
   touch("experiments/sweep_1/1thread/nccl_1channels/torch_profiler/rank0/a.json",
     "experiments/sweep_2/1thread/nccl_1channels/torch_profiler/rank0/a.json")
-  luaunit.assertErrorMsgContains("holds 2 sweeps", found, "experiments")
+  luaunit.assertErrorMsgContains("contains 2 sweeps", found, "experiments")
 end
 
 function TestLayout.test_a_configuration_without_traces_is_its_own_problem()

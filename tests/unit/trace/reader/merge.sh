@@ -166,7 +166,7 @@ bad 2 'num-ranks: "x" is not a whole number' -n x "$run"
 cp "$WORK/run/rank0/t.json" "$WORK/input.json"
 ln -s input.json "$WORK/link.json"
 ends_with 2 "$GENTABLES" trace merge "$WORK/input.json" -o "$WORK/link.json"
-one_line 'link.json: is one of the traces to be merged; another --output would be right'
+one_line 'link.json: is one of the traces to be merged; give another --output'
 cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
 ends_with 2 "$GENTABLES" trace merge "$run" -o "$WORK/nowhere/m.json"
 one_line 'nowhere/m.json: cannot be written'

@@ -299,7 +299,7 @@ function TestReader.test_what_is_no_trace_is_refused()
     ['{"traceEvents":null,"a":1}'] = "traceEvents is no list",
     ['{"traceEvents":[1,2]}'] = "byte 16: no profiler trace: traceEvents is no list of objects",
     ["[[]]"] = "byte 1: no profiler trace: traceEvents is no list of objects",
-    ['{"traceEvents":[],"traceEvents":[]}'] = "traceEvents stands here a second time",
+    ['{"traceEvents":[],"traceEvents":[]}'] = "traceEvents is here a second time",
   } do
     refused(text, pattern)
   end

@@ -170,4 +170,4 @@ bad 'out does not go with -b' -b "$base" --out "$WORK/x"
 bad 'dry-run goes with -b' "$base/a" --out "$WORK/x" -d
 bad 'trace report needs --out DIR' "$base/a"
 cp "$base/a/traces_rank_0_step_8.json" "$base/a/traces_rank_0_step_9.json"
-bad 'traces_rank_0_step_8.json and .*step_9.json are both of rank 0; a further -f' -b "$base/a"
+bad 'traces_rank_0_step_8.json and .*step_9.json are both of rank 0; give a further -f' -b "$base/a"

@@ -123,7 +123,7 @@ bad() { # PATTERN ARGUMENT...
 bad 'a second report to compare it with is missing' "$WORK/base_csvs"
 bad 'absent: cannot be read' "$WORK/absent" "$WORK/new_csvs"
 bad 'a sweep and a report cannot be compared' "$WORK/one" "$WORK/new_csvs"
-bad 'workbooks are not read; the folder of CSVs' "$WORK/out/compare.xlsx" "$WORK/new_csvs"
+bad 'workbooks are not read; give the folder of CSVs' "$WORK/out/compare.xlsx" "$WORK/new_csvs"
 bad '1 --label for 2 inputs' "$WORK/base_csvs" "$WORK/new_csvs" --label x
 bad 'label "x" of two inputs' "$WORK/base_csvs" "$WORK/new_csvs" --label x --label x
 bad 'over: ranks is neither threads nor channels' "$WORK/one" --over ranks
