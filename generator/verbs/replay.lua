@@ -13,7 +13,7 @@ local NAME = "node_replay_report"
 
 -- ---- from traces ---------------------------------------------------------------------------------------
 
--- The ops of those ranks of a configuration whose traces could be read.
+-- The ops of the ranks of a configuration with readable traces.
 local function lists_of(configuration, answers)
   local out = {}
   for _, entry in ipairs(configuration.files) do

@@ -64,7 +64,7 @@ local function one_of(text, option, known)
 end
 
 -- On the host less is possible than on GPUs: what the message about too many says of these; `no_gpu`: why
--- the host was taken, where nobody asked for it.
+-- the host was taken, if no option required it.
 local function of_gpus(option, backend, no_gpu)
   if backend ~= backends.host then return nil end
   return (" on the host%s (--backend cuda takes up to %d)"):format(
@@ -113,7 +113,7 @@ end
 
 -- Settles where it runs, before anything else is read: args.backend becomes a name, and args.gpus how many
 -- GPUs can be used, where that decides anything. `begun`: the settings of a sweep that is gone on with.
--- Returns what was decided that nobody asked for, in words; nil: nothing.
+-- Returns the decisions that no option required, in words; nil: none.
 function common_options.settle(args, begun)
   args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
   if args.backend then

@@ -97,7 +97,7 @@ end
 local function failed(self, problem, refused)
   local number, name = process.interrupted()
   local who = problem == "timeout" and (self.child:stopped() or last_words(self.child:errors()))
-  -- Where a rank saw that another one died, the launcher has yet to tell of what.
+  -- If a rank saw that another one died, the launcher has yet to report the cause.
   local is_over = problem == "end" or problem:find("^rank %d+ died, ") ~= nil
   if number or not is_over then self.child:kill(15) end
   local ended = self.child:close(GRACE)

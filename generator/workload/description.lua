@@ -85,7 +85,7 @@ end
 local BACKENDS = { host = true, cuda = true }
 local DTYPES = { bfloat16 = true, float16 = true, float32 = true }
 
--- The dtype of each backend; one that a backend lacks is told when it is asked for.
+-- The dtype of each backend; a missing one is an error when it is needed.
 local function dtype(at, value)
   local function known(place, name)
     if not DTYPES[name] then reject(place, "there is no %s; %s are", shown(name), names_of(DTYPES)) end

@@ -159,7 +159,7 @@ function findings.cost(result)
     findings.time(gemms.communication))
 end
 
--- Who told of the kernels; CUPTI may have lost records of some configurations.
+-- The source of the kernels' times; CUPTI may have lost records of some configurations.
 local function told_by(results)
   local by_cupti = 0
   for _, result in ipairs(results) do by_cupti = by_cupti + (result.clock == "cupti" and 1 or 0) end
@@ -202,7 +202,7 @@ end
 function findings.used(entry)
   local used = entry.result.used
   if used.channels == entry.channels and used.threads == entry.threads then return entry.result.note end
-  if used.channels == 0 or used.threads == 0 then -- the log does not tell
+  if used.channels == 0 or used.threads == 0 then -- the log has no such line
     return ("%s were asked for%s"):format(findings.name(entry),
       entry.result.note and "; " .. entry.result.note or ".")
   end
@@ -218,7 +218,7 @@ end
 findings.LAUNCHES = "Each configuration is one launch, one after another; intervals are of the steps within a"
   .. " launch. GEMMs alone, which should take the same in all, say what else changed between launches."
 
--- Whether the machine was the same in both launches, as far as GEMMs alone tell: true, and by what factor
+-- Whether the machine was the same in both launches, judged by GEMMs alone: true, and by what factor
 -- they differ at most, their intervals included; or false.
 local function drift(a, b)
   local x, y = a.times.gemms, b.times.gemms

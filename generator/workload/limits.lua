@@ -1,5 +1,5 @@
 -- What a step can be at most. steps.lua and description.lua check a workload against these before anything
--- starts; gentables-workload, which has them from templates/bench/workload_limits.h.tmpl, what it is told.
+-- starts; gentables-workload, which has them from templates/bench/workload_limits.h.tmpl, its input.
 return {
   items = 100000, -- GEMMs, collectives or actions of a step
   longest = 1 << 20, -- m, n or k of a GEMM

@@ -6,7 +6,7 @@
 --   steps.text(program)                                 the request lines
 --
 -- A GEMM's operands and result are of its dtype, and so is its gradient: what is sent together is of one.
--- What gentables-workload would refuse (limits.lua) is told here, with what of the file it comes from.
+-- Whatever gentables-workload would refuse (limits.lua) is refused here, with its place in the file.
 local fail = require "base.fail"
 local limits = require "workload.limits"
 local description = require "workload.description"
@@ -231,7 +231,7 @@ local function by_dtype(gemms)
 end
 
 -- The gathers of weights of one dtype, and the scatter of their gradients, if they have any. `suffix`: what
--- tells them from those of the layer's other dtypes.
+-- distinguishes them from those of the layer's other dtypes.
 local function spread_group(self, layer, group, suffix)
   local part = (group.size + self.ranks - 1) // self.ranks
   local function collective(what, kind)

@@ -7,7 +7,7 @@
 --     nccl_thread_sweep_*.log, nccl_thread_sweep_summary_*.txt
 --
 -- A result counts for the settings and on the machine that it was measured with, and while its traces are as
--- they were written. What cannot be read is told, and measured anew.
+-- they were written. Unreadable results are reported, and measured anew.
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -198,7 +198,7 @@ local function clear(self)
   for _, name in ipairs(DERIVED) do remove(self.folder .. "/" .. name) end
 end
 
--- Others' traces, in a tree like ours, are nobody's to write over.
+-- Traces of other programs, in a tree like ours, are never overwritten.
 local function refuse_others(self)
   each_configuration(self, function(threads, channels)
     fail.input("%s: was not written by gentables workload; give another --out",

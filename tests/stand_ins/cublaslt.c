@@ -40,7 +40,7 @@ struct product {
     int32_t a_mode, b_mode; // of these
 };
 
-// At multiples of how many bytes the operands of a call lie, as it was told.
+// The alignment in bytes of a call's operands, as the caller gave it.
 struct preference {
     uint32_t alignments[4];
 };

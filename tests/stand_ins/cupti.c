@@ -1,5 +1,5 @@
-// A stand-in for libcupti.so beside that of the driver: tells of what the libraries' stand-ins ran, by the
-// host's clock. Records come in buffers, kernels first. What a launch was for is told ahead of the record of
+// A stand-in for libcupti.so beside that of the driver: records what the libraries' stand-ins ran, by the
+// host's clock. Records come in buffers, kernels first. The purpose of a launch comes before the record of
 // its call, where calls of that kind are recorded, and else not at all.
 // STAND_IN: cupti_old cupti_held cupti_slow_clock cupti_split (what was one launch is a memset and two
 // kernels). What is lost, on all ranks or on cupti_rank=R: cupti_loses=N (all records of work from the N-th

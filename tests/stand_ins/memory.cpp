@@ -24,7 +24,7 @@ size_t stand_in::all_bytes() {
 namespace {
 
 // Memory that other processes can map: of a file without a name. A team of GPUs is one, too: what it holds
-// says whose memory it reaches.
+// identifies the owner of the memory.
 struct Memory {
     void *address;
     size_t bytes;

@@ -63,7 +63,7 @@ local function note_offsets(ranks, offsets, notes)
 end
 
 -- Appends what is not whole: events that other ranks lack, clocks that seem off (offsets[place]), sizes that
--- are not told.
+-- are unknown.
 function incomplete.note(all, timed, ranks, offsets, notes)
   note_offsets(ranks, offsets, notes)
   local function add(count, text, named)

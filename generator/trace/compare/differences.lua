@@ -226,7 +226,7 @@ local function common_sheet(name, reports, tables, shape)
   return sheet
 end
 
--- The rows of `from` whose keys `other` lacks.
+-- The rows of `from` with keys that `other` lacks.
 local function only_sheet(name, label, from, other, shape)
   local columns = table.move(shape.keys, 1, #shape.keys, 1, {})
   for _, value in ipairs(shape.values) do columns[#columns + 1] = label .. "::" .. value.name end
@@ -279,7 +279,7 @@ function comparing.sheets(reports)
   return list
 end
 
--- One number of each report: of the row of `sheet` whose first key is `key`, in `column`; nil where there is
+-- One number of each report: of the row of `sheet` with the first key `key`, in `column`; nil if there is
 -- none.
 function comparing.number(report, sheet, key, column)
   local found = report.sheets[sheet]

@@ -1,4 +1,4 @@
--- What can be compared: a report (a folder of CSVs), a trace (whose report is made here), or a sweep with the
+-- What can be compared: a report (a folder of CSVs), a trace (its report is made here), or a sweep with the
 -- reports that trace pipeline made of it.
 --
 --   sources.find(path) -> { kind = "report" | "trace", label, path }
@@ -65,7 +65,7 @@ end
 
 -- ---- finding -----------------------------------------------------------------------------------
 
--- Entries of SWEEP/tracelens_analysis/{T}thread/FOLDER whose names match.
+-- Entries of SWEEP/tracelens_analysis/{T}thread/FOLDER with matching names.
 local function entries_in(analysis, folder, pattern)
   local out = {}
   for _, thread_name in ipairs(names_in(analysis)) do

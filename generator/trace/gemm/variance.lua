@@ -1,5 +1,5 @@
--- The GEMMs whose kernel time varies most: found in one trace (variance.of, in the process that has it open),
--- and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
+-- The GEMMs with the most varying kernel time: found in one trace (variance.of, in the process that has it
+-- open), and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
 -- themselves, so that they belong to the right GEMM where one kernel serves several.
 local input_csv = require "trace.gemm.input_csv"
 local ops = require "trace.gemm.instances"
@@ -15,7 +15,7 @@ local function place_of(columns, title)
   end
 end
 
--- The rows (numbers) whose time varies most, at most `count` of them.
+-- The rows (numbers) with the most varying time, at most `count` of them.
 local function most_varied(gemm, count)
   local least, most = place_of(gemm.columns, LEAST), place_of(gemm.columns, MOST)
   local order, difference = {}, {}

@@ -57,7 +57,7 @@ class rank_joiner {
     }
 
   private:
-    // Arrows whose ends lie in several chunks. Those that lack an end would join nothing.
+    // Arrows with ends in several chunks. Those that lack an end would join nothing.
     void add_flows(std::string &to) {
         std::unordered_map<uint64_t, int> ends;
         for (const open_flow &flow : open_flows_) ends[flow.key] |= flow.is_finish ? 2 : 1;

@@ -62,7 +62,7 @@ class merge_events {
   public:
     explicit merge_events(const std::vector<std::string> &categories) : categories_(categories) {}
 
-    // Fills `to`, whose memory is used again. Throws bad_alloc.
+    // Fills `to`, and uses its memory again. Throws bad_alloc.
     void take(chunk &chunk, const merge_rank &rank, merged_chunk &to);
 
     // Adds the text of an arrow's end.

@@ -416,7 +416,7 @@ local function is_true_sum(value) return value == nil or (value >= 0 and value <
 
 -- Arguments of another kind than the op's schema has (a text for a number, a list for a text) end in an error
 -- of Lua's: they do not fit. Sums of integers wrap around where shapes are absurd; sums of doubles do not, so
--- that both tell.
+-- that both have.
 local function checked(model_of, op, call)
   local fits, model, why = pcall(model_of, op, call)
   if not fits then return nil, "the arguments do not fit" end

@@ -34,7 +34,7 @@ class part {
     part();
     ~part();
 
-    // Takes the events of `chunk`, whose text is mended where it needs it. What was taken before is
+    // Takes the events of `chunk`, after mending its text where that is needed. What was taken before is
     // forgotten. Returns whether the chunk is JSON; else `damage` says why not. Throws bad_alloc.
     bool take(chunk &chunk);
 

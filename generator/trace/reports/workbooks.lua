@@ -91,7 +91,7 @@ local function complete(configuration, options)
   configuration.output = options.output or output_of(configuration.folder, options.filters)
 end
 
--- The configurations below the base, and how many files there are whose names say no rank.
+-- The configurations below the base, and the number of files without a rank in their names.
 function batch.find(options)
   local base = #options.base > 1 and options.base:gsub("/+$", "") or options.base
   if fail.unless(file.status(base)) ~= "folder" then

@@ -320,7 +320,7 @@ local function usual_world_size(infos)
   return best, best and count[best]
 end
 
--- Gives a rank to files whose names say none: that of distributedInfo, else their place.
+-- Gives a rank to files without one in their names: that of distributedInfo, else their place.
 local function complete_ranks(files, infos)
   for i, entry in ipairs(files) do
     if not entry.rank then entry.rank = infos[i] and infos[i].rank or i - 1 end

@@ -35,7 +35,7 @@ local function key_of(sheet, name, model)
   return table.concat(parts, "\0")
 end
 
--- Groups of combos, and all that is told of each: a table that rows are written from.
+-- Groups of combos, and all facts of each: a table from which rows are written.
 local function grouped(selection, combos, models, sheet_of)
   local map, count, firsts = grouping.by(#combos.name, function(combo)
     return models[combo] and key_of(sheet_of(combos.name[combo]), combos.name[combo], models[combo])

@@ -10,7 +10,7 @@ local function ranks_below(count)
   return ranks
 end
 
--- Files whose names say no rank are counted in their order.
+-- Files without a rank in their names are counted in their order.
 local function take_first(configuration, count)
   for place = #configuration.files, count + 1, -1 do
     if not configuration.files[place].rank then table.remove(configuration.files, place) end

@@ -1,6 +1,6 @@
 -- gentables trace pipeline: everything that is made of a sweep, in the documented tree. Each trace is read
 -- once, in a child process, for its report, its collectives and its GEMMs; what was made before from the
--- same inputs and options stays. What fails is told, and does not end the rest.
+-- same inputs and options stays. A failure is reported, and does not end the rest.
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.command"
@@ -17,7 +17,7 @@ local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "m
 
 -- ---- doing it ----------------------------------------------------------------------------------
 
--- Splits tasks into those that are to be done and those that are there, whose kept text is taken.
+-- Splits tasks into those to be done and those that are done, of which the kept text is taken.
 local function to_do(plan, list)
   local missing = {}
   for _, task in ipairs(list) do
@@ -72,7 +72,8 @@ local function say_warnings(plan, warnings)
   end
 end
 
--- What was read: answers[entry], and { { entry, value = as of variance.of }... }. What is incomplete is told.
+-- What was read: answers[entry], and { { entry, value = as of variance.of }... }. Incomplete parts are
+-- reported.
 local function answers_of(plan, traces)
   local answers, found, warnings = {}, {}, {}
   for _, task in ipairs(traces) do

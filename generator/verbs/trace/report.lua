@@ -50,7 +50,7 @@ local function longer(path, name)
   return folder and folder .. "__" .. name
 end
 
--- Gives each entry a base of its own: traces of the same name are told apart by their folders.
+-- Gives each entry a base of its own: traces of the same name are distinguished by their folders.
 local function name_all(entries)
   local clashes = true
   for _, entry in ipairs(entries) do entry.base = base_of(entry) end

@@ -145,7 +145,7 @@ end
 
 local SETTINGS = { { "name", "workload" }, { "ranks", "ranks" }, { "backend", "backend" },
   { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "warm_up", "warm-up steps" } }
--- Whose values say nothing to a reader.
+-- Fields with values that are of no use to a reader.
 local HASHES = { { "workload", "what a step does, or its sizes" }, { "program", "gentables-workload" } }
 
 -- { { what, the first's, sweep's }... } of what they were measured with and on.
@@ -188,7 +188,7 @@ local function add_all(out, sweeps, names)
   add_hidden(out, results, names)
 end
 
--- The analyses of all sweeps; nil where one has none, and that is told.
+-- The analyses of all sweeps; nil, after a message, if one has none.
 local function analyses_of(sweeps)
   local out = {}
   for i, sweep in ipairs(sweeps) do

@@ -30,14 +30,14 @@ local function pipeline_options(args, out)
   return options.parse(pipeline, "trace pipeline", out)
 end
 
--- Those for what was measured in this sweep; why the rest was not is told already.
+-- Those for the measured parts of this sweep; the reasons for the rest are reported already.
 local function pipeline_args(sweep, args)
   local out = { "--out", sweep.folder }
   for _, entry in ipairs(sweep:measured()) do out[#out + 1] = sweep:path(entry.threads, entry.channels) end
   return pipeline_options(args, out)
 end
 
--- trace pipeline's exit code; what it refuses is told, and the page is made all the same.
+-- trace pipeline's exit code; what it refuses is reported, and the page is made all the same.
 local function analyse(sweep, args)
   local ok, result = pcall(function() return pipeline.run(pipeline_args(sweep, args)) end)
   if ok then return result or 0 end

@@ -1,6 +1,6 @@
 -- gentables workload sweep: measures a workload over channels and threads, each configuration in processes
 -- of its own, and leaves traces, logs and a summary in the documented tree (workload/store.lua). On a folder
--- that is there it does what is missing or failed. What fails is told and does not end the rest.
+-- that is there it does what is missing or failed. A failure is reported and does not end the rest.
 local common_options = require "workload.common_options"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
@@ -143,7 +143,7 @@ end
 
 -- ---- measuring ---------------------------------------------------------------------------------
 
--- How an interrupted sweep is gone on with: its folder has to be told, and nothing be forgotten.
+-- The command that resumes an interrupted sweep: with its folder and all options.
 local function way_on(job)
   local more = {}
   if not job.is_told then more[1] = "with -o " .. job.folder end

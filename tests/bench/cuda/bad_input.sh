@@ -94,8 +94,8 @@ unset NCCL_MULTI_RANK_GPU_ENABLE
 bench "sticky" -b 256 -e 256
 [ "$status" = 1 ] || fail "a sticky error: exit code $status"
 grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"
-# So does a GPU that hangs: its kernels are told to give up, and the time is over. NCCL, which then waits for
-# its graphs, holds nobody up.
+# So does a GPU that hangs: its kernels are made to give up, and the time is over. NCCL, which then waits for
+# its graphs, delays no rank.
 # hangs SETTINGS OPTION...
 hangs() {
     bench "$@" -b 256 -e 256 --timeout 5

@@ -108,7 +108,8 @@ for id in 2 3; do
         fail "without a communicator op $id has a time"
 done
 
-# Whom the host is always late for has no time, but a reason; it is late once that one is verified.
+# If the host is always late for a candidate, it has no time, but a reason; the host is late after
+# verification.
 echo "plan samples=3 warm_up=1 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
 bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"

@@ -5,7 +5,7 @@
 # shellcheck source=tests/bench/gpu_processes/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"
 
-# not_the_same: what a rank has from the others is a copy: nobody meets.
+# not_the_same: what a rank has from the others is a copy: ranks never meet.
 not_the_same() {
     processes 2 "private_rank=1" --timeout 6
     ended "memory that is not the same" 1 "rank [01]'s GPU hung for 6 s; its kernels gave up"

@@ -54,7 +54,7 @@ done
 grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table does not say what it is of"
 
 # TWOSHOT and its variant end the bench where they are in a request; another bench goes on without them, and
-# nobody else loses a row.
+# no other strategy loses a row.
 verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 1 ] || fail "an error: exit code $status"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" || fail "an error is not told"

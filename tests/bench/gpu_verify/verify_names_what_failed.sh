@@ -1,6 +1,6 @@
 #!/bin/sh
 # What verify.sh says of a bench that hangs, ends with an error, is wrong or gives no times: each part that
-# failed is told and named in the last line, the others go on, and all of it ends in its time. The bench is a
+# failed is reported and named in the last line, the others go on, and all ends in its time. The bench is a
 # script here, and a hang one that waits for good.
 set -eu
 rm -rf "$WORK"

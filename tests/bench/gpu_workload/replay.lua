@@ -182,7 +182,7 @@ local function engine_of(dtype, notes, more)
   return row.kernel, row.note, row
 end
 
--- The check's numbers are exact in TF32, so that only the engine's own word tells.
+-- The check's numbers are exact in TF32, so that only the engine's own note shows it.
 function TestReplay.test_an_engine_in_less_than_float32_is_not_taken_for_it()
   for _, note in ipairs { TENSOR_CORE, DOWN_CONVERT, REDUCED, TENSOR_CORE + FFT } do
     local kernel, said, row = engine_of("float32", { note, 0, note })

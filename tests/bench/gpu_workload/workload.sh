@@ -67,7 +67,7 @@ if grep -q 'waiting' "$summary"; then die "the summary says how the host waits";
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
-# Streams wait, not the host: what it takes to tell them so is no waiting.
+# Streams wait, not the host: the time to enqueue that is no waiting.
 gpus "" 0 workload sweep --backend cuda -f "$spread" -p 2 -c 28 -t 256 --steps 1 --warm-up 0 -o "$WORK/waits"
 grep -q '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json" || die "who waits on a GPU"
 
@@ -91,7 +91,7 @@ for debug in "" "NCCL_DEBUG=WARN RCCL_THREADS_PER_BLOCK=64" \
         "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
         die "$debug: the log lacks NCCL's own line"
 done
-# Of several: whose it is, in rows and below; each text once, also on standard output, and in the sweep's log.
+# Of several: the owner, in rows and below; each text once, also on standard output, and in the sweep's log.
 gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 250,256 --steps 1 \
     --warm-up 0 -o "$WORK/sweep_20260102_030410"
 swept=$WORK/sweep_20260102_030410

@@ -87,7 +87,7 @@ ends_with 0 "$GENTABLES" workload compare "$WORK/sweep_20260102_030406" "$WORK/e
 grep -q 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html" ||
     die "two GPUs are compared as one"
 
-# ---- kernels that wait too long: told to give up; what follows is not harmed ----
+# ---- kernels that wait too long are made to give up; later ones are not harmed ----
 # shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 export MPIRUN="$mpirun"

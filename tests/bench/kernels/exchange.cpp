@@ -4,7 +4,7 @@
 //
 //   test_cuda_exchange [SEED]     SEED 0: see mix.h
 //
-// With more blocks than the GPU holds a launch must end as a deadlock that is told.
+// With more blocks than the GPU holds a launch must end as a reported deadlock.
 #include "cuda/kernels/exchange.h"
 
 #include "engine.h"
@@ -28,7 +28,7 @@ bool engine_joint = true; // one launch for all ranks
 namespace {
 
 constexpr int LAUNCHES = 4;
-constexpr size_t MOST_ELEMENTS = 150, BEYOND = 32; // of a part; bytes that are nobody's
+constexpr size_t MOST_ELEMENTS = 150, BEYOND = 32; // of a part; bytes that belong to no part
 constexpr unsigned char UNTOUCHED = 0xa5;
 
 enum Kind { GATHER, ALL_TO_ALL, SCATTER, KINDS };
@@ -143,7 +143,7 @@ template <int tp> class Workbench {
         return sum;
     }
 
-    // Small whole numbers, whose sums every type holds.
+    // Small whole numbers; every type can hold their sums.
     float value(int launch, int rank, size_t i) const {
         return float(int(mix(seed_ + uint64_t(launch) * 65537 + uint64_t(rank) * 104729 + i * 31) % 17) - 8);
     }
@@ -208,7 +208,7 @@ template <int tp> class Workbench {
     }
 };
 
-// Whether blocks that are not all resident are told.
+// Whether blocks that are not all resident are reported.
 template <int tp> bool tells_too_large_a_grid(Kind kind, uint64_t seed) {
 #ifdef WITHOUT_GIVING_UP
     return true; // once a wait was left there is no order of memory to look at

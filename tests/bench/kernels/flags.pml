@@ -11,7 +11,7 @@
  *
  * -DTWOSHOT (NVLS_TWOSHOT and exchange.h do the same), -DNVLS_ONESHOT: flags hold an epoch; that of the first
  * launch is FIRST + 1, and they go round after EPOCHS. They are looked at by has_come's rule (ranks.h): this
- * epoch, or the next one. What the barriers protect is told by one access of rank 0's message that one other rank
+ * epoch, or the next one. The protected data is one access of rank 0's message that one other rank
  * reads, all tried, for no access changes what happens to another one. Which block handles it hangs on the
  * grid. No block is away for more than EPOCHS - 3 launches in a row: after that its flags would look like
  * those of the next epoch. The kernels' epochs go round after 2^32.
@@ -146,7 +146,7 @@ proctype block_of(byte me, block) {
 #define PHASES 1
 #endif
 byte flag[PHASES * RANKS * RANKS * BLOCKS]; /* [phase][rank][source][block], modulo EPOCHS */
-byte said[PHASES * RANKS * BLOCKS];         /* the launch that a block has come to, which no flag tells */
+byte said[PHASES * RANKS * BLOCKS];         /* the launch that a block has come to, which no flag has */
 byte input[BUFFERS], sum;                   /* what is watched: the launch that has written it */
 byte reader, access;
 #define FLAG(phase, rank, source)                                                                            \
@@ -162,7 +162,7 @@ byte reader, access;
 #endif
 #define HANDLES (access % grid[launch] == block)
 #ifdef TWOSHOT
-#define MOST_AHEAD 0 /* with two barriers nobody is */
+#define MOST_AHEAD 0 /* with two barriers no rank is */
 #define INPUT      input[0]
 #else
 #define MOST_AHEAD 1
@@ -180,7 +180,7 @@ byte reader, access;
     :: else                                                                                                  \
     fi
 
-/* Block `block` of all ranks: step says how many have been told, and then how many have come. */
+/* Block `block` of all ranks: step counts those notified, and then those that have come. */
 inline meet(phase) {
     do
     :: atomic {
@@ -247,7 +247,7 @@ proctype block_of(byte me, block) {
 }
 #endif
 
-/* Before all: a number of blocks for each launch, and of accesses; and which of them is watched, by whom. */
+/* Before all: a number of blocks for each launch, and of accesses; and the watched one, and its watcher. */
 init {
     byte number = 1, chosen, block = 0, rank = 0;
     byte away[BLOCKS];

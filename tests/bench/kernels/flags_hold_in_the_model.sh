@@ -66,8 +66,8 @@ mkdir -p "$WORK"
 . "$SOURCE/tests/proof.sh"
 proof_inputs "$SOURCE/tests/bench/kernels/flags.pml" -- "$(spin -V)" "$("$CC" --version | head -n 1)"
 
-# holds STRATEGY NAME=VALUE...; breaks WHY FAULT STRATEGY NAME=VALUE...: for this reason, as the checker tells
-# it.
+# holds STRATEGY NAME=VALUE...; breaks WHY FAULT STRATEGY NAME=VALUE...: for this reason, which the checker
+# prints.
 number=0
 holds() { breaks "" "$@"; }
 breaks() {

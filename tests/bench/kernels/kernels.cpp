@@ -116,7 +116,7 @@ class Workbench {
         return wrong;
     }
 
-    // Whether a rank left a wait because nobody had anything to do.
+    // Whether a rank left a wait because no thread had anything to do.
     bool gave_up() const {
         bool any = false;
         for (const RankState &state : states_) any = any || state.gave_up != 0;
@@ -384,7 +384,7 @@ class Workbench {
     }
 };
 
-// Whether blocks that are not all resident are told: the launch hangs, and every waiting thread leaves.
+// Whether blocks that are not all resident are reported: the launch hangs, and every waiting thread leaves.
 bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
 #ifdef WITHOUT_GIVING_UP
     return true; // once a wait was left there is no order of memory to look at

@@ -1,8 +1,8 @@
 #!/bin/sh
 # nvcc's assembler on the kernels: none spills registers, and none needs more of them than a multiprocessor
 # has for one block. Every TP size for sm_90; those that need most registers, and what serves them all, for
-# every SM version of the preset cuda-all that this nvcc knows. The sources tell apart what is before SM90 and
-# what is not, so they are compiled for these two, and assembled for each version. 77: there is no nvcc.
+# every SM version of the preset cuda-all that this nvcc knows. The sources differ before SM90
+# and from it on, so they are compiled for these two, and assembled for each version. 77: there is no nvcc.
 set -eu
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
 if [ -z "$nvcc" ]; then

@@ -78,7 +78,7 @@ std::vector<Gpu> gpus;
 std::vector<Fiber *> ready;
 std::vector<Fiber *> polling; // ready too, but their last poll found nothing
 std::vector<std::unique_ptr<Fiber>> fibers;
-std::vector<Fiber *> spare; // fibers whose thread has ended
+std::vector<Fiber *> spare; // fibers of ended threads
 std::vector<char *> spare_stacks;
 std::vector<Fiber *> ended; // to be taken down by the first fiber
 Fiber first_fiber;
@@ -268,7 +268,7 @@ Fiber *make_fiber() {
     return fiber;
 }
 
-// The stack that was used last is the one whose lines are still in a cache.
+// The lines of the stack that was used last are still in a cache.
 void take_down(Fiber *fiber) {
     if (destroy(fiber->sanitized)) {
         // ThreadSanitizer would take the next fiber's use of the same memory for a race.

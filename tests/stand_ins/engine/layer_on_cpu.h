@@ -24,7 +24,7 @@ void engine_block_barrier();
 float engine_shuffle_xor(float value, int mask);
 void *engine_shared_memory(int site, size_t bytes); // the same for all threads of a block
 void engine_step(int wrote);                        // between any two accesses others may run
-bool engine_keep_waiting();                         // nothing to do for now; false: nobody has
+bool engine_keep_waiting();                         // nothing to do for now; false: no thread has
 void engine_wait_for_earlier_launches();
 void engine_let_next_launch_start();
 }
@@ -53,7 +53,7 @@ DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return engine_shuffle_xor(value, mask);
 }
 
-// A GPU takes an access only where its size divides the address. The program ends as one whose test failed:
+// A GPU takes an access only where its size divides the address. The program ends as after a failed test:
 // other ends, as by a signal, are no catch of a planted fault.
 DEVICE_FUNCTION void must_be_aligned(const volatile void *address, size_t bytes) {
     if (reinterpret_cast<uintptr_t>(address) % bytes == 0) return;
@@ -182,7 +182,7 @@ DEVICE_FUNCTION uint32_t bits_of_float(float value) {
     return bits;
 }
 DEVICE_FUNCTION float reciprocal_square_root(float value) {
-#ifdef FAULT_RANKS_DIFFER // by less than float64 tells from a rounding
+#ifdef FAULT_RANKS_DIFFER // by less than float64 can distinguish from a rounding
     if (engine_thread()->rank == 1) return (1.0f + 0x1p-18f) / std::sqrt(value);
 #endif
     return 1.0f / std::sqrt(value);

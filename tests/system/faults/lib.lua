@@ -1,5 +1,5 @@
 -- What the tests of faults share: a sweep of two cells under mpirun, in folders of its own, whose ranks go
--- wrong as fault.c is told, and what has to hold afterwards.
+-- wrong as fault.c is configured, and what must hold afterwards.
 local here = arg[0]:match("^(.*/)")
 package.path = ("%s;%s../../unit/sweep/?.lua"):format(package.path, here)
 local lu = require "luaunit"
@@ -22,7 +22,7 @@ return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 
   strategies = { "MPI" }, limits = { cell_us = %d, launches = 1 } }
 ]]):format(CELL_US)
 
--- How long ranks wait for each other, as they are told; and the sweep, for the answer of a cell.
+-- How long ranks wait for each other, by their option; and the sweep, for the answer of a cell.
 lib.timeout_s = PATIENCE / 2
 lib.timeout = ("%g"):format(lib.timeout_s)
 lib.waits_s = ("%g"):format(PATIENCE + CELL_US / 1e6)

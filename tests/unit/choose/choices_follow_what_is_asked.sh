@@ -46,7 +46,7 @@ same ONESHOT "$(winner 1)"
 printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,9\n' >"$WORK/workload.csv"
 generate --workload "$WORK/workload.csv"
 same TWOSHOT "$(winner 1)"
-# Who reads the files is told so, where they have room and it is true; by what is in the workload, too.
+# The files mention it, if they have room and it is true; with the content of the workload, too.
 made_for='for the 2 shapes of workload.csv, by their weights (hash '
 grep -q "^ \* chosen $made_for" "$data/allreduce_table.h" || die "the header does not say what it is for"
 grep -q "made $made_for" "$data/report.md" || die "the report does not say what it is for"

@@ -56,7 +56,7 @@ generate --numerics same-as=ONESHOT
 wins NONE "TWOSHOT TWOSHOT"
 class_of NONE "ONESHOT, TWOSHOT"
 
-# Bits that are not the same each time are nobody's; bits that no row tells (another tool's) say nothing.
+# Bits that are not the same each time belong to no class; unknown bits (rows of another tool) prove nothing.
 begin
 for tokens in 1 16; do time_of NONE $tokens ONESHOT 20 0a; done
 time_of NONE 1 TWOSHOT 10 0a

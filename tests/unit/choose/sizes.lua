@@ -82,7 +82,7 @@ function tests.test_derived_times_count_and_are_no_measured_sizes()
   luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT")
 end
 
--- Beside a shape that was measured, one that was not throws out nobody; and alone it makes no table.
+-- Beside a shape that was measured, one that was not excludes no strategy; and alone it makes no table.
 function tests.test_derived_shapes_only_speak_where_no_other_does()
   local source = source_of { [8] = { MPI = { 1.5, 1.4, 1.6 }, TWOSHOT = { 4, 3.9, 4.1 } } }
   source.derived = {}

@@ -6,7 +6,7 @@
 
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of
 # 32 KiB, 4 ranks would be but for small messages. Every ninth launch the pace changes, by four times, and
-# with it that of ONESHOT, by which the search tells. An eager limit of 65536 makes launches fail;
+# with it that of ONESHOT, by which the search notices. An eager limit of 65536 makes launches fail;
 # fragments of 8 KiB with 32 segments never end between 2 ranks, until the search does not wait for them: so
 # long that others end in it on a busy machine, too.
 mkdir -p "$WORK/bin" "$WORK/data"

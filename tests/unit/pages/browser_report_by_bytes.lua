@@ -69,7 +69,7 @@ function tests.test_allgather()
   end
 end
 
--- Two splits of one op are two tables, and a size that no unit divides is told to the byte.
+-- Two splits of one op are two tables, and a size that no unit divides is printed to the byte.
 function tests.test_splits()
   for splits, best in pairs { ["3:1"] = "DIRECT|5.00|MPI", ["2:1"] = "MPI|5.00|DIRECT" } do
     local shown = lib.browse(out, look .. ([[

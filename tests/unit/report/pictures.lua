@@ -1,4 +1,4 @@
--- Pictures of rows, as gnuplot draws them: sizes, colours at known places for known cells, and what is told.
+-- Pictures of rows, as gnuplot draws them: sizes, colours at known places for known cells, and their texts.
 package.path = ("%s/tests/unit/report/?.lua;%s"):format(os.getenv("SOURCE"), package.path)
 local lib = require "lib"
 local colours = require "pages.colours"
@@ -162,7 +162,7 @@ function TestPictures.test_a_larger_grid_than_fits_has_no_texts_and_says_so()
   lu.assertTrue(width < 32767 and height < 32767)
 end
 
--- ---- what is told -----------------------------------------------------------------------------
+-- ---- texts -------------------------------------------------------------------------------------
 
 local function texts_of(model)
   local out = {}

@@ -92,7 +92,7 @@ function TestProvenance.test_what_is_no_provenance_is_told_with_its_file()
   os.remove(path)
 end
 
--- Every field, replaced by an array and left out: told by its name, or not needed; read never raises.
+-- Every field, replaced by an array and left out: reported by its name, or not needed; read never raises.
 function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_name()
   local path = os.tmpname()
   local function told(record)

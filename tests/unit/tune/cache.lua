@@ -1,4 +1,4 @@
--- cache.lua: what the cache has counts for who measures the same way, and for nobody else.
+-- cache.lua: entries of the cache count for measurements of the same kind, and for no others.
 local cache = require "tune.cache"
 local environment = require "tune.environment"
 local incumbent = require "consult.incumbent"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Rows go into a folder beside those that are there: other cells stay, the same cells are replaced, and both
 # are said. What another bench or a sweep measured on this machine may keep them company; another machine's
-# rows, or nobody's, are refused before anything is measured.
+# rows, or rows without an owner, are refused before anything is measured.
 . "$(dirname "$0")/lib.sh"
 
 rows=$WORK/rows/benchmark.tp2.host

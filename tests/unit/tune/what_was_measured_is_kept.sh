@@ -1,5 +1,5 @@
 #!/bin/sh
-# What one number of ranks gives is kept, told and chosen whatever becomes of another: where that cannot
+# What one number of ranks gives is kept, reported and chosen whatever becomes of another: where that cannot
 # start, and where it is interrupted. A file of the cache is shared: who writes last takes nothing from who
 # wrote before. No file of a plan is left behind.
 . "$(dirname "$0")/lib.sh"

@@ -164,7 +164,7 @@ ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
 one_line 'dtype: there is none for cuda; valid: bfloat16, float16, float32'
 ends_with 2 "$GENTABLES" workload report "$WORK"
 one_line 'no workload.json in it'
-# What is wrong with the report is told before anything is measured.
+# Errors in the report's options are reported before anything is measured.
 for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: foo is no step"; do
     # shellcheck disable=SC2086
     ends_with 2 "$GENTABLES" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
@@ -211,7 +211,7 @@ dies 'mpirun noticed that process rank 1 with PID 0 on node n.a exited\n on sign
     'rank 1 died: signal 9 [(]Killed[)]'
 dies 'mpirun detected it:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n' \
     'rank 3 died: exit code 7'
-# A rank that saw it, and the launcher; and where the launcher tells of who ended the others, or of nobody.
+# A rank that saw it, and the launcher; and a launcher that names the rank that ended the others, or none.
 seen='gentables-bench: rank 1 died, at the start\n'
 dies "${seen}noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n" \
     'rank 1 died: signal 9 [(]Killed[)]'

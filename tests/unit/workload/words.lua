@@ -56,7 +56,7 @@ function TestWords.test_what_gemms_alone_allow_is_no_difference()
   luaunit.assertStrContains(findings.best { fast, slow }, "the intervals of 2 threads, 1 channel reach it")
 end
 
--- Nobody's numbers: what is hidden is at most all, and overlapped steps have their GEMMs in them.
+-- Made-up numbers: what is hidden is at most all, and overlapped steps have their GEMMs in them.
 function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   local function told(change)
     local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
