@@ -4,10 +4,10 @@
 #
 #   sh tests/perf/lookup.sh [GENTABLES]       default: build/bin/gentables; needs python3 and a C++ compiler
 #
-# Tables: the header of tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, whose
-# winners are noise, so that nearly every cell has a border. The nested vectors hold what the header answers
-# at powers of two. Shapes are drawn uniformly in log space. Two ways to ask: as a server does, whose TP size,
-# fusion and hidden size are fixed; and anything at random, where the processor can foresee nothing. Rounds
+# Tables: the header of tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, with
+# winners that are noise, so that nearly every cell has a border. The nested vectors contain the header's
+# answers at powers of two. Shapes are drawn uniformly in log space. Two kinds of look-ups: those of a server,
+# with a fixed TP size, fusion and hidden size; and random ones, which the processor cannot predict. Rounds
 # of the two lookups alternate; each figure is the least of all rounds.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)

@@ -1,7 +1,7 @@
 // A stand-in for libcudnn.so beside that of the driver: descriptors that remember their attributes, and
 // convolutions in the host's memory, by plain loops over the given strides. STAND_IN:
-// algorithms_us=50,20,80 (how many engines it names, and what each takes) wrong=1 near=2 (the one whose
-// results are off by a hundredth) notes=1,32 (of each engine, bits of its numerical notes) fallback=1 (it
+// algorithms_us=50,20,80 (how many engines it names, and what each takes) wrong=1 near=2 (the results of
+// this one are off by a hundredth) notes=1,32 (of each engine, bits of its numerical notes) fallback=1 (it
 // names one more, engine 70, when it is asked for what to fall back on, and none of the others) refuses
 // no_engine.
 #include <cudnn_graph.h>

@@ -45,8 +45,8 @@ try() {
 inside() {
     machine=$1
     mirror=$(find_mirror)
-    if [ -n "$mirror" ]; then whose="this machine's mirror"; else whose="the standard mirror"; fi
-    echo "== a clean Debian $release from $whose in $machine"
+    if [ -n "$mirror" ]; then origin="this machine's mirror"; else origin="the standard mirror"; fi
+    echo "== a clean Debian $release from $origin in $machine"
     # shellcheck disable=SC2086 # no mirror is no argument
     if ! debootstrap --variant=minbase --include=ca-certificates "$release" "$machine" $mirror \
         >"$machine.log" 2>&1; then

@@ -23,7 +23,7 @@ static double now(void) {
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
 }
-__attribute__((destructor)) static void tell(void) {
+__attribute__((destructor)) static void report(void) {
     fprintf(stderr, "asked %d times\nat least %d us\n", asked, least_us);
 }
 static int choose(int num_tokens) {

@@ -23,7 +23,7 @@ without() {
     [ "$status" = 0 ] || fail "$strategy, $wanted: exit code $status"
     grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not said: $wanted"
     grep -q "^  *256 .* sum  *[A-Z_]*  *$above_0 " "$WORK/out" ||
-        fail "$strategy, $wanted: nobody else has a time"
+        fail "$strategy, $wanted: no other strategy has a time"
 }
 
 only
@@ -90,7 +90,7 @@ bench "gpus=1 nccl=23000" -b 256 -e 256 --samples 2 --budget 0.03 --streams --st
 grep -q "^  *256 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "several ranks on a GPU: NCCL has no time"
 unset NCCL_MULTI_RANK_GPU_ENABLE
 
-# A driver that fails for good ends the bench, which says so; whoever started it starts another.
+# A driver that fails permanently ends the bench, with a message; the caller starts another bench.
 bench "sticky" -b 256 -e 256
 [ "$status" = 1 ] || fail "a sticky error: exit code $status"
 grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"

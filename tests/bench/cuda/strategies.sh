@@ -32,7 +32,7 @@ done
         bench "gpus=1 boasts" $many --streams --mode graph --strategies $strategy
         [ "$status" = 1 ] || fail "$strategy, more blocks than a GPU holds: exit code $status"
         grep -q "^stand-in: 32 blocks wait for each other on a GPU that holds 16 at once" "$WORK/err" ||
-            fail "$strategy, more blocks than a GPU holds: not told"
+            fail "$strategy, more blocks than a GPU holds: no message"
     done
     bench "" $small --mode cold --dtype float32
     all_timed "cold" $own NCCL

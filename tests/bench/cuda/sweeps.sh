@@ -50,7 +50,7 @@ a_sweep_with_a_hang() {
         grep -q ",$tokens,64,ONESHOT," "$WORK/hang/benchmark.tp2.sm90-loopback.csv" ||
             fail "who does not hang has no row of $tokens tokens"
     done
-    grep -q "GPU hung .*; TWOSHOT stays without a time" "$WORK/err" || fail "who hung is not told"
+    grep -q "GPU hung .*; TWOSHOT stays without a time" "$WORK/err" || fail "no message about TWOSHOT"
     grep -A1 '"reason": ".*GPU hung' "$WORK/hang/benchmark.tp2.sm90-loopback.json" | grep -q TWOSHOT ||
         fail "the row does not say that it hung"
 }
@@ -79,9 +79,9 @@ fi
 few="the bench reports: 4 ranks need 4 GPUs, and here are 2; --loopback puts all ranks on one"
 again="the next sweep tries again; --tp leaves TP sizes out"
 [ "$(cat "$WORK/err")" = "gentables: TP 4: $few; $again" ] ||
-    fail "too few GPUs for a TP size are not told in one line"
+    fail "no message of one line about too few GPUs for a TP size"
 grep -q ",ONESHOT,NONE,allreduce," "$WORK/two/benchmark.tp2.sm90.csv" || fail "the other TP size has no rows"
 grep -qF "unavailable: $few" "$WORK/two/benchmark.tp4.sm90.json" || fail "the cells do not say why"
 if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi
-grep -q "this GPU is sm_90" "$WORK/err" || fail "another SM version is not told"
+grep -q "this GPU is sm_90" "$WORK/err" || fail "no message about another SM version"
 all_beside

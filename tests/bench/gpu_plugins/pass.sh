@@ -96,10 +96,10 @@ for mode in graph eager; do
             fail "no other communicator for op $id, $mode"
     done
     grep -q "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
-        fail "who lost it is not told, $mode"
+        fail "no reason at the op that lost it, $mode"
     if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
-# Where the other one is lost, too, who was ready before gets a third, and is not called without any.
+# If the second communicator is lost, too, an op that was prepared gets a third; none is called without one.
 bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"
 grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "no third communicator"
@@ -116,8 +116,8 @@ bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "a host that is late: $status"
 grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "the one that the host is in time for"
 grep -q "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay" "$WORK/out" ||
-    fail "whom the host is late for"
-if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "whom the host is late for has a time"; fi
+    fail "no reason at the strategy that the host is late for"
+if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "a time although the host is late"; fi
 
 # Calls in a row say what there is no room for, too.
 bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL

@@ -40,7 +40,7 @@ for strategy in WRAPPED_NCCL NCCL ONESHOT; do
     way "$strategy" alone
 done
 way ONESHOT fused
-grep -q '"fusion_gain": [0-9]' "$WORK/out" || fail "what the fusion gains is not told"
+grep -q '"fusion_gain": [0-9]' "$WORK/out" || fail "the output lacks the gain of the fusion"
 number='[0-9][0-9.]*'
 rows=$WORK/fused/benchmark.tp2.sm90.csv
 head -n 1 "$rows" | grep -q ',separate (us),alone (us)' || fail "no columns of the ways"
@@ -64,11 +64,11 @@ fused fused
 [ ! -s "$WORK/err" ] || fail "one that fuses by itself says something"
 for each in fused separate alone; do way NOTED $each; done
 fused fused_weight
-grep -q "NOTED: wrong result: out" "$WORK/err" || fail "forgotten weights are not told"
+grep -q "NOTED: wrong result: out" "$WORK/err" || fail "no message about forgotten weights"
 [ "$(wc -l <"$WORK/err")" = 1 ] || fail "forgotten weights: not one line"
 fused fused_beyond
 grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
-    fail "a norm beyond its buffer is not told"
+    fail "no message about a norm beyond its buffer"
 
 # A candidate that works only in place is called so, as NCCL defines it for each op, and rows have it; so is
 # a pair's sum; and who works in either place is timed out of place.
@@ -103,7 +103,7 @@ grep -q "WRAPPED_NCCL  *$above_0 .* 0\$" "$WORK/out" || fail "a captured run"
 # shellcheck disable=SC2086
 bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
 grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||
-    fail "what cannot be captured is not told"
+    fail "no reason for a strategy that cannot be captured"
 
 tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/chunked.so"
 [ "$status" = 0 ] || fail "a library for the host: $status"

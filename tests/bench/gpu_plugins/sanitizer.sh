@@ -56,7 +56,7 @@ grep -q -- "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-tria
 # One that did not pass the trial before is not looked at again, and its neighbour is.
 tune bad_crash
 lines 1
-grep -q "FAULTY: crashed" "$WORK/err" || fail "a crash is not told"
+grep -q "FAULTY: crashed" "$WORK/err" || fail "no message about a crash"
 timed GOOD || fail "the neighbour of one that crashes"
 
 sanitizer 'echo none' # and none of it where it is not wanted
@@ -77,7 +77,7 @@ path=$WORK/empty CUDA_HOME=$WORK/nowhere tune peer_copies --sanitizer "$WORK/cud
 [ "$(wc -l <"$SEEN")" = 2 ] || fail "not the one that is named"
 if "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allgather --sanitizer "$WORK/absent" \
     >"$WORK/out" 2>"$WORK/err"; then fail "one that is not there"; fi
-grep -q "absent is no path of a program" "$WORK/err" || fail "one that is not there is not told"
+grep -q "absent is no path of a program" "$WORK/err" || fail "no message about a missing sanitizer"
 
 # Errors, as it prints them.
 # shellcheck disable=SC2016
@@ -95,7 +95,7 @@ exit 86'
 tune peer_copies
 lines 1
 said="Invalid __global__ write of size 4 bytes at copy_words(unsigned int \*)+0x60 in mine.cu:6"
-grep -q "peer_copies.so: compute-sanitizer: $said; it is left out" "$WORK/err" || fail "an error is not told"
+grep -q "peer_copies.so: compute-sanitizer: $said; it is left out" "$WORK/err" || fail "no line of an error"
 if timed PEER_COPIES || timed PEER_COPIES_256K; then fail "who has errors has a time"; fi
 timed NCCL || fail "an error spoils the others"
 grep -q "\"PEER_COPIES\": \"compute-sanitizer: Invalid" "$WORK/out" || fail "who is left out, and why"
@@ -106,7 +106,7 @@ left_alone() {
     sanitizer "$1"
     tune peer_copies
     lines 1
-    grep -q "peer_copies.so: compute-sanitizer could not check it: $2" "$WORK/err" || fail "not told: $2"
+    grep -q "peer_copies.so: compute-sanitizer could not check it: $2" "$WORK/err" || fail "no message: $2"
     timed PEER_COPIES || fail "left out without an error: $2"
 }
 unset CUDA_HOME

@@ -14,7 +14,7 @@ if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $m
     -n 2 "$BENCH-mpi" --loopback -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that share a GPU"
 fi
-grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "a shared GPU is not told"
+grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "no message about a shared GPU"
 
 # own_gpu: as a launcher does that shows each rank its own GPU alone.
 # shellcheck disable=SC2086
@@ -22,7 +22,7 @@ if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} time
     -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then
     fail "processes that see the same GPU"
 fi
-grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "the same GPU is not told"
+grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "no message about the same GPU"
 
 for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ipc" "own_gpu:file" \
     "own_gpu has_fabric fabric:fabric" "own_gpu no_files:ipc" "own_gpu no_hidden_peers:none"; do

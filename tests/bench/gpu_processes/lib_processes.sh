@@ -1,5 +1,5 @@
-# What tests of ranks that are processes share, one for each GPU, with stand-ins whose memory they really
-# share. Sourced, behind lib_stand_in.sh; STAND_INS_PROCESSES: the folder of an NCCL for processes.
+# Shared by tests of ranks that are processes, one for each GPU, with stand-ins that really share memory.
+# Sourced, behind lib_stand_in.sh; STAND_INS_PROCESSES: the folder of an NCCL for processes.
 # shellcheck shell=sh disable=SC2034,SC2154
 
 # place: in WORK are libraries of its own, by which its processes are known. What mpirun has in /tmp and

@@ -29,7 +29,7 @@ one_ends() {
     sweep "multicast ${1}_rank=1 after_kernels=40 once=$WORK/once" rows --patience 40
     [ "$status" = 0 ] || fail "a sweep with a rank that is $1: exit code $status"
     [ -e "$WORK/once" ] || fail "no rank is $1"
-    grep -q "tried again with a new bench" "$WORK/err" || fail "a rank that is $1: not told"
+    grep -q "tried again with a new bench" "$WORK/err" || fail "a rank that is $1: no message"
     [ "$(wc -l <"$rows")" = 9 ] || fail "$1: not all rows"
     nothing_is_left "a sweep with a rank that is $1"
 }
@@ -48,6 +48,6 @@ nothing_is_left "a sweep"
 sweep "multicast wrong_rank=1 wrong_on=_twoshot" wrong
 grep -q ",ONESHOT," "$rows" || fail "a fault of another strategy leaves no row"
 if grep -q ",TWOSHOT," "$rows"; then fail "a wrong result has a time"; fi
-grep -q "wrong result" "${rows%.csv}.json" || fail "a wrong result is not told"
+grep -q "wrong result" "${rows%.csv}.json" || fail "the provenance lacks the wrong result"
 [ "$(wc -l <"$WORK/rows/benchmark.tp2.sm90.csv")" = 9 ] || fail "not 8 rows"
 all_beside

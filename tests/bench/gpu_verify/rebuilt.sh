@@ -43,7 +43,8 @@ is_built_anew "libabsent.so: cannot open shared object file"
 says "gentables-bench: out of memory on GPU 0"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "a GPU without memory: exit code $status"
-grep -q "^FAILED  start: gentables-bench: out of memory on GPU 0" "$WORK/out" || fail "its start is not told"
+grep -q "^FAILED  start: gentables-bench: out of memory on GPU 0" "$WORK/out" ||
+    fail "the report lacks the failed start"
 if grep -q "^rebuilding" "$WORK/out"; then fail "built anew for a GPU without memory"; fi
 
 # Where that cannot be done, nothing else is tried, and its last words are there.
@@ -51,5 +52,5 @@ echo "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1" >"$taken/rebu
 says "$other_gpu"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "what cannot be built: exit code $status"
-grep -q "^nvcc fatal" "$WORK/out" || fail "why it cannot be built is not told"
+grep -q "^nvcc fatal" "$WORK/out" || fail "the report lacks the message of nvcc"
 tail -n 1 "$WORK/out" | grep -q "^FAILED: the rebuild failed; see " || fail "what cannot be built goes on"

@@ -57,7 +57,8 @@ grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table
 # no other strategy loses a row.
 verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 1 ] || fail "an error: exit code $status"
-grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" || fail "an error is not told"
+grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||
+    fail "no line about an error"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
 grep -q "TWOSHOT was at work; the part continues without it" "$WORK/out" ||
     fail "the strategy that broke the GPU is not reported"

@@ -36,9 +36,9 @@ return { name = "routed", tokens = 12,
 END
 }
 
-# typed_workloads: $WORK/TYPE.lua, whose sums are exact where -2 .. 2 in every element would not be, and
-# $WORK/spread_TYPE.lua, for the smaller types; $WORK/bucketed.lua has no experts, whose tokens go by
-# all_to_all. Behind odd_workloads.
+# typed_workloads: $WORK/TYPE.lua, with sums that are exact where -2 .. 2 in every element would not be, and
+# $WORK/spread_TYPE.lua, for the smaller types; $WORK/bucketed.lua has no experts and so no all_to_all of
+# tokens. Behind odd_workloads.
 # shellcheck disable=SC2154
 typed_workloads() {
     for dtype in bfloat16 float16; do

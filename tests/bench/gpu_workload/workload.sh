@@ -52,8 +52,8 @@ one_line '2 ranks and 1 GPU: each rank needs a GPU'
 gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 256 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030405"
 summary=$WORK/sweep_20260102_030405/nccl_thread_sweep_summary_20260102_030405.txt
-grep -Eq '^256 +28 +ok +[0-9.]+ +256 +28 ' "$summary" || die "NCCL's own counts are not told"
-grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "what NCCL made of it is not told"
+grep -Eq '^256 +28 +ok +[0-9.]+ +256 +28 ' "$summary" || die "the summary lacks NCCL's own counts"
+grep -Eq '^256 +42 +ok +[0-9.]+ +256 +32 ' "$summary" || die "the summary lacks the counts that NCCL limited"
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030405" --csv --without plots,comparisons,merge
 page=$WORK/sweep_20260102_030405/workload.html
 for text in '2 ranks, a GPU each; GEMMs' 'Times are of events on the GPUs' 'stand-in GPU' 'cuBLASLt [0-9]' \
@@ -80,13 +80,13 @@ for debug in "" "NCCL_DEBUG=WARN RCCL_THREADS_PER_BLOCK=64" \
     ends_with 0 env $debug LD_LIBRARY_PATH="$folder" "$GENTABLES" workload sweep --backend cuda \
         -f "$reduced" -p 2 -c 28 -t 250 --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030409"
     summary=$WORK/sweep_20260102_030409/nccl_thread_sweep_summary_20260102_030409.txt
-    grep -Eq '^250 +28 +ok +[0-9.]+ +250 +28 ' "$summary" || die "$debug: NCCL's own counts are not told"
+    grep -Eq '^250 +28 +ok +[0-9.]+ +250 +28 ' "$summary" || die "$debug: the summary lacks NCCL's own counts"
     grep -q 'NCCL: Invalid NCCL_NTHREADS 250 (must be a multiple of 32)' "$summary" ||
         die "$debug: the summary lacks what NCCL refused"
     case $debug in *FILE*) continue ;; esac
     grep -q 'stderr: .*RCCL_THREADS_PER_BLOCK set by environment to 250' \
         "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
-        die "$debug: RCCL is told another number of threads"
+        die "$debug: RCCL gets another number of threads"
     grep -q 'stderr: .*NCCL INFO Invalid NCCL_NTHREADS 250' \
         "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
         die "$debug: the log lacks NCCL's own line"
@@ -98,9 +98,10 @@ swept=$WORK/sweep_20260102_030410
 summary=$swept/nccl_thread_sweep_summary_20260102_030410.txt
 said='NCCL: Invalid NCCL_NTHREADS 250 .must be a multiple of 32.'
 for file in "$summary" "$stdout"; do
-    grep -q "\[1\] 250 threads x 28, 42 channels: $said" "$file" || die "whose threads NCCL refused"
+    grep -q "\[1\] 250 threads x 28, 42 channels: $said" "$file" ||
+        die "no line with the configurations that NCCL refused"
     grep -q '\[2\] all: traces are timed by events: no CUPTI' "$file" || die "what all have in common"
-    [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "the same is told twice"
+    [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "a text is there twice"
 done
 for channels in 28 42; do
     grep -Eq "^250 +$channels +ok .*, hidden .* \[1\] \[2\]$" "$summary" || die "a row without its notes"

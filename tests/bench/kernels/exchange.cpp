@@ -218,7 +218,7 @@ template <int tp> bool tells_too_large_a_grid(Kind kind, uint64_t seed) {
     return bench.run() == -1 && bench.gave_up();
 }
 
-// Returns how many of this kind, type and TP size failed.
+// Returns the number of failures of this kind, type and TP size.
 template <int tp> int failures(Kind kind, dtype type, uint64_t seed) {
     const Surroundings surroundings[] = {
         {"one GPU, all resident", true, false, unsigned(2 * tp), 2, 64},
@@ -235,7 +235,7 @@ template <int tp> int failures(Kind kind, dtype type, uint64_t seed) {
         std::puts(wrong < 0 ? "deadlock" : (std::to_string(wrong) + " wrong").c_str());
     }
     if (tells_too_large_a_grid<tp>(kind, seed)) return failed;
-    std::printf("FAILED: %s tp%d: a grid over the resident limit was not told\n", kind_names[kind], tp);
+    std::printf("FAILED: %s tp%d: a grid over the resident limit, no deadlock\n", kind_names[kind], tp);
     return failed + 1;
 }
 

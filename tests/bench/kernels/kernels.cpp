@@ -2,10 +2,10 @@
 // message and grid sizes that change between launches, against float64. Prints the seed; the same seed runs
 // the same.
 //
-//   test_cuda_kernels [SEED [NAME]]     NAME: only cases whose name holds it; SEED 0: see mix.h
+//   test_cuda_kernels [SEED [NAME]]     NAME: only cases with it in their names; SEED 0: see mix.h
 //
-// With more blocks than the GPU holds, every strategy that waits for other blocks must end as a deadlock that
-// is told, and leave by the flag that says so. residual_out is compared with float64; the norm with float64
+// With more blocks than the GPU holds, every strategy that waits for other blocks must end as a reported
+// deadlock, and leave by the flag to give up. residual_out is compared with float64; the norm with float64
 // of the kernel's own residual_out; codes bit for bit with what the kernel's own rounded norm gives. All that
 // a rank stores is that of rank 0, bit for bit.
 #include "cuda/kernels/oneshot.h"
@@ -392,7 +392,7 @@ bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
     const Surroundings too_small = {"", false, true, false, unsigned(c.tp - 1), {9, 80, 1, 32}, 0};
     Workbench bench(c, too_small, seed);
     bool told = bench.run() == -1 && bench.gave_up();
-    if (!told) std::printf("FAILED: %s: a grid over the resident limit was not told\n", name_of(c).c_str());
+    if (!told) std::printf("FAILED: %s: a grid over the resident limit, no deadlock\n", name_of(c).c_str());
     return told;
 }
 

@@ -76,8 +76,8 @@ planted_inputs() {
         "$(uname -m)"
 }
 
-# fails PROGRAM REASON [NAME]: whether some of a few seeds fail, in cases whose names hold NAME, and print a
-# line that REASON (a pattern) matches. What ends in another way than a failed test (1, or 66 of
+# fails PROGRAM REASON [NAME]: whether some of a few seeds fail, in cases with NAME in their names, and print
+# a line that REASON (a pattern) matches. What ends in another way than a failed test (1, or 66 of
 # ThreadSanitizer), as by a signal, was not caught by a check: the whole test fails.
 fails() {
     for seed in 1 2 3; do

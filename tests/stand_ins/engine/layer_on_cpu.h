@@ -197,7 +197,7 @@ DEVICE_FUNCTION uint32_t pack_bfloat16(float low, float high) {
     return bfloat16_bits(low) | bfloat16_bits(high) << 16;
 }
 
-// Scaling by powers of two does the rounding: into the range of normal floats whose last place is that of the
+// Scaling by powers of two does the rounding: into the range of normal floats with the last place of the
 // half, and back.
 DEVICE_FUNCTION uint32_t float16_bits(float value) {
     uint32_t bits = bits_of_float(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;

@@ -165,7 +165,7 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
     return status;
 }
 
-// Each rank reads the plan that rank 0 has told it, and then compares what it is about to do.
+// Each rank parses the plan that it got from rank 0, before ranks compare what they are about to do.
 char *strtok_r(char *text, const char *between, char **rest) {
     char *(*next)(char *, const char *, char **);
     *(void **)&next = dlsym(RTLD_NEXT, "strtok_r");

@@ -27,7 +27,7 @@ lib.timeout_s = PATIENCE / 2
 lib.timeout = ("%g"):format(lib.timeout_s)
 lib.waits_s = ("%g"):format(PATIENCE + CELL_US / 1e6)
 
--- Ends the test program (77) where there is no mpirun of Open MPI, whose ranks fault.c knows.
+-- Ends the test program (77) if mpirun is not that of Open MPI, from which fault.c reads its rank.
 function lib.skip_without_mpirun()
   local probe = process.start({ "mpirun", "--version" })
   local line = probe and probe:read_line(SOON) or ""

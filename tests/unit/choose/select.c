@@ -62,7 +62,7 @@ static void a_single_candidate_has_nothing_to_compare(void **state) {
 
 static void confidence_is_the_chance_that_the_order_is_right(void **state) {
     (void)state;
-    // Intervals whose ends are a factor 2^1.96 away have a standard error of 1 in log2; levels sqrt(2) apart
+    // Intervals with ends a factor 2^1.96 away have a standard error of 1 in log2; levels sqrt(2) apart
     // are one standard error of their difference.
     double wide = exp2(1.96), apart = exp2(sqrt(2));
     const struct candidate unsure[] = {

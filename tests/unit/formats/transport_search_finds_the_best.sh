@@ -1,7 +1,7 @@
 #!/bin/sh
-# sweep --transport races settings against each other with a stand-in for mpirun whose times are planted: it
-# finds the best parameters, whatever the machine's pace is meanwhile, and the files for Open MPI follow from
-# that. A setting that is slower than the defaults somewhere is not taken. Nothing is measured.
+# sweep --transport compares settings, with a stand-in for mpirun that has planted times: it finds the best
+# parameters even if the machine's speed changes meanwhile, and writes them to the files for Open MPI. A
+# setting that is slower than the defaults somewhere is not chosen. Nothing is measured.
 . "$SOURCE/tests/readers/lib.sh"
 
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of

@@ -92,11 +92,11 @@ summary "$WORK/b" 10,1,10,10,10,10,0,gemm
 compare
 ends '0 of 0 improved, 0 unchanged, 0 worse: nothing to compare, for they share no kernel of MoE or NCCL'
 
-# The first row with fused_moe counts, and it is said that there are more.
+# The first row with fused_moe counts, and a message reports that there are more.
 summary "$WORK/b" 10,1,10,10,10,10,0,fused_moe_first 4000,4,1000,900,500,2000,600,fused_moe_kernel
 compare
 grep -q '2 kernels have fused_moe in their names; it stands for the first, fused_moe_first' "$stdout" ||
-    die "two kernels are not told"
+    die "no line about the second kernel"
 results_hold 'eplb["fused_moe_instances"] == 1'
 
 # --json prints what is written; without --out it is written where one is.

@@ -77,15 +77,16 @@ ends_with 0 plot best_strategy "$one" --fusion NONE --dtype fp16 --out "$WORK/on
 grep -q 'NCCL: 2 of 2 cells' "$WORK/one.svg" || die "not the rows of float16"
 rm "$WORK/one.svg"
 
-# A fusion that one TP size has not: said, and no empty picture. One that there is nowhere is wrong use.
+# A TP size without rows of a fusion: a message, and no empty picture. A fusion without any rows is a usage
+# error.
 folder
 { echo "$header" && cells NONE 4; } >"$WORK/data/benchmark.tp4.sm90.csv"
 ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/gap" --kinds best_strategy,scaling \
     --format svg
 grep -q 'best_strategy, RESIDUAL_RMS_NORM: TP 4 has no rows of RESIDUAL_RMS_NORM; no picture' "$stderr" ||
-    die "the gap is not told"
+    die "no message about the gap"
 grep -q 'scaling, RESIDUAL_RMS_NORM: there is one TP size only' "$stderr" ||
-    die "the gap in scaling is not told"
+    die "no message about the gap in scaling"
 [ "$(find "$WORK/gap" -type f | wc -l)" = 4 ] || die "an empty picture"
 ends_with 2 plot heatmap "$one" --fusion RESIDUAL_RMS_NORM_QUANT_FP8 --out "$WORK/none/a.png"
 one_line 'no rows of fusion RESIDUAL_RMS_NORM_QUANT_FP8; it has NONE, RESIDUAL_RMS_NORM'

@@ -44,10 +44,10 @@ if [ "$code" = 77 ]; then
     exit 77
 fi
 [ "$code" = 0 ] || die "the workbook is not written"
-grep -q '^many: the last 5 rows are left out' "$stdout" || die "rows that are left out are not told"
-grep -q ': 2 cells are cut' "$stdout" || die "cut cells are not told"
+grep -q '^many: the last 5 rows are left out' "$stdout" || die "no message about omitted rows"
+grep -q ': 2 cells are cut' "$stdout" || die "no message about cut cells"
 grep -q 'is a_name_that_is_too_long_for_a_sheet_of_a_workbook;' "$stdout" ||
-    die "a shortened name is not told"
+    die "no message about the shortened name"
 
 "$python" - "$WORK/book.xlsx" "$WORK/many.xlsx" <<'PYTHON' || die "another program reads something else"
 import sys

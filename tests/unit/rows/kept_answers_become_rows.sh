@@ -23,7 +23,7 @@ kept=$WORK/rows.tp2.txt
     printf 'row id=3 strategy=ONESHOT time_us=4'
 } >"$kept"
 ends_with 0 "$GENTABLES" import "$kept" --arch sm90-loopback --out "$WORK/out"
-grep -q "left out, a line that is cut off: 1" "$stderr" || die "the cut line is not told"
+grep -q "left out, a line that is cut off: 1" "$stderr" || die "no message about the cut line"
 rows=$WORK/out/benchmark.tp2.sm90-loopback.csv
 [ "$(wc -l <"$rows")" = 3 ] || die "not two rows"
 grep -q "^2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,3.5000,.*,graph,fp32,loopback,.*1.2000,32" "$rows" ||

@@ -99,7 +99,7 @@ local function with(variables)
   return all
 end
 
--- What is logged, dumped or cached, and where, changes no time; but without NCCL's log nobody knows what
+-- Settings of logs, dumps and caches change no time; but without NCCL's log it is unknown what
 -- NCCL_SYMMETRIC is.
 function TestCache.test_what_changes_no_time_makes_nothing_unknown()
   for name, value in pairs { NCCL_DEBUG = "INFO", NCCL_DEBUG_FILE = "/tmp/log", NCCL_DEBUG_SUBSYS = "ALL",

@@ -24,7 +24,7 @@ workload() {
     echo "$WORK/$1.lua"
 }
 
-# mixed_workloads N K: $mixed, whose GEMMs are of three types, in experts, too, and so are its collectives;
+# mixed_workloads N K: $mixed, with GEMMs of three types, in experts, too, and collectives of the same types;
 # and $mixed_spread, the same with weights spread over the ranks.
 # shellcheck disable=SC2034
 mixed_workloads() {
@@ -50,8 +50,8 @@ types_are_told() {
     "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_trace.lua" "$@" || die "traces break the rules"
 }
 
-# odd_workloads COPIES N K: $reduced, whose gradients are all-reduced, and $spread, where they are scattered;
-# of sizes that nothing divides.
+# odd_workloads COPIES N K: $reduced, with all-reduced gradients, and $spread, with scattered ones; the sizes
+# are divisible by nothing.
 # shellcheck disable=SC2034
 odd_workloads() {
     layers="{ { name = 'a', copies = $1,

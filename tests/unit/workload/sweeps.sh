@@ -38,7 +38,7 @@ one_line '1 thread, 3 channels: failed after .* s: it died: exit code 3'
 summary=$sweep/nccl_thread_sweep_summary_20260102_030405.txt
 grep -Eq '^1 +3 +failed +[0-9.]+ .*it died: exit code 3' "$summary" || die "the summary lacks the failure"
 [ "$(grep -c ' ok ' "$summary")" = 3 ] || die "three of four are not there"
-grep -Eq '^2 +1 +ok +[0-9.]+ +1 +1 ' "$summary" || die "a thread without a channel is not told"
+grep -Eq '^2 +1 +ok +[0-9.]+ +1 +1 ' "$summary" || die "the summary lacks the threads and channels of NCCL"
 failed=$sweep/1thread/nccl_3channels
 grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log lacks why"
 [ ! -e "$failed/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
@@ -46,7 +46,7 @@ grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log
 
 # A failed run is listed with its reason, and is no trace that analysis misses.
 ends_with 0 "$GENTABLES" workload report "$sweep" --csv --without plots,comparisons,merge
-[ ! -s "$stderr" ] || die "what failed is told twice: $(cat "$stderr")"
+[ ! -s "$stderr" ] || die "a failure is reported twice: $(cat "$stderr")"
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
 grep -q 'b, 1 thread, 3 channels: it died: exit code 3' "$WORK/c.html" || die "a gap has no reason"
 
@@ -129,7 +129,7 @@ for result in "$WORK"/other/1thread/*/result.json; do
 done
 ends_with 1 "$GENTABLES" workload report "$WORK/other" --csv
 grep -q 'lacks a right ratios.cost.high, .*: another gentables wrote it, .*; its sweep again, with --fresh' \
-    "$WORK/other/workload.html" || die "a sweep of an older gentables is not told"
+    "$WORK/other/workload.html" || die "no text about a sweep of an older gentables"
 
 # ---- what does not belong together, or is not whole, does not count ----
 # In a folder with a name like a placeholder for ranks.
@@ -149,9 +149,10 @@ grep -q 'Whether overlapped steps of 1 differ is not known of fewer than 6 steps
     die "three steps are compared as if they had intervals"
 one 0 -f "$tiny"
 grep -q '2 measured, 0 there already' "$stdout" || die "an empty result, or a cut trace, counts"
-grep -q 'nccl_1channels/result.json: .*; it is measured anew' "$stderr" || die "an empty result is not told"
+grep -q 'nccl_1channels/result.json: .*; it is measured anew' "$stderr" ||
+    die "no message about an empty result"
 grep -q 'rank0/trace_step2.json: has .* bytes.*; it is measured anew' "$stderr" ||
-    die "a cut trace is not told"
+    die "no message about a cut trace"
 elsewhere core Elsewhere "$first/result.json"
 rm "$odd/1thread/nccl_2channels/result.json"
 one 2 -f "$tiny"
@@ -231,11 +232,11 @@ grep -Eq '^1 +1 +interrupted +[0-9.]+ +- +- +interrupted by SIGINT' \
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut"
 grep -q '1 measured, 0 there already' "$stdout" || die "what was cut off counts as measured"
 
-# What was not begun is in the summary as such. Without -o the folder has a name of the time: it is told at
-# the beginning, and how it is gone on with at the end.
+# The summary lists configurations that were not started. Without -o the name of the folder is made from the
+# time: the name is printed at the beginning, and the command to resume at the end.
 interrupted sweep -c 2,1
 made=$(sed -n 's/^folder    //p' "$stdout")
-case $made in experiments/sweep_*) ;; *) die "the folder is not told" ;; esac
+case $made in experiments/sweep_*) ;; *) die "the folder is not printed" ;; esac
 one_line "SIGINT; the same command, with -o $made, goes on where this one stopped"
 summary=$(echo "$WORK/here/$made"/nccl_thread_sweep_summary_*.txt)
 grep -Eq '^1 +2 +interrupted ' "$summary" || die "the summary does not say what was cut off"

@@ -47,8 +47,8 @@ FACTOR = {'allreduce': lambda n: 2 * (n - 1) / n, '_allgather_base': lambda n: (
 
 
 def check_collectives(folder, ranks):
-    """Nothing is lost here: order tells what belongs together. The trace's own collectives are of a group of
-    the same name with more ranks."""
+    """No record is lost here, so collectives are matched by their order. The trace's own collectives are of a
+    group of the same name with more ranks."""
     group = '[0, 1, 2]'
     found = {r['collective_id']: r for r in rows(f'{folder}/nccl_implicit_sync.csv')
              if r['Process Group Ranks'] == group}

@@ -11,8 +11,8 @@ command -v python3 >/dev/null || {
 
 ends_with 0 "$GENTABLES" trace collectives "$data/sampled_rank-0.json.gz" "$data/sampled_rank-1.json.gz" \
     --csv --out "$WORK/pair"
-grep -q 'ranks 2-127 of 128 are missing' "$stderr" || die "the missing ranks are not told"
-grep -q 'not on all their ranks at one time' "$stderr" || die "what is apart in time is not told"
+grep -q 'ranks 2-127 of 128 are missing' "$stderr" || die "no message about the missing ranks"
+grep -q 'not on all their ranks at one time' "$stderr" || die "no message about ranks that are apart in time"
 python3 "$SOURCE/tests/unit/trace/collectives/ranks_real.py" pair "$WORK/pair/collective_csvs" "$data"
 
 python3 "$data/../tools/make_sweep.py" "$data/mi300_resnet_rank0of8.json.gz" "$WORK/sweep" \

@@ -91,9 +91,9 @@ ends_with 0 "$GENTABLES" trace merge "$WORK/run" -o "$WORK/merged.json"
 # shellcheck disable=SC2086
 python3 "$check" "$WORK/merged.json" $ranks || die "the merged trace differs"
 grep -q ': 3 ranks, .*; 2 arrows without a second end are left out' "$stdout" ||
-    die "what is merged is not told"
+    die "no line about the merged trace"
 grep -q 'rank2/t.json: no baseTimeNanoseconds' "$stderr" ||
-    die "a clock that cannot be aligned is not told"
+    die "no message about a clock that cannot be aligned"
 grep -q '"Rank 1 - GPU Stream (GPU 11)"' "$WORK/merged.json" || die "two GPUs of a rank are one"
 
 # Packed, by files, in another order of files; a number of ranks; more categories.
@@ -104,7 +104,7 @@ cmp -s "$WORK/unpacked.json" "$WORK/merged.json" || die "packing, or the order o
 ends_with 0 "$GENTABLES" trace merge "$WORK/run" -n 2 -o "$WORK/two.json"
 python3 "$check" "$WORK/two.json" "0=$WORK/clean.json" "1=$WORK/run/rank1/t.json.gz" || die "two ranks differ"
 ends_with 0 "$GENTABLES" trace merge "$WORK/run" -n 5 -o "$WORK/five.json"
-grep -q 'no trace of rank 3, 4' "$stderr" || die "a rank that is missing is not told"
+grep -q 'no trace of rank 3, 4' "$stderr" || die "no message about missing ranks"
 ends_with 0 "$GENTABLES" trace merge "$WORK/run" --keep cpu_op --keep python_function -o "$WORK/more.json"
 [ "$(grep -c '"cat":"cpu_op"' "$WORK/more.json")" = 900 ] || die "--keep keeps nothing"
 
@@ -133,7 +133,7 @@ echo '{"traceEvents": [{"ph": "X"' >"$WORK/sweep/256thread/nccl_28channels/torch
 ends_with 1 "$GENTABLES" trace merge "$WORK/sweep" -o "$WORK/out"
 [ "$(ls "$WORK/out")" = 256thread_56ch_merged.json ] || die "a configuration that fails ends the others"
 grep -q '^gentables: 1 of 2 configurations are not merged: 256thread_28ch' "$stderr" ||
-    die "a failure is not told"
+    die "no message about the failure"
 
 # Bad input: one line, and what was there stays.
 bad() { # CODE PATTERN ARGUMENT...: merging these to `kept.json` fails
@@ -183,9 +183,9 @@ cat >"$WORK/odd.json" <<'JSON'
 ]}
 JSON
 ends_with 0 "$GENTABLES" trace merge "$WORK/odd.json" -o "$WORK/odd_merged.json"
-grep -q 'odd.json: 3 events are left out' "$stderr" || die "events that are left out are not told"
-grep -q 'odd.json: 1 durations are negative' "$stderr" || die "negative durations are not told"
-grep -q 'odd.json: 1 ids are too long' "$stderr" || die "long ids are not told"
+grep -q 'odd.json: 3 events are left out' "$stderr" || die "no message about omitted events"
+grep -q 'odd.json: 1 durations are negative' "$stderr" || die "no message about negative durations"
+grep -q 'odd.json: 1 ids are too long' "$stderr" || die "no message about long ids"
 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$WORK/odd_merged.json" || die "that is no JSON"
 
 if [ -d "${GENTABLES_DATA:-}/traces" ]; then

@@ -1,6 +1,6 @@
 #!/bin/sh
 # trace report -b: a report over ranks for each folder of traces, as documented: names, defaults, filters, a
-# configuration that fails; and what its sheets say of traces made here, whose sums can be told by hand.
+# configuration that fails; and the sheets of traces made here, with sums that are computed by hand.
 # Needs: zlib xlsx
 . "$SOURCE/tests/lib.sh"
 
@@ -74,7 +74,8 @@ grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdo
 mkdir "$base/b/b_step_8_performance_report_csvs"
 echo before >"$base/b/b_step_8_performance_report_csvs/gemm.csv"
 ends_with 1 "$GENTABLES" trace report -b "$base" -f step_8 -a --csv
-grep -q "^gentables: $base/b: no report: .*traces_rank_1_step_8.json: byte" "$stderr" || die "b is not told"
+grep -q "^gentables: $base/b: no report: .*traces_rank_1_step_8.json: byte" "$stderr" ||
+    die "no message about b"
 [ "$(cat "$base/b/b_step_8_performance_report_csvs/gemm.csv")" = before ] || die "what was there is gone"
 [ -e "$base/sub/c/c_step_8_performance_report_csvs/gemm.csv" ] || die "b ended the batch"
 csvs=$base/a/a_step_8_performance_report_csvs

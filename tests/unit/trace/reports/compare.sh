@@ -60,7 +60,7 @@ is "$WORK/three/compare_csvs/gpu_timeline.csv" 'type,a::time ms,"<b>""x""::time 
     'total_time,4,5,2,1,25.0,-2,-50.0,100,100,100,0,0.0,0,0.0' 'idle_time,0,0,0,0,,0,,0,0,0,0,,0,'
 grep -q '<b>' "$WORK/three/comparison.html" && die "a label is not escaped"
 grep -q '&lt;b&gt;' "$WORK/three/comparison.html" || die "a label is missing on the page"
-[ ! -e "$WORK/three/compare.xlsx" ] || die "a workbook that nobody asked for"
+[ ! -e "$WORK/three/compare.xlsx" ] || die "a workbook without --xlsx"
 
 # A sweep over its threads and channels, and two sweeps.
 for sweep in one two; do

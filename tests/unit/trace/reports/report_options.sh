@@ -17,7 +17,7 @@ if "$GENTABLES" lua "$WORK/has_xlsx.lua"; then
     [ -s "$WORK/out/h100_bert.xlsx" ] || die "no workbook"
     rm -r "$WORK/out"
     report --xlsx
-    [ ! -e "$csvs" ] || die "CSVs that nobody asked for"
+    [ ! -e "$csvs" ] || die "CSVs without --csv"
     [ -s "$WORK/out/h100_bert.xlsx" ] || die "no workbook"
     has_xlsx=true
 else
@@ -26,7 +26,7 @@ else
 fi
 rm -r "$WORK/out"
 report --csv
-[ ! -e "$WORK/out/h100_bert.xlsx" ] || die "a workbook that nobody asked for"
+[ ! -e "$WORK/out/h100_bert.xlsx" ] || die "a workbook without --xlsx"
 
 [ "$(lines short_kernel_histogram)" = 101 ] || die "not 100 bins"
 report --csv --bins 7 --top-short 3 --short-limit 6 --micro-idle 100
@@ -43,7 +43,7 @@ report --csv --kernel-summary
 [ -e "$csvs/kernel_summary.csv" ] || die "no kernel_summary"
 rm -r "$WORK/out"
 report --csv --no-kernel-summary
-[ ! -e "$csvs/kernel_summary.csv" ] || die "a kernel_summary that nobody wants"
+[ ! -e "$csvs/kernel_summary.csv" ] || die "a kernel_summary despite --no-kernel-summary"
 
 # Several traces: those of the same name get reports of different names, and a failing one ends no other.
 mkdir -p "$WORK/a" "$WORK/b"
