@@ -390,7 +390,7 @@ static void take_base(const struct run *run, uint64_t base[2]) {
     MPI_Bcast(base, 2, MPI_UINT64_T, 0, group_comm(run->group));
 }
 
-// Collective. 0; or -1 with the reason of a rank whose trace failed.
+// Collective. 0; or -1 with the reason of a rank that could not write its trace.
 static int all_written(const struct run *run, int problem, char reason[]) {
     int worst = 0;
     MPI_Allreduce(&problem, &worst, 1, MPI_INT, MPI_MAX, group_comm(run->group));

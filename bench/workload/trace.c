@@ -54,7 +54,7 @@ static void write_ranks(const struct trace_writer *writer) {
     }
 }
 
-// Types of operands whose GEMMs are computed in another type.
+// Types of operands with GEMMs that are computed in another type.
 static void write_computed_in(const struct trace_writer *writer) {
     const char *comma = "";
     fputs("\"computed_in\":{", writer->file);

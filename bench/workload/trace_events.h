@@ -43,7 +43,7 @@ void trace_write_launch(struct trace_writer *writer, unsigned id, uint64_t from_
                         int stream, uint64_t work_ns);
 
 // The work of the last launch, of which only the times are known: on a processor one thread in one block,
-// with its processor time; on a GPU (NO_CPU) a kernel whose grid is unknown.
+// with its processor time; on a GPU (NO_CPU) a kernel with an unknown grid.
 void trace_begin_kernel(struct trace_writer *writer, const char *name, unsigned id, int stream,
                         uint64_t begin_ns, uint64_t end_ns, uint64_t cpu_ns);
 

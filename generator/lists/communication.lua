@@ -4,7 +4,8 @@
 -- messages use it; core.trace reads it when it is loaded.
 local communication = {}
 
--- The first row counts whose `pattern`, a plain text in lower case, is in a kernel's name in lower case.
+-- A kernel belongs to the first row with a `pattern`, a plain text in lower case, that is in its name in
+-- lower case.
 --   library     the library that has the kernel
 --   operation   a name of `operations`; absent: the kernel's name contains it
 --   algorithm   absent: unknown, or the kernel's name contains it
@@ -18,7 +19,7 @@ communication.kernels = {
   { library = "vLLM", pattern = "cross_device_reduce", operation = "AllReduce" },
 }
 
--- The operation of a name whose letters, in lower case, contain the text; the first that fits.
+-- The operation of a name: the first row with a text that the letters of the name, in lower case, contain.
 communication.operations = {
   { "allreduce", "AllReduce" }, { "crossdevicereduce", "AllReduce" }, { "reducescatter", "ReduceScatter" },
   { "allgather", "AllGather" }, { "alltoall", "AllToAll" }, { "broadcast", "Broadcast" },

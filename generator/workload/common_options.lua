@@ -14,8 +14,8 @@ common_options.MOST_RANKS = 16
 
 local MOST_STEPS = 100000
 
--- Where steps run: how much of each there can be, what a sweep and a single run have unless told, and who
--- moves data, the first of them unless told.
+-- Where steps run: the maximum of channels and threads, the defaults of a sweep and of a single run, and the
+-- transports, of which the first is the default.
 local backends = {
   host = { channels = 32, threads = 16, sweep = { channels = "1,2,4", threads = "1,2" },
     run = { channels = "2", threads = "1" }, transports = { "own", "mpi" } },

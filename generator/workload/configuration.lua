@@ -1,5 +1,5 @@
--- One configuration: starts gentables-workload under a launcher, in processes of its own, tells it the step
--- and reads what it measured. All that is said goes to a log.
+-- One configuration: starts gentables-workload under a launcher, in processes of its own, sends it the step
+-- and reads its results. All messages go to a log.
 --
 --   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text),
 --     channels =, threads =, steps =, warm_up =, wait =, backend =, transport =, patience =,
@@ -84,8 +84,9 @@ local function note_errors(self)
   end
 end
 
--- Who died and of what: as the launcher tells it, or else a rank that saw it, which does not know of what
--- (nor during what: steps of a workload have no phases); else a rank's own last word; nil where nobody says.
+-- The rank that died and the cause: from the launcher, else from a rank that noticed it, which does not have
+-- the cause (nor the phase: steps of a workload have none), else a rank's own last message; nil if there is
+-- none.
 local function last_words(errors)
   local said = errors:match("gentables%-%l+: ([^\n]+)")
   local gone = said and said:match("^rank (%d+) died, ")

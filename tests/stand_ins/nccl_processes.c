@@ -1,5 +1,5 @@
-// A stand-in for libnccl.so.2 whose ranks are processes: they meet in shared memory, when their streams come
-// to a call, and no process waits for one that does not: a call is tried until all have come, or its
+// A stand-in for libnccl.so.2 with ranks that are processes: they meet in shared memory, when their streams
+// come to a call, and no process waits for one that does not: a call is tried until all have come, or its
 // communicator is aborted. Sums are rounded to their type after every rank's addend, as on the way round a
 // ring. A communicator that does not block answers that it is in progress, first. STAND_IN: nccl_refuses (its
 // communicator, with a warning in the log) nccl_refuses_rank=1 (that of one rank) nccl_adds_wrong_rank=1

@@ -1,5 +1,5 @@
--- What is not whole in the collectives of several ranks, in words: clocks, events that ranks lack, sizes that
--- nothing tells. Numbers that are made from such are not wrong in silence.
+-- Notes on incomplete collectives of several ranks: clocks, missing events, unknown sizes. Numbers that rest
+-- on such data have a note.
 local matching = require "trace.collectives.matching"
 
 local incomplete = {}
