@@ -39,7 +39,7 @@ enum gentables_host_fusion {
 enum { GENTABLES_HOST_FALLBACK = 0, /* MPI */ GENTABLES_HOST_UNMEASURED = 128 };
 
 /* The places of a row, and of the hidden sizes of a block; powers of two. */
-enum { GENTABLES_HOST_SEGMENTS = 4, GENTABLES_HOST_HIDDEN = 4 };
+enum { GENTABLES_HOST_SEGMENTS = 8, GENTABLES_HOST_HIDDEN = 4 };
 
 /* A row: its strategies, and the last token count of each but the last; 2147483647: none is left. */
 struct gentables_host_row {
@@ -63,81 +63,89 @@ static const unsigned short gentables_host_first_block[GENTABLES_HOST_LARGEST_TP
 static const struct gentables_host_block gentables_host_blocks[12] = {
     /* any other TP size, NONE */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* TP 2, NONE */
     {{1717, 3434, 5792}, {
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 34.4 % 0.71 215 % derived; TWOSHOT -1.47 % 0.55 308 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 17.5 % 0.69 236 % derived; TWOSHOT 2.43 % 0.53 357 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.6 % 0.63 120 % derived; TWOSHOT 6.2 % 0.56 305 % derived */
-        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 18 % 0.94 13.8 %; TWOSHOT -2.47 % 0.47 401 % derived; unmeasured, MPI */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 20.3 % 0.64 229 % derived; TWOSHOT 4.91 % 0.60 199 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 7.35 % 0.55 208 % derived; TWOSHOT 8.16 % 0.61 233 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 0.47 % 0.48 111 % derived; TWOSHOT 9.71 % 0.59 302 % derived */
+        {{2, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 9.77 % 0.99 3.37 %; TWOSHOT 7.9 % 0.62 334 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 5.73 % 0.54 159 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 42.2 % 0.82 190 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 11.4 % 0.53 258 % derived */
-        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 5.9 % 0.56 208 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 5.46 % 0.61 115 % derived */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 145 % 0.98 26.5 % derived */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 11.2 % 0.52 299 % derived */
+        {{512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.37 % 0.52 161 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 2.62 % 0.56 170 % derived */
-        {{32, 512, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT -0.912 % 0.61 141 % derived; TWOSHOT 1.82 % 0.39 107 % derived; ONESHOT -1.01 % 0.58 211 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 14.7 % 0.76 195 % derived */
-        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 4.02 % 0.57 183 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 3.08 % 0.88 113 % derived */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 0.948 % 0.54 26.6 % derived */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.339 % 0.51 22.8 % derived */
+        {{512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT -0.0623 % 0.37 36.5 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.35 % 0.67 75.3 % derived */
-        {{8, 512, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 9.04 % 0.99 30.7 % derived; TWOSHOT 2.94 % 0.23 17.9 % derived; ONESHOT -2.71 % 0.60 46.6 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 5.67 % 0.82 40.2 % derived */
-        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.74 % 0.59 42.2 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.14 % 0.78 13 % derived */
+        {{8, 32, 128, 512, 2147483647, 2147483647, 2147483647}, {1, 2, 1, 2, 1}}, /* 2880: ONESHOT 24.3 % 0.87 34.2 % derived; TWOSHOT 1.7 % 0.30 29 % derived; ONESHOT 3.47 % 0.78 15 % derived; TWOSHOT -2.64 % 0.34 32.3 % derived; ONESHOT 0.624 % 0.55 10.8 % derived */
+        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.406 % 0.55 16.3 % derived */
+        {{512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.43 % 0.54 37.9 % derived; unmeasured, MPI */
     }},
     /* TP 4, NONE */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 9.15 % 0.71 173 % derived; TWOSHOT 16.7 % 0.64 166 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 15.9 % 0.75 186 % derived; TWOSHOT 37.5 % 0.75 231 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.4 % 0.83 93.2 % derived; TWOSHOT 64.8 % 0.84 203 % derived */
-        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 23.2 % 0.98 16.6 %; TWOSHOT 15.9 % 0.64 198 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT -0.559 % 0.31 92 % derived; TWOSHOT 47.1 % 0.61 4.56e+03 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 39.7 % 0.71 455 % derived; TWOSHOT 21.5 % 0.59 1.29e+03 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 26 % 0.87 131 % derived; TWOSHOT 31.1 % 0.58 1.23e+03 % derived */
+        {{2, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 45.6 % 0.99 0 %; TWOSHOT 36.4 % 0.80 1.02e+03 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 6.61 % 0.99 52 %; TWOSHOT 15.8 % 0.90 12 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 29.1 % 0.81 36.8 %; TWOSHOT 6.35 % 0.63 86.7 % derived */
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -12 % 0.34 148 % derived; TWOSHOT 8.34 % 0.85 40.7 % derived */
-        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 12.7 % 0.39 139 %; TWOSHOT 14.1 % 0.94 53.7 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 6.32 % 0.85 87.9 % derived; TWOSHOT 20.2 % 0.92 33.9 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 30.2 % 0.72 20.6 %; TWOSHOT 20.1 % 0.77 71.2 % derived */
+        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -25.4 % 0.23 194 % derived; TWOSHOT 12.6 % 0.71 96.5 % derived */
+        {{8, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 19.6 % 0.62 25.6 %; TWOSHOT 10.5 % 0.57 67.7 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 23.5 % 0.99 47.7 % derived; TWOSHOT -10.4 % 0.10 107 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 45.3 % 0.67 41.6 %; TWOSHOT 2 % 0.60 121 % derived */
-        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 15.9 % 0.95 3.36 %; TWOSHOT 6.74 % 0.58 132 % derived */
-        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 14.1 % 0.28 9.93 %; TWOSHOT 12.5 % 0.69 73.1 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT -2.05 % 0.52 112 % derived; TWOSHOT 7.63 % 0.59 150 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 8.01 % 0.40 86 % derived; TWOSHOT 14.3 % 0.64 125 % derived */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 14.2 % 0.53 21.2 % derived; TWOSHOT 7.64 % 0.71 79.7 % derived */
+        {{8, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 41 % 0.97 35.3 %; TWOSHOT 2.78 % 0.52 44.7 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 18.4 % 0.98 14.5 % derived; TWOSHOT 7.85 % 0.93 15.7 % */
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 21 % 0.48 55.2 % derived; TWOSHOT 2.96 % 0.57 50.1 % derived */
-        {{32, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -1.3 % 0.46 88.8 % derived; TWOSHOT 2.84 % 0.56 65 % derived */
-        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 19.7 % 0.46 99.4 % derived; TWOSHOT 2.83 % 0.56 57.5 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT -0.585 % 0.64 21.3 %; TWOSHOT 4.23 % 0.90 18.7 % */
+        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 12 % 0.40 64.5 % derived; TWOSHOT 4.35 % 0.60 42.2 % derived */
+        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -6.25 % 0.40 69.5 % derived; TWOSHOT 4 % 0.60 42.6 % derived */
+        {{8, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 23.7 % 0.48 56.3 %; TWOSHOT 1.97 % 0.53 56.1 %; unmeasured, MPI */
     }},
 };
 
 /* How many of these 3 ascending borders are below size: a binary search without branches. */
 static inline unsigned gentables_host_place_of_4(const int *last, int size) {
     unsigned place = 2u * (unsigned)(size > last[1]);
+    place += (unsigned)(size > last[place]);
+    return place;
+}
+
+/* How many of these 7 ascending borders are below size: a binary search without branches. */
+static inline unsigned gentables_host_place_of_8(const int *last, int size) {
+    unsigned place = 4u * (unsigned)(size > last[3]);
+    place += 2u * (unsigned)(size > last[place + 1]);
     place += (unsigned)(size > last[place]);
     return place;
 }
@@ -154,7 +162,7 @@ static inline const struct gentables_host_row *gentables_host_row_of(unsigned bl
 /* The strategy's number, and GENTABLES_HOST_UNMEASURED where that is the fallback's. */
 static inline unsigned gentables_host_number_at(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
     const struct gentables_host_row *row = gentables_host_row_of(gentables_host_block_of(tp_size, fusion), hidden_size);
-    return row->strategy[gentables_host_place_of_4(row->last, num_tokens)];
+    return row->strategy[gentables_host_place_of_8(row->last, num_tokens)];
 }
 
 static inline enum gentables_host_strategy gentables_host_select(int tp_size, enum gentables_host_fusion fusion, int hidden_size,
@@ -170,7 +178,7 @@ static inline int gentables_host_is_measured(int tp_size, enum gentables_host_fu
 static inline int gentables_host_cell(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
     unsigned block = gentables_host_block_of(tp_size, fusion);
     const struct gentables_host_row *row = gentables_host_row_of(block, hidden_size);
-    int place = (int)gentables_host_place_of_4(row->last, num_tokens);
+    int place = (int)gentables_host_place_of_8(row->last, num_tokens);
     if (row->strategy[place] >= GENTABLES_HOST_UNMEASURED) return -1;
     return ((int)block * GENTABLES_HOST_HIDDEN + (int)(row - gentables_host_blocks[block].row)) * GENTABLES_HOST_SEGMENTS + place;
 }
