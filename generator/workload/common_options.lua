@@ -24,27 +24,29 @@ local backends = {
 }
 
 common_options.BACKEND = { name = "backend", value = "NAME",
-  help = "where it runs: host, or cuda (default: cuda where a GPU can be used, else host)" }
+  help = "host or cuda (default: cuda if a GPU can be used, else host)" }
 
 common_options.options = {
   { name = "config", short = "f", value = "FILE", required = true,
     help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
   { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
-    help = "how many ranks (default: one for each core, or each GPU, 2 to 8)" },
+    help = "number of ranks, 2 to 16 (default: one for each core or GPU, 2 to 8)" },
   { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
-    help = "steps that are measured (default: the workload's, 20)" },
+    help = "measured steps (default: the workload's, 20)" },
   { name = "warm-up", value = "N", type = "whole", least = 0, most = MOST_STEPS,
-    help = "steps before these (default: the workload's, 3)" },
+    help = "steps before the measured ones (default: the workload's, 3)" },
   { name = "wait", value = "HOW", one_of = { "futex", "yield", "spin" }, default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
   { name = "transport", value = "NAME",
     help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or own: our kernels, with all ranks on one GPU" },
   common_options.BACKEND,
-  { name = "launcher", value = "COMMAND", help = "in place of mpirun, with {ranks}; or GENTABLES_LAUNCHER" },
-  { name = "program", value = "FILE", help = "in place of the gentables-workload beside gentables" },
+  { name = "launcher", value = "COMMAND",
+    help = "command that starts ranks, with {ranks} (default: GENTABLES_LAUNCHER, else mpirun)" },
+  { name = "program", value = "FILE",
+    help = "workload program (default: the gentables-workload beside gentables)" },
   { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 120,
-    help = "how long it may be silent" },
+    help = "stall timeout of the ranks" },
 }
 
 -- `more`: what the message says besides.

@@ -16,8 +16,8 @@ gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of the libr
 function gemm_command.top_k_of(args) return args.top_k or TOP_K end
 
 gemm_command.options = {
-  { name = "out", value = "DIR", help = "where the CSV goes (default: beside that of --input-csv)" },
-  { name = "top-k", value = "K", type = "whole", help = "so many GEMMs of each trace (default: 5)" },
+  { name = "out", value = "DIR", help = "folder of the CSV (default: that of --input-csv)" },
+  { name = "top-k", value = "K", type = "whole", help = "GEMMs of each trace (default: 5)" },
 }
 
 -- Writes a sheet as DIR/NAME.csv and says so.
@@ -46,7 +46,7 @@ end
 local OF_INSTANCES = {
   { name = "all", help = "a row for every instance, not only shortest and longest" },
   { name = "input-csv", value = "CSV",
-    help = "only the GEMMs of this CSV of trace variance; its columns stay" },
+    help = "only the GEMMs of this CSV of trace variance, and its columns" },
 }
 
 -- The job's answers with these options of variance.of.

@@ -22,7 +22,7 @@ local shared = {
     help = "the same as PATH; tracelens_analysis/ in a sweep stands for the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
   { name = "jobs", value = "N", type = "whole",
-    help = "how many traces at once (default: one for each core)" },
+    help = "traces at a time (default: one for each core)" },
 }
 
 local forms = {

@@ -28,7 +28,7 @@ end
 command.summary = "Collectives over ranks: latency, wait, skew, bandwidths, stragglers."
 command.positional = job.positional
 command.options = job.options({
-  { name = "out", value = "DIR", help = "where the reports go", required = true },
+  { name = "out", value = "DIR", help = "folder of the reports", required = true },
 }, true)
 command.example = "gentables trace collectives experiments/sweep_20251124_222204 --out collectives"
 

@@ -46,9 +46,9 @@ return {
   summary = "The GEMMs of every rank, threads and channels: shapes, times, TFLOP/s.",
   positional = job.positional,
   options = job.options({
-    { name = "out", value = "DIR", help = "where the table goes", required = true },
+    { name = "out", value = "DIR", help = "folder of the table", required = true },
     { name = "top-k", value = "K", type = "whole",
-      help = "only so many of each trace, by the sum of their time" },
+      help = "only the K of each trace with the largest sum of times" },
   }, true),
   example = "gentables trace gemm experiments/sweep_20251124_222204 --ranks 0 --out gemm",
   run = run,

@@ -77,13 +77,13 @@ return {
     help = "a configuration's folder, a sweep, or the files of the ranks" },
   options = {
     { name = "output", short = "o", value = "FILE", required = true,
-      help = "the merged trace; packed where its name ends in .gz; of a sweep: a folder" },
+      help = "the merged trace, compressed if its name ends in .gz; of a sweep: a folder" },
     { name = "num-ranks", short = "n", value = "N", type = "whole",
       help = "only ranks 0 to N-1 (default: all)" },
     { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
-    { name = "gzip", help = "pack it by gzip, whatever its name" },
+    { name = "gzip", help = "compress it with gzip, whatever its name" },
     { name = "keep", value = "CATEGORY", many = true,
-      help = "keep these events, too: cpu_op, python_function, ..." },
+      help = "keep events of this category, too: cpu_op, python_function, ..." },
   },
   example = "gentables trace merge sweep/256thread/nccl_28channels/torch_profiler -o merged.json.gz",
   run = function(args)

@@ -197,21 +197,21 @@ local function run(args)
 end
 
 return {
-  summary = "All of it for a sweep: reports, collectives, variance, pictures, comparisons, merged traces.",
+  summary = "All analyses of a sweep: reports, collectives, variance, pictures, comparisons, merged traces.",
   positional = job.positional,
   options = job.options({
     { name = "out", value = "DIR",
-      help = "where tracelens_analysis/ and merged_traces/ go (default: into the sweep)" },
-    { name = "top-k", value = "K", type = "whole", help = "so many GEMMs of each trace (default: 5)" },
+      help = "folder of tracelens_analysis/ and merged_traces/ (default: the sweep)" },
+    { name = "top-k", value = "K", type = "whole", help = "GEMMs of each trace (default: 5)" },
     { name = "short-limit", value = "US", type = "number", least = 0,
       help = "kernels below this are short (default: 50)" },
     { name = "micro-idle", value = "US", type = "number", least = 0,
       help = "gpu_timeline: split idle time at pauses of this length" },
-    { name = "linked-only", help = "gpu_timeline: without GPU events that no launch was found for" },
+    { name = "linked-only", help = "gpu_timeline: without GPU events that have no launch" },
     { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
-    { name = "fresh", help = "make everything again, also what is there" },
+    { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = "gentables trace pipeline experiments/sweep_20251124_222204",
   check = check,

@@ -7,9 +7,9 @@ local command = {}
 
 command.summary =
   "Draws how much the kernel time of GEMMs varies over threads, channels and ranks: five PNGs."
-command.positional = { name = "CSV...", min = 0, max = math.huge, help = "what trace variance wrote" }
+command.positional = { name = "CSV...", min = 0, max = math.huge, help = "output of trace variance" }
 command.options = {
-  { name = "out", value = "DIR", help = "where the pictures go (default: plots beside the CSV)" },
+  { name = "out", value = "DIR", help = "folder of the pictures (default: plots beside the CSV)" },
   { name = "csv-path", value = "CSV", many = true, help = "the same as CSV" },
   { name = "output-dir", value = "DIR", help = "the same as --out" },
 }

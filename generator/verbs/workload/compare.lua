@@ -201,13 +201,13 @@ local function analyses_of(sweeps)
 end
 
 return {
-  summary = "Compares sweeps: their steps, what was hidden, and their traces, in one page.",
+  summary = "Compares sweeps in one page: their steps, the hidden time, and their traces.",
   positional = { name = "A B...", min = 2, max = math.huge, help = "sweeps; the first is the baseline" },
   options = {
     { name = "out", short = "o", value = "FILE.html", default = "sweep_comparison.html",
       help = "where the page goes" },
     { name = "label", value = "L", many = true,
-      help = "what a sweep is called; once for each, in their order" },
+      help = "the name of a sweep; once for each, in their order" },
   },
   example = "gentables workload compare experiments/sweep_a experiments/sweep_b --label a --label b",
   run = function(args)

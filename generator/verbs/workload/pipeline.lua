@@ -4,7 +4,7 @@ local report = require "verbs.workload.report"
 local sweep = require "verbs.workload.sweep"
 
 return {
-  summary = "From a workload to its page: measures the sweep, analyses its traces, and says what they say.",
+  summary = "From a workload to its page: measures the sweep, analyses its traces and writes the findings.",
   options = options.with(sweep.options, report.options),
   example = "gentables workload pipeline -f dense -p 2 -o experiments/sweep_dense",
   run = function(args)

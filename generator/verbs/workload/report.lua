@@ -10,10 +10,10 @@ local report = {}
 
 local PAGE = "workload.html"
 
-report.summary = "Says what a sweep says: variance, time stamps, overlap, pictures, merged traces, a page."
+report.summary = "Analyses a sweep: variance, time stamps, overlap, pictures, merged traces, a page."
 report.positional = { name = "DIR", min = 1, max = 1, help = "a sweep of gentables workload sweep" }
 report.options = {
-  { name = "top-k", value = "K", help = "so many GEMMs of each trace (default: 5)" },
+  { name = "top-k", value = "K", help = "GEMMs of each trace (default: 5)" },
   { name = "without", value = "STEP", list = true, help = "leave out steps of trace pipeline" },
   { name = "csv", help = "only CSVs, no workbooks" },
   { name = "gzip", help = "pack the merged traces" },

@@ -60,8 +60,8 @@ return {
       help = "slices in flight (default: 2), or NCCL's channels (28)" },
     { name = "threads", short = "t", value = "N",
       help = "communication threads (default: 1), or those of NCCL's blocks (512)" },
-    { name = "trace", value = "FILE", help = "write the traces here; %r stands for the rank" },
-    { name = "json", help = "print what was measured as JSON" },
+    { name = "trace", value = "FILE", help = "write the traces to this file; %r is replaced by the rank" },
+    { name = "json", help = "print the results as JSON" },
   }),
   example = "gentables workload run -f small",
   run = function(args)

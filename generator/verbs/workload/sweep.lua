@@ -21,8 +21,8 @@ sweep.options = options.with(common_options.options, {
   { name = "threads", short = "t", value = "N,N...",
     help = "communication threads (default: 1,2); on GPUs those of a block (256,512)" },
   { name = "out", short = "o", value = "DIR",
-    help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); what is there is gone on with" },
-  { name = "fresh", help = "measure anew what is there; a sweep with other settings is taken away" },
+    help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); resumes an unfinished sweep" },
+  { name = "fresh", help = "measure everything again; replaces a sweep with other settings" },
 })
 sweep.example = "gentables workload sweep -f dense -p 2 -o experiments/sweep_dense"
 
