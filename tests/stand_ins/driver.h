@@ -1,5 +1,5 @@
 // What the parts of the stand-in for libcuda.so.1 share: its settings, its GPU of the moment, and the way
-// into its streams, which driver.cpp has; memory is memory.cpp's.
+// into its streams.
 #ifndef TESTS_CUDA_STAND_IN_DRIVER_H
 #define TESTS_CUDA_STAND_IN_DRIVER_H
 
@@ -19,6 +19,9 @@ extern thread_local int captures;    // that this thread has begun
 // The value of a word of STAND_IN; "" for a word without one; NULL: it is not there.
 const char *setting(const char *name);
 int number(const char *name, int otherwise);
+
+// The n-th of the numbers of a word of STAND_IN, from 0, or the last one.
+int number_of(const char *name, int n, int otherwise);
 
 // Whether this process is the rank of Open MPI's that a setting names.
 bool is_rank(const char *name);
