@@ -98,10 +98,10 @@ function launcher.remove_session(pid)
   if not here then return end
   for _, name in ipairs(file.list(root) or {}) do
     local path = root .. "/" .. name
-    if name:find("ompi." .. here, 1, true) == 1 then
+    if name:find("ompi." .. here .. ".", 1, true) == 1 then
       file.remove_tree(("%s/pid.%d"):format(path, pid))
       os.remove(path) -- fails while other runs have folders in it
-    elseif name:find("prterun." .. here, 1, true) == 1 and name:find("." .. pid .. ".", 1, true) then
+    elseif name:find("prterun." .. here .. ".", 1, true) == 1 and name:find("." .. pid .. ".", 1, true) then
       file.remove_tree(path)
     end
   end

@@ -1,6 +1,7 @@
 -- launcher: which words start the ranks, for each MPI that says its version, with enough cores and without;
 -- and who died, by what mpirun says. The mpirun that is asked is a script that says what the real one would.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+local file = require "core.file"
 local lu = require "luaunit"
 local launcher = require "conversation.launcher"
 local lib = require "lib"
@@ -87,6 +88,23 @@ function TestLauncher.test_who_died()
   for _, case in ipairs(cases) do
     lu.assertEquals({ launcher.who_died(case[1]) }, { case[2], case[3] })
   end
+end
+
+function TestLauncher:test_a_session_folder_is_removed_and_no_other()
+  local handle <close> = assert(io.open("/proc/sys/kernel/hostname"))
+  local here, script = handle:read("l"):match("^[^.]+"), self.folder .. "/remove.lua"
+  local names = { [("ompi.%s.0/pid.123/1"):format(here)] = false, [("ompi.%s.0/pid.124"):format(here)] = true,
+    [("ompi.%sx.0/pid.123"):format(here)] = true, [("ompi.%s.1/pid.123"):format(here)] = false,
+    [("prterun.%s.123.0/1"):format(here)] = false, [("prterun.%s.124.0"):format(here)] = true,
+    [("prterun.%sx.123.0"):format(here)] = true }
+  for name in pairs(names) do assert(file.make_folder(self.folder .. "/" .. name)) end
+  lib.write(script, 'require("conversation.launcher").remove_session(123)\n')
+  local ended, _, errors = lib.run({ lib.gentables, "lua", script }, { "TMPDIR=" .. self.folder })
+  lu.assertEquals(ended, "exit code 0", errors)
+  for name, stays in pairs(names) do
+    lu.assertEquals(file.exists(self.folder .. "/" .. name), stays, name)
+  end
+  lu.assertFalse(file.exists(("%s/ompi.%s.1"):format(self.folder, here)))
 end
 
 local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
