@@ -4,6 +4,8 @@
 #   ci_clean_environment "$@"     starts the script again under env -i with a plain PATH
 #   ci_stage NAME COMMAND...      runs a command that writes a JUnit file to $results/NAME.xml
 #   ci_preset NAME [OPTION...]    configures, builds and tests a preset; for ci_stage
+#   ci_build_ahead NAME           begins to build a preset, at idle priority, beside the next stage
+#   ci_wait_for_build             waits until that build ends
 #   ci_summary                    prints failures, differences from .ci/manifest, the slowest tests, and last
 #                                 the number of tests; returns 1 if anything failed
 # shellcheck shell=bash
@@ -24,7 +26,8 @@ ci_clean_environment() {
 
 stages=()
 results=$(mktemp -d)
-trap 'rm -rf "$results"' EXIT
+ahead=
+trap 'if [ -n "$ahead" ]; then kill -- "-$ahead"; fi; rm -rf "$results"' EXIT
 
 ci_stage() {
     local name=$1 started=$SECONDS code=0
@@ -40,6 +43,26 @@ ci_preset() {
     shift
     cmake --preset "$name" && cmake --build --preset "$name" &&
         ctest --preset "$name" --output-junit "$results/$name.xml" "$@"
+}
+
+# The build waits until the next stage has configured its own: by then all packages are installed. Errors are
+# left to the stage of the preset, which builds again what failed here.
+ci_build_ahead() {
+    set -m # a process group, so that all of it can be stopped
+    (
+        until [ -e build/build.ninja ]; do sleep 1; done
+        chrt -i -p 0 "$BASHPID" || renice 19 "$BASHPID"
+        cmake --preset "$1" && cmake --build --preset "$1"
+    ) >"$results/ahead.log" 2>&1 &
+    ahead=$!
+    set +m
+}
+
+ci_wait_for_build() {
+    # A first stage that fails early never configures.
+    [ -e build/build.ninja ] || kill -- "-$ahead"
+    wait "$ahead" 2>/dev/null
+    ahead=
 }
 
 ci_summary() {

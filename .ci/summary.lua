@@ -10,6 +10,7 @@ local file = require "core.file"
 
 local results, manifest_path = arg[1], arg[2]
 local SLOWEST = 10
+local END_OF_OUTPUT = 20  -- lines
 
 -- ---- JUnit --------------------------------------------------------------------------------------
 
@@ -93,11 +94,21 @@ local function check_stage(stage, tests, expected)
   for _, name in ipairs(missing) do report("%s: %s did not run", stage, name) end
 end
 
+-- Prints the last lines of a failed test's output, each cut to 200 characters.
+local function print_end_of(output)
+  local lines = {}
+  for line in output:gmatch("[^\n]+") do lines[#lines + 1] = line:sub(1, 200) end
+  for i = math.max(1, #lines - END_OF_OUTPUT + 1), #lines do print("    " .. lines[i]) end
+end
+
 -- Counts the tests of a stage; prints failed tests, and the lines of proofs to commit.
 local function count_stage(stage, tests, total)
   for _, test in ipairs(tests) do
     total[test.state] = total[test.state] + 1
-    if test.state == "failed" then print(("%s: %s failed"):format(stage, test.name)) end
+    if test.state == "failed" then
+      print(("%s: %s failed; its output ends with:"):format(stage, test.name))
+      print_end_of(test.output)
+    end
     for line in test.output:gmatch("(proven; [^\n]*)") do print(test.name .. ": " .. line) end
   end
 end

@@ -40,7 +40,9 @@ function tests.test_the_expected_results_pass()
 end
 
 function tests.test_a_failed_test()
-  fails("default: one failed\n", { testcase("one", '<failure message=""/>') }, "one\n", 8)
+  local body = '<failure message=""/><system-out>a &lt; b\nFAILED: 1 is not 2\n</system-out>'
+  local wanted = "default: one failed; its output ends with:\n    a < b\n    FAILED: 1 is not 2\n"
+  fails(wanted, { testcase("one", body) }, "one\n", 8)
 end
 
 function tests.test_a_missing_test()
