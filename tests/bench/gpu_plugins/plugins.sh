@@ -105,7 +105,7 @@ bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
 grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||
     fail "no reason for a strategy that cannot be captured"
 
-tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/chunked.so"
+tune "" --op allreduce --sizes 4K --plugin "$HOST_PLUGIN"
 [ "$status" = 0 ] || fail "a library for the host: $status"
 grep -q "none of its candidates works on memory of GPUs; it is left out" "$WORK/err" ||
     fail "a library for the host: not said"
