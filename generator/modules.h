@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 int luaopen_core_borders(lua_State *lua);
+int luaopen_core_choose(lua_State *lua);
 int luaopen_core_csv(lua_State *lua);
 int luaopen_core_file(lua_State *lua);
 int luaopen_core_kernel_csv(lua_State *lua);
@@ -21,6 +22,7 @@ int luaopen_core_workers(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
     {"core.borders", luaopen_core_borders},
+    {"core.choose", luaopen_core_choose},
     {"core.csv", luaopen_core_csv},
     {"core.file", luaopen_core_file},
     {"core.kernel_csv", luaopen_core_kernel_csv},

@@ -16,6 +16,7 @@
 -- that has no time for some shape of a size is not chosen there. Between two sizes the border is their
 -- geometric mean: what is nearer to one, as a ratio, does as that one.
 local borders = require "core.borders"
+local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
 local select = require "core.select"
@@ -217,7 +218,7 @@ local function winners_of(source, slice, may_win)
   end
   if not source.same_bits_as then return allowed end
   local options = { first = source.same_bits_as, loopback = source.loopback }
-  local class, same = source.rows:classes(slice, options)[1], {}
+  local class, same = choices.classes(source.rows, slice, options)[1], {}
   if class and class.names[1] == source.same_bits_as then
     for _, name in ipairs(class.names) do same[name] = allowed[name] end
   else

@@ -1,10 +1,12 @@
 // The times of cells whose choice differs between two tables, for Lua: one pass over the rows for any number
 // of cells.
 //
-// - rows:times(changes), of changes as table:changes gives them, sets in each that has rows: rivals = the
+// - times(rows, changes), of changes as table:changes gives them, sets in each that has rows: rivals = the
 //   number of rows, and old_times and new_times = { time =, low =, high = } of the row of the old and of the
 //   new choice (low and high if the row has an interval; absent if no row is of that choice). Rows of other
 //   tools have no mode: they count for cells of any mode.
+#include "cell_times.h"
+
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -123,7 +125,7 @@ static void set_change(lua_State *lua, const struct rows *rows, const struct cha
     set_times(lua, "new_times", rows, change->new_row);
 }
 
-int rows_lua_times(lua_State *lua) {
+int table_lua_times(lua_State *lua) {
     static const char unknown[] = "unknown";
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);

@@ -1,6 +1,6 @@
 // Classes of numerics: which strategies of a slice give equal bits, and what keeping to one class costs.
 //
-// - rows:classes({ world_size =, dtype =, op =, mode =, fusion = }, options) gives, in the order of the list
+// - classes(rows, { world_size =, dtype =, op =, mode =, fusion = }, options) gives, in the order of the list
 //   of strategies, { { names = { strategies }, shapes =, cost =, worst = }... }: the number of shapes where
 //   the class has a time, and the loss there of the best of the class against the best of all, as shares: the
 //   mean and the worst. Then the number of shapes, the names of strategies whose bits are unknown, and of
@@ -9,6 +9,8 @@
 //
 // numerics.h defines equal bits. A class has the strategies that equal its first member, so that a table with
 // the bits of that one has no others.
+#include "classes.h"
+
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -153,7 +155,7 @@ static uint8_t take_first(lua_State *lua, const struct lists *lists) {
     return names_find(&lists->strategies, name, name + length);
 }
 
-int rows_lua_classes(lua_State *lua) {
+int choose_lua_classes(lua_State *lua) {
     static const char loopback[] = "loopback";
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);

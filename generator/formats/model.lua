@@ -14,6 +14,7 @@
 --   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
 --              order
 local choice = require "base.lazy" "table.settings"
+local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -22,7 +23,6 @@ local provenance = require "base.lazy" "rows.provenance"
 local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
 local spec = require "base.lazy" "rows.spec"
-local tables = require "core.table"
 
 local model = {}
 
@@ -180,7 +180,7 @@ local function select_table(source, candidates, lookup)
   lookup = source.corner and "exact" or lookup or "nearest"
   local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. lookup
   if not source.tables[key] then
-    source.tables[key] = fail.unless(tables.select(source.rows, { candidates = candidates,
+    source.tables[key] = fail.unless(choices.select(source.rows, { candidates = candidates,
       loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0, lookup = lookup,
       derived = derive.of_source(source), same_bits_as = source.same_bits_as, workload = source.workload,
       regret = source.regret,

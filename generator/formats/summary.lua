@@ -1,6 +1,7 @@
 -- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
 -- bound, and what has no time and why. The words are the template's.
 local choice = require "table.settings"
+local choices = require "core.choose"
 local formats = require "formats.list"
 local model = require "formats.model"
 local quantities = require "base.quantities"
@@ -227,7 +228,7 @@ function summary.numerics(source)
   local classes, unknown = {}, {}
   if not source.rows:has_bits() then return classes, unknown end
   for _, slice in ipairs(source.rows:slices()) do
-    local found, shapes, untold, varying = source.rows:classes(slice, { loopback = source.loopback,
+    local found, shapes, untold, varying = choices.classes(source.rows, slice, { loopback = source.loopback,
       first = source.same_bits_as })
     for _, class in ipairs(found) do
       class.slice, class.of = slice, shapes

@@ -4,13 +4,13 @@
 --   local sweep = require("pictures.slices").of_folder("tables/host", "host")
 --   local slice = sweep:slice(2, "NONE")
 --   slice.rows.ONESHOT[h][t].time_us
+local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local model = require "formats.model"
 local provenance = require "rows.provenance"
 local sorted_keys = require "base.sorted_keys"
 local spec = require "rows.spec"
-local tables = require "core.table"
 
 local sweep = {}
 local methods = {}
@@ -219,7 +219,7 @@ end
 function methods:table()
   if not self.canonical then
     local source = self.source
-    self.canonical = fail.unless(tables.select(source.rows,
+    self.canonical = fail.unless(choices.select(source.rows,
       { loopback = source.loopback, cells = source.cells, least = true }))
   end
   return self.canonical

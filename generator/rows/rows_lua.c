@@ -8,8 +8,6 @@
 //   rows:has_bits()               whether any row has bits
 //   rows:text()                   the rows as the text of one file
 //   rows:slices(), rows:slice(of [, keys])  see rows_slices.c
-//   rows:classes(of)              see choose/classes.c
-//   rows:times(changes)           see choose/cell_times.c
 // - records(path...) returns { { world_size =, dtype =, ..., time_us =, low_us = ... }... }, with the keys of
 //   lists/columns.lua.
 // - text(path, records) returns the text of such a file, sorted; the path is for messages only.
@@ -418,8 +416,7 @@ int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg methods[] = {{"missing", lua_missing},       {"files", lua_files},
                                        {"strategies", lua_strategies}, {"has_bits", lua_has_bits},
                                        {"text", lua_read_text},        {"slices", rows_lua_slices},
-                                       {"slice", rows_lua_slice},      {"classes", rows_lua_classes},
-                                       {"times", rows_lua_times},      {NULL, NULL}};
+                                       {"slice", rows_lua_slice},      {NULL, NULL}};
     luaL_newmetatable(lua, rows_type);
     luaL_newlib(lua, methods);
     lua_setfield(lua, -2, "__index");

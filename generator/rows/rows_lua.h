@@ -18,10 +18,8 @@ struct slice_key slice_key_take(lua_State *lua, int index);
 void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
                    const struct row_detail *detail);
 
-// Methods of rows; see rows_slices.c, choose/classes.c and choose/cell_times.c.
+// Methods of rows; see rows_slices.c.
 int rows_lua_slices(lua_State *lua);
 int rows_lua_slice(lua_State *lua);
-int rows_lua_classes(lua_State *lua);
-int rows_lua_times(lua_State *lua);
 
 #endif

@@ -118,7 +118,7 @@ function changes.compare(old, new, rows, options)
   local result = { changes = list, compared = compared, changed = #list, material = 0, alpha = options.alpha,
     threshold = options.threshold, untested = options.untested }
   if #list > 0 and type(rows) == "function" then rows = rows() end
-  if #list > 0 and rows then rows:times(list) end
+  if #list > 0 and rows then tables.times(rows, list) end
   local test = { threshold = options.threshold, typical = typical_share(list) }
   for _, change in ipairs(list) do
     if change.old and change.new then

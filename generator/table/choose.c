@@ -1,7 +1,9 @@
-// Rows to the cells of a table; see table.h, and choose/select.c for the rule.
+// Rows to the cells of a table; see choose.h, and select.c for the rule.
 //
 // A plane (one block and fusion) is chosen at a time: it is laid out (planes.c); every cell gets the losses
-// of its bin (choose/bins.c); then each row of token counts is chosen together (choose/borders.c).
+// of its bin (bins.c); then each row of token counts is chosen together (borders.c).
+#include "choose.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,8 @@
 #ifndef GENTABLES_LAYOUT_H
 #define GENTABLES_LAYOUT_H
 
-#include "table.h"
+#include "choose/bins.h"
+#include "select_options.h"
 
 enum { NO_ROW = UINT32_MAX };
 

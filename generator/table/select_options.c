@@ -1,4 +1,4 @@
-// Reads the options of core.table's select; table_lua.c lists them.
+// Reads the options of core.choose's select; choose_lua.c lists them.
 #include "select_options.h"
 
 #include <lauxlib.h>

@@ -1,21 +1,7 @@
 // require "core.table": the canonical table for Lua. Indices count from 1; a failure gives nil, message.
 //
-// - select(rows, options) gives a table. Options:
-//     candidates    names of strategies; nil: all that may win
-//     loopback      whether loopback rows compete
-//     least         whether the least of repeated rows counts; otherwise repeated rows are an error
-//     lookup        the lookup rule of the reader, which makes the bins: "nearest", "floor", "log2" or
-//                   "exact" (default)
-//     cells         { { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
-//                   num_tokens = {} }... }: cells that the table has in addition to those of the rows
-//     only_cells    rows between `cells` make no cells, but count for the bins that they lie in
-//     workload      { { hidden_size =, num_tokens =, weight = }... }
-//     derived       { { world_size =, ..., num_tokens =, strategy =, time_us =, spread =, noise = }... }:
-//                   times that were not measured
-//     incumbent     a table whose choices stay if they are within noise
-//     same_bits_as  a strategy: only strategies with the same bits may win
-//     regret        the loss that a cell may have for the sake of fewer borders, as a share (default: 0)
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
+// - times(rows, changes): see cell_times.c.
 // - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
 //   old, new = { strategy =, runner_up =, margin =, confidence = } or nil }... } of the cells whose choices
@@ -39,11 +25,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rows/rows_lua.h"
-#include "select_options.h"
-#include "table.h"
+#include "choose/cell_times.h"
 #include "table_differences.h"
 #include "table_fields.h"
+#include "table_lua.h"
 
 static const char table_type[] = "gentables.table";
 
@@ -53,82 +38,13 @@ static int fail(lua_State *lua, const struct problem *problem) {
     return 2;
 }
 
-static struct table *check_table(lua_State *lua) {
-    return *(struct table **)luaL_checkudata(lua, 1, table_type);
-}
-
-static struct table **push_table(lua_State *lua) {
-    struct table **table = lua_newuserdatauv(lua, sizeof(struct table *), 0);
-    *table = NULL;
-    luaL_setmetatable(lua, table_type);
-    return table;
-}
-
-static int lua_free(lua_State *lua) {
-    struct table **table = luaL_checkudata(lua, 1, table_type);
-    table_free(*table);
-    *table = NULL;
-    return 0;
-}
-
-static void take_incumbent(lua_State *lua, struct selection *selection) {
-    if (lua_getfield(lua, 2, "incumbent") != LUA_TNIL) {
-        selection->incumbent = *(struct table **)luaL_checkudata(lua, -1, table_type);
-    }
-    lua_pop(lua, 1);
-}
-
-static int lua_select(lua_State *lua) {
-    const struct rows *rows = rows_check(lua, 1);
-    const struct lists *lists = lists_of(lua);
-    struct selection selection;
-    struct problem problem;
-    lua_settop(lua, 2);
-    if (lua_isnil(lua, 2)) {
-        lua_newtable(lua);
-        lua_replace(lua, 2);
-    }
-    select_options_take(lua, 2, lists, &selection);
-    take_incumbent(lua, &selection);
-    struct table **table = push_table(lua);
-    *table = table_select(rows, &selection, lists, &problem);
-    return *table == NULL ? fail(lua, &problem) : 1;
-}
-
-static int lua_read(lua_State *lua) {
-    struct problem problem;
-    char arch[64];
-    const char *path = luaL_checkstring(lua, 1);
-    struct table **table = push_table(lua);
-    size_t known = lists_of(lua)->strategies.count;
-    *table = table_read(path, lists_of(lua), arch, &problem);
-    if (*table == NULL && lists_learn_file(lua, path))
-        *table = table_read(path, lists_of(lua), arch, &problem);
-    if (*table == NULL) lists_forget(lua, known);
-    if (*table == NULL) return fail(lua, &problem);
-    lua_pushstring(lua, arch);
-    return 2;
-}
-
-static int lua_parse(lua_State *lua) {
-    struct problem problem;
-    char arch[64];
-    size_t size;
-    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
-    struct table **table = push_table(lua);
-    size_t known = lists_of(lua)->strategies.count;
-    *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
-    if (*table == NULL && lists_learn(lua, text, size))
-        *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
-    if (*table == NULL) lists_forget(lua, known);
-    if (*table == NULL) return fail(lua, &problem);
-    lua_pushstring(lua, arch);
-    return 2;
+struct table *table_lua_check(lua_State *lua, int index) {
+    return *(struct table **)luaL_checkudata(lua, index, table_type);
 }
 
 static int lua_text(lua_State *lua) {
     size_t size;
-    char *text = table_text(check_table(lua), luaL_checkstring(lua, 2), lists_of(lua), &size);
+    char *text = table_text(table_lua_check(lua, 1), luaL_checkstring(lua, 2), lists_of(lua), &size);
     if (text == NULL) return luaL_error(lua, "out of memory");
     lua_pushlstring(lua, text, size);
     free(text);
@@ -144,7 +60,7 @@ static void push_axis(lua_State *lua, const struct axis *axis) {
 }
 
 static int lua_blocks(lua_State *lua) {
-    const struct table *table = check_table(lua);
+    const struct table *table = table_lua_check(lua, 1);
     const struct lists *lists = lists_of(lua);
     lua_createtable(lua, (int)table->grid.block_count, 0);
     for (size_t i = 0; i < table->grid.block_count; i++) {
@@ -190,7 +106,7 @@ static const struct cell *check_row(lua_State *lua, const struct table *table,
 
 static int lua_winners(lua_State *lua) {
     const struct grid_block *block;
-    const struct cell *cells = check_row(lua, check_table(lua), &block);
+    const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
     lua_createtable(lua, (int)block->num_tokens.count, 0);
     for (size_t i = 0; i < block->num_tokens.count; i++) {
         lua_pushinteger(lua, cells[i].strategy == NAME_NONE ? 0 : cells[i].strategy + 1);
@@ -248,7 +164,7 @@ static void push_segment(lua_State *lua, const struct cell *cells, size_t first,
 
 static int lua_segments(lua_State *lua) {
     const struct grid_block *block;
-    const struct cell *cells = check_row(lua, check_table(lua), &block);
+    const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
     lua_Integer found = 0;
     lua_newtable(lua);
     for (size_t first = 0, last; first < block->num_tokens.count; first = last + 1) {
@@ -263,12 +179,12 @@ static int lua_segments(lua_State *lua) {
 
 static int lua_cell(lua_State *lua) {
     const struct grid_block *block;
-    const struct cell *cells = check_row(lua, check_table(lua), &block);
+    const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
     return push_cell(lua, &cells[check_place(lua, 5, block->num_tokens.count)], lists_of(lua));
 }
 
 static int lua_find(lua_State *lua) {
-    struct table *table = check_table(lua);
+    struct table *table = table_lua_check(lua, 1);
     const struct lists *lists = lists_of(lua);
     luaL_checktype(lua, 2, LUA_TTABLE);
     struct cell_key key = block_key(lua, 2, lists);
@@ -316,7 +232,7 @@ static void push_change(void *context, const struct difference *difference) {
 }
 
 static int lua_changes(lua_State *lua) {
-    struct table *old = check_table(lua), *new = *(struct table **)luaL_checkudata(lua, 2, table_type);
+    struct table *old = table_lua_check(lua, 1), *new = table_lua_check(lua, 2);
     struct change_list list = {.lua = lua};
     lua_newtable(lua);
     size_t compared = table_differences(old, new, push_change, &list);
@@ -331,7 +247,7 @@ static int lua_upper_tail(lua_State *lua) {
 }
 
 static int lua_left_out(lua_State *lua) {
-    const struct table *table = check_table(lua);
+    const struct table *table = table_lua_check(lua, 1);
     const struct lists *lists = lists_of(lua);
     lua_createtable(lua, 0, 2);
     set_integer(lua, "loopback", (lua_Integer)table->loopback_rows);
@@ -345,22 +261,70 @@ static int lua_left_out(lua_State *lua) {
     return 1;
 }
 
-int luaopen_core_table(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"select", lua_select},
-                                         {"read", lua_read},
-                                         {"parse", lua_parse},
-                                         {"upper_tail", lua_upper_tail},
-                                         {NULL, NULL}};
+// ---- the type and the module
+
+static int lua_free(lua_State *lua) {
+    struct table **table = luaL_checkudata(lua, 1, table_type);
+    table_free(*table);
+    *table = NULL;
+    return 0;
+}
+
+struct table **table_lua_push(lua_State *lua) {
     static const luaL_Reg methods[] = {
         {"text", lua_text},       {"blocks", lua_blocks},     {"winners", lua_winners},
         {"cell", lua_cell},       {"find", lua_find},         {"left_out", lua_left_out},
         {"changes", lua_changes}, {"segments", lua_segments}, {NULL, NULL},
     };
-    luaL_newmetatable(lua, table_type);
-    luaL_newlib(lua, methods);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, lua_free);
-    lua_setfield(lua, -2, "__gc");
+    struct table **table = lua_newuserdatauv(lua, sizeof(struct table *), 0);
+    *table = NULL;
+    if (luaL_newmetatable(lua, table_type)) {
+        luaL_newlib(lua, methods);
+        lua_setfield(lua, -2, "__index");
+        lua_pushcfunction(lua, lua_free);
+        lua_setfield(lua, -2, "__gc");
+    }
+    lua_setmetatable(lua, -2);
+    return table;
+}
+
+static int lua_read(lua_State *lua) {
+    struct problem problem;
+    char arch[64];
+    const char *path = luaL_checkstring(lua, 1);
+    struct table **table = table_lua_push(lua);
+    size_t known = lists_of(lua)->strategies.count;
+    *table = table_read(path, lists_of(lua), arch, &problem);
+    if (*table == NULL && lists_learn_file(lua, path))
+        *table = table_read(path, lists_of(lua), arch, &problem);
+    if (*table == NULL) lists_forget(lua, known);
+    if (*table == NULL) return fail(lua, &problem);
+    lua_pushstring(lua, arch);
+    return 2;
+}
+
+static int lua_parse(lua_State *lua) {
+    struct problem problem;
+    char arch[64];
+    size_t size;
+    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
+    struct table **table = table_lua_push(lua);
+    size_t known = lists_of(lua)->strategies.count;
+    *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
+    if (*table == NULL && lists_learn(lua, text, size))
+        *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
+    if (*table == NULL) lists_forget(lua, known);
+    if (*table == NULL) return fail(lua, &problem);
+    lua_pushstring(lua, arch);
+    return 2;
+}
+
+int luaopen_core_table(lua_State *lua) {
+    static const luaL_Reg functions[] = {{"read", lua_read},
+                                         {"parse", lua_parse},
+                                         {"times", table_lua_times},
+                                         {"upper_tail", lua_upper_tail},
+                                         {NULL, NULL}};
     luaL_newlib(lua, functions);
     return 1;
 }

@@ -4,12 +4,12 @@
 -- rows (choose/select.c): differences within noise are ignored, and among candidates within noise the choice
 -- changes least from size to size. A choice is sure if its interval ends below the runner-up's; with several
 -- launches, if it is the faster one in each. Only candidates that ended well in every launch take part.
+local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rows = require "core.rows"
 local statistics = require "base.statistics"
-local tables = require "core.table"
 local tune_rows = require "tune.to_rows"
 
 local choice = {}
@@ -97,7 +97,7 @@ local function table_of(job, world_size)
   local records = tune_rows.records(job, world_size)
   if #records == 0 then return nil end
   local of_world = fail.unless(rows.of(("TP %d"):format(world_size), records))
-  return fail.unless(tables.select(of_world, { lookup = "nearest", incumbent = job.stays,
+  return fail.unless(choices.select(of_world, { lookup = "nearest", incumbent = job.stays,
     loopback = job.arch:find("%-loopback$") ~= nil }))
 end
 

@@ -39,7 +39,7 @@ say() {
 cat >"$work/select.lua" <<'END'
 local paths = {}
 for i, tp in ipairs { 2, 4, 8 } do paths[i] = ("%s/benchmark.tp%d.sm90.csv"):format(arg[1], tp) end
-assert(require("core.table").select(assert(require("core.rows").read(paths))))
+assert(require("core.choose").select(assert(require("core.rows").read(paths))))
 END
 cat >"$work/reader.py" <<'END'
 import csv, sys

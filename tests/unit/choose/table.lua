@@ -1,5 +1,6 @@
 -- core.rows and core.table together: rows written and read back, which of them compete, the table read back.
 -- Takes a folder to write to.
+local choices = require "core.choose"
 local columns = require "lists.columns"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -28,7 +29,7 @@ local function write(path, records) assert(file.write(path, assert(rows.text(pat
 local function select(records, options)
   local path = folder .. "/rows.csv"
   write(path, records)
-  return tables.select(assert(rows.read { path }), options)
+  return choices.select(assert(rows.read { path }), options)
 end
 
 function tests.test_records_come_back_as_they_were_written()
@@ -357,7 +358,7 @@ end
 local function enter_times(changes, records)
   local path = folder .. "/times.csv"
   write(path, records)
-  assert(rows.read { path }):times(changes)
+  tables.times(assert(rows.read { path }), changes)
 end
 
 function tests.test_a_change_gets_the_times_of_both_choices()

@@ -3,11 +3,11 @@
 local luaunit = require "luaunit"
 
 local choice = require "tune.choice"
+local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local plan = require "tune.plan"
 local rows = require "core.rows"
-local tables = require "core.table"
 local tune_rows = require "tune.to_rows"
 
 local tests = {}
@@ -74,7 +74,7 @@ function tests.test_the_choice_is_that_of_the_tables_of_the_same_rows()
   local handle <close> = assert(io.open(path, "w"))
   handle:write(assert(rows.text(path, tune_rows.records(of, 2))))
   handle:close()
-  local canonical = assert(tables.select(assert(rows.read { path }), { lookup = "nearest" }))
+  local canonical = assert(choices.select(assert(rows.read { path }), { lookup = "nearest" }))
   os.remove(path)
   for t, each in ipairs(of.cells) do
     luaunit.assertEquals(each.best.strategy, canonical:cell(1, 1, 1, t).strategy)

@@ -1,0 +1,10 @@
+// Times of cells whose choice differs, for Lua.
+#ifndef GENTABLES_CELL_TIMES_H
+#define GENTABLES_CELL_TIMES_H
+
+#include <lua.h>
+
+// core.table's times; see cell_times.c.
+int table_lua_times(lua_State *lua);
+
+#endif
