@@ -2,7 +2,7 @@
 #ifndef GENTABLES_BINS_H
 #define GENTABLES_BINS_H
 
-#include "grid.h"
+#include "table/grid.h"
 
 // Times of one plane of a table: levels[strategy][hidden size][tokens] are log2 of microseconds, NAN where a
 // strategy has none.

@@ -13,7 +13,7 @@
 --              bytes, winners }... } in the table's order
 --   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
 --              order
-local choice = require "base.lazy" "table.settings"
+local choice = require "base.lazy" "choose.settings"
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"

@@ -1,6 +1,6 @@
 -- Formats to texts, and texts to files: one artifact at a time, reproducible byte for byte (no date, no
 -- path).
-local choice = require "table.settings"
+local choice = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"

@@ -1,6 +1,6 @@
 -- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
 -- bound, and what has no time and why. The words are the template's.
-local choice = require "table.settings"
+local choice = require "choose.settings"
 local choices = require "core.choose"
 local formats = require "formats.list"
 local model = require "formats.model"

@@ -147,7 +147,7 @@ local function check_table(source, key, value)
   return checked
 end
 
--- Checks the types; table/settings.lua checks the values.
+-- Checks the types; choose/settings.lua checks the values.
 local function check_choice(source, key, value)
   local known = { numerics = "string", workload = "string", at = "string", regret = "number" }
   if type(value) ~= "table" then

@@ -3,7 +3,7 @@
 #ifndef GENTABLES_TABLE_H
 #define GENTABLES_TABLE_H
 
-#include "choose/grid.h"
+#include "grid.h"
 
 // NAN where there is no such number.
 struct cell {

@@ -25,7 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/cell_times.h"
+#include "cell_times.h"
 #include "table_differences.h"
 #include "table_fields.h"
 #include "table_lua.h"

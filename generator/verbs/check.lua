@@ -1,6 +1,6 @@
 -- gentables check: compares committed tables with what the rows give. Writes nothing.
 local changes = require "table.changes"
-local choice = require "table.settings"
+local choice = require "choose.settings"
 local file = require "core.file"
 local formats = require "formats.list"
 local model = require "formats.model"

@@ -1,5 +1,5 @@
 -- gentables generate: rows -> table -> artifacts. Measures nothing; touches only files that change.
-local choice = require "table.settings"
+local choice = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"

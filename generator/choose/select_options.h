@@ -2,7 +2,7 @@
 #ifndef GENTABLES_SELECT_OPTIONS_H
 #define GENTABLES_SELECT_OPTIONS_H
 
-#include "table.h"
+#include "table/table.h"
 
 struct lua_State;
 

@@ -8,10 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "choose/borders.h"
-#include "choose/numerics.h"
-#include "choose/select.h"
+#include "borders.h"
+#include "numerics.h"
 #include "planes.h"
+#include "select.h"
 #include "system/huge_pages.h"
 #include "system/parallel.h"
 

@@ -4,7 +4,7 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "table_fields.h"
+#include "table/table_fields.h"
 
 static size_t field_length(lua_State *lua, int index, const char *name) {
     lua_getfield(lua, index, name);

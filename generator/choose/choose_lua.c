@@ -20,10 +20,10 @@
 #include <lua.h>
 
 #include "choose.h"
-#include "choose/classes.h"
+#include "classes.h"
 #include "rows/rows_lua.h"
 #include "select_options.h"
-#include "table_lua.h"
+#include "table/table_lua.h"
 
 static void take_incumbent(lua_State *lua, struct selection *selection) {
     if (lua_getfield(lua, 2, "incumbent") != LUA_TNIL) selection->incumbent = table_lua_check(lua, -1);

@@ -3,7 +3,7 @@
 #ifndef GENTABLES_LAYOUT_H
 #define GENTABLES_LAYOUT_H
 
-#include "choose/bins.h"
+#include "bins.h"
 #include "select_options.h"
 
 enum { NO_ROW = UINT32_MAX };
