@@ -8,7 +8,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local kernel_kinds = require "profile.kernel_kinds"
 local kernel_summary = require "profile.kernel_summary"
-local refuse = require "serving.refuse"
+local refuse = require "serving.documented_failure"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
 local ratio, spread = kernel_kinds.ratio, kernel_kinds.spread

@@ -13,7 +13,7 @@ local activity = require "profile.activity"
 local fail = require "base.fail"
 local json = require "codec.json"
 local kernels = require "profile.kernels"
-local matching = require "profile.same_call"
+local matching = require "profile.call_matching"
 
 local per_collective = {}
 

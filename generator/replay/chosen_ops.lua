@@ -13,7 +13,7 @@ local sorted_keys = require "base.sorted_keys"
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
-local pool = require "trace.ops.pool"
+local pool = require "trace.ops.pooled_statistics"
 local python = require "codec.python_literals"
 local request = require "replay.request"
 

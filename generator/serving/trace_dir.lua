@@ -3,7 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
-local refuse = require "serving.refuse"
+local refuse = require "serving.documented_failure"
 
 local trace_dir = {}
 

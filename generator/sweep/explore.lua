@@ -18,7 +18,7 @@
 -- Apart from options.now and options.fits the functions depend on their arguments alone: no files, no
 -- measuring.
 local cell_records = require "rows.cell_records"
-local gain = require "sweep.gain"
+local gain = require "sweep.expected_gain"
 local lists = require "lists.lists"
 local points = require "sweep.points"
 

@@ -111,7 +111,7 @@ function trtllm_generator.report(args, source)
     end
   end
   if args.enable_auto then
-    local line = require("formats.auto").line(source.rows, formats.find(FORMAT).names)
+    local line = require("formats.auto_loss").line(source.rows, formats.find(FORMAT).names)
     print(line or "AUTO: the rows have no cell with AUTO and another strategy")
   end
 end

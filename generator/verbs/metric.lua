@@ -2,7 +2,7 @@
 -- has the metrics; each has a file of its own.
 local fail = require "base.fail"
 local list = require "metric.list"
-local refuse = require "serving.refuse"
+local refuse = require "serving.documented_failure"
 
 -- The options that each kind of metric requires, and the documented line for their absence.
 local needs = {

@@ -1,7 +1,7 @@
 -- The sheet cuda_events_summary: kernels, copies and calls of the runtime and the driver by name, over all
 -- ranks.
 local grouping = require "trace.ops.grouping"
-local pool = require "trace.ops.pool"
+local pool = require "trace.ops.pooled_statistics"
 
 local columns = { "category", "name", "count", "duration (µs)_sum", "duration (µs)_mean",
   "duration (µs)_std", "duration (µs)_min", "duration (µs)_max", "percent of category" }

@@ -1,7 +1,7 @@
 -- The sheet kernel_launchers: what launched GPU events other than communication, over all ranks.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
-local pool = require "trace.ops.pool"
+local pool = require "trace.ops.pooled_statistics"
 
 return {
   field = "launchers",

@@ -3,7 +3,7 @@
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
-local pool = require "trace.ops.pool"
+local pool = require "trace.ops.pooled_statistics"
 local python = require "codec.python_literals"
 
 -- Which families of ops each sheet has, by the names of their own sheets.

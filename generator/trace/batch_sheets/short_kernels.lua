@@ -1,7 +1,7 @@
 -- The sheets linked_short_kernels and unlinked_short_kernels (those with and without an External id) and
 -- short_cpu_op_counts: which ops launch kernels that are over in less than 10 µs.
 local grouping = require "trace.ops.grouping"
-local pool = require "trace.ops.pool"
+local pool = require "trace.ops.pooled_statistics"
 
 local LIMIT = 10 -- µs
 

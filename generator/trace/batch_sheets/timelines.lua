@@ -1,5 +1,5 @@
 -- The sheet gpu_timelines: where the time of each rank's GPU goes, and average and std over ranks.
-local pool = require "trace.ops.pool"
+local pool = require "trace.ops.pooled_statistics"
 local timeline = require "trace.sheets.timeline"
 
 -- The statistics of one number of each rank.

@@ -4,7 +4,7 @@ local collective = require "profile.collective"
 local communication = require "lists.communication"
 local kinds = require "trace.collectives.kinds"
 local matching = require "trace.collectives.matching"
-local incomplete = require "trace.collectives.notes"
+local incomplete = require "trace.collectives.incomplete"
 local statistics = require "base.statistics"
 
 local sheets = {}

@@ -1,7 +1,7 @@
 -- What the commands over ranks and configurations have in common: their options, the traces they are about,
 -- reading these in parallel, and what they say at the end. A trace or a configuration that fails is reported
 -- and does not end the others.
-local each = require "trace.runs.each"
+local each = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"

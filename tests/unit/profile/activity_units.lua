@@ -4,7 +4,7 @@ local gemm = require "profile.gemm"
 local hockney = require "metric.hockney"
 local intervals = require "profile.busy_time"
 local luaunit = require "luaunit"
-local matching = require "profile.same_call"
+local matching = require "profile.call_matching"
 
 local tests = {}
 
