@@ -2,7 +2,7 @@
 -- and never chosen; what it takes more than the best choice says what a new table could win.
 local lists = require "lists.lists"
 
-local auto = {}
+local auto_loss = {}
 
 local NAME = "AUTO"
 
@@ -36,7 +36,7 @@ end
 -- How AUTO did in rows (core.rows) against the best of the strategies that may win and of which `names` (nil:
 -- all) is true: { cells =, captured = (those of them in a graph), mean =, worst =, where = (of the worst, in
 -- words) }; nil where no cell has both.
-function auto.compare(rows, names)
+function auto_loss.over(rows, names)
   if not rows:strategies()[NAME] then return nil end
   local may_win, sum, count, worst, where, captured = candidates(names), 0, 0, 0, nil, 0
   for _, key in ipairs(rows:slices()) do
@@ -58,8 +58,8 @@ function auto.compare(rows, names)
 end
 
 -- The same as a line for people; nil where there is nothing to compare.
-function auto.line(rows, names)
-  local found = auto.compare(rows, names)
+function auto_loss.line(rows, names)
+  local found = auto_loss.over(rows, names)
   if not found then return nil end
   local line = ("AUTO, the call through the incumbent's lookup, took %.2f times the best strategy's time " ..
     "(geometric mean of %d cell%s), at most %.2f times (%s)"):format(found.mean, found.cells,
@@ -70,4 +70,4 @@ function auto.line(rows, names)
     :format(line, which)
 end
 
-return auto
+return auto_loss

@@ -8,7 +8,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local kernel_kinds = require "profile.kernel_kinds"
 local kernel_summary = require "profile.kernel_summary"
-local refuse = require "serving.documented_failure"
+local fail_as_documented = require "serving.documented_failure"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
 local ratio, spread = kernel_kinds.ratio, kernel_kinds.spread
@@ -157,7 +157,7 @@ end
 
 local function read(path)
   if not file.exists(path) then
-    refuse("Error: CSV file not found: " .. path, "%s is not there; give a kernel summary", path)
+    fail_as_documented("Error: CSV file not found: " .. path, "%s is not there; give a kernel summary", path)
   end
   return kernel_kinds.of(fail.unless(kernel_summary.read(path)))
 end

@@ -4,7 +4,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
-local refuse = require "serving.documented_failure"
+local fail_as_documented = require "serving.documented_failure"
 local trace_dir = require "serving.trace_dir"
 
 local experts = {}
@@ -34,8 +34,8 @@ local function folders_in(dir, pattern)
 end
 
 -- Ends with an error as other tools print it for gate logs.
-local function refuse_json(text, dir, way_out, ...)
-  refuse('{"error": ' .. json.encode(text .. dir) .. "}", way_out, ...)
+local function fail_with_json(text, dir, way_out, ...)
+  fail_as_documented('{"error": ' .. json.encode(text .. dir) .. "}", way_out, ...)
 end
 
 -- The folder that holds gates_logs_*: `dir`, or the first folder in it by name that is called like it; which
@@ -44,7 +44,7 @@ local function find_folder(dir, notes)
   if #folders_in(dir, "^gates_logs_") > 0 then return dir end
   local found = folders_in(dir, "gates_logs")
   if #found == 0 then
-    refuse_json("Gates logs directory not found: ", dir, "%s: neither gates_logs_* nor a folder " ..
+    fail_with_json("Gates logs directory not found: ", dir, "%s: neither gates_logs_* nor a folder " ..
       "*gates_logs* in it; gates_logs_*/gate_logs_LAYER.json is required", dir)
   end
   if #found > 1 then
@@ -98,7 +98,7 @@ local function check_card(dir)
   local card, path = trace_dir.card(is_above and parent_of(dir) or dir)
   local moe = trace_dir.value(card, "workload", "model", "moe")
   if moe == true then return end
-  refuse("Error: token_to_expert_assignment metric requires moe: true, found: " ..
+  fail_as_documented("Error: token_to_expert_assignment metric requires moe: true, found: " ..
     (type(moe) == "table" and "a list or mapping" or tostring(moe == nil and "none" or moe)),
     "%s: workload.model.moe: true is required, as in the card of a mixture-of-experts model", path)
 end
@@ -180,7 +180,7 @@ function experts.read(dir)
   local folder = find_folder(dir, notes)
   local paths, layer_of, layers = find_logs(folder, notes)
   if #paths == 0 then
-    refuse_json("No gate log data found in ", folder,
+    fail_with_json("No gate log data found in ", folder,
       "%s: no gates_logs_*/gate_logs_LAYER.json in it", folder)
   end
   local place, groups = {}, {}
@@ -190,8 +190,8 @@ function experts.read(dir)
   if not logs then fail.work("%s", message) end
   local balance = balance_of(logs.totals)
   if not balance then
-    refuse_json("No gate log data found in ", folder, "%s: no expert has any load in its %d logs of %d steps",
-      folder, #paths, logs.steps.count)
+    fail_with_json("No gate log data found in ", folder,
+      "%s: no expert has any load in its %d logs of %d steps", folder, #paths, logs.steps.count)
   end
   return report_of(folder, logs, balance, layers, #paths), logs.places, notes
 end

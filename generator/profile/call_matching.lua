@@ -3,10 +3,10 @@
 --
 -- Calls belong together by their place among the calls of the same process group. Where ranks differ there in
 -- number, collective or bytes, as when a file lacks an event, the group's calls stay apart.
-local matching = {}
+local call_matching = {}
 
 -- The calls of all ranks, each kernel by itself.
-function matching.all(ranks)
+function call_matching.all(ranks)
   local calls = {}
   for _, rank in ipairs(ranks) do table.move(rank.collectives, 1, #rank.collectives, #calls + 1, calls) end
   return calls
@@ -58,7 +58,7 @@ local function append_shortest(lists, out)
 end
 
 -- The calls of all ranks, one for each call that was matched.
-function matching.shortest(ranks)
+function call_matching.shortest(ranks)
   local out = {}
   for _, lists in ipairs(by_group(ranks, out)) do
     if agree(lists) then
@@ -70,4 +70,4 @@ function matching.shortest(ranks)
   return out
 end
 
-return matching
+return call_matching

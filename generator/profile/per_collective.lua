@@ -13,7 +13,7 @@ local activity = require "profile.activity"
 local fail = require "base.fail"
 local json = require "codec.json"
 local kernels = require "profile.kernels"
-local matching = require "profile.call_matching"
+local call_matching = require "profile.call_matching"
 
 local per_collective = {}
 
@@ -91,7 +91,7 @@ end
 local function run(metric, args, row)
   if metric.check then metric.check(args) end
   local ranks = activity.load(args.trace)
-  local calls = metric.match_ranks and matching.shortest(ranks) or matching.all(ranks)
+  local calls = metric.match_ranks and call_matching.shortest(ranks) or call_matching.all(ranks)
   if #calls == 0 then fail.input("%s: %s needs %s", ranks[1].label, row.name, kernels.no_communication) end
   local rows, missing = rows_of(metric, groups_of(calls, metric.by_group_size), args)
   if #rows == #missing then

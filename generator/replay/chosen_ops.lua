@@ -13,7 +13,7 @@ local sorted_keys = require "base.sorted_keys"
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
-local pool = require "trace.ops.pooled_statistics"
+local pooled = require "trace.ops.pooled_statistics"
 local python = require "codec.python_literals"
 local request = require "replay.request"
 
@@ -154,12 +154,12 @@ local function chosen(entries, kind)
         times[i] = row.time
         join_types(op, row)
       end
-      op.time = pool.together(times)
+      op.time = pooled.together(times)
       total = total + op.time.sum
       all[#all + 1] = op
     end
   end
-  pool.sort(all, function(op) return op.time.sum end)
+  pooled.sort(all, function(op) return op.time.sum end)
   local out, up_to = {}, 0.0
   for _, op in ipairs(all) do
     if up_to >= SHARE * total or op.time.sum <= 0 then break end
@@ -240,7 +240,7 @@ end
 function replay_ops.choose(lists)
   local ops = {}
   for i, list in ipairs(lists) do ops[i] = list.ops end
-  local entries = pool.by_key(ops, function(op) return op.key end)
+  local entries = pooled.by_key(ops, function(op) return op.key end)
   local left_out, notes = told(lists)
   return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
     multiprocessors = multiprocessors_of(lists), left_out = left_out, notes = notes,

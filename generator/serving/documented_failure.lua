@@ -2,7 +2,8 @@
 -- with the way out; exit code 1.
 local fail = require "base.fail"
 
--- refuse("Error: results_json directory not found", "DIR holds no results_json; ..."). Does not return.
+-- fail_as_documented("Error: results_json directory not found", "DIR holds no results_json; ..."). Does not
+-- return.
 return function(documented_line, way_out, ...)
   io.stderr:write(documented_line, "\n")
   fail.work(way_out, ...)

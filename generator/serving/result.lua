@@ -3,7 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
-local refuse = require "serving.documented_failure"
+local fail_as_documented = require "serving.documented_failure"
 local statistics = require "base.statistics"
 local trace_dir = require "serving.trace_dir"
 
@@ -14,7 +14,7 @@ local function check_phase(dir, row)
   local phase = trace_dir.value(card, "workload", "model", "phase")
   if phase == "inference" then return end
   local words = "Error: %s metric requires inference phase, found: %s"
-  refuse(words:format(row.label, tostring(phase or "none")),
+  fail_as_documented(words:format(row.label, tostring(phase or "none")),
     "%s: workload.model.phase: inference is required", path)
 end
 

@@ -3,7 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
-local refuse = require "serving.documented_failure"
+local fail_as_documented = require "serving.documented_failure"
 
 local trace_dir = {}
 
@@ -31,7 +31,7 @@ local function is_folder(path) return file.list(path) ~= nil end
 -- Ends with the documented error unless `dir` is a folder.
 function trace_dir.check(dir)
   if is_folder(dir) then return end
-  refuse("Error: Trace directory not found: " .. dir, "%s: %s; give the folder of a run", dir,
+  fail_as_documented("Error: Trace directory not found: " .. dir, "%s: %s; give the folder of a run", dir,
     file.exists(dir) and "no folder, or one that may not be read" or "is not there")
 end
 
@@ -50,7 +50,7 @@ function trace_dir.read_card(path)
   if not found then fail.work("%s: built without libyaml (Debian: libyaml-dev)", path) end
   local card, message = yaml.decode(fail.unless(file.read(path)), json.null)
   if type(card) == "table" and card ~= json.null and #card == 0 then return card end
-  refuse("Error: Invalid workload YAML format", "%s: %s", path,
+  fail_as_documented("Error: Invalid workload YAML format", "%s: %s", path,
     message or "no mapping; one that begins with workload: is required")
 end
 
@@ -59,7 +59,8 @@ function trace_dir.card(dir)
   trace_dir.check(dir)
   local path = trace_dir.find_card(dir)
   if not path then
-    refuse("Error: No workload YAML file found in trace directory", "%s: holds no *.yaml or *.yml", dir)
+    fail_as_documented("Error: No workload YAML file found in trace directory",
+      "%s: holds no *.yaml or *.yml", dir)
   end
   return trace_dir.read_card(path), path
 end
@@ -79,7 +80,7 @@ end
 function trace_dir.results(dir)
   local folder = dir .. "/results_json"
   if not is_folder(folder) then
-    refuse("Error: results_json directory not found", "%s: not a folder that can be read", folder)
+    fail_as_documented("Error: results_json directory not found", "%s: not a folder that can be read", folder)
   end
   local paths = {}
   for i, name in ipairs(names_in(folder, "^[^.].*%.json$")) do paths[i] = folder .. "/" .. name end

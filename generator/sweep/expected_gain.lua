@@ -9,7 +9,7 @@ local ranked = sweep_points.ranked
 local rivals = sweep_points.rivals
 local scatter = sweep_points.scatter
 
-local gain = {}
+local expected_gain = {}
 
 local LAUNCH_SPREAD = 0.03    -- prior standard deviation of a ratio of two times in one launch, in log2
 local DOUBT_PER_OCTAVE = 0.1  -- prior error of a ratio that is predicted from a doubling away, in log2
@@ -27,13 +27,13 @@ end
 -- The expected gain of one more comparison of two strategies, as a share of the best time. `slower`: the
 -- estimated log2 of the choice's time over the other's; `spread`: its standard deviation; `noise`: the
 -- standard deviation of the comparison.
-local function expected_gain(slower, spread, noise)
+local function gain_of_comparison(slower, spread, noise)
   local moves = spread * spread / math.sqrt(spread * spread + noise * noise) -- change of the estimate
   return math.log(2) * (expected_excess(slower, moves) - math.max(0, slower))
 end
 
 -- strategy -> its measured points in the plane
-function gain.measured(plane)
+function expected_gain.measured(plane)
   local points = {}
   for _, point in ipairs(plane.points) do
     for _, entry in ipairs(ranked(point)) do
@@ -93,10 +93,10 @@ local function learn_doubt(self)
   self.doubt = DEVIATIONS * all[(#all + 1) // 2]
 end
 
-function gain.learn(self)
+function expected_gain.learn(self)
   if not self.stale then return end
   for _, plane in ipairs(self.planes) do
-    if not plane.measured then plane.measured = gain.measured(plane) end
+    if not plane.measured then plane.measured = expected_gain.measured(plane) end
   end
   local noise, doubt = self.noise, self.doubt
   learn_noise(self)
@@ -107,14 +107,14 @@ function gain.learn(self)
 end
 
 -- The expected gain of one more visit of a visited point: the highest of its rivals'.
-function gain.of_another_visit(self, point)
+function expected_gain.of_another_visit(self, point)
   local best, most = ranked(point)[1], 0
   for _, rival in ipairs(rivals(point)) do
     local squares, both = scatter(point, rival.name, best.name)
     local freedom = PRIOR_WEIGHT + math.max(0, both - 1)
     local noise = math.sqrt((PRIOR_WEIGHT * self.noise ^ 2 + squares) / freedom)
     local spread = noise / math.sqrt(math.max(1, both))
-    most = math.max(most, expected_gain(best.time - rival.time, spread, noise))
+    most = math.max(most, gain_of_comparison(best.time - rival.time, spread, noise))
   end
   return most
 end
@@ -153,7 +153,7 @@ end
 
 -- The expected gain of the first visit of a point: the highest of the strategies that the table does not
 -- choose there.
-function gain.of_first_visit(self, plane, point)
+function expected_gain.of_first_visit(self, plane, point)
   local at = predictions(plane.measured, point)
   local taken = fastest(predictions(plane.measured, node_of(plane, point)))
   local choice, most = taken and at[taken], 0
@@ -162,10 +162,10 @@ function gain.of_first_visit(self, plane, point)
     if name ~= taken then
       local launches = count(entry.nearest.of.visits[name])
       local spread = math.sqrt(self.noise ^ 2 / launches + (self.doubt * entry.distance) ^ 2)
-      most = math.max(most, expected_gain(choice.time - entry.time, spread, self.noise))
+      most = math.max(most, gain_of_comparison(choice.time - entry.time, spread, self.noise))
     end
   end
   return most
 end
 
-return gain
+return expected_gain

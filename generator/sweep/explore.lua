@@ -18,7 +18,7 @@
 -- Apart from options.now and options.fits the functions depend on their arguments alone: no files, no
 -- measuring.
 local cell_records = require "rows.cell_records"
-local gain = require "sweep.expected_gain"
+local expected_gain = require "sweep.expected_gain"
 local lists = require "lists.lists"
 local points = require "sweep.points"
 
@@ -37,8 +37,8 @@ local function is_unsure(self, point)
   local visits = points.count(point.launches)
   if visits >= self.launches then return false end
   if self.exhaustive or point.is_first or visits < FEWEST_VISITS then return true end
-  gain.learn(self)
-  return gain.of_another_visit(self, point) > TOLERANCE
+  expected_gain.learn(self)
+  return expected_gain.of_another_visit(self, point) > TOLERANCE
 end
 
 -- The strategies to measure at a point in this launch; empty: none. Strategies that are never chosen do not
@@ -123,11 +123,11 @@ local function is_exploring(self) return may_explore(self) and not has_spent(sel
 
 -- point -> the expected gain of its first visit
 local function gains(self, plane)
-  gain.learn(self)
+  expected_gain.learn(self)
   if not plane.gain then
     plane.gain = {}
     for _, point in ipairs(plane.points) do
-      plane.gain[point] = points.was_visited(point) and 0 or gain.of_first_visit(self, plane, point)
+      plane.gain[point] = points.was_visited(point) and 0 or expected_gain.of_first_visit(self, plane, point)
     end
   end
   return plane.gain

@@ -2,7 +2,7 @@
 -- has the metrics; each has a file of its own.
 local fail = require "base.fail"
 local list = require "metric.list"
-local refuse = require "serving.documented_failure"
+local fail_as_documented = require "serving.documented_failure"
 
 -- The options that each kind of metric requires, and the documented line for their absence.
 local needs = {
@@ -35,7 +35,7 @@ local function run_metric(args)
   local need = needs[row.takes]
   for _, option in ipairs(need.options) do
     if not args[option] then
-      refuse(need.line:format(row.name), "%s reads --%s; see gentables metric --help", row.name,
+      fail_as_documented(need.line:format(row.name), "%s reads --%s; see gentables metric --help", row.name,
         table.concat(need.options, " and --"))
     end
   end

@@ -1,7 +1,7 @@
 -- The sheet kernel_launchers: what launched GPU events other than communication, over all ranks.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
-local pool = require "trace.ops.pooled_statistics"
+local pooled = require "trace.ops.pooled_statistics"
 
 return {
   field = "launchers",
@@ -26,17 +26,17 @@ return {
 
   make = function(ranks)
     local rows, total, up_to = {}, 0.0, 0.0
-    for i, entry in ipairs(pool.by_key(pool.lists(ranks, "launchers"), function(row)
+    for i, entry in ipairs(pooled.by_key(pooled.lists(ranks, "launchers"), function(row)
       return row.name .. "\0" .. row.category
     end)) do
-      rows[i] = pool.together(entry.rows)
+      rows[i] = pooled.together(entry.rows)
       rows[i].first = entry.rows[1]
       total = total + rows[i].sum
     end
     local sheet = { name = "kernel_launchers", rows = {}, columns = { "name", "op category", "Count",
       "total_direct_kernel_time_sum", "total_direct_kernel_time_mean", "total_direct_kernel_time_std",
       "total_direct_kernel_time_ms", "Percentage (%)", "Cumulative Percentage (%)" } }
-    for i, row in ipairs(pool.sort(rows, function(one) return one.sum end)) do
+    for i, row in ipairs(pooled.sort(rows, function(one) return one.sum end)) do
       up_to = up_to + row.sum
       sheet.rows[i] = { row.first.name, row.first.category, row.count, row.sum, row.mean, row.deviation,
         row.sum / 1e3, grouping.percent(row.sum, total), grouping.percent(up_to, total) }

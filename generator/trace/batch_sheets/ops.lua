@@ -3,7 +3,7 @@
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
-local pool = require "trace.ops.pooled_statistics"
+local pooled = require "trace.ops.pooled_statistics"
 local python = require "codec.python_literals"
 
 -- Which families of ops each sheet has, by the names of their own sheets.
@@ -139,7 +139,7 @@ local function together(entry)
   for i = 1, #measures do
     local parts = {}
     for k, one in ipairs(entry.rows) do parts[k] = one.measured[i] end
-    row.measured[i] = pool.together(parts)
+    row.measured[i] = pooled.together(parts)
   end
   return row
 end
@@ -162,7 +162,7 @@ local function make_one(name, entries)
     rows[i] = together(entry)
     total = total + rows[i].measured[TIME].sum
   end
-  pool.sort(rows, function(row) return row.measured[TIME].sum end)
+  pooled.sort(rows, function(row) return row.measured[TIME].sum end)
   local params = parameters(rows)
   local sheet = { name = name, columns = columns_of(params), rows = {},
     formats = { kernel_time_sum_cum_pct = "0.00%" } }
@@ -183,7 +183,7 @@ return {
   end,
 
   make = function(ranks)
-    local entries, out = pool.by_key(pool.lists(ranks, "ops"), function(row) return row.key end), {}
+    local entries, out = pooled.by_key(pooled.lists(ranks, "ops"), function(row) return row.key end), {}
     for i, sheet in ipairs(batch_sheets) do
       local mine = {}
       for _, entry in ipairs(entries) do

@@ -1,5 +1,5 @@
 -- The sheet gpu_timelines: where the time of each rank's GPU goes, and average and std over ranks.
-local pool = require "trace.ops.pooled_statistics"
+local pooled = require "trace.ops.pooled_statistics"
 local timeline = require "trace.sheets.timeline"
 
 -- The statistics of one number of each rank.
@@ -8,7 +8,7 @@ local function over_ranks(values)
   for i, value in ipairs(values) do
     parts[i] = { count = 1, sum = value, mean = value, min = value, max = value }
   end
-  return pool.together(parts)
+  return pooled.together(parts)
 end
 
 local units = { "time ms", "percent" }

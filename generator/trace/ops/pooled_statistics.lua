@@ -1,10 +1,10 @@
 -- Statistics of several ranks as one: the figures of each part (count, sum, mean, deviation, min, max) are
 -- enough for the whole, without its values.
-local pool = {}
+local pooled = {}
 
 -- The parts' statistics as those of all values together. deviation (n - 1) is nil where there are fewer than
 -- two.
-function pool.together(parts)
+function pooled.together(parts)
   local all = { count = 0, sum = 0.0 }
   local squares = 0.0
   for _, part in ipairs(parts) do
@@ -26,7 +26,7 @@ function pool.together(parts)
 end
 
 -- Rows of all ranks by key_of(row), in order of first appearance: { key, rows }.
-function pool.by_key(lists, key_of)
+function pooled.by_key(lists, key_of)
   local found, order = {}, {}
   for _, list in ipairs(lists) do
     for _, row in ipairs(list) do
@@ -42,7 +42,7 @@ function pool.by_key(lists, key_of)
 end
 
 -- Sorts by number(item) falling; equal ones stay in order.
-function pool.sort(items, number)
+function pooled.sort(items, number)
   local place = {}
   for i, item in ipairs(items) do place[item] = i end
   table.sort(items, function(a, b)
@@ -54,10 +54,10 @@ function pool.sort(items, number)
 end
 
 -- field of every rank's summary.
-function pool.lists(ranks, field)
+function pooled.lists(ranks, field)
   local out = {}
   for i, rank in ipairs(ranks) do out[i] = rank[field] end
   return out
 end
 
-return pool
+return pooled

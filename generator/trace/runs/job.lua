@@ -1,7 +1,7 @@
 -- What the commands over ranks and configurations have in common: their options, the traces they are about,
 -- reading these in parallel, and what they say at the end. A trace or a configuration that fails is reported
 -- and does not end the others.
-local each = require "trace.runs.per_trace"
+local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
@@ -124,7 +124,7 @@ function job:read(list, fn)
     table.move(configuration.files, 1, #configuration.files, #entries + 1, entries)
   end
   self.bar = progress.new(#entries)
-  local results = each.trace(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
+  local results = per_trace.map(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
   self.bar:clear()
   self.bar = nil
   for i, entry in ipairs(entries) do

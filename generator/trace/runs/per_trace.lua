@@ -3,11 +3,11 @@ local pack = require "codec.pack"
 local fail = require "base.fail"
 local workers = require "system.workers"
 
-local each = {}
+local per_trace = {}
 
 -- files = { { path, ... }... } -> for each { ok = true, value = what fn(t, file) returned: see codec/pack.lua
 -- } or { ok = false, message, code }. `options` are those of workers.map.
-function each.trace(files, fn, options)
+function per_trace.map(files, fn, options)
   local jobs = options and options.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #files)))
   local results = workers.map(files, function(entry)
@@ -22,4 +22,4 @@ function each.trace(files, fn, options)
   return results
 end
 
-return each
+return per_trace

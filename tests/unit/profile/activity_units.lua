@@ -4,7 +4,7 @@ local gemm = require "profile.gemm"
 local hockney = require "metric.hockney"
 local intervals = require "profile.busy_time"
 local luaunit = require "luaunit"
-local matching = require "profile.call_matching"
+local call_matching = require "profile.call_matching"
 
 local tests = {}
 
@@ -98,8 +98,8 @@ function tests.test_of_matched_calls_the_shortest_counts()
   local ranks = {
     { collectives = { call("a", "AllReduce", 8, 0, 10), call("a", "AllReduce", 8, 20, 25) } },
     { collectives = { call("a", "AllReduce", 8, 6, 10), call("a", "AllReduce", 8, 17, 25) } } }
-  luaunit.assertEquals(times(matching.shortest(ranks)), { 4, 5 })
-  luaunit.assertEquals(times(matching.all(ranks)), { 4, 5, 8, 10 })
+  luaunit.assertEquals(times(call_matching.shortest(ranks)), { 4, 5 })
+  luaunit.assertEquals(times(call_matching.all(ranks)), { 4, 5, 8, 10 })
 end
 
 function tests.test_calls_that_differ_between_ranks_stay_apart()
@@ -107,10 +107,11 @@ function tests.test_calls_that_differ_between_ranks_stay_apart()
     call(nil, "unknown", nil, 0, 3) } }
   for _, other in ipairs { call("a", "AllReduce", 16, 0, 1), call("a", "Broadcast", 8, 0, 1),
     call("c", "AllReduce", 8, 0, 1) } do
-    luaunit.assertEquals(times(matching.shortest { first, { collectives = { other } } }), { 1, 2, 3, 10 })
+    luaunit.assertEquals(times(call_matching.shortest { first, { collectives = { other } } }),
+      { 1, 2, 3, 10 })
   end
   local more = { collectives = { call("a", "AllReduce", 8, 0, 1), call("a", "AllReduce", 8, 0, 1) } }
-  luaunit.assertEquals(times(matching.shortest { first, more }), { 1, 1, 2, 3, 10 })
+  luaunit.assertEquals(times(call_matching.shortest { first, more }), { 1, 1, 2, 3, 10 })
 end
 
 local function told(name, in_elements, out_elements, dtype)
