@@ -68,7 +68,7 @@ end
 local function close(self)
   local ended, clean = self.child:close(GRACE)
   remove_segments(self)
-  if not clean then launcher.remove_session(self.child:pid()) end
+  if not clean then launcher.remove_session_folder(self.child:pid()) end
   return ended, clean
 end
 

@@ -76,7 +76,7 @@ function launcher.command(ranks, cores, text)
 end
 
 -- Where Open MPI keeps the files of a run.
-local function session_root()
+local function session_folders()
   for _, name in ipairs { "TMPDIR", "TEMP", "TMP" } do
     local folder = os.getenv(name)
     if folder and folder ~= "" then return folder end
@@ -93,8 +93,8 @@ end
 -- Removes the session folder that an Open MPI launcher left which had to be killed: up to version 4
 -- ompi.HOST.UID/pid.PID, since then prterun.HOST.PID.UID. `pid` is the launcher's; it has ended, as all its
 -- ranks have.
-function launcher.remove_session(pid)
-  local root, here = session_root(), host()
+function launcher.remove_session_folder(pid)
+  local root, here = session_folders(), host()
   if not here then return end
   for _, name in ipairs(file.list(root) or {}) do
     local path = root .. "/" .. name

@@ -29,13 +29,13 @@ local function start(job, state)
     job.command_size = state.size
   end
   local began = process.now()
-  local session, failure = bench.start({ command = job.command, program = job.program,
+  local running_bench, failure = bench.start({ command = job.command, program = job.program,
     arguments = job.arguments, world_size = state.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies, environment = job.environment })
-  if session then
-    state.devices, state.unavailable = session.devices, session.unavailable
+  if running_bench then
+    state.devices, state.unavailable = running_bench.devices, running_bench.unavailable
     state.start_s = process.now() - began
-    return session
+    return running_bench
   end
   local has_detail = failure.reason:find(failure.detail, 1, true)
   state:refuse(failure.reason, has_detail and "" or in_brackets(failure.detail))
@@ -68,10 +68,10 @@ end
 
 -- Runs one task on the bench. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: the
 -- budget ended before all strategies had a time.
-local function run_task(job, state, session, task)
+local function run_task(job, state, running_bench, task)
   local wanted, no_time = {}, {}
   for _, strategy in ipairs(task.strategies) do
-    local reason = session.unavailable[strategy]
+    local reason = running_bench.unavailable[strategy]
     if reason then
       no_time[#no_time + 1] = cell_records.record(task.cell, strategy, { reason = reason })
     else
@@ -84,7 +84,7 @@ local function run_task(job, state, session, task)
   job.asked = job.asked + 1
   local began = process.now()
   local limits = limits_now(job, state)
-  local result, failure = session:measure(job.asked, task.cell, wanted, limits, function(record)
+  local result, failure = running_bench:measure(job.asked, task.cell, wanted, limits, function(record)
     if not best or record.time_us < best.time_us then best = record end
     show(job, task.cell, best)
   end)
@@ -93,7 +93,7 @@ local function run_task(job, state, session, task)
   if not result then return nil, failure end
   local is_late = drop_unreached(result)
   if not is_late then state.cost:take(task.cell, #wanted, took) end
-  state.placement = session.placement
+  state.placement = running_bench.placement
   table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
   return { rows = result.rows, no_time = no_time, is_late = is_late }
 end
@@ -108,20 +108,20 @@ end
 -- Measures one task in a regime. Returns the bench that still runs (or nil) and the result; nil and the
 -- failure if all attempts failed, with failure.culprit if all of them ended in the turn of the same strategy
 -- of several; false if the regime changed meanwhile, or no bench starts any more.
-local function measure(job, state, regime, session, task)
+local function measure(job, state, regime, running_bench, task)
   local culprit
   for attempt = 1, ATTEMPTS do
-    session = session or start(job, state)
-    if not session or state:regime_of(session) ~= regime then return session, false end
-    local result, failure = run_task(job, state, session, task)
-    if result and state:regime_of(session) ~= regime then return session, false end
-    if result then return session, result end
+    running_bench = running_bench or start(job, state)
+    if not running_bench or state:regime_of(running_bench) ~= regime then return running_bench, false end
+    local result, failure = run_task(job, state, running_bench, task)
+    if result and state:regime_of(running_bench) ~= regime then return running_bench, false end
+    if result then return running_bench, result end
     if attempt == 1 then culprit = failure.strategy end
     if culprit ~= failure.strategy then culprit = nil end
     if attempt == ATTEMPTS and #task.strategies > 1 then failure.culprit = culprit end
     report_failure(job, task, failure, attempt == ATTEMPTS)
     if attempt == ATTEMPTS then return nil, nil, failure end
-    session = nil
+    running_bench = nil
   end
 end
 
@@ -150,34 +150,34 @@ local function without_spoilers(state, regime, task)
 end
 
 -- The same; if one strategy ends the bench in each attempt, the others are measured without it.
-local function measure_without_culprits(job, state, regime, session, task)
+local function measure_without_culprits(job, state, regime, running_bench, task)
   task = without_spoilers(state, regime, task)
   while #task.strategies > 0 do
     local result, failure
-    session, result, failure = measure(job, state, regime, session, task)
+    running_bench, result, failure = measure(job, state, regime, running_bench, task)
     local culprit = failure and failure.culprit
-    if not culprit then return session, result, failure, task end
+    if not culprit then return running_bench, result, failure, task end
     local spoiled = state.spoiled[culprit] or { cells = 0 }
     state.spoiled[culprit] = { cells = spoiled.cells + 1, reason = failure.reason }
     state.leave_out(regime, task.cell, culprit, failure.reason)
     job.incomplete = job.incomplete + 1
     task = without(task, culprit)
   end
-  return session, { rows = {}, no_time = {} }, nil, task
+  return running_bench, { rows = {}, no_time = {} }, nil, task
 end
 
 -- Ends a bench, and prints a message if it did not end well.
-local function stop(job, state, session)
-  if not session then return end
-  local ended, failure = session:stop()
-  state:take_end(session.devices)
+local function stop(job, state, running_bench)
+  if not running_bench then return end
+  local ended, failure = running_bench:stop()
+  state:take_end(running_bench.devices)
   if ended then return end
   job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; its results count"):format(
     state.size, failure.reason, in_brackets(failure.detail)))
 end
 
-local function give_up(job, state, session)
-  stop(job, state, session)
+local function give_up(job, state, running_bench)
+  stop(job, state, running_bench)
   fail.work("%d cells in a row failed; results are kept, and the same command resumes there",
     job.failed_in_a_row)
 end
@@ -192,13 +192,13 @@ local function lose_visit(job, state)
 end
 
 -- Runs the tasks of one launch, as long as the regime stays. Returns the bench if it still runs.
-local function run_tasks(job, state, regime, session)
+local function run_tasks(job, state, regime, running_bench)
   for task in function() return regime.planner:next(regime.launch) end do
     local result, failure, rest
-    session, result, failure, rest = measure_without_culprits(job, state, regime, session, task)
+    running_bench, result, failure, rest = measure_without_culprits(job, state, regime, running_bench, task)
     if result == false then
-      if session then lose_visit(job, state) end
-      return session
+      if running_bench then lose_visit(job, state) end
+      return running_bench
     elseif result then
       if result.is_late then state:end_budget() end
       if #result.rows + #result.no_time > 0 then
@@ -210,9 +210,9 @@ local function run_tasks(job, state, regime, session)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
     job.progress:step(regime.planner:outlook())
-    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, state, session) end
+    if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, state, running_bench) end
   end
-  return session
+  return running_bench
 end
 
 -- Prints, once, that the machine is in another regime than that of its rows.
@@ -230,14 +230,14 @@ end
 function launches.run(job, state)
   local regime
   repeat
-    local session = start(job, state)
-    if not session then return end
-    regime = state:regime_of(session)
+    local running_bench = start(job, state)
+    if not running_bench then return end
+    regime = state:regime_of(running_bench)
     say_regime(job, state, regime)
     regime.launch = regime.launch + 1
     state.launches = state.launches + 1
-    session = run_tasks(job, state, regime, session)
-    stop(job, state, session)
+    running_bench = run_tasks(job, state, regime, running_bench)
+    stop(job, state, running_bench)
     if state.refusal then return end
   until not (state:can_start() and regime.planner:wants(regime.launch + 1))
   state.cut_off = state.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)

@@ -160,16 +160,16 @@ local function add_regime(self, roundtrip_us, keeps)
   return regime
 end
 
--- The regime of a session, or of a journal's entry. If ranks share cores, the round trip depends on the
+-- The regime of a running bench, or of a journal's entry. If ranks share cores, the round trip depends on the
 -- scheduler, and there is one regime only.
-function tp_size:regime_of(session)
-  local is_one = self.has_one_regime or session.placement == "oversubscribed"
+function tp_size:regime_of(measured)
+  local is_one = self.has_one_regime or measured.placement == "oversubscribed"
   for _, regime in ipairs(self.regimes) do
-    if is_one or provenance.same_regime(session.roundtrip_us, regime.roundtrip_us) then return regime end
+    if is_one or provenance.same_regime(measured.roundtrip_us, regime.roundtrip_us) then return regime end
   end
   local of_rows = self.old and self.old.roundtrip_us
-  local keeps = is_one or not of_rows or provenance.same_regime(session.roundtrip_us, of_rows)
-  return add_regime(self, session.roundtrip_us, keeps)
+  local keeps = is_one or not of_rows or provenance.same_regime(measured.roundtrip_us, of_rows)
+  return add_regime(self, measured.roundtrip_us, keeps)
 end
 
 -- Whether a regime is not that of the finished rows, which then do not count in it.

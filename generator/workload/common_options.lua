@@ -4,7 +4,7 @@ local lists = require "lists.lists"
 local sorted_keys = require "base.sorted_keys"
 local numbers = require "base.numbers"
 local description = require "workload.description"
-local session = require "workload.configuration"
+local configuration = require "workload.configuration"
 local steps = require "workload.steps"
 local workers = require "system.workers"
 
@@ -120,11 +120,11 @@ function common_options.settle(args, begun)
   args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
   if args.backend then
     common_options.backend(args.backend)
-    if args.backend == "cuda" and not args.ranks then args.gpus = session.gpus(args.program) end
+    if args.backend == "cuda" and not args.ranks then args.gpus = configuration.gpus(args.program) end
     return nil
   end
   local why
-  if not begun or begun.backend == "cuda" then args.gpus, why = session.gpus(args.program) end
+  if not begun or begun.backend == "cuda" then args.gpus, why = configuration.gpus(args.program) end
   if begun then
     args.backend, args.transport = begun.backend, args.transport or begun.transport
     return begun.backend .. ", as this sweep was begun"
@@ -158,7 +158,7 @@ end
 function common_options.read(args)
   local workload = description.load(args.config)
   local ranks = args.ranks or default_ranks(args)
-  local program, identity = session.identify(args.program)
+  local program, identity = configuration.identify(args.program)
   return { workload = workload, ranks = ranks, program = program, identity = identity,
     text = steps.text(steps.of(workload, ranks, args.backend)),
     steps = args.steps or workload.steps,
@@ -167,8 +167,8 @@ function common_options.read(args)
     launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = args.patience }
 end
 
--- The options of session.measure for one configuration.
-function common_options.session(job, channels, threads, more)
+-- The options of configuration.measure for one configuration.
+function common_options.measurement(job, channels, threads, more)
   local options = { channels = channels, threads = threads }
   for _, name in ipairs { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait", "transport",
     "backend", "patience" } do

@@ -1,15 +1,15 @@
 -- One configuration: starts gentables-workload under a launcher, in processes of its own, sends it the step
 -- and reads its results. All messages go to a log.
 --
---   local result, failure = session.measure { program =, launcher =, ranks =, text = (steps.text),
+--   local result, failure = configuration.measure { program =, launcher =, ranks =, text = (steps.text),
 --     channels =, threads =, steps =, warm_up =, wait =, backend =, transport =, patience =,
 --     path = (of traces), check = function(result so far) -> why it is not to be gone on with, or nil,
 --     progress = function(done, of) }
 --
 -- `failure` is { reason, log, used, note }: one line, the words, and the { channels, threads } that were
 -- accepted before it failed (nil: none), with what was said of these; and refused = true where `check` said
--- why. A signal to gentables ends what was started here; failure.signal is its number then, and session.raise
--- ends with it.
+-- why. A signal to gentables ends what was started here; failure.signal is its number then, and
+-- configuration.raise ends with it.
 local fail = require "base.fail"
 local launcher = require "conversation.launcher"
 local process = require "core.process"
@@ -18,8 +18,8 @@ local provenance = require "rows.provenance"
 local system = require "core.system"
 local workers = require "system.workers"
 
-local session = {}
-session.__index = session
+local configuration = {}
+configuration.__index = configuration
 
 local PROTOCOL = "4"
 local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
@@ -31,7 +31,7 @@ local function program_of(given)
 end
 
 -- How many GPUs the program beside gentables, or `given`, can use; and why none, or only one.
-function session.gpus(given)
+function configuration.gpus(given)
   local child, message = process.start({ program_of(given), "--gpus" })
   if not child then return 0, ("no gentables-workload (%s)"):format(message) end
   local line, problem = child:read_line(VERSION_PATIENCE)
@@ -43,7 +43,7 @@ function session.gpus(given)
 end
 
 -- The program beside gentables, or `given`; and what it says it is.
-function session.identify(given)
+function configuration.identify(given)
   local program = program_of(given)
   local child, message = process.start({ program, "--version" })
   if not child then
@@ -114,7 +114,7 @@ local function failed(self, problem, refused)
 end
 
 -- Ends with what interrupted a measurement, if anything did; `way_on`: what to do then, where there is a way.
-function session.raise(failure, way_on)
+function configuration.raise(failure, way_on)
   if not failure.signal then return end
   fail.with(128 + failure.signal, "%s%s", failure.reason, way_on and "; " .. way_on or "")
 end
@@ -189,11 +189,11 @@ local function request(options)
     { "path", options.path or "" } }) .. "quit\n"
 end
 
-function session.measure(options)
+function configuration.measure(options)
   local words = command(options)
   words[#words + 1] = options.program
   local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience,
-    result = { times = {}, ratios = {}, ranks = {}, rounds = {} } }, session)
+    result = { times = {}, ratios = {}, ranks = {}, rounds = {} } }, configuration)
   local began = process.now()
   local child, problem = process.start(words)
   self.child = child
@@ -216,4 +216,4 @@ function session.measure(options)
   return result
 end
 
-return session
+return configuration

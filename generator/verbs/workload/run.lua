@@ -4,7 +4,7 @@ local fail = require "base.fail"
 local json = require "codec.json"
 local options = require "base.options"
 local progress = require "system.progress"
-local session = require "workload.configuration"
+local configuration = require "workload.configuration"
 local findings = require "workload.findings"
 
 local function one(list, option)
@@ -78,7 +78,7 @@ return {
       out:flush() -- measuring takes its time
     end
     local bar = progress.new(job.warm_up + job.steps)
-    local result, failure = session.measure(common_options.session(job, channels, threads,
+    local result, failure = configuration.measure(common_options.measurement(job, channels, threads,
       { path = args.trace,
       progress = function()
         bar:show("rounds of steps")
@@ -86,7 +86,7 @@ return {
       end }))
     bar:clear()
     if not result then
-      session.raise(failure)
+      configuration.raise(failure)
       fail.work("%s: %s", job.workload.path, failure.reason)
     end
     result.log = nil

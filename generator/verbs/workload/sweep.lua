@@ -8,7 +8,7 @@ local file = require "core.file"
 local options = require "base.options"
 local process = require "core.process"
 local progress = require "system.progress"
-local session = require "workload.configuration"
+local configuration = require "workload.configuration"
 local store = require "workload.store"
 local findings = require "workload.findings"
 
@@ -166,7 +166,7 @@ local function keep_failure(job, threads, channels, failure, seconds, bar)
   bar:clear()
   write_summary(job, failure.refused and { threads = threads, channels = channels, status = "refused",
     reason = failure.reason, seconds = seconds })
-  session.raise(failure, way_on(job))
+  configuration.raise(failure, way_on(job))
   fail.input("%s", failure.reason)
 end
 
@@ -177,7 +177,7 @@ local function measure(job, threads, channels, bar)
   say(job, "%s: begins", name)
   job.store:prepare(threads, channels)
   local steps = job.warm_up + job.steps
-  local result, failure = session.measure(common_options.session(job, channels, threads, {
+  local result, failure = configuration.measure(common_options.measurement(job, channels, threads, {
     path = job.store:trace(threads, channels),
     check = function(so_far) return job.store:refusal(so_far) end,
     progress = function(done) bar:show(("%s: %d of %d rounds"):format(name, done, steps)) end }))

@@ -98,7 +98,7 @@ function TestLauncher:test_a_session_folder_is_removed_and_no_other()
     [("prterun.%s.123.0/1"):format(here)] = false, [("prterun.%s.124.0"):format(here)] = true,
     [("prterun.%sx.123.0"):format(here)] = true }
   for name in pairs(names) do assert(file.make_folder(self.folder .. "/" .. name)) end
-  lib.write(script, 'require("conversation.launcher").remove_session(123)\n')
+  lib.write(script, 'require("conversation.launcher").remove_session_folder(123)\n')
   local ended, _, errors = lib.run({ lib.gentables, "lua", script }, { "TMPDIR=" .. self.folder })
   lu.assertEquals(ended, "exit code 0", errors)
   for name, stays in pairs(names) do
