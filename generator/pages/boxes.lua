@@ -7,7 +7,7 @@
 --       { colour =, point =, points = { { category, y, low, high }... } }... } } } })
 local distributions = require "pages.distributions"
 local frames = require "pages.frame"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 
 local boxes = {}
 

@@ -4,7 +4,7 @@
 --   local frame = frames.new(slice, "Best strategy", width, legend_entries, notes)
 --   frame:close(height_of_panels)   -> the model: texts, swatches, hatches, width, height; top: the
 --                                      upper edge of the panels
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local colours = require "pages.colours"
 
 local frames = {}

@@ -9,7 +9,7 @@
 -- with `values` these alone are ticks. A series that is `plain` is a line without points; `hatched` ones
 -- are dashed.
 local frames = require "pages.frame"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 
 local lines = {}
 

@@ -10,7 +10,7 @@
 -- `borders`, `lines` and `names` then lie over them, in the same coordinates: see maps.place.
 local colours = require "pages.colours"
 local frames = require "pages.frame"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 
 local maps = {}
 

@@ -1,7 +1,7 @@
 -- Strategies over the message size, for time_vs_size and busbw. A point is the median over the cells of one
 -- size, such as 4 tokens of 1024 and 1 of 4096; with more than MOST_POINTS sizes, over those within a quarter
 -- of a doubling.
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local lines = require "pages.lines"
 local statistics = require "base.statistics"
 

@@ -1,5 +1,5 @@
 -- Bus bandwidth, as nccl-tests defines it, against the message size.
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local lists = require "lists.lists"
 local sizes = require "pictures.time_over_size"
 

@@ -2,7 +2,7 @@
 -- with different best strategies, a name in every region, and lines of equal message size.
 local best_strategy = require "plots.best_strategy"
 local colours = require "pages.colours"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
 local quantities = require "base.quantities"

@@ -1,6 +1,6 @@
 -- The time of every strategy: a panel each, with one logarithmic colour bar for all.
 local colours = require "pages.colours"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local maps = require "pages.maps"
 local quantities = require "base.quantities"
 

@@ -2,7 +2,7 @@
 -- templates/reports/best_strategy.svg.tmpl. It has whole pixels and no gnuplot, so that the same rows give
 -- the same bytes everywhere, and a changed choice changes one line.
 local colours = require "pages.colours"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local lists = require "lists.lists"
 local summary = require "formats.summary"
 

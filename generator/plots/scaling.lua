@@ -1,7 +1,7 @@
 -- The best strategy's time over TP sizes: a panel for each of a few hidden sizes, a line for each of a few
 -- token counts. Unlike the other kinds it takes the slices of all TP sizes.
 local colours = require "pages.colours"
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local lines = require "pages.lines"
 local lists = require "lists.lists"
 

@@ -1,5 +1,5 @@
 -- The time of every strategy against the message size, with intervals and the physical bound.
-local layout = require "pages.layout"
+local layout = require "pages.geometry"
 local sizes = require "pictures.time_over_size"
 
 local function model(slice)
