@@ -38,7 +38,7 @@ rooms.generator = {
     uses = { "base", "system", "codec", "lists", "rows", "choose", "formats", "conversation" } },
   { name = "tune", purpose = "any collective, with candidates of plug-ins: plan, cache, choices",
     uses = { "base", "system", "codec", "lists", "rows", "table", "choose", "conversation" } },
-  { name = "pages", purpose = "HTML pages, side-by-side tables, sheets, gnuplot, layout of pictures",
+  { name = "pages", purpose = "HTML pages, side-by-side tables, sheets, gnuplot, geometry of pictures",
     uses = { "base", "system", "codec" } },
   { name = "pictures", purpose = "the list of pictures of rows, and their common parts",
     uses = { "base", "system", "codec", "lists", "rows", "choose", "formats", "pages" } },

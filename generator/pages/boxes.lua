@@ -7,7 +7,7 @@
 --       { colour =, point =, points = { { category, y, low, high }... } }... } } } })
 local distributions = require "pages.distributions"
 local frames = require "pages.frame"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 
 local boxes = {}
 
@@ -90,10 +90,10 @@ end
 local function ticks_of(names, width)
   local longest, ticks = 0, {}
   for _, name in ipairs(names) do
-    longest = math.max(longest, layout.width_of(name, layout.font.tick) + 0.1)
+    longest = math.max(longest, geometry.width_of(name, geometry.font.tick) + 0.1)
   end
   local every = math.max(1, math.ceil(longest * #names / width))
-  for i = 1, #names, every do ticks[#ticks + 1] = { at = i, text = layout.legible(names[i]) } end
+  for i = 1, #names, every do ticks[#ticks + 1] = { at = i, text = geometry.legible(names[i]) } end
   return ticks
 end
 
@@ -117,7 +117,7 @@ function boxes.model(of, spec)
     x = x + widths[i] + gap
   end
   model.y_low, model.y_high = range_of(spec.panels, spec.is_log)
-  model.y_ticks = spec.is_log and layout.log_ticks(model.y_low, model.y_high, 12) or nil
+  model.y_ticks = spec.is_log and geometry.log_ticks(model.y_low, model.y_high, 12) or nil
   model.y_label = spec.y_label
   return model
 end

@@ -4,7 +4,7 @@
 --   local frame = frames.new(slice, "Best strategy", width, legend_entries, notes)
 --   frame:close(height_of_panels)   -> the model: texts, swatches, hatches, width, height; top: the
 --                                      upper edge of the panels
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local colours = require "pages.colours"
 
 local frames = {}
@@ -16,14 +16,14 @@ frames.edge = EDGE
 
 -- Writes a line at x inches, and moves down.
 function methods:line(text, x, points, colour, bold)
-  local height = layout.height_of(points)
-  self.texts[#self.texts + 1] = { x = x, down = self.down + height / 2, text = layout.legible(text),
+  local height = geometry.height_of(points)
+  self.texts[#self.texts + 1] = { x = x, down = self.down + height / 2, text = geometry.legible(text),
     points = points, colour = colour or "#000000", bold = bold }
   self.down = self.down + height
 end
 
 function methods:lines(text, points, colour)
-  for _, line in ipairs(layout.wrap(text, points, self.width - 2 * EDGE)) do
+  for _, line in ipairs(geometry.wrap(text, points, self.width - 2 * EDGE)) do
     self:line(line, EDGE, points, colour)
   end
 end
@@ -36,18 +36,18 @@ function frames.axes_in_words(slice)
 end
 
 local function head(frame, slice, title)
-  local font = layout.font.title
-  frame:line(layout.shorten(title, font, frame.width - 2 * EDGE), EDGE, font, nil, true)
+  local font = geometry.font.title
+  frame:line(geometry.shorten(title, font, frame.width - 2 * EDGE), EDGE, font, nil, true)
   local words = slice.subtitle or frames.axes_in_words(slice)
   if slice.machine then words = words .. "; measured on " .. slice.machine end
   if slice.oversubscribed then words = words .. "; more ranks than cores" end
-  frame:lines(words, layout.font.subtitle, "#555555")
+  frame:lines(words, geometry.font.subtitle, "#555555")
 end
 
 -- A frame with title and subtitle. `slice` is one of pictures/slices.lua, or { subtitle = }; `width` in
 -- inches; the frame is wider if its title is.
 function frames.new(slice, title, width, legend, notes)
-  width = math.max(width, 6.2, layout.width_of(title, layout.font.title) * 1.08 + 2 * EDGE)
+  width = math.max(width, 6.2, geometry.width_of(title, geometry.font.title) * 1.08 + 2 * EDGE)
   local frame = setmetatable({ width = width, down = EDGE, texts = {}, swatches = {}, hatches = {},
     legend = legend or {}, notes = notes or {} }, methods)
   head(frame, slice, title)
@@ -89,7 +89,7 @@ local function add_swatch(frame, entry)
     box.hatch = entry.missing and colours.missing_lines or "#ffffff"
   end
   frame.texts[#frame.texts + 1] = { x = x + SWATCH_WIDTH + 0.08, down = down,
-    text = layout.legible(entry.text), points = layout.font.legend, colour = "#000000" }
+    text = geometry.legible(entry.text), points = geometry.font.legend, colour = "#000000" }
 end
 
 -- Ends the picture below the panels; returns its model.
@@ -97,11 +97,11 @@ function methods:close(panels_height)
   self.down = self.down + panels_height
   if #self.legend > 0 then
     self.down = self.down + 0.06
-    local height = layout.place_legend(self.legend, self.width - 2 * EDGE)
+    local height = geometry.place_legend(self.legend, self.width - 2 * EDGE)
     for _, entry in ipairs(self.legend) do add_swatch(self, entry) end
     self.down = self.down + height + 0.04
   end
-  for _, note in ipairs(self.notes) do self:lines(note, layout.font.note, "#555555") end
+  for _, note in ipairs(self.notes) do self:lines(note, geometry.font.note, "#555555") end
   local height = self.down + EDGE
   for _, list in ipairs { self.texts, self.swatches } do
     for _, item in ipairs(list) do item.y = height - item.down end

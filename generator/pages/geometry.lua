@@ -1,46 +1,48 @@
--- The layout of pictures, in inches: sizes of text, lines of notes, ticks, panels, legends. Pictures are laid
--- out here and not by gnuplot, which cuts off texts that need more room than it reserves.
+-- The geometry of pictures, in inches: sizes of text, lines of notes, ticks, panels, legends. Pictures are
+-- laid out here and not by gnuplot, which cuts off texts that need more room than it reserves.
 local quantities = require "base.quantities"
 
-local layout = {}
+local geometry = {}
 
 -- Points per inch, and the average width of a letter, as a share of the font's size: of DejaVu Sans, which is
 -- wide; narrower fonts leave some room.
 local POINTS, LETTER = 72, 0.62
 
-layout.font = { title = 12.5, subtitle = 8.5, panel = 9.5, axis = 9, tick = 8, cell = 6.5, legend = 8.5,
+geometry.font = { title = 12.5, subtitle = 8.5, panel = 9.5, axis = 9, tick = 8, cell = 6.5, legend = 8.5,
   note = 8 }
 
 -- The distance of lines, in font sizes.
-layout.line = 1.45
+geometry.line = 1.45
 
-function layout.height_of(points) return points * layout.line / POINTS end
+function geometry.height_of(points) return points * geometry.line / POINTS end
 
 -- A text that a picture can show: one line of valid UTF-8.
-function layout.legible(text)
+function geometry.legible(text)
   text = text:gsub("%c", "?")
   if not utf8.len(text) then text = text:gsub("[\128-\255]", "?") end
   return text
 end
 
 -- The greatest width of a text, in inches.
-function layout.width_of(text, points) return utf8.len(layout.legible(text)) * points * LETTER / POINTS end
+function geometry.width_of(text, points)
+  return utf8.len(geometry.legible(text)) * points * LETTER / POINTS
+end
 
 -- The text, shortened to `width` inches.
-function layout.shorten(text, points, width)
-  text = layout.legible(text)
+function geometry.shorten(text, points, width)
+  text = geometry.legible(text)
   local room = math.max(2, math.floor(width / (points * LETTER / POINTS)))
   if utf8.len(text) <= room then return text end
   return text:sub(1, utf8.offset(text, room) - 1) .. "…"
 end
 
 -- The text in lines of at most `width` inches, broken at spaces; words that are too long are shortened.
-function layout.wrap(text, points, width)
+function geometry.wrap(text, points, width)
   local lines, line = {}, nil
-  for word in layout.legible(text):gmatch("%S+") do
-    word = layout.shorten(word, points, width)
+  for word in geometry.legible(text):gmatch("%S+") do
+    word = geometry.shorten(word, points, width)
     local longer = line and line .. " " .. word or word
-    if line and layout.width_of(longer, points) > width then
+    if line and geometry.width_of(longer, points) > width then
       lines[#lines + 1] = line
       longer = word
     end
@@ -53,7 +55,7 @@ end
 -- ---- ticks ------------------------------------------------------------------------------------
 
 -- At most `most` of a list, at equal distances, the first among them.
-function layout.thin(list, most)
+function geometry.thin(list, most)
   local step, out = math.ceil(#list / most), {}
   for i = 1, #list, step do out[#out + 1] = list[i] end
   return out
@@ -74,7 +76,7 @@ end
 
 -- Ticks of a logarithmic axis, { { value, text }... }: 1, 2, 5 of every decade within it; fewer if they are
 -- more than `most`; the ends if hardly any lies within it.
-function layout.log_ticks(low, high, most)
+function geometry.log_ticks(low, high, most)
   local ticks = ticks_at({ 1, 2, 5 }, low, high)
   if #ticks < 2 then
     ticks = { { value = low, text = ("%.3g"):format(low) } }
@@ -83,23 +85,23 @@ function layout.log_ticks(low, high, most)
   end
   if #ticks > most then ticks = ticks_at({ 1, 3 }, low, high) end
   if #ticks > most then ticks = ticks_at({ 1 }, low, high) end
-  return layout.thin(ticks, most)
+  return geometry.thin(ticks, most)
 end
 
 -- Ticks of a logarithmic axis of message sizes, in bytes: powers of two.
-function layout.byte_ticks(low, high, most)
+function geometry.byte_ticks(low, high, most)
   local ticks = {}
   for exponent = math.ceil(math.log(low, 2) - 1e-9), math.floor(math.log(high, 2) + 1e-9) do
     ticks[#ticks + 1] = { value = 2.0 ^ exponent, text = quantities.bytes(2.0 ^ exponent) }
   end
   if #ticks == 0 then return { { value = low, text = quantities.bytes(low) } } end
-  return layout.thin(ticks, most)
+  return geometry.thin(ticks, most)
 end
 
 -- ---- panels -----------------------------------------------------------------------------------
 
 -- The number of columns with which `count` panels of this size (with the gaps around each) fit a screen best.
-function layout.columns(count, width, height)
+function geometry.columns(count, width, height)
   local WIDE, best, least = 1.65, 1, math.huge
   for columns = 1, count do
     local rows = math.ceil(count / columns)
@@ -114,12 +116,12 @@ local SAMPLE, LEGEND_GAP = 0.32, 0.3
 
 -- Places the entries of a legend within `width` inches, in one line or in columns: sets x and y (from the
 -- upper left corner) of each; returns the height of all.
-function layout.place_legend(entries, width)
-  local font, longest, all = layout.font.legend, 0, 0
-  local height = layout.height_of(font) * 1.1
+function geometry.place_legend(entries, width)
+  local font, longest, all = geometry.font.legend, 0, 0
+  local height = geometry.height_of(font) * 1.1
   for _, entry in ipairs(entries) do
-    entry.text = layout.shorten(entry.text, font, width - SAMPLE)
-    entry.width = SAMPLE + layout.width_of(entry.text, font) + LEGEND_GAP
+    entry.text = geometry.shorten(entry.text, font, width - SAMPLE)
+    entry.width = SAMPLE + geometry.width_of(entry.text, font) + LEGEND_GAP
     longest, all = math.max(longest, entry.width), all + entry.width
   end
   local columns = math.max(1, math.floor((width + LEGEND_GAP) / longest))
@@ -135,4 +137,4 @@ function layout.place_legend(entries, width)
   return #entries > 0 and entries[#entries].y + height / 2 or 0
 end
 
-return layout
+return geometry

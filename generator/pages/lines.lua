@@ -9,7 +9,7 @@
 -- with `values` these alone are ticks. A series that is `plain` is a line without points; `hatched` ones
 -- are dashed.
 local frames = require "pages.frame"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 
 local lines = {}
 
@@ -58,10 +58,10 @@ end
 
 function lines.model(slice, spec)
   local size = #spec.panels == 1 and PANEL or SMALL_PANEL
-  local columns = layout.columns(#spec.panels, size.width, size.height)
+  local columns = geometry.columns(#spec.panels, size.width, size.height)
   local rows = math.ceil(#spec.panels / columns)
   local left, between, right = 0.95, 0.25, 0.25
-  local title, below, foot = layout.height_of(layout.font.panel) + 0.08, 0.08, 0.55
+  local title, below, foot = geometry.height_of(geometry.font.panel) + 0.08, 0.08, 0.55
   local frame = frames.new(slice, spec.title, 2 * frames.edge + left + columns * size.width +
     (columns - 1) * between + right, legend_of(spec), spec.notes)
   local model = frame:close(rows * (size.height + title + below) + foot)
@@ -70,7 +70,8 @@ function lines.model(slice, spec)
     local column, row = (i - 1) % columns, (i - 1) // columns
     local x = frames.edge + left + column * (size.width + between)
     local top = model.top - title - row * (size.height + title + below)
-    model.panels[i] = { title = panel.title and layout.shorten(panel.title, layout.font.panel, size.width),
+    local name = panel.title and geometry.shorten(panel.title, geometry.font.panel, size.width)
+    model.panels[i] = { title = name,
       series = panel.series, left = x, right = x + size.width, top = top, bottom = top - size.height,
       has_x_ticks = i + columns > #spec.panels, has_y_ticks = column == 0 }
   end

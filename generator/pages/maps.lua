@@ -10,7 +10,7 @@
 -- `borders`, `lines` and `names` then lie over them, in the same coordinates: see maps.place.
 local colours = require "pages.colours"
 local frames = require "pages.frame"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 
 local maps = {}
 
@@ -45,8 +45,8 @@ end
 
 -- The patch below a text, so that the lines of a hatch do not cross it.
 local function patch(grid, t, h, text, colour)
-  local width = layout.width_of(text, grid.font) / grid.x_inch
-  local height = layout.height_of(grid.font) / grid.y_inch
+  local width = geometry.width_of(text, grid.font) / grid.x_inch
+  local height = geometry.height_of(grid.font) / grid.y_inch
   local x, y = grid.x_at[t] - width / 2, grid.y_at[h] - height / 2
   return { x, x + width, y, y + height, colours.number(colour) }
 end
@@ -94,9 +94,9 @@ end
 
 -- ---- sizes ------------------------------------------------------------------------------------
 
-local function text_width(letters, points) return letters * layout.width_of("0", points) + 0.05 end
+local function text_width(letters, points) return letters * geometry.width_of("0", points) + 0.05 end
 
-local function cell_font(spec) return #spec.panels == 1 and layout.font.legend or layout.font.cell end
+local function cell_font(spec) return #spec.panels == 1 and geometry.font.legend or geometry.font.cell end
 
 -- The size of a panel, and whether its cells have room for their texts.
 local function size_of(slice, spec)
@@ -106,7 +106,7 @@ local function size_of(slice, spec)
   local cell = math.max(alone and ROOMY.cell or USUAL_CELL, math.min(needed, LARGEST_CELL))
   local shrunk = math.min(cell, WIDEST_PANEL / columns, HIGHEST_PANEL / rows,
     #spec.panels > MANY.panels and MANY.cell or math.huge)
-  local with_text = shrunk >= needed and shrunk >= layout.height_of(cell_font(spec))
+  local with_text = shrunk >= needed and shrunk >= geometry.height_of(cell_font(spec))
   return math.max(alone and ROOMY.width or NARROWEST_PANEL, shrunk * columns),
     math.max(alone and ROOMY.height or LOWEST_PANEL, shrunk * rows), with_text
 end
@@ -160,16 +160,16 @@ end
 
 -- The height of ticks at 45 degrees below an axis.
 local function tick_depth(values)
-  return (digits(values) + 1) * layout.width_of("0", layout.font.tick) * math.sqrt(0.5) + 0.08
+  return (digits(values) + 1) * geometry.width_of("0", geometry.font.tick) * math.sqrt(0.5) + 0.08
 end
 
 -- Gaps around and between panels, in inches.
 local function gaps_of(slice, spec)
-  local tick = digits(slice.hidden_sizes) * layout.width_of("0", layout.font.tick)
-  return { left = layout.height_of(layout.font.axis) + tick + 0.16,
+  local tick = digits(slice.hidden_sizes) * geometry.width_of("0", geometry.font.tick)
+  return { left = geometry.height_of(geometry.font.axis) + tick + 0.16,
     between = spec.bar and 0.3 or BAR_GAP + BAR_WIDTH + BAR_LABELS,
     right = (spec.bar or spec.panels[1].bar) and BAR_GAP + BAR_WIDTH + BAR_LABELS or 0.2,
-    title = spec.panels[1].title and layout.height_of(layout.font.panel) + 0.08 or 0.1, below = 0.06,
+    title = spec.panels[1].title and geometry.height_of(geometry.font.panel) + 0.08 or 0.1, below = 0.06,
     label = tick_depth(slice.num_tokens) + 0.12, foot = tick_depth(slice.num_tokens) + 0.26 }
 end
 
@@ -180,7 +180,7 @@ local function panel_model(spec, i, places, gaps)
   local top = places.top - gaps.title - row * (places.height + gaps.title + gaps.below)
   local bottom = top - places.height
   return {
-    title = panel.title and layout.shorten(panel.title, layout.font.panel, places.width + places.between),
+    title = panel.title and geometry.shorten(panel.title, geometry.font.panel, places.width + places.between),
     left = left, right = left + places.width, top = top, bottom = bottom, label = bottom - gaps.label,
     has_x_ticks = i + places.columns > #spec.panels, -- no panel below
     has_y_ticks = column == 0,
@@ -216,7 +216,7 @@ local function places_of(slice, spec, gaps)
   local places = {}
   places.width, places.height, places.with_text = size_of(slice, spec)
   places.between = spec.panels[1].bar and gaps.right + 0.1 or gaps.between
-  places.columns = layout.columns(#spec.panels, places.width + places.between,
+  places.columns = geometry.columns(#spec.panels, places.width + places.between,
     places.height + gaps.title + gaps.below)
   places.rows = math.ceil(#spec.panels / places.columns)
   places.right = gaps.left + places.columns * places.width + (places.columns - 1) * places.between

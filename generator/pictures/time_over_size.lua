@@ -1,7 +1,7 @@
 -- Strategies over the message size, for time_vs_size and busbw. A point is the median over the cells of one
 -- size, such as 4 tokens of 1024 and 1 of 4096; with more than MOST_POINTS sizes, over those within a quarter
 -- of a doubling.
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local lines = require "pages.lines"
 local statistics = require "base.statistics"
 
@@ -121,7 +121,7 @@ function sizes.model(slice, spec)
     and "A point is the median over the cells whose sizes are within a quarter of a doubling."
     or "A point is the median over the cells of this size."
   return lines.model(slice, { title = spec.title, panels = { { series = series } }, legend = legend,
-    notes = notes, x = { label = "message size", ticks = layout.byte_ticks }, y = spec.y })
+    notes = notes, x = { label = "message size", ticks = geometry.byte_ticks }, y = spec.y })
 end
 
 return sizes

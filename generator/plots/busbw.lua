@@ -1,5 +1,5 @@
 -- Bus bandwidth, as nccl-tests defines it, against the message size.
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local lists = require "lists.lists"
 local sizes = require "pictures.time_over_size"
 
@@ -11,7 +11,7 @@ local function model(slice)
   local factor = factor_of(slice.tp)
   return sizes.model(slice, {
     title = ("Bus bandwidth, TP %d, %s"):format(slice.tp, slice.fusion),
-    y = { label = "busbw (GB/s)", ticks = layout.log_ticks }, better = math.max,
+    y = { label = "busbw (GB/s)", ticks = geometry.log_ticks }, better = math.max,
     value = function(row, time_us) return row.size_bytes / time_us * BYTES_PER_US_IN_GBPS * factor end,
     note = ("busbw = message size / time × %.4g, the factor of %s over %d ranks."):format(factor, slice.op,
       slice.tp),

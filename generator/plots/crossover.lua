@@ -2,7 +2,7 @@
 -- with different best strategies, a name in every region, and lines of equal message size.
 local best_strategy = require "plots.best_strategy"
 local colours = require "pages.colours"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
 local quantities = require "base.quantities"
@@ -85,7 +85,7 @@ local function names_of(slice, x_at, y_at, x_edges, y_edges)
     local h, t = middle_of(entry.region)
     if has_room(h, t, x_edges, y_edges) then
       local strategy = lists.find("strategies", entry.name)
-      names[#names + 1] = { x = x_at[t], y = y_at[h], text = strategy.mark, points = layout.font.panel,
+      names[#names + 1] = { x = x_at[t], y = y_at[h], text = strategy.mark, points = geometry.font.panel,
         bold = true, colour = colours.text_on(colours.pale(strategy.colour, PALE)) }
     end
   end

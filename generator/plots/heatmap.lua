@@ -1,6 +1,6 @@
 -- The time of every strategy: a panel each, with one logarithmic colour bar for all.
 local colours = require "pages.colours"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local maps = require "pages.maps"
 local quantities = require "base.quantities"
 
@@ -32,7 +32,7 @@ local function model(slice)
     title = ("Time per strategy, TP %d, %s"):format(slice.tp, slice.fusion),
     panels = panels, text_is = "times",
     bar = { label = "time (µs)", scale = colours.time, low = low, high = high, log = true,
-      ticks = layout.log_ticks(low, high, 10) },
+      ticks = geometry.log_ticks(low, high, 10) },
   })
 end
 

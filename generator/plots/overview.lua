@@ -2,7 +2,7 @@
 -- templates/reports/best_strategy.svg.tmpl. It has whole pixels and no gnuplot, so that the same rows give
 -- the same bytes everywhere, and a changed choice changes one line.
 local colours = require "pages.colours"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local lists = require "lists.lists"
 local summary = require "formats.summary"
 
@@ -132,7 +132,7 @@ local function notes_of(worlds, blocks, width)
     100 * summary.least_margin) }
   if derived then notes[#notes + 1] = "A white dot: interpolated." end
   if oversubscribed then notes[#notes + 1] = "*: more ranks than cores." end
-  for i, note in ipairs(notes) do notes[i] = layout.shorten(note, 8.5, width / 72) end
+  for i, note in ipairs(notes) do notes[i] = geometry.shorten(note, 8.5, width / 72) end
   return notes
 end
 

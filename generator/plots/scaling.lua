@@ -1,7 +1,7 @@
 -- The best strategy's time over TP sizes: a panel for each of a few hidden sizes, a line for each of a few
 -- token counts. Unlike the other kinds it takes the slices of all TP sizes.
 local colours = require "pages.colours"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local lines = require "pages.lines"
 local lists = require "lists.lists"
 
@@ -98,7 +98,7 @@ local function model(slices)
     legend = { table.unpack(panels[1].series) },
     notes = { marks_in_words(panels), oversubscribed_in_words(slices) },
     x = { label = "TP size", values = tp_sizes },
-    y = { label = "time of the best strategy (µs)", ticks = layout.log_ticks } })
+    y = { label = "time of the best strategy (µs)", ticks = geometry.log_ticks } })
 end
 
 return { model = model, over_tp_sizes = true }

@@ -37,15 +37,15 @@ static const struct column *column_of(const struct columns *columns, const char 
     return column;
 }
 
-// Enters a known column into the layout. False if the layout has it, or its values, already.
-static bool enter_column(struct layout *layout, const struct column *column, const struct columns *columns) {
+// Enters a known column into the header. False if the header has it, or its values, already.
+static bool enter_column(struct header *header, const struct column *column, const struct columns *columns) {
     if (column == &shape) {
-        return enter_column(layout, column_of(columns, "num_tokens"), columns) &&
-               enter_column(layout, column_of(columns, "hidden_size"), columns);
+        return enter_column(header, column_of(columns, "num_tokens"), columns) &&
+               enter_column(header, column_of(columns, "hidden_size"), columns);
     }
-    bool *has = &layout->has[column - columns->of], is_new = !*has;
+    bool *has = &header->has[column - columns->of], is_new = !*has;
     *has = true;
-    layout->ours |= column->ours;
+    header->ours |= column->ours;
     return is_new;
 }
 
@@ -71,19 +71,19 @@ static bool fail_missing_column(const struct rows_source *source, const char *na
 }
 
 // Checks that no required column is missing, and that unknown ones are at the end of a file of another tool.
-static bool check_layout(const struct rows_source *source, const struct columns *columns, size_t last_known,
+static bool check_header(const struct rows_source *source, const struct columns *columns, size_t last_known,
                          const struct unknown_column *unknown, struct problem *problem) {
-    const struct layout *layout = &source->layout;
+    const struct header *header = &source->header;
     for (size_t i = 0; i < columns->count; i++) {
-        if (!columns->of[i].required || layout->has[i]) continue;
+        if (!columns->of[i].required || header->has[i]) continue;
         return fail_missing_column(source, columns->of[i].name, unknown, problem);
     }
     const struct column *low = column_of(columns, "low_us"), *high = column_of(columns, "high_us");
-    bool has_low = layout->has[low - columns->of], has_high = layout->has[high - columns->of];
+    bool has_low = header->has[low - columns->of], has_high = header->has[high - columns->of];
     if (has_low != has_high) {
         return fail_missing_column(source, (has_low ? high : low)->name, unknown, problem);
     }
-    if (unknown->there && (layout->ours || unknown->place < last_known)) {
+    if (unknown->there && (header->ours || unknown->place < last_known)) {
         return problem_set(problem,
                            "%s:1: unknown column \"%s\"; columns of other tools may only follow "
                            "TensorRT-LLM's columns, in a "
@@ -95,7 +95,7 @@ static bool check_layout(const struct rows_source *source, const struct columns 
 
 bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,
                       struct problem *problem) {
-    struct layout *layout = &source->layout;
+    struct header *header = &source->header;
     if (memchr(line->begin, '\r', (size_t)(line->end - line->begin)) != NULL) {
         return problem_set(problem, "%s:1: a lone carriage return; lines end in LF or CRLF", source->path);
     }
@@ -106,7 +106,7 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, c
         struct csv_text cell;
         struct problem detail;
         bool other_name;
-        if (layout->count == MAX_COLUMNS) {
+        if (header->count == MAX_COLUMNS) {
             return problem_set(problem, "%s:1: more than %d columns", source->path, MAX_COLUMNS);
         }
         if (!csv_cell(&at, line->end, &cell, &detail)) {
@@ -114,17 +114,17 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, c
         }
         const struct column *column = find_column(&cell, columns, &other_name);
         if (column != &ignored) {
-            if (!enter_column(layout, column, columns)) {
+            if (!enter_column(header, column, columns)) {
                 return problem_set(problem, "%s:1: duplicate column \"%s\"", source->path,
                                    csv_show(&cell).text);
             }
-            layout->zero_is_missing |= column->kind == COLUMN_TIME && other_name;
-            last_known = layout->count;
+            header->zero_is_missing |= column->kind == COLUMN_TIME && other_name;
+            last_known = header->count;
         } else if (!is_idle(&cell) && !unknown.there) {
-            unknown = (struct unknown_column){true, layout->count, csv_show(&cell)};
+            unknown = (struct unknown_column){true, header->count, csv_show(&cell)};
         }
-        layout->column[layout->count++] = column;
+        header->column[header->count++] = column;
         if (at == line->end) break;
     }
-    return check_layout(source, columns, last_known, &unknown, problem);
+    return check_header(source, columns, last_known, &unknown, problem);
 }

@@ -39,7 +39,7 @@ static bool parse_time(struct line_parser *parser, const struct column *column, 
     if (!number_parse(cell->begin, cell->end, time)) {
         return fail_cell(parser, column, cell, "it must be a number of microseconds");
     }
-    if (*time > 0 || (*time == 0 && parser->source->layout.zero_is_missing)) return true;
+    if (*time > 0 || (*time == 0 && parser->source->header.zero_is_missing)) return true;
     return fail_cell(parser, column, cell, "a measured time is above 0; leave out rows without a time");
 }
 
@@ -197,7 +197,7 @@ static bool check_row(struct line_parser *parser) {
 
 // A line with a wrong number of cells often has an invalid cell, too; then the number is the better message.
 static bool fail_count(struct line_parser *parser, const struct csv_text *line) {
-    const struct layout *layout = &parser->source->layout;
+    const struct header *header = &parser->source->header;
     size_t count = 0;
     for (const char *at = line->begin;; at++) {
         struct csv_text cell;
@@ -205,10 +205,10 @@ static bool fail_count(struct line_parser *parser, const struct csv_text *line) 
         count++;
         if (!csv_cell(&at, line->end, &cell, &ignored) || at == line->end) break;
     }
-    if (count == layout->count) return false;
+    if (count == header->count) return false;
     return problem_set(parser->problem, "%s:%zu: %s cells than the header, which has %zu",
-                       parser->source->path, parser->line, count < layout->count ? "fewer" : "more",
-                       layout->count);
+                       parser->source->path, parser->line, count < header->count ? "fewer" : "more",
+                       header->count);
 }
 
 // Whether the cell at `at` is followed by another cell and equals that of the previous line, which begins at
@@ -240,19 +240,19 @@ struct line_parser line_parser_begin(const struct rows_source *source, const str
 }
 
 bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
-    const struct layout *layout = &parser->source->layout;
+    const struct header *header = &parser->source->header;
     size_t length = (size_t)(line->end - line->begin), column = 0;
     if (parser->previous != NULL) {
         size_t limit = length < parser->previous_length ? length : parser->previous_length;
         size_t common = common_prefix(parser->previous, line->begin, limit);
-        while (column < layout->count - 1 && parser->cell_end[column] < common) column++;
+        while (column < header->count - 1 && parser->cell_end[column] < common) column++;
     }
     size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the previous line
     const char *at = line->begin + begin;
     for (;; column++, at++) {
         struct csv_text cell;
         struct problem detail;
-        if (column < layout->count && is_as_before(parser, column, begin, at, line->end)) {
+        if (column < header->count && is_as_before(parser, column, begin, at, line->end)) {
             at += parser->cell_end[column] - begin;
             begin = parser->cell_end[column] + 1;
             parser->cell_end[column] = (size_t)(at - line->begin);
@@ -262,13 +262,13 @@ bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
             return problem_set(parser->problem, "%s:%zu: %s", parser->source->path, parser->line,
                                detail.text);
         }
-        if (column == layout->count) break;
-        if (!parse_cell(parser, layout->column[column], &cell)) return fail_count(parser, line);
+        if (column == header->count) break;
+        if (!parse_cell(parser, header->column[column], &cell)) return fail_count(parser, line);
         begin = parser->cell_end[column] + 1;
         parser->cell_end[column] = (size_t)(at - line->begin);
         if (at == line->end) break;
     }
-    if (column != layout->count - 1) return fail_count(parser, line);
+    if (column != header->count - 1) return fail_count(parser, line);
     parser->previous = line->begin;
     parser->previous_length = length;
     return check_row(parser);

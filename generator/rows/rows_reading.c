@@ -154,7 +154,7 @@ static struct piece *cut(const struct source *sources, size_t source_count, size
 static bool allocate_rows(struct rows *rows, const struct source *sources, size_t source_count,
                           size_t lines) {
     bool detail = false;
-    for (size_t i = 0; i < source_count; i++) detail |= sources[i].source.layout.ours;
+    for (size_t i = 0; i < source_count; i++) detail |= sources[i].source.header.ours;
     rows->row = large_allocate((lines + 1) * sizeof *rows->row);
     if (detail) rows->detail = large_allocate((lines + 1) * sizeof *rows->detail);
     rows->files = calloc(source_count + 1, sizeof *rows->files);

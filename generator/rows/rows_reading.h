@@ -1,5 +1,5 @@
-// The parts of the reader of benchmark files: the layout by the header (rows_header.c), and the parser of
-// lines (rows_line.c), which rows_reading.c runs over the pieces of all files. Private to these files.
+// The parts of the reader of benchmark files: the header (rows_header.c), and the parser of lines
+// (rows_line.c), which rows_reading.c runs over the pieces of all files. Private to these files.
 #ifndef GENTABLES_ROWS_READING_H
 #define GENTABLES_ROWS_READING_H
 
@@ -9,7 +9,7 @@
 enum { MAX_COLUMNS = 64 };
 
 // The columns of a file, from its header.
-struct layout {
+struct header {
     const struct column *column[MAX_COLUMNS];
     size_t count;
     bool has[COLUMNS_MAX]; // by the list of columns
@@ -20,7 +20,7 @@ struct layout {
 // What the parser of lines needs of a file.
 struct rows_source {
     const char *path;
-    struct layout layout;
+    struct header header;
     uint32_t world_size; // in the file's name; 0: none
 };
 
@@ -42,7 +42,7 @@ struct line_parser {
 // Whether a cell's text is `name`.
 bool rows_cell_is(const struct csv_text *text, const char *name);
 
-// Fills source->layout, which is zero before, from the first line of the file. False: `problem` names file
+// Fills source->header, which is zero before, from the first line of the file. False: `problem` names file
 // and column.
 bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,
                       struct problem *problem);
