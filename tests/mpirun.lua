@@ -4,7 +4,7 @@
 --   gentables lua tests/mpirun.lua transport        the same without those of the bench's algorithms
 --   gentables lua tests/mpirun.lua RANKS CORES      of so many ranks, with -n, on so many cores
 --
--- dofile returns the first as a list.
+-- `require` returns the first as a list.
 local launcher = require "conversation.launcher"
 
 -- Removes the options that set a parameter with a name that begins with `prefix`.

@@ -1,7 +1,6 @@
 -- How each Lua test ends: runs its suites and returns the exit code, which CTest reads.
 --
---   local suites = dofile(arg[0]:match("^(.*/)") .. "suites.lua")
---   return suites { { "TestRows", TestRows } }
+--   return require "suites" { { "TestRows", TestRows } }
 --
 -- 0: all tests passed. 1: one failed, or there is none. 77: some were skipped (luaunit's skip and skipIf) and
 -- the others passed; each reason is printed as `skipped: REASON`.

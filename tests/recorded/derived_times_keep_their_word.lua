@@ -3,10 +3,9 @@
 -- hardly more do in other launches, of small messages as of large ones. Nor are the intervals so wide that
 -- they say nothing.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
 local cell_records = require "rows.cell_records"
 local derive = require "choose.derive"
-local lib = require "lib"
+local lib = require "recorded.lib"
 local pooling = require "sweep.pooling"
 
 local RUNS = 3
@@ -87,5 +86,4 @@ function TestDerived.test_one_in_twenty_lies_outside_its_interval()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
-return suites { { "TestDerived", TestDerived } }
+return require "suites" { { "TestDerived", TestDerived } }

@@ -1,8 +1,7 @@
 -- Two sweeps of one machine, made up from recorded launches: their tables do not differ materially, and no
 -- strategy seems slower; a strategy that is 10% slower in one of them is found, whichever it is.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/recorded/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "recorded.lib"
 
 local RUNS = 10
 local work = os.getenv "WORK"
@@ -44,5 +43,4 @@ function TestRecorded.test_ten_percent_are_found()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
-return suites { { "TestRecorded", TestRecorded } }
+return require "suites" { { "TestRecorded", TestRecorded } }

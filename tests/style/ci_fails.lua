@@ -66,5 +66,4 @@ function tests.test_a_build_that_fails()
   fails("default: no test ran\n", {}, "")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
-return suites { { "ci", tests } }
+return require "suites" { { "ci", tests } }

@@ -110,5 +110,4 @@ function tests.test_the_page_is_what_the_list_gives()
     "docs/development.md: is not what rooms.lua")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../suites.lua")
-return suites { { "rooms", tests } }
+return require "suites" { { "rooms", tests } }

@@ -1,9 +1,8 @@
 -- Replays on a GPU, with stand-ins for the driver, cuBLASLt and cuDNN that compute on the CPU: every kind of
 -- operands is right, faster algorithms are reported and wrong ones are not, and whatever is not there or
 -- fails is said of what needs it alone.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local out = lib.work .. "/out"
@@ -309,5 +308,4 @@ function TestReplay.test_an_op_that_breaks_the_gpu()
   luaunit.assertNotEquals(gemms()[3]["warm median (us)"], "", said)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestReplay", TestReplay } }
+return require "suites" { { "TestReplay", TestReplay } }

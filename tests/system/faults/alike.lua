@@ -1,9 +1,8 @@
 -- Ranks that are not one bench are named before anything is measured: another binary, other candidates,
 -- another protocol, other options.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "system.faults.lib"
 
 if lib.skip_without_mpirun() then return 77 end
 
@@ -53,5 +52,4 @@ function TestAlike:test_another_protocol()
   self:expect("rank 1 has another protocol version than the other ranks", { FAULT = "PROTOCOL", RANK = 1 })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestAlike", TestAlike } }
+return require "suites" { { "TestAlike", TestAlike } }

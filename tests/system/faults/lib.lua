@@ -1,12 +1,10 @@
 -- What the tests of faults share: a sweep of two cells under mpirun, in folders of its own, whose ranks go
 -- wrong as fault.c is configured, and what must hold afterwards.
-local here = arg[0]:match("^(.*/)")
-package.path = ("%s;%s../../unit/sweep/?.lua"):format(package.path, here)
 local lu = require "luaunit"
 local file = require "core.file"
 local process = require "core.process"
 local rows = require "core.rows"
-local sweep_lib = dofile(here .. "../../unit/sweep/lib.lua")
+local sweep_lib = require "unit.sweep.lib"
 
 local lib = setmetatable({}, { __index = sweep_lib })
 
@@ -72,7 +70,7 @@ local mpirun
 
 -- The words that start one rank or more; `options` of mpirun besides.
 function case:mpirun(options)
-  mpirun = mpirun or table.concat(dofile(here .. "../../mpirun.lua"), " ")
+  mpirun = mpirun or table.concat(require "mpirun", " ")
   return table.concat({ "taskset -c", self.cpu, mpirun, "--mca btl_vader_backing_directory",
     self.folder .. "/shm", "-x LD_PRELOAD=" .. os.getenv("FAULT_LIBRARY"), options or "" }, " ")
 end

@@ -4,10 +4,9 @@
 --
 -- The moments are the same in each run. GENTABLES_NIGHTLY=1 takes others each time, and more under mpirun;
 -- a failure prints its seed, which FAULTS_SEED repeats.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "system.faults.lib"
 local process = require "core.process"
 local rows = require "core.rows"
 
@@ -172,5 +171,4 @@ function TestMoments.test_whoever_is_killed_under_mpirun()
   case:clean()
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestMoments", TestMoments } }
+return require "suites" { { "TestMoments", TestMoments } }

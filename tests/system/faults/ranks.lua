@@ -3,9 +3,8 @@
 --
 -- Each fault happens at each place, and each place has each rank, of which one is killed and the other one
 -- stopped; with GENTABLES_NIGHTLY=1 it is each rank with each fault, at more places.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
-local lib = require "lib"
+local lib = require "system.faults.lib"
 
 local AT_ONCE = 8 -- cases; much of their time they wait
 
@@ -123,5 +122,4 @@ function TestRanks.test_a_rank_that_goes_wrong()
   print(#wanted .. " cases")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestRanks", TestRanks } }
+return require "suites" { { "TestRanks", TestRanks } }

@@ -1,9 +1,8 @@
 -- Ctrl-C at a terminal, wherever the sweep is: it ends with 130 and one line, leaves nothing, and the next
 -- one goes on. `script` of util-linux makes the terminal.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "system.faults.lib"
 local process = require "core.process"
 
 local CTRL_C, SOON = "\3", 60
@@ -72,5 +71,4 @@ function TestTerminal:test_while_a_cell_is_measured()
   self.case:is_finished("cell")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestTerminal", TestTerminal } }
+return require "suites" { { "TestTerminal", TestTerminal } }

@@ -1,10 +1,9 @@
 -- What the whole group of a pass fails at, and no candidate: a rank that is stopped, or does not come back,
 -- while all start, agree, call or reduce. One line says which rank and where, every op has its default,
 -- nothing is left, and the next run measures.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local json = require "codec.json"
-local lib = require "lib"
+local lib = require "system.faults.lib"
 local process = require "core.process"
 
 if lib.skip_without_mpirun() then return 77 end
@@ -116,5 +115,4 @@ function TestTune.test_a_group_that_does_not_get_on()
   run_all(list)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestTune", TestTune } }
+return require "suites" { { "TestTune", TestTune } }

@@ -57,5 +57,4 @@ function TestJson.test_what_json_has_no_word_for_is_refused()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestJson", TestJson } }
+return require "suites" { { "TestJson", TestJson } }

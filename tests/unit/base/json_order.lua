@@ -24,5 +24,4 @@ function tests.test_other_objects_are_sorted()
   luaunit.assertEquals(json.encode { b = 1, a = 2 }, '{\n  "a": 2,\n  "b": 1\n}')
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "json_order", tests } }
+return require "suites" { { "json_order", tests } }

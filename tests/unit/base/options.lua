@@ -126,5 +126,4 @@ function tests.test_help_names_every_option()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "options", tests } }
+return require "suites" { { "options", tests } }

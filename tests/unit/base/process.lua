@@ -1,7 +1,6 @@
 -- core.process: talk with deadlines, reasons in words, and that nothing a child has started is left.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "../sweep/?.lua"
 local lu = require "luaunit"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local process = require "core.process"
 
 local SIGKILL, SIGTERM = 9, 15
@@ -144,5 +143,4 @@ function TestProcess.test_a_signal_ends_the_wait_and_not_the_program()
   lu.assertFalse(lib.runs(pid))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestProcess", TestProcess } }
+return require "suites" { { "TestProcess", TestProcess } }

@@ -31,5 +31,4 @@ function TestProgress.test_a_pipe_gets_no_bar_but_what_is_said()
   os.remove(path)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestProgress", TestProgress } }
+return require "suites" { { "TestProgress", TestProgress } }

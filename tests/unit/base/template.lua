@@ -65,5 +65,4 @@ function tests.test_a_template_reaches_no_files()
   luaunit.assertStrContains(failure("% io.open('x')\n"), "'io'")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "template", tests } }
+return require "suites" { { "template", tests } }

@@ -106,5 +106,4 @@ function tests.test_noise_is_that_of_the_table_by_shape()
     { time_us = 2, spread = 0.5, noise = 0 }), math.log(1.1 / 0.9) / 2, 1e-9)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "sizes", tests } }
+return require "suites" { { "sizes", tests } }

@@ -427,5 +427,4 @@ function tests.test_files_that_are_refused_leave_the_strategies_as_they_are()
   luaunit.assertEquals(#lists.strategies, before + 1)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "table", tests } }
+return require "suites" { { "table", tests } }

@@ -77,5 +77,4 @@ function tests.test_needs_a_place_for_rows()
   luaunit.assertStrContains(err.message, "--save_csv_dir DIR for its rows is required")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "drop_in_sweeps", tests } }
+return require "suites" { { "drop_in_sweeps", tests } }

@@ -178,5 +178,4 @@ function tests.test_short_names_stay_different()
     MPI_RAPID_DELIVERY = "MPI_RAPID_DELIVERY", MPI_RING = "MPI_RING" })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "model", tests } }
+return require "suites" { { "model", tests } }

@@ -138,5 +138,4 @@ function tests.test_what_is_no_summary_is_refused()
   luaunit.assertStrContains(problem, "is not a file")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "overhead_summaries", tests } }
+return require "suites" { { "overhead_summaries", tests } }

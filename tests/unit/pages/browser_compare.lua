@@ -1,8 +1,7 @@
 -- gentables compare: every number of the page against what table.csv of each sweep says; labels with markup;
 -- what only one of them has is said.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -135,5 +134,4 @@ function tests.test_real_tables()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_compare", tests } }
+return require "suites" { { "browser_compare", tests } }

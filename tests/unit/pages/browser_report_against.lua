@@ -2,8 +2,7 @@
 -- in both, and the details say what keeping it would cost.
 local lu = require "luaunit"
 local lists = require "lists.lists"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -58,5 +57,4 @@ function tests.test_without_incumbent()
   lu.assertStrContains(seen.without, "missing: the incumbent has no such cells")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_report_against", tests } }
+return require "suites" { { "browser_report_against", tests } }

@@ -1,8 +1,7 @@
 -- What report.html answers for a shape is what a program gets that includes allreduce_table.h, and what
 -- TensorRT-LLM's lookup reads in generated_lookup_table.cpp: on the grid, between, and beyond.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -120,5 +119,4 @@ function tests.test_wrong_shapes_are_said()
   for _, text in ipairs(said) do lu.assertStrContains(text, "whole numbers") end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_report_answers_as_the_tables", tests } }
+return require "suites" { { "browser_report_answers_as_the_tables", tests } }

@@ -1,8 +1,7 @@
 -- report.html of rows by bytes, as gentables tune leaves them: sizes with units in place of tokens and hidden
 -- sizes; every winner with by how much and how sure; bandwidths; and nothing to ask a shape for.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -97,5 +96,4 @@ function tests.test_without_scripts()
   lu.assertEquals(shown, { "DIRECT", "DIRECT", "MPI" })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_report_by_bytes", tests } }
+return require "suites" { { "browser_report_by_bytes", tests } }

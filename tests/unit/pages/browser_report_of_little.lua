@@ -1,8 +1,7 @@
 -- report.html of one strategy, of one cell, of a fusion without rows: it opens, says what is missing, and
 -- shows the rest.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -57,5 +56,4 @@ function tests.test_fusion_that_one_tp_lacks()
   lu.assertStrContains(text, "missing: no rows of sm90, TP 4, NONE")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_report_of_little", tests } }
+return require "suites" { { "browser_report_of_little", tests } }

@@ -2,8 +2,7 @@
 -- details of cells, sorting, copying, moving by keys, and the state in the address.
 local lu = require "luaunit"
 local lists = require "lists.lists"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -176,5 +175,4 @@ function tests.test_sorting_copying_and_keys()
   lu.assertEquals(shown.down[1], shown.up[filled])
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_report_shows_the_table", tests } }
+return require "suites" { { "browser_report_shows_the_table", tests } }

@@ -1,8 +1,7 @@
 -- report.html where scripts do not run: every table is there to see, and nothing that needs a script. Names
 -- with markup and quotes are text, with scripts and without.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 if not lib.has_browser() then return 77 end
 
@@ -75,5 +74,4 @@ function tests.test_nothing_from_outside()
   lu.assertStrContains(text, "default-src 'none'")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "browser_report_without_script", tests } }
+return require "suites" { { "browser_report_without_script", tests } }

@@ -176,5 +176,4 @@ function TestGnuplot.test_a_signal_ends_the_wait()
   lu.assertEquals(names(), { "bin", "program.lua" })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestGnuplot", TestGnuplot } }
+return require "suites" { { "TestGnuplot", TestGnuplot } }

@@ -1,8 +1,7 @@
 -- report.html of 60,000 rows with intervals and bounds stays below 3 MB and has them all; so does that of
 -- half a million made-up rows, in its measure, where the tool that makes them is at hand.
 local lu = require "luaunit"
-package.path = os.getenv "SOURCE" .. "/tests/unit/pages/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.pages.lib"
 
 local function count(text, pattern)
   local found = 0
@@ -61,5 +60,4 @@ function tests.test_half_a_million_rows()
   lu.assertEquals(count(text, "<td class=s%d+>"), 126000)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "report_stays_small", tests } }
+return require "suites" { { "report_stays_small", tests } }

@@ -122,5 +122,4 @@ function tests.test_a_workbook_that_fails_leaves_what_was_there()
   luaunit.assertStrContains(message, "nowhere/book.xlsx: cannot be written")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "sheets", tests } }
+return require "suites" { { "sheets", tests } }

@@ -67,5 +67,4 @@ function tests.test_nothing_is_read_behind_an_error()
   luaunit.assertTrue(refused '{"a": 1, "distributedInfo": {"b": "c": "d", "e": "f"}, "traceEvents": []}')
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "activity_damage", tests } }
+return require "suites" { { "activity_damage", tests } }

@@ -150,5 +150,4 @@ function tests.test_bus_factors_are_those_of_nccl_tests()
   luaunit.assertNil(collective.bus_factor("unknown", 4))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "activity", tests } }
+return require "suites" { { "activity", tests } }

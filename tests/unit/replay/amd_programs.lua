@@ -1,8 +1,7 @@
 -- AMD's programs for single ops: their command lines, and what is read of what they print. Programs that
 -- stand in for them are on PATH; the real ones are not asked.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local DEVICE = "AMD Instinct MI300X"
@@ -125,5 +124,4 @@ function TestAmd.test_traces_of_others_ask_nothing_of_them()
   luaunit.assertNil((file.read(ops .. "/gemm_001.hipblaslt-bench.txt")))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestAmd", TestAmd } }
+return require "suites" { { "TestAmd", TestAmd } }

@@ -1,7 +1,6 @@
 -- What cannot be replayed is said, in one clear line or in its row, and the rest goes on.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local lacks = lib.lacks("openblas", "onednn")
@@ -222,5 +221,4 @@ function TestBadInput.test_an_op_that_memory_does_not_hold()
   luaunit.assertStrMatches(notes()[1], "not replayed: takes [%d.]+ GB of memory, and [%d.]+ GB are available")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestBadInput", TestBadInput } }
+return require "suites" { { "TestBadInput", TestBadInput } }

@@ -1,7 +1,6 @@
 -- A replayed time is compared with that of a trace only where both were computed in the same type, and what
 -- of the traces stands in no row is said. A stand-in answers in place of gentables-replay.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local out = lib.work .. "/out"
@@ -168,5 +167,4 @@ function TestCompared.test_ranks_without_any_op_are_told()
     .. " that what is chosen is of the other ranks")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestCompared", TestCompared } }
+return require "suites" { { "TestCompared", TestCompared } }

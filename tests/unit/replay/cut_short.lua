@@ -1,8 +1,7 @@
 -- What a replay keeps that does not get to its end: of a signal, and of a budget. Programs stand in for
 -- gentables-replay where that has to come at a given op.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local out = lib.work .. "/out"
@@ -134,5 +133,4 @@ function TestCutShort.test_fewer_samples_than_the_full_measure_are_told()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestCutShort", TestCutShort } }
+return require "suites" { { "TestCutShort", TestCutShort } }

@@ -4,12 +4,11 @@
 --   local trace = lib.trace()
 --   trace:run("aten::mm", 50, { dims = {...}, types = {...} })       an op, and its kernel of 50 µs
 --   lib.save(trace, "rank_0.json", { device = "AMD EPYC" })
-package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
 local csv = require "codec.csv"
 local file = require "core.file"
 local json = require "codec.json"
 local process = require "core.process"
-local small_trace = require "small_trace"
+local small_trace = require "unit.trace.reports.small_trace"
 
 local lib = {}
 

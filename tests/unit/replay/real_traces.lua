@@ -1,6 +1,5 @@
 -- Real traces: which ops are chosen of them, and that what was recorded on AMD's GPUs can be computed here.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local data = os.getenv("GENTABLES_DATA")
@@ -37,5 +36,4 @@ function TestReal.test_convolutions_of_a_resnet()
   for _, row in ipairs(rows) do luaunit.assertTrue(tonumber(row["Avg. replay time (us)"]) > 0, row.note) end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestReal", TestReal } }
+return require "suites" { { "TestReal", TestReal } }

@@ -1,8 +1,7 @@
 -- gentables replay: which ops are chosen, what the sheets and the files say, and that nothing is compared
 -- that cannot be.
-package.path = os.getenv("SOURCE") .. "/tests/unit/replay/?.lua;" .. package.path
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local lacks, device = lib.lacks("openblas", "onednn")
@@ -215,5 +214,4 @@ function TestReports.test_the_batch_report_replays_too()
   luaunit.assertEquals(#lib.rows(lib.work .. "/runs/a/a_rank_0_performance_report_csvs", "gemm"), 5)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestReports", TestReports } }
+return require "suites" { { "TestReports", TestReports } }

@@ -224,5 +224,4 @@ function TestRequests.test_types_that_are_not_known_are_said()
   luaunit.assertEquals(why, "there is no replay in long int")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestRequests", TestRequests } }
+return require "suites" { { "TestRequests", TestRequests } }

@@ -1,6 +1,5 @@
 -- Pictures of rows, as gnuplot draws them: sizes, colours at known places for known cells, and their texts.
-package.path = ("%s/tests/unit/report/?.lua;%s"):format(os.getenv("SOURCE"), package.path)
-local lib = require "lib"
+local lib = require "unit.report.lib"
 local colours = require "pages.colours"
 local file = require "core.file"
 local layout = require "pages.geometry"
@@ -385,5 +384,4 @@ function TestPictures.test_colour_blind_people_tell_strategies_apart()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestPictures", TestPictures } }
+return require "suites" { { "TestPictures", TestPictures } }

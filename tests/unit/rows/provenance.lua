@@ -1,8 +1,7 @@
 -- provenance.lua: the machine, what its fingerprint covers and what not, and the file.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "../sweep/?.lua"
 local lu = require "luaunit"
 local json = require "codec.json"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local file = require "core.file"
 local provenance = require "rows.provenance"
 
@@ -139,5 +138,4 @@ function TestProvenance.test_rows_never_stand_without_their_provenance()
   lib.clean(folder)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestProvenance", TestProvenance } }
+return require "suites" { { "TestProvenance", TestProvenance } }

@@ -136,5 +136,4 @@ function TestSpec.test_a_missing_file_is_told()
   lu.assertStrContains(problem.message, "/nonexistent/spec.lua")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestSpec", TestSpec } }
+return require "suites" { { "TestSpec", TestSpec } }

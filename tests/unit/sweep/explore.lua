@@ -261,5 +261,4 @@ function TestExplore.test_rows_that_are_kept_are_not_asked_for()
   lu.assertEquals(task.strategies, { "TWOSHOT" })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestExplore", TestExplore } }
+return require "suites" { { "TestExplore", TestExplore } }

@@ -1,13 +1,12 @@
 -- gentables sweep when something fails: the bench, its launcher, a TP size, the spec, the disk. Rows that
 -- were measured are kept, and nothing is left running.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local process = require "core.process"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local small_spec, TestSweep = table.unpack(dofile(arg[0]:match("^(.*/)") .. "lib_sweep.lua"))
+local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 
 -- ---- a bench that goes wrong ------------------------------------------------------------------
 
@@ -361,5 +360,4 @@ function TestWaiting.test_no_answer_in_time_costs_one_more_request()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestSweep", TestSweep }, { "TestWaiting", TestWaiting } }
+return require "suites" { { "TestSweep", TestSweep }, { "TestWaiting", TestWaiting } }

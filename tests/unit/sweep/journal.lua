@@ -1,10 +1,9 @@
 -- journal.lua: what a sweep that was cut off leaves behind, cut off anywhere.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local fail = require "base.fail"
 local file = require "core.file"
 local journal = require "sweep.journal"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local cell_records = require "rows.cell_records"
 local system = require "core.system"
 
@@ -139,5 +138,4 @@ function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
   lu.assertFalse(file.exists(self.path))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestJournal", TestJournal } }
+return require "suites" { { "TestJournal", TestJournal } }

@@ -1,10 +1,9 @@
 -- launcher: which words start the ranks, for each MPI that says its version, with enough cores and without;
 -- and who died, by what mpirun says. The mpirun that is asked is a script that says what the real one would.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local file = require "core.file"
 local lu = require "luaunit"
 local launcher = require "conversation.launcher"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local system = require "core.system"
 
 local TestLauncher = {}
@@ -107,5 +106,4 @@ function TestLauncher:test_a_session_folder_is_removed_and_no_other()
   lu.assertFalse(file.exists(("%s/ompi.%s.1"):format(self.folder, here)))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestLauncher", TestLauncher } }
+return require "suites" { { "TestLauncher", TestLauncher } }

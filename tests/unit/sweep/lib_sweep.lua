@@ -1,10 +1,9 @@
 -- What tests of whole sweeps share: a folder with a spec, and a stand-in bench that fails on demand.
 --
---   local small_spec, TestSweep = table.unpack(dofile(FOLDER/lib_sweep.lua))
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
+--   local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 

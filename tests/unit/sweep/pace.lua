@@ -47,5 +47,4 @@ function TestPace.test_the_least_grows_with_the_bytes_and_is_never_nothing()
   lu.assertAlmostEquals(cost.least(cell(256 * MIB), 4), 4 * cost.least(cell(256 * MIB), 1), 1e-9)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestPace", TestPace } }
+return require "suites" { { "TestPace", TestPace } }

@@ -62,5 +62,4 @@ function TestPlan.test_names_sort_as_in_the_lists()
   lu.assertTrue(cell_records.before(cell_records.record(base, "MPI_SM"), other))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestPlan", TestPlan } }
+return require "suites" { { "TestPlan", TestPlan } }

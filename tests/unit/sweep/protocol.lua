@@ -79,5 +79,4 @@ function TestProtocol.test_a_value_cannot_break_the_line()
   lu.assertEquals(protocol.line("none", { { "reason", "a\nb\r\0c" } }), "none reason=a b c\n")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestProtocol", TestProtocol } }
+return require "suites" { { "TestProtocol", TestProtocol } }

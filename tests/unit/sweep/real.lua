@@ -1,9 +1,8 @@
 -- gentables sweep with mpirun and the bench itself: rows come out for ranks with a core each and without, and
 -- no rank outlives the sweep, however it ends. Skipped (77) where there is no mpirun.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local process = require "core.process"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
@@ -95,5 +94,4 @@ function TestReal:test_a_killed_sweep_leaves_no_rank()
   lu.assertStrContains(self:interrupted_by(SIGKILL), "killed by SIGKILL")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestReal", TestReal } }
+return require "suites" { { "TestReal", TestReal } }

@@ -1,13 +1,12 @@
 -- gentables sweep from the outside, with a stand-in bench: which rows are kept, what is measured again, and
 -- that nothing is left running. failures.lua has the failures of benches and folders.
-package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "?.lua"
 local lu = require "luaunit"
 local file = require "core.file"
-local lib = require "lib"
+local lib = require "unit.sweep.lib"
 local process = require "core.process"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local small_spec, TestSweep = table.unpack(dofile(arg[0]:match("^(.*/)") .. "lib_sweep.lua"))
+local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 
 local SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
 local SOON = 60 -- seconds: more than it can take
@@ -479,5 +478,4 @@ function TestSweep:test_all_tp_sizes_are_finished_before_any_file_is_written()
   lu.assertEquals(provenance.read(self.json).bench.hash, "stand-in")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestSweep", TestSweep } }
+return require "suites" { { "TestSweep", TestSweep } }

@@ -150,5 +150,4 @@ function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
   lu.assertNil(found["1 x 1024"])
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestVisits", TestVisits } }
+return require "suites" { { "TestVisits", TestVisits } }

@@ -195,5 +195,4 @@ function TestCache.test_the_incumbent_is_the_one_that_is_named_or_those_beside_t
   assert(os.execute("rm -r " .. folder))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestCache", TestCache } }
+return require "suites" { { "TestCache", TestCache } }

@@ -186,5 +186,4 @@ function tests.test_weights_that_repeat_are_told()
   luaunit.assertStrContains(said[2], "at TP 4 is 3:1:3:1: the weights repeat")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "tune_choice", tests } }
+return require "suites" { { "tune_choice", tests } }

@@ -174,5 +174,4 @@ function TestPages.test_no_field_that_is_wrong_is_an_internal_error()
   luaunit.assertTrue(count > 400)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestPages", TestPages } }
+return require "suites" { { "TestPages", TestPages } }

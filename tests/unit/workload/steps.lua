@@ -255,5 +255,4 @@ function TestSteps.test_gradients_add_up_over_micro_batches()
   luaunit.assertEquals(table.concat(accumulating), "000001")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestSteps", TestSteps } }
+return require "suites" { { "TestSteps", TestSteps } }

@@ -3,7 +3,7 @@
 local file = require "core.file"
 local luaunit = require "luaunit"
 
-local check = dofile(os.getenv("SOURCE") .. "/tests/unit/workload/check_trace.lua")
+local check = require "unit.workload.check_trace"
 local work = os.getenv("WORK")
 local path = work .. "/planted.json"
 
@@ -134,5 +134,4 @@ function TestTraces.test_what_cannot_be_written_is_told_and_leaves_nothing()
   luaunit.assertFalse(file.exists(work .. "/none/t.json.new"))
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestTraces", TestTraces } }
+return require "suites" { { "TestTraces", TestTraces } }

@@ -215,5 +215,4 @@ function TestWords.test_counts_that_no_log_tells_are_not_called_none()
     "512 threads, 28 channels were asked for; NCCL's log does not show its channels and threads")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../suites.lua")
-return suites { { "TestWords", TestWords } }
+return require "suites" { { "TestWords", TestWords } }

@@ -1,7 +1,7 @@
 -- trace collectives over planted sweeps with known answers, and over incomplete ones.
 -- Needs: xlsx
 local file = require "core.file"
-local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/lib.lua")
+local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 
 local TestCollectives = {}
@@ -245,5 +245,4 @@ function TestCollectives.test_an_unknown_type_has_no_bandwidth_and_that_is_told(
   near(rows[3].comm_latency, 5)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestCollectives", TestCollectives } }
+return require "suites" { { "TestCollectives", TestCollectives } }

@@ -57,5 +57,4 @@ function TestDistributions.test_csv_as_spreadsheets_write_it()
   lu.assertEquals({ csv.parse("", "t.csv") }, { nil, "t.csv:1: is empty; a header is required" })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestDistributions", TestDistributions } }
+return require "suites" { { "TestDistributions", TestDistributions } }

@@ -183,5 +183,4 @@ function TestMatching.test_without_metadata_order_and_time_decide()
   luaunit.assertEquals(collectives[1].id, "Unknown_Group_0")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestMatching", TestMatching } }
+return require "suites" { { "TestMatching", TestMatching } }

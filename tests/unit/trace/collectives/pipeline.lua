@@ -3,7 +3,7 @@
 -- Needs: zlib xlsx
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
-local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/lib.lua")
+local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local process = require "core.process"
 
@@ -239,5 +239,4 @@ function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestPipeline", TestPipeline } }
+return require "suites" { { "TestPipeline", TestPipeline } }

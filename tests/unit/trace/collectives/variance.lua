@@ -1,7 +1,7 @@
 -- trace gemm, variance, timestamps and overlap over planted traces: each row has the times of its own GEMM,
 -- also where one kernel serves two, and collectives that run at once are not counted twice.
 local file = require "core.file"
-local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/lib.lua")
+local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local overlap_of = require "trace.gemm.overlap"
 
@@ -195,5 +195,4 @@ function TestVariance.test_overlap_of_many_random_intervals()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestVariance", TestVariance } }
+return require "suites" { { "TestVariance", TestVariance } }

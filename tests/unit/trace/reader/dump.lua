@@ -1,5 +1,5 @@
 -- Prints what core.trace reads, a line for each kept event: dump.lua FILE
-local lib = dofile(arg[0]:match(".*/") .. "lib.lua")
+local lib = require "unit.trace.reader.lib"
 local dump, why = lib.dump(arg[1])
 io.stderr:write(why and "gentables: " .. why .. "\n" or "")
 io.stdout:write(dump or "")

@@ -1,7 +1,7 @@
 -- Sweeps, configurations and files that say their rank are found as they are named.
 local file = require "core.file"
 local run_folder = require "trace.runs.run_folder"
-local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/lib.lua")
+local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 
 local TestLayout = {}
@@ -78,5 +78,4 @@ function TestLayout.test_a_filter_that_lets_nothing_through_says_what_is_there()
     run_folder.find { lib.work .. "/s" }, { threads = { [2] = true } })
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestLayout", TestLayout } }
+return require "suites" { { "TestLayout", TestLayout } }

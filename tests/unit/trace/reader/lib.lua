@@ -1,4 +1,4 @@
--- What tests of core.trace share: dofile(SOURCE/tests/unit/trace/reader/lib.lua).
+-- What tests of core.trace share: require "unit.trace.reader.lib".
 local core = require "core.trace"
 local lib = {}
 

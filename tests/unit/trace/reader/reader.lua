@@ -1,7 +1,7 @@
 -- core.trace: what it makes of well-formed traces in any dress, and of flawed ones.
 -- Needs: zlib zstd
 local luaunit = require "luaunit"
-local lib = dofile(os.getenv("SOURCE") .. "/tests/unit/trace/reader/lib.lua")
+local lib = require "unit.trace.reader.lib"
 
 local EVENTS = [==[
 {"ph":"M","name":"process_name","pid":7,"tid":0,"args":{"name":"python"}},
@@ -393,5 +393,4 @@ function TestReader.test_any_changed_byte_is_read_or_refused_alike()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestReader", TestReader } }
+return require "suites" { { "TestReader", TestReader } }

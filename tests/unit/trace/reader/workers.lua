@@ -173,5 +173,4 @@ function TestWorkers.test_a_child_that_is_told_to_end_finishes_its_file()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestWorkers", TestWorkers } }
+return require "suites" { { "TestWorkers", TestWorkers } }

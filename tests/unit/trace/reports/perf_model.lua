@@ -214,6 +214,5 @@ function TestList.test_every_op_has_a_family_with_sums()
   end
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestGemm", TestGemm }, { "TestOthers", TestOthers },
+return require "suites" { { "TestGemm", TestGemm }, { "TestOthers", TestOthers },
   { "TestList", TestList } }

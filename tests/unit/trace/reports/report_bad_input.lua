@@ -1,8 +1,7 @@
 -- Traces that are not whole give a report that says so, never a wrong number in silence.
-package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
 local luaunit = require "luaunit"
 local per_rank = require "trace.reports.rank_report"
-local small_trace = require "small_trace"
+local small_trace = require "unit.trace.reports.small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" } }
 
@@ -189,5 +188,4 @@ function TestBadInput.test_arguments_are_read_as_json()
   luaunit.assertEquals(written("[]"), "()")
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestBadInput", TestBadInput } }
+return require "suites" { { "TestBadInput", TestBadInput } }

@@ -1,7 +1,6 @@
 -- Which ops the sheets list, and which GPU events they count: small traces with known answers.
-package.path = os.getenv("SOURCE") .. "/tests/unit/trace/reports/?.lua;" .. package.path
 local luaunit = require "luaunit"
-local small_trace = require "small_trace"
+local small_trace = require "unit.trace.reports.small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" },
   strides = { { 8, 1 }, { 2, 1 } }, concrete = { "", "" } }
@@ -237,6 +236,5 @@ function TestUnified.test_every_gpu_event_counts_once()
   luaunit.assertEquals(seen, 42)
 end
 
-local suites = dofile(arg[0]:match("^(.*/)") .. "../../../suites.lua")
-return suites { { "TestLaunchers", TestLaunchers },
+return require "suites" { { "TestLaunchers", TestLaunchers },
   { "TestPerOp", TestPerOp }, { "TestUnified", TestUnified } }
