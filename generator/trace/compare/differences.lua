@@ -4,7 +4,7 @@
 --
 -- A report: { label = "256thread", names = those of its sheets in order,
 -- sheets = { [name] = { columns = names, rows = { { [column] = text }... } } } }; see sources.lua.
-local comparing = {}
+local differences = {}
 
 local GREEN, WHITE, RED = 0x63BE7B, 0xFFFFFF, 0xF8696B
 
@@ -273,7 +273,7 @@ local function names_of(reports)
 end
 
 -- The sheets of a comparison of two or more reports.
-function comparing.sheets(reports)
+function differences.sheets(reports)
   local list = {}
   for _, name in ipairs(names_of(reports)) do add_sheets(list, reports, name) end
   return list
@@ -281,11 +281,11 @@ end
 
 -- One number of each report: of the row of `sheet` with the first key `key`, in `column`; nil if there is
 -- none.
-function comparing.number(report, sheet, key, column)
+function differences.number(report, sheet, key, column)
   local found = report.sheets[sheet]
   for _, row in ipairs(found and found.rows or {}) do
     if row[found.columns[1]] == key then return tonumber(row[column]) end
   end
 end
 
-return comparing
+return differences

@@ -1,12 +1,12 @@
 -- Which reports of sweeps are compared with each other, and what the files are called.
 --
---   comparisons.over(sweep, "threads" | "channels") -> list; comparisons.of_sweeps(sweeps, labels) -> list
+--   report_pairs.over(sweep, "threads" | "channels") -> list; report_pairs.of_sweeps(sweeps, labels) -> list
 --   each: { name = file name without extension, reports = { { label, path }... } }
---   comparisons.sheets(comparison) -> the sheets
-local comparing = require "trace.compare.differences"
+--   report_pairs.sheets(comparison) -> the sheets
+local differences = require "trace.compare.differences"
 local sources = require "trace.compare.sources"
 
-local comparisons = {}
+local report_pairs = {}
 
 local units = { threads = "%dthread", channels = "%dch", rank = "rank%d" }
 
@@ -45,12 +45,12 @@ local function both(entries, collectives, field, suffix)
 end
 
 -- The reports of one sweep over its thread or channel counts.
-function comparisons.over(sweep, field)
+function report_pairs.over(sweep, field)
   return both(sweep.reports, sweep.collectives, field, "_across_" .. field)
 end
 
 -- What is missing in one of the sweeps is compared among the others; labels[i]: of sweeps[i].
-function comparisons.of_sweeps(sweeps, labels)
+function report_pairs.of_sweeps(sweeps, labels)
   local entries = { reports = {}, collectives = {} }
   for i, sweep in ipairs(sweeps) do
     for kind, list in pairs(entries) do
@@ -63,12 +63,12 @@ function comparisons.of_sweeps(sweeps, labels)
 end
 
 -- Reads the reports of a comparison.
-function comparisons.read(comparison)
+function report_pairs.read(comparison)
   local reports = {}
   for i, entry in ipairs(comparison.reports) do reports[i] = sources.read(entry.path, entry.label) end
   return reports
 end
 
-function comparisons.sheets(comparison) return comparing.sheets(comparisons.read(comparison)) end
+function report_pairs.sheets(comparison) return differences.sheets(report_pairs.read(comparison)) end
 
-return comparisons
+return report_pairs

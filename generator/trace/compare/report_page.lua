@@ -1,6 +1,6 @@
 -- The page of a comparison: the time line and the ops of reports beside each other; of sweeps the variance of
 -- their GEMMs too, and the five pictures. Only shows: differences.lua and trace pipeline have the numbers.
-local comparing = require "trace.compare.differences"
+local differences = require "trace.compare.differences"
 local configurations = require "trace.runs.configurations"
 local csv = require "codec.csv"
 local file = require "core.file"
@@ -8,7 +8,7 @@ local page = require "pages.page"
 local side_by_side = require "pages.side_by_side"
 local statistics = require "base.statistics"
 
-local compare_page = {}
+local report_page = {}
 
 -- The pictures that trace plots draws, and what each shows.
 local pictures = {
@@ -66,7 +66,7 @@ local function time_line_rows(reports)
   for _, name in ipairs(time_rows) do
     local values = {}
     for i, report in ipairs(reports) do
-      values[i] = comparing.number(report, "gpu_timeline", name, "time ms") or false
+      values[i] = differences.number(report, "gpu_timeline", name, "time ms") or false
     end
     rows[#rows + 1] = comparison_row({ name }, values, #reports)
   end
@@ -83,7 +83,7 @@ local function category_rows(reports)
         seen[name] = true
         local values = {}
         for i, other in ipairs(reports) do
-          values[i] = comparing.number(other, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
+          values[i] = differences.number(other, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
             or false
         end
         rows[#rows + 1] = comparison_row({ name }, values, #reports)
@@ -94,7 +94,7 @@ local function category_rows(reports)
 end
 
 -- The page of reports (as differences.lua takes them).
-function compare_page.of_reports(reports)
+function report_page.of_reports(reports)
   local labels = labels_of(reports)
   local out = page.new("Comparison of reports: " .. table.concat(labels, ", "),
     { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
@@ -227,7 +227,7 @@ end
 
 -- The page of sweeps (of sources.lua) under these labels. `before`, where it is given, adds to the
 -- page what comes first.
-function compare_page.of_sweeps(sweeps, labels, before)
+function report_page.of_sweeps(sweeps, labels, before)
   local out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "),
     { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
   if before then before(out) end
@@ -238,4 +238,4 @@ function compare_page.of_sweeps(sweeps, labels, before)
   return out
 end
 
-return compare_page
+return report_page

@@ -9,8 +9,8 @@
 -- without (set of steps), gzip, threads_each.
 local collective_sheets = require "trace.collectives.rank_sheets"
 local collectives = require "trace.collectives.configuration_report"
-local compare_sources = require "trace.compare.sources"
-local comparisons = require "trace.compare.pairs"
+local sources = require "trace.compare.sources"
+local report_pairs = require "trace.compare.pairs"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -194,20 +194,20 @@ end
 -- Reports side by side over thread and over channel counts, made from the CSVs that are there. `made_tasks`:
 -- those that wrote them.
 function tasks.comparisons(plan, made_tasks)
-  local found, sweep = pcall(compare_sources.find, plan.analysis)
+  local found, sweep = pcall(sources.find, plan.analysis)
   if not found and not fail.is_failure(sweep) then error(sweep, 0) end
   if not found or sweep.kind ~= "sweep" then return {} end -- no threads and channels to compare over
   local out, writer = {}, {}
   for _, task in ipairs(made_tasks) do writer[task.title .. "_csvs"] = task end
   for _, field in ipairs { "threads", "channels" } do
-    for _, comparison in ipairs(comparisons.over(sweep, field)) do
-      local base, sources = ("%s/comparisons/%s"):format(plan.analysis, comparison.name), {}
+    for _, comparison in ipairs(report_pairs.over(sweep, field)) do
+      local base, made_from = ("%s/comparisons/%s"):format(plan.analysis, comparison.name), {}
       for i, report in ipairs(comparison.reports) do
-        sources[i] = writer[report.path] or { stamp = stamps.of({ report.path }), answer = "" }
+        made_from[i] = writer[report.path] or { stamp = stamps.of({ report.path }), answer = "" }
       end
       out[#out + 1] = { name = comparison.name, files = saved(plan, base), title = base,
-        stamp = stamp_of_all(sources, plan.forms, comparison.name), run = function()
-          save(plan, comparisons.sheets(comparison), base)
+        stamp = stamp_of_all(made_from, plan.forms, comparison.name), run = function()
+          save(plan, report_pairs.sheets(comparison), base)
           return ""
         end }
     end

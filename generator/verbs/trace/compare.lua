@@ -1,8 +1,8 @@
 -- gentables trace compare: reports side by side, of traces, over the thread and channel counts of a sweep, or
 -- over sweeps: workbooks, CSVs and a page. Reads what is there; only of traces it makes the reports itself.
-local compare_page = require "trace.compare.report_page"
-local comparing = require "trace.compare.differences"
-local comparisons = require "trace.compare.pairs"
+local report_page = require "trace.compare.report_page"
+local differences = require "trace.compare.differences"
+local report_pairs = require "trace.compare.pairs"
 local fail = require "base.fail"
 local file = require "core.file"
 local sheets = require "pages.sheets"
@@ -30,15 +30,15 @@ local function compare_reports(found, names, args, out)
     reports[i] = sources.read(source.path, names[i])
     if reports[i].warning then io.stderr:write("gentables: ", reports[i].warning, "\n") end
   end
-  if not out.page_only then save(comparing.sheets(reports), out.folder .. "/compare", args) end
-  if args.html then write_page(compare_page.of_reports(reports), out.page) end
+  if not out.page_only then save(differences.sheets(reports), out.folder .. "/compare", args) end
+  if args.html then write_page(report_page.of_reports(reports), out.page) end
 end
 
 -- ---- of sweeps ---------------------------------------------------------------------------------
 
 local function compare_all(list, args, out)
   local results = workers.map(list, function(comparison)
-    save(comparisons.sheets(comparison), out.folder .. "/" .. comparison.name, args)
+    save(report_pairs.sheets(comparison), out.folder .. "/" .. comparison.name, args)
     io.stdout:flush()
     return ""
   end, { jobs = args.jobs, progress = true, title = "comparisons" })
@@ -58,7 +58,7 @@ local function compare_within(sweep, args, out)
     if field ~= "threads" and field ~= "channels" then
       fail.input("--over: %s is neither threads nor channels", field)
     end
-    local more = comparisons.over(sweep, field)
+    local more = report_pairs.over(sweep, field)
     table.move(more, 1, #more, #list + 1, list)
   end
   if #list == 0 then
@@ -69,13 +69,13 @@ local function compare_within(sweep, args, out)
 end
 
 local function compare_sweeps(found, names, args, out)
-  local list = comparisons.of_sweeps(found, names)
+  local list = report_pairs.of_sweeps(found, names)
   if #list == 0 then
     fail.input("%s and %s: no configuration and rank has reports in both", found[1].analysis,
       found[2].analysis)
   end
   if not out.page_only then compare_all(list, args, out) end
-  if args.html then write_page(compare_page.of_sweeps(found, names), out.page) end
+  if args.html then write_page(report_page.of_sweeps(found, names), out.page) end
 end
 
 -- ---- the command -------------------------------------------------------------------------------

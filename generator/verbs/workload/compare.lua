@@ -1,6 +1,6 @@
 -- gentables workload compare: sweeps side by side in one page: steps of each configuration and what differs
 -- beyond noise, then what trace compare shows of their traces. The first is the baseline.
-local compare_page = require "trace.compare.report_page"
+local report_page = require "trace.compare.report_page"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -220,7 +220,7 @@ return {
     local analyses, why = analyses_of(sweeps)
     local out
     if analyses then
-      out = compare_page.of_sweeps(analyses, names, function(begun) add_all(begun, sweeps, names) end)
+      out = report_page.of_sweeps(analyses, names, function(begun) add_all(begun, sweeps, names) end)
     else
       out = page.new("Comparison of sweeps: " .. table.concat(names, ", "))
       add_all(out, sweeps, names)
