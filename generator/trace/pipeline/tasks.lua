@@ -10,7 +10,7 @@
 local collective_sheets = require "trace.collectives.rank_sheets"
 local collectives = require "trace.collectives.configuration_report"
 local sources = require "trace.compare.sources"
-local report_pairs = require "trace.compare.pairs"
+local report_pairs = require "trace.compare.report_pairs"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"

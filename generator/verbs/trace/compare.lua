@@ -2,7 +2,7 @@
 -- over sweeps: workbooks, CSVs and a page. Reads what is there; only of traces it makes the reports itself.
 local report_page = require "trace.compare.report_page"
 local differences = require "trace.compare.differences"
-local report_pairs = require "trace.compare.pairs"
+local report_pairs = require "trace.compare.report_pairs"
 local fail = require "base.fail"
 local file = require "core.file"
 local sheets = require "pages.sheets"
