@@ -83,8 +83,8 @@ local function category_rows(reports)
         seen[name] = true
         local values = {}
         for i, other in ipairs(reports) do
-          values[i] = differences.number(other, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
-            or false
+          values[i] = differences.number(other, "ops_summary_by_category", name,
+            "total_direct_kernel_time_ms") or false
         end
         rows[#rows + 1] = comparison_row({ name }, values, #reports)
       end

@@ -75,12 +75,12 @@ end
 
 -- Removes what a run that was killed has left under temporary names in these folders, and in those of CSVs
 -- there.
-function stamps.sweep(folders)
+function stamps.remove_leftovers(folders)
   for _, folder in ipairs(folders) do
     for _, name in ipairs(file.list(folder) or {}) do
       local path = folder .. "/" .. name
       if name:find("%.%w%w%w%w%w%w%.tmp$") then os.remove(path) end
-      if name:find("_csvs$") then stamps.sweep { path } end
+      if name:find("_csvs$") then stamps.remove_leftovers { path } end
     end
   end
 end

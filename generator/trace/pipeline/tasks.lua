@@ -5,8 +5,8 @@
 -- list, or a function of the text that is kept), title, run() -> text that is kept with the stamp. run is
 -- called in a child.
 --
--- A plan has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options, options_text,
--- without (set of steps), gzip, threads_each.
+-- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
+-- options_text, without (set of steps), gzip, threads_each.
 local collective_sheets = require "trace.collectives.rank_sheets"
 local collectives = require "trace.collectives.configuration_report"
 local sources = require "trace.compare.sources"
@@ -33,27 +33,27 @@ local function name_of(entry)
   return ("%s_%s"):format(name, entry.path:match("[^/]*$"))
 end
 
-local function report_base(plan, entry)
+local function report_base(pipeline, entry)
   local folder = entry.threads and ("%dthread/"):format(entry.threads) or ""
-  return ("%s/%sindividual_reports/%s"):format(plan.analysis, folder, name_of(entry))
+  return ("%s/%sindividual_reports/%s"):format(pipeline.analysis, folder, name_of(entry))
 end
 
 -- The paths of a list of sheets saved at `base`: the list exists if at least one of these does.
-local function saved(plan, base)
+local function saved(pipeline, base)
   local paths = {}
-  if plan.xlsx then paths[#paths + 1] = base .. ".xlsx" end
-  if plan.csv then paths[#paths + 1] = base .. "_csvs" end
+  if pipeline.xlsx then paths[#paths + 1] = base .. ".xlsx" end
+  if pipeline.csv then paths[#paths + 1] = base .. "_csvs" end
   return paths
 end
 
-local function save(plan, list, base)
+local function save(pipeline, list, base)
   fail.unless(file.make_folder(folder_of(base)))
-  sheets.save(list, { folder = plan.csv and base .. "_csvs", xlsx = plan.xlsx and base .. ".xlsx" })
+  sheets.save(list, { folder = pipeline.csv and base .. "_csvs", xlsx = pipeline.xlsx and base .. ".xlsx" })
 end
 
 -- Takes away what an earlier run made, and today's inputs do not give.
-local function remove(plan, base)
-  for _, path in ipairs(saved(plan, base)) do
+local function remove(pipeline, base)
+  for _, path in ipairs(saved(pipeline, base)) do
     for _, name in ipairs(file.list(path) or {}) do
       if name:find("%.csv$") then os.remove(path .. "/" .. name) end
     end
@@ -62,23 +62,24 @@ local function remove(plan, base)
 end
 
 -- Returns what is incomplete.
-local function write_report(plan, one, base)
-  local list, notes = per_rank.sheets(one, plan.report_options)
-  save(plan, list, base)
+local function write_report(pipeline, one, base)
+  local list, notes = per_rank.sheets(one, pipeline.report_options)
+  save(pipeline, list, base)
   return notes
 end
 
 -- The report of a trace, and what the tables over traces need of it.
-function tasks.trace(plan, entry)
-  local base = report_base(plan, entry)
-  local with_report = not plan.without.reports
-  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), entry = entry, title = base,
-    files = with_report and saved(plan, base) or {}, stamp = stamps.of({ entry.path }, plan.options_text),
+function tasks.trace(pipeline, entry)
+  local base = report_base(pipeline, entry)
+  local with_report = not pipeline.without.reports
+  return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), entry = entry, title = base,
+    files = with_report and saved(pipeline, base) or {},
+    stamp = stamps.of({ entry.path }, pipeline.options_text),
     run = function()
-      local one = fail.unless(rank.open(entry.path, { workers = plan.threads_each }))
-      local notes = with_report and write_report(plan, one, base) or {}
+      local one = fail.unless(rank.open(entry.path, { workers = pipeline.threads_each }))
+      local notes = with_report and write_report(pipeline, one, base) or {}
       return pack.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
-        variance = variance.of(one.trace, { top_k = plan.top_k }),
+        variance = variance.of(one.trace, { top_k = pipeline.top_k }),
         warning = per_rank.warning(entry.path, notes) }
     end }
 end
@@ -90,14 +91,14 @@ local function paths_of(configuration)
 end
 
 -- One trace of all ranks, for a viewer.
-function tasks.merge(plan, configuration)
-  local path = ("%s/merged_traces/%s"):format(plan.out, merging.file_name(configuration, plan.gzip))
+function tasks.merge(pipeline, configuration)
+  local path = ("%s/merged_traces/%s"):format(pipeline.out, merging.file_name(configuration, pipeline.gzip))
   return { name = path:match("[^/]*$"), files = { path }, title = path, configuration = configuration,
     stamp = stamps.of(paths_of(configuration), "merge"),
     run = function()
       fail.unless(file.make_folder(folder_of(path)))
       local merged = merging.must_merge(path, configuration,
-        { gzip = plan.gzip, jobs = plan.threads_each })
+        { gzip = pipeline.gzip, jobs = pipeline.threads_each })
       return pack.pack { notes = merged.notes }
     end }
 end
@@ -110,14 +111,14 @@ local function stamp_of_all(list, ...)
   return stamps.of({}, table.concat(parts, "\0"))
 end
 
-function tasks.collectives(plan, configuration, answers, traces)
-  local base = collectives.base(plan.analysis, configuration)
-  local function files(kept) return pack.unpack(kept).count > 0 and saved(plan, base) or {} end
-  return { name = base:sub(#plan.analysis + 2):gsub("/", "__"), files = files, title = base,
-    configuration = configuration, stamp = stamp_of_all(traces, "collectives", plan.forms),
+function tasks.collectives(pipeline, configuration, answers, traces)
+  local base = collectives.base(pipeline.analysis, configuration)
+  local function files(kept) return pack.unpack(kept).count > 0 and saved(pipeline, base) or {} end
+  return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), files = files, title = base,
+    configuration = configuration, stamp = stamp_of_all(traces, "collectives", pipeline.forms),
     run = function()
       local list, notes = collectives.sheets(configuration, answers)
-      if #list > 0 then save(plan, list, base) else remove(plan, base) end
+      if #list > 0 then save(pipeline, list, base) else remove(pipeline, base) end
       local summary
       for _, sheet in ipairs(list) do
         if sheet.name == collectives.SUMMARY then summary = sheet end
@@ -130,13 +131,13 @@ function tasks.collectives(plan, configuration, answers, traces)
     end }
 end
 
-function tasks.gemm(plan, found, traces)
+function tasks.gemm(pipeline, found, traces)
   local out, rows = {}, 0
   for _, one in ipairs(found) do rows = rows + #one.value.picked end
   if rows == 0 then return out end
   for _, kind in ipairs { "variance", "timestamps", "overlap" } do
-    local sheet = variance.sheet(kind, found, plan.top_k)
-    local path = ("%s/%s"):format(plan.analysis, sheets.csv_name(sheet))
+    local sheet = variance.sheet(kind, found, pipeline.top_k)
+    local path = ("%s/%s"):format(pipeline.analysis, sheets.csv_name(sheet))
     out[#out + 1] = { name = sheet.name, files = { path }, stamp = stamp_of_all(traces, kind), title = path,
       run = function()
         local written, message = file.write(path, sheets.csv(sheet))
@@ -162,8 +163,8 @@ local function plot_rows(found)
   return rows
 end
 
-function tasks.plots(plan, found, traces)
-  local rows, folder, files = plot_rows(found), plan.analysis .. "/plots", {}
+function tasks.plots(pipeline, found, traces)
+  local rows, folder, files = plot_rows(found), pipeline.analysis .. "/plots", {}
   if #rows == 0 then return nil end
   for i, picture in ipairs(plots.list) do files[i] = ("%s/%s.png"):format(folder, picture.name) end
   return { name = "plots", files = files, stamp = stamp_of_all(traces, "plots"), title = folder,
@@ -174,7 +175,7 @@ function tasks.plots(plan, found, traces)
 end
 
 -- The summaries of all configurations side by side.
-function tasks.across(plan, made_tasks)
+function tasks.across(pipeline, made_tasks)
   local made = {}
   for _, task in ipairs(made_tasks) do
     local answer = task.answer and pack.unpack(task.answer)
@@ -182,32 +183,32 @@ function tasks.across(plan, made_tasks)
       made[#made + 1] = { configuration = task.configuration, sheets = { answer.summary } }
     end
   end
-  local sheet, base = collectives.across(made), collectives.across_base(plan.analysis)
+  local sheet, base = collectives.across(made), collectives.across_base(pipeline.analysis)
   if not sheet then return nil end
-  return { name = "collectives_across_configurations", files = saved(plan, base), title = base,
-    stamp = stamp_of_all(made_tasks, plan.forms), run = function()
-      save(plan, { sheet }, base)
+  return { name = "collectives_across_configurations", files = saved(pipeline, base), title = base,
+    stamp = stamp_of_all(made_tasks, pipeline.forms), run = function()
+      save(pipeline, { sheet }, base)
       return ""
     end }
 end
 
 -- Reports side by side over thread and over channel counts, made from the CSVs that are there. `made_tasks`:
 -- those that wrote them.
-function tasks.comparisons(plan, made_tasks)
-  local found, sweep = pcall(sources.find, plan.analysis)
+function tasks.comparisons(pipeline, made_tasks)
+  local found, sweep = pcall(sources.find, pipeline.analysis)
   if not found and not fail.is_failure(sweep) then error(sweep, 0) end
   if not found or sweep.kind ~= "sweep" then return {} end -- no threads and channels to compare over
   local out, writer = {}, {}
   for _, task in ipairs(made_tasks) do writer[task.title .. "_csvs"] = task end
   for _, field in ipairs { "threads", "channels" } do
     for _, comparison in ipairs(report_pairs.over(sweep, field)) do
-      local base, made_from = ("%s/comparisons/%s"):format(plan.analysis, comparison.name), {}
+      local base, made_from = ("%s/comparisons/%s"):format(pipeline.analysis, comparison.name), {}
       for i, report in ipairs(comparison.reports) do
         made_from[i] = writer[report.path] or { stamp = stamps.of({ report.path }), answer = "" }
       end
-      out[#out + 1] = { name = comparison.name, files = saved(plan, base), title = base,
-        stamp = stamp_of_all(made_from, plan.forms, comparison.name), run = function()
-          save(plan, report_pairs.sheets(comparison), base)
+      out[#out + 1] = { name = comparison.name, files = saved(pipeline, base), title = base,
+        stamp = stamp_of_all(made_from, pipeline.forms, comparison.name), run = function()
+          save(pipeline, report_pairs.sheets(comparison), base)
           return ""
         end }
     end
@@ -216,12 +217,13 @@ function tasks.comparisons(plan, made_tasks)
 end
 
 -- Where all this goes.
-function tasks.folders(plan, configurations)
-  local folders, seen = { plan.analysis, plan.analysis .. "/plots", plan.analysis .. "/comparisons",
-    plan.stamps.folder, plan.out .. "/merged_traces" }, {}
+function tasks.folders(pipeline, configurations)
+  local analysis = pipeline.analysis
+  local folders, seen = { analysis, analysis .. "/plots", analysis .. "/comparisons",
+    pipeline.stamps.folder, pipeline.out .. "/merged_traces" }, {}
   for _, configuration in ipairs(configurations) do
-    for _, path in ipairs { collectives.base(plan.analysis, configuration),
-      report_base(plan, configuration.files[1]) } do
+    for _, path in ipairs { collectives.base(pipeline.analysis, configuration),
+      report_base(pipeline, configuration.files[1]) } do
       local folder = folder_of(path)
       if not seen[folder] then folders[#folders + 1] = folder end
       seen[folder] = true

@@ -18,13 +18,13 @@ local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "m
 -- ---- doing it ----------------------------------------------------------------------------------
 
 -- Splits tasks into those to be done and those that are done, of which the kept text is taken.
-local function to_do(plan, list)
+local function to_do(pipeline, list)
   local missing = {}
   for _, task in ipairs(list) do
-    local kept = not plan.fresh and plan.stamps:kept(task.name, task.stamp, task.files)
+    local kept = not pipeline.fresh and pipeline.stamps:kept(task.name, task.stamp, task.files)
     if kept then
       task.answer, task.was_there = kept, true
-      plan.there = plan.there + 1
+      pipeline.there = pipeline.there + 1
     else
       missing[#missing + 1] = task
     end
@@ -33,28 +33,28 @@ local function to_do(plan, list)
 end
 
 -- Does what is missing; task.answer is then what its run returned, nil where it failed.
-local function do_all(plan, list)
-  local missing = to_do(plan, list)
-  plan.bar.total = plan.bar.total + #missing
+local function do_all(pipeline, list)
+  local missing = to_do(pipeline, list)
+  pipeline.bar.total = pipeline.bar.total + #missing
   workers.map(missing, function(task)
     local answer = task.run()
-    plan.stamps:keep(task.name, task.stamp, answer, task.files)
+    pipeline.stamps:keep(task.name, task.stamp, answer, task.files)
     return answer
-  end, { jobs = plan.jobs, progress = plan.bar, title = "",
+  end, { jobs = pipeline.jobs, progress = pipeline.bar, title = "",
     each = function(index, result)
       local task = missing[index]
       if result.ok then
         task.answer = result.value
-        plan.made = plan.made + 1
-        plan.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
+        pipeline.made = pipeline.made + 1
+        pipeline.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
       else
-        plan.work:fail(result.value, result.code)
+        pipeline.work:fail(result.value, result.code)
       end
     end })
 end
 
 -- What is incomplete in traces, { { entry, text }... }: once where it is the same in several.
-local function say_warnings(plan, warnings)
+local function say_warnings(pipeline, warnings)
   local order, paths = {}, {}
   for _, one in ipairs(warnings) do
     local path = one[1].path
@@ -68,13 +68,13 @@ local function say_warnings(plan, warnings)
   end
   for _, text in ipairs(order) do
     local more = #paths[text] > 1 and (" (and %d more)"):format(#paths[text] - 1) or ""
-    plan.work:say(paths[text][1] .. more .. text)
+    pipeline.work:say(paths[text][1] .. more .. text)
   end
 end
 
 -- What was read: answers[entry], and { { entry, value = as of variance.of }... }. Incomplete parts are
 -- reported.
-local function answers_of(plan, traces)
+local function answers_of(pipeline, traces)
   local answers, found, warnings = {}, {}, {}
   for _, task in ipairs(traces) do
     local answer, entry = task.answer and pack.unpack(task.answer), task.entry
@@ -85,60 +85,60 @@ local function answers_of(plan, traces)
       if answer.warning and not task.was_there then table.insert(warnings, { entry, answer.warning }) end
     end
   end
-  say_warnings(plan, warnings)
+  say_warnings(pipeline, warnings)
   return answers, found
 end
 
 -- What is not whole in collectives and merged traces.
-local function say_notes(plan, made)
+local function say_notes(pipeline, made)
   for _, task in ipairs(made) do
     local answer = task.answer and not task.was_there and pack.unpack(task.answer)
-    for _, note in ipairs(answer and answer.notes or {}) do plan.work:say(note) end
+    for _, note in ipairs(answer and answer.notes or {}) do pipeline.work:say(note) end
   end
 end
 
 -- Reads the traces of all configurations and merges them. Returns traces (tasks), by_configuration (these),
 -- answers[entry] and found, for tables of GEMMs.
-local function read_traces(plan, configurations)
+local function read_traces(pipeline, configurations)
   local traces, merges, by_configuration = {}, {}, {}
   for i, configuration in ipairs(configurations) do
     by_configuration[configuration] = {}
     for k, entry in ipairs(configuration.files) do
-      local task = tasks.trace(plan, entry)
+      local task = tasks.trace(pipeline, entry)
       task.place, by_configuration[configuration][k], traces[#traces + 1] = k, task, task
     end
-    if not plan.without.merge then merges[i] = tasks.merge(plan, configuration) end
+    if not pipeline.without.merge then merges[i] = tasks.merge(pipeline, configuration) end
   end
   -- Merging takes longest, so it begins first.
-  do_all(plan, table.move(traces, 1, #traces, #merges + 1, table.move(merges, 1, #merges, 1, {})))
-  say_notes(plan, merges)
-  return traces, by_configuration, answers_of(plan, traces)
+  do_all(pipeline, table.move(traces, 1, #traces, #merges + 1, table.move(merges, 1, #merges, 1, {})))
+  say_notes(pipeline, merges)
+  return traces, by_configuration, answers_of(pipeline, traces)
 end
 
 local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
 
 -- Reports, collectives, tables, pictures: what follows from traces that are read once.
-local function analyse(plan, configurations)
-  local traces, by_configuration, answers, found = read_traces(plan, configurations)
+local function analyse(pipeline, configurations)
+  local traces, by_configuration, answers, found = read_traces(pipeline, configurations)
   if #found == 0 then return end
   local later, collective = {}, {}
-  if not plan.without.plots then later[1] = tasks.plots(plan, found, traces) end
-  for i, configuration in ipairs(plan.without.collectives and {} or configurations) do
-    collective[i] = tasks.collectives(plan, configuration, answers, by_configuration[configuration])
+  if not pipeline.without.plots then later[1] = tasks.plots(pipeline, found, traces) end
+  for i, configuration in ipairs(pipeline.without.collectives and {} or configurations) do
+    collective[i] = tasks.collectives(pipeline, configuration, answers, by_configuration[configuration])
   end
   append(later, collective)
-  if not plan.without.variance then
-    local tables = tasks.gemm(plan, found, traces)
+  if not pipeline.without.variance then
+    local tables = tasks.gemm(pipeline, found, traces)
     append(later, tables)
-    if #tables == 0 then plan.work:say(gemm_command.no_gemm) end
+    if #tables == 0 then pipeline.work:say(gemm_command.no_gemm) end
   end
-  do_all(plan, later)
-  say_notes(plan, collective)
-  if plan.without.comparisons then return end
-  local last = { tasks.across(plan, collective) }
+  do_all(pipeline, later)
+  say_notes(pipeline, collective)
+  if pipeline.without.comparisons then return end
+  local last = { tasks.across(pipeline, collective) }
   append(traces, collective)
-  append(last, tasks.comparisons(plan, traces))
-  do_all(plan, last)
+  append(last, tasks.comparisons(pipeline, traces))
+  do_all(pipeline, last)
 end
 
 -- ---- the command -------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ local function check(args)
   without_of(args)
 end
 
-local function plan_of(args, work)
+local function pipeline_of(args, work)
   local out = args.out or work.sweep or work.configurations[1].folder
   local analysis = (out:gsub("(.)/+$", "%1")) .. "/" .. ANALYSIS
   local jobs = work.jobs or workers.jobs()
@@ -184,15 +184,15 @@ local function run(args)
   local work = job.new(args)
   local configurations = work:usable()
   if #configurations == 0 then return work:finish() end
-  local plan = plan_of(args, work)
-  work.bar = plan.bar
-  stamps.sweep(tasks.folders(plan, configurations))
-  analyse(plan, configurations)
-  plan.bar:clear()
+  local pipeline = pipeline_of(args, work)
+  work.bar = pipeline.bar
+  stamps.remove_leftovers(tasks.folders(pipeline, configurations))
+  analyse(pipeline, configurations)
+  pipeline.bar:clear()
   work.bar = nil
-  plan.stamps:close()
-  print(("written   %s: %d made, %d there already"):format(plan.analysis, plan.made, plan.there))
-  work.done = plan.made + plan.there
+  pipeline.stamps:close()
+  print(("written   %s: %d made, %d there already"):format(pipeline.analysis, pipeline.made, pipeline.there))
+  work.done = pipeline.made + pipeline.there
   return work:finish()
 end
 
