@@ -81,7 +81,7 @@ local function pooled_std(a, b)
 end
 
 -- Adds what `other` says of the same kernel, as summaries by grid and block do. Medians cannot be added.
-local function merge(kernel, other)
+local function add_up(kernel, other)
   local count = kernel.instances + other.instances
   kernel.std_ns = pooled_std(kernel, other)
   kernel.avg_ns = (kernel.avg_ns * kernel.instances + other.avg_ns * other.instances) / count
@@ -118,7 +118,7 @@ end
 
 local function add(summary, kernel)
   local same = summary.by_name[kernel.name]
-  if same then return merge(same, kernel) end
+  if same then return add_up(same, kernel) end
   summary.by_name[kernel.name] = kernel
   summary.kernels[#summary.kernels + 1] = kernel
 end

@@ -121,7 +121,7 @@ int what(const analysis &analysis, const gpu_event &one) {
     return analysis.has(event, COMMUNICATION) ? COMMUNICATING : COMPUTING;
 }
 
-// The steps that were traced, merged; none where a trace is not our own, and goes on between its steps.
+// The union of the steps that were traced; none where a trace is not our own, and goes on between its steps.
 std::vector<span> traced_steps(const trace &of, uint64_t &count) {
     std::vector<span> steps;
     for (const event &one : of.events) {
@@ -130,9 +130,9 @@ std::vector<span> traced_steps(const trace &of, uint64_t &count) {
     }
     count = steps.size();
     std::sort(steps.begin(), steps.end(), [](span a, span b) { return a.start < b.start; });
-    std::vector<span> merged;
-    for (const span &one : steps) merge_span(merged, one);
-    return merged;
+    std::vector<span> traced;
+    for (const span &one : steps) add_to_union(traced, one);
+    return traced;
 }
 
 // Of the pauses between and around busy intervals those that are within steps.
@@ -169,8 +169,8 @@ timeline timeline_of(const analysis &analysis, bool include_unlinked, double mic
     for (const gpu_event &one : analysis.gpu) {
         if (!include_unlinked && !analysis.is_linked(one)) continue;
         result.events++;
-        merge_span(spans[what(analysis, one)], {one.start, one.end});
-        merge_span(all, {one.start, one.end});
+        add_to_union(spans[what(analysis, one)], {one.start, one.end});
+        add_to_union(all, {one.start, one.end});
     }
     if (all.empty()) return result;
     result.computation = total_time(spans[COMPUTING]);

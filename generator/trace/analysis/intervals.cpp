@@ -1,9 +1,9 @@
-// Lists of merged intervals: see intervals.h.
+// Unions of intervals: see intervals.h.
 #include "intervals.h"
 
 namespace trace {
 
-void merge_span(std::vector<span> &to, span one) {
+void add_to_union(std::vector<span> &to, span one) {
     if (!to.empty() && one.start <= to.back().end) {
         to.back().end = std::max(to.back().end, one.end);
     } else {
@@ -17,7 +17,7 @@ std::vector<span> united(const std::vector<span> &a, const std::vector<span> &b)
     size_t i = 0, j = 0;
     while (i < a.size() || j < b.size()) {
         bool is_first = j == b.size() || (i < a.size() && a[i].start <= b[j].start);
-        merge_span(all, is_first ? a[i++] : b[j++]);
+        add_to_union(all, is_first ? a[i++] : b[j++]);
     }
     return all;
 }

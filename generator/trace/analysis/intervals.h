@@ -1,5 +1,5 @@
-// Busy time: how long at least one of many intervals lasts. Intervals come in order of their start, are
-// merged where one begins before or when the last one ends, and are measured as differences of doubles.
+// Busy time: how long at least one of many intervals lasts. Intervals come in order of their start. A union
+// is a list of intervals that neither overlap nor touch. Times are differences of doubles.
 #ifndef GENTABLES_TRACE_INTERVALS_H
 #define GENTABLES_TRACE_INTERVALS_H
 
@@ -34,16 +34,16 @@ class busy {
     bool open_ = false;
 };
 
-// Merges the interval into `to`, a list of merged intervals none of which starts later.
-void merge_span(std::vector<span> &to, span one);
+// Adds an interval to a union that has none which starts later.
+void add_to_union(std::vector<span> &to, span one);
 
-// Two lists of merged intervals as one.
+// The union of two unions.
 std::vector<span> united(const std::vector<span> &a, const std::vector<span> &b);
 
-// How long the intervals of `of` last where none of `without` does; both are merged.
+// How long the intervals of `of` last where none of `without` does; both are unions.
 double time_without(const std::vector<span> &of, const std::vector<span> &without);
 
-// How long the merged intervals last.
+// How long the intervals of a union last.
 double total_time(const std::vector<span> &spans);
 
 } // namespace trace

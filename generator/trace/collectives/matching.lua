@@ -262,24 +262,24 @@ local function new_slot(item, offset)
 end
 
 -- Puts the items of `list` into their slots, and new slots where they found none.
-local function merge(slots, list, matches, offset)
-  local merged, next_slot = {}, 1
+local function with_matches(slots, list, matches, offset)
+  local all, next_slot = {}, 1
   for i, item in ipairs(list) do
     local slot = matches[i]
     if slot then
-      table.move(slots, next_slot, slot, #merged + 1, merged)
+      table.move(slots, next_slot, slot, #all + 1, all)
       next_slot = slot + 1
       table.insert(slots[slot].items, item)
     else
       while next_slot <= #slots and slots[next_slot].stop < item.stop - offset
         and not slots[next_slot].taken do
-        merged[#merged + 1] = slots[next_slot]
+        all[#all + 1] = slots[next_slot]
         next_slot = next_slot + 1
       end
-      merged[#merged + 1] = new_slot(item, offset)
+      all[#all + 1] = new_slot(item, offset)
     end
   end
-  return table.move(slots, next_slot, #slots, #merged + 1, merged)
+  return table.move(slots, next_slot, #slots, #all + 1, all)
 end
 
 -- Slots that items of the list at hand go to may not be passed by items without one.
@@ -305,7 +305,7 @@ local function slots_of(group, places, offsets)
     local matches, offset = best_alignment(slots, list)
     if offset ~= 0 then offsets[order[i]] = offset end
     mark_taken(slots, matches)
-    slots = merge(slots, list, matches, offset)
+    slots = with_matches(slots, list, matches, offset)
   end
   return slots
 end

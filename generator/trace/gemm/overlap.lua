@@ -1,4 +1,4 @@
--- Which collectives of a rank overlap a stretch of its time. Intervals are clipped to the stretch and merged,
+-- Which collectives of a rank overlap a stretch of its time. Intervals are clipped to the stretch and united,
 -- so that collectives that run at once are not counted twice.
 local overlap_of = {}
 
@@ -43,17 +43,17 @@ local function reaching(list, start, stop)
 end
 
 -- start..stop in µs -> { count, names (";"), percentage (of the one that overlaps most), collective (its
--- name), total_us (merged) }; percentage is 0 and collective nil where nothing overlaps.
+-- name), total_us (of the union) }; percentage is 0 and collective nil where nothing overlaps.
 function overlap_of.stretch(list, start, stop)
   local found = reaching(list, start, stop)
-  local names, most, most_name, total, merged_to = {}, 0, nil, 0, start
+  local names, most, most_name, total, covered_to = {}, 0, nil, 0, start
   for i, one in ipairs(found) do
     local from, to = math.max(one.start, start), math.min(one.stop, stop)
     names[i] = one.name
     if to - from > most then most, most_name = to - from, one.name end
-    if to > merged_to then
-      total = total + (to - math.max(from, merged_to))
-      merged_to = to
+    if to > covered_to then
+      total = total + (to - math.max(from, covered_to))
+      covered_to = to
     end
   end
   return { count = #found, names = table.concat(names, ";"), collective = most_name, total_us = total,
