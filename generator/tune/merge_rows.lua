@@ -9,7 +9,7 @@ local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
-local tune_merge = {}
+local merge_rows = {}
 
 local function cell_of(record)
   local size = record.num_tokens and "" or " " .. record.size
@@ -18,7 +18,7 @@ end
 
 -- The rows at `csv`: { records, record = its provenance }; nil without a file. Raises if they have no
 -- provenance, or are of another machine.
-function tune_merge.read(job, csv)
+function merge_rows.read(job, csv)
   if not file.exists(csv) then return nil end
   local json_path = provenance.path_of(csv)
   if not file.exists(json_path) then
@@ -91,8 +91,8 @@ local function complete(record, before)
 end
 
 -- Writes records and their provenance to `csv`, beside the old rows that stay, and prints how many do.
-function tune_merge.write(job, csv, records, record)
-  local old = tune_merge.read(job, csv)
+function merge_rows.write(job, csv, records, record)
+  local old = merge_rows.read(job, csv)
   local all, stay, go = records, 0, 0
   if old then
     all, stay, go = join(old, records)
@@ -108,4 +108,4 @@ function tune_merge.write(job, csv, records, record)
   end
 end
 
-return tune_merge
+return merge_rows

@@ -6,7 +6,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
-local merge = require "tune.merge_rows"
+local merge_rows = require "tune.merge_rows"
 local provenance = require "rows.provenance"
 local tables = require "core.table"
 local template = require "codec.template"
@@ -110,7 +110,7 @@ end
 local function write_rows(job, folder, world_size)
   local records = tune_rows.records(job, world_size)
   if #records == 0 then return end
-  merge.write(job, rows_path(job, folder, world_size), records, provenance_of(job, world_size, records))
+  merge_rows.write(job, rows_path(job, folder, world_size), records, provenance_of(job, world_size, records))
 end
 
 local function put(path, text)
@@ -122,7 +122,7 @@ end
 -- the choices of a table there stay within noise, as in `gentables generate`.
 function write.prepare(job, folder)
   for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
-    merge.read(job, rows_path(job, folder, world_size))
+    merge_rows.read(job, rows_path(job, folder, world_size))
   end
   job.before = document.read(folder .. "/tuned.json", job)
   local path = folder .. "/table.csv"
