@@ -52,20 +52,20 @@ local function path_of(out, rows, kind, tp, fusion, format)
 end
 
 -- All pictures of these kinds (rows of list.lua) and formats, as { kind, tp, fusion, path }.
-function pictures.plan(rows, out, kinds, formats)
-  local plan = {}
+function pictures.entries(rows, out, kinds, formats)
+  local entries = {}
   for _, kind in ipairs(kinds) do
     local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
     for _, fusion in ipairs(rows.fusions) do
       for _, tp in ipairs(over_tp_sizes and { false } or rows.tp_sizes) do
         for _, format in ipairs(formats) do
-          table.insert(plan, { kind = kind.name, tp = tp or nil, fusion = fusion,
+          table.insert(entries, { kind = kind.name, tp = tp or nil, fusion = fusion,
             path = path_of(out, rows, kind.name, tp, fusion, format) })
         end
       end
     end
   end
-  return plan
+  return entries
 end
 
 -- The answer of the process of one picture: "", or a line with the reason why there is no picture.
@@ -76,11 +76,11 @@ local function draw_in_child(rows, entry)
   fail.with(code or 1, "%s", problem)
 end
 
--- Draws a plan. Returns the number of pictures, and a line for each reason why others are missing. Raises a
+-- Draws entries. Returns the number of pictures, and a line for each reason why others are missing. Raises a
 -- failure after the other pictures are drawn.
-function pictures.draw_all(rows, plan, progress)
+function pictures.draw_all(rows, entries, progress)
   local folders = {}
-  for _, entry in ipairs(plan) do
+  for _, entry in ipairs(entries) do
     local folder = entry.path:match("^(.*)/")
     if not folders[folder] then
       local made, message = file.make_folder(folder)
@@ -89,7 +89,7 @@ function pictures.draw_all(rows, plan, progress)
     end
   end
   rows:table() -- once, and not in every child
-  local results = workers.map(plan, function(entry) return draw_in_child(rows, entry) end,
+  local results = workers.map(entries, function(entry) return draw_in_child(rows, entry) end,
     { progress = progress, title = "pictures" })
   local count, left_out, failed = 0, {}, nil
   for _, result in ipairs(results) do
