@@ -46,10 +46,10 @@ end
 local function wanted(self, point, launch)
   local out = {}
   if point.launches[launch] or point.given_up then return out end
-  local contends = points.contenders(point)
+  local may_win = points.best_and_rivals(point)
   local goes_on = points.was_visited(point) and is_unsure(self, point)
   for _, name in ipairs(self.spec.strategies) do
-    local again = self.exhaustive or contends[name] or not lists.may_win(name)
+    local again = self.exhaustive or may_win[name] or not lists.may_win(name)
     local is_wanted = not point.visits[name] or (goes_on and again)
     if is_wanted and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
   end
@@ -66,7 +66,7 @@ end
 
 -- ---- what next --------------------------------------------------------------------------------
 
--- Deterministic, so that a sweep's plan depends on the bench's answers alone.
+-- Deterministic, so that a sweep's points depend on the bench's answers alone.
 local function next_random(self, limit)
   self.random = (self.random * 6364136223846793005 + 1442695040888963407) & math.maxinteger
   return (self.random >> 33) % limit + 1
@@ -175,7 +175,7 @@ function explore.new(options)
   return self
 end
 
--- The point of a record's cell; nil if the plan has none.
+-- The point of a record's cell; nil if the sweep has none.
 local function point_of(self, record) return self.point_of[cell_records.key(cell_records.record(record))] end
 
 -- Drops what was computed without the new results of this point.

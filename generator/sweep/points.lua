@@ -5,7 +5,7 @@ local statistics = require "base.statistics"
 
 local points = {}
 
-local CONTENDS = 1.25 -- strategies that take up to this many times the best are measured in every launch
+local RIVAL_RATIO = 1.25 -- rivals, which take up to this many times the best, are measured in every launch
 
 -- ---- points -----------------------------------------------------------------------------------
 
@@ -108,17 +108,17 @@ function points.ranked(point)
   return point.ranked
 end
 
--- The strategies beside the best that may still win there: { name, time }.
+-- The candidates beside the best that may still win there: { name, time }.
 function points.rivals(point)
   local order, out = points.ranked(point), {}
   for i = 2, #order do
-    if order[i].time - order[1].time <= log2(CONTENDS) then out[#out + 1] = order[i] end
+    if order[i].time - order[1].time <= log2(RIVAL_RATIO) then out[#out + 1] = order[i] end
   end
   return out
 end
 
 -- The best and its rivals, as a set.
-function points.contenders(point)
+function points.best_and_rivals(point)
   local out, best = {}, points.ranked(point)[1]
   if best then out[best.name] = true end
   for _, entry in ipairs(points.rivals(point)) do out[entry.name] = true end

@@ -1,7 +1,7 @@
 // The times of cells whose choice differs between two tables, for Lua: one pass over the rows for any number
 // of cells.
 //
-// - times(rows, changes), of changes as table:changes gives them, sets in each that has rows: rivals = the
+// - times(rows, changes), of changes as table:changes gives them, sets in each that has rows: row_count = the
 //   number of rows, and old_times and new_times = { time =, low =, high = } of the row of the old and of the
 //   new choice (low and high if the row has an interval; absent if no row is of that choice). Rows of other
 //   tools have no mode: they count for cells of any mode.
@@ -19,7 +19,7 @@
 struct change {
     struct cell_key key;
     uint8_t old_choice, new_choice;
-    size_t rivals, old_row, new_row;
+    size_t row_count, old_row, new_row;
 };
 
 struct changes {
@@ -95,7 +95,7 @@ static void count_row(struct changes *changes, const struct row *row, size_t pla
     size_t cell = grid_find(&changes->grid, &row->key);
     if (cell == GRID_NO_CELL || changes->at[cell] == 0) return;
     struct change *change = &changes->all[changes->at[cell] - 1];
-    change->rivals++;
+    change->row_count++;
     if (row->strategy == change->old_choice) change->old_row = place + 1;
     if (row->strategy == change->new_choice) change->new_row = place + 1;
 }
@@ -118,9 +118,9 @@ static void set_times(lua_State *lua, const char *field, const struct rows *rows
 }
 
 static void set_change(lua_State *lua, const struct rows *rows, const struct change *change) {
-    if (change->rivals == 0) return;
-    lua_pushinteger(lua, (lua_Integer)change->rivals);
-    lua_setfield(lua, -2, "rivals");
+    if (change->row_count == 0) return;
+    lua_pushinteger(lua, (lua_Integer)change->row_count);
+    lua_setfield(lua, -2, "row_count");
     set_times(lua, "old_times", rows, change->old_row);
     set_times(lua, "new_times", rows, change->new_row);
 }

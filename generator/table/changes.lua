@@ -75,7 +75,7 @@ local function test_by_rows(change, options)
   change.lost = old.time / new.time - 1
   if not (old.high and new.high) then return end
   local p = math.min(tail(old, new, options), tail(new, old, options))
-  change.p = math.min(1, 2 * math.max(1, change.rivals - 1) * p)
+  change.p = math.min(1, 2 * math.max(1, change.row_count - 1) * p)
 end
 
 -- Without rows: the figures of the new table's runner-up, if that was the old choice.
@@ -122,7 +122,7 @@ function changes.compare(old, new, rows, options)
   local test = { threshold = options.threshold, typical = typical_share(list) }
   for _, change in ipairs(list) do
     if change.old and change.new then
-      if change.rivals then test_by_rows(change, test) else test_by_table(change) end
+      if change.row_count then test_by_rows(change, test) else test_by_table(change) end
     end
   end
   mark_supported(list, compared, options.alpha)

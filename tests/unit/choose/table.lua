@@ -367,7 +367,7 @@ function tests.test_a_change_gets_the_times_of_both_choices()
   twoshot.low_us, twoshot.high_us = nil, nil
   enter_times({ changed, other },
     { record(), twoshot, record { strategy = "MPI" }, record { fusion = "RESIDUAL_RMS_NORM" } })
-  luaunit.assertEquals(changed.rivals, 3)
+  luaunit.assertEquals(changed.row_count, 3)
   luaunit.assertEquals(changed.old_times, { time = 4.5, low = 4.25, high = 4.75 })
   luaunit.assertEquals(changed.new_times, { time = 4.5 })
   luaunit.assertEquals(other, change { num_tokens = 2 })
@@ -376,8 +376,8 @@ end
 function tests.test_rows_without_a_mode_count_for_a_cell_of_any()
   local eager, graph = change(), change { mode = "graph", hidden_size = 2048 }
   enter_times({ eager, graph }, { record { mode = "unknown" }, record { hidden_size = 2048, size = 4096 } })
-  luaunit.assertEquals(eager.rivals, 1)
-  luaunit.assertNil(graph.rivals)
+  luaunit.assertEquals(eager.row_count, 1)
+  luaunit.assertNil(graph.row_count)
 end
 
 function tests.test_rows_of_other_splits_are_of_other_cells()
@@ -385,7 +385,7 @@ function tests.test_rows_of_other_splits_are_of_other_cells()
     change { op = "alltoallv", splits = "3:1" }
   enter_times({ even, uneven }, { record { op = "alltoallv", splits = "1:1", time_us = 4.5 },
     record { op = "alltoallv", splits = "3:1", time_us = 4.625 } })
-  luaunit.assertEquals({ even.rivals, uneven.rivals }, { 1, 1 })
+  luaunit.assertEquals({ even.row_count, uneven.row_count }, { 1, 1 })
   luaunit.assertEquals({ even.old_times.time, uneven.old_times.time }, { 4.5, 4.625 })
 end
 
