@@ -79,18 +79,18 @@ local function op_of(rank, selection, combos, combo, left_out, types)
   local op = families.op(combos.name[combo])
   local kind = op and kinds[op.family]
   if not kind then return nil end
-  local call = rank:call(selection, combos, combo)
-  local model, why = perf_model.of(op, call)
-  if not model then
+  local call = rank:call_of(selection, combos, combo)
+  local perf, why = perf_model.of(op, call)
+  if not perf then
     leave_out(left_out, why, op.name, combos.count[combo])
     return nil
   end
-  local one, reason = request.of(op, call, model)
-  local cells = cells_of(model.params)
+  local one, reason = request.of(op, call, perf)
+  local cells = cells_of(perf.params)
   local told = one and request.line(one, "") or table.concat(texts_of(cells), " ")
   local kernels = call.kernels()
   local type, is_converted = computed_in(one, kernels, types)
-  return { kind = kind, name = op.name, request = one, reason = reason, params = cells, flops = model.flops,
+  return { kind = kind, name = op.name, request = one, reason = reason, params = cells, flops = perf.flops,
     computed_in = type, is_converted = is_converted, is_amd = is_amd(kernels),
     key = op.name .. "\0" .. told }
 end

@@ -1,6 +1,6 @@
 -- What is asked of gentables-replay: an op of a trace, from its arguments, as a line (bench/replay/op.h).
 --
---   request.of(op, call, model) -> { kind, fields = { { name, value }... }, notes = { text... } } | nil, why
+--   request.of(op, call, perf) -> { kind, fields = { { name, value }... }, notes = { text... } } | nil, why
 --   request.line(one, id[, limits]) -> the line, without its newline
 --   request.saved(one, id[, threads]) -> the line with its notes, for whoever replays it alone, with as many
 --     threads a call
@@ -8,7 +8,7 @@
 --   request.type_named(name) -> a type of a trace (c10::BFloat16) as lines call it; nil: not known
 --   request.read(line) -> the request of such a line, its id | nil, why
 --
--- `op` is a row of families.lua, `call` its arguments, `model` what perf_model.lua makes of them.
+-- `op` is a row of families.lua, `call` its arguments, `perf` what perf_model.lua makes of them.
 local python = require "codec.python_literals"
 
 local request = {}
@@ -185,9 +185,9 @@ local function scaled_fields(op, call, size, dtype, notes)
   return table.move(blocks, 1, #blocks, #out + 1, out)
 end
 
-local function parameters(model)
+local function parameters(perf)
   local out = {}
-  for _, param in ipairs(model.params) do out[param[1]] = param[2] end
+  for _, param in ipairs(perf.params) do out[param[1]] = param[2] end
   return out
 end
 
@@ -226,11 +226,11 @@ local function is_empty(sizes)
   return false
 end
 
-local function gemm(op, call, model)
+local function gemm(op, call, perf)
   if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
   local dtype, why = type_of_both(op, call)
   if not dtype then return nil, why end
-  local at, notes = parameters(model), {}
+  local at, notes = parameters(perf), {}
   local size = { batch = at.B or 1, m = at.M, n = at.N, k = at.K }
   if is_empty { size.batch, size.m, size.n, size.k } then
     return nil, "an empty product has nothing to time"
@@ -289,11 +289,11 @@ local function as_integers(list)
   return out
 end
 
-local function convolution(op, call, model)
+local function convolution(op, call, perf)
   local dtype, why = type_of(call, op.input)
   if not dtype then return nil, why end
   if type_of(call, op.input + 1) ~= dtype then return nil, "input and filter are of different types" end
-  local at, notes = parameters(model), {}
+  local at, notes = parameters(perf), {}
   local input, filter, transposed = at.input_shape, at.filter_shape, at.transposed_conv
   if is_empty(input) or is_empty(filter) then return nil, "an empty convolution has nothing to time" end
   local groups = math.tointeger(at.groups)
@@ -315,7 +315,7 @@ end
 
 local makers = { gemm = gemm, convolution = convolution }
 
-function request.of(op, call, model) return makers[op.family](op, call, model) end
+function request.of(op, call, perf) return makers[op.family](op, call, perf) end
 
 local function text_of(value)
   return math.type(value) == "float" and ("%.17g"):format(value) or tostring(value)

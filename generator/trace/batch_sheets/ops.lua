@@ -48,15 +48,15 @@ local function cell_of(value)
   return python.write(value)
 end
 
-local function params_of(model)
+local function params_of(perf)
   local out = {}
-  for i, param in ipairs(model.params) do out[i] = { name = param[1], value = cell_of(param[2]) } end
+  for i, param in ipairs(perf.params) do out[i] = { name = param[1], value = cell_of(param[2]) } end
   return out
 end
 
-local function key_of(sheet, name, model)
+local function key_of(sheet, name, perf)
   local parts = { sheet, name }
-  for _, param in ipairs(model.params) do parts[#parts + 1] = param[1] .. "=" .. python.write(param[2]) end
+  for _, param in ipairs(perf.params) do parts[#parts + 1] = param[1] .. "=" .. python.write(param[2]) end
   return table.concat(parts, "\0")
 end
 
@@ -70,27 +70,28 @@ end
 
 local function collect_one(rank, how, out)
   local selection, combos = rank:select(how.kind)
-  local models, sheets_of, flops, bytes = {}, {}, {}, {}
+  local perf_models, sheets_of, flops, bytes = {}, {}, {}, {}
   for combo, name in ipairs(combos.name) do
     local sheet, op = sheet_of(name, how.field)
-    local model = sheet and how.evaluate(op, rank:call(selection, combos, combo))
-    if model then
-      models[combo], sheets_of[combo] = model, sheet
-      flops[combo], bytes[combo] = model.flops / 1e6, model.bytes and model.bytes / 1e6
+    local perf = sheet and how.evaluate(op, rank:call_of(selection, combos, combo))
+    if perf then
+      perf_models[combo], sheets_of[combo] = perf, sheet
+      flops[combo], bytes[combo] = perf.flops / 1e6, perf.bytes and perf.bytes / 1e6
     end
   end
   local map, count, firsts = grouping.by(#combos.name, function(combo)
-    return models[combo] and key_of(sheets_of[combo], combos.name[combo] .. how.suffix, models[combo])
+    local perf, name = perf_models[combo], combos.name[combo] .. how.suffix
+    return perf and key_of(sheets_of[combo], name, perf)
   end)
   local groups = selection:group(map, count, { { "time", bytes }, { "time", flops }, { "computing", flops },
     { "time" }, { "computing" } })
   for group = 1, count do
     local combo = firsts[group]
-    local model, measured = models[combo], {}
+    local perf, measured = perf_models[combo], {}
     for i = 1, #measures do measured[i] = statistics_at(groups[i], group) end
     local name = combos.name[combo] .. how.suffix
-    out[#out + 1] = { sheet = sheets_of[combo], key = key_of(sheets_of[combo], name, model), name = name,
-      params = params_of(model), flops = model.flops, bytes = model.bytes, spec = model.spec,
+    out[#out + 1] = { sheet = sheets_of[combo], key = key_of(sheets_of[combo], name, perf), name = name,
+      params = params_of(perf), flops = perf.flops, bytes = perf.bytes, spec = perf.spec,
       count = groups.count[group], uid = groups.uid[group], measured = measured }
   end
 end

@@ -371,15 +371,15 @@ local function norm(op, call)
   local at, why = norm_at(op, call, 0)
   if not at then return nil, why end
   local e, c = at.elements, at.channels
-  local model = { params = at.params, spec = spec_of(op, at.dtype) }
+  local perf = { params = at.params, spec = spec_of(op, at.dtype) }
   if op.is_rms then
-    model.flops = e // c * (2 * c + 2) + e * (1 + at.affine)
-    model.bytes = times(at.width, 2 * e + c * at.affine)
+    perf.flops = e // c * (2 * c + 2) + e * (1 + at.affine)
+    perf.bytes = times(at.width, 2 * e + c * at.affine)
   else
-    model.flops = 6 * c + 2 * e + 3 * e * at.training
-    model.bytes = times(at.width, 2 * e + c * (2 + at.affine + at.affine * at.bias + 2 * at.training))
+    perf.flops = 6 * c + 2 * e + 3 * e * at.training
+    perf.bytes = times(at.width, 2 * e + c * (2 + at.affine + at.affine * at.bias + 2 * at.training))
   end
-  return model
+  return perf
 end
 
 local function norm_backward(op, call)
@@ -418,19 +418,19 @@ local function is_true_sum(value) return value == nil or (value >= 0 and value <
 -- of Lua's: they do not fit. Sums of integers wrap around where shapes are absurd; sums of doubles do not, so
 -- that both have.
 local function checked(model_of, op, call)
-  local fits, model, why = pcall(model_of, op, call)
+  local fits, perf, why = pcall(model_of, op, call)
   if not fits then return nil, "the arguments do not fit" end
-  if not model then return nil, why end
+  if not perf then return nil, why end
   local in_doubles = setmetatable({ in_doubles = true, kernels = no_kernels }, { __index = call })
   local again, doubles = pcall(model_of, op, in_doubles)
-  if not again or not doubles or not is_near(model.flops, doubles.flops)
-    or not is_near(model.bytes, doubles.bytes) then
+  if not again or not doubles or not is_near(perf.flops, doubles.flops)
+    or not is_near(perf.bytes, doubles.bytes) then
     return nil, "the shapes are too large to be true"
   end
-  if not is_true_sum(model.flops) or not is_true_sum(model.bytes) then
+  if not is_true_sum(perf.flops) or not is_true_sum(perf.bytes) then
     return nil, "the arguments do not fit"
   end
-  return model
+  return perf
 end
 
 function perf_model.of(op, call)

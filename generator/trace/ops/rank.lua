@@ -1,4 +1,4 @@
--- One rank's trace with what its sheets share: arguments and tracks, the models of its ops,
+-- One rank's trace with what its sheets share: arguments and tracks, the performance models of its ops,
 -- selections, which are made at most once.
 --
 --   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
@@ -47,9 +47,9 @@ end
 
 -- What core.trace needs of each name that has a performance model: { sheet, has_backward, outermost }; see
 -- op_model in trace/analysis/selection.h.
-local function models_of(analysis)
+local function perf_models_of(analysis)
   local sheet_numbers, count = {}, 0
-  local models = {}
+  local perf_models = {}
   local numbers, names = analysis:op_names()
   for i, number in ipairs(numbers) do
     local op = families.op(names[i])
@@ -59,19 +59,19 @@ local function models_of(analysis)
         count = count + 1
         sheet_numbers[family.sheet] = count
       end
-      models[number] = { sheet = sheet_numbers[family.sheet], has_backward = op.has_backward,
+      perf_models[number] = { sheet = sheet_numbers[family.sheet], has_backward = op.has_backward,
         outermost = family.outermost }
     end
   end
-  return models
+  return perf_models
 end
 
 -- A selection: "launchers", "modelled", "backward" or "unified"; and its combos.
 function rank:select(kind)
   local found = self.selections[kind]
   if not found then
-    self.models = self.models or models_of(self.analysis)
-    local selection = self.analysis:select(kind, self.models)
+    self.perf_models = self.perf_models or perf_models_of(self.analysis)
+    local selection = self.analysis:select(kind, self.perf_models)
     found = { selection = selection, combos = selection:combos() }
     self.selections[kind] = found
   end
@@ -82,7 +82,7 @@ end
 local function list(value) return type(value) == "table" and value or nil end
 
 -- What perf_model needs of a combo.
-function rank:call(selection, combos, combo)
+function rank:call_of(selection, combos, combo)
   local number = combos.model_arguments[combo]
   local dims, types, strides, concrete
   if number >= 0 then dims, types, strides, concrete = self.analysis:argument_values(number) end

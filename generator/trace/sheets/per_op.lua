@@ -10,40 +10,40 @@ local per_op = {}
 local rates = { "mean", "median", "deviation", "min", "max" }
 local titles = { deviation = "std" }
 
--- The models of combos, and why combos have none: { [reason] = number of ops }; without a reason they are not
--- asked for.
-local function models_of(rank, selection, combos, evaluate)
-  local models, left_out = {}, {}
+-- The performance models of combos, and why combos have none: { [reason] = number of ops }; without a reason
+-- they are not asked for.
+local function perf_models_of(rank, selection, combos, evaluate)
+  local perf_models, left_out = {}, {}
   for combo, name in ipairs(combos.name) do
     local op = families.op(name)
-    local model, why = evaluate(op, rank:call(selection, combos, combo))
-    if model then
-      models[combo] = model
+    local perf, why = evaluate(op, rank:call_of(selection, combos, combo))
+    if perf then
+      perf_models[combo] = perf
     elseif why then
       local reason = ("%s: %s"):format(name, why)
       left_out[reason] = (left_out[reason] or 0) + combos.count[combo]
     end
   end
-  return models, left_out
+  return perf_models, left_out
 end
 
-local function key_of(sheet, name, model)
+local function key_of(sheet, name, perf)
   local parts = { sheet, name }
-  for _, param in ipairs(model.params) do
+  for _, param in ipairs(perf.params) do
     parts[#parts + 1] = param[1] .. "=" .. python.write(param[2])
   end
   return table.concat(parts, "\0")
 end
 
 -- Groups of combos, and all facts of each: a table from which rows are written.
-local function grouped(selection, combos, models, sheet_of)
+local function grouped(selection, combos, perf_models, sheet_of)
   local map, count, firsts = grouping.by(#combos.name, function(combo)
-    return models[combo] and key_of(sheet_of(combos.name[combo]), combos.name[combo], models[combo])
+    return perf_models[combo] and key_of(sheet_of(combos.name[combo]), combos.name[combo], perf_models[combo])
   end)
   local flops, bytes = {}, {}
-  for combo, model in pairs(models) do
-    flops[combo] = model.flops / 1e6 -- per µs: TFLOP/s
-    bytes[combo] = model.bytes and model.bytes / 1e6
+  for combo, perf in pairs(perf_models) do
+    flops[combo] = perf.flops / 1e6 -- per µs: TFLOP/s
+    bytes[combo] = perf.bytes and perf.bytes / 1e6
   end
   local groups = selection:group(map, count, { { "time" }, { "time", flops }, { "time", bytes } })
   local whole, brief = selection:details(map, count)
@@ -51,10 +51,10 @@ local function grouped(selection, combos, models, sheet_of)
 end
 
 -- The names of all parameters of a sheet, in order of first appearance.
-local function parameters(numbers, at, models)
+local function parameters(numbers, at, perf_models)
   local names, seen = {}, {}
   for _, group in ipairs(numbers) do
-    for _, param in ipairs(models[at.firsts[group]].params) do
+    for _, param in ipairs(perf_models[at.firsts[group]].params) do
       if not seen[param[1]] then names[#names + 1] = param[1] end
       seen[param[1]] = true
     end
@@ -81,8 +81,8 @@ local function columns_of(params)
 end
 
 -- A parameter as a cell: empty where it is None, and nan where only other ops have it.
-local function cell_of(model, name)
-  for _, param in ipairs(model.params) do
+local function cell_of(perf, name)
+  for _, param in ipairs(perf.params) do
     if param[1] == name then
       local value = param[2]
       if value == python.none then return nil end
@@ -93,25 +93,25 @@ local function cell_of(model, name)
   return "nan"
 end
 
-local function row_of(rank, combos, at, models, params, group)
+local function row_of(rank, combos, at, perf_models, params, group)
   local combo, groups = at.firsts[group], at.groups
-  local model = models[combo]
+  local perf = perf_models[combo]
   local row = grouping.row():add(combos.name[combo])
-  for _, name in ipairs(params) do row:add(cell_of(model, name)) end
-  local bytes = model.bytes
-  row:add(model.flops / 1e9, bytes and bytes / 2 ^ 20, bytes and bytes > 0 and model.flops / bytes or nil)
+  for _, name in ipairs(params) do row:add(cell_of(perf, name)) end
+  local bytes = perf.bytes
+  row:add(perf.flops / 1e9, bytes and bytes / 2 ^ 20, bytes and bytes > 0 and perf.flops / bytes or nil)
   for _, spec in ipairs { 3, 2 } do
     for _, rate in ipairs(rates) do row:add(grouping.cell(groups[spec][rate][group])) end
   end
   row:add(table.unpack(rank:track(combos.track[combo]), 1, 3))
-  row:add(model.spec, at.whole[group], at.brief[group])
+  row:add(perf.spec, at.whole[group], at.brief[group])
   row:add(rank:arguments(combos.arguments[combo], true))
   for _, rate in ipairs(rates) do row:add(grouping.cell(groups[1][rate][group])) end
   return row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
 end
 
 -- Appends to `list` a sheet for each name that sheet_of gives.
-local function append(list, rank, combos, at, models, sheet_of)
+local function append(list, rank, combos, at, perf_models, sheet_of)
   local of_sheet, names = {}, {}
   for group = 1, at.count do
     local name = sheet_of(combos.name[at.firsts[group]])
@@ -123,11 +123,11 @@ local function append(list, rank, combos, at, models, sheet_of)
   end
   local order = grouping.order(at.groups[1].sum, at.groups.uid, at.count)
   for _, name in ipairs(names) do
-    local params = parameters(of_sheet[name], at, models)
+    local params = parameters(of_sheet[name], at, perf_models)
     local sheet = { name = name, columns = columns_of(params), rows = {}, groups = {} }
     for _, group in ipairs(order) do
       if sheet_of(combos.name[at.firsts[group]]) == name then
-        sheet.rows[#sheet.rows + 1] = row_of(rank, combos, at, models, params, group)
+        sheet.rows[#sheet.rows + 1] = row_of(rank, combos, at, perf_models, params, group)
         table.insert(sheet.groups, group)
       end
     end
@@ -139,10 +139,10 @@ local function add_counts(to, from)
   for reason, count in pairs(from) do to[reason] = (to[reason] or 0) + count end
 end
 
--- How many of the ops that have a model ran nothing on the GPU.
-local function count_idle(combos, models)
+-- How many of the ops that have a performance model ran nothing on the GPU.
+local function count_idle(combos, perf_models)
   local count = 0
-  for combo in pairs(models) do
+  for combo in pairs(perf_models) do
     if combos.kernels[combo] == 0 then count = count + combos.count[combo] end
   end
   return count
@@ -161,11 +161,11 @@ function per_op.of(rank, kind, evaluate, sheet_of, only)
     if not wanted(op.name) then return nil, false end
     return evaluate(op, call)
   end
-  local models, left_out = models_of(rank, selection, combos, evaluate_wanted)
-  local at = grouped(selection, combos, models, wanted)
+  local perf_models, left_out = perf_models_of(rank, selection, combos, evaluate_wanted)
+  local at = grouped(selection, combos, perf_models, wanted)
   local list = {}
-  append(list, rank, combos, at, models, wanted)
-  return list, left_out, selection, at.map, count_idle(combos, models)
+  append(list, rank, combos, at, perf_models, wanted)
+  return list, left_out, selection, at.map, count_idle(combos, perf_models)
 end
 
 local function forward_sheet(name) return families.family(families.op(name)).sheet end

@@ -20,7 +20,7 @@ local function model_of(rank, selection, combos, combo)
   if not op or combos.kernel[combo] ~= "" then return nil end
   local is_backward = name ~= combos.name[combo]
   local evaluate = is_backward and perf_model.backward_of or perf_model.of
-  return (evaluate(op, rank:call(selection, combos, combo)))
+  return (evaluate(op, rank:call_of(selection, combos, combo)))
 end
 
 local function name_of(combos, combo)
@@ -41,27 +41,27 @@ local function key_of(rank, combos, combo, category)
 end
 
 -- The groups with their statistics: duration, time, TB/s, TFLOP/s.
-local function measured(selection, map, count, models)
+local function measured(selection, map, count, perf_models)
   local flops, bytes = {}, {}
-  for combo, model in pairs(models) do
-    flops[combo] = model.flops / 1e6 -- per µs: TFLOP/s
-    bytes[combo] = model.bytes and model.bytes / 1e6
+  for combo, perf in pairs(perf_models) do
+    flops[combo] = perf.flops / 1e6 -- per µs: TFLOP/s
+    bytes[combo] = perf.bytes and perf.bytes / 1e6
   end
   local groups = selection:group(map, count,
     { { "duration" }, { "time" }, { "time", bytes }, { "time", flops } })
   return groups, groups[1], groups[2], groups[3], groups[4]
 end
 
-local function row_of(rank, combos, combo, category, model, groups, group, whole, brief)
+local function row_of(rank, combos, combo, category, perf, groups, group, whole, brief)
   local duration, time, bandwidth, speed = groups[1], groups[2], groups[3], groups[4]
   local cell = grouping.cell
   local row = grouping.row():add(name_of(combos, combo), category)
   row:add(table.unpack(rank:track(combos.track[combo]), 1, 3))
   row:add(rank:arguments(combos.arguments[combo])):add(groups.uid[group], groups.count[group])
   row:add(duration.sum[group], cell(duration.mean[group]), cell(duration.deviation[group]))
-  local bytes = model and model.bytes
-  row:add(model and model.flops / 1e9, bytes and bytes / 2 ^ 20)
-  row:add(bytes and bytes > 0 and model.flops / bytes or nil, model and model.spec)
+  local bytes = perf and perf.bytes
+  row:add(perf and perf.flops / 1e9, bytes and bytes / 2 ^ 20)
+  row:add(bytes and bytes > 0 and perf.flops / bytes or nil, perf and perf.spec)
   for _, values in ipairs { bandwidth, speed, time } do
     row:add(cell(values.mean[group]), cell(values.deviation[group]))
   end
@@ -69,27 +69,27 @@ local function row_of(rank, combos, combo, category, model, groups, group, whole
   for _, values in ipairs { duration, bandwidth, speed, time } do
     row:add(cell(values.median[group]), cell(values.min[group]), cell(values.max[group]))
   end
-  return row:add(whole, brief,model and dictionary(model.params), model and "True" or "False")
+  return row:add(whole, brief,perf and dictionary(perf.params), perf and "True" or "False")
 end
 
 return {
   make = function(rank)
     local selection, combos = rank:select("unified")
-    local models, categories = {}, {}
+    local perf_models, categories = {}, {}
     for combo, name in ipairs(combos.name) do
-      models[combo] = model_of(rank, selection, combos, combo)
+      perf_models[combo] = model_of(rank, selection, combos, combo)
       categories[combo] = families.category(name, combos.first_kernel[combo])
     end
     local map, count, firsts = grouping.by(#combos.name, function(combo)
       return key_of(rank, combos, combo, categories[combo])
     end)
-    local groups, _, time = measured(selection, map, count, models)
+    local groups, _, time = measured(selection, map, count, perf_models)
     local whole, brief = selection:details(map, count)
     local total, up_to, rows = grouping.total(time.sum), 0, {}
     for _, group in ipairs(grouping.order(time.sum, groups.uid, count)) do
       local combo = firsts[group]
-      local row = row_of(rank, combos, combo, categories[combo], models[combo], groups, group, whole[group],
-        brief[group])
+      local row = row_of(rank, combos, combo, categories[combo], perf_models[combo], groups, group,
+        whole[group], brief[group])
       up_to = up_to + time.sum[group]
       row:add(grouping.percent(time.sum[group], total), grouping.percent(up_to, total))
       rows[#rows + 1] = row

@@ -178,7 +178,7 @@ function TestBadInput.test_arguments_are_read_as_json()
        "args": {"correlation": 1}}]}]]):format(arguments)))
     local one = assert(require("trace.ops.rank").open(path))
     local selection, combos = one:select("launchers")
-    return (select(4, one:arguments(combos.arguments[1]))), one:call(selection, combos, 1).concrete
+    return (select(4, one:arguments(combos.arguments[1]))), one:call_of(selection, combos, 1).concrete
   end
   local text, value = written([=[["\u00e9\ud83d\ude00\u0001\"\\\n", 1.5e3, true, null, [ -2 ] ]]=])
   luaunit.assertEquals(text, [[('é😀\x01"\\\n', 1.5e3, True, None, (-2,))]])
