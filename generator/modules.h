@@ -8,27 +8,25 @@
 #include <lauxlib.h>
 #include <stddef.h>
 
-int luaopen_core_borders(lua_State *lua);
 int luaopen_core_choose(lua_State *lua);
 int luaopen_core_csv(lua_State *lua);
 int luaopen_core_file(lua_State *lua);
 int luaopen_core_kernel_csv(lua_State *lua);
+int luaopen_core_lookup_rule(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
-int luaopen_core_select(lua_State *lua);
 int luaopen_core_system(lua_State *lua);
 int luaopen_core_table(lua_State *lua);
 int luaopen_core_workers(lua_State *lua);
 
 static const struct luaL_Reg gentables_modules[] = {
-    {"core.borders", luaopen_core_borders},
     {"core.choose", luaopen_core_choose},
     {"core.csv", luaopen_core_csv},
     {"core.file", luaopen_core_file},
     {"core.kernel_csv", luaopen_core_kernel_csv},
+    {"core.lookup_rule", luaopen_core_lookup_rule},
     {"core.process", luaopen_core_process},
     {"core.rows", luaopen_core_rows},
-    {"core.select", luaopen_core_select},
     {"core.system", luaopen_core_system},
     {"core.table", luaopen_core_table},
     {"core.workers", luaopen_core_workers},

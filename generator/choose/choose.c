@@ -208,28 +208,23 @@ static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t
     return false;
 }
 
-// The candidates that may win a cell: those within noise of its best, or the incumbent alone if it is one of
-// them; and those whose loss `regret` allows for the sake of fewer borders. A candidate that is slower at a
-// measured shape of the bin is not within noise.
+// The options of a cell. A candidate that is slower at a measured shape of the bin is not within noise.
 static void find_who_may_win(const struct choosing *choosing, const struct layout *plane, size_t hidden,
                              size_t tokens, const struct candidate *candidates, size_t count,
                              struct border_option *options) {
     const struct candidate *best = &candidates[select_best(candidates, count)];
     size_t cell = plane->first_cell + hidden * plane->block->num_tokens.count + tokens;
     uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
-    double regret = choosing->of.selection->regret;
-    bool stays = false;
     for (size_t i = 0; i < count; i++) {
-        bool within = &candidates[i] == best ||
-                      (select_is_within_noise(best, &candidates[i]) &&
-                       !is_slower_beside(plane, plane->place_of[candidates[i].strategy], hidden, tokens));
-        options[i] = (struct border_option){candidates[i].badness, candidates[i].strategy, within};
-        stays = stays || (within && candidates[i].strategy == incumbent);
+        const struct candidate *candidate = &candidates[i];
+        double excess = select_excess(best, candidate);
+        bool is_slower = candidate != best && excess == 0 &&
+                         is_slower_beside(plane, plane->place_of[candidate->strategy], hidden, tokens);
+        options[i] = (struct border_option){.badness = candidate->badness,
+                                            .strategy = candidate->strategy,
+                                            .excess = is_slower ? INFINITY : excess};
     }
-    for (size_t i = 0; i < count; i++) {
-        if (stays) options[i].allowed = options[i].strategy == incumbent;
-        if (regret > 0 && options[i].badness - best->badness <= regret) options[i].allowed = true;
-    }
+    select_allow(options, count, incumbent, choosing->of.selection->regret);
 }
 
 static void fill_cell(const struct choosing *choosing, const struct layout *plane, struct row_of_cells *row,

@@ -11,6 +11,8 @@
 //   least along a row of token counts (borders.c), since noise makes flips and physics makes borders; then
 //   the least badness; then the order of the list of strategies. Nothing depends on the order of rows.
 // - The option `regret` allows more loss than noise for the sake of fewer borders.
+// - Choices by message size (by_bytes.lua) follow the same rule: a size has several shapes, over which losses
+//   are means.
 //
 // The caller decides before which strategies may win: no strategy that is not a candidate (AUTO is the call
 // through a table), none that the format cannot name, none with other bits where numerics matter, no loopback
@@ -33,9 +35,12 @@ struct difference {
     size_t freedom; // degrees of it, of the error's estimate; 0: it is taken as known
 };
 
+static bool precedes(double badness, uint8_t strategy, double other_badness, uint8_t other_strategy) {
+    return badness != other_badness ? badness < other_badness : strategy < other_strategy;
+}
+
 static bool is_first(const struct candidate *a, const struct candidate *b) {
-    if (a->badness != b->badness) return a->badness < b->badness;
-    return a->strategy < b->strategy;
+    return precedes(a->badness, a->strategy, b->badness, b->strategy);
 }
 
 size_t select_best(const struct candidate *candidates, size_t count) {
@@ -87,9 +92,32 @@ double select_noise(const struct candidate *best, const struct candidate *other)
     return found.quantile * found.error * LN_2;
 }
 
-bool select_is_within_noise(const struct candidate *best, const struct candidate *other) {
+double select_excess(const struct candidate *best, const struct candidate *other) {
     double loss = other->badness - best->badness;
-    return loss <= 0 || loss <= select_noise(best, other); // no number is within NAN
+    if (loss <= 0) return 0;
+    double noise = select_noise(best, other);
+    return isnan(noise) ? loss : fmax(0, loss - noise);
+}
+
+// ---- the rule
+
+void select_allow(struct border_option *options, size_t count, uint8_t incumbent, double regret) {
+    const struct border_option *best = &options[0];
+    double least_excess = INFINITY;
+    bool stays = false;
+    for (size_t i = 0; i < count; i++) {
+        if (precedes(options[i].badness, options[i].strategy, best->badness, best->strategy))
+            best = &options[i];
+        least_excess = fmin(least_excess, options[i].excess);
+    }
+    for (size_t i = 0; i < count; i++) {
+        options[i].allowed = &options[i] == best || options[i].excess <= least_excess;
+        stays = stays || (options[i].allowed && options[i].strategy == incumbent);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (stays) options[i].allowed = options[i].strategy == incumbent;
+        if (regret > 0 && options[i].badness - best->badness <= regret) options[i].allowed = true;
+    }
 }
 
 // ---- figures of a choice

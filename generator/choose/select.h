@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "borders.h"
+
 // One strategy in a cell. Levels are log2 of microseconds.
 struct candidate {
     double level;            // at the cell's own shape
@@ -36,8 +38,14 @@ size_t select_best(const struct candidate *candidates, size_t count);
 // a share of time; NAN: unknown.
 double select_noise(const struct candidate *best, const struct candidate *other);
 
-// Whether the data allow that `other` loses no more than `best`: their difference is within its noise.
-bool select_is_within_noise(const struct candidate *best, const struct candidate *other);
+// How much more than `best` another candidate loses beyond noise: all of it, where the noise is unknown.
+double select_excess(const struct candidate *best, const struct candidate *other);
+
+// The rule: marks the options that a point may have, of at least one. These are the one with the least
+// badness (of equal ones that of the strategy that comes first in the list), and those with no more excess
+// than the least, or of these `incumbent` alone (NAME_NONE: none) if it is one of them; and, if `regret` is
+// above 0, those that lose that much more than the least at most.
+void select_allow(struct border_option *options, size_t count, uint8_t incumbent, double regret);
 
 // The figures of the choice of candidates[winner].
 struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner);

@@ -14,7 +14,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
-local lookup = require "table.lookup_rule"
+local lookup = require "core.lookup_rule"
 local tables = require "core.table"
 
 local ask = {}

@@ -5,7 +5,7 @@
 local derive = require "choose.derive"
 local formats = require "formats.list"
 local lists = require "lists.lists"
-local lookup = require "table.lookup_rule"
+local lookup = require "core.lookup_rule"
 local model = require "formats.model"
 local render = require "formats.render"
 local summary = require "formats.summary"

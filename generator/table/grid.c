@@ -1,6 +1,7 @@
 // Cells and their numbers; see grid.h.
 #include "grid.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -191,12 +192,21 @@ uint32_t grid_power_below(uint32_t value) {
     return power;
 }
 
+uint64_t grid_border(uint64_t lower, uint64_t upper) {
+    __extension__ typedef unsigned __int128 wide;
+    wide product = (wide)lower * upper;
+    uint64_t root = (uint64_t)(sqrt((double)lower) * sqrt((double)upper));
+    while ((wide)root * root > product) root--;
+    while ((wide)(root + 1) * (root + 1) <= product) root++;
+    return root;
+}
+
 size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup) {
     size_t place = 0;
     bool floor = lookup == LOOKUP_FLOOR || lookup == LOOKUP_LOG2;
     while (place + 1 < axis->count) {
-        uint64_t lower = axis->value[place], upper = axis->value[place + 1];
-        bool is_below = floor ? value < upper : (uint64_t)value * value <= lower * upper;
+        uint32_t lower = axis->value[place], upper = axis->value[place + 1];
+        bool is_below = floor ? value < upper : value <= grid_border(lower, upper);
         if (is_below) break;
         place++;
     }

@@ -67,6 +67,10 @@ enum lookup {
     LOOKUP_EXACT,   // the shape itself and no other
 };
 
+// The largest number whose square is at most the product of two, which are not 0: numbers up to it are at
+// least as near to the lower one as to the upper one, as ratios.
+uint64_t grid_border(uint64_t lower, uint64_t upper);
+
 // The place of the size on an axis that answers for `value`. The nearest: the smaller of two that are as
 // near, and so where no lookup answers but for the shape itself. The floor: the first below all. Of log2: the
 // last of those with the same power of two that is not above it; GRID_NO_CELL where there are none.

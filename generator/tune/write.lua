@@ -1,6 +1,6 @@
 -- The files of `gentables tune`: tuned.json (document.lua), gentables_tuned.py rendered from it
 -- (templates/tune), and, with several launches, rows for tables.
-local choice_lookup = require "table.lookup_rule"
+local choice_lookup = require "core.lookup_rule"
 local document = require "tune.document"
 local fail = require "base.fail"
 local file = require "core.file"

@@ -72,9 +72,9 @@ static void no_other_choice_is_better(void **state) {
             size_t count = 0;
             for (uint8_t s = 0; s < STRATEGIES; s++) {
                 if (rand() % 5 == 0) continue; // some strategies have no time at some points
-                options[i][count++] = (struct border_option){rand() % 100 / 100.0, s, rand() % 2 == 0};
+                options[i][count++] = (struct border_option){rand() % 100 / 100.0, s, rand() % 2 == 0, 0};
             }
-            if (count == 0) options[i][count++] = (struct border_option){0, 0, true};
+            if (count == 0) options[i][count++] = (struct border_option){0, 0, true, 0};
             options[i][(size_t)rand() % count].allowed = true;
             points[i] = (struct border_point){options[i], count, 0};
         }
@@ -86,9 +86,9 @@ static void no_other_choice_is_better(void **state) {
 // Staying with the strategy that goes farthest finds as few borders, but a worse choice for the middle.
 static void going_as_far_as_possible_is_not_enough(void **state) {
     (void)state;
-    const struct border_option left[] = {{0, 0, true}, {0.9, 1, false}};
-    const struct border_option middle[] = {{0.3, 0, true}, {0, 1, true}};
-    const struct border_option right[] = {{0.9, 0, false}, {0, 1, true}};
+    const struct border_option left[] = {{0, 0, true, 0}, {0.9, 1, false, 0}};
+    const struct border_option middle[] = {{0.3, 0, true, 0}, {0, 1, true, 0}};
+    const struct border_option right[] = {{0.9, 0, false, 0}, {0, 1, true, 0}};
     struct border_point points[] = {{left, 2, 9}, {middle, 2, 9}, {right, 2, 9}};
     assert_true(borders_choose(points, 3));
     assert_int_equal(points[0].chosen, 0);
@@ -98,8 +98,8 @@ static void going_as_far_as_possible_is_not_enough(void **state) {
 
 static void a_flip_that_must_not_be_lost_stays(void **state) {
     (void)state;
-    const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
-    const struct border_option other[] = {{0.2, 0, false}, {0, 1, true}};
+    const struct border_option usual[] = {{0, 0, true, 0}, {0.4, 1, false, 0}};
+    const struct border_option other[] = {{0.2, 0, false, 0}, {0, 1, true, 0}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
     assert_true(borders_choose(points, 3));
     assert_int_equal(points[0].chosen, 0);
@@ -109,8 +109,8 @@ static void a_flip_that_must_not_be_lost_stays(void **state) {
 
 static void a_flip_that_may_be_lost_is_none(void **state) {
     (void)state;
-    const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
-    const struct border_option other[] = {{0.01, 0, true}, {0, 1, true}};
+    const struct border_option usual[] = {{0, 0, true, 0}, {0.4, 1, false, 0}};
+    const struct border_option other[] = {{0.01, 0, true, 0}, {0, 1, true, 0}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
     assert_true(borders_choose(points, 3));
     assert_int_equal(points[1].chosen, 0);
@@ -118,7 +118,7 @@ static void a_flip_that_may_be_lost_is_none(void **state) {
 
 static void of_equal_ones_the_first_wins(void **state) {
     (void)state;
-    const struct border_option options[] = {{0.1, 7, true}, {0.1, 3, true}};
+    const struct border_option options[] = {{0.1, 7, true, 0}, {0.1, 3, true, 0}};
     struct border_point points[] = {{options, 2, 9}, {options, 2, 9}};
     assert_true(borders_choose(points, 2));
     assert_int_equal(points[0].chosen, 0);
@@ -127,9 +127,9 @@ static void of_equal_ones_the_first_wins(void **state) {
 
 static void points_without_an_option_part_the_axis(void **state) {
     (void)state;
-    const struct border_option left[] = {{0, 0, true}, {0.01, 1, true}};
-    const struct border_option right[] = {{0.01, 0, true}, {0, 1, true}};
-    const struct border_option forbidden[] = {{0, 0, false}};
+    const struct border_option left[] = {{0, 0, true, 0}, {0.01, 1, true, 0}};
+    const struct border_option right[] = {{0.01, 0, true, 0}, {0, 1, true, 0}};
+    const struct border_option forbidden[] = {{0, 0, false, 0}};
     struct border_point points[] = {{left, 2, 9}, {NULL, 0, 9}, {right, 2, 9}, {forbidden, 1, 9}};
     assert_true(borders_choose(points, 4));
     assert_int_equal(points[0].chosen, 0);

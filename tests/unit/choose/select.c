@@ -79,11 +79,11 @@ static void launches_are_compared_with_each_other(void **state) {
     const double fast[] = {10, 20, 10, 15, 20}, slow[] = {10.5, 21, 10.5, 15.75, 21.1};
     struct candidate candidates[] = {with_interval(0, 15, 15, 10, 20),
                                      with_interval(1, 15.75, 15, 10.5, 21.1)};
-    assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
+    expect_near(select_excess(&candidates[0], &candidates[1]), 0);
     candidates[0].launch_us = fast;
     candidates[1].launch_us = slow;
     candidates[0].launches = candidates[1].launches = 5;
-    assert_false(select_is_within_noise(&candidates[0], &candidates[1]));
+    assert_true(select_excess(&candidates[0], &candidates[1]) > 0);
     assert_true(select_describe(candidates, 2, 0).confidence > 0.999);
 }
 
@@ -91,11 +91,11 @@ static void launches_that_disagree_are_noise(void **state) {
     (void)state;
     const double one[] = {10, 10, 10, 10, 10}, other[] = {11, 9, 12, 9.5, 10.5};
     struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 10.5, 10)};
-    assert_false(select_is_within_noise(&candidates[0], &candidates[1]));
+    assert_true(select_excess(&candidates[0], &candidates[1]) > 0);
     candidates[0].launch_us = one;
     candidates[1].launch_us = other;
     candidates[0].launches = candidates[1].launches = 5;
-    assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
+    expect_near(select_excess(&candidates[0], &candidates[1]), 0);
 }
 
 // A time that was not measured may be far off, which its confidence says; it is chosen by what is expected
@@ -107,11 +107,11 @@ static void what_is_predicted_is_chosen_by_what_is_expected(void **state) {
         candidates[i].spread = 0.3;
         candidates[i].noise = 0.02;
     }
-    assert_false(select_is_within_noise(&candidates[0], &candidates[1]));
+    assert_true(select_excess(&candidates[0], &candidates[1]) > 0);
     double confidence = select_describe(candidates, 2, 0).confidence;
     assert_true(confidence > 0.5 && confidence < 0.7);
     candidates[0].noise = 0.1;
-    assert_true(select_is_within_noise(&candidates[0], &candidates[1]));
+    expect_near(select_excess(&candidates[0], &candidates[1]), 0);
 }
 
 static void regret_is_the_most_that_the_intervals_allow(void **state) {
@@ -133,6 +133,33 @@ static void regret_of_what_was_not_measured_is_what_its_spread_allows(void **sta
     expect_near(select_describe(candidates, 2, 0).regret, 10 * exp2(0.196) / (12 / exp2(0.392)) - 1);
 }
 
+enum { NO_INCUMBENT = 255 };
+
+static void expect_allowed(struct border_option options[3], uint8_t incumbent, double regret, bool first,
+                           bool second, bool third) {
+    select_allow(options, 3, incumbent, regret);
+    assert_int_equal(options[0].allowed, first);
+    assert_int_equal(options[1].allowed, second);
+    assert_int_equal(options[2].allowed, third);
+}
+
+static void what_is_within_noise_is_allowed_or_the_incumbent_alone(void **state) {
+    (void)state;
+    struct border_option options[] = {{0.30, 4, false, 0.1}, {0.05, 5, false, 0}, {0, 6, false, 0}};
+    expect_allowed(options, NO_INCUMBENT, 0, false, true, true);
+    expect_allowed(options, 5, 0, false, true, false);
+    expect_allowed(options, 4, 0, false, true, true); // slower than noise
+    expect_allowed(options, 5, 0.02, false, true, true);
+    expect_allowed(options, NO_INCUMBENT, 0.3, true, true, true);
+}
+
+// Over several shapes another strategy may have less excess than the one with the least badness.
+static void the_least_badness_is_always_allowed(void **state) {
+    (void)state;
+    struct border_option options[] = {{0.01, 7, false, 0.005}, {0.01, 3, false, 0.005}, {0.02, 5, false, 0}};
+    expect_allowed(options, NO_INCUMBENT, 0, false, true, true);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_badness_wins),
@@ -144,6 +171,8 @@ int main(void) {
         cmocka_unit_test(what_is_predicted_is_chosen_by_what_is_expected),
         cmocka_unit_test(regret_is_the_most_that_the_intervals_allow),
         cmocka_unit_test(regret_of_what_was_not_measured_is_what_its_spread_allows),
+        cmocka_unit_test(what_is_within_noise_is_allowed_or_the_incumbent_alone),
+        cmocka_unit_test(the_least_badness_is_always_allowed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

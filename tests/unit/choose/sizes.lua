@@ -1,10 +1,11 @@
 -- sizes.lua: what formats by message size choose, by the rule that tables by shape have. Takes a folder to
 -- write to.
+local choices = require "core.choose"
 local file = require "core.file"
+local lookup = require "core.lookup_rule"
 local luaunit = require "luaunit"
 local model = require "formats.model"
 local rows = require "core.rows"
-local select = require "core.select"
 local sizes = require "choose.by_bytes"
 
 local root = os.getenv "WORK"
@@ -100,10 +101,27 @@ function tests.test_noise_is_that_of_the_table_by_shape()
   local function time(of)
     return { time_us = of[1], launches = of, low_us = of[1] / 2, high_us = of[1] * 2 }
   end
-  luaunit.assertAlmostEquals(select.noise(time(fast), time(slow)), 0, 1e-9)
-  luaunit.assertNil(select.noise({ time_us = 1 }, { time_us = 2 }))
-  luaunit.assertAlmostEquals(select.noise({ time_us = 1, low_us = 0.9, high_us = 1.1 },
-    { time_us = 2, spread = 0.5, noise = 0 }), math.log(1.1 / 0.9) / 2, 1e-9)
+  local function excess_of(one, other)
+    local _, excess = choices.losses { { ONESHOT = one, TWOSHOT = other } }
+    luaunit.assertEquals(excess.ONESHOT, 0)
+    return excess.TWOSHOT
+  end
+  luaunit.assertAlmostEquals(excess_of(time(fast), time(slow)), slow[1] / fast[1] - 1, 1e-9)
+  luaunit.assertEquals(excess_of({ time_us = 1 }, { time_us = 2 }), 1)
+  luaunit.assertAlmostEquals(excess_of({ time_us = 1, low_us = 0.9, high_us = 1.1 },
+    { time_us = 2, spread = 0.5, noise = 0 }), 1 - math.log(1.1 / 0.9) / 2, 1e-9)
+end
+
+function tests.test_the_nearest_size_is_found_by_its_borders()
+  local axis = { 1, 2, 3, 1000, 1 << 20, 2147483647, 4294967295 }
+  local borders = lookup.borders(axis)
+  luaunit.assertEquals({ borders[1], borders[2], borders[3], borders[7] }, { 1, 2, 54, lookup.LARGEST })
+  for i = 1, #axis - 1 do
+    luaunit.assertEquals(lookup.nearest(axis, borders[i]), i)
+    luaunit.assertEquals(lookup.nearest(axis, borders[i] + 1), i + 1)
+  end
+  luaunit.assertEquals(lookup.border(1 << 40, 1 << 42), 1 << 41)
+  luaunit.assertEquals(lookup.border((1 << 40) - 1, 1 << 42), (1 << 41) - 2)
 end
 
 return require "suites" { { "sizes", tests } }
