@@ -152,14 +152,14 @@ end
 function derive.of_source(source)
   if source.derived then return source.derived end
   local out = {}
-  for _, entry in ipairs(source.spec and source.files or {}) do
+  for _, entry in ipairs(source.files) do
     local record = entry.provenance
-    if record and record.derived then
+    if entry.spec and record and record.derived then
       local measured = {} -- what is by bytes alone has no shapes around it
       for _, row in ipairs(fail.unless(rows.records(entry.path))) do
         if row.num_tokens then measured[#measured + 1] = row end
       end
-      local times = derive.times(source.spec, entry.tp, measured, record.no_time)
+      local times = derive.times(entry.spec, entry.tp, measured, record.no_time)
       table.move(times, 1, #times, #out + 1, out)
     end
   end

@@ -7,6 +7,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
+local spec = require "base.lazy" "rows.spec"
 local tables = require "core.table"
 
 local choice = {}
@@ -64,10 +65,10 @@ local function scale(shapes, largest)
   end
 end
 
--- Reads a workload file: { { num_tokens, hidden_size, weight, line }... }; of the weights only their ratios
--- are kept.
-function choice.read_workload(path)
-  local text, out, number, largest = fail.unless(file.read(path)), {}, 0, 0
+-- Reads the text of a workload file: { { num_tokens, hidden_size, weight, line }... }; of the weights only
+-- their ratios are kept. `path` is for messages.
+local function read_workload(path, text)
+  local out, number, largest = {}, 0, 0
   for line in (text:gsub("\r\n", "\n") .. "\n"):gmatch("([^\n]*)\n") do
     number = number + 1
     if number == 1 then
@@ -146,15 +147,22 @@ local function regret_of(value, where)
   return share
 end
 
--- The file that a spec beside the rows names.
-local function beside(data_dir, path)
-  return path and (path:sub(1, 1) == "/" and path or data_dir .. "/" .. path)
-end
-
 -- The table whose choices stay within noise: the one that is replaced, else the one beside the rows.
 local function find_incumbent(source, folder)
   local replaced = folder .. "/table.csv"
   return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"
+end
+
+-- Sets the workload for which the choices of a source are made: the file of --workload, else the one that the
+-- spec names, else the text of it that the sweep recorded.
+local function apply_workload(source, given)
+  local of_spec = source.spec and spec.workload_path(source.spec, source.data_dir)
+  source.workload_path = given or of_spec
+  if not source.workload_path then return end
+  local recorded = not given and not file.exists(of_spec) and source.recorded_workload
+  local text = recorded or fail.unless(file.read(source.workload_path))
+  source.workload = read_workload(source.workload_path, text)
+  source.workload_hash = provenance.hash(text)
 end
 
 -- Sets the choices of the command line, else those of the spec, in `source` (of model.read). `folder` has the
@@ -166,10 +174,7 @@ function choice.apply(source, args, folder)
     args.numerics and "--numerics" or "the spec's numerics")
   source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
   source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
-  source.workload_path = args.workload or beside(source.data_dir, said.workload)
-  source.workload = source.workload_path and choice.read_workload(source.workload_path)
-  source.workload_hash = source.workload
-    and provenance.hash(fail.unless(file.read(source.workload_path)))
+  apply_workload(source, args.workload)
   source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)
 end
 

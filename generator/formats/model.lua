@@ -18,11 +18,11 @@ local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local file = require "core.file"
+local folder_spec = require "base.lazy" "rows.folder_spec"
 local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
 local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
-local spec = require "base.lazy" "rows.spec"
 
 local model = {}
 
@@ -139,12 +139,7 @@ local function read_refused(data_dir, arch, wanted, files)
   return refused
 end
 
-local function read_spec(data_dir)
-  local path = data_dir .. "/spec.lua"
-  return file.exists(path) and spec.load_for_tables(path) or nil
-end
-
--- Those of `found` with a TP size of the spec; the others are named.
+-- Those of `found` with a TP size of spec.lua (`wanted`, or nil); the others are named.
 local function asked_for(found, wanted, data_dir)
   if not wanted or not wanted.tp then return found end
   local kept = {}
@@ -161,15 +156,25 @@ local function asked_for(found, wanted, data_dir)
   return kept
 end
 
--- The cells that the spec asks for, so that one without any row shows as unmeasured.
-local function cells_of(wanted)
-  local cells = {}
+-- The cells of a spec at one TP size.
+local function add_cells(cells, tp, wanted)
+  for _, dtype in ipairs(wanted.dtypes) do
+    cells[#cells + 1] = { world_size = tp, dtype = dtype, op = wanted.table.op, mode = wanted.table.mode,
+      splits = wanted.splits,
+      fusions = wanted.fusions, hidden_sizes = wanted.hidden_sizes, num_tokens = wanted.num_tokens }
+  end
+end
+
+-- The cells of the grids: of each file its own spec's, and of TP sizes without rows those of the folder's
+-- spec (`wanted`, or nil), so that a cell without any row shows as unmeasured.
+local function cells_of(wanted, files)
+  local cells, has_rows = {}, {}
+  for _, entry in ipairs(files) do
+    has_rows[entry.tp] = true
+    if entry.spec then add_cells(cells, entry.tp, entry.spec) end
+  end
   for _, tp in ipairs(wanted and wanted.tp or {}) do
-    for _, dtype in ipairs(wanted.dtypes) do
-      cells[#cells + 1] = { world_size = tp, dtype = dtype, op = wanted.table.op, mode = wanted.table.mode,
-        splits = wanted.splits,
-        fusions = wanted.fusions, hidden_sizes = wanted.hidden_sizes, num_tokens = wanted.num_tokens }
-    end
+    if not has_rows[tp] then add_cells(cells, tp, wanted) end
   end
   return cells
 end
@@ -208,23 +213,25 @@ model.read_rows = read_rows
 -- The benchmark files of an arch in a folder, by TP size: { path, tp }; {} where there is none.
 model.find_files = list_files
 
--- The files of rows that a folder has for an arch, and its spec asks for; and the spec.
+-- The files of rows that a folder has for an arch, without those that its spec.lua leaves out; and spec.lua.
 function model.list(data_dir, arch, allow_loopback)
   if not lists.arch(arch) then
     fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
-  local wanted = read_spec(data_dir)
+  local wanted = folder_spec.beside(data_dir)
   return asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
 end
 
 -- Reads a folder. Wrong or missing input raises.
 function model.read(data_dir, arch, allow_loopback)
   data_dir = data_dir:gsub("(.)/+$", "%1")
-  local files, wanted = model.list(data_dir, arch, allow_loopback)
+  local files, beside = model.list(data_dir, arch, allow_loopback)
   model.read_provenance(files)
+  local wanted, workload = folder_spec.settle(data_dir, files, beside)
   return { data_dir = data_dir, arch = arch, arch_row = lists.arch(arch), files = files, spec = wanted,
+    recorded_workload = workload,
     refused = read_refused(data_dir, arch, wanted, files), rows = read_rows(files),
-    cells = cells_of(wanted), tables = {}, planes = {},
+    cells = cells_of(wanted, files), tables = {}, planes = {},
     loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
 end
 

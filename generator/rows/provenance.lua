@@ -158,6 +158,13 @@ end
 -- The hash of a spec of spec.load.
 function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) end
 
+-- The field `spec` of a record: the spec's hash, its keys as spec.load returns them, so that rows have their
+-- grid, limits and table settings without spec.lua (spec.recorded reads them), and the text of the workload
+-- that its `choice` names (nil: none).
+function provenance.of_spec(spec, workload)
+  return { hash = provenance.spec_hash(spec), keys = spec, workload = workload }
+end
+
 -- The path of the provenance of the rows file at `path`.
 function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
 
@@ -180,6 +187,8 @@ local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
   complete = optional(is_flag),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
+
+local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }
 
 -- Returns a message about the first field of `value`, by name, that has another type; or nil.
 local function wrong_field(value, fields, where)
@@ -208,6 +217,7 @@ local function wrong_record(record)
   return wrong_field(record, record_fields, "")
     or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
     or wrong_field(record.rows, { hash = is_text }, "rows.")
+    or wrong_field(record.spec or {}, spec_fields, "spec.")
     or wrong_entry(record.no_time)
 end
 

@@ -252,19 +252,22 @@ local function fill_in(source, found)
   end
 end
 
--- Reads the keys of the spec at `path`. Returns them, and the source for further messages.
-local function read(path)
-  local source = { path = path, text = fail.unless(file.read(path)) }
-  if #source.text > MAX_BYTES then fail.input("%s: is larger than 1 MiB; a spec is a short table", path) end
+local function check_keys(source, given)
   local found = {}
-  local given = evaluate(source)
   for key, value in pairs(given) do
     if not keys[key] then
       reject(source, tostring(key), 'unknown key "%s"; valid keys: %s', tostring(key), names_of(keys))
     end
     found[key] = keys[key](source, key, value)
   end
-  return found, source
+  return found
+end
+
+-- Reads the keys of the spec at `path`. Returns them, and the source for further messages.
+local function read(path)
+  local source = { path = path, text = fail.unless(file.read(path)) }
+  if #source.text > MAX_BYTES then fail.input("%s: is larger than 1 MiB; a spec is a short table", path) end
+  return check_keys(source, evaluate(source)), source
 end
 
 local function complete(found, source)
@@ -315,6 +318,19 @@ function spec.load_for_tables(path)
     return { table = full_table(found.table, spec.default_table.dtype) }
   end
   return complete(found, source)
+end
+
+-- The path of the workload that a spec in `folder` names; nil: none.
+function spec.workload_path(found, folder)
+  local name = found.choice and found.choice.workload
+  return name and (name:sub(1, 1) == "/" and name or folder .. "/" .. name)
+end
+
+-- The spec that a sweep recorded in the provenance at `path`. `keys_of`: the field spec.keys of its record.
+-- Raises an error if that is no complete spec.
+function spec.recorded(path, keys_of)
+  local source = { path = path, text = "" }
+  return complete(check_keys(source, keys_of), source)
 end
 
 return spec

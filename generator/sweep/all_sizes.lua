@@ -140,8 +140,9 @@ local function check_refused(job, open)
   return refused
 end
 
--- Runs the sweep that `job` describes: { out, spec, spec_hash, arch, backend, sizes, budget_s, exhaustive,
--- patience, fresh, launcher, program, identity, machine, fingerprint, environment, began_at }.
+-- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), arch, backend,
+-- sizes, budget_s, exhaustive, patience, fresh, launcher, program, identity, machine, fingerprint,
+-- environment, began_at }.
 function all_sizes.run(job)
   job.asked, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0
   job.states = {}

@@ -185,7 +185,7 @@ end
 -- Whether the earlier rows are complete for the spec and `exhaustive`.
 local function is_finished(self, job)
   local old = self.old
-  if not old or not old.spec or old.spec.hash ~= job.spec_hash then return false end
+  if not old or not old.spec or old.spec.hash ~= job.recorded_spec.hash then return false end
   if old.complete == false or job.exhaustive and not old.exhaustive then return false end
   for _, entry in ipairs(old.no_time) do
     if entry.failed then return false end
@@ -396,7 +396,7 @@ function tp_size:provenance(job)
     fingerprint = job.fingerprint,
     machine = job.machine,
     bench = job.identity,
-    spec = { hash = job.spec_hash },
+    spec = job.recorded_spec,
     exhaustive = job.exhaustive or nil,
     derived = self.derived,
     launches = regime and regime.launch or self.old and self.old.launches,
@@ -408,6 +408,14 @@ function tp_size:provenance(job)
   }
 end
 
+-- Updates the spec in the provenance of rows that stay: earlier versions recorded only its hash, and the
+-- workload may have changed. Returns true | nil, message.
+function tp_size:update_spec(job)
+  if provenance.same(self.old.spec, job.recorded_spec) then return true end
+  self.old.spec = job.recorded_spec
+  return provenance.write(self.csv, fail.unless(file.read(self.csv)), self.old)
+end
+
 -- Writes the rows and their provenance, if they have changed. If nothing has a time, or no bench starts, the
 -- existing files stay; without a file of rows, the provenance alone is written, with the reasons.
 function tp_size:write(job)
@@ -415,8 +423,10 @@ function tp_size:write(job)
   if self.refusal then
     ok = file.exists(self.csv)
     if not ok then ok, message = provenance.write_alone(self.csv, self:provenance(job)) end
+  elseif self.current then
+    ok, message = self:update_spec(job)
   else
-    if self.current or #self.with == 0 then return end
+    if #self.with == 0 then return end
     ok, message = rows.text(self.csv, self.with)
     if ok then ok, message = provenance.write(self.csv, ok, self:provenance(job)) end
   end

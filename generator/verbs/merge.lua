@@ -80,22 +80,35 @@ local function no_time_of(files, paths)
   return out
 end
 
+-- The spec of the sweeps of these records if it was the same in all; else nil, and `generate` takes the grid
+-- from the rows.
+local function common_spec(records)
+  local first = records[1] and records[1].spec
+  for _, record in ipairs(records) do
+    if not first or not record.spec or record.spec.hash ~= first.hash then return nil end
+    if record.spec.keys then first = record.spec end
+  end
+  return first
+end
+
 -- The provenance of the rows of one number of ranks: that of the first file if all are comparable, else a
 -- list of the machines of all files.
 local function record_of(files, of_size, arch)
-  local alike, first = true, nil
+  local alike, records = true, {}
   local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
   for _, entry in ipairs(files) do
     alike = alike and not difference(files[1], entry)
     if lists.contains(of_size.paths, entry.path) and entry.record then
       local derived = entry.record.derived
       if derived then base.derived = math.min(base.derived or derived, derived) end
-      first = first or entry.record
+      records[#records + 1] = entry.record
     end
   end
+  base.spec = common_spec(records)
+  local first = records[1]
   if not alike or not first then return provenance.merged(base, files) end
   base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
-  base.placement, base.date, base.spec = first.placement, first.date, first.spec
+  base.placement, base.date = first.placement, first.date
   return base
 end
 

@@ -83,8 +83,15 @@ local function open_incumbent(args, job)
   return module
 end
 
+-- The spec at `path`, as the provenance records it.
+local function recorded_spec(path, loaded)
+  local workload = spec.workload_path(loaded, path:match("^(.*)/") or ".")
+  return provenance.of_spec(loaded, workload and file.read(workload) or nil)
+end
+
 local function new_job(args)
-  local loaded = spec.load(args[1] or args.out .. "/spec.lua")
+  local path = args[1] or args.out .. "/spec.lua"
+  local loaded = spec.load(path)
   local given_launcher = args.launcher or launcher_of_environment()
   local backend = backends[lists.arch(loaded.arch).backend]
   local name = given_launcher and backend.program_of_launcher or backend.program
@@ -92,7 +99,7 @@ local function new_job(args)
   local identity, library = bench.identify(program)
   local arch = backend.arch(read_arch(args.arch, loaded), identity, args.sm_version)
   local job = {
-    out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, spec_hash = provenance.spec_hash(loaded),
+    out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
     arch = arch, backend = backend,
     sizes = check_tp(args.tp, loaded), budget_s = args.budget, exhaustive = args.exhaustive,
     patience = args.patience, fresh = args.fresh, launcher = given_launcher,

@@ -1,0 +1,92 @@
+-- The spec of the rows in a folder: spec.lua beside them; without it, for each file of rows, the spec that
+-- its sweep recorded in its provenance. Rows of other tools, and of earlier versions of the sweep, have
+-- neither.
+--
+-- If both exist and differ, spec.lua holds, because people edit it; a line on stderr names the keys.
+local file = require "core.file"
+local provenance = require "base.lazy" "rows.provenance"
+local sorted_keys = require "base.sorted_keys"
+local spec = require "base.lazy" "rows.spec"
+
+local folder_spec = {}
+
+-- Reads spec.lua beside the rows (spec.load_for_tables: complete, or `table` alone); nil without.
+function folder_spec.beside(data_dir)
+  local path = data_dir .. "/spec.lua"
+  return file.exists(path) and spec.load_for_tables(path) or nil
+end
+
+-- Whether a spec has a grid, not only `table`.
+local function is_complete(found) return found ~= nil and found.tp ~= nil end
+
+-- The spec that the sweep of a file of rows recorded, or nil.
+local function recorded_of(entry)
+  local of = entry.provenance and entry.provenance.spec
+  return of and of.keys and spec.recorded(provenance.path_of(entry.path), of.keys) or nil
+end
+
+-- The keys in which two specs differ, as text; nil: none. The rows of one TP size do not depend on `arch` and
+-- `tp`.
+local function different_keys(a, b)
+  local all, out = {}, {}
+  for _, of in ipairs { a, b } do
+    for key in pairs(of) do all[key] = true end
+  end
+  all.arch, all.tp = nil, nil
+  for _, key in ipairs(sorted_keys(all)) do
+    if not provenance.same(a[key] or {}, b[key] or {}) then out[#out + 1] = key end
+  end
+  return out[1] and table.concat(out, ", ")
+end
+
+-- How spec.lua differs from the spec of a file's sweep, as text; nil: not at all, or no sweep made the rows.
+local function contradiction(entry, beside, recorded)
+  local of = entry.provenance and entry.provenance.spec
+  if not of then return nil end
+  if recorded then
+    local names = different_keys(beside, recorded)
+    return names and ", which differs in " .. names
+  end
+  return of.hash ~= provenance.spec_hash(beside) and "; its keys are not recorded" or nil
+end
+
+-- Prints one line for all files that spec.lua contradicts in the same way.
+local function say_contradictions(data_dir, files, beside, recorded)
+  local words, names = {}, {}
+  for _, entry in ipairs(files) do
+    local how = contradiction(entry, beside, recorded[entry])
+    if how and not names[how] then words[#words + 1], names[how] = how, {} end
+    if how then table.insert(names[how], entry.path:match("[^/]*$")) end
+  end
+  for _, how in ipairs(words) do
+    local line = "gentables: %s/spec.lua: holds; the sweep of %s had another spec%s\n"
+    io.stderr:write(line:format(data_dir, table.concat(names[how], ", "), how))
+  end
+end
+
+-- Whether the record of `entry` is later than that of `other` (or nil).
+local function is_later(entry, other)
+  return not other or (entry.provenance.date or "") > (other.provenance.date or "")
+end
+
+-- Sets `spec` of each entry ({ path, provenance }) to the spec of its rows, if there is one. `beside`: of
+-- folder_spec.beside. Returns the spec of the folder: spec.lua, else the one recorded last, in which a
+-- `table` in spec.lua replaces the recorded one; nil without any. Also returns the text of the workload that
+-- was recorded last, or nil.
+function folder_spec.settle(data_dir, files, beside)
+  local recorded, last = {}, nil
+  for _, entry in ipairs(files) do
+    recorded[entry] = recorded_of(entry)
+    entry.spec = is_complete(beside) and beside or recorded[entry]
+    if recorded[entry] and is_later(entry, last) then last = entry end
+  end
+  local workload = last and last.provenance.spec.workload
+  if is_complete(beside) then
+    say_contradictions(data_dir, files, beside, recorded)
+    return beside, workload
+  end
+  if last and beside then recorded[last].table = beside.table end
+  return last and recorded[last] or beside, workload
+end
+
+return folder_spec
