@@ -1,9 +1,9 @@
 -- A table's own lookup, compiled as its users compile it: a program or a module of a rendered source that
 -- includes the table's header, in a folder that goes with it.
+local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
-local process = require "core.process"
 local scratch = require "system.scratch"
 local template = require "codec.template"
 
@@ -23,22 +23,12 @@ function compiled.render(name, model)
   return fail.unless(template.load(gentables.home .. "/templates/" .. name .. ".tmpl"))(model)
 end
 
--- Runs a command to its end; the lines of its stdout, or nil and why not.
+-- Runs a command to its end, with `input`, or nil, as its stdin; the lines of its stdout, or nil and why not.
 function compiled.run(argv, input, seconds)
-  local child, problem = process.start(argv)
-  if not child then return nil, problem end
-  if input ~= "" then child:write(input, seconds) end
-  local lines, deadline = {}, process.now() + seconds
-  local line
-  repeat
-    line, problem = child:read_line(deadline - process.now())
-    lines[#lines + 1] = line
-  until not line
-  local how, well = child:close(problem == "end" and 1 or 0)
-  if problem ~= "end" then return nil, ("did not end within %d s"):format(seconds) end
-  local errors = child:errors()
-  if not well then return nil, ("%s: %s"):format(how, errors:match("[^\n]*error[^\n]*") or errors) end
-  return lines
+  local ran = child_process.run(argv, { input = input, seconds = seconds })
+  if ran.well then return ran.lines end
+  if ran.problem then return nil, ran.reason end
+  return nil, ("%s: %s"):format(ran.reason, ran.errors:match("[^\n]*error[^\n]*") or ran.errors)
 end
 
 -- The name that all of an allreduce_table.h's begin with; nil: the text is none.
@@ -87,7 +77,7 @@ local function build(folder, path, what)
   fail.unless(file.write(code, what.source))
   local words = table.move(what.words, 1, #what.words, 2, { what.compiler })
   table.move({ "-I", folder, "-o", target, code }, 1, 5, #words + 1, words)
-  local lines, problem = compiled.run(words, "", COMPILE_S)
+  local lines, problem = compiled.run(words, nil, COMPILE_S)
   if not lines then fail.input("%s: does not compile with %s (%s)", path, what.compiler, problem) end
   return target
 end

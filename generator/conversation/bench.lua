@@ -6,6 +6,7 @@
 -- is the one that ran, if the bench named it. A signal to gentables ends the bench and raises with 128 + its
 -- number. protocol.lua has the lines.
 local cell_records = require "rows.cell_records"
+local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local launcher = require "conversation.launcher"
@@ -17,20 +18,18 @@ bench.__index = bench
 
 -- Seconds. A launcher that ends its ranks on a busy machine takes some, and leaves files if it is cut off.
 local VERSION_PATIENCE, GRACE = 30, 10
-local SIGTERM = 15
 
 -- Runs `program --version`, without a launcher. Returns { protocol, hash, isa, compiler }, and its library.
 function bench.identify(program)
-  local child, message = process.start({ program, "--version" })
-  if not child then
-    fail.input("no bench (%s); it is built where MPI is found: install Open MPI, build again", message)
+  local ran = child_process.run({ program, "--version" }, { seconds = VERSION_PATIENCE })
+  if ran.problem == "start" then
+    fail.input("no bench (%s); it is built where MPI is found: install Open MPI, build again", ran.reason)
   end
-  local line, problem = child:read_line(VERSION_PATIENCE)
-  local reason, clean = child:close(VERSION_PATIENCE)
+  local line = ran.lines[1]
   local _, fields = protocol.parse(((line or ""):gsub("^gentables%-bench", "bench")))
-  if not clean or not fields or not (fields.protocol and fields.bench and fields.library) then
+  if not ran.well or not fields or not (fields.protocol and fields.bench and fields.library) then
     fail.input("%s --version prints no bench's line (%s); build it and gentables from the same tree", program,
-      line or problem == "end" and reason or problem)
+      line or ran.reason)
   end
   return { protocol = math.tointeger(fields.protocol) or 0, hash = fields.bench,
     isa = fields.isa or "unknown", compiler = fields.compiler or "unknown" }, fields.library
@@ -40,8 +39,8 @@ end
 
 -- The cause of the end, from stderr, in one line: the bench's own message, else the launcher's about a rank,
 -- else the first paragraph that Open MPI puts under a rule, else the last lines.
-local function last_words(child)
-  local lines, errors = {}, child:errors()
+local function last_words(errors)
+  local lines = {}
   local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
   for line in errors:gmatch("[^\n]+") do
     line = line:gsub("%c", " ")
@@ -64,31 +63,23 @@ local function remove_segments(self)
   end
 end
 
--- Waits for the end of all its processes. Returns how it ended, and whether well.
-local function close(self)
-  local ended, clean = self.child:close(GRACE)
+-- Waits for the end of all its processes, or ends them, as child_process.finish does, and returns the same.
+local function close(self, problem)
+  local ended = child_process.finish(self.child, problem, GRACE)
   remove_segments(self)
-  if not clean then launcher.remove_session_folder(self.child:pid()) end
-  return ended, clean
-end
-
-local function raise_if_interrupted(self)
-  local number, name = process.interrupted()
-  if not number then return end
-  self:abort()
-  fail.with(128 + number, "interrupted by %s; the same command goes on where this one stopped", name)
+  if not ended.well then launcher.remove_session_folder(self.child:pid()) end
+  child_process.raise_if_interrupted("the same command goes on where this one stopped")
+  return ended
 end
 
 -- Ends the bench. Returns nil and the failure.
 local function failure(self, problem)
-  raise_if_interrupted(self)
-  local stopped = problem == "timeout" and self.child:stopped()
-  local ended = self:abort(problem == "end")
+  local ended = close(self, problem)
   local reasons = {
-    ["end"] = ("the bench died: %s"):format(ended),
+    ["end"] = ("the bench died: %s"):format(ended.reason),
     timeout = ("the bench did not answer within %g s"):format(self.waited),
   }
-  return nil, { reason = reasons[problem] or problem, detail = stopped or last_words(self.child) }
+  return nil, { reason = reasons[problem] or problem, detail = ended.stopped or last_words(ended.errors) }
 end
 
 local function nonsense(self, line)
@@ -216,7 +207,7 @@ function bench:measure(id, cell, strategies, limits, on_row)
   local seconds = limits.cell_us / 1e6 + self.patience
   self.waited = seconds
   local written, problem = self.child:write(protocol.request(id, cell, strategies, limits), self.patience)
-  if not written then return failure(self, problem == "timeout" and problem or "end") end
+  if not written then return failure(self, problem) end
   while true do
     local kind, fields, line = read(self, seconds)
     if not kind then return nil, fields end
@@ -258,19 +249,10 @@ end
 function bench:stop()
   self.child:write("quit\n", GRACE)
   local in_time = hear_out(self) and self.child:ends_within(GRACE)
-  local stopped = not in_time and self.child:stopped()
-  if not in_time then self.child:kill(SIGTERM) end
-  local ended, clean = close(self)
-  raise_if_interrupted(self)
-  if in_time and clean then return true end
-  return nil, { reason = in_time and ended or ("it did not within %g s"):format(GRACE),
-    detail = stopped or last_words(self.child) }
-end
-
--- Ends a bench whatever it does; `ending`: it is about to end by itself. Returns how it ended.
-function bench:abort(ending)
-  if not ending then self.child:kill(SIGTERM) end
-  return (close(self))
+  local ended = close(self, in_time and "end" or "timeout")
+  if ended.well then return true end
+  return nil, { reason = in_time and ended.reason or ("it did not within %g s"):format(GRACE),
+    detail = ended.stopped or last_words(ended.errors) }
 end
 
 return bench

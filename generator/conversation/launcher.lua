@@ -1,8 +1,8 @@
 -- How ranks are started: the command line that comes before the bench's own. `mpirun --version` distinguishes
 -- Open MPI from MPICH; any other launcher is given as text, such as `srun --mpi=pmix -n {ranks}`.
+local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
-local process = require "core.process"
 local system = require "core.system"
 
 local launcher = {}
@@ -22,13 +22,12 @@ end
 
 -- The first line of `mpirun --version`.
 local function ask_version()
-  local child, message = process.start({ "mpirun", "--version" })
-  if not child then
-    fail.input("no mpirun (%s); install Open MPI or MPICH, or give another launcher with --launcher", message)
+  local ran = child_process.run({ "mpirun", "--version" }, { seconds = VERSION_PATIENCE })
+  if ran.problem == "start" then
+    fail.input("no mpirun (%s); install Open MPI or MPICH, or give another launcher with --launcher",
+      ran.reason)
   end
-  local line = child:read_line(VERSION_PATIENCE)
-  child:close(1)
-  return line or ""
+  return ran.lines[1] or ""
 end
 
 -- Open MPI's version, { major, text }; nil where mpirun is another's.

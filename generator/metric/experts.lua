@@ -246,8 +246,8 @@ local function draw(report, places, folder)
     gnuplot = gnuplot, report = report, points = points_of(places), last_step = #places.mean,
     largest = largest, unit = unit_of(largest), tick_distance = tick_distance }
   local path = folder .. "/" .. PICTURE
-  local drawn, problem, code = gnuplot.draw(script, path)
-  if not drawn then fail.with(code or 1, "%s", problem) end
+  local drawn, problem = gnuplot.draw(script, path)
+  if not drawn then fail.work("%s", problem) end
   io.stderr:write(("wrote %s\n"):format(path))
 end
 

@@ -3,15 +3,14 @@
 -- quote() quotes any text for a script.
 --
 --   gnuplot.draw(gnuplot.png(6, 4) .. "plot " .. gnuplot.quote("a.dat") .. " with lines\n", "a.png")
+local child_process = require "system.child_process"
 local file = require "core.file"
-local process = require "core.process"
 local scratch = require "system.scratch"
 
 local gnuplot = {}
 
 gnuplot.deadline_s = 60 -- for one picture
 
-local GRACE_S = 0.5 -- for a process to end
 local DPI = 300
 local USUAL_DPI = 96 -- for which gnuplot's cairo terminals define fonts and line widths
 local FONT_POINTS = 10
@@ -48,35 +47,16 @@ local function plain_name(path)
   return path:sub(1, 1) == "/" and path or "./" .. path
 end
 
--- The last line of gnuplot's stderr, without the script's name, which is of no use to a user.
-local function last_words(child)
-  local last = ""
-  for line in child:errors():gmatch("[^\n]+") do
-    if line:find("%S") then last = line end
-  end
-  return (last:gsub('^"/dev/stdin" ', ""):gsub("%s+", " "))
-end
-
-local function interrupted()
-  local number, name = process.interrupted()
-  return nil, "interrupted by " .. name, 128 + number
-end
-
--- Waits until the child has read the script and ended. It closes its stdout when it ends, and writes nothing
--- to it before.
-local function finish(child, text)
-  local deadline = process.now() + gnuplot.deadline_s
-  local sent, problem = child:write(text, gnuplot.deadline_s)
-  if sent or (problem ~= "timeout" and problem ~= "interrupted") then
-    repeat
-      sent, problem = child:read_line(deadline - process.now())
-    until not sent
-  end
-  local how, well = child:close(problem == "end" and GRACE_S or 0)
-  if problem == "interrupted" then return interrupted() end
-  if problem == "timeout" then return nil, ("gnuplot did not end within %g s"):format(gnuplot.deadline_s) end
-  if not well then return nil, ("gnuplot failed (%s): %s"):format(how, last_words(child)) end
-  return true
+-- Runs gnuplot with `text` as its stdin. Returns true | nil, message: of stderr the last line, without the
+-- script's name, which is of no use to a user.
+local function run(words, text)
+  local ran = child_process.run(words, { input = text, seconds = gnuplot.deadline_s,
+    environment = { "LC_ALL=C.UTF-8" } })
+  if ran.well then return true end
+  if ran.problem == "start" then return nil, ran.reason .. "; pictures need gnuplot (Debian: gnuplot-nox)" end
+  if ran.problem then return nil, "gnuplot " .. ran.reason end
+  local last = child_process.last_line(ran.errors) or ""
+  return nil, ("gnuplot failed (%s): %s"):format(ran.reason, last:gsub('^"/dev/stdin" ', ""):gsub("%s+", " "))
 end
 
 local png_start, png_end = "\137PNG\r\n\26\n", "\0\0\0\0IEND\174B`\130"
@@ -97,19 +77,8 @@ local function with_density(picture)
   return picture:sub(1, png_header_size) .. png_density .. picture:sub(png_header_size + 1)
 end
 
-local function start(...)
-  local child, problem = process.start({ "gnuplot", ... }, { "LC_ALL=C.UTF-8" })
-  if child then return child end
-  return nil, problem .. "; pictures need gnuplot (Debian: gnuplot-nox)"
-end
-
--- Whether gnuplot can be started: true | nil, message. For callers with long work before the first picture.
-function gnuplot.is_here()
-  local child, problem = start("--version")
-  if not child then return nil, problem end
-  child:close(GRACE_S)
-  return true
-end
+-- Whether gnuplot runs: true | nil, message. For callers with long work before the first picture.
+function gnuplot.is_here() return run { "gnuplot", "--version" } end
 
 -- gnuplot writes a font's name and weight together as a name, which browsers do not find.
 local function with_plain_fonts(picture)
@@ -117,15 +86,12 @@ local function with_plain_fonts(picture)
     :gsub('font%-family="Sans"', 'font-family="sans-serif"'))
 end
 
-local function run(script, output)
-  local child, problem = start("-d", "/dev/stdin")
-  if not child then return nil, problem end
-  local text = ("set encoding utf8\nset output %s\n%s\nunset output\nexit\n"):format(
-    gnuplot.quote(plain_name(output)), script)
-  return finish(child, text)
-end
-
-local function take(output)
+-- Runs the script, which writes to `output`. Returns the picture | nil, message.
+local function picture_of(script, output)
+  local ran, message = run({ "gnuplot", "-d", "/dev/stdin" },
+    ("set encoding utf8\nset output %s\n%s\nunset output\nexit\n"):format(
+      gnuplot.quote(plain_name(output)), script))
+  if not ran then return nil, message end
   local picture, problem = file.read(output)
   if not picture then return nil, problem end
   if not is_whole(picture) then return nil, "gnuplot wrote no whole picture; is the disk full?" end
@@ -133,18 +99,17 @@ local function take(output)
 end
 
 -- Draws the script's picture into `path`, which is replaced when the picture is complete. Returns true | nil,
--- message, and after a signal its exit code.
+-- message.
 function gnuplot.draw(script, path)
   -- A temporary file in the same folder: an error there has a better message than gnuplot's.
   local output = ("%s.%x.tmp"):format(path, math.random(0))
   local made, problem = io.open(output, "wb")
   if not made then return nil, ("%s: cannot be written: %s"):format(path, problem:match("[^:]*$"):sub(2)) end
   made:close()
-  local code, picture
-  made, problem, code = run(script, output)
-  if made then picture, problem = take(output) end
-  os.remove(output)
-  if not picture then return nil, ("%s: %s"):format(path, problem), code end
+  local _ <close> = setmetatable({}, { __close = function() os.remove(output) end })
+  local picture
+  picture, problem = picture_of(script, output)
+  if not picture then return nil, ("%s: %s"):format(path, problem) end
   return file.write(path, picture)
 end
 

@@ -34,8 +34,7 @@ local function model_of(kind, rows, of)
 end
 
 -- Draws one picture of `rows` (of slices.lua): of = { tp =, fusion =, path = that ends in .png or .svg }.
--- Returns true | nil, message, and "empty" if there is nothing to draw, else the exit code of
--- pages/gnuplot.lua, or nil.
+-- Returns true | nil, message, and "empty" if there is nothing to draw.
 function pictures.draw(kind, rows, of)
   local terminal = pictures.formats[of.path:match("%.(%w+)$") or ""]
   if not terminal then return nil, of.path .. ": neither .png nor .svg" end
@@ -70,10 +69,10 @@ end
 
 -- The answer of the process of one picture: "", or a line with the reason why there is no picture.
 local function draw_in_child(rows, entry)
-  local drawn, problem, code = pictures.draw(entry.kind, rows, entry)
+  local drawn, problem, why = pictures.draw(entry.kind, rows, entry)
   if drawn then return "" end
-  if code == "empty" then return ("%s, %s: %s; no picture"):format(entry.kind, entry.fusion, problem) end
-  fail.with(code or 1, "%s", problem)
+  if why == "empty" then return ("%s, %s: %s; no picture"):format(entry.kind, entry.fusion, problem) end
+  fail.work("%s", problem)
 end
 
 -- Draws entries. Returns the number of pictures, and a line for each reason why others are missing. Raises a

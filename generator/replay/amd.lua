@@ -5,7 +5,7 @@
 --   amd.text(argv) -> the command line, for people
 --   amd.run(argv, seconds) -> microseconds | nil, why not
 --   amd.device() -> the name of the GPU that they run on, or nil
-local process = require "core.process"
+local child_process = require "system.child_process"
 local request = require "replay.request"
 
 local amd = {}
@@ -129,21 +129,9 @@ end
 
 -- All lines that a program prints; or nil, what is wrong.
 local function lines_of(argv, seconds)
-  local child, message = process.start(argv)
-  if not child then return nil, message end
-  local lines, began = {}, process.now()
-  while true do
-    local line, problem = child:read_line(math.max(0, began + seconds - process.now()))
-    if not line then
-      if problem == "timeout" then child:kill(15) end
-      local ended, clean = child:close(GRACE)
-      if problem == "timeout" then return nil, ("did not end within %g s"):format(seconds) end
-      if problem ~= "end" then return nil, problem end
-      if not clean then return nil, ended end
-      return lines
-    end
-    lines[#lines + 1] = line
-  end
+  local ran = child_process.run(argv, { seconds = seconds, grace = GRACE, returns_on_signal = true })
+  if not ran.well then return nil, ran.reason end
+  return ran.lines
 end
 
 function amd.run(argv, seconds)

@@ -10,6 +10,7 @@
 --   runner:stop()
 --
 -- A signal to gentables (process.interrupted) ends the child, and is why what was under way has no answer.
+local child_process = require "system.child_process"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
@@ -98,12 +99,10 @@ end
 
 -- Ends a child that does not answer any more, or is not to go on; the next op gets a new one.
 local function give_up(self, problem, seconds)
-  if problem == "timeout" then self.child:kill(9) end
-  if problem == "interrupted" then self.child:kill(15) end
-  local ended = self.child:close(GRACE)
+  local ended = child_process.finish(self.child, problem, GRACE)
   self.child = nil
   if problem == "timeout" then return nil, ("no answer within %.0f s"):format(seconds) end
-  if problem == "end" then return nil, "the library ended the process: " .. ended end
+  if problem == "end" then return nil, "the library ended the process: " .. ended.reason end
   return nil, problem
 end
 
@@ -113,10 +112,7 @@ function runner:replay(line, seconds)
     if not started then return nil, "gentables-replay cannot be started again: " .. why end
   end
   local written, problem = self.child:write(line .. "\n", WRITE_PATIENCE)
-  if not written then
-    local is_told = problem == "timeout" or problem == "interrupted"
-    return give_up(self, is_told and problem or "end", WRITE_PATIENCE)
-  end
+  if not written then return give_up(self, problem, WRITE_PATIENCE) end
   local kind, fields = read(self, seconds)
   if kind == "replayed" then return answer_of(fields) end
   if kind == "none" then

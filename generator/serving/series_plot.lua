@@ -270,8 +270,8 @@ local function draw(model, folder, path)
   local made, message = file.make_folder(folder)
   if not made then fail.work("%s", message) end
   local script = template.load(gentables.home .. "/templates/plots/vs_config.gp.tmpl")(model)
-  local drawn, problem, code = gnuplot.draw(script, path)
-  if not drawn then fail.with(code or 1, "%s", problem) end
+  local drawn, problem = gnuplot.draw(script, path)
+  if not drawn then fail.work("%s", problem) end
 end
 
 local function count(number, word) return ("%d %s%s"):format(number, word, number == 1 and "" or "s") end

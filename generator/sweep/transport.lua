@@ -12,6 +12,7 @@
 -- A machine can change by a factor of three from one second to the next. Therefore every launch also times a
 -- control at every size, which no parameter of Open MPI changes; a time counts if its control took about the
 -- median of all controls.
+local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -34,6 +35,7 @@ local HOPELESS = 2 -- times the defaults' time
 local CONTROL, CHANGED = "ONESHOT", 1.5
 local SIZES = { "-b", "256", "-e", "4M", "-f", "2" }
 local CALLS = { "-d", "float32", "-n", "4000", "-w", "3" }
+local GRACE = 5 -- seconds for the end of a launch
 local SIZE_S = 0.024 -- for all algorithms; in shorter launches a machine has not reached its usual speed
 
 -- ---- one launch -------------------------------------------------------------------------------
@@ -63,20 +65,6 @@ local function command_of(job, size, candidate, path)
   return words
 end
 
--- Waits for the end of a launch. Returns true, or nil and the failure.
-local function wait(child, limit_s)
-  local ends_at = process.now() + limit_s
-  local line, problem
-  repeat -- the table that the bench prints is for people
-    line, problem = child:read_line(math.max(0, ends_at - process.now()))
-  until not line
-  local reason, clean = child:close(problem == "timeout" and 0 or 5)
-  if process.interrupted() then fail.with(130, "interrupted; nothing was written") end
-  if problem == "timeout" then return nil, ("a launch takes more than %g s"):format(limit_s) end
-  if not clean then return nil, "the bench failed: " .. reason end
-  return true
-end
-
 -- The times of the file that a bench wrote: size -> strategy -> microseconds; nil if it has none.
 local function read_times(path)
   local document, times = json.decode(file.read(path) or ""), {}
@@ -99,10 +87,13 @@ end
 local function times_of_launch(job, size, candidate)
   local path = fail.unless(file.temporary("gentables-transport"))
   local _ <close> = setmetatable({}, { __close = function() os.remove(path) end })
-  local child, message = process.start(command_of(job, size, candidate, path))
-  if not child then fail.input("no mpirun (%s); install Open MPI", message) end
-  local ended, problem = wait(child, job.patience * LAUNCH_SHARE)
-  if not ended then return nil, problem end
+  local limit_s = job.patience * LAUNCH_SHARE
+  local ran = child_process.run(command_of(job, size, candidate, path),
+    { seconds = limit_s, grace = GRACE, returns_on_signal = true })
+  child_process.raise_if_interrupted("nothing was written")
+  if ran.problem == "start" then fail.input("no mpirun (%s); install Open MPI", ran.reason) end
+  if ran.problem == "timeout" then return nil, ("a launch takes more than %g s"):format(limit_s) end
+  if not ran.well then return nil, "the bench failed: " .. ran.reason end
   local times = read_times(path)
   if not times then return nil, "the bench has no times" end
   return times

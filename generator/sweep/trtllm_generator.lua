@@ -1,18 +1,18 @@
 -- `gentables generate` with the options of TensorRT-LLM's allreduce_heuristic_code_gen.py: --sm_version in
 -- place of --arch, its table in DIR/gen_heuristic_code, and, without --data_dir, first a sweep of TP 2, 4 and
 -- 8 on its grid into --save_csv_dir.
+local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
 local lists = require "lists.lists"
-local process = require "core.process"
 local system = require "core.system"
 
 local trtllm_generator = {}
 
 local FOLDER = "gen_heuristic_code"
 local FORMAT = "trtllm"
-local END_GRACE, LINE_PATIENCE = 5, 1e9 -- seconds
+local GRACE = 5 -- seconds for the end of a sweep
 
 -- ---- a sweep, without --data_dir --------------------------------------------------------------
 
@@ -53,15 +53,13 @@ local function sweep(folder, text, incumbent)
   if not made then fail.work("%s", message) end
   local words = { system.program(), "sweep", path, "--out", folder, "--exhaustive" }
   if incumbent then table.move({ "--incumbent", incumbent }, 1, 2, #words + 1, words) end
-  local child, problem = process.start(words)
-  if not child then fail.work("the sweep did not start: %s", problem) end
-  for line in function() return child:read_line(LINE_PATIENCE) end do
+  local ran = child_process.run(words, { grace = GRACE, on_line = function(line)
     io.stdout:write(line, "\n")
-  end
-  local errors = child:errors()
-  local how, ended_well = child:close(END_GRACE)
-  if not ended_well then
-    fail.work("the sweep of %s failed (%s): %s", folder, how, (errors:match("([^\n]+)\n*$") or ""))
+  end })
+  if ran.problem == "start" then fail.work("the sweep did not start: %s", ran.reason) end
+  if not ran.well then
+    fail.work("the sweep of %s failed (%s): %s", folder, ran.reason,
+      child_process.last_line(ran.errors) or "")
   end
 end
 

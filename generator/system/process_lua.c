@@ -102,17 +102,18 @@ static int lua_process_read_line(lua_State *lua) {
     return push_message(lua, strerror(errno));
 }
 
-// process:write(text, seconds) -> true | nil, "timeout" | "interrupted" | message
+// process:write(text, seconds) -> true | nil, "timeout" | "interrupted" | "end" (it has closed its stdin) |
+// message
 static int lua_process_write(lua_State *lua) {
     struct process *process = check_process(lua);
     size_t length;
     const char *data = luaL_checklstring(lua, 2, &length);
-    if (process->to_child < 0) return push_message(lua, "closed");
+    if (process->to_child < 0) return push_message(lua, "end");
     switch (process_write(process, data, length, luaL_checknumber(lua, 3))) {
     case WAIT_READY: break;
     case WAIT_TIMEOUT: return push_message(lua, "timeout");
     case WAIT_INTERRUPTED: return push_message(lua, "interrupted");
-    case WAIT_ERROR: return push_message(lua, strerror(errno));
+    case WAIT_ERROR: return push_message(lua, errno == EPIPE ? "end" : strerror(errno));
     }
     lua_pushboolean(lua, 1);
     return 1;

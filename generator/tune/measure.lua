@@ -2,11 +2,11 @@
 -- tried in processes of its own; then all candidates are measured together, in one pass over all cells. If
 -- one fails there, it is left out, and the group starts again without it and without that launch's times.
 local backends = require "conversation.backends"
+local child_process = require "system.child_process"
 local columns = require "lists.columns"
 local fail = require "base.fail"
 local file = require "core.file"
 local plan = require "tune.plan"
-local process = require "core.process"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
@@ -29,21 +29,12 @@ end
 -- Starts a program and reads all its lines: on_line(kind, fields, line); kind is nil for lines that are not
 -- of the protocol. Returns nil if it ended well, else the reason; and its stderr.
 local function follow(argv, seconds, on_line)
-  local child, message = process.start(argv)
-  if not child then return "cannot be started: " .. message, "" end
-  local line, problem = child:read_line(seconds)
-  while line do
+  local ran = child_process.run(argv, { silence = seconds, grace = GRACE, on_line = function(line)
     local kind, fields = protocol.parse(line)
     on_line(kind, fields, line)
-    line, problem = child:read_line(seconds)
-  end
-  local number, name = process.interrupted()
-  if problem ~= "end" then child:kill(15) end
-  local reason, clean = child:close(GRACE)
-  if number then fail.with(128 + number, "interrupted by %s", name) end
-  if problem ~= "end" then return ("no answer within %g s"):format(seconds), child:errors() end
-  if clean then reason = nil end
-  return reason, child:errors()
+  end })
+  if ran.problem == "start" then return "cannot be started: " .. ran.reason, "" end
+  return not ran.well and ran.reason or nil, ran.errors
 end
 
 -- Logs of libraries are on stderr, too, between messages of ranks.
@@ -140,10 +131,7 @@ end
 local function last_words(words, reason)
   local message = words:match("gentables%-bench: ([^\n]+)")
   if message then return message end
-  local last
-  for line in words:gmatch("[^\n]+") do
-    if line:find("%w") then last = line end
-  end
+  local last = child_process.last_line(words)
   return ("%s; %s"):format(reason, last and "last line: " .. last or "it printed no message")
 end
 

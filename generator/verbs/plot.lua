@@ -132,12 +132,12 @@ local function plot_one(args)
   local of = { fusion = check_fusion(rows, args.fusion), path = args.out,
     tp = not over_tp_sizes and tp_of(rows, args.tp) or nil }
   say_left_out(rows)
-  local drawn, message, code = pictures.draw(kind.name, rows, of)
-  if code == "empty" then
+  local drawn, message, why = pictures.draw(kind.name, rows, of)
+  if why == "empty" then
     fail.input("%s: %s; no picture%s", rows.source.data_dir, message,
       over_tp_sizes and "; a FILE for each of several TP sizes is required" or "")
   end
-  if not drawn then fail.with(code or 1, "%s", message) end
+  if not drawn then fail.work("%s", message) end
   io.stdout:write("written   ", args.out, "\n")
 end
 

@@ -8,8 +8,8 @@
 --
 -- `failure` is { reason, log, used, note }: one line, the words, and the { channels, threads } that were
 -- accepted before it failed (nil: none), with what was said of these; and refused = true where `check` said
--- why. A signal to gentables ends what was started here; failure.signal is its number then, and
--- configuration.raise ends with it.
+-- why. A signal to gentables ends what was started here; failure.signal is its number then.
+local child_process = require "system.child_process"
 local fail = require "base.fail"
 local launcher = require "conversation.launcher"
 local process = require "core.process"
@@ -32,27 +32,24 @@ end
 
 -- How many GPUs the program beside gentables, or `given`, can use; and why none, or only one.
 function configuration.gpus(given)
-  local child, message = process.start({ program_of(given), "--gpus" })
-  if not child then return 0, ("no gentables-workload (%s)"):format(message) end
-  local line, problem = child:read_line(VERSION_PATIENCE)
-  child:close(1)
+  local ran = child_process.run({ program_of(given), "--gpus" }, { seconds = VERSION_PATIENCE })
+  if ran.problem == "start" then return 0, ("no gentables-workload (%s)"):format(ran.reason) end
+  local line = ran.lines[1]
   local kind, fields = protocol.parse(line or "")
   local count = kind == "gpus" and math.tointeger(tonumber(fields.count))
   if count then return count, fields.reason ~= "" and fields.reason or nil end
-  return 0, ("gentables-workload does not say whether it can use one (%s)"):format(problem or line)
+  return 0, ("gentables-workload does not say whether it can use one (%s)"):format(line or ran.reason)
 end
 
 -- The program beside gentables, or `given`; and what it says it is.
 function configuration.identify(given)
   local program = program_of(given)
-  local child, message = process.start({ program, "--version" })
-  if not child then
+  local ran = child_process.run({ program, "--version" }, { seconds = VERSION_PATIENCE })
+  if ran.problem == "start" then
     fail.input("no gentables-workload (%s); it is built where MPI is found: install Open MPI, build again",
-      message)
+      ran.reason)
   end
-  local line = child:read_line(VERSION_PATIENCE) or ""
-  child:close(1)
-  local spoken, hash = line:match("^gentables%-workload protocol=(%S+) program=(%S+)")
+  local spoken, hash = (ran.lines[1] or ""):match("^gentables%-workload protocol=(%S+) program=(%S+)")
   if spoken ~= PROTOCOL then
     fail.input("%s --version does not say protocol %s; build it and gentables from the same tree", program,
       PROTOCOL)
@@ -96,27 +93,21 @@ local function last_words(errors)
 end
 
 local function failed(self, problem, refused)
-  local number, name = process.interrupted()
-  local who = problem == "timeout" and (self.child:stopped() or last_words(self.child:errors()))
+  local before = problem == "timeout" and last_words(self.child:errors())
   -- If a rank saw that another one died, the launcher has yet to report the cause.
-  local is_over = problem == "end" or problem:find("^rank %d+ died, ") ~= nil
-  if number or not is_over then self.child:kill(15) end
-  local ended = self.child:close(GRACE)
+  if problem:find("^rank %d+ died, ") then problem = "end" end
+  local ended = child_process.finish(self.child, problem, GRACE)
   note_errors(self)
-  local reason = is_over and (last_words(self.child:errors()) or "it died: " .. ended) or problem
-  if problem == "timeout" then
+  local reason = ended.reason
+  if not ended.signal and problem == "timeout" then
+    local who = ended.stopped or before
     reason = ("it was silent for %g s%s"):format(self.patience, who and "; " .. who or "")
+  elseif not ended.signal and problem == "end" then
+    reason = last_words(ended.errors) or "it died: " .. ended.reason
   end
-  if number then reason = "interrupted by " .. name end
   note(self, "failed: " .. reason)
   return nil, { reason = (reason:gsub("%c", " ")), log = self.log, used = self.result.used,
-    note = self.result.note, refused = refused, signal = number }
-end
-
--- Ends with what interrupted a measurement, if anything did; `way_on`: what to do then, where there is a way.
-function configuration.raise(failure, way_on)
-  if not failure.signal then return end
-  fail.with(128 + failure.signal, "%s%s", failure.reason, way_on and "; " .. way_on or "")
+    note = self.result.note, refused = refused, signal = ended.signal }
 end
 
 -- The next line as kind and fields; or nil and what is wrong.
@@ -206,8 +197,7 @@ function configuration.measure(options)
   local written, result, refused
   written, problem = self.child:write(options.text .. asked, self.patience)
   -- One that died early takes no more; what it said comes first.
-  local takes_none = problem ~= "timeout" and problem ~= "interrupted"
-  if written or takes_none then result, problem, refused = listen(self, options) end
+  if written or problem == "end" then result, problem, refused = listen(self, options) end
   if not result then return failed(self, problem, refused) end
   self.child:close(GRACE)
   if process.interrupted() then return failed(self, "interrupted") end

@@ -166,8 +166,8 @@ local function draw_one(rows, picture, out)
   local model = picture.model(rows)
   model.terminal = gnuplot.png(model.width, model.height)
   local script = template.load(gentables.home .. "/templates/plots/boxes.gp.tmpl")(model)
-  local drawn, message, code = gnuplot.draw(script, ("%s/%s.png"):format(out, picture.name))
-  if not drawn then fail.with(code or 1, "%s", message) end
+  local drawn, message = gnuplot.draw(script, ("%s/%s.png"):format(out, picture.name))
+  if not drawn then fail.work("%s", message) end
   return ""
 end
 

@@ -1,4 +1,5 @@
 -- gentables workload run: measures one configuration and prints what it found.
+local child_process = require "system.child_process"
 local common_options = require "workload.common_options"
 local fail = require "base.fail"
 local json = require "codec.json"
@@ -86,7 +87,7 @@ return {
       end }))
     bar:clear()
     if not result then
-      configuration.raise(failure)
+      child_process.raise_if_interrupted()
       fail.work("%s: %s", job.workload.path, failure.reason)
     end
     result.log = nil

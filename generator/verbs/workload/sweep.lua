@@ -1,6 +1,7 @@
 -- gentables workload sweep: measures a workload over channels and threads, each configuration in processes
 -- of its own, and leaves traces, logs and a summary in the documented tree (workload/store.lua). On a folder
 -- that is there it does what is missing or failed. A failure is reported and does not end the rest.
+local child_process = require "system.child_process"
 local common_options = require "workload.common_options"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
@@ -166,7 +167,7 @@ local function keep_failure(job, threads, channels, failure, seconds, bar)
   bar:clear()
   write_summary(job, failure.refused and { threads = threads, channels = channels, status = "refused",
     reason = failure.reason, seconds = seconds })
-  configuration.raise(failure, way_on(job))
+  child_process.raise_if_interrupted(way_on(job))
   fail.input("%s", failure.reason)
 end
 

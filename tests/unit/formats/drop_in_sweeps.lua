@@ -8,23 +8,15 @@ local luaunit = require "luaunit"
 local work = os.getenv("WORK")
 local started
 
--- Stands in for core.process: a child that says one line and ends well or not.
-local process = { ends_well = true }
-function process.start(words)
+-- Stands in for system/child_process.lua: a child that prints one line and ends well or not.
+local ends_well = true
+local child_process = require "system.child_process"
+function child_process.run(words, options)
   started = words
-  local said = false
-  return {
-    read_line = function()
-      if said then return nil end
-      said = true
-      return "TP 2: measured"
-    end,
-    errors = function() return "gentables: it broke\n" end,
-    close = function() return "exit code 1", process.ends_well end,
-  }
+  options.on_line("TP 2: measured")
+  return { well = ends_well, reason = "exit code 1", errors = "gentables: it broke\n" }
 end
 
-package.loaded["core.process"] = process
 local trtllm_generator = require "sweep.trtllm_generator"
 local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
 
@@ -62,9 +54,9 @@ function tests.test_passes_the_incumbent_on()
 end
 
 function tests.test_a_failed_sweep_makes_no_table()
-  process.ends_well = false
+  ends_well = false
   local ok, err = pcall(prepared, {})
-  process.ends_well = true
+  ends_well = true
   luaunit.assertFalse(ok)
   luaunit.assertTrue(fail.is_failure(err))
   luaunit.assertEquals(err.message,
