@@ -28,10 +28,10 @@ static const double T_975[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365,
                                2.262,  2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 1.960};
 enum { T_COUNT = sizeof T_975 / sizeof *T_975, FEWEST_LAUNCHES = 3 };
 
-// How much slower one strategy is than another at the cell's shape, in log2, with its standard error;
-// `quantile` standard errors are the half of a 95% interval.
+// The standard error of how much slower one strategy is than another at the cell's shape, in log2; `quantile`
+// of them are the half of a 95% interval.
 struct difference {
-    double mean, error, quantile;
+    double error, quantile;
     size_t freedom; // degrees of it, of the error's estimate; 0: it is taken as known
 };
 
@@ -76,7 +76,7 @@ static bool compare_launches(const struct candidate *a, const struct candidate *
     double n = (double)count, mean = sum / n;
     size_t freedom = count - 1 < T_COUNT ? count - 1 : T_COUNT;
     double variance = fmax(0, (squares - n * mean * mean) / (n - 1));
-    *found = (struct difference){mean, sqrt(variance / n), T_975[freedom - 1], count - 1};
+    *found = (struct difference){sqrt(variance / n), T_975[freedom - 1], count - 1};
     return true;
 }
 
@@ -84,7 +84,7 @@ static struct difference compare(const struct candidate *a, const struct candida
     struct difference found;
     if (compare_launches(a, b, &found)) return found;
     double error = hypot(error_of(a, noise), error_of(b, noise));
-    return (struct difference){b->level - a->level, error, T_975[T_COUNT - 1], 0};
+    return (struct difference){error, T_975[T_COUNT - 1], 0};
 }
 
 double select_noise(const struct candidate *best, const struct candidate *other) {
@@ -137,11 +137,14 @@ static double student_below(double t, size_t freedom) {
     return 0.5 * (1 + between);
 }
 
+// The probability that the winner loses less over the bin than the runner-up. Their difference is that of the
+// margin; its error is known at the cell's own shape, as for the rule.
 static double confidence(const struct candidate *winner, const struct candidate *runner_up) {
     struct difference found = compare(winner, runner_up, false);
+    double slower = log2((1 + runner_up->badness) / (1 + winner->badness));
     if (isnan(found.error)) return NAN;
-    if (found.error == 0) return found.mean > 0 ? 1 : 0.5;
-    return student_below(found.mean / found.error, found.freedom);
+    if (found.error == 0) return slower > 0 ? 1 : slower < 0 ? 0 : 0.5;
+    return student_below(slower / found.error, found.freedom);
 }
 
 // Where the 95% interval of a candidate begins (side -1) or ends (1); of a derived one by its spread.

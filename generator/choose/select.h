@@ -26,7 +26,7 @@ enum { NO_RUNNER_UP = -1 };
 struct choice {
     int runner_up;     // the place of the best other candidate, or NO_RUNNER_UP
     double margin;     // what the runner-up's badness is more than the winner's; NAN without one
-    double confidence; // probability that the winner is faster than the runner-up; NAN: unknown
+    double confidence; // probability that the winner loses less than the runner-up; NAN: unknown
     double regret;     // the most that the choice can lose, as a share of the best; NAN: unknown
 };
 

@@ -64,7 +64,7 @@ end
 -- The condition for doubt in this slice, as text; see formats/summary.lua.
 function best_strategy.doubt_in_words(slice)
   if slice.has_interval then
-    return ("less than %.0f %% likely to be the faster one"):format(100 * summary.least_confidence)
+    return ("less than %.0f %% likely to lose less than the runner-up"):format(100 * summary.least_confidence)
   end
   return ("a margin below %.0f %%, as rows have no intervals"):format(100 * summary.least_margin)
 end

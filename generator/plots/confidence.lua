@@ -1,5 +1,5 @@
--- The margin over the runner-up, and, if rows have intervals, the probability that the choice is faster than
--- the runner-up. Orange is in doubt.
+-- The margin over the runner-up, and, if rows have intervals, the probability that the choice loses less
+-- than the runner-up. Orange is in doubt.
 local best_strategy = require "plots.best_strategy"
 local colours = require "pages.colours"
 local lists = require "lists.lists"
@@ -34,7 +34,7 @@ local function confidence_text(percent)
 end
 
 local function confidence_panel(slice)
-  return { title = "probability that it is the faster one, %", cell = function(h, t)
+  return { title = "probability that it loses less, %", cell = function(h, t)
     local best = slice.best[h][t]
     if not best or not best.confidence then return nil end
     local percent = 100 * best.confidence

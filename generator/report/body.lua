@@ -216,7 +216,7 @@ local function most_doubtful(views)
 end
 
 local function add_confidence(p, views)
-  p:section("Confidence", { id = "sure", note = "Margin: how much longer the runner-up takes. Worst loss: " ..
+  p:section("Confidence", { id = "sure", note = "Margin: how much more the runner-up loses. Worst loss: " ..
     "the most that a choice can lose if the medians lie anywhere in their intervals. Bound: the share of " ..
     "the best time that memory and links need at least." })
   p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
@@ -355,8 +355,8 @@ local function lead_of(views)
     .. what .. " that a lookup sends to its cell."):format(total.cells - total.unmeasured - total.derived,
     total.cells, what,
     total.derived > 0 and (", %d interpolated"):format(total.derived) or "") }
-  out[#out + 1] = ("%d %s in doubt: less than %s likely to be faster than the runner-up, or, without " ..
-    "intervals, by less than %s."):format(total.doubtful, total.doubtful == 1 and "choice is" or
+  out[#out + 1] = ("%d %s in doubt: less than %s likely to lose less than the runner-up, or, without " ..
+    "intervals, with a margin below %s."):format(total.doubtful, total.doubtful == 1 and "choice is" or
     "choices are", percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(

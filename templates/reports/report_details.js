@@ -19,7 +19,7 @@ function verdict(cell) {
   if (cell.second !== ".") words.push(`${nameOf(cell.second)} takes ${percent(cell.margin)} longer.`);
   else words.push("No other strategy was measured.");
   if (!Number.isNaN(cell.confidence)) {
-    words.push(`The choice is ${sureness(cell.confidence)} likely to be the faster one.`);
+    words.push(`The choice is ${sureness(cell.confidence)} likely to lose less than the runner-up.`);
   }
   if (cell.regret > 0) words.push(`Its worst loss is ${percent(cell.regret)}.`);
   if (isDoubtful(choice.arch, cell)) words.push("It is in doubt.");

@@ -98,6 +98,24 @@ static void launches_that_disagree_are_noise(void **state) {
     expect_near(select_excess(&candidates[0], &candidates[1]), 0);
 }
 
+// In the bin the first one loses less, at the cell's own shape the second one is faster, in each launch.
+static void confidence_is_of_the_losses_that_decide(void **state) {
+    (void)state;
+    const double slow[] = {11, 11.1, 10.9, 11}, fast[] = {10, 10.2, 9.9, 10};
+    struct candidate candidates[] = {with_interval(0, 11, 10, 10.8, 11.2),
+                                     with_interval(1, 10, 10, 9.8, 10.2)};
+    candidates[0].badness = 0.02;
+    candidates[1].badness = 0.2;
+    struct choice choice = select_describe(candidates, 2, 0);
+    expect_near(choice.margin, 0.18);
+    assert_true(choice.confidence > 0.99);
+    assert_true(select_describe(candidates, 2, 1).confidence < 0.01);
+    candidates[0].launch_us = slow;
+    candidates[1].launch_us = fast;
+    candidates[0].launches = candidates[1].launches = 4;
+    assert_true(select_describe(candidates, 2, 0).confidence > 0.99);
+}
+
 // A time that was not measured may be far off, which its confidence says; it is chosen by what is expected
 // all the same, but for what is noise.
 static void what_is_predicted_is_chosen_by_what_is_expected(void **state) {
@@ -166,6 +184,7 @@ int main(void) {
         cmocka_unit_test(equal_ones_keep_the_order_of_the_list),
         cmocka_unit_test(a_single_candidate_has_nothing_to_compare),
         cmocka_unit_test(confidence_is_the_chance_that_the_order_is_right),
+        cmocka_unit_test(confidence_is_of_the_losses_that_decide),
         cmocka_unit_test(launches_are_compared_with_each_other),
         cmocka_unit_test(launches_that_disagree_are_noise),
         cmocka_unit_test(what_is_predicted_is_chosen_by_what_is_expected),
