@@ -28,7 +28,7 @@ end
 return {
   field = "timeline",
 
-  collect = function(rank) return (timeline.make(rank, {})).rows end,
+  collect = function(rank) return timeline.make(rank, {}, {})[1].rows end,
 
   make = function(ranks)
     local sheet = { name = "gpu_timelines", columns = columns_of(ranks), rows = {} }

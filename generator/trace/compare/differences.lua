@@ -4,38 +4,11 @@
 --
 -- A report: { label = "256thread", names = those of its sheets in order,
 -- sheets = { [name] = { columns = names, rows = { { [column] = text }... } } } }; see sources.lua.
+local sheet_list = require "trace.reports.list"
+
 local differences = {}
 
 local GREEN, WHITE, RED = 0x63BE7B, 0xFFFFFF, 0xF8696B
-
--- ---- what is compared --------------------------------------------------------------------------
-
-local arguments = { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" }
-
-local function with_arguments(...)
-  return table.move(arguments, 1, #arguments, select("#", ...) + 1, { ... })
-end
-
--- The keys of the rows of a sheet. Names of processes and threads contain numbers that differ from run to
--- run.
-local keys_of_sheet = {
-  gpu_timeline = { "type" },
-  ops_summary = { "name" },
-  ops_summary_by_category = { "op category" },
-  ops_unique_args = with_arguments("name", "op category"),
-  unified_perf_summary = with_arguments("name", "op category"),
-  kernel_summary = { "Parent op category", "Parent cpu_op", "Kernel name", "Kernel stream" },
-  short_kernels_summary = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs",
-    "Kernel name" },
-  nccl_summary_implicit_sync = { "Collective name", "dtype", "In msg nelems" },
-  nccl_summary_long = { "rank", "Process Group Name", "Collective name", "Group size", "dtype",
-    "In msg nelems", "Out msg nelems" },
-  straggler_summary = { "rank" },
-}
-
--- Sheets of single events, of bins and of notes: their rows have no counterpart elsewhere.
-local skipped = { short_kernel_histogram = true, incomplete = true, notes = true, nccl_notes = true,
-  nccl_long = true, nccl_implicit_sync = true, nccl_all2allv = true }
 
 -- How the values of rows that have the same key become one; the first pattern that a column's name has. What
 -- has none is not compared. only: kept where there is nothing to join.
@@ -84,7 +57,7 @@ end
 
 -- Keys, compared columns { name, join } and the column that counts, of a sheet.
 local function shape_of(reports, name)
-  local columns, keys, values, weight = all_columns(reports, name), keys_of_sheet[name], {}, nil
+  local columns, keys, values, weight = all_columns(reports, name), sheet_list.keys(name), {}, nil
   if not keys then
     keys = {}
     for _, column in ipairs(columns) do
@@ -265,7 +238,7 @@ local function names_of(reports)
   local names, seen = {}, {}
   for _, report in ipairs(reports) do
     for _, name in ipairs(report.names) do
-      if not seen[name] and not skipped[name] then names[#names + 1] = name end
+      if not seen[name] and sheet_list.keys(name) ~= false then names[#names + 1] = name end
       seen[name] = true
     end
   end

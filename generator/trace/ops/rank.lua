@@ -13,7 +13,7 @@ local known = setmetatable({}, { __mode = "k" })
 function rank.of(trace)
   if not known[trace] then
     known[trace] = setmetatable({ trace = trace, analysis = trace:analysis(), track_of = {},
-      selections = {} }, rank)
+      selections = {}, times_of = {} }, rank)
   end
   return known[trace]
 end
@@ -76,6 +76,15 @@ function rank:select(kind)
     self.selections[kind] = found
   end
   return found.selection, found.combos
+end
+
+-- The GPU's times by what it does, in µs: the result of analysis:timeline (trace/analysis/analysis_lua.cpp).
+-- options: include_unlinked, micro_idle (µs).
+function rank:times(options)
+  local unlinked, micro_idle = options.include_unlinked or false, options.micro_idle or 0
+  local key = ("%s %s"):format(unlinked, micro_idle)
+  self.times_of[key] = self.times_of[key] or self.analysis:timeline(unlinked, micro_idle)
+  return self.times_of[key]
 end
 
 -- A list, or nil where it is none.

@@ -8,6 +8,7 @@ local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
 local run_folder = require "trace.runs.run_folder"
+local sheet_list = require "trace.reports.list"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 
@@ -16,9 +17,6 @@ local batch = {}
 batch.defaults = { pattern = "rank_", extension = "json", filters = { "rank_0" } }
 
 local DEEPEST = 64 -- folders below the base
-
--- In the order of the workbook; kernels only on demand.
-local parts = { "ops", "launchers", "timelines", "short_kernels", "events", "breakdown" }
 
 -- ---- which traces ------------------------------------------------------------------------------
 
@@ -120,9 +118,7 @@ end
 -- ---- one rank, in a process of its own ---------------------------------------------------------
 
 local function modules(options)
-  local out = {}
-  for i, name in ipairs(parts) do out[i] = require("trace.batch_sheets." .. name) end
-  if options.all_kernels then out[#out + 1] = require "trace.batch_sheets.kernels" end
+  local out = sheet_list.modules_over_ranks(options)
   if options.replay then out[#out + 1] = require "replay.chosen_ops" end
   return out
 end

@@ -89,10 +89,10 @@ local function short_summary(rank, limit, top, total_us)
 end
 
 return {
-  -- options: short_limit (µs), bins, top_short (nil: all), kernel_summary (false: without that sheet);
-  -- total_us: the time that shares are of.
-  make = function(rank, options, total_us)
-    local list = {}
+  -- options: short_limit (µs), bins, top_short (nil: all), kernel_summary (false: without that sheet), and
+  -- those of the time line, to whose total time shares refer.
+  make = function(rank, options)
+    local list, total_us = {}, rank:times(options).total
     if options.kernel_summary ~= false then list[1] = summary(rank, total_us) end
     list[#list + 1] = histogram(rank, options.short_limit, options.bins)
     list[#list + 1] = short_summary(rank, options.short_limit, options.top_short, total_us)

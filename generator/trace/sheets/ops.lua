@@ -95,7 +95,7 @@ return {
     for combo, name in ipairs(combos.name) do
       categories[combo] = families.category(name, combos.first_kernel[combo])
     end
-    return by_name(selection, combos, categories), by_category(selection, combos, categories),
-      by_arguments(rank, selection, combos, categories, options.by_kernel_count)
+    return { by_name(selection, combos, categories), by_category(selection, combos, categories),
+      by_arguments(rank, selection, combos, categories, options.by_kernel_count) }
   end,
 }

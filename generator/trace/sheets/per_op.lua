@@ -4,6 +4,7 @@ local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
 local python = require "codec.python_literals"
+local sorted_keys = require "base.sorted_keys"
 
 local per_op = {}
 
@@ -173,16 +174,30 @@ local function backward_sheet(name) return families.family(families.op(name)).ba
 
 per_op.forward_sheet = forward_sheet
 
--- All of them, what was left out: { [reason] = number of ops }, and how many ops ran nothing on the GPU, and
--- how many stand below another one of their sheet.
-function per_op.make(rank)
+local function add_left_out(notes, left_out, idle, nested)
+  for _, reason in ipairs(sorted_keys(left_out)) do
+    notes[#notes + 1] = { "left out", left_out[reason], nil, reason }
+  end
+  if idle > 0 then
+    notes[#notes + 1] = { "without GPU events", idle, nil,
+      "ops that launched nothing count with a time of 0 in the sheets of their families" }
+  end
+  if nested > 0 then
+    notes[#notes + 1] = { "nested ops", nested, nil, "ops below another one of their sheet, as div in div: "
+      .. "both are listed, so the times of that sheet add up to more than the GPU worked" }
+  end
+end
+
+-- The sheets of all ops and of their backward.
+function per_op.make(rank, _, notes)
   local list, left_out, _, _, idle = per_op.of(rank, "modelled", perf_model.of, forward_sheet)
   local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet)
   table.move(backward, 1, #backward, #list + 1, list)
   add_counts(left_out, backward_left_out)
   table.sort(list, function(a, b) return a.name < b.name end)
   local _, combos = rank:select("modelled")
-  return list, left_out, idle, combos.nested
+  add_left_out(notes, left_out, idle, combos.nested)
+  return list
 end
 
 return per_op

@@ -10,21 +10,41 @@ local rows = {
   { "total_time", "total" }, { "total_comm_time", "communication" }, { "total_memcpy_time", "copies" },
 }
 
+local function sheet_of(times, splits_idle)
+  local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {} }
+  for _, row in ipairs(rows) do
+    if splits_idle or not row.only_with_limit then
+      local time = times[row[2]]
+      sheet.rows[#sheet.rows + 1] = { row[1], time / 1e3, grouping.percent(time, times.total) }
+    end
+  end
+  if times.steps > 0 then
+    sheet.rows[#sheet.rows + 1] = { "untraced_time (between traced steps; not in total_time)",
+      times.untraced / 1e3, grouping.percent(times.untraced, times.total) }
+  end
+  return sheet
+end
+
+local function add_gaps(notes, analysis, times)
+  local counts = analysis:counts()
+  if counts.overlapping > 0 then
+    notes[#notes + 1] = { "overlapping GPU", counts.overlapping, "event " .. counts.first_overlapping,
+      "GPU events that begin before the last one of their stream ends are clipped to begin when it does" }
+  end
+  if counts.gpu_events == 0 then
+    notes[#notes + 1] = { "no GPU events", 0, nil,
+      "nothing ran on a GPU: times are zero, and the sheets of ops and kernels are empty" }
+  elseif times.events == 0 then
+    notes[#notes + 1] = { "no linked GPU events", 0, nil,
+      "no GPU event has a launch: the sheets of ops are empty, and gpu_timeline without --include-unlinked" }
+  end
+end
+
 return {
   -- options: include_unlinked, micro_idle (µs, or nil: idle time is not split).
-  make = function(rank, options)
-    local times = rank.analysis:timeline(options.include_unlinked or false, options.micro_idle or 0)
-    local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {} }
-    for _, row in ipairs(rows) do
-      if options.micro_idle or not row.only_with_limit then
-        local time = times[row[2]]
-        sheet.rows[#sheet.rows + 1] = { row[1], time / 1e3, grouping.percent(time, times.total) }
-      end
-    end
-    if times.steps > 0 then
-      sheet.rows[#sheet.rows + 1] = { "untraced_time (between traced steps; not in total_time)",
-        times.untraced / 1e3, grouping.percent(times.untraced, times.total) }
-    end
-    return sheet, times
+  make = function(rank, options, notes)
+    local times = rank:times(options)
+    add_gaps(notes, rank.analysis, times)
+    return { sheet_of(times, options.micro_idle ~= nil) }
   end,
 }

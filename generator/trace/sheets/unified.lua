@@ -94,6 +94,6 @@ return {
       row:add(grouping.percent(time.sum[group], total), grouping.percent(up_to, total))
       rows[#rows + 1] = row
     end
-    return { name = "unified_perf_summary", columns = columns, rows = rows }
+    return { { name = "unified_perf_summary", columns = columns, rows = rows } }
   end,
 }

@@ -116,15 +116,16 @@ function TestTraces.test_shares_are_of_the_traced_steps()
   -- A step's collectives run from 1.001 to 670.003 µs: a pause of 1 µs before them, and of 30 after.
   luaunit.assertAlmostEquals(times.idle, 3 * (1.001 + 29.998), 0.01)
   luaunit.assertAlmostEquals(times_of(path, 10).micro_idle, 3 * 1.001, 0.01)
-  local sheet = require("trace.sheets.timeline").make(assert(rank.open(path)), {})
+  local make = require("trace.sheets.timeline").make
+  local function sheet_of(at) return make(assert(rank.open(at)), {}, {})[1] end
+  local sheet = sheet_of(path)
   luaunit.assertStrContains(sheet.rows[#sheet.rows][1], "untraced_time (between traced steps; not in total")
   local text = assert(file.read(path)):gsub('"gentables":{"backend"', '"others":{"backend"')
   assert(file.write(work .. "/foreign.json", text))
   local foreign = times_of(work .. "/foreign.json", 30)
   luaunit.assertEquals({ foreign.steps, foreign.untraced }, { 0, 0 })
   luaunit.assertTrue(foreign.total > 2 * 12345678)
-  luaunit.assertEquals(#require("trace.sheets.timeline").make(assert(rank.open(work .. "/foreign.json")), {})
-    .rows, #sheet.rows - 1)
+  luaunit.assertEquals(#sheet_of(work .. "/foreign.json").rows, #sheet.rows - 1)
 end
 
 function TestTraces.test_what_cannot_be_written_is_told_and_leaves_nothing()
