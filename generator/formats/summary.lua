@@ -1,5 +1,5 @@
--- What the report says of a table, in numbers: shares of the strategies, margins, doubts, the physical
--- bound, and what has no time and why. The words are the template's.
+-- The numbers of a report: shares of the strategies, margins, uncertain choices, the physical bound, and the
+-- reasons for missing times. The template has the words.
 local choice = require "choose.settings"
 local choices = require "core.choose"
 local formats = require "formats.list"
@@ -9,12 +9,12 @@ local statistics = require "base.statistics"
 
 local summary = {}
 
--- A choice is in doubt where it is less likely than this to be right or, where rows have no intervals, where
--- its margin is below this.
+-- A choice with a confidence below this is uncertain; if its rows have no intervals, one with a margin below
+-- least_margin.
 summary.least_confidence = 0.95
 summary.least_margin = 0.05
 
-function summary.is_doubtful(cell)
+function summary.is_uncertain(cell)
   if cell.confidence then return cell.confidence < summary.least_confidence end
   return cell.margin ~= nil and cell.margin < summary.least_margin
 end
@@ -27,7 +27,7 @@ function summary.words_of(block)
 end
 
 local function new_tally()
-  return { cells = 0, unmeasured = 0, derived = 0, doubtful = 0, oversubscribed = 0, margins = {},
+  return { cells = 0, unmeasured = 0, derived = 0, uncertain = 0, oversubscribed = 0, margins = {},
     bounds = {}, wins = {} }
 end
 
@@ -40,7 +40,7 @@ local function enter(tally, cell)
   end
   tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
   if cell.derived then tally.derived = tally.derived + 1 end
-  if summary.is_doubtful(cell) then tally.doubtful = tally.doubtful + 1 end
+  if summary.is_uncertain(cell) then tally.uncertain = tally.uncertain + 1 end
   if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
   if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end
   if cell.regret then tally.regret = math.max(tally.regret or 0, cell.regret) end
@@ -71,7 +71,7 @@ end
 
 -- Adds the cells of one tally, before it is closed, to another.
 local function add(total, tally)
-  for _, name in ipairs { "cells", "unmeasured", "derived", "doubtful", "oversubscribed" } do
+  for _, name in ipairs { "cells", "unmeasured", "derived", "uncertain", "oversubscribed" } do
     total[name] = total[name] + tally[name]
   end
   for name, count in pairs(tally.wins) do total.wins[name] = (total.wins[name] or 0) + count end

@@ -7,7 +7,7 @@ local colours = {}
 colours.time = { "#440154", "#482878", "#3e4989", "#31688e", "#26828e", "#1f9e89", "#35b779", "#6ece58",
   "#b5de2b", "#fde725" }
 colours.loss = { "#ffffff", "#fee0d2", "#fcbba1", "#fc9272", "#fb6a4a", "#ef3b2c", "#cb181d", "#99000d" }
-colours.doubt = { "#b35806", "#f1a340", "#fee0b6", "#f7f7f7" } -- from doubtful to certain
+colours.certainty = { "#b35806", "#f1a340", "#fee0b6", "#f7f7f7" } -- from uncertain to certain
 colours.sequence = { "#a9cfe8", "#7ab6da", "#4b98c9", "#1764ab", "#08306b" } -- of lines, by a number
 colours.missing = "#e6e6e6"
 colours.missing_lines = "#9a9a9a"

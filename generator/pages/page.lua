@@ -210,7 +210,7 @@ end
 -- rows = { { value... } ... }, where a value is nil (empty), a text, a number (formatted by the column), or
 -- { text =, value =, class =, title = }; plain = true: neither sorts nor copies; note; may_go =
 -- { titles }: columns that are left out if all rows have the same value. Classes that have a style: better,
--- worse, changed, doubt, missing.
+-- worse, changed, uncertain, missing.
 function page:table(options)
   local out = {}
   local function add(text) out[#out + 1] = text end

@@ -47,22 +47,22 @@ function best_strategy.cell(slice, h, t)
   if not best then return nil end
   local strategy = lists.find("strategies", best.strategy)
   return { colour = strategy.colour, hatched = strategy.hatched,
-    text = strategy.mark .. (summary.is_doubtful(best) and "?" or "") }
+    text = strategy.mark .. (summary.is_uncertain(best) and "?" or "") }
 end
 
 -- The note for question marks; nil if there is none.
-function best_strategy.note_of_doubt(slice)
+function best_strategy.uncertainty_note(slice)
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
-      if summary.is_doubtful(cell) then
-        return "?: in doubt: " .. best_strategy.doubt_in_words(slice) .. "."
+      if summary.is_uncertain(cell) then
+        return "?: uncertain: " .. best_strategy.uncertainty_text(slice) .. "."
       end
     end
   end
 end
 
--- The condition for doubt in this slice, as text; see formats/summary.lua.
-function best_strategy.doubt_in_words(slice)
+-- When a choice is uncertain in this slice, as text; see formats/summary.lua.
+function best_strategy.uncertainty_text(slice)
   if slice.has_interval then
     return ("less than %.0f %% likely to lose less than the runner-up"):format(100 * summary.least_confidence)
   end
@@ -73,7 +73,8 @@ function best_strategy.model(slice)
   return maps.model(slice, {
     title = ("Best strategy, TP %d, %s"):format(slice.tp, slice.fusion),
     panels = { { cell = function(h, t) return best_strategy.cell(slice, h, t) end } },
-    legend = best_strategy.legend(slice), text_is = "marks", text_note = best_strategy.note_of_doubt(slice),
+    legend = best_strategy.legend(slice), text_is = "marks",
+    text_note = best_strategy.uncertainty_note(slice),
     missing_is = "unmeasured",
   })
 end

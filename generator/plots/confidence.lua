@@ -1,5 +1,5 @@
 -- The margin over the runner-up, and, if rows have intervals, the probability that the choice loses less
--- than the runner-up. Orange is in doubt.
+-- than the runner-up. Orange is uncertain.
 local best_strategy = require "plots.best_strategy"
 local colours = require "pages.colours"
 local lists = require "lists.lists"
@@ -22,9 +22,9 @@ local function margin_panel(slice)
     if not best or not best.margin then return nil end
     local percent = 100 * best.margin
     local mark = lists.find("strategies", best.strategy).mark
-    return { colour = colours.at(colours.doubt, percent / SURE_MARGIN),
+    return { colour = colours.at(colours.certainty, percent / SURE_MARGIN),
       text = mark .. (percent >= 99.95 and " %.0f" or " %.1f"):format(percent) }
-  end, bar = { label = "margin (%)", scale = colours.doubt, low = 0, high = SURE_MARGIN,
+  end, bar = { label = "margin (%)", scale = colours.certainty, low = 0, high = SURE_MARGIN,
     ticks = ticks({ 0, 5, 10, 15, 20 }, "≥ ", SURE_MARGIN) } }
 end
 
@@ -38,27 +38,27 @@ local function confidence_panel(slice)
     local best = slice.best[h][t]
     if not best or not best.confidence then return nil end
     local percent = 100 * best.confidence
-    return { colour = colours.at(colours.doubt, (percent - LEAST_CONFIDENCE) / (100 - LEAST_CONFIDENCE)),
+    return { colour = colours.at(colours.certainty, (percent - LEAST_CONFIDENCE) / (100 - LEAST_CONFIDENCE)),
       text = confidence_text(percent) }
-  end, bar = { label = "confidence (%)", scale = colours.doubt, low = LEAST_CONFIDENCE, high = 100,
+  end, bar = { label = "confidence (%)", scale = colours.certainty, low = LEAST_CONFIDENCE, high = 100,
     ticks = ticks({ 60, 70, 80, 90, 100 }, "≤ ", LEAST_CONFIDENCE) } }
 end
 
-local function count_doubtful(slice)
-  local doubtful, cells = 0, 0
+local function count_uncertain(slice)
+  local uncertain, cells = 0, 0
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
       cells = cells + 1
-      if summary.is_doubtful(cell) then doubtful = doubtful + 1 end
+      if summary.is_uncertain(cell) then uncertain = uncertain + 1 end
     end
   end
-  return doubtful, cells
+  return uncertain, cells
 end
 
 local function model(slice)
-  local panels, doubtful, cells = { margin_panel(slice) }, count_doubtful(slice)
-  local notes = { ("%d of %d choices are in doubt: %s."):format(doubtful, cells,
-    best_strategy.doubt_in_words(slice)) }
+  local panels, uncertain, cells = { margin_panel(slice) }, count_uncertain(slice)
+  local notes = { ("%d of %d choices are uncertain: %s."):format(uncertain, cells,
+    best_strategy.uncertainty_text(slice)) }
   if slice.has_interval then
     panels[2] = confidence_panel(slice)
   else

@@ -28,7 +28,7 @@ local function runs_of(row)
 end
 
 local function panel_of(block, fusion, x, y, width, height)
-  local panel = { title = fusion.name, x = x, y = y, boxes = {}, marks = {}, doubts = {}, derived = {} }
+  local panel = { title = fusion.name, x = x, y = y, boxes = {}, marks = {}, uncertain = {}, derived = {} }
   local rows = #block.hidden_sizes
   for h, row in ipairs(fusion.rows) do
     local top = y + (rows - h) * height -- the largest hidden size on top
@@ -43,8 +43,9 @@ local function panel_of(block, fusion, x, y, width, height)
       end
     end
     for t, cell in ipairs(row) do
-      if cell and summary.is_doubtful(cell) then
-        panel.doubts[#panel.doubts + 1] = { x = x + t * width, y = top, size = math.min(7, width, height) }
+      if cell and summary.is_uncertain(cell) then
+        local size = math.min(7, width, height)
+        panel.uncertain[#panel.uncertain + 1] = { x = x + t * width, y = top, size = size }
       end
       if cell and cell.derived then
         panel.derived[#panel.derived + 1] = { x = x + (t - 1) * width + 4, y = top + height - 4 }
@@ -127,7 +128,7 @@ local function notes_of(worlds, blocks, width)
     local total = blocks[world.block].total
     derived, oversubscribed = derived or total.derived > 0, oversubscribed or total.oversubscribed > 0
   end
-  local notes = { ("Tokens to the right, hidden size up. A white corner: in doubt, confidence below " ..
+  local notes = { ("Tokens to the right, hidden size up. A white corner: uncertain, confidence below " ..
     "%.0f %%, or, without one, margin below %.0f %%."):format(100 * summary.least_confidence,
     100 * summary.least_margin) }
   if derived then notes[#notes + 1] = "A white dot: interpolated." end

@@ -15,7 +15,7 @@ local template = require "codec.template"
 
 local body = {}
 
-local MOST_DOUBTFUL = 20 -- choices in doubt that are listed
+local MOST_UNCERTAIN = 20 -- uncertain choices that are listed
 
 local function percent(share, digits)
   if not share then return nil end
@@ -161,7 +161,7 @@ local function sure_rows(views)
       for _, fusion in ipairs(block.by_fusion) do
         local tally = fusion.tally
         rows[#rows + 1] = { view.arch, block.world_size, fusion.name, words_of(block), tally.cells,
-          tally.unmeasured, tally.doubtful, share(tally.margin), share(tally.least_margin),
+          tally.unmeasured, tally.uncertain, share(tally.margin), share(tally.least_margin),
           share(tally.regret), bound_in_words(tally) }
       end
     end
@@ -184,15 +184,15 @@ local function may_go(views)
   return out
 end
 
--- The choices in doubt, the least confident first: the first MOST_DOUBTFUL of them, and the number of all.
-local function most_doubtful(views)
+-- The uncertain choices, the least confident first: the first MOST_UNCERTAIN of them, and the number of all.
+local function most_uncertain(views)
   local all = {}
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do
       for _, fusion in ipairs(block.by_fusion) do
         for h, row in ipairs(fusion.rows) do
           for t, cell in ipairs(row) do
-            if cell and summary.is_doubtful(cell) then
+            if cell and summary.is_uncertain(cell) then
               all[#all + 1] = { sure = cell.confidence or 0.5, margin = cell.margin or 0, order = #all,
                 row = { view.arch, block.world_size, fusion.name, words_of(block), size_of(block, t),
                   not block.sizes_only and block.num_tokens[t] or nil,
@@ -211,7 +211,7 @@ local function most_doubtful(views)
     return a.order < b.order
   end)
   local rows = {}
-  for i = 1, math.min(MOST_DOUBTFUL, #all) do rows[i] = all[i].row end
+  for i = 1, math.min(MOST_UNCERTAIN, #all) do rows[i] = all[i].row end
   return rows, #all
 end
 
@@ -219,15 +219,15 @@ local function add_confidence(p, views)
   p:section("Confidence", { id = "sure", note = "Margin: how much more the runner-up loses. Worst loss: " ..
     "the most that a choice can lose if the medians lie anywhere in their intervals. Bound: the share of " ..
     "the best time that memory and links need at least." })
-  p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "in doubt", "margin, median",
+  p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "uncertain", "margin, median",
     "margin, least", "worst loss", "bound, median (range)" }, rows = sure_rows(views),
     may_go = may_go(views) }
-  local rows, count = most_doubtful(views)
+  local rows, count = most_uncertain(views)
   if count == 0 then
-    p:text("No choice is in doubt.")
+    p:text("No choice is uncertain.")
   else
-    p:heading(count > #rows and ("The %d least confident of %d choices in doubt"):format(#rows, count)
-      or ("The %s in doubt"):format(quantities.counted(count, "choice")))
+    p:heading(count > #rows and ("The %d least confident of %d uncertain choices"):format(#rows, count)
+      or quantities.counted(count, "uncertain choice"))
     p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "best", "runner-up",
       "margin", "confidence", "worst loss" }, rows = rows, may_go = may_go(views) }
   end
@@ -344,7 +344,7 @@ end
 
 -- The summary at the top of the page.
 local function lead_of(views)
-  local total = { cells = 0, unmeasured = 0, derived = 0, doubtful = 0, oversubscribed = 0 }
+  local total = { cells = 0, unmeasured = 0, derived = 0, uncertain = 0, oversubscribed = 0 }
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do
       for name in pairs(total) do total[name] = total[name] + block.total[name] end
@@ -355,8 +355,8 @@ local function lead_of(views)
     .. what .. " that a lookup sends to its cell."):format(total.cells - total.unmeasured - total.derived,
     total.cells, what,
     total.derived > 0 and (", %d interpolated"):format(total.derived) or "") }
-  out[#out + 1] = ("%d %s in doubt: less than %s likely to lose less than the runner-up, or, without " ..
-    "intervals, with a margin below %s."):format(total.doubtful, total.doubtful == 1 and "choice is" or
+  out[#out + 1] = ("%d %s uncertain: less than %s likely to lose less than the runner-up, or, without " ..
+    "intervals, with a margin below %s."):format(total.uncertain, total.uncertain == 1 and "choice is" or
     "choices are", percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(
@@ -411,7 +411,7 @@ function body.page(sources)
   add_machine(p, views)
   add_missing(p, views)
   p:data("data", { archs = body.archs(views), strategies = data.strategies(body.archs(views)),
-    scales = { time = colours.time, loss = colours.loss, doubt = colours.doubt,
+    scales = { time = colours.time, loss = colours.loss, certainty = colours.certainty,
       sequence = colours.sequence } })
   return p
 end

@@ -285,8 +285,8 @@ end
 
 local function add_maps(p, comparison, labels)
   p:section("Maps", { id = "maps", note = "Tokens to the right, hidden size up. First the best " ..
-    "strategies, a white corner is a choice in doubt; then how the best times differ from the base: blue " ..
-    "is faster, brown slower. In the tables a frame marks another choice than the base's." })
+    "strategies; a white corner marks an uncertain choice. Then how the best times differ from the base: " ..
+    "blue is faster, brown slower. In the tables a frame marks another choice than the base's." })
   p:html(legend_of(comparison)):html(change_legend())
   for _, group in ipairs(comparison.groups) do
     p:heading(("TP %d, %s, %s"):format(group.tp, group.fusion, group.words))

@@ -94,11 +94,11 @@ end
 
 local function winner(cell) return cell and cell.strategy or nil end
 
--- The table of a fusion (of summary.blocks); `old`: of grid.old_choices, or nil. "?": the choice is in doubt.
+-- The table of a fusion (of summary.blocks); `old`: of grid.old_choices, or nil. "?": uncertain.
 function grid.new_table(block, fusion, caption, old)
   return grid.table(block, "cells new", caption, function(h, t)
     local cell = fusion.rows[h][t]
-    return cell_text(winner(cell), cell and summary.is_doubtful(cell) and "?" or "",
+    return cell_text(winner(cell), cell and summary.is_uncertain(cell) and "?" or "",
       old ~= nil and (old[h][t] or nil) ~= winner(cell))
   end)
 end
@@ -129,7 +129,7 @@ local size_texts = { best = true, ["runner-up"] = true }
 local function size_row(block, bytes, cell)
   if not cell then return { quantities.exact_bytes(bytes), "unmeasured", "", "", "", "", "", "" } end
   local sure = percent(cell.confidence, 1)
-  if summary.is_doubtful(cell) then sure = sure .. (sure ~= "" and ", " or "") .. "in doubt" end
+  if summary.is_uncertain(cell) then sure = sure .. (sure ~= "" and ", " or "") .. "uncertain" end
   return { quantities.exact_bytes(bytes), cell.strategy, quantities.three_digits(cell.time_us),
     cell.runner_up or "none", percent(cell.margin, 1), sure, bandwidth(bytes, cell.time_us, 1),
     bandwidth(bytes, cell.time_us, data.bus_factor(block)) }
@@ -175,7 +175,7 @@ local function paths(block, fusion)
   return by_name
 end
 
--- A small picture of a fusion's winners, as SVG within the page; a white corner is a doubt.
+-- A small picture of a fusion's winners, as SVG within the page; a white corner is an uncertain choice.
 function grid.small_picture(block, fusion)
   local out = { ('<svg viewBox="0 0 %d %d" preserveAspectRatio="none" aria-hidden="true">'):format(
     #block.num_tokens, #block.hidden_sizes) }
@@ -186,15 +186,17 @@ function grid.small_picture(block, fusion)
       out[#out + 1] = ('<path class="%s" d="%s"/>'):format(data.class(strategy.name), table.concat(path))
     end
   end
-  local doubts = {}
+  local uncertain = {}
   for h, row in ipairs(fusion.rows) do
     for t, cell in ipairs(row) do
-      if cell and summary.is_doubtful(cell) then
-        doubts[#doubts + 1] = ("M%d %dv.4l-.4-.4z"):format(t, #block.hidden_sizes - h)
+      if cell and summary.is_uncertain(cell) then
+        uncertain[#uncertain + 1] = ("M%d %dv.4l-.4-.4z"):format(t, #block.hidden_sizes - h)
       end
     end
   end
-  if #doubts > 0 then out[#out + 1] = ('<path class="doubts" d="%s"/>'):format(table.concat(doubts)) end
+  if #uncertain > 0 then
+    out[#out + 1] = ('<path class="uncertain" d="%s"/>'):format(table.concat(uncertain))
+  end
   out[#out + 1] = "</svg>"
   return table.concat(out)
 end

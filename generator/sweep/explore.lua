@@ -134,7 +134,7 @@ local function gains(self, plane)
 end
 
 -- The task at the point with the highest expected gain; nil if no point is worth a visit.
-local function most_doubtful(self, launch)
+local function most_uncertain(self, launch)
   local best, most = nil, TOLERANCE
   for _, plane in ipairs(self.planes) do
     local of_points = gains(self, plane)
@@ -224,7 +224,7 @@ function explore:next(launch)
   if self.queue_of ~= launch then fill_queue(self, launch) end
   local task = from_queue(self, launch)
   if task or not is_exploring(self) then return task end
-  task = most_doubtful(self, launch)
+  task = most_uncertain(self, launch)
   if not task then self.explored = self.explored + 1 end
   return task
 end
@@ -244,7 +244,7 @@ function explore:wants(launch)
   if has_spent(self, 1) then return false end
   if lacks_launches(self, launch) then return true end
   if has_spent(self, EXPLORING_SHARE) then self.began_at = self.now() end
-  return is_exploring(self) and most_doubtful(self, launch) ~= nil
+  return is_exploring(self) and most_uncertain(self, launch) ~= nil
 end
 
 -- Whether nothing but the time has ended it: a point lacks a launch, or a cell was not reached. From here on

@@ -57,7 +57,7 @@ function cellOf(choice, h, t) {
     time: best === "." ? NaN : numberAt(fusion.rows[best], "t", index) };
 }
 
-function isDoubtful(arch, cell) {
+function isUncertain(arch, cell) {
   if (cell.best === null) return false;
   return Number.isNaN(cell.confidence) ? cell.margin < arch.margin : cell.confidence < arch.confidence;
 }

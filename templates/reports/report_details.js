@@ -22,7 +22,7 @@ function verdict(cell) {
     words.push(`The choice is ${sureness(cell.confidence)} likely to lose less than the runner-up.`);
   }
   if (cell.regret > 0) words.push(`Its worst loss is ${percent(cell.regret)}.`);
-  if (isDoubtful(choice.arch, cell)) words.push("It is in doubt.");
+  if (isUncertain(choice.arch, cell)) words.push("It is uncertain.");
   const loss = incumbentLoss(cell);
   if (cell.old !== null && cell.old !== cell.best) {
     words.push(`The incumbent, ${nameOf(cell.old)}, ` +

@@ -22,10 +22,10 @@ const VIEWS = {
   time: { title: "its time (µs)", scale: "time", logarithmic: true, value: (cell) => cell.time,
     text: (value) => value >= 1000 ? value.toFixed(0) : value.toPrecision(3),
     words: "Time of the best strategy, in µs, on a logarithmic scale" },
-  margin: { title: "margin over the runner-up", scale: "doubt", low: 0, high: 0.2,
+  margin: { title: "margin over the runner-up", scale: "certainty", low: 0, high: 0.2,
     value: (cell) => cell.margin,
     text: percent, words: "How much more the runner-up loses" },
-  confidence: { title: "confidence", needs: (fusion) => fusion.confidence, scale: "doubt", low: 0.5, high: 1,
+  confidence: { title: "confidence", needs: (fusion) => fusion.confidence, scale: "certainty", low: 0.5, high: 1,
     value: (cell) => cell.confidence, text: percent,
     words: "Probability that it loses less than the runner-up" },
   regret: { title: "worst loss", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
@@ -80,7 +80,7 @@ function showView(table) {
     const strategy = cell.best !== null ? DATA.strategies[cell.best] : null;
     if (!view.scale && strategy) {
       td.className = "s" + strategy.place + changed;
-      td.textContent = strategy.mark + (isDoubtful(arch, cell) ? "?" : "");
+      td.textContent = strategy.mark + (isUncertain(arch, cell) ? "?" : "");
       td.removeAttribute("style");
       continue;
     }

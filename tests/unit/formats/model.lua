@@ -163,7 +163,7 @@ function tests.test_the_report_tells_machine_doubts_and_what_has_no_time()
       num_tokens = 1, strategy = "TWOSHOT", reason = "fewer tokens | than ranks" } } }))
   local report = render.text(model.load(path, "host"), formats.find "report")
   for _, text in ipairs { "| CPU | A CPU |", "| Caches | L1d 48K |", "| Bench | gcc-12, avx512, protocol 1 |",
-    "| 1024 | ONESHOT? | ONESHOT* |", "In doubt: 1 choice,", "more ranks than cores", "25 % (25 % to 25 %)",
+    "| 1024 | ONESHOT? | ONESHOT* |", "Uncertain: 1 choice,", "more ranks than cores", "25 % (25 % to 25 %)",
     "| 2 | 1 | TWOSHOT | fewer tokens \\| than ranks |" } do
     luaunit.assertStrContains(report, text)
   end

@@ -36,8 +36,8 @@ local columns = { "num_tokens", "hidden_size", "strategy", "time (us)", "runner_
 local function mark_of(record)
   if record.strategy == "unmeasured" then return "–" end
   local confidence, margin = tonumber(record.confidence), tonumber(record.margin)
-  local doubt = confidence and confidence < 0.95 or not confidence and margin and margin < 0.05
-  return lists.find("strategies", record.strategy).mark .. (doubt and "?" or "")
+  local is_uncertain = confidence and confidence < 0.95 or not confidence and margin and margin < 0.05
+  return lists.find("strategies", record.strategy).mark .. (is_uncertain and "?" or "")
 end
 
 local tests = {}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # best_strategy.svg, which report.md shows, is table.csv as a picture: every box is the winner of its cells,
-# those in doubt and those not measured are marked, and the same rows give the same bytes.
+# those uncertain and those not measured are marked, and the same rows give the same bytes.
 . "$SOURCE/tests/lib.sh"
 
 python3 "$SOURCE/tests/perf/make_rows.py" "$WORK/rows" small
@@ -18,11 +18,11 @@ import xml.etree.ElementTree as xml
 
 svg = "{http://www.w3.org/2000/svg}"
 wanted = collections.defaultdict(dict)
-doubtful = collections.Counter()
+uncertain = collections.Counter()
 for line in csv.DictReader(open(sys.argv[1] + "/table.csv")):
     panel = f"TP {line['world_size']}, {line['fusion']}"
     wanted[panel][int(line["hidden_size"]), int(line["num_tokens"])] = line["strategy"]
-    doubtful[panel] += line["margin"] != "" and float(line["margin"]) < 0.05 and line["confidence"] == ""
+    uncertain[panel] += line["margin"] != "" and float(line["margin"]) < 0.05 and line["confidence"] == ""
 
 seen = set()
 for group in xml.parse(sys.argv[1] + "/best_strategy.svg").iter(svg + "g"):
@@ -38,8 +38,8 @@ for group in xml.parse(sys.argv[1] + "/best_strategy.svg").iter(svg + "g"):
         cell = sum(box[1] for box in boxes) // len(tokens)
         got = [name for _, width, name in boxes for _ in range(width // cell)]
         assert got == [wanted[panel][hidden_size, t] for t in tokens], (panel, hidden_size, got)
-    marks = sum("doubt" == path.get("class") for path in group.iter(svg + "path"))
-    assert marks == doubtful[panel], (panel, marks, doubtful[panel])
+    marks = sum("uncertain" == path.get("class") for path in group.iter(svg + "path"))
+    assert marks == uncertain[panel], (panel, marks, uncertain[panel])
     seen.add(panel)
 assert seen == set(wanted) and len(seen) == 12, seen
 assert "unmeasured" in wanted["TP 2, NONE"].values()
