@@ -28,27 +28,27 @@ local function plain_name(name) return (name:gsub("^c10::", "")) end
 
 function request.type_named(name) return types[plain_name(name):lower()] end
 
-local function type_of(call, place)
-  local name = call.types and call.types[place + 1]
+local function type_of(call, index)
+  local name = call.types and call.types[index + 1]
   if type(name) ~= "string" or name == "" then return nil, "its type is not in the trace" end
   local known = request.type_named(name)
   if not known then return nil, "there is no replay in " .. plain_name(name) end
   return known
 end
 
-local function shape_of(call, place)
-  local shape = call.dims and call.dims[place + 1]
+local function shape_of(call, index)
+  local shape = call.dims and call.dims[index + 1]
   return type(shape) == "table" and shape or {}
 end
 
-local function strides_of(call, place)
-  local strides = call.strides and call.strides[place + 1]
+local function strides_of(call, index)
+  local strides = call.strides and call.strides[index + 1]
   return type(strides) == "table" and #strides > 0 and strides or nil
 end
 
 -- The number that was given for an argument; nil: unknown.
-local function number_at(call, place)
-  local text = call.concrete and call.concrete[place + 1]
+local function number_at(call, index)
+  local text = call.concrete and call.concrete[index + 1]
   return type(text) == "string" and tonumber(text) or nil
 end
 
@@ -68,8 +68,8 @@ local function lie(rows, columns, row_stride, column_stride)
 end
 
 -- { transposed, leading, batch } of an argument [B,]rows,columns; adds to `notes` what is not as it was.
-local function matrix(call, place, name, notes)
-  local shape, strides = shape_of(call, place), strides_of(call, place)
+local function matrix(call, index, name, notes)
+  local shape, strides = shape_of(call, index), strides_of(call, index)
   local rows, columns, batch = shape[#shape - 1], shape[#shape], #shape == 3 and shape[1] or 1
   local packed = { transposed = false, leading = columns, batch = batch > 1 and rows * columns or 0 }
   if not strides then
@@ -85,9 +85,9 @@ local function matrix(call, place, name, notes)
   return { transposed = transposed, leading = leading, batch = batch > 1 and strides[1] or 0 }
 end
 
-local function elements_of(call, place)
+local function elements_of(call, index)
   local count = 1
-  for _, extent in ipairs(shape_of(call, place)) do count = count * extent end
+  for _, extent in ipairs(shape_of(call, index)) do count = count * extent end
   return count
 end
 
@@ -107,15 +107,15 @@ end
 -- ---- scaled products -----------------------------------------------------------------------------------
 
 -- Whether an argument that may be left out was given: it has a type, or else dimensions.
-local function is_given(call, place)
-  if not place then return false end
-  local type = call.types and call.types[place + 1]
-  return type ~= nil and type ~= "" or #shape_of(call, place) > 0
+local function is_given(call, index)
+  if not index then return false end
+  local type = call.types and call.types[index + 1]
+  return type ~= nil and type ~= "" or #shape_of(call, index) > 0
 end
 
 -- Whether a factor has one number, one for each of `extent`, or neither. An extent of 1 fits the first two.
-local function scale_of(call, place, extent)
-  local elements = elements_of(call, place)
+local function scale_of(call, index, extent)
+  local elements = elements_of(call, index)
   return { is_one = elements <= 1, is_each = elements == extent or elements <= 1 and extent == 1 }
 end
 
@@ -129,11 +129,11 @@ end
 -- Which elements share a factor, of an operand of so many rows (A) or columns (B), k long, by the shape of
 -- its factors, as PyTorch records it: "1x128", "128x128" (its blocks of k may be padded to four) or, where
 -- factors are of E8M0, "1x32", in whole tiles of 128 by 4; nil: it is none of these.
-local function block_of(call, place, extent, k)
-  local shape, blocks, type = shape_of(call, place), up(k, 128), call.types and call.types[place + 1]
+local function block_of(call, index, extent, k)
+  local shape, blocks, type = shape_of(call, index), up(k, 128), call.types and call.types[index + 1]
   if type == "c10::Float8_e8m0fnu" then
     local tiled = up(extent, 128) * 128 * up(up(k, 32), 4) * 4
-    return (elements_of(call, place) == tiled or is_of(shape, extent, up(k, 32))) and "1x32" or nil
+    return (elements_of(call, index) == tiled or is_of(shape, extent, up(k, 32))) and "1x32" or nil
   end
   if type and type ~= "float" then return nil end
   if is_of(shape, extent, blocks) then return "1x128" end
@@ -257,9 +257,9 @@ end
 local function lies_in_order(shape, strides, order)
   local step = 1
   for i = #order, 1, -1 do
-    local place = order[i]
-    if shape[place] > 1 and strides[place] ~= step then return false end
-    step = step * shape[place]
+    local index = order[i]
+    if shape[index] > 1 and strides[index] ~= step then return false end
+    step = step * shape[index]
   end
   return true
 end

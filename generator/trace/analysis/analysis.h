@@ -29,7 +29,7 @@ enum : uint8_t {
 struct analysis {
     const trace *of = nullptr;
     std::vector<gpu_event> gpu;      // by start, file order on ties; unlinked ones too
-    std::vector<uint32_t> by_launch; // places in gpu of the linked ones, in order of launch
+    std::vector<uint32_t> by_launch; // indices in gpu of the linked ones, in order of launch
     std::vector<uint8_t> name_flags; // of each text
     uint64_t overlapping = 0;        // GPU events that began before the last one of their stream ended
     uint64_t unlinked = 0;

@@ -68,12 +68,12 @@ groups same_collectives(const trace &trace) {
     std::vector<uint32_t> kernels = communication_kernels(trace);
     std::stable_sort(kernels.begin(), kernels.end(),
                      [&](uint32_t a, uint32_t b) { return trace.events[a].start < trace.events[b].start; });
-    std::map<identity, size_t> places;
+    std::map<identity, size_t> indices;
     groups found;
     for (uint32_t number : kernels) {
-        auto [place, is_new] = places.try_emplace(identity_of(trace, trace.events[number]), found.size());
+        auto [index, is_new] = indices.try_emplace(identity_of(trace, trace.events[number]), found.size());
         if (is_new) found.emplace_back();
-        found[place->second].push_back(number);
+        found[index->second].push_back(number);
     }
     return found;
 }
@@ -116,19 +116,19 @@ std::vector<uint32_t> communication_kernels(const trace &trace) {
 
 int lua_collectives(lua_State *lua) {
     const trace &trace = check_trace(lua, 1);
-    std::map<std::pair<uint32_t, uint32_t>, lua_Integer> places;
+    std::map<std::pair<uint32_t, uint32_t>, lua_Integer> indices;
     lua_newtable(lua);
     lua_newtable(lua);
     lua_Integer row = 0;
     for (uint32_t number : communication_kernels(trace)) {
         const event &event = trace.events[number];
-        auto [place, is_new] =
-            places.try_emplace({event.name, event.arguments}, lua_Integer(places.size() + 1));
+        auto [index, is_new] =
+            indices.try_emplace({event.name, event.arguments}, lua_Integer(indices.size() + 1));
         if (is_new) {
             push_told(lua, trace, event);
-            lua_rawseti(lua, -2, place->second);
+            lua_rawseti(lua, -2, index->second);
         }
-        push_event(lua, event, place->second);
+        push_event(lua, event, index->second);
         lua_rawseti(lua, -3, ++row);
     }
     return 2;

@@ -12,8 +12,8 @@ uint64_t mixed(uint64_t hash, uint64_t value) {
     return hash ^ (hash >> 29);
 }
 
-uint32_t kernel_name(const selection &of, uint32_t place) {
-    return of.of->at(of.gpu_at(place)).name;
+uint32_t kernel_name(const selection &of, uint32_t index) {
+    return of.of->at(of.gpu_at(index)).name;
 }
 
 uint64_t hash_of(const selection &of, uint32_t number) {

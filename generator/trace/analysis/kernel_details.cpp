@@ -1,4 +1,4 @@
-// What the kernels of an op did, place by place: see kernel_detail in groups.h.
+// What the kernels of an op did, by their index within it: see kernel_detail in groups.h.
 #include <algorithm>
 #include <cmath>
 
@@ -9,12 +9,12 @@ namespace trace {
 
 namespace {
 
-// What the kernel at a place within its op did over all instances.
-kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instances, uint32_t place,
+// What the kernel at an index within its op did over all instances.
+kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instances, uint32_t index,
                         std::vector<double> &durations) {
     durations.clear();
-    for (uint32_t one : instances) durations.push_back(of.gpu_at(of.first[one] + place).duration);
-    const event &first = of.of->at(of.gpu_at(of.first[instances[0]] + place));
+    for (uint32_t one : instances) durations.push_back(of.gpu_at(of.first[one] + index).duration);
+    const event &first = of.of->at(of.gpu_at(of.first[instances[0]] + index));
     kernel_detail result = {first.name, first.stream, statistics_of(durations)};
     double squares = 0, mean = result.durations.mean;
     for (double duration : durations) squares += (duration - mean) * (duration - mean);
@@ -35,8 +35,8 @@ std::vector<kernel_detail> kernel_details(const selection &of, const grouping &g
     }
     std::vector<kernel_detail> result;
     std::vector<double> durations;
-    for (uint32_t place = 0; place < kernels; place++)
-        result.push_back(detail_at(of, alike, place, durations));
+    for (uint32_t index = 0; index < kernels; index++)
+        result.push_back(detail_at(of, alike, index, durations));
     const texts &names = of.of->of->names;
     std::stable_sort(result.begin(), result.end(), [&names](const kernel_detail &a, const kernel_detail &b) {
         if (a.durations.sum != b.durations.sum) return a.durations.sum < b.durations.sum;

@@ -33,7 +33,7 @@ struct row_hash {
 class row_list {
   public:
     void add(const row_key &key, const gpu_event &one) {
-        auto [at, is_new] = places_.emplace(key, rows_.size());
+        auto [at, is_new] = indices_.emplace(key, rows_.size());
         if (is_new)
             rows_.push_back({key.parent, key.first_kernel, key.arguments, key.kernel, key.stream, one.event,
                              0, 0, one.duration, one.duration});
@@ -48,7 +48,7 @@ class row_list {
 
   private:
     std::vector<kernel_row> rows_;
-    std::unordered_map<row_key, size_t, row_hash> places_;
+    std::unordered_map<row_key, size_t, row_hash> indices_;
 };
 
 // The first kernel of each op, by time: a text, or EMPTY_TEXT.

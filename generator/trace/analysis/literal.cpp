@@ -67,10 +67,10 @@ bool take_code(cursor &from, std::string &to) {
 bool take_escape(cursor &from, std::string &to) {
     constexpr std::string_view NAMES = "\"\\/bfnrt", MEANT = "\"\\/\b\f\n\r\t";
     if (from.take('u')) return take_code(from, to);
-    size_t place = from.at < from.end ? NAMES.find(*from.at) : std::string_view::npos;
-    if (place == std::string_view::npos) return false;
+    size_t index = from.at < from.end ? NAMES.find(*from.at) : std::string_view::npos;
+    if (index == std::string_view::npos) return false;
     from.at++;
-    to += MEANT[place];
+    to += MEANT[index];
     return true;
 }
 

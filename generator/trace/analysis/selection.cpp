@@ -20,18 +20,19 @@ void add_instance(selection &to, slot_list &slots, uint32_t event) {
     to.instances.push_back({event, EMPTY_TEXT, NONE, to.of->of->events[event].uid, 0, 0, 0});
 }
 
-// Gives every instance its GPU events, in the order of `places`. `owners(place, take)` calls take(instance)
+// Gives every instance its GPU events, in the order of `indices`. `owners(index, take)` calls take(instance)
 // for each instance that this GPU event belongs to.
-template <class Places, class Owners> void hand_out(selection &to, const Places &places, Owners owners) {
+template <class Indices, class Owners> void hand_out(selection &to, const Indices &indices, Owners owners) {
     to.first.assign(to.instances.size() + 1, 0);
-    for (uint32_t place : places) owners(place, [&](uint32_t instance) { to.first[instance + 1]++; });
+    for (uint32_t index : indices) owners(index, [&](uint32_t instance) { to.first[instance + 1]++; });
     for (size_t i = 1; i < to.first.size(); i++) to.first[i] += to.first[i - 1];
     to.gpu.resize(to.first.back());
     std::vector<uint32_t> next(to.first.begin(), to.first.end() - 1);
-    for (uint32_t place : places) owners(place, [&](uint32_t instance) { to.gpu[next[instance]++] = place; });
+    for (uint32_t index : indices)
+        owners(index, [&](uint32_t instance) { to.gpu[next[instance]++] = index; });
 }
 
-// All places of analysis::gpu, that is by time.
+// All indices of analysis::gpu, that is by time.
 struct by_time {
     uint32_t count;
     struct iterator {
@@ -50,9 +51,9 @@ by_time all_by_time(const analysis &analysis) {
 
 // The instances that are above a GPU event.
 auto above(const selection &to, const slot_list &slots) {
-    return [&to, &slots](uint32_t place, auto take) {
+    return [&to, &slots](uint32_t index, auto take) {
         const trace &of = *to.of->of;
-        for (uint32_t up = to.of->at(to.of->gpu[place]).parent; up != NONE; up = of.events[up].parent) {
+        for (uint32_t up = to.of->at(to.of->gpu[index]).parent; up != NONE; up = of.events[up].parent) {
             if (slots[up] != NONE) take(slots[up]);
         }
     };
@@ -65,7 +66,7 @@ void measure(selection &to, bool by_time) {
         sorted.assign(to.gpu.begin() + to.first[i], to.gpu.begin() + to.first[i + 1]);
         if (!by_time) std::sort(sorted.begin(), sorted.end());
         busy time;
-        for (uint32_t place : sorted) time.add(to.of->gpu[place].start, to.of->gpu[place].end);
+        for (uint32_t index : sorted) time.add(to.of->gpu[index].start, to.of->gpu[index].end);
         to.instances[i].time = to.instances[i].subtree = time.total();
     }
 }
@@ -86,9 +87,9 @@ uint32_t launcher_of(const analysis &analysis, const gpu_event &one) {
 void measure_subtrees(selection &to, const slot_list &slots) {
     std::vector<busy> times(to.instances.size());
     auto owners = above(to, slots);
-    for (uint32_t place : all_by_time(*to.of)) {
-        const gpu_event &one = to.of->gpu[place];
-        owners(place, [&](uint32_t instance) { times[instance].add(one.start, one.end); });
+    for (uint32_t index : all_by_time(*to.of)) {
+        const gpu_event &one = to.of->gpu[index];
+        owners(index, [&](uint32_t instance) { times[instance].add(one.start, one.end); });
     }
     for (size_t i = 0; i < times.size(); i++) to.instances[i].subtree = times[i].total();
 }
@@ -108,8 +109,8 @@ void select_launchers(const analysis &analysis, selection &to) {
     for (uint32_t i = 0; i < events.size(); i++) {
         if (slots[i] != NONE) add_instance(to, slots, i);
     }
-    hand_out(to, all_by_time(analysis), [&](uint32_t place, auto take) {
-        if (launchers[place] != NONE) take(slots[launchers[place]]);
+    hand_out(to, all_by_time(analysis), [&](uint32_t index, auto take) {
+        if (launchers[index] != NONE) take(slots[launchers[index]]);
     });
     measure(to, true);
     measure_subtrees(to, slots);
@@ -165,8 +166,8 @@ std::vector<backward> backwards(const trace &of) {
         if (one.kind != kind::cpu_op || one.sequence < 0) continue;
         auto found = engines.find(one.sequence);
         if (found == engines.end()) continue;
-        for (uint32_t place : found->second) {
-            if (of.events[result[place].engine].track != one.track) result[place].forward = i;
+        for (uint32_t index : found->second) {
+            if (of.events[result[index].engine].track != one.track) result[index].forward = i;
         }
     }
     return result;
@@ -251,8 +252,8 @@ forwards backward_ops(const trace &of, const op_models &models) {
 std::vector<uint8_t> mark_all(const analysis &analysis, const op_models &models) {
     const trace &of = *analysis.of;
     std::vector<uint8_t> marks(of.events.size(), 0);
-    for (uint32_t place : analysis.by_launch) {
-        const gpu_event &one = analysis.gpu[place];
+    for (uint32_t index : analysis.by_launch) {
+        const gpu_event &one = analysis.gpu[index];
         uint32_t launch = analysis.at(one).parent;
         mark_up(of, marks, launch, HAS_GPU);
         if (analysis.is_communication(one)) mark_up(of, marks, launch, HAS_COMMUNICATION);
@@ -307,17 +308,17 @@ void select_unified(const analysis &analysis, const op_models &models, selection
     slot_list slots = take_ops(analysis, models, to);
     std::vector<uint32_t> owner(analysis.gpu.size(), NONE);
     uint64_t uid = of.events_in_file;
-    for (uint32_t place : analysis.by_launch) {
-        uint32_t launch = analysis.at(analysis.gpu[place]).parent;
-        owner[place] = slots[launch];
-        if (owner[place] != NONE || analysis.is_communication(analysis.gpu[place])) continue;
+    for (uint32_t index : analysis.by_launch) {
+        uint32_t launch = analysis.at(analysis.gpu[index]).parent;
+        owner[index] = slots[launch];
+        if (owner[index] != NONE || analysis.is_communication(analysis.gpu[index])) continue;
         uint32_t op = nearest_op(of, launch);
-        owner[place] = uint32_t(to.instances.size());
-        to.instances.push_back({op != NONE ? op : launch, analysis.at(analysis.gpu[place]).name, NONE,
+        owner[index] = uint32_t(to.instances.size());
+        to.instances.push_back({op != NONE ? op : launch, analysis.at(analysis.gpu[index]).name, NONE,
                                 uint32_t(uid++), 0, 0, 0});
     }
-    hand_out(to, analysis.by_launch, [&](uint32_t place, auto take) {
-        if (owner[place] != NONE) take(owner[place]);
+    hand_out(to, analysis.by_launch, [&](uint32_t index, auto take) {
+        if (owner[index] != NONE) take(owner[index]);
     });
     measure(to, false);
     combine(to);

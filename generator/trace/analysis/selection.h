@@ -30,12 +30,12 @@ struct selection {
     const analysis *of = nullptr;
     std::vector<instance> instances; // in order of the file, those of single GPU events last
     std::vector<uint32_t> first;     // where the GPU events of each begin in gpu; and the end
-    std::vector<uint32_t> gpu;       // places in analysis::gpu
+    std::vector<uint32_t> gpu;       // indices in analysis::gpu
     std::vector<combo> combos;       // in order of their first instance
     uint64_t nested = 0;             // instances below another one of their sheet: its GPU events count twice
 
     const event &op(const instance &one) const { return of->of->events[one.op]; }
-    const gpu_event &gpu_at(size_t place) const { return of->gpu[gpu[place]]; }
+    const gpu_event &gpu_at(size_t index) const { return of->gpu[gpu[index]]; }
 };
 
 // What the performance models have for ops of one name (trace/ops/families.lua).

@@ -96,7 +96,7 @@ int push_combos(lua_State *lua) {
         uint32_t number = forward(i).arguments;
         lua_pushinteger(lua, number == NONE ? -1 : lua_Integer(number));
     });
-    set_column(lua, "first_kernel", rows, [&](size_t i) { // by time, as the places in analysis::gpu are
+    set_column(lua, "first_kernel", rows, [&](size_t i) { // by time, as the indices in analysis::gpu are
         auto earliest = std::min_element(of.gpu.begin() + begin(i), of.gpu.begin() + end(i));
         bool has_one = begin(i) < end(i);
         push_text(lua, names, has_one ? of.of->at(of.of->gpu[*earliest]).name : EMPTY_TEXT);

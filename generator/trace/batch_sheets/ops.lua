@@ -29,7 +29,7 @@ local measures = {
   { title = "Non-Data-Mov Kernel Time (µs)", columns = { "mean", "deviation", "sum" } },
 }
 local titles = { deviation = "std" }
-local TIME = 4 -- the place of the kernel time
+local TIME = 4 -- the index of the kernel time
 
 local function sheet_of(name, field)
   local op = families.op(name)

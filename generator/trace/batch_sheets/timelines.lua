@@ -32,11 +32,11 @@ return {
 
   make = function(ranks)
     local sheet = { name = "gpu_timelines", columns = columns_of(ranks), rows = {} }
-    for place, first in ipairs(ranks[1].timeline) do
+    for index, first in ipairs(ranks[1].timeline) do
       local row, values = { first[1] }, { {}, {} }
       for _, rank in ipairs(ranks) do
         for unit = 1, #units do
-          local value = (rank.timeline[place] or {})[unit + 1] or 0 -- others' traces have a row less
+          local value = (rank.timeline[index] or {})[unit + 1] or 0 -- others' traces have a row less
           row[#row + 1] = value
           table.insert(values[unit], value)
         end
@@ -45,7 +45,7 @@ return {
         local all = over_ranks(values[unit])
         row[2 * #ranks + 2 * unit], row[2 * #ranks + 2 * unit + 1] = all.mean, all.deviation
       end
-      sheet.rows[place] = row
+      sheet.rows[index] = row
     end
     return { sheet }
   end,

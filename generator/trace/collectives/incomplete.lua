@@ -32,9 +32,9 @@ end
 
 local function missing_in(one, ranks)
   local missing = {}
-  for place, rank in ipairs(ranks) do
+  for rank_index, rank in ipairs(ranks) do
     local is_in = matching.names_rank(one.told.ranks, rank.rank) ~= false
-    if is_in and not one.items[place] then missing[#missing + 1] = rank.rank end
+    if is_in and not one.items[rank_index] then missing[#missing + 1] = rank.rank end
   end
   return missing
 end
@@ -54,16 +54,16 @@ local function some(list, is_one)
 end
 
 local function note_offsets(ranks, offsets, notes)
-  for place, rank in ipairs(ranks) do
-    if offsets[place] then
+  for rank_index, rank in ipairs(ranks) do
+    if offsets[rank_index] then
       notes[#notes + 1] = ("the clock of rank %d seems %.3f us ahead; waits and skew have that in them")
-        :format(rank.rank, offsets[place])
+        :format(rank.rank, offsets[rank_index])
     end
   end
 end
 
--- Appends what is not whole: events that other ranks lack, clocks that seem off (offsets[place]), sizes that
--- are unknown.
+-- Appends what is not whole: events that other ranks lack, clocks that seem off (offsets[rank_index]), sizes
+-- that are unknown.
 function incomplete.note(all, timed, ranks, offsets, notes)
   note_offsets(ranks, offsets, notes)
   local function add(count, text, named)

@@ -58,13 +58,13 @@ local function is_matchable(told)
   return not pair or told.group_size == 2
 end
 
--- What a rank has to match: { event, told, place, start, stop, signature }, sorted by start.
-local function items_of(rank, place, same_streams)
+-- What a rank has to match: { event, told, rank_index, start, stop, signature }, sorted by start.
+local function items_of(rank, rank_index, same_streams)
   local items = {}
   for i, event in ipairs(rank.events) do
     local told, start = rank.told[event.told], event.start + (rank.shift or 0)
-    items[i] = { event = event, told = told, place = place, start = start, stop = start + event.duration,
-      signature = signature_of(told, same_streams and event.stream or "") }
+    items[i] = { event = event, told = told, rank_index = rank_index, start = start,
+      stop = start + event.duration, signature = signature_of(told, same_streams and event.stream or "") }
   end
   table.sort(items, function(a, b)
     if a.start ~= b.start then return a.start < b.start end
@@ -73,12 +73,12 @@ local function items_of(rank, place, same_streams)
   return items
 end
 
--- { name, ranks (texts or nil), lists = { [place] = items to match }, alone = { [place] = items that cannot
--- be matched } }, in order of first appearance.
+-- { name, ranks (texts or nil), lists = { [rank_index] = items to match }, alone = { [rank_index] = items
+-- that cannot be matched } }, in order of first appearance.
 local function groups_of(ranks)
   local groups, of_key, same_streams = {}, {}, streams_agree(ranks)
-  for place, rank in ipairs(ranks) do
-    for _, item in ipairs(items_of(rank, place, same_streams)) do
+  for rank_index, rank in ipairs(ranks) do
+    for _, item in ipairs(items_of(rank, rank_index, same_streams)) do
       local key = (item.told.group or "\0") .. "\0" .. (item.told.ranks or "")
       local group = of_key[key]
       if not group then
@@ -87,8 +87,8 @@ local function groups_of(ranks)
         groups[#groups + 1] = group
       end
       local lists = is_matchable(item.told) and group.lists or group.alone
-      lists[place] = lists[place] or {}
-      table.insert(lists[place], item)
+      lists[rank_index] = lists[rank_index] or {}
+      table.insert(lists[rank_index], item)
     end
   end
   return groups
@@ -159,7 +159,7 @@ local function align_window(slots, list, window, offset, penalty)
   return steps
 end
 
--- Follows the steps of a window back: its matches, { item, slot } by place, last first.
+-- Follows the steps of a window back: its matches, { item, slot } by index, last first.
 local function matches_of(steps, window)
   local found, row, column = {}, window.rows, window.columns
   while row > 0 do
@@ -191,7 +191,7 @@ local function cost_of(slots, list, matches, offset, penalty)
   return cost + penalty * (#slots + #list - 2 * count)
 end
 
--- matches[place in list] = place in slots. What agrees clearly is taken as it comes; elsewhere windows are
+-- matches[index in list] = index in slots. What agrees clearly is taken as it comes; elsewhere windows are
 -- aligned, of which all but the last count for their first half only.
 local function align_by_time(slots, list, offset, penalty)
   local matches, window = {}, { item = 1, slot = 1 }
@@ -219,7 +219,7 @@ local function align_by_time(slots, list, offset, penalty)
   return matches
 end
 
--- matches[place in list] = place in slots, and the cost.
+-- matches[index in list] = index in slots, and the cost.
 local function align(slots, list, offset)
   local penalty = penalty_of(slots, list, offset)
   local in_order = order_cost(slots, list, offset, penalty)
@@ -288,11 +288,11 @@ local function mark_taken(slots, matches)
   for _, slot in pairs(matches) do slots[slot].taken = true end
 end
 
--- The slots of a group; offsets[place] is filled in where a rank's clock seems to be off.
-local function slots_of(group, places, offsets)
+-- The slots of a group; offsets[rank_index] is filled in where a rank's clock seems to be off.
+local function slots_of(group, rank_count, offsets)
   local order = {}
-  for place = 1, places do
-    if group.lists[place] then order[#order + 1] = place end
+  for rank_index = 1, rank_count do
+    if group.lists[rank_index] then order[#order + 1] = rank_index end
   end
   table.sort(order, function(a, b)
     if #group.lists[a] ~= #group.lists[b] then return #group.lists[a] > #group.lists[b] end
@@ -321,9 +321,9 @@ end
 -- How many ranks of those at hand a group has: what its list of ranks says, else those that show it.
 local function expected_of(group, ranks)
   local count = 0
-  for place, rank in ipairs(ranks) do
+  for rank_index, rank in ipairs(ranks) do
     local is_in = matching.names_rank(group.ranks, rank.rank)
-    if is_in == nil then is_in = group.lists[place] ~= nil end
+    if is_in == nil then is_in = group.lists[rank_index] ~= nil end
     if is_in then count = count + 1 end
   end
   return count
@@ -344,10 +344,10 @@ end
 
 -- Appends the events of a group that cannot be matched, each by itself: its id says the rank.
 local function append_alone(group, ranks, out)
-  for place = 1, #ranks do
-    for index, item in ipairs(group.alone[place] or {}) do
-      out[#out + 1] = { id = ("%s_rank%d_%d"):format(group.id, ranks[place].rank, index - 1),
-        index = index - 1, told = item.told, expected = 1, items = { [place] = item } }
+  for rank_index = 1, #ranks do
+    for index, item in ipairs(group.alone[rank_index] or {}) do
+      out[#out + 1] = { id = ("%s_rank%d_%d"):format(group.id, ranks[rank_index].rank, index - 1),
+        index = index - 1, told = item.told, expected = 1, items = { [rank_index] = item } }
     end
   end
 end
@@ -357,8 +357,9 @@ matching.NO_GROUP = "Unknown_Group"
 -- ranks = { { rank, events, told, shift = µs to add to its times | nil }... } (events and told as of
 -- t:collectives()) -> collectives, offsets.
 --   collectives: { { id, index, told, expected = how many of these ranks take part,
---     items = { [place in ranks] = { event, told, start, stop } } }... }, group by group
---   offsets[place]: µs by which that rank's clock seems ahead of the others; used to match, not for times.
+--     items = { [rank_index] = { event, told, start, stop } } }... }, group by group
+--   offsets[rank_index]: µs by which that rank's clock seems ahead of the others; used to match, not for
+--     times. rank_index: of `ranks`.
 function matching.match(ranks)
   local groups, out, offsets = groups_of(ranks), {}, {}
   give_names(groups)
@@ -366,7 +367,7 @@ function matching.match(ranks)
     local expected = expected_of(group, ranks)
     for index, slot in ipairs(slots_of(group, #ranks, offsets)) do
       local items = {}
-      for _, item in ipairs(slot.items) do items[item.place] = item end
+      for _, item in ipairs(slot.items) do items[item.rank_index] = item end
       out[#out + 1] = { id = ("%s_%d"):format(group.id, index - 1), index = index - 1,
         told = slot.items[1].told, expected = expected, items = items }
     end

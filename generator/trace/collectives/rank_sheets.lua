@@ -17,8 +17,8 @@ local MB, GB = 2 ^ 20, 2 ^ 30
 local function measure(one, ranks)
   local first, last, first_end, last_end = math.huge, -math.huge, math.huge, -math.huge
   one.latency, one.count = math.huge, 0
-  for place, rank in ipairs(ranks) do
-    local item = one.items[place]
+  for rank_index, rank in ipairs(ranks) do
+    local item = one.items[rank_index]
     if item then
       one.count = one.count + 1
       one.latency = math.min(one.latency, item.event.duration)
@@ -58,12 +58,12 @@ local function is_timed(one) return one.told.name ~= nil and kinds.of(one.told.n
 
 -- A sheet that is filled by titles: add({ [title] = value }).
 local function new_sheet(name, columns)
-  local place = {}
-  for i, title in ipairs(columns) do place[title] = i end
+  local index_of = {}
+  for i, title in ipairs(columns) do index_of[title] = i end
   local sheet = { name = name, columns = columns, rows = {} }
   return sheet, function(values)
     local row = {}
-    for title, value in pairs(values) do row[place[title] or error("no column " .. title)] = value end
+    for title, value in pairs(values) do row[index_of[title] or error("no column " .. title)] = value end
     sheet.rows[#sheet.rows + 1] = row
   end
 end
@@ -144,8 +144,8 @@ local function long_sheet(all, ranks)
   local sheet, add = new_sheet("nccl_long", columns("collective_id", "index_in_group", "rank", METADATA,
     "In split size", "Out split size", "stream", "ts", "dur"))
   for _, one in ipairs(all) do
-    for place, rank in ipairs(ranks) do
-      local item = one.items[place]
+    for rank_index, rank in ipairs(ranks) do
+      local item = one.items[rank_index]
       if item then
         local stream = item.event.stream >= 0 and item.event.stream or nil
         add(fill_metadata({ collective_id = one.id, index_in_group = one.index, rank = rank.rank,
@@ -157,12 +157,12 @@ local function long_sheet(all, ranks)
   return sheet
 end
 
--- Sorts rows by the column at `place`, largest first, and leaves equal ones in their order.
-local function sort_falling(rows, place)
+-- Sorts rows by the column at `index`, largest first, and leaves equal ones in their order.
+local function sort_falling(rows, index)
   local order = {}
   for i, row in ipairs(rows) do order[row] = i end
   table.sort(rows, function(a, b)
-    if a[place] ~= b[place] then return a[place] > b[place] end
+    if a[index] ~= b[index] then return a[index] > b[index] end
     return order[a] < order[b]
   end)
 end
@@ -173,8 +173,8 @@ local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
 local function durations_of(all, ranks)
   local rows, out = {}, {}
   for _, one in ipairs(all) do
-    for place, rank in ipairs(ranks) do
-      local item = one.items[place]
+    for rank_index, rank in ipairs(ranks) do
+      local item = one.items[rank_index]
       if item then
         rows[#rows + 1] = { rank = rank.rank, told = item.told, duration = item.event.duration }
       end
@@ -204,8 +204,8 @@ local function summary_long_sheet(groups)
 end
 
 local function fill_ranks(row, one, ranks, sized)
-  for place, rank in ipairs(ranks) do
-    local item, prefix = one.items[place], ("rank_%d_"):format(rank.rank)
+  for rank_index, rank in ipairs(ranks) do
+    local item, prefix = one.items[rank_index], ("rank_%d_"):format(rank.rank)
     if item then
       row[prefix .. "ts"], row[prefix .. "dur"] = item.start, item.event.duration
       if sized then
@@ -308,13 +308,13 @@ local function straggler_sheet(all, timed, ranks)
   local sheet, add = new_sheet("straggler_summary", { "rank", "total_wait_time_us", "avg_wait_time_us",
     "times_arrived_last", "pct_arrived_last", "times_arrived_first", "pct_arrived_first", "collectives",
     "total_nccl_dur_us" })
-  for place, rank in ipairs(ranks) do
+  for rank_index, rank in ipairs(ranks) do
     local wait, last, first, count, total = 0, 0, 0, 0, 0
     for _, one in ipairs(all) do
-      total = total + (one.items[place] and one.items[place].event.duration or 0)
+      total = total + (one.items[rank_index] and one.items[rank_index].event.duration or 0)
     end
     for _, one in ipairs(timed) do
-      local item = one.items[place]
+      local item = one.items[rank_index]
       if item and one.count > 1 then
         count, wait = count + 1, wait + (one.latest_start - item.start)
         if one.last_rank == rank.rank then last = last + 1 end

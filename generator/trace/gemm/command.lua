@@ -53,7 +53,7 @@ local OF_INSTANCES = {
 local function ask(work, configurations, args, top_k, input)
   local answers = work:read(configurations, function(t, entry)
     local answer = variance.of(t, { top_k = top_k, all = args.all, input = input,
-      places = input and input.of(entry) })
+      indices = input and input.of(entry) })
     answer.rank = t:info().rank
     return answer
   end)

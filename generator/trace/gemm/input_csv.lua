@@ -15,7 +15,7 @@ local function plain(value)
   return number and ("%.17g"):format(number) or tostring(value)
 end
 
-local function place_key(threads, channels, rank)
+local function rank_key(threads, channels, rank)
   return ("%s %s %s"):format(plain(threads), plain(channels), plain(rank))
 end
 
@@ -29,7 +29,7 @@ local function identity(row, columns)
   return out
 end
 
--- path -> { path, columns, rows, of(entry) -> places of its rows }
+-- path -> { path, columns, rows, of(entry) -> indices of its rows }
 function input_csv.read(path)
   local found = fail.unless(csv.read(path))
   local there = {}
@@ -39,19 +39,19 @@ function input_csv.read(path)
       fail.input("%s: has no column %s; give the CSV of trace variance", path, column)
     end
   end
-  local places = {}
-  for place, row in ipairs(found.rows) do
-    local key = place_key(row[KEYS[1]], row[KEYS[2]], row[KEYS[3]])
-    places[key] = places[key] or {}
-    table.insert(places[key], place)
+  local indices = {}
+  for index, row in ipairs(found.rows) do
+    local key = rank_key(row[KEYS[1]], row[KEYS[2]], row[KEYS[3]])
+    indices[key] = indices[key] or {}
+    table.insert(indices[key], index)
   end
   return { path = path, columns = found.columns, rows = found.rows,
-    of = function(entry) return places[place_key(entry.threads, entry.channels, entry.rank)] or {} end }
+    of = function(entry) return indices[rank_key(entry.threads, entry.channels, entry.rank)] or {} end }
 end
 
--- The number of the GEMM (columns, rows of the sheet) that the row at `place` is about; nil: none.
-function input_csv.find(input, place, gemm)
-  local wanted, column_of = identity(input.rows[place], input.columns), {}
+-- The number of the GEMM (columns, rows of the sheet) that the row at `index` is about; nil: none.
+function input_csv.find(input, index, gemm)
+  local wanted, column_of = identity(input.rows[index], input.columns), {}
   for i, title in ipairs(gemm.columns) do column_of[title] = i end
   for number, cells in ipairs(gemm.rows) do
     local same = true

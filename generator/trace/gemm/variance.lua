@@ -9,7 +9,7 @@ local variance = {}
 
 local LEAST, MOST = "Kernel Time (µs)_min", "Kernel Time (µs)_max"
 
-local function place_of(columns, title)
+local function index_of(columns, title)
   for i, column in ipairs(columns) do
     if column == title then return i end
   end
@@ -17,7 +17,7 @@ end
 
 -- The rows (numbers) with the most varying time, at most `count` of them.
 local function most_varied(gemm, count)
-  local least, most = place_of(gemm.columns, LEAST), place_of(gemm.columns, MOST)
+  local least, most = index_of(gemm.columns, LEAST), index_of(gemm.columns, MOST)
   local order, difference = {}, {}
   for number, row in ipairs(gemm.rows) do
     order[number] = number
@@ -49,22 +49,22 @@ local function all_of(instances, collectives)
   return out
 end
 
--- The GEMMs that are asked for: { { number, place in the input CSV | nil }... }.
+-- The GEMMs that are asked for: { { number, index in the input CSV | nil }... }.
 local function wanted(gemm, options)
   local out = {}
-  for i, place in ipairs(options.input and options.places or {}) do
-    out[i] = { input_csv.find(options.input, place, gemm), place }
+  for i, index in ipairs(options.input and options.indices or {}) do
+    out[i] = { input_csv.find(options.input, index, gemm), index }
   end
   if options.input then return out end
   for i, number in ipairs(most_varied(gemm, options.top_k)) do out[i] = { number } end
   return out
 end
 
-local function describe(gemm, number, place, collectives, with_all)
+local function describe(gemm, number, index, collectives, with_all)
   local cells, instances = gemm.rows[number], gemm.instances(number)
   local shortest, longest = extremes(instances)
-  return { cells = cells, place = place, kernel = longest.longest_kernel,
-    least_us = cells[place_of(gemm.columns, LEAST)], most_us = cells[place_of(gemm.columns, MOST)],
+  return { cells = cells, index = index, kernel = longest.longest_kernel,
+    least_us = cells[index_of(gemm.columns, LEAST)], most_us = cells[index_of(gemm.columns, MOST)],
     shortest_at_us = shortest.start_us, longest_at_us = longest.start_us,
     shortest_us = shortest.time_us, longest_us = longest.time_us,
     overlap = overlap_of.stretch(collectives, longest.start_us, longest.stop_us),
@@ -73,14 +73,14 @@ end
 
 -- Of an open trace: { columns (of the sheet GEMM), picked = { { cells, kernel, least_us, most_us,
 -- shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all (every instance, if
--- asked for), place (in the input CSV) }... } }. options: all, and top_k or the rows `places` of `input`
+-- asked for), index (in the input CSV) }... } }. options: all, and top_k or the rows `indices` of `input`
 -- (input_csv.read), of which those without a GEMM have none here.
 function variance.of(t, options)
   local gemm, collectives = ops.gemm(t), overlap_of.index(t:collectives())
   local picked = {}
   for _, one in ipairs(wanted(gemm, options)) do
-    local number, place = one[1], one[2]
-    if number then picked[#picked + 1] = describe(gemm, number, place, collectives, options.all) end
+    local number, index = one[1], one[2]
+    if number then picked[#picked + 1] = describe(gemm, number, index, collectives, options.all) end
   end
   return { columns = gemm.columns, picked = picked }
 end
@@ -209,12 +209,12 @@ end
 -- The rows of an input CSV (input_csv.read), with the columns of "timestamps" or "overlap" behind its own,
 -- and how many found no GEMM: those have nothing there.
 function variance.extended(kind, input, found)
-  local by_place, kept, rows, missing = {}, kept_columns(input), {}, 0
+  local by_index, kept, rows, missing = {}, kept_columns(input), {}, 0
   for _, trace in ipairs(found) do
-    for _, one in ipairs(trace.value.picked) do by_place[one.place] = one end
+    for _, one in ipairs(trace.value.picked) do by_index[one.index] = one end
   end
-  for place, cells in ipairs(input.rows) do
-    local row, one = {}, by_place[place]
+  for index, cells in ipairs(input.rows) do
+    local row, one = {}, by_index[index]
     for i, column in ipairs(kept) do row[i] = cells[column] end
     if one then
       local at = append_times(row, #kept, one)
@@ -222,7 +222,7 @@ function variance.extended(kind, input, found)
     else
       missing = missing + 1
     end
-    rows[place] = row
+    rows[index] = row
   end
   local name = input.path:match("([^/]*)$"):gsub("%.csv$", ""):gsub("_with_timestamps$", "")
   local is_overlap = kind == "overlap"

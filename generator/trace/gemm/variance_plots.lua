@@ -132,8 +132,8 @@ end
 local function interaction(rows)
   local _, channel_names, channels = groups_of(rows, "channel")
   local _, _, threads = groups_of(rows, "threads")
-  local place, lines, legend = {}, {}, {}
-  for i, channel in ipairs(channels) do place[channel] = i end
+  local index_of, lines, legend = {}, {}, {}
+  for i, channel in ipairs(channels) do index_of[channel] = i end
   for i, count in ipairs(threads) do
     local of_these = {}
     for _, row in ipairs(rows) do
@@ -144,7 +144,7 @@ local function interaction(rows)
     local groups, _, values = groups_of(of_these, "channel")
     for g, list in ipairs(groups) do
       local box = distributions.box(list)
-      line.points[g] = { place[values[g]] + 0.06 * (i - (#threads + 1) / 2), box.median, box.q1, box.q3 }
+      line.points[g] = { index_of[values[g]] + 0.06 * (i - (#threads + 1) / 2), box.median, box.q1, box.q3 }
     end
     lines[i], legend[i] = line, line
   end

@@ -1,4 +1,4 @@
--- The arguments of an op in a trace, by their place from 0: shapes, types, strides, values. `call` is as in
+-- The arguments of an op in a trace, by their index from 0: shapes, types, strides, values. `call` is as in
 -- perf_model.lua.
 local families = require "trace.ops.families"
 local python = require "codec.python_literals"
@@ -39,7 +39,7 @@ function arguments.spec_of(op, name)
   return row and row.precision and families.family(op).unit .. "_" .. row.precision or nil
 end
 
--- ---- Arguments, by their place from 0 --------------------------------------------------------------------
+-- ---- Arguments, by their index from 0 --------------------------------------------------------------------
 
 local function doubles_of(list)
   local out = {}
@@ -49,8 +49,8 @@ end
 
 -- The shape of an argument: a list of integers, empty for a number; nil: it has none, or it is a list of
 -- tensors.
-function arguments.shape_of(call, place)
-  local shape = call.dims and call.dims[place + 1]
+function arguments.shape_of(call, index)
+  local shape = call.dims and call.dims[index + 1]
   if type(shape) ~= "table" then return nil end
   for _, size in ipairs(shape) do
     if math.type(size) ~= "integer" or size < 0 then return nil end
@@ -59,26 +59,26 @@ function arguments.shape_of(call, place)
 end
 
 -- The shape of a tensor with this many dimensions at least.
-function arguments.tensor_of(call, place, least)
-  local shape = arguments.shape_of(call, place)
+function arguments.tensor_of(call, index, least)
+  local shape = arguments.shape_of(call, index)
   return shape and #shape >= least and shape or nil
 end
 
-function arguments.has_tensor(call, place) return arguments.tensor_of(call, place, 1) ~= nil end
+function arguments.has_tensor(call, index) return arguments.tensor_of(call, index, 1) ~= nil end
 
-function arguments.dtype_of(call, place)
-  local name = call.types and call.types[place + 1]
+function arguments.dtype_of(call, index)
+  local name = call.types and call.types[index + 1]
   return type(name) == "string" and name or none
 end
 
-function arguments.strides_of(call, place)
-  local strides = call.strides and call.strides[place + 1]
+function arguments.strides_of(call, index)
+  local strides = call.strides and call.strides[index + 1]
   return type(strides) == "table" and strides or none
 end
 
 -- What was given for an argument that is no tensor: a number, a boolean or a list; nil: unknown.
-function arguments.given(call, place)
-  local text = call.concrete and call.concrete[place + 1]
+function arguments.given(call, index)
+  local text = call.concrete and call.concrete[index + 1]
   if type(text) ~= "string" or text == "" then return nil end
   if text == "True" or text == "False" then return text == "True" end
   if not text:find("^%[") then

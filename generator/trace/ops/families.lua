@@ -23,10 +23,10 @@ families.families = {
 }
 
 local ops = {}
-local function add(family, names, places)
+local function add(family, names, indices)
   for name in names:gmatch("%S+") do
     local row = { name = name:find("::", 1, true) and name or "aten::" .. name, family = family }
-    for key, value in pairs(places or {}) do row[key] = value end
+    for key, value in pairs(indices or {}) do row[key] = value end
     ops[#ops + 1] = row
   end
 end
@@ -45,13 +45,13 @@ add("gemm", "_C::cutlass_scaled_mm", { a = 1, b = 2, is_scaled = true, scale_a =
   out = 0 })
 add("gemm", "tex_ts::te_gemm_ts", { a = 0, b = 5, transposed_a = 4, transposed_b = 9 })
 
--- dropout, causal: their places. engines: one backward op of autograd's has its sums.
+-- dropout, causal: their indices. engines: one backward op of autograd's has its sums.
 add("sdpa", "_scaled_dot_product_flash_attention",
   { dropout = 3, causal = 4, is_flash = true, has_backward = true })
 add("sdpa", "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention",
   { dropout = 5, causal = 6, has_backward = true })
 
--- input: its place; weight and the rest follow as in aten::convolution.
+-- input: its index; weight and the rest follow as in aten::convolution.
 add("convolution", "convolution", { input = 0, has_backward = true })
 add("convolution_backward", "convolution_backward", { input = 1 })
 
@@ -60,12 +60,12 @@ add("pad", "replication_pad1d replication_pad2d replication_pad3d")
 add("upsample", "upsample_nearest1d upsample_nearest2d upsample_nearest3d")
 add("binary", "div div_ mul mul_ add add_ sigmoid_backward threshold_backward")
 
--- dims: the place of the reduced dimensions. is_scan: as many elements come out.
+-- dims: the index of the reduced dimensions. is_scan: as many elements come out.
 add("reduce", "sum mean max min std var logsumexp amin amax", { dims = 1 })
 add("reduce", "norm linalg_norm", { dims = 2 })
 add("reduce", "cumsum cumprod", { is_scan = true })
 
--- weight, bias, training: places; shape: that of normalized_shape.
+-- weight, bias, training: indices; shape: that of normalized_shape.
 add("norm", "batch_norm native_batch_norm miopen_batch_norm cudnn_batch_norm instance_norm",
   { weight = 1, bias = 2, training = 5 })
 add("norm", "native_instance_norm miopen_instance_norm cudnn_instance_norm",
@@ -76,7 +76,7 @@ add("norm", "group_norm miopen_group_norm cudnn_group_norm", { weight = 2, bias 
 add("norm", "native_group_norm", { weight = 1, bias = 2 })
 add("norm", "_fused_rms_norm", { weight = 2, shape = 1, is_rms = true })
 
--- mask: the place of output_mask. x: that of what was normalised.
+-- mask: the index of output_mask. x: that of what was normalised.
 add("norm_backward", "native_batch_norm_backward", { x = 1, weight = 2, training = 7, mask = 9 })
 add("norm_backward", "cudnn_batch_norm_backward miopen_batch_norm_backward", { x = 0, weight = 2 })
 add("norm_backward", "native_layer_norm_backward", { x = 1, weight = 5, bias = 6, shape = 2, mask = 7 })

@@ -310,9 +310,9 @@ local function reduced_size(op, call, shape)
   if type(dims) ~= "table" or #dims == 0 then return 1 end
   local rest = table.move(shape, 1, #shape, 1, {})
   for _, dimension in ipairs(dims) do
-    local place = math.tointeger(dimension < 0 and #shape + dimension + 1 or dimension + 1)
-    if not place or not rest[place] then return nil end
-    rest[place] = 1
+    local index = math.tointeger(dimension < 0 and #shape + dimension + 1 or dimension + 1)
+    if not index or not rest[index] then return nil end
+    rest[index] = 1
   end
   return product(rest)
 end
@@ -349,8 +349,8 @@ local function channels_of(op, call, x)
 end
 
 -- What both directions need.
-local function norm_at(op, call, place)
-  local x = tensor_of(call, place, 1)
+local function norm_at(op, call, index)
+  local x = tensor_of(call, index, 1)
   local channels = x and channels_of(op, call, x)
   if not channels or channels < 1 then return nil, "its input or its channels are not told" end
   local training = true
@@ -358,10 +358,10 @@ local function norm_at(op, call, place)
   if op.training then training = given(call, op.training) end
   if type(training) == "number" then training = training ~= 0 end
   if training == nil then return nil, "it is not told whether it trains" end
-  local dtype = dtype_of(call, place)
+  local dtype = dtype_of(call, index)
   local affine, bias = has_tensor(call, op.weight), op.bias ~= nil and has_tensor(call, op.bias)
   local params = { { "op_shape", x }, { "dtype_in_out", { dtype, none } },
-    { "stride_input", strides_of(call, place) }, { "stride_output", none }, { "num_channels", channels },
+    { "stride_input", strides_of(call, index) }, { "stride_output", none }, { "num_channels", channels },
     { "has_bias", bias }, { "is_affine", affine }, { "is_training", training } }
   return { params = params, elements = product(x), channels = channels, affine = affine and 1 or 0,
     bias = bias and 1 or 0, training = training and 1 or 0, width = width_of(dtype), dtype = dtype }

@@ -43,12 +43,12 @@ end
 
 -- Sorts by number(item) falling; equal ones stay in order.
 function pooled.sort(items, number)
-  local place = {}
-  for i, item in ipairs(items) do place[item] = i end
+  local index_of = {}
+  for i, item in ipairs(items) do index_of[item] = i end
   table.sort(items, function(a, b)
     local of_a, of_b = number(a), number(b)
     if of_a ~= of_b then return of_a > of_b end
-    return place[a] < place[b]
+    return index_of[a] < index_of[b]
   end)
   return items
 end

@@ -35,9 +35,9 @@ void joiner::join_rows(const part &part) {
         }
         comms_.push_back(collectives_.number_of(row));
     }
-    places_.clear();
-    for (const place &row : part.places.rows()) {
-        places_.push_back(all_places_.number_of({texts_[row.pid], texts_[row.tid]}));
+    tracks_.clear();
+    for (const track_key &row : part.tracks.rows()) {
+        tracks_.push_back(all_track_keys_.number_of({texts_[row.pid], texts_[row.tid]}));
     }
 }
 
@@ -48,10 +48,10 @@ void joiner::join_extras(const part &part) {
     }
     for (const event_size &from : part.sizes) to_.sizes.push_back({from.bytes, before + from.event});
     for (const flow &from : part.flows) {
-        to_.flows.push_back({from.id, places_[from.track], from.is_finish});
+        to_.flows.push_back({from.id, tracks_[from.track], from.is_finish});
     }
     for (const naming &from : part.namings) {
-        namings_.push_back({places_[from.place], texts_[from.text], from.label});
+        namings_.push_back({tracks_[from.track], texts_[from.text], from.label});
     }
 }
 
@@ -65,7 +65,7 @@ void joiner::join_flaws(const part &part) {
 void joiner::join_event(event from) {
     from.uid += uint32_t(to_.events_in_file);
     from.name = texts_[from.name];
-    from.track = places_[from.track];
+    from.track = tracks_[from.track];
     if (from.arguments != NONE) {
         from.arguments = from.kind == kind::cpu_op ? sets_[from.arguments] : comms_[from.arguments];
     }
@@ -74,12 +74,12 @@ void joiner::join_event(event from) {
 
 void joiner::name_tracks() {
     const uint32_t unknown = to_.names.intern("Unknown"), zero = to_.names.intern("0");
-    for (const place &row : all_places_.rows()) {
+    for (const track_key &row : all_track_keys_.rows()) {
         to_.tracks.push_back({row.pid, row.tid, unknown, unknown, unknown});
     }
     std::unordered_map<uint32_t, std::pair<uint32_t, uint32_t>> processes; // pid -> name, label
     for (const naming &naming : namings_) {
-        track &track = to_.tracks[naming.place];
+        track &track = to_.tracks[naming.track];
         if (naming.label == label::thread_name) track.thread_name = naming.text;
         if (naming.label == label::thread_name || track.tid != zero) continue;
         auto &process = processes.try_emplace(track.pid, unknown, unknown).first->second;

@@ -28,9 +28,9 @@ class joiner {
     const input &input_;
     distinct<argument_set> argument_sets_;
     distinct<collective> collectives_;
-    distinct<place> all_places_;
+    distinct<track_key> all_track_keys_;
     std::vector<naming> namings_;
-    std::vector<uint32_t> texts_, sets_, comms_, places_; // of the part being joined: its number -> ours
+    std::vector<uint32_t> texts_, sets_, comms_, tracks_; // of the part being joined: its number -> ours
 };
 
 } // namespace trace

@@ -132,7 +132,7 @@ struct part::reading {
         return meanings[number];
     }
 
-    uint32_t place_of(const fields &from) { return to.places.number_of({text(from.pid), text(from.tid)}); }
+    uint32_t track_of(const fields &from) { return to.tracks.number_of({text(from.pid), text(from.tid)}); }
 
     // ---- Fields
 
@@ -286,7 +286,7 @@ struct part::reading {
         event.external = from.numbers.external;
         event.uid = to.events_in_chunk;
         event.name = text(from.name);
-        event.track = place_of(from);
+        event.track = track_of(from);
         event.arguments = arguments_of(from);
         event.parent = NONE;
         event.stream = stream_of(from);
@@ -310,7 +310,7 @@ struct part::reading {
         for (const auto &row : NAMINGS) {
             std::string_view said = from.tokens.*row.text;
             if (without_quotes(from.name) != row.name || said.empty()) continue;
-            to.namings.push_back({place_of(from), text(said), row.label});
+            to.namings.push_back({track_of(from), text(said), row.label});
         }
     }
 
@@ -321,7 +321,7 @@ struct part::reading {
         if (from.phase == 'M') keep_naming(from);
         if ((from.phase == 's' || from.phase == 'f') && from.category == category::flow &&
             from.id != UNKNOWN) {
-            to.flows.push_back({from.id, place_of(from), from.phase == 'f'});
+            to.flows.push_back({from.id, track_of(from), from.phase == 'f'});
         }
     }
 
@@ -395,7 +395,7 @@ bool part::take(chunk &chunk) {
     names.clear();
     argument_sets.clear();
     collectives.clear();
-    places.clear();
+    tracks.clear();
     events.clear();
     flows.clear();
     sizes.clear();

@@ -12,14 +12,14 @@
 namespace trace {
 
 // A pid and tid: texts, as written, without quotes.
-struct place {
+struct track_key {
     uint32_t pid, tid;
 };
 
-// What a metadata event calls a place.
+// What a metadata event calls a track.
 enum class label : uint32_t { process_name, process_label, thread_name };
 struct naming {
-    uint32_t place, text;
+    uint32_t track, text;
     ::trace::label label;
 };
 
@@ -41,8 +41,8 @@ class part {
     texts names;
     distinct<argument_set> argument_sets;
     distinct<collective> collectives;
-    distinct<place> places;
-    std::vector<event> events; // track is a place, uid counted from the first event of the part
+    distinct<track_key> tracks;
+    std::vector<event> events; // track is one of `tracks`, uid counted from the first event of the part
     std::vector<flow> flows;   // likewise
     std::vector<event_size> sizes;
     std::vector<announcement> announced;

@@ -49,7 +49,7 @@ struct nesting {
     int64_t depth = 1;         // 1: between events
     uint64_t in_text = 0;      // all ones: within a text
     uint64_t is_escaped = 0;   // 1: the next byte is
-    size_t last_event_end = 0; // the place behind it; 0: there was none
+    size_t last_event_end = 0; // the position behind it; 0: there was none
     size_t list_end = 0;       // where the list's ']' is; 0: not yet
     bool is_dirty = false;
 

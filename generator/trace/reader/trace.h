@@ -35,7 +35,7 @@ struct event {
     double start, duration; // µs
     int64_t link;           // what joins launch and GPU event: correlation, or External id; or UNKNOWN
     int64_t external;       // External id, or UNKNOWN
-    uint32_t uid;           // 0-based place in traceEvents, all events counted
+    uint32_t uid;           // 0-based index in traceEvents, all events counted
     uint32_t name;          // text
     uint32_t track;
     uint32_t arguments; // cpu_op: argument set; GPU event: metadata of a collective; or NONE
@@ -98,11 +98,11 @@ struct trace {
     std::vector<uint32_t> host; // the host events by start, file order on ties: parents before children
 
     // The tree of the host: `tree` has each host event followed by all host events below it, siblings by
-    // start. What is below the event at place i of `tree` ends at place tree_end[i]. `gpu` has the linked GPU
-    // events, by the place of what launched them, then in order of the file; those of place i begin at
+    // start. What is below the event at index i of `tree` ends at index tree_end[i]. `gpu` has the linked GPU
+    // events, by the index of what launched them, then in order of the file; those of index i begin at
     // gpu_first[i] and end at gpu_first[i + 1].
     std::vector<uint32_t> tree, tree_end, gpu, gpu_first;
-    std::vector<uint32_t> tree_place; // of each event: its place in tree, or NONE
+    std::vector<uint32_t> tree_index; // of each event: its index in tree, or NONE
 
     texts names; // every distinct text
     std::vector<argument_set> argument_sets;

@@ -156,8 +156,8 @@ void order_tree(trace &trace) {
     size_t size = trace.host.size();
     trace.tree.resize(size);
     trace.tree_end.resize(size);
-    trace.tree_place.assign(trace.events.size(), NONE);
-    std::vector<uint32_t> below(trace.events.size()); // how many, itself included; then the next free place
+    trace.tree_index.assign(trace.events.size(), NONE);
+    std::vector<uint32_t> below(trace.events.size()); // how many, itself included; then the next free index
     for (size_t i = size; i-- > 0;) {
         uint32_t number = trace.host[i], parent = trace.events[number].parent;
         below[number]++;
@@ -167,30 +167,30 @@ void order_tree(trace &trace) {
     for (uint32_t number : trace.host) {
         uint32_t parent = trace.events[number].parent;
         uint32_t &next = parent == NONE ? next_root : below[parent];
-        uint32_t place = next;
+        uint32_t index = next;
         next += below[number];
-        trace.tree[place] = number;
-        trace.tree_end[place] = next;
-        trace.tree_place[number] = place;
-        below[number] = place + 1;
+        trace.tree[index] = number;
+        trace.tree_end[index] = next;
+        trace.tree_index[number] = index;
+        below[number] = index + 1;
     }
 }
 
 void order_gpu(trace &trace) {
     trace.gpu_first.assign(trace.tree.size() + 1, 0);
-    auto place_of = [&](const event &event) {
-        return is_gpu(event.kind) && event.parent != NONE ? trace.tree_place[event.parent] : NONE;
+    auto index_of = [&](const event &event) {
+        return is_gpu(event.kind) && event.parent != NONE ? trace.tree_index[event.parent] : NONE;
     };
     for (const event &event : trace.events) {
-        uint32_t place = place_of(event);
-        if (place != NONE) trace.gpu_first[place]++;
+        uint32_t index = index_of(event);
+        if (index != NONE) trace.gpu_first[index]++;
     }
     uint32_t sum = 0;
     for (uint32_t &first : trace.gpu_first) sum += first, first = sum; // the end of each, for now
     trace.gpu.resize(sum);
     for (uint32_t i = uint32_t(trace.events.size()); i-- > 0;) {
-        uint32_t place = place_of(trace.events[i]);
-        if (place != NONE) trace.gpu[--trace.gpu_first[place]] = i;
+        uint32_t index = index_of(trace.events[i]);
+        if (index != NONE) trace.gpu[--trace.gpu_first[index]] = i;
     }
 }
 
@@ -205,24 +205,24 @@ void link(trace &trace) {
 }
 
 numbers_of_events gpu_of(const trace &trace, uint32_t event) {
-    uint32_t place = trace.tree_place[event];
-    if (place == NONE) return {nullptr, nullptr};
+    uint32_t index = trace.tree_index[event];
+    if (index == NONE) return {nullptr, nullptr};
     const uint32_t *gpu = trace.gpu.data();
-    return {gpu + trace.gpu_first[place], gpu + trace.gpu_first[place + 1]};
+    return {gpu + trace.gpu_first[index], gpu + trace.gpu_first[index + 1]};
 }
 
 numbers_of_events gpu_below(const trace &trace, uint32_t event) {
-    uint32_t place = trace.tree_place[event];
-    if (place == NONE) return {nullptr, nullptr};
+    uint32_t index = trace.tree_index[event];
+    if (index == NONE) return {nullptr, nullptr};
     const uint32_t *gpu = trace.gpu.data();
-    return {gpu + trace.gpu_first[place], gpu + trace.gpu_first[trace.tree_end[place]]};
+    return {gpu + trace.gpu_first[index], gpu + trace.gpu_first[trace.tree_end[index]]};
 }
 
 numbers_of_events host_below(const trace &trace, uint32_t event) {
-    uint32_t place = trace.tree_place[event];
-    if (place == NONE) return {nullptr, nullptr};
+    uint32_t index = trace.tree_index[event];
+    if (index == NONE) return {nullptr, nullptr};
     const uint32_t *tree = trace.tree.data();
-    return {tree + place + 1, tree + trace.tree_end[place]};
+    return {tree + index + 1, tree + trace.tree_end[index]};
 }
 
 } // namespace trace

@@ -14,17 +14,17 @@ end
 
 -- One sheet of all traces; columns in order of first appearance.
 local function sheet_of(found)
-  local sheet, place = { name = "GEMM", columns = { "threads", "channel", "rank" }, rows = {} }, {}
+  local sheet, index_of = { name = "GEMM", columns = { "threads", "channel", "rank" }, rows = {} }, {}
   for _, trace in ipairs(found) do
     for _, title in ipairs(trace.value.columns) do
-      if not place[title] then
+      if not index_of[title] then
         sheet.columns[#sheet.columns + 1] = title
-        place[title] = #sheet.columns
+        index_of[title] = #sheet.columns
       end
     end
     for _, cells in ipairs(trace.value.rows) do
       local row = { trace.entry.threads, trace.entry.channels, trace.entry.rank }
-      for i, title in ipairs(trace.value.columns) do row[place[title]] = cells[i] end
+      for i, title in ipairs(trace.value.columns) do row[index_of[title]] = cells[i] end
       sheet.rows[#sheet.rows + 1] = row
     end
   end

@@ -12,8 +12,8 @@ end
 
 -- Files without a rank in their names are counted in their order.
 local function take_first(configuration, count)
-  for place = #configuration.files, count + 1, -1 do
-    if not configuration.files[place].rank then table.remove(configuration.files, place) end
+  for index = #configuration.files, count + 1, -1 do
+    if not configuration.files[index].rank then table.remove(configuration.files, index) end
   end
 end
 
@@ -24,7 +24,7 @@ local function find(args)
   local named = { configurations = {}, sweep = found.sweep }
   for _, configuration in ipairs(found.configurations) do
     take_first(configuration, count)
-    for place, entry in ipairs(configuration.files) do entry.rank = entry.rank or place - 1 end
+    for index, entry in ipairs(configuration.files) do entry.rank = entry.rank or index - 1 end
     table.insert(named.configurations, configuration)
   end
   return run_folder.select(named, { ranks = ranks_below(count) })

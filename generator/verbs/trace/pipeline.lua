@@ -80,7 +80,7 @@ local function answers_of(pipeline, traces)
     local answer, entry = task.answer and pack.unpack(task.answer), task.entry
     if answer then
       answers[entry] = answer
-      entry.rank = entry.rank or answer.info.rank or task.place - 1
+      entry.rank = entry.rank or answer.info.rank or task.index - 1
       found[#found + 1] = { entry = entry, value = answer.variance }
       if answer.warning and not task.was_there then table.insert(warnings, { entry, answer.warning }) end
     end
@@ -105,7 +105,7 @@ local function read_traces(pipeline, configurations)
     by_configuration[configuration] = {}
     for k, entry in ipairs(configuration.files) do
       local task = tasks.trace(pipeline, entry)
-      task.place, by_configuration[configuration][k], traces[#traces + 1] = k, task, task
+      task.index, by_configuration[configuration][k], traces[#traces + 1] = k, task, task
     end
     if not pipeline.without.merge then merges[i] = tasks.merge(pipeline, configuration) end
   end
