@@ -183,9 +183,9 @@ function experts.read(dir)
     fail_with_json("No gate log data found in ", folder,
       "%s: no gates_logs_*/gate_logs_LAYER.json in it", folder)
   end
-  local place, groups = {}, {}
-  for i, layer in ipairs(layers) do place[layer] = i end
-  for i, layer in ipairs(layer_of) do groups[i] = place[layer] end
+  local index_of, groups = {}, {}
+  for i, layer in ipairs(layers) do index_of[layer] = i end
+  for i, layer in ipairs(layer_of) do groups[i] = index_of[layer] end
   local logs, message = require("core.gates").read(paths, groups)
   if not logs then fail.work("%s", message) end
   local balance = balance_of(logs.totals)
@@ -193,7 +193,7 @@ function experts.read(dir)
     fail_with_json("No gate log data found in ", folder,
       "%s: no expert has any load in its %d logs of %d steps", folder, #paths, logs.steps.count)
   end
-  return report_of(folder, logs, balance, layers, #paths), logs.places, notes
+  return report_of(folder, logs, balance, layers, #paths), logs.per_step, notes
 end
 
 -- ---- the picture ------------------------------------------------------------------------------
@@ -202,13 +202,13 @@ local MOST_POINTS = 2000 -- of a line; more than the picture has pixels
 local MOST_TICKS = 6 -- of the steps' axis, so that their labels do not touch
 
 -- The imbalance over the steps in at most MOST_POINTS: { step, mean, max }, each for as many steps.
-local function points_of(places)
-  local points, width = {}, math.ceil(#places.mean / MOST_POINTS)
-  for first = 1, #places.mean, width do
-    local last, sum, most, count = math.min(first + width - 1, #places.mean), 0.0, 0.0, 0
+local function points_of(steps)
+  local points, width = {}, math.ceil(#steps.mean / MOST_POINTS)
+  for first = 1, #steps.mean, width do
+    local last, sum, most, count = math.min(first + width - 1, #steps.mean), 0.0, 0.0, 0
     for i = first, last do
-      if places.mean[i] then
-        sum, most, count = sum + places.mean[i], math.max(most, places.max[i]), count + 1
+      if steps.mean[i] then
+        sum, most, count = sum + steps.mean[i], math.max(most, steps.max[i]), count + 1
       end
     end
     if count > 0 then points[#points + 1] = { step = first, mean = sum / count, max = most } end
@@ -236,14 +236,14 @@ local function unit_of(largest)
   return { size = 1, name = "tokens" }
 end
 
-local function draw(report, places, folder)
+local function draw(report, steps, folder)
   local gnuplot, template = require "pages.gnuplot", require "codec.template"
   local made, message = file.make_folder(folder)
   if not made then fail.work("%s", message) end
   local largest = 0.0
   for _, load in ipairs(report.totals) do largest = math.max(largest, load) end
   local script = template.load(gentables.home .. "/templates/plots/expert_load.gp.tmpl") {
-    gnuplot = gnuplot, report = report, points = points_of(places), last_step = #places.mean,
+    gnuplot = gnuplot, report = report, points = points_of(steps), last_step = #steps.mean,
     largest = largest, unit = unit_of(largest), tick_distance = tick_distance }
   local path = folder .. "/" .. PICTURE
   local drawn, problem = gnuplot.draw(script, path)
@@ -270,14 +270,14 @@ end
 
 function experts.run(args)
   if args.out and #args.trace > 1 then fail.input("a picture is of one run; --trace is given twice") end
-  local reports, all_notes, places = {}, {}, nil
+  local reports, all_notes, steps = {}, {}, nil
   for i, dir in ipairs(args.trace) do
     local notes
-    reports[i], places, notes = experts.read((dir:gsub("(.)/+$", "%1")))
+    reports[i], steps, notes = experts.read((dir:gsub("(.)/+$", "%1")))
     table.move(notes, 1, #notes, #all_notes + 1, all_notes)
   end
   for _, note in ipairs(all_notes) do io.stderr:write("gentables: ", note, "\n") end
-  if args.out then draw(reports[1], places, args.out) end
+  if args.out then draw(reports[1], steps, args.out) end
   if #reports > 1 and not args.json then return print_table(reports) end
   io.stdout:write(json.encode(#reports == 1 and reports[1] or json.array(reports)), "\n")
 end

@@ -6,7 +6,7 @@
 //     experts   their number; 0: no log has a step
 //     totals    load of each expert
 //     steps     { count, without_load, mean, max, p50, p95, idle_mean, idle_max } of all steps
-//     places    { mean = {...}, max = {...} } of the n-th steps of all logs; false: none of them has load
+//     per_step  { mean = {...}, max = {...} } of the n-th steps of all logs; false: none of them has load
 //     groups    { totals = load per expert, steps, mean, max } of each group
 //
 // mean, max and the percentiles (linear between neighbours) are of the coefficient of variation over the
@@ -55,20 +55,20 @@ struct file {
 struct batch {
     std::vector<file> files;
     size_t group_count = 0;
-    std::vector<double> imbalances;   // of all steps with load
-    std::vector<exact_sum> totals;    // of each expert of one group
-    std::vector<mean_and_max> places; // of the n-th steps of all logs
+    std::vector<double> imbalances;     // of all steps with load
+    std::vector<exact_sum> totals;      // of each expert of one group
+    std::vector<mean_and_max> per_step; // of the n-th steps of all logs
     std::string message;
 };
 
 // The percentile (0 to 1) of at least one value, linear between the two nearest. Reorders the values.
 double percentile(std::vector<double> &values, double share) {
-    double place = share * double(values.size() - 1);
-    auto low = values.begin() + ptrdiff_t(place);
+    double position = share * double(values.size() - 1);
+    auto low = values.begin() + ptrdiff_t(position);
     std::nth_element(values.begin(), low, values.end());
     if (low + 1 == values.end()) return *low;
     double high = *std::min_element(low + 1, values.end());
-    return *low + (high - *low) * (place - double(size_t(place)));
+    return *low + (high - *low) * (position - double(size_t(position)));
 }
 
 // ---- The batch --------------------------------------------------------------------------------
@@ -112,13 +112,13 @@ void collect_steps(batch &of) {
         most = std::max(most, one.log.imbalance.size());
         count += one.log.imbalance.size();
     }
-    of.places.resize(most);
+    of.per_step.resize(most);
     of.imbalances.reserve(count);
     for (const file &one : of.files) {
-        for (size_t place = 0; place < one.log.imbalance.size(); place++) {
-            if (one.log.imbalance[place] < 0) continue;
-            of.imbalances.push_back(one.log.imbalance[place]);
-            of.places[place].add(one.log.imbalance[place]);
+        for (size_t step = 0; step < one.log.imbalance.size(); step++) {
+            if (one.log.imbalance[step] < 0) continue;
+            of.imbalances.push_back(one.log.imbalance[step]);
+            of.per_step[step].add(one.log.imbalance[step]);
         }
     }
 }
@@ -170,13 +170,13 @@ void push_steps(lua_State *lua, batch &of) {
     set_count(lua, "idle_max", most_idle);
 }
 
-// Sets `key` of the table on top to a list of value(place), false for places without load.
+// Sets `key` of the table on top to a list of value(step), false for steps without load.
 template <class Value>
-void set_places(lua_State *lua, const char *key, const std::vector<mean_and_max> &places, Value value) {
-    lua_createtable(lua, int(places.size()), 0);
-    for (size_t i = 0; i < places.size(); i++) {
-        if (places[i].count > 0) {
-            lua_pushnumber(lua, value(places[i]));
+void set_per_step(lua_State *lua, const char *key, const std::vector<mean_and_max> &steps, Value value) {
+    lua_createtable(lua, int(steps.size()), 0);
+    for (size_t i = 0; i < steps.size(); i++) {
+        if (steps[i].count > 0) {
+            lua_pushnumber(lua, value(steps[i]));
         } else {
             lua_pushboolean(lua, false);
         }
@@ -223,9 +223,9 @@ int push_result(lua_State *lua, batch &of) {
     push_steps(lua, of);
     lua_setfield(lua, -2, "steps");
     lua_createtable(lua, 0, 2);
-    set_places(lua, "mean", of.places, [](const mean_and_max &place) { return place.mean(); });
-    set_places(lua, "max", of.places, [](const mean_and_max &place) { return place.max; });
-    lua_setfield(lua, -2, "places");
+    set_per_step(lua, "mean", of.per_step, [](const mean_and_max &step) { return step.mean(); });
+    set_per_step(lua, "max", of.per_step, [](const mean_and_max &step) { return step.max; });
+    lua_setfield(lua, -2, "per_step");
     lua_createtable(lua, int(of.group_count), 0);
     for (size_t group = 0; group < of.group_count; group++) {
         push_group(lua, of, group);

@@ -87,8 +87,8 @@ local DTYPES = { bfloat16 = true, float16 = true, float32 = true }
 
 -- The dtype of each backend; a missing one is an error when it is needed.
 local function dtype(at, value)
-  local function known(place, name)
-    if not DTYPES[name] then reject(place, "there is no %s; %s are", shown(name), names_of(DTYPES)) end
+  local function known(where, name)
+    if not DTYPES[name] then reject(where, "there is no %s; %s are", shown(name), names_of(DTYPES)) end
     return name
   end
   if type(value) == "string" then return { host = known(at, value), cuda = value } end
@@ -144,11 +144,11 @@ local function add_layer(out, at, value, rows)
   local with = experts(below(at, "experts"), value.experts)
   local gemms = {}
   for i, one in ipairs(list(below(at, "gemms"), value.gemms)) do
-    local place = below(below(at, "gemms"), i)
+    local where = below(below(at, "gemms"), i)
     if with and type(one) == "table" and one.m ~= nil then
-      reject(below(place, "m"), "the router sends experts their rows; give load and tokens instead")
+      reject(below(where, "m"), "the router sends experts their rows; give load and tokens instead")
     end
-    gemms[i] = gemm(place, one, not with and rows)
+    gemms[i] = gemm(where, one, not with and rows)
   end
   out.gemm_count = count_gemms(out.gemm_count, at, gemms, copies, out.micro_batches)
   for copy = 1, copies do
@@ -207,8 +207,8 @@ end
 local function run(path, text)
   -- Lua cuts long names off, so that it gets none of the path.
   local function with_path(message)
-    local place, what = tostring(message):match("^workload:(%d+): (.*)$")
-    if place then fail.input("%s:%s: %s", path, place, what) end
+    local line, what = tostring(message):match("^workload:(%d+): (.*)$")
+    if line then fail.input("%s:%s: %s", path, line, what) end
     fail.input("%s: %s", path, message)
   end
   local chunk, message = load(text, "=workload", "t", {})

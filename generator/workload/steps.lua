@@ -6,7 +6,7 @@
 --   steps.text(program)                                 the request lines
 --
 -- A GEMM's operands and result are of its dtype, and so is its gradient: what is sent together is of one.
--- Whatever gentables-workload would refuse (limits.lua) is refused here, with its place in the file.
+-- Whatever gentables-workload would refuse (limits.lua) is refused here, with its position in the file.
 local fail = require "base.fail"
 local limits = require "workload.limits"
 local description = require "workload.description"
@@ -27,9 +27,9 @@ local function line(kind, fields)
   return table.concat(words, " ")
 end
 
--- `place`: the layer or the GEMM of the file.
-local function reject(self, place, message, ...)
-  fail.input("%s: %s: %s", self.workload.path, place, message:format(...))
+-- `where`: the layer or the GEMM of the file.
+local function reject(self, where, message, ...)
+  fail.input("%s: %s: %s", self.workload.path, where, message:format(...))
 end
 
 -- A name that is made of those in the file.
@@ -38,11 +38,11 @@ local function check_name(self, name)
   reject(self, name, "has %d characters; maximum %d", #name, limits.name)
 end
 
--- Adds a collective that sends or receives `most` elements on a rank, of `place`, which they are `what` of;
+-- Adds a collective that sends or receives `most` elements on a rank, of `where`, which they are `what` of;
 -- returns its number.
-function builder:collective(place, most, what, fields)
+function builder:collective(where, most, what, fields)
   if most > limits.elements then
-    reject(self, place, "%s: %d elements in one collective; maximum %d", what, most,
+    reject(self, where, "%s: %d elements in one collective; maximum %d", what, most,
       limits.elements)
   end
   check_name(self, fields[1][2])
@@ -85,8 +85,8 @@ local function check_sums(self, one, phase, k, before)
   return products
 end
 
--- One of the three GEMMs that a layer's GEMM stands for. `places`: { a =, b =, into = } as words.
-function builder:gemm(one, phase, rows, places, accumulate)
+-- One of the three GEMMs that a layer's GEMM stands for. `operands`: { a =, b =, into = } as words.
+function builder:gemm(one, phase, rows, operands, accumulate)
   local forms = {
     forward = { m = rows, n = one.n, k = one.k, layout = "NT" },
     input = { m = rows, n = one.k, k = one.n, layout = "NN" },
@@ -96,8 +96,8 @@ function builder:gemm(one, phase, rows, places, accumulate)
   local fields = { { "name", one.label }, { "m", by_rank(form.m) }, { "n", form.n }, { "k", by_rank(form.k) },
     { "layout", form.layout }, { "phase", phase == "forward" and "forward" or "backward" },
     { "sequence", one.sequence }, { "dtype", one.dtype } }
-  for _, place in ipairs { "a", "b", "into" } do
-    if places and places[place] then fields[#fields + 1] = { place, places[place] } end
+  for _, name in ipairs { "a", "b", "into" } do
+    if operands and operands[name] then fields[#fields + 1] = { name, operands[name] } end
   end
   if accumulate then fields[#fields + 1] = { "accumulate", 1 } end
   local products = check_sums(self, one, phase, form.k, accumulate and one.products or 0)
@@ -284,7 +284,7 @@ local function gather(self, at, step, field)
   for _, number in ipairs(layer[field]) do self:await(number) end
 end
 
-local function place(number) return number and ("%d@0"):format(number) or nil end
+local function operand(number) return number and ("%d@0"):format(number) or nil end
 
 local function forward_layer(self, l, part)
   local layer, before, after = self.layers[l], self.layers[l - 1], self.layers[l + 1]
@@ -297,8 +297,8 @@ local function forward_layer(self, l, part)
   gather(self, l, 1, "gathers")
   for g, one in ipairs(layer.gemms) do
     self:gemm(one, "forward", route_here and route_here.rows or one.m, {
-      a = route_here and g == 1 and place(route_here.dispatch) or nil, b = one.weights,
-      into = route_here and g == #layer.gemms and place(route_here.combine) or nil })
+      a = route_here and g == 1 and operand(route_here.dispatch) or nil, b = one.weights,
+      into = route_here and g == #layer.gemms and operand(route_here.combine) or nil })
   end
   if route_here then self:post(route_here.combine) end
   if not route_here and after and after.routes then self:post(after.routes[part].dispatch) end
@@ -308,9 +308,9 @@ end
 local function backward_gemm(self, layer, g, part)
   local one, here = layer.gemms[g], layer.routes and layer.routes[part]
   local rows = here and here.rows or one.m
-  local from = here and g == #layer.gemms and place(here.gradient_dispatch) or nil
+  local from = here and g == #layer.gemms and operand(here.gradient_dispatch) or nil
   self:gemm(one, "input", rows, { a = from, b = one.weights_again,
-    into = here and g == 1 and place(here.gradient_combine) or nil })
+    into = here and g == 1 and operand(here.gradient_combine) or nil })
   self:gemm(one, "weight", rows, { a = from, into = one.into }, one.into and part > 1)
   local last_part = part == self.workload.micro_batches
   if last_part and one.closes then self:post(one.closes) end

@@ -104,7 +104,7 @@ local function value_at(from, path)
   return from
 end
 
--- Adds the names of fields that are missing, or are what they cannot be; of a list, `at` is its place.
+-- Adds the names of fields that are missing, or are what they cannot be; of a list, `at` is its index.
 local function add_lacking(out, value, fields, at)
   for _, field in ipairs(fields) do
     if not field[2](value_at(value, field[1])) then out[#out + 1] = (at or "") .. field[1] end
@@ -314,7 +314,7 @@ function store:forget(threads, channels)
   for _, name in ipairs { RESULT, LOG, TRACES } do remove(self:path(threads, channels) .. "/" .. name) end
 end
 
--- Empties a configuration's place, so that nothing stale stays beside a failure.
+-- Empties a configuration's folder, so that nothing stale stays beside a failure.
 function store:prepare(threads, channels)
   self:forget(threads, channels)
   for rank = 0, self.settings.ranks - 1 do
