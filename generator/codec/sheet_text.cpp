@@ -91,14 +91,14 @@ bool add_line(lua_State *lua, std::string &out, lua_Integer columns) {
     return true;
 }
 
-// Pushes the next row of the list or function at place 2. Returns 1; or 0 after the last row, with nothing
+// Pushes the next row of the list or function at index 2. Returns 1; or 0 after the last row, with nothing
 // pushed; or -1 if the function failed, with its error pushed.
-int push_row(lua_State *lua, lua_Integer place) {
+int push_row(lua_State *lua, lua_Integer index) {
     if (lua_isfunction(lua, 2)) {
         lua_pushvalue(lua, 2);
         if (lua_pcall(lua, 0, 1, 0) != LUA_OK) return -1;
     } else {
-        lua_rawgeti(lua, 2, place);
+        lua_rawgeti(lua, 2, index);
     }
     if (lua_istable(lua, -1)) return 1;
     lua_pop(lua, 1);
@@ -112,7 +112,7 @@ bool push_csv(lua_State *lua, lua_Integer columns) {
     bool fits = add_line(lua, out, columns);
     lua_pop(lua, 1);
     int more = 0;
-    for (lua_Integer place = 1; fits && (more = push_row(lua, place)) == 1; place++) {
+    for (lua_Integer index = 1; fits && (more = push_row(lua, index)) == 1; index++) {
         fits = add_line(lua, out, columns);
         lua_pop(lua, 1);
     }

@@ -55,20 +55,20 @@ static int finalize(lua_State *lua) {
     return 0;
 }
 
-static void bind(lua_State *lua, sqlite3_stmt *statement, int place, int argument) {
+static void bind(lua_State *lua, sqlite3_stmt *statement, int index, int argument) {
     size_t length;
     switch (lua_type(lua, argument)) {
-    case LUA_TNIL: sqlite3_bind_null(statement, place); break;
+    case LUA_TNIL: sqlite3_bind_null(statement, index); break;
     case LUA_TNUMBER:
         if (lua_isinteger(lua, argument)) {
-            sqlite3_bind_int64(statement, place, lua_tointeger(lua, argument));
+            sqlite3_bind_int64(statement, index, lua_tointeger(lua, argument));
         } else {
-            sqlite3_bind_double(statement, place, lua_tonumber(lua, argument));
+            sqlite3_bind_double(statement, index, lua_tonumber(lua, argument));
         }
         break;
     default: {
         const char *text = luaL_checklstring(lua, argument, &length);
-        sqlite3_bind_text(statement, place, text, (int)length, SQLITE_TRANSIENT);
+        sqlite3_bind_text(statement, index, text, (int)length, SQLITE_TRANSIENT);
     }
     }
 }

@@ -4,7 +4,7 @@
 //
 // - open(path) returns a book, or nil, message.
 // - book:add{ name =, columns = { titles }, rows = a list of rows, or a function that returns the next row,
-//   formats = { [place] = number format }, colours = { [place] = { 0xRRGGBB, ... } of two or three } }
+//   formats = { [index] = number format }, colours = { [index] = { 0xRRGGBB, ... } of two or three } }
 //   returns the number of cells that were cut to the length that a cell can have, and the number of rows that
 //   were dropped because a sheet has no more.
 // - book:close() returns true, or nil, message. A book that is not closed leaves no file.
@@ -204,12 +204,12 @@ static void write_header(lua_State *lua, struct sheet *sheet, int titles, lxw_fo
 }
 
 // Pushes the next row of the list or function at `rows`. After the last one returns false and pushes nothing.
-static bool push_row(lua_State *lua, int rows, lua_Integer place) {
+static bool push_row(lua_State *lua, int rows, lua_Integer index) {
     if (lua_isfunction(lua, rows)) {
         lua_pushvalue(lua, rows);
         lua_call(lua, 0, 1);
     } else {
-        lua_rawgeti(lua, rows, place);
+        lua_rawgeti(lua, rows, index);
     }
     if (lua_istable(lua, -1)) return true;
     lua_pop(lua, 1);
@@ -218,19 +218,19 @@ static bool push_row(lua_State *lua, int rows, lua_Integer place) {
 
 // Returns the number of rows.
 static lua_Integer write_rows(lua_State *lua, struct sheet *sheet, int rows) {
-    lua_Integer place = 1;
-    for (; push_row(lua, rows, place); place++) {
-        for (int column = 0; column < sheet->columns && place < MOST_ROWS; column++) {
+    lua_Integer index = 1;
+    for (; push_row(lua, rows, index); index++) {
+        for (int column = 0; column < sheet->columns && index < MOST_ROWS; column++) {
             lua_rawgeti(lua, -1, column + 1);
-            write_cell(lua, sheet, (lxw_row_t)place, column);
+            write_cell(lua, sheet, (lxw_row_t)index, column);
             lua_pop(lua, 1);
         }
         lua_pop(lua, 1);
     }
-    return place - 1;
+    return index - 1;
 }
 
-// Fills `sheet->formats` from the table `formats` of the description at place 2.
+// Fills `sheet->formats` from the table `formats` of the description at index 2.
 static void take_formats(lua_State *lua, const struct book *book, struct sheet *sheet) {
     if (lua_getfield(lua, 2, "formats") == LUA_TTABLE) {
         for (int column = 0; column < sheet->columns; column++) {
@@ -244,8 +244,8 @@ static void take_formats(lua_State *lua, const struct book *book, struct sheet *
     lua_pop(lua, 1);
 }
 
-static lxw_color_t colour_at(lua_State *lua, int place) {
-    lua_rawgeti(lua, -1, place);
+static lxw_color_t colour_at(lua_State *lua, int index) {
+    lua_rawgeti(lua, -1, index);
     lxw_color_t colour = (lxw_color_t)luaL_checkinteger(lua, -1);
     lua_pop(lua, 1);
     return colour;

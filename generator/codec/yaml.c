@@ -83,12 +83,12 @@ static const char *push_node(struct reader *reader, int id, int depth);
 
 static const char *push_sequence(struct reader *reader, const yaml_node_t *node, int depth) {
     lua_newtable(reader->lua);
-    lua_Integer place = 0;
+    lua_Integer index = 0;
     const yaml_node_item_t *item = node->data.sequence.items.start, *end = node->data.sequence.items.top;
     for (; item < end; item++) {
         const char *problem = push_node(reader, *item, depth + 1);
         if (problem != NULL) return problem;
-        lua_rawseti(reader->lua, -2, ++place);
+        lua_rawseti(reader->lua, -2, ++index);
     }
     return NULL;
 }

@@ -33,11 +33,11 @@ local function compile_and_run(path, compiler, suffix, source, input, others)
 end
 
 local function input_of(shapes)
-  local place = {}
-  for i, fusion in ipairs(lists.fusions) do place[fusion.name] = i - 1 end
+  local index_of = {}
+  for i, fusion in ipairs(lists.fusions) do index_of[fusion.name] = i - 1 end
   local lines = {}
   for i, shape in ipairs(shapes) do
-    lines[i] = ("%d %d %d %d\n"):format(shape.world_size, place[shape.fusion], shape.hidden_size,
+    lines[i] = ("%d %d %d %d\n"):format(shape.world_size, index_of[shape.fusion], shape.hidden_size,
       shape.num_tokens)
   end
   lines[#lines + 1] = "0 0 0 0\n"
@@ -132,11 +132,11 @@ local function ask_table(path, shapes)
   return answers, { cells = true }
 end
 
--- The rules of a world size, or nil, and the place of the one that holds a size: up to max_bytes, inclusive.
+-- The rules of a world size, or nil, and the index of the one that holds a size: up to max_bytes, inclusive.
 local function rule_of(document, world_size, size_bytes)
   local world = document.world_sizes[tostring(world_size)]
-  for place, rule in ipairs(world and world.rules or {}) do
-    if type(rule.max_bytes) ~= "number" or size_bytes <= rule.max_bytes then return rule, place end
+  for index, rule in ipairs(world and world.rules or {}) do
+    if type(rule.max_bytes) ~= "number" or size_bytes <= rule.max_bytes then return rule, index end
   end
 end
 
@@ -148,9 +148,9 @@ local function ask_thresholds(path, text, shapes)
   local answers = {}
   for i, shape in ipairs(shapes) do
     local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
-    local rule, place = rule_of(document, shape.world_size, bytes)
+    local rule, index = rule_of(document, shape.world_size, bytes)
     answers[i] = { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
-      cell = rule and shape.world_size .. " " .. place }
+      cell = rule and shape.world_size .. " " .. index }
   end
   return answers, { cells = true, dtype = document.dtype, op = document.op, fusion = "NONE" }
 end

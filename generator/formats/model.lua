@@ -333,8 +333,8 @@ end
 local function has_winner(table_of, index, block)
   for fusion = 1, #block.fusions do
     for hidden = 1, #block.hidden_sizes do
-      for _, place in ipairs(table_of:winners(index, fusion, hidden)) do
-        if place ~= 0 then return true end
+      for _, strategy in ipairs(table_of:winners(index, fusion, hidden)) do
+        if strategy ~= 0 then return true end
       end
     end
   end
@@ -368,7 +368,7 @@ end
 -- The winners of a row of cells, as rows of lists.strategies; false: unmeasured.
 local function winners_of(table_of, index, fusion, hidden)
   local row = table_of:winners(index, fusion, hidden)
-  for t, place in ipairs(row) do row[t] = place ~= 0 and lists.strategies[place] end
+  for t, strategy in ipairs(row) do row[t] = strategy ~= 0 and lists.strategies[strategy] end
   return row
 end
 
@@ -385,14 +385,14 @@ end
 
 -- The blocks without shapes of a data type. Where rows of several modes are there, those of `axes` count.
 local function blocks_by_bytes(table_of, axes)
-  local out, place_of = {}, {}
+  local out, index_of = {}, {}
   for index, block in ipairs(table_of:blocks()) do
     if block.sizes_only and block.dtype == axes.dtype and has_winner(table_of, index, block) then
       local key = ("%d %s %s"):format(block.world_size, block.op, block.splits or "")
       local found = { tp = block.world_size, op = block.op, splits = block.splits, block = index,
         mode = block.mode, bytes = block.num_tokens, winners = winners_of(table_of, index, 1, 1) }
-      local place = place_of[key] or #out + 1
-      if not place_of[key] or block.mode == axes.mode then out[place], place_of[key] = found, place end
+      local at = index_of[key] or #out + 1
+      if not index_of[key] or block.mode == axes.mode then out[at], index_of[key] = found, at end
     end
   end
   return out

@@ -48,8 +48,8 @@ static bool flag_of(lua_State *lua, const char *field) {
     return flag;
 }
 
-// The place of a number column; `others`: how many without a name in C there are so far.
-static size_t place_of(const char *key, size_t *others) {
+// The index of a number column; `others`: how many without a name in C there are so far.
+static size_t index_of(const char *key, size_t *others) {
     for (size_t i = 0; i < NUMBERS_NAMED; i++) {
         if (strcmp(named_numbers[i], key) == 0) return i;
     }
@@ -84,10 +84,10 @@ void columns_read(lua_State *lua, struct columns *columns) {
         lua_geti(lua, -1, (lua_Integer)i + 1);
         struct column *column = &columns->of[i];
         *column = read_column(lua);
-        size_t place = column->kind == COLUMN_NUMBER ? place_of(column->key, &others) : 0;
-        if (place >= NUMBERS_MAX) luaL_error(lua, "lists/columns.lua: at most %d numbers", NUMBERS_MAX);
-        column->number = (uint8_t)place;
-        found += column->kind != COLUMN_NUMBER || place < NUMBERS_NAMED;
+        size_t index = column->kind == COLUMN_NUMBER ? index_of(column->key, &others) : 0;
+        if (index >= NUMBERS_MAX) luaL_error(lua, "lists/columns.lua: at most %d numbers", NUMBERS_MAX);
+        column->number = (uint8_t)index;
+        found += column->kind != COLUMN_NUMBER || index < NUMBERS_NAMED;
         lua_pop(lua, 1);
     }
     if (found != COLUMN_SPLITS + NUMBERS_NAMED) luaL_error(lua, "lists/columns.lua lacks a column");

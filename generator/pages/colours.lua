@@ -18,9 +18,9 @@ end
 
 -- The colour of `share` on a scale; shares below 0 and above 1 have the colours of the ends.
 function colours.at(scale, share)
-  local place = math.max(0, math.min(1, share)) * (#scale - 1)
-  local first = math.min(math.floor(place), #scale - 2)
-  local part = place - first
+  local position = math.max(0, math.min(1, share)) * (#scale - 1)
+  local first = math.min(math.floor(position), #scale - 2)
+  local part = position - first
   local r1, g1, b1 = channels(scale[first + 1])
   local r2, g2, b2 = channels(scale[first + 2])
   local function mix(a, b) return math.floor(a + (b - a) * part + 0.5) end

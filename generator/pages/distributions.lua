@@ -3,10 +3,10 @@ local distributions = {}
 
 -- The quantile of a sorted list, interpolated linearly between neighbours.
 function distributions.quantile(sorted, share)
-  local place = share * (#sorted - 1) + 1
-  local below = math.floor(place)
+  local position = share * (#sorted - 1) + 1
+  local below = math.floor(position)
   local above = math.min(below + 1, #sorted)
-  return sorted[below] + (sorted[above] - sorted[below]) * (place - below)
+  return sorted[below] + (sorted[above] - sorted[below]) * (position - below)
 end
 
 -- { count, low, q1, median, q3, high, outliers = {} } of a list, not empty: low and high are the last
@@ -37,8 +37,9 @@ local function deviation(values)
   return math.sqrt(squares / math.max(1, #values - 1))
 end
 
--- The density of a list over `points` places from its least to its largest value: { { place, density }... },
--- with Gaussian kernels of Scott's width, count^(-1/5) standard deviations; nil if all values are the same.
+-- The density of a list, { { position, density }... }, at `points` positions from its least to its largest
+-- value, with Gaussian kernels of Scott's width, count^(-1/5) standard deviations; nil if all values are the
+-- same.
 function distributions.density(values, points)
   local low, high = math.huge, -math.huge
   for _, value in ipairs(values) do low, high = math.min(low, value), math.max(high, value) end
@@ -46,9 +47,9 @@ function distributions.density(values, points)
   if #values < 2 or low == high or width == 0 then return nil end
   local out = {}
   for i = 0, points - 1 do
-    local place, sum = low + (high - low) * i / (points - 1), 0
-    for _, value in ipairs(values) do sum = sum + math.exp(-0.5 * ((place - value) / width) ^ 2) end
-    out[i + 1] = { place, sum / (#values * width * math.sqrt(2 * math.pi)) }
+    local position, sum = low + (high - low) * i / (points - 1), 0
+    for _, value in ipairs(values) do sum = sum + math.exp(-0.5 * ((position - value) / width) ^ 2) end
+    out[i + 1] = { position, sum / (#values * width * math.sqrt(2 * math.pi)) }
   end
   return out
 end

@@ -1,5 +1,5 @@
 -- The frame around the panels of every picture: title, subtitle with data and machine, legend, notes. Texts
--- and swatches of the legend have places in inches; the templates only write them down.
+-- and swatches of the legend have positions in inches; the templates only write them down.
 --
 --   local frame = frames.new(slice, "Best strategy", width, legend_entries, notes)
 --   frame:close(height_of_panels)   -> the model: texts, swatches, hatches, width, height; top: the

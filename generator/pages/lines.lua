@@ -28,8 +28,8 @@ local function range_of(panels, first, more)
   for _, panel in ipairs(panels) do
     for _, series in ipairs(panel.series) do
       for _, point in ipairs(series.points) do
-        for _, place in ipairs { first, more[1], more[2] } do
-          if point[place] then low, high = math.min(low, point[place]), math.max(high, point[place]) end
+        for _, index in ipairs { first, more[1], more[2] } do
+          if point[index] then low, high = math.min(low, point[index]), math.max(high, point[index]) end
         end
       end
     end

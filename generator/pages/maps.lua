@@ -7,7 +7,7 @@
 --
 -- A bar is { label =, scale = a scale of colours, low =, high =, log =, ticks = { { value, text }... } };
 -- with `bar` all panels share one. `scale = "log"` places cells by value, not in rows of equal cells;
--- `borders`, `lines` and `names` then lie over them, in the same coordinates: see maps.place.
+-- `borders`, `lines` and `names` then lie over them, in the same coordinates: see maps.axis.
 local colours = require "pages.colours"
 local frames = require "pages.frame"
 local geometry = require "pages.geometry"
@@ -25,8 +25,8 @@ local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
 
 -- ---- cells ------------------------------------------------------------------------------------
 
--- The places of an axis's values, and the edges between them: 1, 2 ... or log2 of the value.
-function maps.place(values, scale)
+-- The positions of an axis's values, and the edges between them: 1, 2 ... or log2 of the value.
+function maps.axis(values, scale)
   local at, edges = {}, {}
   for i, value in ipairs(values) do at[i] = scale == "log" and math.log(value, 2) or i end
   for i = 1, #at + 1 do
@@ -143,12 +143,12 @@ end
 
 -- ---- the model --------------------------------------------------------------------------------
 
-local function grid_of(slice, spec, places)
+local function grid_of(slice, spec, sizes)
   local grid = { gap = spec.scale == "log" and OVERLAP or GAP, font = cell_font(spec) }
-  grid.x_at, grid.x_edges = maps.place(slice.num_tokens, spec.scale)
-  grid.y_at, grid.y_edges = maps.place(slice.hidden_sizes, spec.scale)
-  grid.x_inch = places.width / (grid.x_edges[#grid.x_edges] - grid.x_edges[1])
-  grid.y_inch = places.height / (grid.y_edges[#grid.y_edges] - grid.y_edges[1])
+  grid.x_at, grid.x_edges = maps.axis(slice.num_tokens, spec.scale)
+  grid.y_at, grid.y_edges = maps.axis(slice.hidden_sizes, spec.scale)
+  grid.x_inch = sizes.width / (grid.x_edges[#grid.x_edges] - grid.x_edges[1])
+  grid.y_inch = sizes.height / (grid.y_edges[#grid.y_edges] - grid.y_edges[1])
   return grid
 end
 
@@ -173,18 +173,18 @@ local function gaps_of(slice, spec)
     label = tick_depth(slice.num_tokens) + 0.12, foot = tick_depth(slice.num_tokens) + 0.26 }
 end
 
--- The place of panel i; `places`: columns, width, height, between, top, and the gaps around.
-local function panel_model(spec, i, places, gaps)
-  local panel, column, row = spec.panels[i], (i - 1) % places.columns, (i - 1) // places.columns
-  local left = frames.edge + gaps.left + column * (places.width + places.between)
-  local top = places.top - gaps.title - row * (places.height + gaps.title + gaps.below)
-  local bottom = top - places.height
+-- Panel i for the template; `sizes`: columns, width, height, between, top, and the gaps around.
+local function panel_model(spec, i, sizes, gaps)
+  local panel, column, row = spec.panels[i], (i - 1) % sizes.columns, (i - 1) // sizes.columns
+  local left = frames.edge + gaps.left + column * (sizes.width + sizes.between)
+  local top = sizes.top - gaps.title - row * (sizes.height + gaps.title + gaps.below)
+  local bottom = top - sizes.height
   return {
-    title = panel.title and geometry.shorten(panel.title, geometry.font.panel, places.width + places.between),
-    left = left, right = left + places.width, top = top, bottom = bottom, label = bottom - gaps.label,
-    has_x_ticks = i + places.columns > #spec.panels, -- no panel below
+    title = panel.title and geometry.shorten(panel.title, geometry.font.panel, sizes.width + sizes.between),
+    left = left, right = left + sizes.width, top = top, bottom = bottom, label = bottom - gaps.label,
+    has_x_ticks = i + sizes.columns > #spec.panels, -- no panel below
     has_y_ticks = column == 0,
-    bar = panel.bar and bar_model(panel.bar, left + places.width + BAR_GAP, bottom, top) }
+    bar = panel.bar and bar_model(panel.bar, left + sizes.width + BAR_GAP, bottom, top) }
 end
 
 -- The cells of all panels, and the number of missing ones.
@@ -212,48 +212,48 @@ local function foot_of(slice, spec, missing, with_text)
   return legend, notes
 end
 
-local function places_of(slice, spec, gaps)
-  local places = {}
-  places.width, places.height, places.with_text = size_of(slice, spec)
-  places.between = spec.panels[1].bar and gaps.right + 0.1 or gaps.between
-  places.columns = geometry.columns(#spec.panels, places.width + places.between,
-    places.height + gaps.title + gaps.below)
-  places.rows = math.ceil(#spec.panels / places.columns)
-  places.right = gaps.left + places.columns * places.width + (places.columns - 1) * places.between
-  return places
+local function sizes_of(slice, spec, gaps)
+  local sizes = {}
+  sizes.width, sizes.height, sizes.with_text = size_of(slice, spec)
+  sizes.between = spec.panels[1].bar and gaps.right + 0.1 or gaps.between
+  sizes.columns = geometry.columns(#spec.panels, sizes.width + sizes.between,
+    sizes.height + gaps.title + gaps.below)
+  sizes.rows = math.ceil(#spec.panels / sizes.columns)
+  sizes.right = gaps.left + sizes.columns * sizes.width + (sizes.columns - 1) * sizes.between
+  return sizes
 end
 
-local function add_panels(model, spec, contents, places, gaps)
+local function add_panels(model, spec, contents, sizes, gaps)
   model.panels, model.bars = {}, {}
   for i in ipairs(spec.panels) do
-    local panel = panel_model(spec, i, places, gaps)
+    local panel = panel_model(spec, i, sizes, gaps)
     for name, value in pairs(contents[i]) do panel[name] = value end
     model.panels[i] = panel
     if panel.bar then table.insert(model.bars, panel.bar) end
   end
   if spec.bar then
     local top = model.panels[1].top
-    table.insert(model.bars, bar_model(spec.bar, frames.edge + places.right + BAR_GAP,
-      top - math.max(places.height, LOWEST_BAR), top))
+    table.insert(model.bars, bar_model(spec.bar, frames.edge + sizes.right + BAR_GAP,
+      top - math.max(sizes.height, LOWEST_BAR), top))
   end
 end
 
 -- The model of the template; `slice`: of pictures/slices.lua.
 function maps.model(slice, spec)
   local gaps = gaps_of(slice, spec)
-  local places = places_of(slice, spec, gaps)
-  local grid = grid_of(slice, spec, places)
-  local contents, missing = contents_of(slice, spec, grid, places.with_text)
-  local frame = frames.new(slice, spec.title, 2 * frames.edge + places.right + gaps.right,
-    foot_of(slice, spec, missing, places.with_text))
+  local sizes = sizes_of(slice, spec, gaps)
+  local grid = grid_of(slice, spec, sizes)
+  local contents, missing = contents_of(slice, spec, grid, sizes.with_text)
+  local frame = frames.new(slice, spec.title, 2 * frames.edge + sizes.right + gaps.right,
+    foot_of(slice, spec, missing, sizes.with_text))
   local model = frame:close(math.max(spec.bar and LOWEST_BAR or 0,
-    places.rows * (places.height + gaps.title + gaps.below)) + gaps.foot)
-  places.top = model.top
-  add_panels(model, spec, contents, places, gaps)
+    sizes.rows * (sizes.height + gaps.title + gaps.below)) + gaps.foot)
+  sizes.top = model.top
+  add_panels(model, spec, contents, sizes, gaps)
   model.x_low, model.x_high = grid.x_edges[1], grid.x_edges[#grid.x_edges]
   model.y_low, model.y_high = grid.y_edges[1], grid.y_edges[#grid.y_edges]
-  model.x_ticks = ticks(slice.num_tokens, grid.x_at, places.width, 0.19)
-  model.y_ticks = ticks(slice.hidden_sizes, grid.y_at, places.height, 0.13)
+  model.x_ticks = ticks(slice.num_tokens, grid.x_at, sizes.width, 0.19)
+  model.y_ticks = ticks(slice.hidden_sizes, grid.y_at, sizes.height, 0.13)
   model.cell_font, model.border_width = cell_font(spec), spec.border_width or 1
   model.borders, model.lines, model.names = spec.borders or {}, spec.lines or {}, spec.names or {}
   return model

@@ -4,7 +4,7 @@
 --
 -- Row values are text, numbers, truth values or nil (an empty cell). Instead of a list, `rows` may be a
 -- function that returns an iterator over rows, for sheets too large to hold. Optional, keyed by title or
--- place of the column:
+-- index of the column:
 --   formats = { ["time ms"] = "0.00" }   number formats (default: default_formats)
 --   colours = { ["time ms"] = { 0xFFFFFF, 0xC0392B } }   a scale of two or three colours
 local fail = require "base.fail"
@@ -40,16 +40,16 @@ local function default_format(title)
   end
 end
 
--- The values of `given`, which is keyed by title or place, by place.
-local function by_place(given, columns)
+-- The values of `given`, which is keyed by title or index, by index.
+local function by_index(given, columns)
   local out = {}
-  for place, title in ipairs(columns) do out[place] = given and (given[title] or given[place]) end
+  for index, title in ipairs(columns) do out[index] = given and (given[title] or given[index]) end
   return out
 end
 
 local function formats_of(sheet)
-  local out = by_place(sheet.formats, sheet.columns)
-  for place, title in ipairs(sheet.columns) do out[place] = out[place] or default_format(title) end
+  local out = by_index(sheet.formats, sheet.columns)
+  for index, title in ipairs(sheet.columns) do out[index] = out[index] or default_format(title) end
   return out
 end
 
@@ -152,7 +152,7 @@ end
 local function add_sheet(book, sheet)
   local columns = table.move(sheet.columns, 1, math.min(#sheet.columns, sheets.most_columns), 1, {})
   return book:add { name = sheet.short, columns = columns, rows = rows_of(sheet),
-    formats = formats_of(sheet), colours = by_place(sheet.colours, sheet.columns) }
+    formats = formats_of(sheet), colours = by_index(sheet.colours, sheet.columns) }
 end
 
 local function with_short_names(list)

@@ -127,15 +127,15 @@ end
 
 -- ---- a slice ----------------------------------------------------------------------------------
 
--- A sorted list of the values in these lists, and the place of each.
+-- A sorted list of the values in these lists, and the index of each.
 local function axis(...)
   local seen = {}
   for _, list in ipairs { ... } do
     for _, value in ipairs(list) do seen[value] = true end
   end
-  local values, place = sorted_keys(seen), {}
-  for i, value in ipairs(values) do place[value] = i end
-  return values, place
+  local values, index_of = sorted_keys(seen), {}
+  for i, value in ipairs(values) do index_of[value] = i end
+  return values, index_of
 end
 
 -- The sizes of the spec for this slice, so that cells without any row show as missing.
@@ -148,7 +148,7 @@ local function sizes_of_spec(source, slice)
 end
 
 -- Enters the rows of all strategies; of several rows of a cell, the fastest.
-local function enter_rows(slice, columns, hidden_place, token_place)
+local function enter_rows(slice, columns, hidden_index_of, token_index_of)
   for i = 1, columns.count do
     local name = columns.strategy[i]
     local grid = slice.rows[name]
@@ -157,7 +157,7 @@ local function enter_rows(slice, columns, hidden_place, token_place)
       for h = 1, #slice.hidden_sizes do grid[h] = {} end
       slice.rows[name] = grid
     end
-    local line, t = grid[hidden_place[columns.hidden_size[i]]], token_place[columns.num_tokens[i]]
+    local line, t = grid[hidden_index_of[columns.hidden_size[i]]], token_index_of[columns.num_tokens[i]]
     if not line[t] or columns.time_us[i] < line[t].time_us then
       line[t] = { time_us = columns.time_us[i], low_us = columns.low_us[i] or nil,
         high_us = columns.high_us[i] or nil, bound_us = columns.bound_us[i] or nil,
@@ -239,10 +239,10 @@ function methods:slice(tp, fusion)
   local columns, of_spec = self.source.rows:slice(key), sizes_of_spec(self.source, key)
   local slice = { arch = self.arch, tp = tp, fusion = fusion, dtype = key.dtype, op = key.op, mode = key.mode,
     machine = machine_of(self.source), rows = {} }
-  local hidden_place, token_place
-  slice.hidden_sizes, hidden_place = axis(columns.hidden_size, of_spec.hidden_sizes)
-  slice.num_tokens, token_place = axis(columns.num_tokens, of_spec.num_tokens)
-  enter_rows(slice, columns, hidden_place, token_place)
+  local hidden_index_of, token_index_of
+  slice.hidden_sizes, hidden_index_of = axis(columns.hidden_size, of_spec.hidden_sizes)
+  slice.num_tokens, token_index_of = axis(columns.num_tokens, of_spec.num_tokens)
+  enter_rows(slice, columns, hidden_index_of, token_index_of)
   slice.strategies = strategies_of(slice)
   slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op,
     mode = key.mode, fusion = fusion })

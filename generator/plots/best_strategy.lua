@@ -19,12 +19,12 @@ function best_strategy.distribution(slice)
   for _, strategy in ipairs(lists.strategies) do
     local count = counts[strategy.name]
     if count then
-      out[#out + 1] = { strategy = strategy, count = count, share = count / cells, place = #out }
+      out[#out + 1] = { strategy = strategy, count = count, share = count / cells, index = #out }
     end
   end
   table.sort(out, function(a, b)
     if a.count ~= b.count then return a.count > b.count end
-    return a.place < b.place
+    return a.index < b.index
   end)
   return out, cells
 end

@@ -110,8 +110,8 @@ local function size_lines(slice, x_edges, y_edges, lines, names)
 end
 
 local function model(slice)
-  local x_at, x_edges = maps.place(slice.num_tokens, "log")
-  local y_at, y_edges = maps.place(slice.hidden_sizes, "log")
+  local x_at, x_edges = maps.axis(slice.num_tokens, "log")
+  local y_at, y_edges = maps.axis(slice.hidden_sizes, "log")
   local borders, lines = borders_of(slice, x_edges, y_edges), {}
   local names = names_of(slice, x_at, y_at, x_edges, y_edges)
   size_lines(slice, x_edges, y_edges, lines, names)

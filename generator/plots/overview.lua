@@ -55,10 +55,10 @@ local function panel_of(block, fusion, x, y, width, height)
   return panel
 end
 
--- The places of `values` that have room for their texts, `cell` pixels apart.
+-- The indices of `values` that have room for their texts, `cell` pixels apart.
 local function ticks_of(values, cell, needed)
   local out, every = {}, math.max(1, math.ceil(needed / cell))
-  for i = 1, #values, every do out[#out + 1] = { place = i, text = tostring(values[i]) } end
+  for i = 1, #values, every do out[#out + 1] = { index = i, text = tostring(values[i]) } end
   return out
 end
 
@@ -88,17 +88,17 @@ local function row_of(world, block, y, columns)
   end
   local rows = #block.hidden_sizes
   for i, tick in ipairs(ticks_of(block.hidden_sizes, height, 11)) do
-    row.y_ticks[i] = { y = y + TITLE + (rows - tick.place) * height + height // 2 + 4, text = tick.text }
+    row.y_ticks[i] = { y = y + TITLE + (rows - tick.index) * height + height // 2 + 4, text = tick.text }
   end
   for i, tick in ipairs(ticks_of(block.num_tokens, width, widest(block.num_tokens))) do
-    row.x_ticks[i] = { offset = (tick.place - 1) * width + width // 2, text = tick.text }
+    row.x_ticks[i] = { offset = (tick.index - 1) * width + width // 2, text = tick.text }
   end
   row.bottom = y + TITLE + rows * height
   row.right = EDGE + #block.by_fusion * step
   return row
 end
 
--- The strategies that win in any cell, in the list's order, each with its place in the legend.
+-- The strategies that win in any cell, in the list's order, each with its index in the legend.
 local function legend_of(worlds, blocks, width)
   local seen, legend, x, y = {}, {}, EDGE, 0
   for _, world in ipairs(worlds) do

@@ -30,19 +30,19 @@ local function common(slices, name)
   return #shared > 0 and shared or all
 end
 
-local function place_of(list, wanted)
+local function index_of(list, wanted)
   for i, value in ipairs(list) do
     if value == wanted then return i end
   end
 end
 
 local function best_at(slice, hidden_size, num_tokens)
-  local h, t = place_of(slice.hidden_sizes, hidden_size), place_of(slice.num_tokens, num_tokens)
+  local h, t = index_of(slice.hidden_sizes, hidden_size), index_of(slice.num_tokens, num_tokens)
   return h and t and slice.best[h][t] or nil
 end
 
-local function series_of(slices, hidden_size, num_tokens, share, place)
-  local series = { colour = colours.at(colours.sequence, share), point = lines.point(place), points = {},
+local function series_of(slices, hidden_size, num_tokens, share, index)
+  local series = { colour = colours.at(colours.sequence, share), point = lines.point(index), points = {},
     text_points = true, text = ("%d %s"):format(num_tokens, num_tokens == 1 and "token" or "tokens") }
   for _, slice in ipairs(slices) do
     local best = best_at(slice, hidden_size, num_tokens)

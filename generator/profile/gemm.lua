@@ -12,8 +12,8 @@ local factors = { ["aten::mm"] = { 1, 2 }, ["aten::addmm"] = { 2, 3 }, ["aten::b
 
 -- Of one operation; nil where its shapes are missing, or are none of a product.
 function gemm.flops(operation)
-  local places = factors[operation.name]
-  local a, b = operation.dims and operation.dims[places[1]], operation.dims and operation.dims[places[2]]
+  local indices = factors[operation.name]
+  local a, b = operation.dims and operation.dims[indices[1]], operation.dims and operation.dims[indices[2]]
   if not a or not b or #a ~= #b or #a < 2 or #a > 3 then return nil end
   local batch = #a == 3 and a[1] or 1
   if #a == 3 and a[1] ~= b[1] or a[#a] ~= b[#b - 1] then return nil end

@@ -102,7 +102,7 @@ static const char *read_whole(const char *p, const char *end, int64_t *value) {
     return p == begin || (comma != NULL && p - comma != 4) ? NULL : p;
 }
 
-// Reads digits[.digits][e[+-]digits]. Returns the place after it, or NULL. Digits beyond MOST_DIGITS of a
+// Reads digits[.digits][e[+-]digits]. Returns the position after it, or NULL. Digits beyond MOST_DIGITS of a
 // fraction are left out: no number holds them.
 static const char *read_decimal(const char *p, const char *end, struct decimal *decimal) {
     decimal->exponent = 0;
@@ -177,9 +177,9 @@ static int push_count(lua_State *lua, const struct csv_text *cell) {
 }
 
 // Pushes what a cell says by its kind, or nothing for "skip"; or returns 2 with nil, message pushed.
-static int push_value(lua_State *lua, const struct csv_text *cell, char kind, lua_Integer place) {
+static int push_value(lua_State *lua, const struct csv_text *cell, char kind, lua_Integer index) {
     if (kind == 't') {
-        int exponent = lua_rawgeti(lua, EXPONENTS, place) == LUA_TNUMBER ? (int)lua_tointeger(lua, -1) : -1;
+        int exponent = lua_rawgeti(lua, EXPONENTS, index) == LUA_TNUMBER ? (int)lua_tointeger(lua, -1) : -1;
         lua_pop(lua, 1);
         return push_time(lua, cell, exponent);
     }
@@ -199,29 +199,29 @@ static int fail_with_quote(lua_State *lua) {
 static int lua_row(lua_State *lua) {
     size_t size;
     const char *at = luaL_checklstring(lua, LINE, &size), *end = at + size;
-    lua_Integer count = luaL_len(lua, KINDS), place = 0;
+    lua_Integer count = luaL_len(lua, KINDS), index = 0;
     lua_settop(lua, EXPONENTS);
     lua_createtable(lua, 0, (int)count + 1);
     for (;;) {
         struct csv_text cell;
         struct problem ignored;
         if (!csv_cell(&at, end, &cell, &ignored)) return fail_with_quote(lua);
-        if (++place <= count) {
-            lua_rawgeti(lua, KINDS, place);
+        if (++index <= count) {
+            lua_rawgeti(lua, KINDS, index);
             char kind = luaL_checkstring(lua, -1)[0];
             lua_pop(lua, 1);
             if (kind != 's') {
-                lua_rawgeti(lua, KEYS, place);
-                if (push_value(lua, &cell, kind, place) != 0) return 2;
+                lua_rawgeti(lua, KEYS, index);
+                if (push_value(lua, &cell, kind, index) != 0) return 2;
                 lua_rawset(lua, -3);
             }
         }
         if (at == end) break;
         at++;
     }
-    if (place == count) return 1;
+    if (index == count) return 1;
     lua_pushnil(lua);
-    lua_pushfstring(lua, "%I cells where the header has %I; was the file cut off?", (LUAI_UACINT)place,
+    lua_pushfstring(lua, "%I cells where the header has %I; was the file cut off?", (LUAI_UACINT)index,
                     (LUAI_UACINT)count);
     return 2;
 }
@@ -231,12 +231,12 @@ static int lua_cells(lua_State *lua) {
     size_t size;
     const char *at = luaL_checklstring(lua, LINE, &size), *end = at + size;
     lua_newtable(lua);
-    for (lua_Integer place = 1;; place++, at++) {
+    for (lua_Integer index = 1;; index++, at++) {
         struct csv_text cell;
         struct problem ignored;
         if (!csv_cell(&at, end, &cell, &ignored)) return fail_with_quote(lua);
         csv_push(lua, &cell);
-        lua_rawseti(lua, -2, place);
+        lua_rawseti(lua, -2, index);
         if (at == end) return 1;
     }
 }

@@ -33,18 +33,18 @@ local function parse_title(title)
   return columns[name or title:match("^ ?(.-) ?$")], unit
 end
 
--- The places of a header's columns by what they hold, and their units; nil where it is another report's.
+-- The indices of a header's columns by what they hold, and their units; nil where it is another report's.
 local function parse_titles(cells)
-  local places, units = {}, {}
-  for place, title in ipairs(cells) do
+  local indices, units = {}, {}
+  for index, title in ipairs(cells) do
     local what, unit = parse_title(title)
-    if not what or places[what] then return nil end
-    places[what], units[what] = place, unit
+    if not what or indices[what] then return nil end
+    indices[what], units[what] = index, unit
   end
   for _, what in ipairs(required) do
-    if not places[what] then return nil end
+    if not indices[what] then return nil end
   end
-  return places, units
+  return indices, units
 end
 
 -- How to read the rows under this header, { what, kinds, exponents } by column; nil where the line is no
@@ -52,19 +52,19 @@ end
 local function parse_header(line)
   if not line:find("Total Time", 1, true) then return nil end
   local cells = kernel_csv.cells(line)
-  local places, units = parse_titles(cells or {})
-  if not places then return nil end
-  local header = { what = {}, kinds = {}, exponents = {}, count_place = places.instances,
-    by_grid = (places.grid or places.block) ~= nil }
+  local indices, units = parse_titles(cells or {})
+  if not indices then return nil end
+  local header = { what = {}, kinds = {}, exponents = {}, count_index = indices.instances,
+    by_grid = (indices.grid or indices.block) ~= nil }
   -- Before 2021 only the total said its unit, or none did: all were nanoseconds.
-  local default = units.total_ns or (cells[places.avg_ns]:find("Average", 1, true) and "ns")
-  for what, place in pairs(places) do
-    header.what[place], header.kinds[place] = what, kinds[what]
+  local default = units.total_ns or (cells[indices.avg_ns]:find("Average", 1, true) and "ns")
+  for what, index in pairs(indices) do
+    header.what[index], header.kinds[index] = what, kinds[what]
     local unit = kinds[what] == "time" and (units[what] or default)
     if unit then
-      header.exponents[place] = kernel_csv.exponent(unit)
-      if not header.exponents[place] then
-        return nil, ("column %q has an unknown unit; valid: ns, us, ms, s"):format(cells[place])
+      header.exponents[index] = kernel_csv.exponent(unit)
+      if not header.exponents[index] then
+        return nil, ("column %q has an unknown unit; valid: ns, us, ms, s"):format(cells[index])
       end
     end
   end
@@ -101,7 +101,7 @@ end
 -- Whether a line has the shape of a row: as many cells, and a number of calls among them.
 local function looks_like_row(line, header)
   local cells = kernel_csv.cells(line)
-  return cells and #cells == #header.kinds and cells[header.count_place]:find("^%d")
+  return cells and #cells == #header.kinds and cells[header.count_index]:find("^%d")
 end
 
 -- Whether a line that cannot be read as a row ends the summary: a notice, another report's header, or after

@@ -98,11 +98,11 @@ local function by_text(database, by_id)
   return by_name
 end
 
--- The call at `place` of `instances`, in the order of `durations`.
-local function at_place(durations, calls, place)
+-- The call at `index` of `instances`, in the order of `durations`.
+local function at_index(durations, calls, index)
   for _, duration in ipairs(durations) do
-    place = place - calls[duration]
-    if place <= 0 then return duration end
+    index = index - calls[duration]
+    if index <= 0 then return duration end
   end
 end
 
@@ -122,8 +122,8 @@ local function summarize(name, calls)
   end
   table.sort(durations)
   local mean = total_ns / instances
-  local low = at_place(durations, calls, (instances + 1) // 2)
-  local high = at_place(durations, calls, instances // 2 + 1)
+  local low = at_index(durations, calls, (instances + 1) // 2)
+  local high = at_index(durations, calls, instances // 2 + 1)
   return { name = name, total_ns = total_ns, instances = instances, avg_ns = mean, med_ns = (low + high) / 2,
     min_ns = durations[1], max_ns = durations[#durations],
     std_ns = sample_std(durations, calls, mean, instances) }

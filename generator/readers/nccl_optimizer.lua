@@ -10,14 +10,14 @@ for _, name in ipairs(REQUIRED) do KNOWN[name] = true end
 local COLLECTIVES = { broadcast = true, reduce = true, allgather = true, reducescatter = true }
 
 local function columns_of(source, line, text)
-  local names, places = source.cells(text), {}
+  local names, indices = source.cells(text), {}
   for i, name in ipairs(names) do
     if not KNOWN[name] then source:fail(line, "unknown column %s", source.shown(name)) end
-    if places[name] then source:fail(line, "the column %s is there twice", name) end
-    places[name] = i
+    if indices[name] then source:fail(line, "the column %s is there twice", name) end
+    indices[name] = i
   end
   for _, name in ipairs(REQUIRED) do
-    if not places[name] then source:fail(line, "there is no column %s", name) end
+    if not indices[name] then source:fail(line, "there is no column %s", name) end
   end
   return names
 end

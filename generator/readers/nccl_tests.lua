@@ -5,14 +5,14 @@ local nccl_row = require "reading.nccl_row"
 
 local RANK = "^#%s+Rank%s+(%d+)%s.-on%s+(%S+)%s+device%s+%d+%s+%[([^%]]*)%]%s*(.-)%s*$"
 
--- The columns that the header names: name -> place; those of the second half (in-place) as name .. 2.
+-- The columns that the header names: name -> index; those of the second half (in-place) as name .. 2.
 local function columns_of(source, line, text)
-  local columns, place = {}, 0
+  local columns, index = {}, 0
   for _, word in ipairs(source.words((text:gsub("^#", "")))) do
-    place = place + 1
-    columns[columns[word] and word .. "2" or word] = place
+    index = index + 1
+    columns[columns[word] and word .. "2" or word] = index
   end
-  columns.count_of_words = place
+  columns.count_of_words = index
   if columns.cputime then source:fail(line, "holds times of the CPU (-C 1), not of the collective") end
   for _, name in ipairs { "size", "count", "type", "redop", "time" } do
     if not columns[name] then source:fail(line, "there is no column %s", name) end

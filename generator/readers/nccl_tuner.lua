@@ -50,8 +50,8 @@ local function rule_of(source, line, text)
     to = bound(source, line, "max_bytes", cells[3]),
     nodes = source:whole(line, "nNodes", cells[7], -1, 1 << 20),
     ranks = source:whole(line, "nRanks", cells[8], -1, 65535) }
-  for place, name in pairs { [9] = "numPipeOps", [10] = "regBuff" } do
-    if cells[place] then source:whole(line, name, cells[place], -1, 1 << 20) end
+  for index, name in pairs { [9] = "numPipeOps", [10] = "regBuff" } do
+    if cells[index] then source:whole(line, name, cells[index], -1, 1 << 20) end
   end
   if rule.from > rule.to then source:fail(line, "min_bytes %d is above max_bytes %d", rule.from, rule.to) end
   if cells[1] ~= "allreduce" then

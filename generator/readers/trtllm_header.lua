@@ -1,8 +1,8 @@
 -- The tables in TensorRT-LLM's customAllReduceUtils.h of any era that has them: as shipped, wrapped by
 -- clang-format, or as the generator prints one. A table is [tp][fusion][hidden][tokens] = number; an index is
--- the floor of log2, so that places are TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name
--- them must agree. In the header that gentables writes, each TP size has axes of its own, which are in
--- comments, and -1 is unmeasured.
+-- the floor of log2: of TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name them must agree.
+-- In the header that gentables writes, each TP size has axes of its own, which are in comments, and -1 is
+-- unmeasured.
 --
 -- The numbers are those of AllReduceStrategyType. Those of an older enum look alike, so that 1 and 2, which
 -- no generator of today writes, are refused unless --era names their enum.
@@ -42,7 +42,7 @@ local function comment_meaning(text)
   return what, numbers
 end
 
--- Skips blanks and comments from `at` on. Returns the next place and its line; keeps the facts in comments.
+-- Skips blanks and comments from `at` on. Returns the next position and its line; keeps facts of comments.
 local function skip(source, scan)
   while true do
     local blank = scan.text:match("^%s+", scan.at)
@@ -110,7 +110,7 @@ local function list(source, scan, depth)
       take(source, scan, ",")
       if peek(source, scan) == "}" then break end
     end
-    if #out == MOST[5 - depth] then source:fail(scan.line, "%s has too many places", scan.name) end
+    if #out == MOST[5 - depth] then source:fail(scan.line, "%s has too many entries", scan.name) end
     out[#out + 1] = depth == 1 and number(source, scan) or list(source, scan, depth - 1)
   end
   take(source, scan, "}")
@@ -150,16 +150,16 @@ local function check_shape(source, scan, table_of)
   end
 end
 
--- Raises where a comment names another TP size or fusion than the place does.
+-- Raises where a comment names another TP size or fusion than the position does.
 local function check_said(source, scan, list_of, what, value)
   local said = list_of.said[what]
   if said and said.value ~= tostring(value) then
-    source:fail(said.line, "%s: the comment has %s=%s, but this place is for %s", scan.name, what, said.value,
+    source:fail(said.line, "%s: the comment has %s=%s, but this entry is for %s", scan.name, what, said.value,
       value)
   end
 end
 
--- Raises unless a comment has as many numbers as there are places, ascending.
+-- Raises unless a comment has as many numbers as there are entries, ascending.
 local function check_axis(source, scan, said, count, what)
   local numbers = said.value
   local right = #numbers == count
@@ -179,9 +179,9 @@ local function powers(first, count)
   return numbers
 end
 
--- The TP size, hidden sizes and token counts of the list at `place`.
-local function axes_of(source, scan, world, place, before)
-  local tp, count, tokens = FIRST_TP << (place - 1), #world[1], #world[1][1]
+-- The TP size, hidden sizes and token counts of the list at `index`.
+local function axes_of(source, scan, world, index, before)
+  local tp, count, tokens = FIRST_TP << (index - 1), #world[1], #world[1][1]
   if not has_axes(world) then
     check_said(source, scan, world, "TP", tp)
     return tp, powers(FIRST_HIDDEN, count), powers(FIRST_TOKENS, tokens)

@@ -80,12 +80,12 @@ local function groups_of(sweeps)
 end
 
 local function in_order(groups)
-  local place = {}
-  for i, fusion in ipairs(lists.fusions) do place[fusion.name] = i end
+  local index_of = {}
+  for i, fusion in ipairs(lists.fusions) do index_of[fusion.name] = i end
   table.sort(groups, function(a, b)
     if a.tp ~= b.tp then return a.tp < b.tp end
     if a.words ~= b.words then return a.words < b.words end
-    return place[a.fusion] < place[b.fusion]
+    return index_of[a.fusion] < index_of[b.fusion]
   end)
   return groups
 end

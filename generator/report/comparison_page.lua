@@ -19,9 +19,9 @@ local change_scale = { "#2166ac", "#67a9cf", "#d1e5f0", "#f7f7f7", "#fee0b6", "#
 local change_steps = { 1 / 1.5, 1 / 1.1, 1 / 1.02, 1.02, 1.1, 1.5 } -- between two colours of the scale
 
 local function change_class(ratio)
-  local place = 1
-  while change_steps[place] and ratio >= change_steps[place] do place = place + 1 end
-  return "c" .. place
+  local index = 1
+  while change_steps[index] and ratio >= change_steps[index] do index = index + 1 end
+  return "c" .. index
 end
 
 local function style()

@@ -115,15 +115,15 @@ local function rows_sheet(source)
   return { name = "rows", columns = titles, formats = number_formats,
     colours = { ["time (µs)"] = { FAST, SLOW } },
     rows = function()
-      local slices, place, columns, i = source.rows:slices(), 0, nil, 0
+      local slices, index, columns, i = source.rows:slices(), 0, nil, 0
       return function()
         while not columns or i == columns.count do
-          place, i = place + 1, 0
-          if not slices[place] then return nil end
-          columns = source.rows:slice(slices[place], row_keys)
+          index, i = index + 1, 0
+          if not slices[index] then return nil end
+          columns = source.rows:slice(slices[index], row_keys)
         end
         i = i + 1
-        return row_of(slices[place], columns, i)
+        return row_of(slices[index], columns, i)
       end
     end }
 end

@@ -85,7 +85,7 @@ end
 
 -- The path for the rows of each group: --out is a folder, or, for one group, a file. Returns the paths, and
 -- the arch in their names.
-function regroup.places(groups, out, arch)
+function regroup.paths(groups, out, arch)
   local named_arch, tp = regroup.of_name(out)
   if out:find("%.csv$") then
     if #groups > 1 then

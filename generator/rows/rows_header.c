@@ -52,7 +52,7 @@ static bool enter_column(struct header *header, const struct column *column, con
 // The first unknown column of a header.
 struct unknown_column {
     bool there;
-    size_t place;
+    size_t index;
     struct csv_shown name;
 };
 
@@ -83,7 +83,7 @@ static bool check_header(const struct rows_source *source, const struct columns 
     if (has_low != has_high) {
         return fail_missing_column(source, (has_low ? high : low)->name, unknown, problem);
     }
-    if (unknown->there && (header->ours || unknown->place < last_known)) {
+    if (unknown->there && (header->ours || unknown->index < last_known)) {
         return problem_set(problem,
                            "%s:1: unknown column \"%s\"; columns of other tools may only follow "
                            "TensorRT-LLM's columns, in a "

@@ -2,7 +2,7 @@
 // its lines.
 //
 // A file is mapped and cut into pieces at line ends. The lines of all pieces are counted first, which gives
-// the line number and the place among the rows where each piece begins; then the pieces are parsed into one
+// the line number and the index among the rows where each piece begins; then the pieces are parsed into one
 // array.
 #include "rows.h"
 
@@ -79,7 +79,7 @@ static void count_lines(struct piece *piece) {
     piece->lines = lines;
 }
 
-// Parses a piece to its place in `rows`. A line without a row (empty, or a missing time) has a time_us of 0.
+// Parses a piece to its part of `rows`. A line without a row (empty, or a missing time) has a time_us of 0.
 static void parse_piece(struct piece *piece, const struct lists *lists, struct rows *rows) {
     struct line_parser parser = line_parser_begin(&piece->source->source, lists, &piece->problem);
     struct csv_text text = piece->text, line;

@@ -223,8 +223,8 @@ local function take_turn(job, search, candidates, ends_at)
   local order = table.move(candidates, 1, #candidates, 1, {})
   shuffle(order)
   local is_first = search.defaults[1].launches == 0
-  local place = is_first and 1 or #order + 1
-  for i, default in ipairs(search.defaults) do table.insert(order, place + i - 1, default) end
+  local index = is_first and 1 or #order + 1
+  for i, default in ipairs(search.defaults) do table.insert(order, index + i - 1, default) end
   for i, candidate in ipairs(order) do
     if process.now() >= ends_at and not (is_first and i <= #search.defaults) then return false end
     launch(job, search, candidate)

@@ -113,7 +113,7 @@ local function bench_facts(result)
   return next(facts) and facts or nil
 end
 
--- Reads all files as records, each with its place.
+-- Reads all files as records, each with its file and line.
 local function read_records(args, reader, options)
   local records, no_time, facts, devices = {}, {}, { from = reader.name }, {}
   for i, path in ipairs(args) do
@@ -143,7 +143,7 @@ local function import_rows(args, reader, options)
   else
     groups, facts, no_time, devices = read_records(args, reader, options)
   end
-  local paths, arch = regroup.places(groups, args.out, options.arch)
+  local paths, arch = regroup.paths(groups, args.out, options.arch)
   regroup.make_folder(args.out)
   for i, of_size in ipairs(groups) do
     regroup.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))

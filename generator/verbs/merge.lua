@@ -120,7 +120,7 @@ function merge.run(args)
   local arch = check_archs(files, regroup.check_arch(args.arch))
   if not args.across_machines then check_machines(files) end
   local groups = regroup.files(table.move(args, 1, #args, 1, {}))
-  local paths = regroup.places(groups, args.out, arch)
+  local paths = regroup.paths(groups, args.out, arch)
   regroup.make_folder(args.out)
   for i, of_size in ipairs(groups) do
     regroup.write(paths[i], of_size, record_of(files, of_size, arch))

@@ -76,9 +76,9 @@ wrong "$header_file" '10s/{[0-9], /{1, /' ':10: .*holds 1: ONESHOT in an older e
 wrong "$header_file" '10s/{[0-9], /{1, /' 'holds [458], which is no number of the enum of --era oneshot1' \
     --era oneshot1 --arch sm90
 wrong "$header_file" '10s/{[0-9], /{ONESHOT, /' ':10: "ONESHOT" in .*; expected a number of' --arch sm90
-wrong "$header_file" 's/TP=4/TP=8/' 'the comment has TP=8, but this place is for 4' --arch sm90
+wrong "$header_file" 's/TP=4/TP=8/' 'the comment has TP=8, but this entry is for 4' --arch sm90
 wrong "$header_file" 's/=RESIDUAL_RMS_NORM$/=NONE/' \
-    'the comment has Fusion=NONE, but this place is for RESID' --arch sm90
+    'the comment has Fusion=NONE, but this entry is for RESID' --arch sm90
 wrong "$header_file" 's/SM100$/SM90/' 'TableSM90 is there twice, first in line' --arch sm90
 own=$WORK/customAllReduceUtils.h
 mkdir -p "$WORK/tables/sm90"
