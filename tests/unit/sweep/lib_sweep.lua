@@ -43,6 +43,38 @@ function TestSweep:sweep_well(settings, ...)
   return out
 end
 
+-- Sweeps well; requests() then returns those of later sweeps alone.
+function TestSweep:swept(settings)
+  self:sweep_well(settings)
+  self:requests()
+end
+
+-- Sweeps well with this many requests.
+function TestSweep:measures(count)
+  self:sweep_well()
+  lu.assertEquals(#self:requests(), count)
+end
+
+-- Sweeps and expects this exit code and a text on stderr. Returns stderr and stdout.
+function TestSweep:ends_with(code, text, settings, ...)
+  local ended, out, err = self:sweep(settings, ...)
+  lu.assertEquals(ended, "exit code " .. code, err)
+  lu.assertStrContains(err, text)
+  return err, out
+end
+
+-- Makes tables of the rows, with this exit code and text on stderr.
+function TestSweep:generates(code, text)
+  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
+  lu.assertEquals(ended, "exit code " .. code, err)
+  lu.assertStrContains(err, text)
+end
+
+-- The spec becomes small_spec with `to` in place of the pattern `from`.
+function TestSweep:change_spec(from, to)
+  lib.write(self.folder .. "/spec.lua", (small_spec:gsub(from, to)))
+end
+
 -- What the bench was asked since this was called last: the requests.
 function TestSweep:requests()
   local found = {}
