@@ -11,6 +11,18 @@ stderr=$WORK/stderr
 header='world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us)'
 # shellcheck disable=SC2034
 row='2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
+# shellcheck disable=SC2034
+golden=$SOURCE/tests/golden/sm90
+
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
+# needs TOOL...: skips the test where one of these is not found.
+needs() {
+    for tool; do command -v "$tool" >/dev/null || skip "no $tool"; done
+}
 
 die() {
     echo "FAILED: $1"
@@ -35,6 +47,22 @@ one_line() {
     grep -Eq -- "$1" "$stderr" || die "stderr lacks: $1"
 }
 
+# rejects PATTERN ARGUMENT...: gentables, called so, ends with exit code 2 and one line with this pattern.
+# failed PATTERN ARGUMENT...: the same with exit code 1.
+rejects() { ends_in_one_line 2 "$@"; }
+failed() { ends_in_one_line 1 "$@"; }
+ends_in_one_line() {
+    wanted_code=$1 wanted_line=$2
+    shift 2
+    ends_with "$wanted_code" "$GENTABLES" "$@"
+    one_line "$wanted_line"
+}
+
+# has PATTERN FILE: the file has a line with this extended expression.
+has() {
+    grep -Eq -- "$1" "$2" || die "$2 lacks $1: $(head -c 2000 "$2")"
+}
+
 # rows FILE LINE...: a benchmark file of these lines, after the usual header.
 rows() {
     file=$1
@@ -56,7 +84,6 @@ unprivileged() {
 # skip_unless_unprivileged_reads FILE: ends the test where there is no such user, or he does not get as far.
 skip_unless_unprivileged_reads() {
     if ! unprivileged test -r "$1" || ! unprivileged test -x "$GENTABLES"; then
-        echo "skipped: no user without privileges reaches the program and its input"
-        exit 77
+        skip "no user without privileges reaches the program and its input"
     fi
 }

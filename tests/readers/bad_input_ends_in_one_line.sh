@@ -2,10 +2,7 @@
 # Each fault of another program's file is reported in one line, with file and line, and nothing is
 # written or guessed.
 . "$(dirname -- "$0")/lib.sh"
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 bad=$WORK/bad
 
 # edited INPUT SED-SCRIPT: $bad is the input, changed by it; it has to change something.

@@ -16,8 +16,7 @@ stays_apart() {
     pattern=$1
     shift
     rm -rf "$WORK/out"
-    ends_with 2 "$GENTABLES" merge --out "$WORK/out" "$@"
-    one_line "$pattern"
+    rejects "$pattern" merge --out "$WORK/out" "$@"
     [ ! -e "$WORK/out" ] || die "wrote something: $pattern"
 }
 

@@ -1,10 +1,7 @@
 #!/bin/sh
 # Tables of TensorRT-LLM's header in any layout, NCCL's tuner files and Open MPI's rules become table.csv.
 . "$(dirname -- "$0")/lib.sh"
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 read_table=$WORK/table.csv
 
 # The header, as printed, as shipped and on one line: the same cells.

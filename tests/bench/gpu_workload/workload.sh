@@ -33,8 +33,7 @@ for dtype in bfloat16 float16; do
         die "traces break the rules"
 done
 grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json" || die "GEMMs of bfloat16"
-grep -q '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json" ||
-    die "collectives of float16"
+has '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json"
 
 # GEMMs of several types in a step: what is summed and sent together is of one.
 mixed_workloads 13 21
@@ -81,15 +80,12 @@ for debug in "" "NCCL_DEBUG=WARN RCCL_THREADS_PER_BLOCK=64" \
         -f "$reduced" -p 2 -c 28 -t 250 --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030409"
     summary=$WORK/sweep_20260102_030409/nccl_thread_sweep_summary_20260102_030409.txt
     grep -Eq '^250 +28 +ok +[0-9.]+ +250 +28 ' "$summary" || die "$debug: the summary lacks NCCL's own counts"
-    grep -q 'NCCL: Invalid NCCL_NTHREADS 250 (must be a multiple of 32)' "$summary" ||
-        die "$debug: the summary lacks what NCCL refused"
+    has 'NCCL: Invalid NCCL_NTHREADS 250 \(must be a multiple of 32\)' "$summary"
     case $debug in *FILE*) continue ;; esac
-    grep -q 'stderr: .*RCCL_THREADS_PER_BLOCK set by environment to 250' \
-        "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
-        die "$debug: RCCL gets another number of threads"
-    grep -q 'stderr: .*NCCL INFO Invalid NCCL_NTHREADS 250' \
-        "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log" ||
-        die "$debug: the log lacks NCCL's own line"
+    has 'stderr: .*RCCL_THREADS_PER_BLOCK set by environment to 250' \
+        "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log"
+    has 'stderr: .*NCCL INFO Invalid NCCL_NTHREADS 250' \
+        "$WORK/sweep_20260102_030409/250thread/nccl_28channels/run_output.log"
 done
 # Of several: the owner, in rows and below; each text once, also on standard output, and in the sweep's log.
 gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 250,256 --steps 1 \
@@ -130,9 +126,7 @@ done
 lonely ": gemms step: an event: .*719" "broken_rank=1 broken_after=80" --warm-up 1
 gpus "broken_rank=0 broken_after=3" 1 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 \
     --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030408"
-grep -Eq '^256 +28 +failed +[0-9.]+ +256 +28 +rank 0: serial step: an event: .*719' \
-    "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt" ||
-    die "the summary does not name the rank that failed, or what NCCL had accepted"
-grep -q '^\[1\] 256 threads x 28 channels: traces are timed by events: no CUPTI' \
-    "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt" ||
-    die "what was said of a configuration that failed is lost"
+has '^256 +28 +failed +[0-9.]+ +256 +28 +rank 0: serial step: an event: .*719' \
+    "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt"
+has '^\[1\] 256 threads x 28 channels: traces are timed by events: no CUPTI' \
+    "$WORK/sweep_20260102_030408/nccl_thread_sweep_summary_20260102_030408.txt"

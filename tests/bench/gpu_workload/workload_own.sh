@@ -84,8 +84,7 @@ grep -q '0 measured, 2 there already, 0 failed' "$stdout" || die "what is there 
 gpus "gpus=1 other_gpu" 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2 -t 32 \
     --steps 2 --warm-up 0 -o "$WORK/elsewhere"
 ends_with 0 "$GENTABLES" workload compare "$WORK/sweep_20260102_030406" "$WORK/elsewhere" -o "$WORK/two.html"
-grep -q 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html" ||
-    die "two GPUs are compared as one"
+has 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html"
 
 # ---- kernels that wait too long are made to give up; later ones are not harmed ----
 # shellcheck source=tests/mpirun.sh
@@ -102,12 +101,9 @@ gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport own -f "
     --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030407" --launcher "$WORK/short_patience {ranks}"
 swept=$WORK/sweep_20260102_030407
 summary=$swept/nccl_thread_sweep_summary_20260102_030407.txt
-grep -Eq '^32 +4 +failed .*no progress for more than 0.3 s, and its kernels gave up' "$summary" ||
-    die "who gave up"
+has '^32 +4 +failed .*no progress for more than 0.3 s, and its kernels gave up' "$summary"
 grep -Eq '^32 +2 +ok ' "$summary" || die "the sweep does not go on"
-grep -q 'no progress for more than 0.3 s, and its kernels gave up' \
-    "$swept/32thread/nccl_4channels/run_output.log" ||
-    die "the log does not say who gave up"
+has 'no progress for more than 0.3 s, and its kernels gave up' "$swept/32thread/nccl_4channels/run_output.log"
 own 1 "gpus=1 hang_on=twoshot" "$reduced" -p 2 -c 4 -t 32 --launcher "$WORK/short_patience {ranks}"
 one_line 'no progress for more than 0.3 s, and the GPU hangs'
 # A step that takes long and goes on is none of these, and says that it is still there.

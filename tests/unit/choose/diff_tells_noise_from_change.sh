@@ -110,14 +110,9 @@ ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/header.cpp" --rows "$golden"
 says 'ONESHOT -> TWOSHOT'
 
 # What is not right.
-ends_with 2 diff "$WORK/old/table.csv" "$WORK/sm90/table.csv"
-one_line 'is of host, .* of sm90'
-ends_with 2 diff "$WORK/old/table.csv" "$WORK/nowhere"
-one_line 'nowhere'
-ends_with 2 diff "$WORK/old" "$WORK/new" --format yaml
-one_line 'one of text, md, json, junit, github'
-ends_with 2 diff "$WORK/old" "$WORK/new" --alpha 2
-one_line '--alpha: "2" is not a number from 0 to 1'
+rejects 'is of host, .* of sm90' diff "$WORK/old/table.csv" "$WORK/sm90/table.csv"
+rejects 'nowhere' diff "$WORK/old/table.csv" "$WORK/nowhere"
+rejects 'one of text, md, json, junit, github' diff "$WORK/old" "$WORK/new" --format yaml
+rejects '--alpha: "2" is not a number from 0 to 1' diff "$WORK/old" "$WORK/new" --alpha 2
 mkdir "$WORK/empty"
-ends_with 2 diff "$WORK/old" "$WORK/empty"
-one_line 'empty: neither table.csv nor'
+rejects 'empty: neither table.csv nor' diff "$WORK/old" "$WORK/empty"

@@ -126,16 +126,12 @@ says 'as measured +0.00 % +0.00 % +0.00 %' # 4, ONESHOT, at 63 and 100
 regret "$WORK/theirs.h" "$WORK/float16.csv" --sm 90
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$WORK/float16.csv"
 one_line 'holds several SM versions.*--sm 90 would say'
-ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$fresh" --sm x
-one_line '--sm: .* is not a whole number'
+rejects '--sm: .* is not a whole number' regret --table "$WORK/theirs.h" --rows "$fresh" --sm x
 
 # A file that is no artifact, or does not compile, is reported.
 echo nothing >"$WORK/nothing"
-ends_with 2 "$GENTABLES" regret --table "$WORK/nothing" --rows "$fresh"
-one_line 'is none of allreduce_table.h'
+rejects 'is none of allreduce_table.h' regret --table "$WORK/nothing" --rows "$fresh"
 sed 's/^struct /struct static /' "$WORK/rows/allreduce_table.h" >"$WORK/broken.h"
-ends_with 2 "$GENTABLES" regret --table "$WORK/broken.h" --rows "$fresh"
-one_line 'broken.h: does not compile'
+rejects 'broken.h: does not compile' regret --table "$WORK/broken.h" --rows "$fresh"
 echo '{"format": "gentables thresholds"}' >"$WORK/thresholds.json"
-ends_with 2 "$GENTABLES" regret --table "$WORK/thresholds.json" --rows "$fresh"
-one_line 'is no file of thresholds'
+rejects 'is no file of thresholds' regret --table "$WORK/thresholds.json" --rows "$fresh"

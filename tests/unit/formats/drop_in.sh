@@ -2,10 +2,7 @@
 # With the flags of TensorRT-LLM's generator: its file in its place, byte for byte where its answer is right;
 # where its answer is wrong, ours; where nothing can be measured, one line.
 . "$SOURCE/tests/readers/lib.sh"
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 table=gen_heuristic_code/generated_lookup_table.cpp
 data=$WORK/data
 
@@ -29,8 +26,7 @@ for tp in 2 4 8; do
 done
 drop_in --enable_auto
 cmp "$data/$table" "$WORK/oracle/$table" || die "AUTO changed the table"
-grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times .* mean of 1260 cells" "$stdout" ||
-    die "AUTO is not reported"
+has "^AUTO, the call through the incumbent's lookup, took 0.00 times .* mean of 1260 cells" "$stdout"
 
 # Rows of other operations do not compete, and a winner without a number leaves the runner-up.
 for tp in 2 4 8; do
@@ -49,9 +45,6 @@ python3 "$SOURCE/tests/unit/formats/fragment.py" "$data" 90 >"$WORK/expected"
 cmp "$WORK/expected" "$data/$table" || die "another table of TP 2 and 4"
 
 # What does not go together: one line.
-ends_with 2 "$GENTABLES" generate --data_dir "$data" --sm_version 90 --arch sm90
-one_line 'both name the arch'
-ends_with 2 "$GENTABLES" generate --data_dir "$data" --sm_version Hopper
-one_line 'a number such as 89 is required'
-ends_with 2 "$GENTABLES" generate --data_dir "$data" --arch sm90 --enable_auto
-one_line 'goes with --sm_version'
+rejects 'both name the arch' generate --data_dir "$data" --sm_version 90 --arch sm90
+rejects 'a number such as 89 is required' generate --data_dir "$data" --sm_version Hopper
+rejects 'goes with --sm_version' generate --data_dir "$data" --arch sm90 --enable_auto

@@ -2,12 +2,8 @@
 # TensorRT-LLM's fragment, chosen at the corners of its bins, is byte for byte what fragment.py makes of the
 # same CSVs: the golden ones, and made-up ones that fill its grid.
 . "$SOURCE/tests/lib.sh"
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 
-golden=$SOURCE/tests/golden/sm90
 python3 "$SOURCE/tests/unit/formats/fragment.py" "$golden" 90 >"$WORK/expected"
 ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats trtllm --choose corner \
     --out "$WORK"

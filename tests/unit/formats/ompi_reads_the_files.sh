@@ -2,10 +2,8 @@
 # Open MPI really reads the rules and the parameter file: its calls of an operation of our own show which
 # algorithm ran at each size, and ompi_info under mpirun shows the parameters. Nothing is timed.
 . "$SOURCE/tests/readers/lib.sh"
-if ! command -v mpicc >"$stdout" || ! mpirun --version >"$stdout" 2>&1; then
-    echo "skipped: no mpicc or mpirun"
-    exit 77
-fi
+needs mpicc mpirun
+mpirun --version >"$stdout" 2>&1 || skip "mpirun does not run"
 grep -q 'Open MPI) 4\.' "$stdout" || exit 77 # the classic rules, and names of parameters
 root=""
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root

@@ -2,10 +2,7 @@
 # thresholds.json and its Python module: every measured size gets what is best there, split points are
 # inclusive, and files that are not right are refused.
 . "$SOURCE/tests/readers/lib.sh"
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 
 # ONESHOT up to 64 KiB, TWOSHOT up to 1 MiB, NCCL above; TP 6 has one size only.
 mkdir -p "$WORK/data"

@@ -168,10 +168,7 @@ assert [row["layer"] for row in got["per_layer"]] == list(range(60))
 END
 
 # The picture; the JSON stays on stdout.
-if ! command -v gnuplot >/dev/null; then
-    echo "skipped: there is no gnuplot here"
-    exit 77
-fi
+needs gnuplot
 reads layouts --out "$WORK/pictures/new"
 says summary.num_experts 5
 has_colours "$WORK/pictures/new/token_to_expert_assignment.png" \

@@ -7,10 +7,8 @@
 # skip_without_data FOLDER: ends the test where the real inputs are not at hand; else `data` is that folder.
 skip_without_data() {
     data=${GENTABLES_DATA:-}/$1
-    if [ -z "${GENTABLES_DATA:-}" ] || [ ! -d "$data" ]; then
-        echo "skipped: GENTABLES_DATA is not the folder of the real inputs"
-        exit 77
-    fi
+    [ -n "${GENTABLES_DATA:-}" ] || skip "GENTABLES_DATA is not the folder of the real inputs"
+    [ -d "$data" ] || skip "GENTABLES_DATA has no folder $1"
 }
 
 # refused DOCUMENTED_LINE PATTERN: the two lines on stderr of an input that other tools refuse as well.
@@ -30,8 +28,7 @@ has_sqlite() {
 # which makes and checks them, is not here.
 skip_without_traces() {
     echo 'os.exit((pcall(require, "core.activity")))' >"$WORK/has_activity.lua"
-    if ! command -v python3 >/dev/null || ! "$GENTABLES" lua "$WORK/has_activity.lua" || ! has_sqlite; then
-        echo "skipped: no zlib, no SQLite or no python3"
-        exit 77
-    fi
+    needs python3
+    "$GENTABLES" lua "$WORK/has_activity.lua" || skip "no zlib"
+    has_sqlite || skip "no SQLite"
 }

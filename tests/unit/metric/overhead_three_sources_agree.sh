@@ -3,7 +3,7 @@
 # the same numbers, to the precision of the file; those of the SQLite export are python's.
 . "$(dirname -- "$0")/lib.sh"
 
-has_sqlite || { echo "skipped: no SQLite" && exit 77; }
+has_sqlite || skip "no SQLite"
 
 cat >"$WORK/kernels.py" <<'END'
 """Makes kernels of a run: SQL for sqlite3, and from the same durations summaries by python's statistics."""

@@ -3,10 +3,7 @@
 # out is said, and nothing to draw, or a run that cannot be read, is an error without a picture.
 # Needs: yaml
 . "$SOURCE/tests/unit/metric/lib.sh"
-command -v gnuplot >/dev/null || {
-    echo "skipped: there is no gnuplot here"
-    exit 77
-}
+needs gnuplot
 
 # card TRACES/NAME MORE: makes the run's folder and its card; MORE follows workload.model.phase.
 card() {
@@ -166,8 +163,7 @@ grep -q '6 runs of 6 implementations' "$stdout" || die "not every name is a line
 # No data, in each way, and no picture.
 rm -r "$WORK/out"
 mkdir "$WORK/empty"
-ends_with 1 plot TTFT --traces "$WORK/empty" --out "$WORK/out"
-one_line 'empty: no folder of a serving run in it'
+failed 'empty: no folder of a serving run in it' metric plot TTFT --traces "$WORK/empty" --out "$WORK/out"
 run "elsewhere/$(baseline 16 4096)" 5
 ends_with 1 plot TTFT --traces "$WORK/elsewhere" --out "$WORK/out"
 one_line 'none of its 1 runs has max-num-batched-tokens 8192 or max-num-seqs 32; they have 16/4096'
@@ -176,8 +172,7 @@ refused "Error: Trace directory not found: $WORK/nowhere" "is not there"
 no_picture
 
 # Wrong use.
-ends_with 2 plot TTFT --out "$WORK/out"
-one_line 'metric plot reads --traces DIR'
+rejects 'metric plot reads --traces DIR' metric plot TTFT --out "$WORK/out"
 ends_with 1 plot speed --traces "$WORK/named" --out "$WORK/out"
 no_picture
 
@@ -192,8 +187,7 @@ ends_with 1 plot TTFT --traces "$WORK/broken" --out "$WORK/out"
 refused "Error: No workload YAML file found in trace directory" 'baseline_32_8192'
 rm -r "$WORK/broken/$(baseline 32 8192)"
 ln -s nowhere "$WORK/broken/$(baseline 32 8192)"
-ends_with 1 plot TTFT --traces "$WORK/broken" --out "$WORK/out"
-one_line 'baseline_32_8192\]-group12: cannot be read'
+failed 'baseline_32_8192\]-group12: cannot be read' metric plot TTFT --traces "$WORK/broken" --out "$WORK/out"
 no_picture
 
 # Two runs where one belongs.

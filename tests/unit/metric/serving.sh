@@ -81,31 +81,25 @@ ends_with 1 "$GENTABLES" metric TPOT --trace "$WORK/bare"
 refused "Error: TPOT metric requires inference phase, found: training" "card.yaml"
 run_folder bare inference
 cp "$WORK/bare/card.yaml" "$WORK/bare/other.yml"
-ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
-one_line 'card.yaml, other.yml'
+failed 'card.yaml, other.yml' metric TTFT --trace "$WORK/bare"
 rm -r "$WORK/bare/other.yml" "$WORK/bare/results_json"
 ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
 refused "Error: results_json directory not found" "$WORK/bare/results_json"
 mkdir "$WORK/bare/results_json"
-ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
-one_line 'holds no .*json'
+failed 'holds no .*json' metric TTFT --trace "$WORK/bare"
 
 # One file among many that cannot be used: it is named, and there is no number from the rest.
 for value in null '"4000.5"' '[1]' 1e999; do
     result b y.json "$value" 1
-    ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
-    one_line 'b/results_json/y.json'
+    failed 'b/results_json/y.json' metric TTFT --trace "$WORK/b"
     [ ! -s "$stdout" ] || die "a number from the rest"
 done
 printf '{"mean_ttft_ms": 1' >"$WORK/b/results_json/y.json"
-ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
-one_line 'b/results_json/y.json'
+failed 'b/results_json/y.json' metric TTFT --trace "$WORK/b"
 printf '[1]' >"$WORK/b/results_json/y.json"
-ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
-one_line 'b/results_json/y.json'
+failed 'b/results_json/y.json' metric TTFT --trace "$WORK/b"
 rm "$WORK/b/results_json/y.json" && mkdir "$WORK/b/results_json/y.json"
-ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/b"
-one_line 'b/results_json/y.json'
+failed 'b/results_json/y.json' metric TTFT --trace "$WORK/b"
 rmdir "$WORK/b/results_json/y.json"
 
 # A key that some files have is the mean over those, and said; one that none has is no zero.
@@ -113,5 +107,4 @@ printf '{"completed": 1}' >"$WORK/b/results_json/z.json"
 ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b"
 [ "$(cat "$stdout")" = 7.0 ] || die "TTFT of the file that has it"
 one_line '1 of 2 files have no mean_ttft_ms'
-ends_with 1 "$GENTABLES" metric TPOT --trace "$WORK/b"
-one_line 'none of its 2 files has mean_tpot_ms'
+failed 'none of its 2 files has mean_tpot_ms' metric TPOT --trace "$WORK/b"

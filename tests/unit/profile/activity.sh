@@ -27,8 +27,7 @@ row() {
 refuses() {
     metric=$1 pattern=$2 file=$3
     shift 3
-    ends_with 2 "$GENTABLES" metric "$metric" --trace "$WORK/$file" "$@"
-    one_line "$pattern"
+    rejects "$pattern" metric "$metric" --trace "$WORK/$file" "$@"
     [ ! -s "$stdout" ] || die "$metric prints something all the same"
 }
 

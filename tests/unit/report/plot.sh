@@ -2,10 +2,7 @@
 # gentables plot as a command: the documented names, formats and kinds; what is left out is said; bad input
 # ends in one line and leaves no picture.
 . "$SOURCE/tests/lib.sh"
-command -v gnuplot >/dev/null || {
-    echo "skipped: there is no gnuplot here"
-    exit 77
-}
+needs gnuplot
 
 plot() {
     "$GENTABLES" plot "$@"
@@ -83,10 +80,8 @@ folder
 { echo "$header" && cells NONE 4; } >"$WORK/data/benchmark.tp4.sm90.csv"
 ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/gap" --kinds best_strategy,scaling \
     --format svg
-grep -q 'best_strategy, RESIDUAL_RMS_NORM: TP 4 has no rows of RESIDUAL_RMS_NORM; no picture' "$stderr" ||
-    die "no message about the gap"
-grep -q 'scaling, RESIDUAL_RMS_NORM: there is one TP size only' "$stderr" ||
-    die "no message about the gap in scaling"
+has 'best_strategy, RESIDUAL_RMS_NORM: TP 4 has no rows of RESIDUAL_RMS_NORM; no picture' "$stderr"
+has 'scaling, RESIDUAL_RMS_NORM: there is one TP size only' "$stderr"
 [ "$(find "$WORK/gap" -type f | wc -l)" = 4 ] || die "an empty picture"
 ends_with 2 plot heatmap "$one" --fusion RESIDUAL_RMS_NORM_QUANT_FP8 --out "$WORK/none/a.png"
 one_line 'no rows of fusion RESIDUAL_RMS_NORM_QUANT_FP8; it has NONE, RESIDUAL_RMS_NORM'
@@ -122,8 +117,7 @@ END
 # Nothing to write to, to draw with or to write with.
 folder
 echo >"$WORK/file"
-ends_with 1 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/file"
-one_line "$WORK/file"
+failed "$WORK/file" plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/file"
 no_picture "$WORK/data/viz"
 ends_with 1 plot heatmap "$one" --fusion NONE --out "$WORK/nowhere/a.png"
 one_line 'nowhere/a.png: cannot be written: No such file or directory'
@@ -139,23 +133,17 @@ one_line 'there is no font'
 no_picture "$WORK/data/viz"
 
 # Wrong use.
-wrong() {
-    pattern=$1
-    shift
-    ends_with 2 plot "$@"
-    one_line "$pattern"
-}
-wrong 'needs --data-dir DIR, or KIND FILE'
-wrong 'needs --arch ARCH' --data-dir "$WORK/data"
-wrong 'no such folder' --data-dir "$WORK/none" --arch sm90
-wrong 'no benchmark.tp.N..sm80.csv is there' --data-dir "$WORK/data" --arch sm80
-wrong 'no picture "pie"; valid pictures: heatmap' pie "$one" --fusion NONE --out "$WORK/a.png"
-wrong 'no picture "pie"' --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
-wrong 'needs a FILE' heatmap --fusion NONE --out "$WORK/a.png"
-wrong 'needs --fusion F and --out PATH' heatmap "$one" --out "$WORK/a.png"
-wrong 'ends in neither .png nor .svg' heatmap "$one" --fusion NONE --out "$WORK/a.pdf"
-wrong 'no format "pdf"; use png or svg' --data-dir "$WORK/data" --arch sm90 --format pdf
-wrong 'no such dtype; valid: bfloat16' --data-dir "$WORK/data" --arch sm90 --dtype int8
-wrong 'no row of float32 allreduce' --data-dir "$WORK/data" --arch sm90 --dtype fp32
-wrong 'No such file' heatmap "$WORK/none.csv" --fusion NONE --out "$WORK/a.png"
+rejects 'needs --data-dir DIR, or KIND FILE' plot
+rejects 'needs --arch ARCH' plot --data-dir "$WORK/data"
+rejects 'no such folder' plot --data-dir "$WORK/none" --arch sm90
+rejects 'no benchmark.tp.N..sm80.csv is there' plot --data-dir "$WORK/data" --arch sm80
+rejects 'no picture "pie"; valid pictures: heatmap' plot pie "$one" --fusion NONE --out "$WORK/a.png"
+rejects 'no picture "pie"' plot --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
+rejects 'needs a FILE' plot heatmap --fusion NONE --out "$WORK/a.png"
+rejects 'needs --fusion F and --out PATH' plot heatmap "$one" --out "$WORK/a.png"
+rejects 'ends in neither .png nor .svg' plot heatmap "$one" --fusion NONE --out "$WORK/a.pdf"
+rejects 'no format "pdf"; use png or svg' plot --data-dir "$WORK/data" --arch sm90 --format pdf
+rejects 'no such dtype; valid: bfloat16' plot --data-dir "$WORK/data" --arch sm90 --dtype int8
+rejects 'no row of float32 allreduce' plot --data-dir "$WORK/data" --arch sm90 --dtype fp32
+rejects 'No such file' plot heatmap "$WORK/none.csv" --fusion NONE --out "$WORK/a.png"
 no_picture "$WORK/data/viz"

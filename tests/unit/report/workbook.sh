@@ -6,14 +6,11 @@
 for python in python3 /usr/bin/python3 none; do
     if "$python" -c 'import openpyxl' 2>/dev/null; then break; fi
 done
-if [ "$python" = none ]; then
-    echo "skipped: no openpyxl for python3"
-    exit 77
-fi
+[ "$python" != none ] || skip "no openpyxl for python3"
 code=0
 "$GENTABLES" report --data-dir "$SOURCE/tables/host" --arch host --out "$WORK" --xlsx \
     >"$stdout" 2>"$stderr" || code=$?
-grep -q 'was built without libxlsxwriter' "$stderr" && echo "skipped: no libxlsxwriter" && exit 77
+if grep -q 'was built without libxlsxwriter' "$stderr"; then skip "no libxlsxwriter"; fi
 [ "$code" = 0 ] || die "the workbook is not written"
 
 "$python" - "$WORK/report.host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "another program reads otherwise"

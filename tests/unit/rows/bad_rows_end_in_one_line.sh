@@ -8,8 +8,7 @@ csv=$data/benchmark.tp2.sm90.csv
 
 # refuses PATTERN: generating from $data does.
 refuses() {
-    ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
-    one_line "$1"
+    rejects "$1" generate --data-dir "$data" --arch sm90 --out "$out"
     [ ! -e "$out" ] || die "something was written"
 }
 

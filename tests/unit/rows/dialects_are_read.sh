@@ -3,8 +3,6 @@
 # bytes.
 . "$SOURCE/tests/lib.sh"
 
-golden=$SOURCE/tests/golden/sm90
-
 # same: the artifacts of $WORK/data are the golden ones.
 same() {
     ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch sm90 --tables "$golden" \

@@ -11,8 +11,7 @@ sed 's/"cpu": "[^"]*"/"cpu": "another CPU"/' "$host/benchmark.tp4.host.json" >"$
 
 # refused COMMAND...: one line names the file and both machines.
 refused() {
-    ends_with 2 "$GENTABLES" "$@"
-    one_line "tp4.host.json: another machine's \(another CPU, .*\) than $data/benchmark.tp2.host.json"
+    rejects "tp4.host.json: another machine's \(another CPU, .*\) than $data/benchmark.tp2.host.json" "$@"
     one_line "or gentables merge --across-machines"
 }
 rows="--rows $data/benchmark.tp2.host.csv --rows $data/benchmark.tp4.host.csv"
@@ -27,8 +26,7 @@ awk -F, -v OFS=, 'NR == 2 { kept = $9; $9 = $11; $11 = kept } { print }' "$host/
 refused diff "$host/table.csv" "$WORK/changed.csv" $rows
 
 # On purpose.
-ends_with 2 "$GENTABLES" merge "$data"/benchmark.tp*.csv --out "$WORK/merged"
-one_line "--across-machines joins them nevertheless"
+rejects "--across-machines joins them nevertheless" merge "$data"/benchmark.tp*.csv --out "$WORK/merged"
 ends_with 0 "$GENTABLES" merge --across-machines "$data"/benchmark.tp*.csv --out "$WORK/merged"
 cp "$host/spec.lua" "$WORK/merged"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/merged" --arch host --out "$WORK/out" --formats table

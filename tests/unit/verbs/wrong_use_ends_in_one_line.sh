@@ -2,16 +2,11 @@
 # A command line, spec or folder that is wrong ends in one line and exit code 2.
 . "$SOURCE/tests/lib.sh"
 
-golden=$SOURCE/tests/golden/sm90
-
-ends_with 2 "$GENTABLES" generate --arch sm90
-one_line 'needs --data-dir DIR'
-ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch gpu9
-one_line '--arch gpu9: no such arch; valid: host, host-NAME, smNN'
+rejects 'needs --data-dir DIR' generate --arch sm90
+rejects '--arch gpu9: no such arch; valid: host, host-NAME, smNN' generate --data-dir "$golden" --arch gpu9
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats c,excel
 one_line 'no format "excel"; there are trtllm, trtllm-header, c, .*, report'
-ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --fast
-one_line 'has no option --fast'
+rejects 'has no option --fast' check --data-dir "$golden" --arch sm90 --fast
 ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --formats ,
 one_line '"," names no format of sm90; there are trtllm, c, .*, report'
 
@@ -27,8 +22,7 @@ awk -v header="$header" 'BEGIN {
     print header
     for (i = 1; i <= 5000; i++) printf "2,bfloat16,2,%d,%d,NCCL,NONE,allreduce,1\n", i, i
 }' >"$WORK/scattered/benchmark.tp2.sm90.csv"
-ends_with 2 "$GENTABLES" generate --data-dir "$WORK/scattered" --arch sm90
-one_line 'a table needs rows on a grid'
+rejects 'a table needs rows on a grid' generate --data-dir "$WORK/scattered" --arch sm90
 
 # Two machines in one folder.
 # provenance CPU HASH: of the rows with this hash.
@@ -48,11 +42,9 @@ rows "$WORK/two/benchmark.tp2.sm90.csv" "$row"
 rows "$WORK/two/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
 provenance one "$(hash_of "$WORK/two/benchmark.tp2.sm90.csv")" >"$WORK/two/benchmark.tp2.sm90.json"
 provenance other "$(hash_of "$WORK/two/benchmark.tp4.sm90.csv")" >"$WORK/two/benchmark.tp4.sm90.json"
-ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
-one_line "another machine's \(other, 2 cores"
+rejects "another machine's \(other, 2 cores" generate --data-dir "$WORK/two" --arch sm90
 echo '{' >"$WORK/two/benchmark.tp4.sm90.json"
-ends_with 2 "$GENTABLES" generate --data-dir "$WORK/two" --arch sm90
-one_line 'benchmark.tp4.sm90.json: is not JSON'
+rejects 'benchmark.tp4.sm90.json: is not JSON' generate --data-dir "$WORK/two" --arch sm90
 
 # A spec with an unknown key.
 rows "$WORK/spec/benchmark.tp2.sm90.csv" "$row"
@@ -61,8 +53,6 @@ return {
   arch = "sm90", tp = { 2 }, hidden_sizes = { 1024 }, num_tokens = { 1 },
   tokens = { 1 } }
 END
-ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
-one_line 'spec.lua:3: unknown key "tokens"'
+rejects 'spec.lua:3: unknown key "tokens"' generate --data-dir "$WORK/spec" --arch sm90
 printf 'return { ["to%%\\nkens"] = 1 }\n' >"$WORK/spec/spec.lua"
-ends_with 2 "$GENTABLES" generate --data-dir "$WORK/spec" --arch sm90
-one_line 'spec.lua:1: unknown key "to%[?]kens'
+rejects 'spec.lua:1: unknown key "to%[?]kens' generate --data-dir "$WORK/spec" --arch sm90

@@ -7,8 +7,7 @@
 # refused PATTERN [RANKS]: the workload on standard input.
 refused() {
     file=$(workload refused)
-    ends_with 2 "$GENTABLES" workload show -f "$file" -p "${2:-2}"
-    one_line "refused.lua:.*$1"
+    rejects "refused.lua:.*$1" workload show -f "$file" -p "${2:-2}"
 }
 
 step='layers = { { name = "l", gemms = { { name = "g", n = 8, k = 8 } } } }'
@@ -124,8 +123,7 @@ at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characte
 return { name = 'x', tokens = 1, layers = { { name = '$long', gemms = { { name = '%', n = 1, k = 1 } } } } }
 END
 # Before the sweep has a folder.
-ends_with 2 "$GENTABLES" workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
-one_line 'refused.lua: .* maximum 63'
+rejects 'refused.lua: .* maximum 63' workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
 [ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
 
 ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
@@ -159,26 +157,21 @@ run --launcher 'mpirun' && one_line '[{]ranks[}]'
 run --trace out.json && one_line '%r'
 bf16=$(echo "return { name = 'x', tokens = 8, dtype = { cuda = 'bfloat16' }, $step }" | workload bf16)
 for command in run show; do
-    ends_with 2 "$GENTABLES" workload "$command" -f "$bf16"
-    one_line 'dtype: there is none for host; valid: bfloat16, float16, float32'
+    rejects 'dtype: there is none for host; valid: bfloat16, float16, float32' workload "$command" -f "$bf16"
 done
 host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
 ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
 one_line 'dtype: there is none for cuda; valid: bfloat16, float16, float32'
-ends_with 2 "$GENTABLES" workload report "$WORK"
-one_line 'no workload.json in it'
+rejects 'no workload.json in it' workload report "$WORK"
 # Errors in the report's options are reported before anything is measured.
 for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: foo is no step"; do
     # shellcheck disable=SC2086
-    ends_with 2 "$GENTABLES" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
-    one_line "${wrong#*:}"
+    rejects "${wrong#*:}" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
     [ ! -e "$WORK/never" ] || die "${wrong%%:*} is refused after the sweep has begun"
     # shellcheck disable=SC2086
-    ends_with 2 "$GENTABLES" workload report "$WORK" ${wrong%%:*}
-    one_line "${wrong#*:}"
+    rejects "${wrong#*:}" workload report "$WORK" ${wrong%%:*}
 done
-ends_with 2 "$GENTABLES" workload compare "$WORK" "$WORK"
-one_line 'no workload.json in it'
+rejects 'no workload.json in it' workload compare "$WORK" "$WORK"
 # Settings that lack what they have to have.
 for settings in '{}' '[]' '{"ranks": 2}'; do
     mkdir -p "$WORK/bare"
@@ -191,24 +184,20 @@ for settings in '{}' '[]' '{"ranks": 2}'; do
     ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$WORK/bare"
     one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; .*--fresh'
 done
-ends_with 2 "$GENTABLES" workload dance
-one_line 'workload has no command "dance"'
+rejects 'workload has no command "dance"' workload dance
 
 # The machine: one clear line, and exit code 1 for work that failed.
 ends_with 1 env GENTABLES_OPENBLAS="$WORK/none.so" "$GENTABLES" workload run -f small -p 2
 one_line 'GENTABLES_OPENBLAS: .*none.so'
 ends_with 1 env GENTABLES_OPENBLAS=libm.so.6 "$GENTABLES" workload run -f small -p 2
 one_line 'what was loaded as OpenBLAS lacks some of its functions'
-ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/none -n {ranks}"
-one_line 'it cannot be started'
-ends_with 1 "$GENTABLES" workload run -f small --launcher 'false {ranks}'
-one_line 'it died: exit code 1'
+failed 'it cannot be started' workload run -f small --launcher "$WORK/none -n {ranks}"
+failed 'it died: exit code 1' workload run -f small --launcher 'false {ranks}'
 # A launcher that says which rank died, and of what, as Open MPI does where it knows.
 dies() {
     printf '#!/bin/sh\nprintf "%s" >&2\nexit 9\n' "$1" >"$WORK/launch"
     chmod +x "$WORK/launch"
-    ends_with 1 "$GENTABLES" workload run -f small --launcher "$WORK/launch {ranks}"
-    one_line "$2"
+    failed "$2" workload run -f small --launcher "$WORK/launch {ranks}"
 }
 dies 'mpirun noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n' \
     'rank 1 died: signal 9 [(]Killed[)]'
@@ -233,8 +222,7 @@ fi
 needs_blas
 huge=$(echo "return { name = 'x', tokens = 1000000, layers = { { name = 'l', copies = 50,
     gemms = { { name = 'g', n = 60000, k = 8, backward = false } } } } }" | workload huge)
-ends_with 1 "$GENTABLES" workload run -f "$huge" -p 2
-one_line 'GB of arrays for each of 2 ranks: more than is free'
+failed 'GB of arrays for each of 2 ranks: more than is free' workload run -f "$huge" -p 2
 # Before a hundred thousand steps, which would take longer than a test may.
 ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 100000 --trace "$WORK/none/%r.json"
 one_line 'a trace cannot be written: No such file'

@@ -42,10 +42,8 @@ killed() {
     # (generator/conversation/launcher.lua).
     [ "$3" != hello ] || died="($died|rank $2 died|one rank died; mpirun does not name it)"
     one_line "1 thread, 1 channel: failed after .*: $died"
-    grep -Eq "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt ||
-        die "$1, $3: the summary does not name rank $2"
-    grep -Eq "^failed: $died" "$WORK/sweep_20260102_030405/1thread/nccl_1channels/run_output.log" ||
-        die "$1, $3: the log does not name rank $2"
+    has "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt
+    has "^failed: $died" "$WORK/sweep_20260102_030405/1thread/nccl_1channels/run_output.log"
 }
 
 if [ $# != 0 ]; then

@@ -32,9 +32,8 @@ chmod +x "$WORK/launch"
 # shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 export MPIRUN="$mpirun"
-ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --launcher \
-    "$WORK/launch {ranks}"
-one_line '1 thread, 3 channels: failed after .* s: it died: exit code 3'
+failed '1 thread, 3 channels: failed after .* s: it died: exit code 3' workload sweep -f "$tiny" -p 2 -c 1,3 \
+    -t 1,2 -o "$sweep" --launcher "$WORK/launch {ranks}"
 summary=$sweep/nccl_thread_sweep_summary_20260102_030405.txt
 grep -Eq '^1 +3 +failed +[0-9.]+ .*it died: exit code 3' "$summary" || die "the summary lacks the failure"
 [ "$(grep -c ' ok ' "$summary")" = 3 ] || die "three of four are not there"
@@ -59,8 +58,7 @@ grep -q '2 measured, 2 there already, 0 failed' "$stdout" || die "it measured wh
 [ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
 one_line 'was measured with another number of ranks; give another --out, or --fresh'
-ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$sweep"
-one_line 'was measured with another workload'
+rejects 'was measured with another workload' workload sweep -f small -p 2 -o "$sweep"
 
 # ---- what there is then ----
 "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_rounds.lua" "$sweep"/*thread/*/result.json ||
@@ -80,8 +78,7 @@ for name in 1thread/individual_reports/perf_3ch_rank1_csvs/GEMM.csv 2thread/coll
     [ -e "$analysis/$name" ] || die "no $name"
 done
 [ "$(find "$sweep/merged_traces" -name '*_merged.json' | wc -l)" = 4 ] || die "not four merged traces"
-grep -q 'all_to_allv' "$analysis/1thread/collective_reports/collective_1ch_csvs/nccl_long.csv" ||
-    die "the collectives of the experts are not found"
+has 'all_to_allv' "$analysis/1thread/collective_reports/collective_1ch_csvs/nccl_long.csv"
 for text in 'The shortest step is that of' 'what moves data' \
     'hides\|cannot be told from noise\|no saying how much' \
     'Tracing costs' 'beside communication, .* [mu]s alone' 'a thread without a channel' 'on the host; GEMMs' \
@@ -119,8 +116,7 @@ for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in the
     'GEMMs alone need not take the same in both' 'not analysed yet'; do
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
 done
-ends_with 2 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label one
-one_line '1 --label for 2 inputs'
+rejects '1 --label for 2 inputs' workload compare "$sweep" "$WORK/other" --label one
 
 # ---- of an older gentables, which did not know what communication costs GEMMs ----
 for result in "$WORK"/other/1thread/*/result.json; do
@@ -145,14 +141,11 @@ first=$odd/1thread/nccl_1channels
 : >"$first/result.json"
 truncate -s -3 "$odd/1thread/nccl_2channels/torch_profiler/rank0/trace_step2.json"
 ends_with 0 "$GENTABLES" workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
-grep -q 'Whether overlapped steps of 1 differ is not known of fewer than 6 steps' "$WORK/c.html" ||
-    die "three steps are compared as if they had intervals"
+has 'Whether overlapped steps of 1 differ is not known of fewer than 6 steps' "$WORK/c.html"
 one 0 -f "$tiny"
 grep -q '2 measured, 0 there already' "$stdout" || die "an empty result, or a cut trace, counts"
-grep -q 'nccl_1channels/result.json: .*; it is measured anew' "$stderr" ||
-    die "no message about an empty result"
-grep -q 'rank0/trace_step2.json: has .* bytes.*; it is measured anew' "$stderr" ||
-    die "no message about a cut trace"
+has 'nccl_1channels/result.json: .*; it is measured anew' "$stderr"
+has 'rank0/trace_step2.json: has .* bytes.*; it is measured anew' "$stderr"
 elsewhere core Elsewhere "$first/result.json"
 rm "$odd/1thread/nccl_2channels/result.json"
 one 2 -f "$tiny"
@@ -162,8 +155,7 @@ one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; gi
 # With other settings --fresh leaves nothing of the old sweep, also where it gets no further.
 one 0 -f "$tiny" --fresh
 ends_with 0 "$GENTABLES" workload report "$odd" --csv --without plots,comparisons
-grep -q 'Whether that is so is not known of fewer than 6 steps' "$odd/workload.html" ||
-    die "of three steps the shortest is sure"
+has 'Whether that is so is not known of fewer than 6 steps' "$odd/workload.html"
 ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 3 -c 1 -t 1 -o "$odd" --steps 5 --fresh --launcher \
     'false {ranks}'
 ends_with 1 "$GENTABLES" workload report "$odd" --csv
@@ -222,13 +214,9 @@ kill -0 "$other" || die "another's process was ended"
 kill "$other"
 one_line 'interrupted by SIGINT; the same command goes on where this one stopped'
 if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi
-grep -q '1 thread, 1 channel: failed after .*: interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_*.log ||
-    die "the log does not say where it was cut off"
-grep -q 'failed: interrupted by SIGINT' "$WORK/cut/1thread/nccl_1channels/run_output.log" ||
-    die "what was said until then is lost"
-grep -Eq '^1 +1 +interrupted +[0-9.]+ +- +- +interrupted by SIGINT' \
-    "$WORK"/cut/nccl_thread_sweep_summary_*.txt ||
-    die "the summary does not say what was cut off"
+has '1 thread, 1 channel: failed after .*: interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_*.log
+has 'failed: interrupted by SIGINT' "$WORK/cut/1thread/nccl_1channels/run_output.log"
+has '^1 +1 +interrupted +[0-9.]+ +- +- +interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_summary_*.txt
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut"
 grep -q '1 measured, 0 there already' "$stdout" || die "what was cut off counts as measured"
 

@@ -4,10 +4,7 @@
 . "$SOURCE/tests/lib.sh"
 # shellcheck source=tests/pictures.sh
 . "$SOURCE/tests/pictures.sh"
-command -v gnuplot >/dev/null || {
-    echo "skipped: there is no gnuplot here"
-    exit 77
-}
+needs gnuplot
 five='variance_by_channels_boxplot.png
 variance_by_ranks_boxplot.png
 variance_by_threads_boxplot.png
@@ -68,8 +65,7 @@ no_pictures() {
 wrong() {
     pattern=$1
     shift
-    ends_with 2 plots "$@" --out "$WORK/none"
-    one_line "$pattern"
+    rejects "$pattern" trace plots "$@" --out "$WORK/none"
     no_pictures
 }
 wrong 'needs a CSV'
@@ -93,5 +89,4 @@ ends_with 1 env PATH=/nonexistent "$GENTABLES" trace plots "$WORK/all.csv" --out
 one_line 'pictures need gnuplot'
 no_pictures
 echo >"$WORK/file"
-ends_with 1 plots "$WORK/all.csv" --out "$WORK/file"
-one_line "$WORK/file"
+failed "$WORK/file" trace plots "$WORK/all.csv" --out "$WORK/file"

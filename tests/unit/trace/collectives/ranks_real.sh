@@ -4,10 +4,7 @@
 # shellcheck source=tests/unit/metric/lib.sh
 . "$SOURCE/tests/unit/metric/lib.sh"
 skip_without_data traces
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 
 ends_with 0 "$GENTABLES" trace collectives "$data/sampled_rank-0.json.gz" "$data/sampled_rank-1.json.gz" \
     --csv --out "$WORK/pair"

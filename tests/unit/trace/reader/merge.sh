@@ -5,10 +5,7 @@
 # Needs: zlib
 . "$SOURCE/tests/lib.sh"
 
-if ! command -v python3 >/dev/null; then
-    echo "skipped: no python3"
-    exit 77
-fi
+needs python3
 check="$SOURCE/tests/unit/trace/reader/merge_check.py"
 
 # Rank 0: keys in another order, indented, texts that JSON does not take. Rank 1: gzip, another base, two
@@ -90,10 +87,8 @@ ranks="0=$WORK/clean.json 1=$WORK/run/rank1/t.json.gz 2=$WORK/run/rank2/t.json"
 ends_with 0 "$GENTABLES" trace merge "$WORK/run" -o "$WORK/merged.json"
 # shellcheck disable=SC2086
 python3 "$check" "$WORK/merged.json" $ranks || die "the merged trace differs"
-grep -q ': 3 ranks, .*; 2 arrows without a second end are left out' "$stdout" ||
-    die "no line about the merged trace"
-grep -q 'rank2/t.json: no baseTimeNanoseconds' "$stderr" ||
-    die "no message about a clock that cannot be aligned"
+has ': 3 ranks, .*; 2 arrows without a second end are left out' "$stdout"
+has 'rank2/t.json: no baseTimeNanoseconds' "$stderr"
 grep -q '"Rank 1 - GPU Stream (GPU 11)"' "$WORK/merged.json" || die "two GPUs of a rank are one"
 
 # Packed, by files, in another order of files; a number of ranks; more categories.
@@ -132,8 +127,7 @@ done
 echo '{"traceEvents": [{"ph": "X"' >"$WORK/sweep/256thread/nccl_28channels/torch_profiler/rank0/t.json"
 ends_with 1 "$GENTABLES" trace merge "$WORK/sweep" -o "$WORK/out"
 [ "$(ls "$WORK/out")" = 256thread_56ch_merged.json ] || die "a configuration that fails ends the others"
-grep -q '^gentables: 1 of 2 configurations are not merged: 256thread_28ch' "$stderr" ||
-    die "no message about the failure"
+has '^gentables: 1 of 2 configurations are not merged: 256thread_28ch' "$stderr"
 
 # Bad input: one line, and what was there stays.
 bad() { # CODE PATTERN ARGUMENT...: merging these to `kept.json` fails
@@ -168,8 +162,7 @@ ln -s input.json "$WORK/link.json"
 ends_with 2 "$GENTABLES" trace merge "$WORK/input.json" -o "$WORK/link.json"
 one_line 'link.json: is one of the traces to be merged; give another --output'
 cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
-ends_with 2 "$GENTABLES" trace merge "$run" -o "$WORK/nowhere/m.json"
-one_line 'nowhere/m.json: cannot be written'
+rejects 'nowhere/m.json: cannot be written' trace merge "$run" -o "$WORK/nowhere/m.json"
 
 # Events that cannot be used are left out, and reported; ids that have no room for the rank stay apart.
 cat >"$WORK/odd.json" <<'JSON'

@@ -17,9 +17,6 @@ for trace in "$data"/*.json.gz; do
 done
 gzip -dc "$trace" >"$WORK/plain.json"
 dump "$WORK/plain.json" | cmp - "$WORK/oracle" || die "plain"
-command -v zstd >/dev/null || {
-    echo "skipped: no zstd"
-    exit 77
-}
+needs zstd
 zstd -qf "$WORK/plain.json" -o "$WORK/packed.zst"
 dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"

@@ -4,10 +4,7 @@
 # Needs: zlib xlsx
 . "$SOURCE/tests/lib.sh"
 
-if ! command -v python3 >/dev/null; then
-    echo "skipped: no python3"
-    exit 77
-fi
+needs python3
 
 # Rank R of a configuration: GEMMs with kernels of 20+R and 30+R µs, the second with a copy of 4 µs first; a
 # convolution; a kernel without External id; a collective; a memcpy.
@@ -156,19 +153,15 @@ ends_with 0 "$GENTABLES" trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$
 [ -e "$WORK/named_csvs/gemm.csv" ] || die "the report has another name"
 
 # Bad input: one line.
-bad() { # PATTERN ARGUMENT...
-    pattern=$1
-    shift
-    ends_with 2 "$GENTABLES" trace report "$@"
-    one_line "$pattern"
-}
-bad 'no file below ends in .json and has absent in its path' -b "$base" -f absent
-bad 'none has "step-" and a number in its name; -p says' -b "$base" -f step_8 -p step-
-bad '-o names one report, and there are 3 configurations' -b "$base" -o "$WORK/x.xlsx" -f rank_0
-bad 'absent: cannot be read' -b "$base/absent"
-bad '-b: .*is no folder' -b "$base/a/traces_rank_0_step_8.json"
-bad 'out does not go with -b' -b "$base" --out "$WORK/x"
-bad 'dry-run goes with -b' "$base/a" --out "$WORK/x" -d
-bad 'trace report needs --out DIR' "$base/a"
+rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
+rejects 'none has "step-" and a number in its name; -p says' trace report -b "$base" -f step_8 -p step-
+rejects '-o names one report, and there are 3 configurations' trace report -b "$base" -f rank_0 \
+    -o "$WORK/x.xlsx"
+rejects 'absent: cannot be read' trace report -b "$base/absent"
+rejects '-b: .*is no folder' trace report -b "$base/a/traces_rank_0_step_8.json"
+rejects 'out does not go with -b' trace report -b "$base" --out "$WORK/x"
+rejects 'dry-run goes with -b' trace report "$base/a" --out "$WORK/x" -d
+rejects 'trace report needs --out DIR' trace report "$base/a"
 cp "$base/a/traces_rank_0_step_8.json" "$base/a/traces_rank_0_step_9.json"
-bad 'traces_rank_0_step_8.json and .*step_9.json are both of rank 0; give a further -f' -b "$base/a"
+rejects 'traces_rank_0_step_8.json and .*step_9.json are both of rank 0; give a further -f' trace report \
+    -b "$base/a"

@@ -89,18 +89,15 @@ ends_with 0 "$GENTABLES" trace compare "$WORK/one" --out "$WORK/within" --csv
 compare_28ch_rank0_across_threads_csvs compare_512thread_rank0_across_channels_csvs \
 compare_56ch_rank0_across_threads_csvs compare_collective_28ch_across_threads_csvs" ] ||
     die "not these comparisons"
-grep -q '^total_time,284,540,256,' "$WORK/within/compare_28ch_rank0_across_threads_csvs/gpu_timeline.csv" ||
-    die "threads are not compared"
+has '^total_time,284,540,256,' "$WORK/within/compare_28ch_rank0_across_threads_csvs/gpu_timeline.csv"
 grep -q '^type,256thread::time ms,512thread::time ms,' \
     "$WORK/within/compare_28ch_rank0_across_threads_csvs/gpu_timeline.csv" || die "tags are not the threads"
-grep -q '^allreduce,Float,8,256,512,256,100.0,' \
-    "$WORK/within/compare_collective_28ch_across_threads_csvs/nccl_summary_implicit_sync_common.csv" ||
-    die "collectives are not compared"
+has '^allreduce,Float,8,256,512,256,100.0,' \
+    "$WORK/within/compare_collective_28ch_across_threads_csvs/nccl_summary_implicit_sync_common.csv"
 ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --label 'old & slow' --label new \
     --out "$WORK/sweeps"
-grep -q '^total_time,284,568,284,100.0,' \
-    "$WORK/sweeps/compare_256thread_28ch_rank0_across_sweeps_csvs/gpu_timeline.csv" ||
-    die "sweeps are not compared"
+has '^total_time,284,568,284,100.0,' \
+    "$WORK/sweeps/compare_256thread_28ch_rank0_across_sweeps_csvs/gpu_timeline.csv"
 page=$WORK/sweeps/comparison.html
 for text in 'old &amp; slow' 'missing: plots/variance_violin_combined.png' \
     'missing: new: 1 reports: 512 threads, 56 channels, rank 0' "$(printf 'PNG of one' | base64)" \
@@ -117,8 +114,7 @@ ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --out "$WORK/alon
 bad() { # PATTERN ARGUMENT...
     pattern=$1
     shift
-    ends_with 2 "$GENTABLES" trace compare "$@" --out "$WORK/bad"
-    one_line "$pattern"
+    rejects "$pattern" trace compare "$@" --out "$WORK/bad"
 }
 bad 'a second report to compare it with is missing' "$WORK/base_csvs"
 bad 'absent: cannot be read' "$WORK/absent" "$WORK/new_csvs"

@@ -3,10 +3,7 @@
 # that the analyser is wrong.
 # Needs: zlib
 . "$SOURCE/tests/lib.sh"
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 
 golden=$SOURCE/tests/golden/trace/h100_bert
 ends_with 0 "$GENTABLES" trace report "$golden/h100_bert.json.gz" --out "$WORK/reports" --csv

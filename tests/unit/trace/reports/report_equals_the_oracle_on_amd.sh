@@ -2,10 +2,7 @@
 # As report_equals_the_oracle, for a trace of an MI300 that holds GPU events without a launch.
 . "$SOURCE/tests/unit/metric/lib.sh"
 skip_without_data traces
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 
 # shellcheck disable=SC2154
 ends_with 0 "$GENTABLES" trace report "$data/mi300_qwen.json.gz" --out "$WORK/reports" --csv

@@ -50,14 +50,12 @@ mkdir -p "$WORK/a" "$WORK/b"
 cp "$trace" "$WORK/a/one.json.gz"
 cp "$trace" "$WORK/b/one.json.gz"
 echo '{"traceEvents": [{' >"$WORK/b/broken.json"
-ends_with 1 "$GENTABLES" trace report "$WORK/a/one.json.gz" "$WORK/b/one.json.gz" "$WORK/b/broken.json" \
+failed 'b/broken.json: byte ' trace report "$WORK/a/one.json.gz" "$WORK/b/one.json.gz" "$WORK/b/broken.json" \
     --out "$WORK/many" --csv
-one_line 'b/broken.json: byte '
 for folder in a b; do
     [ -e "$WORK/many/${folder}__one_csvs/GEMM.csv" ] || die "not both reports"
 done
-ends_with 2 "$GENTABLES" trace report "$WORK/b/broken.json" --out "$WORK/broken"
-one_line 'b/broken.json: byte '
+rejects 'b/broken.json: byte ' trace report "$WORK/b/broken.json" --out "$WORK/broken"
 [ ! -e "$WORK/broken" ] || die "a report of a trace that cannot be read"
 
 # The same file twice is read once.
@@ -74,14 +72,11 @@ report=$WORK/tree/256thread/individual_reports/perf_28ch_rank3
 
 # Refused.
 ends_with 2 "$GENTABLES" trace report --out "$WORK/out"
-ends_with 2 "$GENTABLES" trace report "$trace"
-one_line 'needs --out DIR'
-ends_with 2 "$GENTABLES" trace report "$WORK/nothing.json" --out "$WORK/out"
-one_line 'nothing.json'
+rejects 'needs --out DIR' trace report "$trace"
+rejects 'nothing.json' trace report "$WORK/nothing.json" --out "$WORK/out"
 for wrong in '--bins 0' '--bins many' '--bins 1000000000' '--short-limit -1' '--short-limit soon' \
     '--micro-idle x' '--top-short 0' '--kernel-summary --no-kernel-summary'; do
     # shellcheck disable=SC2086
-    ends_with 2 "$GENTABLES" trace report "$trace" --out "$WORK/refused" $wrong
-    one_line "$(echo "$wrong" | cut -d' ' -f1)"
+    rejects "$(echo "$wrong" | cut -d' ' -f1)" trace report "$trace" --out "$WORK/refused" $wrong
 done
 [ ! -e "$WORK/refused" ] || die "something is written that was refused"

@@ -2,10 +2,7 @@
 # Reports of real traces of all vendors: their sums agree with those that another program makes of the trace.
 . "$SOURCE/tests/unit/metric/lib.sh"
 skip_without_data traces
-command -v python3 >/dev/null || {
-    echo "skipped: no python3"
-    exit 77
-}
+needs python3
 
 # shellcheck disable=SC2154
 ends_with 0 "$GENTABLES" trace report "$data"/*.json.gz --out "$WORK/reports" --csv --include-unlinked
