@@ -2,13 +2,7 @@
 // is found.
 #include <malloc.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "calls/cell.h"
 #include "calls/cell_check.h"
@@ -85,13 +79,11 @@ static void check_with(const struct kernels *kernels) {
     tested = NULL;
 }
 
-static void right_results_pass_with_every_instruction_set(void **state) {
-    (void)state;
+TEST(right_results_pass_with_every_instruction_set) {
     for_each_isa(check_with);
 }
 
-static void results_of_other_data_are_wrong(void **state) {
-    (void)state;
+TEST(results_of_other_data_are_wrong) {
     for (int fusion = 0; fusion < FUSIONS; fusion++) {
         struct ranks ranks;
         open_ranks(&ranks, 2, shape_of(DTYPE_BFLOAT16, (enum fusion)fusion, 3, 64));
@@ -102,8 +94,7 @@ static void results_of_other_data_are_wrong(void **state) {
     }
 }
 
-static void a_rank_left_out_is_found(void **state) {
-    (void)state;
+TEST(a_rank_left_out_is_found) {
     for (int fusion = 0; fusion < FUSIONS; fusion++) {
         struct ranks ranks;
         open_ranks(&ranks, 16, shape_of(DTYPE_FLOAT16, (enum fusion)fusion, 3, 64));
@@ -114,8 +105,7 @@ static void a_rank_left_out_is_found(void **state) {
     }
 }
 
-static void rounding_at_every_step_is_not_fp32_accumulation(void **state) {
-    (void)state;
+TEST(rounding_at_every_step_is_not_fp32_accumulation) {
     struct ranks ranks;
     struct shape shape = shape_of(DTYPE_BFLOAT16, FUSION_NONE, 16, 256);
     open_ranks(&ranks, 8, shape);
@@ -132,8 +122,7 @@ static void rounding_at_every_step_is_not_fp32_accumulation(void **state) {
 }
 
 // Every single byte of a result matters: the last, which kernels like to forget, and one in the middle.
-static void a_single_wrong_element_is_found(void **state) {
-    (void)state;
+TEST(a_single_wrong_element_is_found) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
             struct ranks ranks;
@@ -160,8 +149,7 @@ static void a_single_wrong_element_is_found(void **state) {
     }
 }
 
-static void what_was_not_written_is_wrong(void **state) {
-    (void)state;
+TEST(what_was_not_written_is_wrong) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
             struct ranks ranks;
@@ -173,8 +161,7 @@ static void what_was_not_written_is_wrong(void **state) {
     }
 }
 
-static void ranks_and_calls_have_different_data(void **state) {
-    (void)state;
+TEST(ranks_and_calls_have_different_data) {
     struct ranks ranks;
     open_ranks(&ranks, 4, shape_of(DTYPE_FLOAT32, FUSION_NONE, 4, 128));
     for (int a = 0; a < 4; a++) {
@@ -192,8 +179,7 @@ static void ranks_and_calls_have_different_data(void **state) {
     close_ranks(&ranks);
 }
 
-static void nvfp4_refuses_odd_hidden_sizes(void **state) {
-    (void)state;
+TEST(nvfp4_refuses_odd_hidden_sizes) {
     struct shape shape = shape_of(DTYPE_BFLOAT16, FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4, 1, 24);
     assert_non_null(shape_refusal(&shape));
     shape.hidden_size = 32;
@@ -201,8 +187,7 @@ static void nvfp4_refuses_odd_hidden_sizes(void **state) {
 }
 
 // By what malloc says that it gave; it rounds up.
-static void a_cell_takes_what_it_says(void **state) {
-    (void)state;
+TEST(a_cell_takes_what_it_says) {
     const size_t rows[] = {1, 3, 700};
     for (int op = 0; op < OPS; op++) {
         for (int fusion = 0; fusion < (op == OP_ALLREDUCE ? FUSIONS : 1); fusion++) {
@@ -221,20 +206,4 @@ static void a_cell_takes_what_it_says(void **state) {
             }
         }
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_instruction_set_is_built_and_found),
-        cmocka_unit_test(right_results_pass_with_every_instruction_set),
-        cmocka_unit_test(results_of_other_data_are_wrong),
-        cmocka_unit_test(a_rank_left_out_is_found),
-        cmocka_unit_test(rounding_at_every_step_is_not_fp32_accumulation),
-        cmocka_unit_test(a_single_wrong_element_is_found),
-        cmocka_unit_test(what_was_not_written_is_wrong),
-        cmocka_unit_test(ranks_and_calls_have_different_data),
-        cmocka_unit_test(nvfp4_refuses_odd_hidden_sizes),
-        cmocka_unit_test(a_cell_takes_what_it_says),
-    };
-    return end_with_isas(cmocka_run_group_tests(tests, NULL, NULL));
 }

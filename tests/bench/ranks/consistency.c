@@ -1,10 +1,5 @@
 // Which rank differs from the others (bench/start/consistency.h), and in which trait.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "../../unit_test.h"
 
 #include "start/consistency.h"
 
@@ -26,14 +21,12 @@ static void expect(int odd_rank, enum trait wanted, int count) {
     if (odd_rank >= 0) assert_int_equal(trait, wanted);
 }
 
-static void ranks_that_are_alike_have_no_stranger(void **state) {
-    (void)state;
+TEST_WITH(new_ranks, NULL, ranks_that_are_alike_have_no_stranger) {
     expect(-1, TRAITS, RANKS);
     expect(-1, TRAITS, 1);
 }
 
-static void the_one_that_differs_from_most_is_it(void **state) {
-    (void)state;
+TEST_WITH(new_ranks, NULL, the_one_that_differs_from_most_is_it) {
     for (int rank = 0; rank < RANKS; rank++) {
         for (int trait = 0; trait < TRAITS; trait++) {
             ranks[rank].traits[trait]++;
@@ -43,25 +36,13 @@ static void the_one_that_differs_from_most_is_it(void **state) {
     }
 }
 
-static void of_two_it_is_not_rank_0(void **state) {
-    (void)state;
+TEST_WITH(new_ranks, NULL, of_two_it_is_not_rank_0) {
     ranks[0].traits[TRAIT_CANDIDATES]++;
     expect(1, TRAIT_CANDIDATES, 2);
 }
 
-static void the_binary_explains_the_candidates(void **state) {
-    (void)state;
+TEST_WITH(new_ranks, NULL, the_binary_explains_the_candidates) {
     ranks[3].traits[TRAIT_CANDIDATES]++;
     ranks[2].traits[TRAIT_BINARY]++;
     expect(2, TRAIT_BINARY, RANKS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(ranks_that_are_alike_have_no_stranger, new_ranks),
-        cmocka_unit_test_setup(the_one_that_differs_from_most_is_it, new_ranks),
-        cmocka_unit_test_setup(of_two_it_is_not_rank_0, new_ranks),
-        cmocka_unit_test_setup(the_binary_explains_the_candidates, new_ranks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

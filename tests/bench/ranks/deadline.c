@@ -1,10 +1,5 @@
 // Late work is cancelled, and has its grace time from then on, however seldom the watcher looks.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "../../unit_test.h"
 
 #include "ranks/deadline.h"
 
@@ -14,8 +9,7 @@ static enum verdict look(struct deadline *deadline, uint64_t now) {
     return deadline_look(deadline, BEGAN, BEGAN + now, MOST, GRACE);
 }
 
-static void work_is_cancelled_a_grace_before_its_deadline(void **state) {
-    (void)state;
+TEST(work_is_cancelled_a_grace_before_its_deadline) {
     struct deadline deadline = {0};
     for (uint64_t now = 0; now <= MOST - GRACE; now += 5) {
         assert_int_equal(look(&deadline, now), VERDICT_NONE);
@@ -27,8 +21,7 @@ static void work_is_cancelled_a_grace_before_its_deadline(void **state) {
 }
 
 // As on a machine with much else to do: each look comes when all of it is over.
-static void work_that_is_cancelled_late_still_has_its_grace(void **state) {
-    (void)state;
+TEST(work_that_is_cancelled_late_still_has_its_grace) {
     struct deadline deadline = {0};
     assert_int_equal(look(&deadline, 1000), VERDICT_NONE);
     assert_int_equal(look(&deadline, 2000), VERDICT_CANCEL);
@@ -37,8 +30,7 @@ static void work_that_is_cancelled_late_still_has_its_grace(void **state) {
     assert_int_equal(look(&deadline, 3001), VERDICT_END);
 }
 
-static void other_work_begins_anew(void **state) {
-    (void)state;
+TEST(other_work_begins_anew) {
     struct deadline deadline = {0};
     look(&deadline, 1000);
     assert_int_equal(look(&deadline, 2000), VERDICT_CANCEL);
@@ -46,13 +38,4 @@ static void other_work_begins_anew(void **state) {
     assert_int_equal(deadline_look(&deadline, began, began + MOST, MOST, GRACE), VERDICT_NONE);
     assert_int_equal(deadline_look(&deadline, began, began + MOST + 1, MOST, GRACE), VERDICT_CANCEL);
     assert_int_equal(deadline_look(&deadline, began + 500, began + 499, MOST, GRACE), VERDICT_NONE);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(work_is_cancelled_a_grace_before_its_deadline),
-        cmocka_unit_test(work_that_is_cancelled_late_still_has_its_grace),
-        cmocka_unit_test(other_work_begins_anew),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

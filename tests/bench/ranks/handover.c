@@ -1,12 +1,8 @@
 // Which stores hand data over: see bench/host/handover.h.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "../../unit_test.h"
 
-#include <cmocka.h>
+#include <stdbool.h>
+#include <string.h>
 
 #include "host/handover.h"
 
@@ -45,15 +41,13 @@ static struct handover begin(int ranks) {
     return handover;
 }
 
-static void two_ranks_and_small_copies_never_stream(void **state) {
-    (void)state;
+TEST(two_ranks_and_small_copies_never_stream) {
     struct handover two = begin(2), three = begin(3);
     assert_int_equal(streamed_of(&two, 4 * ROUND, BYTES), 0);
     assert_int_equal(streamed_of(&three, 4 * ROUND, 100), 0);
 }
 
-static void the_cheaper_kind_is_used_and_the_other_tried_now_and_then(void **state) {
-    (void)state;
+TEST(the_cheaper_kind_is_used_and_the_other_tried_now_and_then) {
     struct handover handover = begin(3);
     handover.copies = 1; // the next copies are not timed
     handover.ns_per_byte[false] = 3;
@@ -69,8 +63,7 @@ static void the_cheaper_kind_is_used_and_the_other_tried_now_and_then(void **sta
     assert_int_equal(streamed_of(&handover, ROUND, BYTES), 1);
 }
 
-static void an_estimate_falls_at_once_and_climbs_slowly(void **state) {
-    (void)state;
+TEST(an_estimate_falls_at_once_and_climbs_slowly) {
     struct handover handover = begin(3);
     handover.copies = 8; // timed
     handover.ns_per_byte[false] = 1e9;
@@ -80,13 +73,4 @@ static void an_estimate_falls_at_once_and_climbs_slowly(void **state) {
     handover.ns_per_byte[false] = 1e-6;
     streamed_of(&handover, 1, BYTES);
     assert_true(handover.ns_per_byte[false] > 1e-6 && handover.ns_per_byte[false] < 2e-6);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(two_ranks_and_small_copies_never_stream),
-        cmocka_unit_test(the_cheaper_kind_is_used_and_the_other_tried_now_and_then),
-        cmocka_unit_test(an_estimate_falls_at_once_and_climbs_slowly),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

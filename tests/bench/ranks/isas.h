@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HAS_OWN_MAIN
+#include "../../unit_test.h"
 #include "elements/kernels.h"
 
 enum { SKIPPED = 77 };
@@ -52,8 +54,7 @@ static inline bool processor_runs(const struct isa *isa) {
 }
 
 // The test of this header: every instruction set is built, and runs where the processor has it.
-static inline void every_instruction_set_is_built_and_found(void **state) {
-    (void)state;
+TEST(every_instruction_set_is_built_and_found) {
     for (int i = 0; i < ISAS; i++) {
         assert_non_null(kernels_all[i]);
         assert_string_equal(kernels_all[i]->isa, isas[i].name);
@@ -70,9 +71,8 @@ static inline void for_each_isa(void (*check)(const struct kernels *)) {
     }
 }
 
-// The exit code of a program of which so many tests failed.
-static inline int end_with_isas(int failed) {
-    int code = failed == 0 ? 0 : 1;
+int main(void) {
+    int failed = run_unit_tests(), code = failed == 0 ? 0 : 1;
     for (int i = 0; i < ISAS; i++) {
         if (kernels_find(isas[i].name) != NULL) continue;
         printf("skipped: this processor has no %s\n", isas[i].name);

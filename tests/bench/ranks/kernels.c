@@ -1,15 +1,9 @@
 // The fast conversions and sums of every instruction set against the plain ones of element.h.
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "elements/element.h"
 #include "elements/kernels.h"
@@ -65,8 +59,7 @@ static void check_sums(const struct kernels *kernels) {
     }
 }
 
-static void sums_are_rounded_once_in_rank_order(void **state) {
-    (void)state;
+TEST(sums_are_rounded_once_in_rank_order) {
     for_each_isa(check_sums);
 }
 
@@ -90,8 +83,7 @@ static void check_rounding(const struct kernels *kernels) {
     }
 }
 
-static void every_element_survives_reading_and_rounding(void **state) {
-    (void)state;
+TEST(every_element_survives_reading_and_rounding) {
     for_each_isa(check_rounding);
 }
 
@@ -116,8 +108,7 @@ static void check_ties(const struct kernels *kernels) {
     }
 }
 
-static void ties_go_to_even_and_large_sums_to_infinity(void **state) {
-    (void)state;
+TEST(ties_go_to_even_and_large_sums_to_infinity) {
     for_each_isa(check_ties);
 }
 
@@ -159,8 +150,7 @@ static void check_fp8(const struct kernels *kernels) {
     }
 }
 
-static void fp8_is_nearest_even_and_saturates(void **state) {
-    (void)state;
+TEST(fp8_is_nearest_even_and_saturates) {
     for_each_isa(check_fp8);
 }
 
@@ -182,13 +172,11 @@ static void check_nvfp4(const struct kernels *kernels) {
     for (int i = 0; i < 8; i++) assert_int_equal(codes[i], 0);
 }
 
-static void nvfp4_packs_low_nibble_first_and_zero_blocks_are_zero(void **state) {
-    (void)state;
+TEST(nvfp4_packs_low_nibble_first_and_zero_blocks_are_zero) {
     for_each_isa(check_nvfp4);
 }
 
-static void the_swizzled_layout_is_the_documented_one(void **state) {
-    (void)state;
+TEST(the_swizzled_layout_is_the_documented_one) {
     assert_int_equal(block_scale_offset(0, 0, 128), 0);
     assert_int_equal(block_scale_offset(0, 3, 128), 3);
     assert_int_equal(block_scale_offset(0, 4, 128), 512);
@@ -215,8 +203,7 @@ static void check_hash(const struct kernels *kernels) {
     assert_int_not_equal(kernels->hash(data, sizeof data - 1), hash);
 }
 
-static void the_hash_sees_every_byte_and_is_the_same_everywhere(void **state) {
-    (void)state;
+TEST(the_hash_sees_every_byte_and_is_the_same_everywhere) {
     for_each_isa(check_hash);
 }
 
@@ -235,22 +222,6 @@ static void check_streaming(const struct kernels *kernels) {
     }
 }
 
-static void streaming_copies_all_and_no_more(void **state) {
-    (void)state;
+TEST(streaming_copies_all_and_no_more) {
     for_each_isa(check_streaming);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_instruction_set_is_built_and_found),
-        cmocka_unit_test(sums_are_rounded_once_in_rank_order),
-        cmocka_unit_test(every_element_survives_reading_and_rounding),
-        cmocka_unit_test(ties_go_to_even_and_large_sums_to_infinity),
-        cmocka_unit_test(fp8_is_nearest_even_and_saturates),
-        cmocka_unit_test(nvfp4_packs_low_nibble_first_and_zero_blocks_are_zero),
-        cmocka_unit_test(the_swizzled_layout_is_the_documented_one),
-        cmocka_unit_test(the_hash_sees_every_byte_and_is_the_same_everywhere),
-        cmocka_unit_test(streaming_copies_all_and_no_more),
-    };
-    return end_with_isas(cmocka_run_group_tests(tests, NULL, NULL));
 }

@@ -1,15 +1,11 @@
 // The memory that a process may use: the smallest limit of its control groups and of those around them, of
 // both versions, in a folder that looks like a machine.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../unit_test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "ranks/memory_limit.h"
 
@@ -43,15 +39,13 @@ static int remove_root(void **state) {
     return system(command);
 }
 
-static void without_groups_it_is_the_machines(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, without_groups_it_is_the_machines) {
     assert_true(machine_memory_limit(root) == UINT64_MAX);
     assert_true(machine_memory_bytes(root) > 0);
     assert_true(machine_memory_bytes(root) < UINT64_MAX);
 }
 
-static void the_smallest_around_it_counts(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, the_smallest_around_it_counts) {
     put("/proc/self/cgroup", "0::/user.slice/of user/job\n");
     put("/sys/fs/cgroup/user.slice/of user/job/memory.max", "3000000\n");
     assert_true(machine_memory_limit(root) == 3000000);
@@ -62,8 +56,7 @@ static void the_smallest_around_it_counts(void **state) {
     assert_true(machine_memory_bytes(root) == 2000000);
 }
 
-static void a_container_sees_its_own_group_as_the_first(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, a_container_sees_its_own_group_as_the_first) {
     put("/proc/self/cgroup", "0::/\n");
     put("/sys/fs/cgroup/memory.max", "5000000\n");
     assert_true(machine_memory_limit(root) == 5000000);
@@ -71,8 +64,7 @@ static void a_container_sees_its_own_group_as_the_first(void **state) {
     assert_true(machine_memory_limit(root) == 5000000);
 }
 
-static void version_1_has_a_file_of_its_own(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, version_1_has_a_file_of_its_own) {
     put("/proc/self/cgroup", "9:cpu,memory:/docker/a\n5:memory_other:/b\n1:name=systemd:/c\n0::/d\n");
     put("/sys/fs/cgroup/memory/memory.limit_in_bytes", "9223372036854771712\n");
     assert_true(machine_memory_limit(root) == 9223372036854771712ull);
@@ -82,8 +74,7 @@ static void version_1_has_a_file_of_its_own(void **state) {
     assert_true(machine_memory_limit(root) == 7000000);
 }
 
-static void a_file_that_says_nothing_limits_nothing(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, a_file_that_says_nothing_limits_nothing) {
     put("/proc/self/cgroup", "nonsense\n0:\n0:memory\n0::no path\n\n0::/a\n");
     put("/sys/fs/cgroup/a/memory.max", "");
     assert_true(machine_memory_limit(root) == UINT64_MAX);
@@ -91,8 +82,7 @@ static void a_file_that_says_nothing_limits_nothing(void **state) {
 
 // Files that it may take back are left, too; of groups in each other the one that has least counts, which is
 // not the one of the smallest limit here.
-static void what_is_left_is_less_than_the_limit(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, what_is_left_is_less_than_the_limit) {
     put("/proc/meminfo", "MemTotal: 90 kB\nMemFree: 1 kB\nMemAvailable:      9000 kB\n");
     assert_true(machine_memory_left(root) == 9000 << 10);
     put("/proc/self/cgroup", "0::/slice/job\n");
@@ -112,8 +102,7 @@ static void what_is_left_is_less_than_the_limit(void **state) {
     assert_true(machine_memory_left(root) == 1024);
 }
 
-static void version_1_counts_what_lies_in_a_group(void **state) {
-    (void)state;
+TEST_WITH(make_root, remove_root, version_1_counts_what_lies_in_a_group) {
     put("/proc/self/cgroup", "4:memory:/docker/a\n0::/\n");
     put("/sys/fs/cgroup/memory/docker/memory.limit_in_bytes", "8000000\n");
     put("/sys/fs/cgroup/memory/docker/memory.usage_in_bytes", "7000000\n");
@@ -121,15 +110,4 @@ static void version_1_counts_what_lies_in_a_group(void **state) {
     assert_true(machine_memory_left(root) == 3000000);
     put("/sys/fs/cgroup/memory/docker/memory.stat", "total_inactive_file 9000000\n");
     assert_true(machine_memory_left(root) == 8000000);
-}
-
-int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, make_root, remove_root)
-    const struct CMUnitTest tests[] = {
-        TEST(without_groups_it_is_the_machines),           TEST(the_smallest_around_it_counts),
-        TEST(a_container_sees_its_own_group_as_the_first), TEST(version_1_has_a_file_of_its_own),
-        TEST(a_file_that_says_nothing_limits_nothing),     TEST(what_is_left_is_less_than_the_limit),
-        TEST(version_1_counts_what_lies_in_a_group),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 // Request lines: what is read from good ones, and that nothing else is taken for one.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../unit_test.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "protocol/protocol.h"
 
@@ -20,8 +16,7 @@ static enum line_kind read_line(const char *text, struct request *request, char 
     return protocol_read_request(line, request, reason, REASON_SIZE);
 }
 
-static void a_request_is_read_whole(void **state) {
-    (void)state;
+TEST(a_request_is_read_whole) {
     struct request request;
     char reason[REASON_SIZE];
     assert_int_equal(read_line(good, &request, reason), LINE_MEASURE);
@@ -45,15 +40,13 @@ static void a_request_is_read_whole(void **state) {
     assert_int_equal(wanted, 2);
 }
 
-static void quit_is_no_request(void **state) {
-    (void)state;
+TEST(quit_is_no_request) {
     struct request request;
     char reason[REASON_SIZE];
     assert_int_equal(read_line("quit", &request, reason), LINE_QUIT);
 }
 
-static void nothing_else_is_taken_for_a_request(void **state) {
-    (void)state;
+TEST(nothing_else_is_taken_for_a_request) {
     const char *endings[] = {
         " nonsense",      " colour=red",     " dtype=int8",      " fusion=SOFTMAX",  " op=gather",
         " num_tokens=0",  " num_tokens=x",   " hidden_size=-4",  " strategies=NCCL", " mode=graph",
@@ -71,13 +64,4 @@ static void nothing_else_is_taken_for_a_request(void **state) {
         if (read_line(lines[i], &request, reason) != LINE_WRONG) fail_msg("taken: %s", lines[i]);
         assert_true(reason[0] != '\0');
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_request_is_read_whole),
-        cmocka_unit_test(quit_is_no_request),
-        cmocka_unit_test(nothing_else_is_taken_for_a_request),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

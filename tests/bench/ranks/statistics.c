@@ -1,10 +1,5 @@
 // Median, its interval and the percentiles, on samples with known answers.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "../../unit_test.h"
 
 #include "elements/statistics.h"
 
@@ -12,15 +7,13 @@ static void check(double is, double should) {
     if (is != should) fail_msg("%g, not %g", is, should);
 }
 
-static void odd_and_even_medians(void **state) {
-    (void)state;
+TEST(odd_and_even_medians) {
     double odd[] = {3, 1, 2}, even[] = {4, 1, 3, 2};
     check(median(odd, 3), 2);
     check(median(even, 4), 2.5);
 }
 
-static void few_samples_have_their_range_as_interval(void **state) {
-    (void)state;
+TEST(few_samples_have_their_range_as_interval) {
     double samples[] = {5, 1, 4, 2, 3};
     struct summary summary = summarise(samples, 5);
     check(summary.low, 1);
@@ -29,8 +22,7 @@ static void few_samples_have_their_range_as_interval(void **state) {
 }
 
 // Le Boudec, table of order statistics for 95%: n = 100 gives the 40th and the 61st.
-static void the_interval_is_that_of_order_statistics(void **state) {
-    (void)state;
+TEST(the_interval_is_that_of_order_statistics) {
     double samples[100];
     for (int i = 0; i < 100; i++) samples[i] = (double)((i * 37) % 100 + 1);
     struct summary summary = summarise(samples, 100);
@@ -42,22 +34,11 @@ static void the_interval_is_that_of_order_statistics(void **state) {
     check(summary.p99, 99);
 }
 
-static void one_sample_is_everything(void **state) {
-    (void)state;
+TEST(one_sample_is_everything) {
     double samples[] = {7};
     struct summary summary = summarise(samples, 1);
     check(summary.median, 7);
     check(summary.low, 7);
     check(summary.high, 7);
     check(summary.p99, 7);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(odd_and_even_medians),
-        cmocka_unit_test(few_samples_have_their_range_as_interval),
-        cmocka_unit_test(the_interval_is_that_of_order_statistics),
-        cmocka_unit_test(one_sample_is_everything),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

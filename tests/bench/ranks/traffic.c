@@ -1,16 +1,11 @@
 // What ops move: shares cover inputs and outputs, and what one rank sends another receives.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "../../unit_test.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "elements/traffic.h"
 
-static void splits_are_read_and_printed(void **state) {
-    (void)state;
+TEST(splits_are_read_and_printed) {
     uint64_t splits;
     char text[SPLITS_TEXT];
     const char *const right[] = {"1",   "3:1", "14:1:2", "14:14:14:14:14:14:14:14:14:14:14:14:14:14:14:14",
@@ -54,8 +49,7 @@ static void is_consistent(uint64_t splits) {
     }
 }
 
-static void what_is_sent_is_received(void **state) {
-    (void)state;
+TEST(what_is_sent_is_received) {
     const char *const texts[] = {"3:1:2", "3:0:2", "0:1", "0:0:0:0:0:1:14"};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
         uint64_t splits;
@@ -64,8 +58,7 @@ static void what_is_sent_is_received(void **state) {
     }
 }
 
-static void who_has_no_weight_gets_nothing(void **state) {
-    (void)state;
+TEST(who_has_no_weight_gets_nothing) {
     uint64_t splits;
     struct traffic traffic;
     assert_true(splits_read("0:1", &splits));
@@ -77,13 +70,4 @@ static void who_has_no_weight_gets_nothing(void **state) {
     assert_false(traffic_moves(OP_ALLTOALLV, splits, 2));
     assert_true(traffic_moves(OP_ALLTOALLV, splits, 3));
     assert_true(traffic_moves(OP_ALLTOALL, 0, 2));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(splits_are_read_and_printed),
-        cmocka_unit_test(what_is_sent_is_received),
-        cmocka_unit_test(who_has_no_weight_gets_nothing),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

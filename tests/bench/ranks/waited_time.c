@@ -1,17 +1,14 @@
 // A thread without a processor, or a suspended program, gets more time; a thread that runs gets none.
+#define HAS_OWN_MAIN
+#include "../../unit_test.h"
+
 #include <pthread.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ranks/waited_time.h"
 
@@ -20,16 +17,14 @@ enum { SKIPPED = 77 };
 
 static bool not_counted; // by this kernel: how long a thread waits for a processor
 
-static void time_that_was_looked_at_counts(void **state) {
-    (void)state;
+TEST(time_that_was_looked_at_counts) {
     struct waited_time waited;
     waited_time_begin(&waited, 100, 7);
     for (uint64_t i = 1; i <= 500; i++) waited_time_look(&waited, 100 + i * LOOK, 7);
     assert_true(waited.had_ns == 500 * LOOK);
 }
 
-static void time_without_a_processor_counts_half(void **state) {
-    (void)state;
+TEST(time_without_a_processor_counts_half) {
     struct waited_time waited;
     waited_time_begin(&waited, 0, 0);
     for (uint64_t i = 1; i <= 500; i++) waited_time_look(&waited, i * LOOK, i * LOOK);
@@ -38,8 +33,7 @@ static void time_without_a_processor_counts_half(void **state) {
     assert_true(waited.had_ns == 251 * LOOK);
 }
 
-static void time_in_which_nobody_looked_is_short(void **state) {
-    (void)state;
+TEST(time_in_which_nobody_looked_is_short) {
     struct waited_time waited;
     waited_time_begin(&waited, 0, 0);
     waited_time_look(&waited, FOR_LONG, 0);
@@ -90,8 +84,7 @@ static void wait_for_a_processor(void) {
     assert_int_equal(sched_setaffinity(0, sizeof all, &all), 0);
 }
 
-static void who_waited_for_a_processor_has_been_starved(void **state) {
-    (void)state;
+TEST(who_waited_for_a_processor_has_been_starved) {
     uint64_t first = waited_time_starved_ns(gettid());
     wait_for_a_processor();
     uint64_t before = waited_ns(), starved = waited_time_starved_ns(gettid()), after = waited_ns();
@@ -103,20 +96,12 @@ static void who_waited_for_a_processor_has_been_starved(void **state) {
     assert_true(before <= starved && starved <= after);
 }
 
-static void who_is_not_there_has_not_been_starved(void **state) {
-    (void)state;
+TEST(who_is_not_there_has_not_been_starved) {
     assert_true(waited_time_starved_ns(-1) == 0);
 }
 
 int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(time_that_was_looked_at_counts),
-        cmocka_unit_test(time_without_a_processor_counts_half),
-        cmocka_unit_test(time_in_which_nobody_looked_is_short),
-        cmocka_unit_test(who_waited_for_a_processor_has_been_starved),
-        cmocka_unit_test(who_is_not_there_has_not_been_starved),
-    };
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_unit_tests();
     if (failed != 0 || !not_counted) return failed;
     puts("skipped: this kernel does not count how long a thread waits for a processor");
     return SKIPPED;

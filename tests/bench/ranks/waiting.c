@@ -1,17 +1,13 @@
 // Waiting for a peer (bench/ranks/group.h): what arrives ends the wait; a peer that died, a peer that gave up
 // and a deadline end it, too, and the first rank that notices reports it.
-#include <setjmp.h>
+#include "../../unit_test.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "ranks/culprit.h"
 #include "ranks/group.h"
@@ -78,8 +74,7 @@ static void ask_for_good(void) {
     }
 }
 
-static void what_arrives_ends_the_wait(void **state) {
-    (void)state;
+TEST_WITH(new_control, drop_control, what_arrives_ends_the_wait) {
     struct group group = group_of(0, 60);
     control->pids[0] = (int32_t)getpid();
     pid_t child = start(ping);
@@ -88,8 +83,7 @@ static void what_arrives_ends_the_wait(void **state) {
     waitpid(child, NULL, 0);
 }
 
-static void a_peer_that_died_is_told(void **state) {
-    (void)state;
+TEST_WITH(new_control, drop_control, a_peer_that_died_is_told) {
     struct group group = group_of(0, 60);
     control->pids[0] = (int32_t)getpid();
     control->pids[1] = (int32_t)start(nothing);
@@ -98,16 +92,14 @@ static void a_peer_that_died_is_told(void **state) {
     assert_string_equal(group_failure(&group), "rank 1 died, at the start");
 }
 
-static void a_deadline_is_told(void **state) {
-    (void)state;
+TEST_WITH(new_control, drop_control, a_deadline_is_told) {
     struct group group = group_of(0, 0.01);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     assert_false(group_wait(&group, &control->ping.value, 1));
     assert_string_equal(group_failure(&group), "no rank responds, at the start; rank 0 waited for 0.01 s");
 }
 
-static void the_first_failure_is_told_by_all(void **state) {
-    (void)state;
+TEST_WITH(new_control, drop_control, the_first_failure_is_told_by_all) {
     struct group group = group_of(0, 60);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     pid_t child = start(give_up);
@@ -117,8 +109,7 @@ static void the_first_failure_is_told_by_all(void **state) {
 }
 
 // The deadlines of several ranks may pass at the same time.
-static void who_asks_does_not_look_asleep(void **state) {
-    (void)state;
+TEST_WITH(new_control, drop_control, who_asks_does_not_look_asleep) {
     struct group group = group_of(0, 60);
     pid_t asleep = start(sleep_for_good);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
@@ -135,15 +126,4 @@ static void who_asks_does_not_look_asleep(void **state) {
     waitpid(asking, NULL, 0);
     waitpid(asleep, NULL, 0);
     assert_int_equal(right, QUESTIONS);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(what_arrives_ends_the_wait, new_control, drop_control),
-        cmocka_unit_test_setup_teardown(a_peer_that_died_is_told, new_control, drop_control),
-        cmocka_unit_test_setup_teardown(a_deadline_is_told, new_control, drop_control),
-        cmocka_unit_test_setup_teardown(the_first_failure_is_told_by_all, new_control, drop_control),
-        cmocka_unit_test_setup_teardown(who_asks_does_not_look_asleep, new_control, drop_control),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

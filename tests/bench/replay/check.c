@@ -1,15 +1,11 @@
 // A result that is right is taken for right, and any other is found: one element, one row, one channel, what
 // was not written. Results are computed here, by loops that have nothing in common with the check's.
+#include "../../unit_test.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "replay/check.h"
 
@@ -159,8 +155,7 @@ static void expect_right(int number, const struct op *op, struct operands *opera
     if (!passes(op, operands)) fail_msg("line %d is taken for wrong", number);
 }
 
-static void what_is_right_passes(void **state) {
-    (void)state;
+TEST(what_is_right_passes) {
     with_all(expect_right);
 }
 
@@ -175,8 +170,7 @@ static void spoil_elements(int number, const struct op *op, struct operands *ope
     }
 }
 
-static void one_wrong_element_is_found(void **state) {
-    (void)state;
+TEST(one_wrong_element_is_found) {
     with_all(spoil_elements);
 }
 
@@ -189,8 +183,7 @@ static void forget_elements(int number, const struct op *op, struct operands *op
     if (passes(op, operands)) fail_msg("line %d, all elements", number);
 }
 
-static void what_was_not_written_is_found(void **state) {
-    (void)state;
+TEST(what_was_not_written_is_found) {
     with_all(forget_elements);
 }
 
@@ -199,16 +192,14 @@ static void clear(int number, const struct op *op, struct operands *operands) {
     if (passes(op, operands)) fail_msg("line %d, zeros", number);
 }
 
-static void zeros_are_found(void **state) {
-    (void)state;
+TEST(zeros_are_found) {
     with_all(clear);
 }
 
 // The room for operands grows from op to op, and is filled by threads.
-static void operands_are_filled_to_the_last_element(void **state) {
+TEST(operands_are_filled_to_the_last_element) {
     static const int rows[] = {1, 150, 151, 700, 80, 2000};
     enum { PERIOD = 65521, COLUMNS = 977 };
-    (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct op op = {.kind = OP_GEMM, .type = FLOAT32};
         struct operands operands;
@@ -223,15 +214,4 @@ static void operands_are_filled_to_the_last_element(void **state) {
         tensor_forget(&operands.out, 1); // as a call writes it
         assert_false(tensor_value(&operands.a, 0) == 0 && tensor_value(&operands.a, 1) == 0);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(operands_are_filled_to_the_last_element),
-        cmocka_unit_test(what_is_right_passes),
-        cmocka_unit_test(one_wrong_element_is_found),
-        cmocka_unit_test(what_was_not_written_is_found),
-        cmocka_unit_test(zeros_are_found),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,12 @@
 // Threads that communicate poll for work if they wait by polling, but sleep while a step has none for them;
 // and what is handed over then is done all the same.
+#include "../../unit_test.h"
+
 #include "workload/crew.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 // cmocka needs the above first.
-#include <cmocka.h>
 
 enum { THREADS = 2 };
 
@@ -46,7 +44,7 @@ static bool comes_to(const struct crew *crew, char state) {
     return false;
 }
 
-static void threads_sleep_while_nothing_is_asked_for(void **unused) {
+TEST(threads_sleep_while_nothing_is_asked_for) {
     static struct bell bells[MAX_THREADS];
     static struct group group = {.rank = 0, .size = 1};
     const struct transport_kind kind = {.begin = begin, .progress = progress};
@@ -55,7 +53,6 @@ static void threads_sleep_while_nothing_is_asked_for(void **unused) {
     struct collective collective = {0};
     struct program program = {.collectives = &collective, .collective_count = 1};
     const enum wait waits[] = {WAIT_SPIN, WAIT_YIELD, WAIT_FUTEX};
-    (void)unused;
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
         struct crew crew;
         assert_int_equal(crew_start(&crew, &transport, &program, waits[i]), 0);
@@ -73,9 +70,4 @@ static void threads_sleep_while_nothing_is_asked_for(void **unused) {
         assert_int_equal(atomic_load(&begun), 2 * THREADS);
         crew_end(&crew);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(threads_sleep_while_nothing_is_asked_for)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 // Request lines: what is read as a number, a list, a text, and what is not.
+#include "../../unit_test.h"
+
 #include "workload/fields.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 // cmocka needs the above first.
-#include <cmocka.h>
 
-static void numbers_are_whole_and_within_bounds(void **state) {
-    (void)state;
+TEST(numbers_are_whole_and_within_bounds) {
     size_t value = 0;
     assert_true(field_number("run steps=20 warm_up=3", "steps", 1, 100, &value));
     assert_int_equal(value, 20);
@@ -22,8 +19,7 @@ static void numbers_are_whole_and_within_bounds(void **state) {
     }
 }
 
-static void a_list_has_its_length_or_one_for_all(void **state) {
-    (void)state;
+TEST(a_list_has_its_length_or_one_for_all) {
     size_t values[3] = {0};
     assert_true(field_numbers("gemm m=1,2,3 n=4", "m", 1, 9, 3, values));
     assert_int_equal(values[2], 3);
@@ -36,8 +32,7 @@ static void a_list_has_its_length_or_one_for_all(void **state) {
     }
 }
 
-static void a_path_takes_the_rest_of_the_line(void **state) {
-    (void)state;
+TEST(a_path_takes_the_rest_of_the_line) {
     char text[32];
     assert_true(field_text("run steps=2 path=/a b/c", "path", text, sizeof text));
     assert_string_equal(text, "/a b/c");
@@ -47,13 +42,4 @@ static void a_path_takes_the_rest_of_the_line(void **state) {
     assert_true(line_is("run a=1", "run"));
     assert_true(line_is("quit", "quit"));
     assert_false(line_is("runs a=1", "run"));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_are_whole_and_within_bounds),
-        cmocka_unit_test(a_list_has_its_length_or_one_for_all),
-        cmocka_unit_test(a_path_takes_the_rest_of_the_line),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

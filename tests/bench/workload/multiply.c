@@ -1,14 +1,12 @@
 // The conversions of elements/conversions.h are those of plain arithmetic; products of each type are right
 // where OpenBLAS is installed, with and without accumulation.
+#include "../../unit_test.h"
+
 #include "workload/multiply.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 // cmocka needs the above first.
-#include <cmocka.h>
 
 #include "lists.h"
 
@@ -68,10 +66,9 @@ static uint16_t code_of(enum dtype dtype, float value) {
 
 // ---- tests --------------------------------------------------------------------------------------
 
-static void every_element_is_widened(void **state) {
+TEST(every_element_is_widened) {
     static uint16_t codes[CODES];
     static float floats[CODES];
-    (void)state;
     for (size_t i = 0; i < CODES; i++) codes[i] = (uint16_t)i;
     for (size_t t = 0; t < SMALL_TYPES; t++) {
         elements_widen(small_types[t], codes, floats, CODES);
@@ -86,10 +83,9 @@ static void every_element_is_widened(void **state) {
 }
 
 // Of every exponent, at and around what lies half-way between two elements.
-static void every_float_is_rounded_to_the_nearest(void **state) {
+TEST(every_float_is_rounded_to_the_nearest) {
     static const uint32_t tails[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2fff,
                                      0x3000, 0x7fff, 0x8000, 0x8001, 0x18000};
-    (void)state;
     for (size_t t = 0; t < SMALL_TYPES; t++) {
         for (uint32_t code = 0; code < CODES; code++) {
             for (size_t i = 0; i < sizeof tails / sizeof tails[0]; i++) {
@@ -107,7 +103,7 @@ static void every_float_is_rounded_to_the_nearest(void **state) {
     }
 }
 
-static void products_are_of_their_type(void **state) {
+TEST(products_are_of_their_type) {
     static const char *const lines[] = {
         "begin name=x gemms=4 collectives=0 actions=1 seed=3",
         "gemm name=a m=3 n=4 k=5 layout=NT phase=forward sequence=0",
@@ -121,7 +117,6 @@ static void products_are_of_their_type(void **state) {
     struct multiplier multiplier;
     struct blas blas;
     char reason[PROGRAM_REASON];
-    (void)state;
     if (blas_open(&blas, 1, reason, sizeof reason) != 0) skip();
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
         assert_int_equal(program_read(&program, lines[i], reason), i + 1 < sizeof lines / sizeof lines[0]);
@@ -144,13 +139,4 @@ static void products_are_of_their_type(void **state) {
     }
     multiplier_close(&multiplier);
     program_free(&program);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_element_is_widened),
-        cmocka_unit_test(every_float_is_rounded_to_the_nearest),
-        cmocka_unit_test(products_are_of_their_type),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

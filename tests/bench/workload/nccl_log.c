@@ -1,14 +1,10 @@
 // NCCL's log: what is asked for beside what somebody asked for, what is read in it, and what of it goes on.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../unit_test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "workload/gpu/nccl_log.h"
 
@@ -44,8 +40,7 @@ static void read_all(struct nccl_log *log, const char *text, char *said, size_t 
     fclose(file);
 }
 
-static void what_is_read_of_a_log_of_our_own(void **state) {
-    (void)state;
+TEST_WITH(forget, NULL, what_is_read_of_a_log_of_our_own) {
     struct nccl_log log;
     char said[4096], text[1024], path[NCCL_LOG_PATH];
     nccl_log_ask(&log);
@@ -62,8 +57,7 @@ static void what_is_read_of_a_log_of_our_own(void **state) {
 }
 
 // Whoever sets NCCL_DEBUG has its lines, and the counts are known all the same.
-static void what_somebody_asked_for_is_logged_on(void **state) {
-    (void)state;
+TEST_WITH(forget, NULL, what_somebody_asked_for_is_logged_on) {
     struct nccl_log log;
     char said[4096], text[1024];
     setenv("NCCL_DEBUG", "warn", 1);
@@ -82,8 +76,7 @@ static void what_somebody_asked_for_is_logged_on(void **state) {
     nccl_log_end(&log, stderr);
 }
 
-static void a_file_of_somebody_elses_is_read_and_stays(void **state) {
-    (void)state;
+TEST_WITH(forget, NULL, a_file_of_somebody_elses_is_read_and_stays) {
     struct nccl_log log;
     char said[4096], pattern[] = "/tmp/gentables-test-%p-XXXXXX", path[NCCL_LOG_PATH];
     int file = mkstemp(pattern);
@@ -101,8 +94,7 @@ static void a_file_of_somebody_elses_is_read_and_stays(void **state) {
     assert_int_equal(unlink(path), 0);
 }
 
-static void names_of_files_are_expanded_as_nccl_does(void **state) {
-    (void)state;
+TEST_WITH(forget, NULL, names_of_files_are_expanded_as_nccl_does) {
     char path[64], small[6];
     nccl_log_expand("a/%h.%p%%%x", "node7.example.org", 42, path, sizeof path);
     assert_string_equal(path, "a/node7.42%%x");
@@ -111,8 +103,7 @@ static void names_of_files_are_expanded_as_nccl_does(void **state) {
 }
 
 // A refusal is no warning in newer versions; an older one is not covered by what comes later.
-static void what_nccl_refuses_is_its_answer(void **state) {
-    (void)state;
+TEST_WITH(forget, NULL, what_nccl_refuses_is_its_answer) {
     static const char *const refusals[] = {"Invalid NCCL_NTHREADS 250 (must be a multiple of 32)",
                                            "User asked for a minimum of 99 channels, limiting to 64"};
     for (size_t i = 0; i < 2; i++) {
@@ -132,8 +123,7 @@ static void what_nccl_refuses_is_its_answer(void **state) {
 }
 
 // A line that is not whole is left for later.
-static void a_log_is_read_bit_by_bit(void **state) {
-    (void)state;
+TEST_WITH(forget, NULL, a_log_is_read_bit_by_bit) {
     struct nccl_log log;
     char said[4096];
     FILE *none = tmpfile();
@@ -158,16 +148,4 @@ static void a_log_is_read_bit_by_bit(void **state) {
     assert_string_equal(log.answer, "late");
     assert_false(log.is_refusal);
     assert_string_equal(said, "h:1:1 [0] NCCL INFO 24 coll channels\nh NCCL WARN late\n");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(what_is_read_of_a_log_of_our_own, forget),
-        cmocka_unit_test_setup(what_somebody_asked_for_is_logged_on, forget),
-        cmocka_unit_test_setup(a_file_of_somebody_elses_is_read_and_stays, forget),
-        cmocka_unit_test_setup(names_of_files_are_expanded_as_nccl_does, forget),
-        cmocka_unit_test_setup(what_nccl_refuses_is_its_answer, forget),
-        cmocka_unit_test_setup(a_log_is_read_bit_by_bit, forget),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

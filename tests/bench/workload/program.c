@@ -1,13 +1,11 @@
 // Programs of a step: a whole one has its arrays where its GEMMs look for them; what does not fit is refused.
+#include "../../unit_test.h"
+
 #include "workload/program.h"
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 // cmocka needs the above first.
-#include <cmocka.h>
 
 #include "elements/element.h"
 
@@ -24,8 +22,7 @@ static bool is_nan(enum dtype dtype, const void *elements) {
     return isnan(element_value(dtype, elements, 0)) != 0;
 }
 
-static void gemms_find_the_arrays_of_collectives(void **state) {
-    (void)state;
+TEST(gemms_find_the_arrays_of_collectives) {
     static const char *const lines[] = {
         "begin name=x gemms=2 collectives=2 actions=4 seed=1",
         "collective name=there kind=all_to_all matrix=6,12,6,12",
@@ -56,8 +53,7 @@ static void gemms_find_the_arrays_of_collectives(void **state) {
 }
 
 // Each array is of the type of the GEMM or collective that it belongs to, and takes no more than that.
-static void types_may_differ(void **state) {
-    (void)state;
+TEST(types_may_differ) {
     static const char *const lines[] = {
         "begin name=x gemms=3 collectives=1 actions=1 seed=1",
         "collective name=sum kind=allreduce dtype=bfloat16 elements=40",
@@ -99,8 +95,7 @@ static void refuses(const char *line, const char *why) {
     program_free(&program);
 }
 
-static void what_does_not_fit_is_refused(void **state) {
-    (void)state;
+TEST(what_does_not_fit_is_refused) {
     refuses("gemm name=g m=0 n=1 k=1 layout=NT phase=forward sequence=0", "impossible GEMM");
     refuses("gemm name=g m=1 n=1 k=1 layout=NX phase=forward sequence=0", "impossible GEMM");
     refuses("gemm name=g m=1,2,3 n=1 k=1 layout=NT phase=forward sequence=0", "impossible GEMM");
@@ -125,13 +120,4 @@ static void what_does_not_fit_is_refused(void **state) {
     refuses("dance", "unknown");
     refuses("end", "less than was announced");
     refuses("begin name=y gemms=1 collectives=0 actions=1 seed=1", "no such beginning");
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gemms_find_the_arrays_of_collectives),
-        cmocka_unit_test(types_may_differ),
-        cmocka_unit_test(what_does_not_fit_is_refused),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,14 @@
 // Steps that are noted: a GEMM's processor time is its own, whatever the thread is charged for beside it, and
 // what is waited for at a step's end is noted, if there is anything. Clocks are made up where they count.
+#include "../../unit_test.h"
+
 #include "workload/step.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 // cmocka needs the above first.
-#include <cmocka.h>
 
 enum { GEMMS = 4 };
 
@@ -92,14 +90,12 @@ static void run_gemms(int slow) {
     }
 }
 
-static void processor_time_is_read_once_between_two_gemms(void **unused) {
-    (void)unused;
+TEST(processor_time_is_read_once_between_two_gemms) {
     run_gemms(0);
     assert_int_equal(cpu_readings, GEMMS + 1);
 }
 
-static void what_a_thread_is_charged_for_between_gemms_is_no_gemms(void **unused) {
-    (void)unused;
+TEST(what_a_thread_is_charged_for_between_gemms_is_no_gemms) {
     run_gemms(1); // before the first
     assert_int_equal(cpu_readings, GEMMS + 2);
     run_gemms(2); // between the first, which has run all the time, and the second, which has not
@@ -143,8 +139,7 @@ static struct step_notes step_of(size_t count, struct action actions[], enum ste
 
 static struct action handed_over[] = {{DO_POST, 1}, {DO_AWAIT, 1}}; // and, or not, waited for
 
-static void what_is_waited_for_at_the_end_is_noted(void **unused) {
-    (void)unused;
+TEST(what_is_waited_for_at_the_end_is_noted) {
     struct step_notes step = step_of(1, handed_over, STEP_TRACED);
     assert_int_equal(step.rest_count, 1);
     assert_int_equal(step.rests[0].collective, 1);
@@ -153,8 +148,7 @@ static void what_is_waited_for_at_the_end_is_noted(void **unused) {
 }
 
 // The first is not done before somebody sleeps for it; the second may be by then.
-static void each_that_is_waited_for_at_the_end_is_noted(void **unused) {
-    (void)unused;
+TEST(each_that_is_waited_for_at_the_end_is_noted) {
     struct action both[] = {{DO_POST, 0}, {DO_POST, 1}};
     struct step_notes step = step_of(2, both, STEP_TRACED);
     assert_in_range(step.rest_count, 1, 2);
@@ -164,20 +158,8 @@ static void each_that_is_waited_for_at_the_end_is_noted(void **unused) {
     assert_true(step.rests[1].begin_ns > step.rests[0].end_ns && step.rests[1].end_ns <= step.end_ns);
 }
 
-static void nothing_is_noted_where_nothing_is_waited_for_at_the_end(void **unused) {
-    (void)unused;
+TEST(nothing_is_noted_where_nothing_is_waited_for_at_the_end) {
     assert_int_equal(step_of(2, handed_over, STEP_TRACED).rest_count, 0);
     assert_int_equal(step_of(2, handed_over, STEP_GEMMS_TRACED).rest_count, 0);
     step_of(1, handed_over, STEP_OVERLAPPED); // waits, and notes nothing
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(processor_time_is_read_once_between_two_gemms),
-        cmocka_unit_test(what_a_thread_is_charged_for_between_gemms_is_no_gemms),
-        cmocka_unit_test(what_is_waited_for_at_the_end_is_noted),
-        cmocka_unit_test(each_that_is_waited_for_at_the_end_is_noted),
-        cmocka_unit_test(nothing_is_noted_where_nothing_is_waited_for_at_the_end),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

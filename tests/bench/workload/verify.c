@@ -1,13 +1,12 @@
 // A wrong number in any GEMM's or collective's result is found, wherever it stands and of whatever type it
 // is; right results pass. One rank, by plain loops and MPI's own collectives.
+#define HAS_OWN_MAIN
+#include "../../unit_test.h"
+
 #include "workload/verify.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <string.h>
 // cmocka needs the above first.
-#include <cmocka.h>
 
 #include "elements/element.h"
 
@@ -69,10 +68,9 @@ static void finds_each(const struct program *program, enum dtype dtype, void *el
     }
 }
 
-static void every_wrong_number_is_found(void **state) {
+TEST(every_wrong_number_is_found) {
     struct program program = {.rank = 0, .ranks = 1};
     char first[PROGRAM_REASON];
-    (void)state;
     for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++) {
         assert_int_equal(program_read(&program, lines[i], first), i + 1 < sizeof lines / sizeof lines[0]);
     }
@@ -92,9 +90,8 @@ static void every_wrong_number_is_found(void **state) {
 }
 
 int main(int argc, char **argv) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(every_wrong_number_is_found)};
     MPI_Init(&argc, &argv);
-    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = run_unit_tests();
     MPI_Finalize();
     return failed;
 }

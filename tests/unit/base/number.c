@@ -1,13 +1,9 @@
 // number.c: reading is rounded as strtod rounds, printing reads back as what it prints.
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../unit_test.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "codec/number.h"
 
@@ -24,8 +20,7 @@ static void expect_as_strtod(const char *text) {
     if (value != expected) fail_msg("%s gives %.17g, not %.17g", text, value, expected);
 }
 
-static void random_decimals_are_rounded_as_strtod_does(void **state) {
-    (void)state;
+TEST(random_decimals_are_rounded_as_strtod_does) {
     char text[64];
     for (int i = 0; i < 200000; i++) {
         uint64_t whole = next_random() >> (next_random() % 64), part = next_random();
@@ -36,8 +31,7 @@ static void random_decimals_are_rounded_as_strtod_does(void **state) {
     }
 }
 
-static void seventeen_digits_come_back_as_the_same_double(void **state) {
-    (void)state;
+TEST(seventeen_digits_come_back_as_the_same_double) {
     char text[64];
     for (int i = 0; i < 200000; i++) {
         double value = (double)(next_random() >> 11) / (double)(1 << (next_random() % 30)), back = 0;
@@ -49,8 +43,7 @@ static void seventeen_digits_come_back_as_the_same_double(void **state) {
     }
 }
 
-static void hard_cases_are_rounded_as_strtod_does(void **state) {
-    (void)state;
+TEST(hard_cases_are_rounded_as_strtod_does) {
     static const char *const texts[] = {
         "0",
         "0.0",
@@ -86,8 +79,7 @@ static void hard_cases_are_rounded_as_strtod_does(void **state) {
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) expect_as_strtod(texts[i]);
 }
 
-static void what_is_no_decimal_number_is_refused(void **state) {
-    (void)state;
+TEST(what_is_no_decimal_number_is_refused) {
     static const char *const texts[] = {
         "",     " 1",  "1 ",  "+1",    "-",     ".",   "-.",   "1e",  "1e+", "e5",        "nan",       "inf",
         "-inf", "0x1", "1,5", "1.2.3", "1e999", "--1", "1e5.", "1_0", "١",   "12345678x", "1.2345678y"};
@@ -97,16 +89,14 @@ static void what_is_no_decimal_number_is_refused(void **state) {
     }
 }
 
-static void only_the_given_range_is_read(void **state) {
-    (void)state;
+TEST(only_the_given_range_is_read) {
     static const char text[] = "12.3456789012345678";
     double value;
     assert_true(number_parse(text, text + 4, &value));
     assert_true(value == 12.3);
 }
 
-static void unsigned_numbers_know_their_limit(void **state) {
-    (void)state;
+TEST(unsigned_numbers_know_their_limit) {
     uint64_t value = 0;
     static const char text[] = "65536";
     assert_true(number_parse_unsigned(text, text + 5, 65536, &value));
@@ -125,8 +115,7 @@ static void expect_printed(double value, const char *expected) {
     assert_string_equal(text, expected);
 }
 
-static void four_decimals_are_printed(void **state) {
-    (void)state;
+TEST(four_decimals_are_printed) {
     expect_printed(0, "0.0000");
     expect_printed(1.5, "1.5000");
     expect_printed(19.8018338973403, "19.8018");
@@ -138,26 +127,11 @@ static void four_decimals_are_printed(void **state) {
     expect_printed(1e12, "1e+12");
 }
 
-static void random_numbers_print_as_printf_prints_them(void **state) {
-    (void)state;
+TEST(random_numbers_print_as_printf_prints_them) {
     for (int i = 0; i < 100000; i++) {
         double value = (double)(next_random() % 100000000) / 10000;
         char expected[64];
         snprintf(expected, sizeof expected, "%.4f", value);
         expect_printed(value, expected);
     }
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_decimals_are_rounded_as_strtod_does),
-        cmocka_unit_test(seventeen_digits_come_back_as_the_same_double),
-        cmocka_unit_test(hard_cases_are_rounded_as_strtod_does),
-        cmocka_unit_test(what_is_no_decimal_number_is_refused),
-        cmocka_unit_test(only_the_given_range_is_read),
-        cmocka_unit_test(unsigned_numbers_know_their_limit),
-        cmocka_unit_test(four_decimals_are_printed),
-        cmocka_unit_test(random_numbers_print_as_printf_prints_them),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

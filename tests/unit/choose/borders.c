@@ -1,12 +1,8 @@
 // borders.c: the fewest borders, and of those the least badness, as trying all choices finds them.
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "../../unit_test.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "choose/borders.h"
 
@@ -62,8 +58,7 @@ static void expect_the_best(const struct border_point *points, size_t count) {
     }
 }
 
-static void no_other_choice_is_better(void **state) {
-    (void)state;
+TEST(no_other_choice_is_better) {
     srand(1);
     for (int round = 0; round < 3000; round++) {
         struct border_option options[POINTS][STRATEGIES];
@@ -84,8 +79,7 @@ static void no_other_choice_is_better(void **state) {
 }
 
 // Staying with the strategy that goes farthest finds as few borders, but a worse choice for the middle.
-static void going_as_far_as_possible_is_not_enough(void **state) {
-    (void)state;
+TEST(going_as_far_as_possible_is_not_enough) {
     const struct border_option left[] = {{0, 0, true, 0}, {0.9, 1, false, 0}};
     const struct border_option middle[] = {{0.3, 0, true, 0}, {0, 1, true, 0}};
     const struct border_option right[] = {{0.9, 0, false, 0}, {0, 1, true, 0}};
@@ -96,8 +90,7 @@ static void going_as_far_as_possible_is_not_enough(void **state) {
     assert_int_equal(points[2].chosen, 1);
 }
 
-static void a_flip_that_must_not_be_lost_stays(void **state) {
-    (void)state;
+TEST(a_flip_that_must_not_be_lost_stays) {
     const struct border_option usual[] = {{0, 0, true, 0}, {0.4, 1, false, 0}};
     const struct border_option other[] = {{0.2, 0, false, 0}, {0, 1, true, 0}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
@@ -107,8 +100,7 @@ static void a_flip_that_must_not_be_lost_stays(void **state) {
     assert_int_equal(points[2].chosen, 0);
 }
 
-static void a_flip_that_may_be_lost_is_none(void **state) {
-    (void)state;
+TEST(a_flip_that_may_be_lost_is_none) {
     const struct border_option usual[] = {{0, 0, true, 0}, {0.4, 1, false, 0}};
     const struct border_option other[] = {{0.01, 0, true, 0}, {0, 1, true, 0}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
@@ -116,8 +108,7 @@ static void a_flip_that_may_be_lost_is_none(void **state) {
     assert_int_equal(points[1].chosen, 0);
 }
 
-static void of_equal_ones_the_first_wins(void **state) {
-    (void)state;
+TEST(of_equal_ones_the_first_wins) {
     const struct border_option options[] = {{0.1, 7, true, 0}, {0.1, 3, true, 0}};
     struct border_point points[] = {{options, 2, 9}, {options, 2, 9}};
     assert_true(borders_choose(points, 2));
@@ -125,8 +116,7 @@ static void of_equal_ones_the_first_wins(void **state) {
     assert_int_equal(points[1].chosen, 0);
 }
 
-static void points_without_an_option_part_the_axis(void **state) {
-    (void)state;
+TEST(points_without_an_option_part_the_axis) {
     const struct border_option left[] = {{0, 0, true, 0}, {0.01, 1, true, 0}};
     const struct border_option right[] = {{0.01, 0, true, 0}, {0, 1, true, 0}};
     const struct border_option forbidden[] = {{0, 0, false, 0}};
@@ -137,16 +127,4 @@ static void points_without_an_option_part_the_axis(void **state) {
     assert_int_equal(points[2].chosen, 1);
     assert_true(points[3].chosen == BORDER_NONE);
     assert_true(borders_choose(points, 0));
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(no_other_choice_is_better),
-        cmocka_unit_test(going_as_far_as_possible_is_not_enough),
-        cmocka_unit_test(a_flip_that_must_not_be_lost_stays),
-        cmocka_unit_test(a_flip_that_may_be_lost_is_none),
-        cmocka_unit_test(of_equal_ones_the_first_wins),
-        cmocka_unit_test(points_without_an_option_part_the_axis),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }

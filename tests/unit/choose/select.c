@@ -1,11 +1,7 @@
 // select.c: who wins a cell, what is noise, and what is said of the choice.
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "../../unit_test.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "choose/select.h"
 
@@ -32,8 +28,7 @@ static struct candidate with_interval(uint8_t strategy, double time_us, double b
     return candidate;
 }
 
-static void the_least_badness_wins(void **state) {
-    (void)state;
+TEST(the_least_badness_wins) {
     const struct candidate candidates[] = {with_time(0, 8, 5), with_time(1, 5, 5), with_time(2, 6, 5)};
     assert_int_equal(select_best(candidates, 3), 1);
     struct choice choice = select_describe(candidates, 3, 1);
@@ -43,8 +38,7 @@ static void the_least_badness_wins(void **state) {
     assert_true(isnan(choice.regret));
 }
 
-static void equal_ones_keep_the_order_of_the_list(void **state) {
-    (void)state;
+TEST(equal_ones_keep_the_order_of_the_list) {
     const struct candidate candidates[] = {with_time(7, 5, 5), with_time(2, 5, 5), with_time(4, 5, 5)};
     assert_int_equal(select_best(candidates, 3), 1);
     struct choice choice = select_describe(candidates, 3, 1);
@@ -52,16 +46,14 @@ static void equal_ones_keep_the_order_of_the_list(void **state) {
     expect_near(choice.margin, 0);
 }
 
-static void a_single_candidate_has_nothing_to_compare(void **state) {
-    (void)state;
+TEST(a_single_candidate_has_nothing_to_compare) {
     const struct candidate candidates[] = {with_interval(7, 5, 5, 4, 6)};
     struct choice choice = select_describe(candidates, 1, 0);
     assert_int_equal(choice.runner_up, NO_RUNNER_UP);
     assert_true(isnan(choice.margin) && isnan(choice.confidence) && isnan(choice.regret));
 }
 
-static void confidence_is_the_chance_that_the_order_is_right(void **state) {
-    (void)state;
+TEST(confidence_is_the_chance_that_the_order_is_right) {
     // Intervals with ends a factor 2^1.96 away have a standard error of 1 in log2; levels sqrt(2) apart
     // are one standard error of their difference.
     double wide = exp2(1.96), apart = exp2(sqrt(2));
@@ -74,8 +66,7 @@ static void confidence_is_the_chance_that_the_order_is_right(void **state) {
 }
 
 // Launches differ by a factor of two, and yet the second strategy is 5% slower in each of them.
-static void launches_are_compared_with_each_other(void **state) {
-    (void)state;
+TEST(launches_are_compared_with_each_other) {
     const double fast[] = {10, 20, 10, 15, 20}, slow[] = {10.5, 21, 10.5, 15.75, 21.1};
     struct candidate candidates[] = {with_interval(0, 15, 15, 10, 20),
                                      with_interval(1, 15.75, 15, 10.5, 21.1)};
@@ -87,8 +78,7 @@ static void launches_are_compared_with_each_other(void **state) {
     assert_true(select_describe(candidates, 2, 0).confidence > 0.999);
 }
 
-static void launches_that_disagree_are_noise(void **state) {
-    (void)state;
+TEST(launches_that_disagree_are_noise) {
     const double one[] = {10, 10, 10, 10, 10}, other[] = {11, 9, 12, 9.5, 10.5};
     struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 10.5, 10)};
     assert_true(select_excess(&candidates[0], &candidates[1]) > 0);
@@ -99,8 +89,7 @@ static void launches_that_disagree_are_noise(void **state) {
 }
 
 // In the bin the first one loses less, at the cell's own shape the second one is faster, in each launch.
-static void confidence_is_of_the_losses_that_decide(void **state) {
-    (void)state;
+TEST(confidence_is_of_the_losses_that_decide) {
     const double slow[] = {11, 11.1, 10.9, 11}, fast[] = {10, 10.2, 9.9, 10};
     struct candidate candidates[] = {with_interval(0, 11, 10, 10.8, 11.2),
                                      with_interval(1, 10, 10, 9.8, 10.2)};
@@ -118,8 +107,7 @@ static void confidence_is_of_the_losses_that_decide(void **state) {
 
 // A time that was not measured may be far off, which its confidence says; it is chosen by what is expected
 // all the same, but for what is noise.
-static void what_is_predicted_is_chosen_by_what_is_expected(void **state) {
-    (void)state;
+TEST(what_is_predicted_is_chosen_by_what_is_expected) {
     struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
     for (size_t i = 0; i < 2; i++) {
         candidates[i].spread = 0.3;
@@ -132,8 +120,7 @@ static void what_is_predicted_is_chosen_by_what_is_expected(void **state) {
     expect_near(select_excess(&candidates[0], &candidates[1]), 0);
 }
 
-static void regret_is_the_most_that_the_intervals_allow(void **state) {
-    (void)state;
+TEST(regret_is_the_most_that_the_intervals_allow) {
     const struct candidate candidates[] = {with_interval(0, 10, 10, 9, 12), with_interval(1, 11, 10, 10, 13),
                                            with_interval(2, 20, 10, 8, 30)};
     expect_near(select_describe(candidates, 3, 0).regret, 0.5);
@@ -142,8 +129,7 @@ static void regret_is_the_most_that_the_intervals_allow(void **state) {
 }
 
 // 10 us give or take 0.1 in log2, against what was measured and what was not.
-static void regret_of_what_was_not_measured_is_what_its_spread_allows(void **state) {
-    (void)state;
+TEST(regret_of_what_was_not_measured_is_what_its_spread_allows) {
     struct candidate candidates[] = {with_time(0, 10, 10), with_interval(1, 12, 10, 11, 13)};
     candidates[0].spread = 0.1;
     expect_near(select_describe(candidates, 2, 0).regret, 10 * exp2(0.196) / 11 - 1);
@@ -161,8 +147,7 @@ static void expect_allowed(struct border_option options[3], uint8_t incumbent, d
     assert_int_equal(options[2].allowed, third);
 }
 
-static void what_is_within_noise_is_allowed_or_the_incumbent_alone(void **state) {
-    (void)state;
+TEST(what_is_within_noise_is_allowed_or_the_incumbent_alone) {
     struct border_option options[] = {{0.30, 4, false, 0.1}, {0.05, 5, false, 0}, {0, 6, false, 0}};
     expect_allowed(options, NO_INCUMBENT, 0, false, true, true);
     expect_allowed(options, 5, 0, false, true, false);
@@ -172,26 +157,7 @@ static void what_is_within_noise_is_allowed_or_the_incumbent_alone(void **state)
 }
 
 // Over several shapes another strategy may have less excess than the one with the least badness.
-static void the_least_badness_is_always_allowed(void **state) {
-    (void)state;
+TEST(the_least_badness_is_always_allowed) {
     struct border_option options[] = {{0.01, 7, false, 0.005}, {0.01, 3, false, 0.005}, {0.02, 5, false, 0}};
     expect_allowed(options, NO_INCUMBENT, 0, false, true, true);
-}
-
-int main(void) {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_least_badness_wins),
-        cmocka_unit_test(equal_ones_keep_the_order_of_the_list),
-        cmocka_unit_test(a_single_candidate_has_nothing_to_compare),
-        cmocka_unit_test(confidence_is_the_chance_that_the_order_is_right),
-        cmocka_unit_test(confidence_is_of_the_losses_that_decide),
-        cmocka_unit_test(launches_are_compared_with_each_other),
-        cmocka_unit_test(launches_that_disagree_are_noise),
-        cmocka_unit_test(what_is_predicted_is_chosen_by_what_is_expected),
-        cmocka_unit_test(regret_is_the_most_that_the_intervals_allow),
-        cmocka_unit_test(regret_of_what_was_not_measured_is_what_its_spread_allows),
-        cmocka_unit_test(what_is_within_noise_is_allowed_or_the_incumbent_alone),
-        cmocka_unit_test(the_least_badness_is_always_allowed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
 }
