@@ -172,16 +172,16 @@ local function choose(path, found)
     local kind = summary.header.by_grid and by_grid or plain
     kind[#kind + 1] = summary
   end
-  local candidates = #plain > 0 and plain or by_grid
-  if #candidates == 0 then return nil, no_summary:format(path) end
-  if #candidates > 1 then
+  local summaries = #plain > 0 and plain or by_grid
+  if #summaries == 0 then return nil, no_summary:format(path) end
+  if #summaries > 1 then
     return nil, ("%s:%d: a second kernel summary, after that of line %d; a file may have one")
-      :format(path, candidates[2].line, candidates[1].line)
+      :format(path, summaries[2].line, summaries[1].line)
   end
-  if #candidates[1].kernels == 0 then
-    return nil, ("%s:%d: a kernel summary without a kernel"):format(path, candidates[1].line)
+  if #summaries[1].kernels == 0 then
+    return nil, ("%s:%d: a kernel summary without a kernel"):format(path, summaries[1].line)
   end
-  return candidates[1].kernels
+  return summaries[1].kernels
 end
 
 -- The kernels in the CSV file at `path`, or nil, message.

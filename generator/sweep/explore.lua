@@ -5,7 +5,7 @@
 --   begins with a few points far apart, with every strategy;
 --   then, in the first launches, takes the point with the highest expected gain: where a visit is likely to
 --   show that a strategy is faster than the one that the table would choose, predicted from the points
---   measured so far (choose/interpolation.lua). The candidates are the spec's grid and the points halfway
+--   measured so far (choose/interpolation.lua). The points are the spec's grid and the points halfway
 --   between its lines, where the bins of a lookup end;
 --   in further launches visits the measured points again, in random order, with the strategies that may still
 --   win: the first points in each launch, the others at least twice, and as long as a gain is expected.

@@ -50,14 +50,14 @@ local function strategies_of(family)
 end
 
 -- The bench of a launch writes its times to `path`, as JSON.
-local function command_of(job, size, candidate, path)
+local function command_of(job, size, setting, path)
   local words = launcher.plain_command(size, job.machine.cores)
   local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
-  for _, parameter in ipairs(ompi.parameters_of(candidate.text)) do
+  for _, parameter in ipairs(ompi.parameters_of(setting.text)) do
     add("--mca", parameter.name, parameter.value)
   end
-  if not candidate.family.component then add("--mca", "coll_tuned_use_dynamic_rules", "1") end
-  local strategies = strategies_of(candidate.family)
+  if not setting.family.component then add("--mca", "coll_tuned_use_dynamic_rules", "1") end
+  local strategies = strategies_of(setting.family)
   add(job.program, "--strategies", table.concat(strategies, ","))
   add(table.unpack(SIZES))
   add(table.unpack(CALLS))
@@ -84,11 +84,11 @@ local function push(list_of, key, value)
 end
 
 -- The times of one launch, as read_times returns them; or nil and the failure.
-local function times_of_launch(job, size, candidate)
+local function times_of_launch(job, size, setting)
   local path = fail.unless(file.temporary("gentables-transport"))
   local _ <close> = setmetatable({}, { __close = function() os.remove(path) end })
   local limit_s = job.patience * LAUNCH_SHARE
-  local ran = child_process.run(command_of(job, size, candidate, path),
+  local ran = child_process.run(command_of(job, size, setting, path),
     { seconds = limit_s, grace = GRACE, returns_on_signal = true })
   child_process.raise_if_interrupted("nothing was written")
   if ran.problem == "start" then fail.input("no mpirun (%s); install Open MPI", ran.reason) end
@@ -100,27 +100,27 @@ local function times_of_launch(job, size, candidate)
 end
 
 -- Launches a setting once, and enters its times with the control's beside them.
-local function launch(job, search, candidate)
-  job.progress:show(("TP %d: %s"):format(search.size, candidate.text))
-  local times, problem = times_of_launch(job, search.size, candidate)
+local function launch(job, search, setting)
+  job.progress:show(("TP %d: %s"):format(search.size, setting.text))
+  local times, problem = times_of_launch(job, search.size, setting)
   job.progress:step()
   if not times then
-    if lists.contains(search.defaults, candidate) then
+    if lists.contains(search.defaults, setting) then
       fail.work("TP %d, the defaults: %s", search.size, problem)
     end
-    candidate.left_out = problem
+    setting.left_out = problem
     return
   end
   for size, by_strategy in pairs(times) do
     local control = by_strategy[CONTROL]
     if control then push(search.controls, size, control) end
-    candidate.times[size] = candidate.times[size] or {}
+    setting.times[size] = setting.times[size] or {}
     by_strategy[CONTROL] = nil
     for strategy, time in pairs(by_strategy) do
-      push(candidate.times[size], strategy, { time = time, control = control })
+      push(setting.times[size], strategy, { time = time, control = control })
     end
   end
-  candidate.launches = candidate.launches + 1
+  setting.launches = setting.launches + 1
 end
 
 -- ---- the cost of a setting --------------------------------------------------------------------
@@ -138,9 +138,9 @@ end
 
 -- The times of a setting that count: size -> strategy -> microseconds. The defaults, with which the others
 -- are compared, have some at every size.
-local function times_of(search, candidate)
-  local out, need = {}, lists.contains(search.defaults, candidate)
-  for size, by_strategy in pairs(candidate.times) do
+local function times_of(search, setting)
+  local out, need = {}, lists.contains(search.defaults, setting)
+  for size, by_strategy in pairs(setting.times) do
     local controls = search.controls[size]
     local middle = controls and statistics.lower_median(controls)
     out[size] = {}
@@ -151,9 +151,9 @@ end
 
 -- The cost: the mean over sizes of log(the best algorithm's time / the defaults' time); nil if no time
 -- counts.
-local function cost_of(search, candidate)
+local function cost_of(search, setting)
   local sum, count, defaults = 0, 0, times_of(search, search.defaults[1])
-  for size, by_strategy in pairs(times_of(search, candidate)) do
+  for size, by_strategy in pairs(times_of(search, setting)) do
     local best = math.huge
     for _, times in pairs(by_strategy) do best = math.min(best, statistics.lower_median(times)) end
     if best < math.huge then
@@ -165,14 +165,14 @@ end
 
 -- ---- the search ---------------------------------------------------------------------------------
 
-local function new_candidate(search, family, text)
-  local candidate = { text = text, family = family, times = {}, launches = 0 }
-  table.insert(search.order, candidate)
-  return candidate
+local function new_setting(search, family, text)
+  local setting = { text = text, family = family, times = {}, launches = 0 }
+  table.insert(search.order, setting)
+  return setting
 end
 
 -- All combinations of one text of each axis, behind the family's base: parameters joined by ";".
-local function settings_of(family)
+local function texts_of(family)
   local texts = { family.base or "" }
   for _, axis in ipairs(family.axes) do
     local longer = {}
@@ -189,12 +189,12 @@ end
 -- Adds the settings of all families, which it returns, and the defaults, which are never dropped.
 local function enter(search, families)
   local others, as_it_is = {}, { component = "none" }
-  search.defaults = { new_candidate(search, as_it_is, ompi.default_setting),
-    new_candidate(search, as_it_is, ompi.default_again) }
-  others[1] = new_candidate(search, {}, ompi.rules_alone) -- a family of its own, so that it is never dropped
+  search.defaults = { new_setting(search, as_it_is, ompi.default_setting),
+    new_setting(search, as_it_is, ompi.default_again) }
+  others[1] = new_setting(search, {}, ompi.rules_alone) -- a family of its own, so that it is never dropped
   for _, family in ipairs(families) do
-    for _, text in ipairs(settings_of(family)) do
-      if text ~= "" then others[#others + 1] = new_candidate(search, family, text) end
+    for _, text in ipairs(texts_of(family)) do
+      if text ~= "" then others[#others + 1] = new_setting(search, family, text) end
     end
   end
   return others
@@ -207,38 +207,38 @@ local function shuffle(list)
   end
 end
 
--- The candidates of a list that are not left out.
-local function remaining(candidates)
+-- The settings of a list that are not left out.
+local function remaining(settings)
   local out = {}
-  for _, candidate in ipairs(candidates) do
-    if not candidate.left_out then out[#out + 1] = candidate end
+  for _, setting in ipairs(settings) do
+    if not setting.left_out then out[#out + 1] = setting end
   end
   return out
 end
 
--- Launches each candidate once, in random order, until the time is over. The defaults come last, so that
--- candidates with as many launches as they have are comparable; in the first turn they come first, whatever
+-- Launches each setting once, in random order, until the time is over. The defaults come last, so that
+-- settings with as many launches as they have are comparable; in the first turn they come first, whatever
 -- the time is, because nothing is comparable without them. Returns whether the turn is complete.
-local function take_turn(job, search, candidates, ends_at)
-  local order = table.move(candidates, 1, #candidates, 1, {})
+local function take_turn(job, search, settings, ends_at)
+  local order = table.move(settings, 1, #settings, 1, {})
   shuffle(order)
   local is_first = search.defaults[1].launches == 0
   local index = is_first and 1 or #order + 1
   for i, default in ipairs(search.defaults) do table.insert(order, index + i - 1, default) end
-  for i, candidate in ipairs(order) do
+  for i, setting in ipairs(order) do
     if process.now() >= ends_at and not (is_first and i <= #search.defaults) then return false end
-    launch(job, search, candidate)
+    launch(job, search, setting)
   end
   return true
 end
 
--- The faster half of one family's candidates, but at least FINALISTS, without those that are HOPELESS times
--- slower than the defaults; and the candidates without a time that counts.
-local function faster_half(search, candidates)
+-- The faster half of one family's settings, but at least FINALISTS, without those that are HOPELESS times
+-- slower than the defaults; and the settings without a time that counts.
+local function faster_half(search, settings)
   local cost, known, kept = {}, {}, {}
-  for _, candidate in ipairs(candidates) do
-    cost[candidate] = cost_of(search, candidate)
-    table.insert(cost[candidate] and known or kept, candidate)
+  for _, setting in ipairs(settings) do
+    cost[setting] = cost_of(search, setting)
+    table.insert(cost[setting] and known or kept, setting)
   end
   table.sort(known, function(a, b)
     return cost[a] < cost[b] or cost[a] == cost[b] and a.text < b.text
@@ -250,39 +250,39 @@ local function faster_half(search, candidates)
 end
 
 -- The faster half of each family: a setting that is slower on average may be the best at some sizes.
-local function faster_halves(search, candidates)
+local function faster_halves(search, settings)
   local by_family, families, kept = {}, {}, {}
-  for _, candidate in ipairs(candidates) do
-    local family = candidate.family
+  for _, setting in ipairs(settings) do
+    local family = setting.family
     if not by_family[family] then by_family[family], families[#families + 1] = {}, family end
-    table.insert(by_family[family], candidate)
+    table.insert(by_family[family], setting)
   end
   for _, family in ipairs(families) do
-    for _, candidate in ipairs(faster_half(search, by_family[family])) do kept[#kept + 1] = candidate end
+    for _, setting in ipairs(faster_half(search, by_family[family])) do kept[#kept + 1] = setting end
   end
   return kept
 end
 
 -- Runs the heats until their share of the budget is spent. Returns the finalists.
-local function run_heats(job, search, candidates, ends_at)
+local function run_heats(job, search, settings, ends_at)
   for heat = 1, HEATS do
     for turn = 1, HEAT do
-      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#candidates + #search.defaults)
-      if not take_turn(job, search, candidates, ends_at) then
+      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#settings + #search.defaults)
+      if not take_turn(job, search, settings, ends_at) then
         search.unfinished = ("heat %d of %d, turn %d of %d"):format(heat, HEATS, turn, HEAT)
-        return remaining(candidates)
+        return remaining(settings)
       end
-      candidates = remaining(candidates)
+      settings = remaining(settings)
     end
-    candidates = faster_halves(search, candidates)
+    settings = faster_halves(search, settings)
   end
-  return candidates
+  return settings
 end
 
 local function find_finalists(job, search, families)
-  local candidates, started = enter(search, families), process.now()
+  local settings, started = enter(search, families), process.now()
   job.progress = progress.new(0)
-  local finalists = run_heats(job, search, candidates, started + job.budget_s * (1 - LAST_SHARE))
+  local finalists = run_heats(job, search, settings, started + job.budget_s * (1 - LAST_SHARE))
   for turn = 1, LAST_TURNS do
     job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #search.defaults)
     if not take_turn(job, search, finalists, started + job.budget_s) then break end
@@ -294,16 +294,16 @@ end
 
 -- ---- what is written --------------------------------------------------------------------------
 
--- Adds the rows of a candidate: the median, least and largest of its times that count.
-local function add_rows(out, job, search, candidate)
-  local times = times_of(search, candidate)
+-- Adds the rows of a setting: the median, least and largest of its times that count.
+local function add_rows(out, job, search, setting)
+  local times = times_of(search, setting)
   for _, size in ipairs(sorted_keys(times)) do
     for _, strategy in ipairs(lists.names("strategies")) do
       local of = times[size][strategy]
       if of then
-        out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(search.size, job.library, candidate.text,
+        out[#out + 1] = ("%d,%s,%s,%s,%d,%.4f,%.4f,%.4f,%d"):format(search.size, job.library, setting.text,
           strategy, size, statistics.lower_median(of), math.min(table.unpack(of)), math.max(table.unpack(of)),
-          candidate.launches)
+          setting.launches)
       end
     end
   end
@@ -311,8 +311,8 @@ end
 
 local function text_of(job, search)
   local out = { table.concat(ompi.columns, ",") }
-  for _, candidate in ipairs(search.order) do
-    if not candidate.left_out then add_rows(out, job, search, candidate) end
+  for _, setting in ipairs(search.order) do
+    if not setting.left_out then add_rows(out, job, search, setting) end
   end
   return table.concat(out, "\n") .. "\n"
 end
@@ -336,8 +336,8 @@ end
 
 local function say_unfinished(job, search)
   local out, reasons = {}, {}
-  for _, candidate in ipairs(search.order) do
-    local reason = candidate.left_out
+  for _, setting in ipairs(search.order) do
+    local reason = setting.left_out
     if reason and not out[reason] then out[reason], reasons[#reasons + 1] = 0, reason end
     if reason then out[reason] = out[reason] + 1 end
   end
