@@ -1,4 +1,4 @@
-// Lines and cells of CSV text; see csv.h.
+// Lines and fields of CSV text; see csv.h.
 #include "csv.h"
 
 #include <string.h>
@@ -27,17 +27,18 @@ bool csv_line(struct csv_text *text, struct csv_text *line) {
     return true;
 }
 
-bool csv_quoted_cell(const char **at, const char *line_end, struct csv_text *cell, struct problem *problem) {
-    *cell = (struct csv_text){*at + 1, NULL, false};
+bool csv_quoted_field(const char **at, const char *line_end, struct csv_text *field,
+                      struct problem *problem) {
+    *field = (struct csv_text){*at + 1, NULL, false};
     const char *p = *at + 1;
     for (;; p += 2) {
         p = p < line_end ? memchr(p, '"', (size_t)(line_end - p)) : NULL;
         if (p == NULL)
             return problem_set(problem, "a quote is opened and not closed; close it, or leave it out");
         if (p + 1 == line_end || p[1] != '"') break;
-        cell->doubled = true;
+        field->doubled = true;
     }
-    cell->end = p;
+    field->end = p;
     *at = p + 1;
     if (*at == line_end || **at == ',') return true;
     return problem_set(problem, "text after a closing quote; a comma or the end of the line must follow");

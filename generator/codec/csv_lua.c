@@ -8,14 +8,14 @@
 
 #include <lauxlib.h>
 
-void csv_push(lua_State *lua, const struct csv_text *cell) {
-    if (!cell->doubled) {
-        lua_pushlstring(lua, cell->begin, (size_t)(cell->end - cell->begin));
+void csv_push(lua_State *lua, const struct csv_text *field) {
+    if (!field->doubled) {
+        lua_pushlstring(lua, field->begin, (size_t)(field->end - field->begin));
         return;
     }
     luaL_Buffer buffer;
     luaL_buffinit(lua, &buffer);
-    for (const char *p = cell->begin; p < cell->end; p++) {
+    for (const char *p = field->begin; p < field->end; p++) {
         luaL_addchar(&buffer, *p);
         if (*p == '"') p++;
     }
@@ -24,7 +24,7 @@ void csv_push(lua_State *lua, const struct csv_text *cell) {
 
 // The end of the line that begins at `p`: a newline outside of quotes.
 static const char *find_end(const char *p, const char *end) {
-    for (;; p++) { // at the beginning of a cell
+    for (;; p++) { // at the beginning of a field
         if (p < end && *p == '"') {
             for (p++; p < end && (*p != '"' || (p + 1 < end && p[1] == '"')); p++) p += *p == '"';
         }
@@ -33,22 +33,22 @@ static const char *find_end(const char *p, const char *end) {
     }
 }
 
-// Pushes the list of a line's cells. False if a quote is broken: `problem` is filled, the list is incomplete.
-static bool push_cells(lua_State *lua, const struct csv_text *line, lua_Integer *count,
-                       struct problem *problem) {
+// Pushes the list of a line's fields. False if a quote is broken: fills `problem`, the list is incomplete.
+static bool push_fields(lua_State *lua, const struct csv_text *line, lua_Integer *count,
+                        struct problem *problem) {
     const char *at = line->begin;
     lua_newtable(lua);
     for (*count = 1;; at++, ++*count) {
-        struct csv_text cell;
-        if (!csv_cell(&at, line->end, &cell, problem)) return false;
-        csv_push(lua, &cell);
+        struct csv_text field;
+        if (!csv_field(&at, line->end, &field, problem)) return false;
+        csv_push(lua, &field);
         lua_rawseti(lua, -2, *count);
         if (at == line->end) return true;
     }
 }
 
-// Replaces the list of cells on top of the stack by a table with the names in the list at `columns` as keys.
-static void name_cells(lua_State *lua, int columns, lua_Integer count) {
+// Replaces the list of fields on top of the stack by a table with the names in the list at `columns` as keys.
+static void name_fields(lua_State *lua, int columns, lua_Integer count) {
     lua_createtable(lua, 0, (int)count);
     for (lua_Integer i = 1; i <= count; i++) {
         lua_rawgeti(lua, columns, i);
@@ -80,18 +80,18 @@ static int lua_parse(lua_State *lua) {
     while (text.begin < text.end) {
         const char *end = find_end(text.begin, text.end);
         struct csv_text line = {text.begin, end > text.begin && end[-1] == '\r' ? end - 1 : end, false};
-        if (!push_cells(lua, &line, &count, &problem)) return fail_at(lua, name, number, problem.text);
+        if (!push_fields(lua, &line, &count, &problem)) return fail_at(lua, name, number, problem.text);
         if (columns == 0) {
             columns = count;
             lua_replace(lua, COLUMNS);
         } else if (line.begin == line.end) {
             lua_pop(lua, 1);
         } else if (count != columns) {
-            const char *what =
-                lua_pushfstring(lua, "%I cells; the header has %I", (LUAI_UACINT)count, (LUAI_UACINT)columns);
+            const char *what = lua_pushfstring(lua, "%I fields; the header has %I", (LUAI_UACINT)count,
+                                               (LUAI_UACINT)columns);
             return fail_at(lua, name, number, what);
         } else {
-            name_cells(lua, COLUMNS, columns);
+            name_fields(lua, COLUMNS, columns);
             lua_rawseti(lua, ROWS, ++rows);
             lua_pushinteger(lua, number);
             lua_rawseti(lua, LINES, rows);

@@ -6,7 +6,7 @@
 
 #include "csv.h"
 
-// Pushes the text of a cell.
-void csv_push(lua_State *lua, const struct csv_text *cell);
+// Pushes the text of a field.
+void csv_push(lua_State *lua, const struct csv_text *field);
 
 #endif

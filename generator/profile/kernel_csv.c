@@ -1,11 +1,11 @@
-// Rows of kernel summaries in CSV for Lua: core.kernel_csv. It knows units and cells; which column is which
+// Rows of kernel summaries in CSV for Lua: core.kernel_csv. It knows units and fields; which column is which
 // is said by kernel_summary_csv.lua.
 //
-//   cells(line) -> list of texts | nil, message
+//   fields(line) -> list of texts | nil, message
 //   exponent(unit) -> the power of ten that makes it nanoseconds | nil
 //   row(line, kinds, keys, exponents) -> { [key] = value... } | nil, message
 //
-// Of a row's cells kinds[i] says what they are ("skip", "time", "count", "name") and keys[i] what they are
+// Of a row's fields kinds[i] says what they are ("skip", "time", "count", "name") and keys[i] what they are
 // called; exponents[i] is the unit of a time without a unit of its own.
 #include <lauxlib.h>
 #include <lua.h>
@@ -38,11 +38,11 @@ static const struct unit {
 
 enum { UNIT_COUNT = sizeof units / sizeof units[0] };
 
-static int fail_with_cell(lua_State *lua, const struct csv_text *cell, const char *what) {
+static int fail_with_field(lua_State *lua, const struct csv_text *field, const char *what) {
     enum { SHOWN = 40 };
-    size_t size = (size_t)(cell->end - cell->begin);
+    size_t size = (size_t)(field->end - field->begin);
     lua_pushnil(lua);
-    lua_pushlstring(lua, cell->begin, size < SHOWN ? size : SHOWN);
+    lua_pushlstring(lua, field->begin, size < SHOWN ? size : SHOWN);
     lua_pushfstring(lua, "\"%s\"%s", lua_tostring(lua, -1), what);
     lua_remove(lua, -2);
     return 2;
@@ -150,42 +150,42 @@ static bool push_decimal(lua_State *lua, struct decimal decimal) {
 }
 
 // Pushes a time in nanoseconds; or returns 2 with nil, message pushed. `exponent` is that of the column's
-// unit, or -1; the cell's own goes before it.
-static int push_time(lua_State *lua, const struct csv_text *cell, int exponent) {
+// unit, or -1; the field's own goes before it.
+static int push_time(lua_State *lua, const struct csv_text *field, int exponent) {
     struct decimal decimal;
-    const char *p = read_decimal(cell->begin, cell->end, &decimal);
-    if (p == NULL) return fail_with_cell(lua, cell, " is no time");
-    p = skip_spaces(p, cell->end);
-    bool bare = p == cell->end;
-    if (!bare) exponent = unit_exponent(p, cell->end);
+    const char *p = read_decimal(field->begin, field->end, &decimal);
+    if (p == NULL) return fail_with_field(lua, field, " is no time");
+    p = skip_spaces(p, field->end);
+    bool bare = p == field->end;
+    if (!bare) exponent = unit_exponent(p, field->end);
     if (exponent < 0) {
-        return fail_with_cell(lua, cell,
-                              bare ? " has no unit, nor has its column; valid: ns, us, ms, s"
-                                   : " has an unknown unit; valid: ns, us, ms, s");
+        return fail_with_field(lua, field,
+                               bare ? " has no unit, nor has its column; valid: ns, us, ms, s"
+                                    : " has an unknown unit; valid: ns, us, ms, s");
     }
     decimal.exponent += exponent;
-    if (!push_decimal(lua, decimal)) return fail_with_cell(lua, cell, " is longer than any time");
+    if (!push_decimal(lua, decimal)) return fail_with_field(lua, field, " is longer than any time");
     return 0;
 }
 
-static int push_count(lua_State *lua, const struct csv_text *cell) {
+static int push_count(lua_State *lua, const struct csv_text *field) {
     int64_t count;
-    if (read_whole(cell->begin, cell->end, &count) != cell->end || count == 0)
-        return fail_with_cell(lua, cell, " is no number of calls");
+    if (read_whole(field->begin, field->end, &count) != field->end || count == 0)
+        return fail_with_field(lua, field, " is no number of calls");
     lua_pushinteger(lua, count);
     return 0;
 }
 
-// Pushes what a cell says by its kind, or nothing for "skip"; or returns 2 with nil, message pushed.
-static int push_value(lua_State *lua, const struct csv_text *cell, char kind, lua_Integer index) {
+// Pushes what a field says by its kind, or nothing for "skip"; or returns 2 with nil, message pushed.
+static int push_value(lua_State *lua, const struct csv_text *field, char kind, lua_Integer index) {
     if (kind == 't') {
         int exponent = lua_rawgeti(lua, EXPONENTS, index) == LUA_TNUMBER ? (int)lua_tointeger(lua, -1) : -1;
         lua_pop(lua, 1);
-        return push_time(lua, cell, exponent);
+        return push_time(lua, field, exponent);
     }
-    if (kind == 'c') return push_count(lua, cell);
-    if (cell->begin == cell->end) return fail_with_cell(lua, cell, " is no name of a kernel");
-    csv_push(lua, cell);
+    if (kind == 'c') return push_count(lua, field);
+    if (field->begin == field->end) return fail_with_field(lua, field, " is no name of a kernel");
+    csv_push(lua, field);
     return 0;
 }
 
@@ -203,16 +203,16 @@ static int lua_row(lua_State *lua) {
     lua_settop(lua, EXPONENTS);
     lua_createtable(lua, 0, (int)count + 1);
     for (;;) {
-        struct csv_text cell;
+        struct csv_text field;
         struct problem ignored;
-        if (!csv_cell(&at, end, &cell, &ignored)) return fail_with_quote(lua);
+        if (!csv_field(&at, end, &field, &ignored)) return fail_with_quote(lua);
         if (++index <= count) {
             lua_rawgeti(lua, KINDS, index);
             char kind = luaL_checkstring(lua, -1)[0];
             lua_pop(lua, 1);
             if (kind != 's') {
                 lua_rawgeti(lua, KEYS, index);
-                if (push_value(lua, &cell, kind, index) != 0) return 2;
+                if (push_value(lua, &field, kind, index) != 0) return 2;
                 lua_rawset(lua, -3);
             }
         }
@@ -221,21 +221,21 @@ static int lua_row(lua_State *lua) {
     }
     if (index == count) return 1;
     lua_pushnil(lua);
-    lua_pushfstring(lua, "%I cells where the header has %I; was the file cut off?", (LUAI_UACINT)index,
+    lua_pushfstring(lua, "%I fields where the header has %I; was the file cut off?", (LUAI_UACINT)index,
                     (LUAI_UACINT)count);
     return 2;
 }
 
-// cells(line)
-static int lua_cells(lua_State *lua) {
+// fields(line)
+static int lua_fields(lua_State *lua) {
     size_t size;
     const char *at = luaL_checklstring(lua, LINE, &size), *end = at + size;
     lua_newtable(lua);
     for (lua_Integer index = 1;; index++, at++) {
-        struct csv_text cell;
+        struct csv_text field;
         struct problem ignored;
-        if (!csv_cell(&at, end, &cell, &ignored)) return fail_with_quote(lua);
-        csv_push(lua, &cell);
+        if (!csv_field(&at, end, &field, &ignored)) return fail_with_quote(lua);
+        csv_push(lua, &field);
         lua_rawseti(lua, -2, index);
         if (at == end) return 1;
     }
@@ -253,7 +253,7 @@ static int lua_exponent(lua_State *lua) {
 
 int luaopen_core_kernel_csv(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"row", lua_row}, {"cells", lua_cells}, {"exponent", lua_exponent}, {NULL, NULL}};
+        {"row", lua_row}, {"fields", lua_fields}, {"exponent", lua_exponent}, {NULL, NULL}};
     luaL_newlib(lua, functions);
     return 1;
 }

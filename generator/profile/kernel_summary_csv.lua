@@ -1,4 +1,4 @@
--- Kernel summaries as CSV: what the GUI of Nsight Systems exports (each cell with its unit, 383.682 us), and
+-- Kernel summaries as CSV: what the GUI of Nsight Systems exports (each field with its unit, 383.682 us), and
 -- what `nsys stats --report cuda_gpu_kern_sum --format csv` writes (the unit in the header).
 -- kernel_summary.lua says what comes out.
 --
@@ -34,9 +34,9 @@ local function parse_title(title)
 end
 
 -- The indices of a header's columns by what they hold, and their units; nil where it is another report's.
-local function parse_titles(cells)
+local function parse_titles(fields)
   local indices, units = {}, {}
-  for index, title in ipairs(cells) do
+  for index, title in ipairs(fields) do
     local what, unit = parse_title(title)
     if not what or indices[what] then return nil end
     indices[what], units[what] = index, unit
@@ -51,20 +51,20 @@ end
 -- header of a kernel summary; nil, message where it is one that cannot be read.
 local function parse_header(line)
   if not line:find("Total Time", 1, true) then return nil end
-  local cells = kernel_csv.cells(line)
-  local indices, units = parse_titles(cells or {})
+  local fields = kernel_csv.fields(line)
+  local indices, units = parse_titles(fields or {})
   if not indices then return nil end
   local header = { what = {}, kinds = {}, exponents = {}, count_index = indices.instances,
     by_grid = (indices.grid or indices.block) ~= nil }
   -- Before 2021 only the total said its unit, or none did: all were nanoseconds.
-  local default = units.total_ns or (cells[indices.avg_ns]:find("Average", 1, true) and "ns")
+  local default = units.total_ns or (fields[indices.avg_ns]:find("Average", 1, true) and "ns")
   for what, index in pairs(indices) do
     header.what[index], header.kinds[index] = what, kinds[what]
     local unit = kinds[what] == "time" and (units[what] or default)
     if unit then
       header.exponents[index] = kernel_csv.exponent(unit)
       if not header.exponents[index] then
-        return nil, ("column %q has an unknown unit; valid: ns, us, ms, s"):format(cells[index])
+        return nil, ("column %q has an unknown unit; valid: ns, us, ms, s"):format(fields[index])
       end
     end
   end
@@ -98,10 +98,10 @@ local function is_notice(line)
     line:find("^%s*%*%*") or line:find("^NOTICE")
 end
 
--- Whether a line has the shape of a row: as many cells, and a number of calls among them.
+-- Whether a line has the shape of a row: as many fields, and a number of calls among them.
 local function looks_like_row(line, header)
-  local cells = kernel_csv.cells(line)
-  return cells and #cells == #header.kinds and cells[header.count_index]:find("^%d")
+  local fields = kernel_csv.fields(line)
+  return fields and #fields == #header.kinds and fields[header.count_index]:find("^%d")
 end
 
 -- Whether a line that cannot be read as a row ends the summary: a notice, another report's header, or after

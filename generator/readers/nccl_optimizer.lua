@@ -10,7 +10,7 @@ for _, name in ipairs(REQUIRED) do KNOWN[name] = true end
 local COLLECTIVES = { broadcast = true, reduce = true, allgather = true, reducescatter = true }
 
 local function columns_of(source, line, text)
-  local names, indices = source.cells(text), {}
+  local names, indices = source.fields(text), {}
   for i, name in ipairs(names) do
     if not KNOWN[name] then source:fail(line, "unknown column %s", source.shown(name)) end
     if indices[name] then source:fail(line, "the column %s is there twice", name) end
@@ -22,25 +22,25 @@ local function columns_of(source, line, text)
   return names
 end
 
-local function strategy_of(source, line, cell)
-  local channels = source:whole(line, "channels", cell.channels, -1, 1024)
-  local row = lists.nccl_strategy(cell.algorithm, cell.protocol, channels ~= -1 and channels or nil)
+local function strategy_of(source, line, named)
+  local channels = source:whole(line, "channels", named.channels, -1, 1024)
+  local row = lists.nccl_strategy(named.algorithm, named.protocol, channels ~= -1 and channels or nil)
   if not row then
     source:fail(line, "no strategy is %s, %s, %d channels; the list of them is nccl in lists/lists.lua",
-      source.shown(cell.algorithm), source.shown(cell.protocol), channels)
+      source.shown(named.algorithm), source.shown(named.protocol), channels)
   end
   return row.name
 end
 
-local function row(source, line, cell)
+local function row(source, line, named)
   local dtype = source:dtype("bfloat16")
-  local size, bytes = source:whole(line, "size_bytes", cell.size_bytes), source.bytes_of(dtype)
+  local size, bytes = source:whole(line, "size_bytes", named.size_bytes), source.bytes_of(dtype)
   if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
   local num_tokens, hidden_size = source:shape(line, size // bytes)
-  return source.record { line = line, world_size = source:whole(line, "ranks", cell.ranks, 1, 65535),
+  return source.record { line = line, world_size = source:whole(line, "ranks", named.ranks, 1, 65535),
     dtype = dtype, size = size, num_tokens = num_tokens, hidden_size = hidden_size,
-    strategy = strategy_of(source, line, cell),
-    time_us = source:positive(line, "latency_us", cell.latency_us) }
+    strategy = strategy_of(source, line, named),
+    time_us = source:positive(line, "latency_us", named.latency_us) }
 end
 
 -- Raises if one number of ranks has two numbers of nodes.
@@ -59,19 +59,19 @@ return function(source)
     if not names then
       names = columns_of(source, line, text)
     elseif text:find("%S") then
-      local cells, cell = source.cells(text), {}
-      if #cells ~= #names then source:fail(line, "%d cells; the header has %d", #cells, #names) end
-      for i, name in ipairs(names) do cell[name] = cells[i] end
-      local nodes = source:whole(line, "nodes", cell.nodes)
-      if cell.collective ~= "allreduce" then
-        if not COLLECTIVES[cell.collective] then
-          source:fail(line, "unknown collective %s", source.shown(cell.collective))
+      local fields, named = source.fields(text), {}
+      if #fields ~= #names then source:fail(line, "%d fields; the header has %d", #fields, #names) end
+      for i, name in ipairs(names) do named[name] = fields[i] end
+      local nodes = source:whole(line, "nodes", named.nodes)
+      if named.collective ~= "allreduce" then
+        if not COLLECTIVES[named.collective] then
+          source:fail(line, "unknown collective %s", source.shown(named.collective))
         end
         source:leave_out("of other collectives than allreduce")
       elseif source.options.nodes and nodes ~= source.options.nodes then
         source:leave_out("of another number of nodes")
       else
-        local record = row(source, line, cell)
+        local record = row(source, line, named)
         check_nodes(source, line, record, nodes, seen)
         records[#records + 1] = record
       end

@@ -15,9 +15,9 @@ local function bound(source, line, what, text)
   return source:whole(line, what, text, 0)
 end
 
-local function strategy_of(source, line, cells)
-  local algorithm, protocol = cells[4], cells[5]
-  local channels = source:whole(line, "channels", cells[6], -1, 1024)
+local function strategy_of(source, line, fields)
+  local algorithm, protocol = fields[4], fields[5]
+  local channels = source:whole(line, "channels", fields[6], -1, 1024)
   local known = { algorithm = {}, protocol = {} }
   for _, row in ipairs(lists.nccl.algorithms) do known.algorithm[row.tuner] = true end
   for _, row in pairs(lists.nccl.protocols) do known.protocol[row.tuner] = true end
@@ -40,25 +40,25 @@ local function rule_of(source, line, text)
   if #text > MOST_CHARACTERS then
     source:fail(line, "%d characters; the plugin reads %d", #text, MOST_CHARACTERS)
   end
-  local cells = source.cells(text)
-  if #cells < 8 or #cells > 10 then source:fail(line, "%d fields; 8 to 10 are required", #cells) end
-  if not COLLECTIVES[cells[1]] then
+  local fields = source.fields(text)
+  if #fields < 8 or #fields > 10 then source:fail(line, "%d fields; 8 to 10 are required", #fields) end
+  if not COLLECTIVES[fields[1]] then
     source:fail(line, "unknown collective %s, which the plugin would take for allreduce",
-      source.shown(cells[1]))
+      source.shown(fields[1]))
   end
-  local rule = { line = line, from = bound(source, line, "min_bytes", cells[2]),
-    to = bound(source, line, "max_bytes", cells[3]),
-    nodes = source:whole(line, "nNodes", cells[7], -1, 1 << 20),
-    ranks = source:whole(line, "nRanks", cells[8], -1, 65535) }
+  local rule = { line = line, from = bound(source, line, "min_bytes", fields[2]),
+    to = bound(source, line, "max_bytes", fields[3]),
+    nodes = source:whole(line, "nNodes", fields[7], -1, 1 << 20),
+    ranks = source:whole(line, "nRanks", fields[8], -1, 65535) }
   for index, name in pairs { [9] = "numPipeOps", [10] = "regBuff" } do
-    if cells[index] then source:whole(line, name, cells[index], -1, 1 << 20) end
+    if fields[index] then source:whole(line, name, fields[index], -1, 1 << 20) end
   end
   if rule.from > rule.to then source:fail(line, "min_bytes %d is above max_bytes %d", rule.from, rule.to) end
-  if cells[1] ~= "allreduce" then
+  if fields[1] ~= "allreduce" then
     source:leave_out("of other collectives than allreduce")
     return nil
   end
-  rule.strategy = strategy_of(source, line, cells)
+  rule.strategy = strategy_of(source, line, fields)
   return rule
 end
 

@@ -29,18 +29,18 @@ end
 local function row(source, line, text, columns, facts)
   local words = source.words(text)
   if #words ~= #columns then source:fail(line, "%d numbers; the header has %d", #words, #columns) end
-  local dtype, cell = dtype_of(source, facts, line), {}
-  for i, name in ipairs(columns) do cell[name] = words[i] end
-  local size = source:whole(line, "Size", cell.Size)
+  local dtype, named = dtype_of(source, facts, line), {}
+  for i, name in ipairs(columns) do named[name] = words[i] end
+  local size = source:whole(line, "Size", named.Size)
   local bytes = source.bytes_of(dtype)
   if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
   local num_tokens, hidden_size = source:shape(line, size // bytes)
   local record = source.record { line = line, world_size = facts.world_size, dtype = dtype, size = size,
     num_tokens = num_tokens, hidden_size = hidden_size, mode = "eager", strategy = facts.strategy }
-  if cell.Validation and cell.Validation ~= "Pass" then
-    record.reason = "osu_allreduce: validation: " .. cell.Validation
+  if named.Validation and named.Validation ~= "Pass" then
+    record.reason = "osu_allreduce: validation: " .. named.Validation
   else
-    record.time_us = source:positive(line, "Avg Latency(us)", cell["Avg Latency(us)"])
+    record.time_us = source:positive(line, "Avg Latency(us)", named["Avg Latency(us)"])
   end
   return record
 end

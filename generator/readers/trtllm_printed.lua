@@ -3,28 +3,28 @@
 -- come from other programs and are skipped.
 local COLUMNS = { "world_size", "dtype", "message size", "strategy", "fusion", "version", "duration (ms)" }
 
-local function is_header(cells)
+local function is_header(fields)
   for i, name in ipairs(COLUMNS) do
-    if cells[i] ~= name then return false end
+    if fields[i] ~= name then return false end
   end
-  return #cells == #COLUMNS
+  return #fields == #COLUMNS
 end
 
--- The row that these cells hold. Fused epilogues need the shape, of which only the product is printed.
-local function row(source, line, cells)
-  local dtype = source:name(line, "dtypes", "dtype", cells[2])
-  local elements = source:whole(line, "message size", cells[3])
-  local fusion = source:name(line, "fusions", "fusion", cells[5])
+-- The row that these fields hold. Fused epilogues need the shape, of which only the product is printed.
+local function row(source, line, fields)
+  local dtype = source:name(line, "dtypes", "dtype", fields[2])
+  local elements = source:whole(line, "message size", fields[3])
+  local fusion = source:name(line, "fusions", "fusion", fields[5])
   if fusion ~= "NONE" and not source.options.hidden_size then
     source:fail(line, "%s of a message of which only the size is printed; --hidden-size N gives its tokens",
       fusion)
   end
   local num_tokens, hidden_size = source:shape(line, elements)
-  return source.record { line = line, world_size = source:whole(line, "world_size", cells[1], 1, 65535),
+  return source.record { line = line, world_size = source:whole(line, "world_size", fields[1], 1, 65535),
     dtype = dtype, size = elements * source.bytes_of(dtype), num_tokens = num_tokens,
     hidden_size = hidden_size, fusion = fusion,
-    strategy = source:name(line, "strategies", "strategy", cells[4]),
-    time_us = source:positive(line, "duration (ms)", cells[7]) * 1000 / source.options.calls }
+    strategy = source:name(line, "strategies", "strategy", fields[4]),
+    time_us = source:positive(line, "duration (ms)", fields[7]) * 1000 / source.options.calls }
 end
 
 return function(source)
@@ -33,14 +33,14 @@ return function(source)
   end
   local records, seen_header = {}, false
   for line, text in source:lines() do
-    local cells = source.cells(text)
-    if is_header(cells) then
+    local fields = source.fields(text)
+    if is_header(fields) then
       seen_header = true
-    elseif seen_header and #cells > 1 then
-      if #cells ~= #COLUMNS then
-        source:fail(line, "%d cells; the header has %d", #cells, #COLUMNS)
+    elseif seen_header and #fields > 1 then
+      if #fields ~= #COLUMNS then
+        source:fail(line, "%d fields; the header has %d", #fields, #COLUMNS)
       end
-      records[#records + 1] = row(source, line, cells)
+      records[#records + 1] = row(source, line, fields)
     end
   end
   if not seen_header then source:fail(1, "has no line %s", table.concat(COLUMNS, ", ")) end

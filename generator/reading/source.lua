@@ -45,11 +45,11 @@ function source.shown(text)
   return '"' .. (#text > 60 and text:sub(1, 57) .. "..." or text) .. '"'
 end
 
--- The cells of a line of plain CSV, spaces taken off.
-function source.cells(line)
-  local cells = {}
-  for cell in (line .. ","):gmatch("([^,]*),") do cells[#cells + 1] = cell:match("^%s*(.-)%s*$") end
-  return cells
+-- The fields of a line of plain CSV, spaces taken off.
+function source.fields(line)
+  local fields = {}
+  for field in (line .. ","):gmatch("([^,]*),") do fields[#fields + 1] = field:match("^%s*(.-)%s*$") end
+  return fields
 end
 
 function source.words(line)

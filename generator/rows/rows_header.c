@@ -9,24 +9,24 @@ static const char *const idle_columns[] = {"algbw_GBps", "version"};
 static const struct column shape = {.name = "shape", .kind = COLUMN_SHAPE};
 static const struct column ignored = {.kind = COLUMN_IGNORED};
 
-bool rows_cell_is(const struct csv_text *text, const char *name) {
+bool rows_field_is(const struct csv_text *text, const char *name) {
     size_t length = strlen(name);
     return (size_t)(text->end - text->begin) == length && memcmp(text->begin, name, length) == 0;
 }
 
-static const struct column *find_column(const struct csv_text *cell, const struct columns *columns,
+static const struct column *find_column(const struct csv_text *field, const struct columns *columns,
                                         bool *other_name) {
     for (size_t i = 0; i < columns->count; i++) {
         const struct column *column = &columns->of[i];
-        *other_name = column->other_name != NULL && rows_cell_is(cell, column->other_name);
-        if (*other_name || rows_cell_is(cell, column->name)) return column;
+        *other_name = column->other_name != NULL && rows_field_is(field, column->other_name);
+        if (*other_name || rows_field_is(field, column->name)) return column;
     }
-    return rows_cell_is(cell, shape.name) ? &shape : &ignored;
+    return rows_field_is(field, shape.name) ? &shape : &ignored;
 }
 
-static bool is_idle(const struct csv_text *cell) {
+static bool is_idle(const struct csv_text *field) {
     for (size_t i = 0; i < sizeof idle_columns / sizeof *idle_columns; i++) {
-        if (rows_cell_is(cell, idle_columns[i])) return true;
+        if (rows_field_is(field, idle_columns[i])) return true;
     }
     return false;
 }
@@ -103,25 +103,25 @@ bool rows_read_header(struct rows_source *source, const struct csv_text *line, c
     size_t last_known = 0;
     const char *at = line->begin;
     for (;; at++) {
-        struct csv_text cell;
+        struct csv_text field;
         struct problem detail;
         bool other_name;
         if (header->count == MAX_COLUMNS) {
             return problem_set(problem, "%s:1: more than %d columns", source->path, MAX_COLUMNS);
         }
-        if (!csv_cell(&at, line->end, &cell, &detail)) {
+        if (!csv_field(&at, line->end, &field, &detail)) {
             return problem_set(problem, "%s:1: %s", source->path, detail.text);
         }
-        const struct column *column = find_column(&cell, columns, &other_name);
+        const struct column *column = find_column(&field, columns, &other_name);
         if (column != &ignored) {
             if (!enter_column(header, column, columns)) {
                 return problem_set(problem, "%s:1: duplicate column \"%s\"", source->path,
-                                   csv_show(&cell).text);
+                                   csv_show(&field).text);
             }
             header->zero_is_missing |= column->kind == COLUMN_TIME && other_name;
             last_known = header->count;
-        } else if (!is_idle(&cell) && !unknown.there) {
-            unknown = (struct unknown_column){true, header->count, csv_show(&cell)};
+        } else if (!is_idle(&field) && !unknown.there) {
+            unknown = (struct unknown_column){true, header->count, csv_show(&field)};
         }
         header->column[header->count++] = column;
         if (at == line->end) break;

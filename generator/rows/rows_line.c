@@ -1,4 +1,4 @@
-// A line of a benchmark file to a row; see rows_reading.h. Lines mostly begin like the previous one: cells
+// A line of a benchmark file to a row; see rows_reading.h. Lines mostly begin like the previous one: fields
 // with the same bytes keep their values without being parsed.
 #include <math.h>
 #include <stdio.h>
@@ -7,62 +7,65 @@
 #include "codec/number.h"
 #include "rows_reading.h"
 
-static bool fail_cell(struct line_parser *parser, const struct column *column, const struct csv_text *cell,
-                      const char *what) {
-    bool carriage_return = memchr(cell->begin, '\r', (size_t)(cell->end - cell->begin)) != NULL;
+static bool fail_field(struct line_parser *parser, const struct column *column, const struct csv_text *field,
+                       const char *what) {
+    bool carriage_return = memchr(field->begin, '\r', (size_t)(field->end - field->begin)) != NULL;
     return problem_set(parser->problem, "%s:%zu: %s is \"%s\"; %s", parser->source->path, parser->line,
-                       column->name, csv_show(cell).text,
+                       column->name, csv_show(field).text,
                        carriage_return ? "it has a lone carriage return; lines end in LF or CRLF" : what);
 }
 
 // A name of the column's list.
-static bool parse_name(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
+static bool parse_name(struct line_parser *parser, const struct column *column,
+                       const struct csv_text *field) {
     uint8_t *index = rows_name(&parser->row, column->kind);
-    *index = names_find(column->names, cell->begin, cell->end);
-    if (*index != NAME_NONE || (cell->begin == cell->end && column->may_be_empty)) return true;
+    *index = names_find(column->names, field->begin, field->end);
+    if (*index != NAME_NONE || (field->begin == field->end && column->may_be_empty)) return true;
     char known[800] = "it must be one of ";
     for (size_t i = 0; i < column->names->count; i++) {
         size_t used = strlen(known);
         snprintf(known + used, sizeof known - used, "%s%s", i == 0 ? "" : ", ", column->names->name[i]);
     }
-    return fail_cell(parser, column, cell, known);
+    return fail_field(parser, column, field, known);
 }
 
-static bool parse_count(struct line_parser *parser, const struct column *column, const struct csv_text *cell,
+static bool parse_count(struct line_parser *parser, const struct column *column, const struct csv_text *field,
                         uint64_t limit, uint64_t *value) {
-    if (number_parse_unsigned(cell->begin, cell->end, limit, value) && *value > 0) return true;
-    return fail_cell(parser, column, cell, "it must be a whole number above 0");
+    if (number_parse_unsigned(field->begin, field->end, limit, value) && *value > 0) return true;
+    return fail_field(parser, column, field, "it must be a whole number above 0");
 }
 
-static bool parse_time(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
+static bool parse_time(struct line_parser *parser, const struct column *column,
+                       const struct csv_text *field) {
     double *time = &parser->row.time_us;
-    if (!number_parse(cell->begin, cell->end, time)) {
-        return fail_cell(parser, column, cell, "it must be a number of microseconds");
+    if (!number_parse(field->begin, field->end, time)) {
+        return fail_field(parser, column, field, "it must be a number of microseconds");
     }
     if (*time > 0 || (*time == 0 && parser->source->header.zero_is_missing)) return true;
-    return fail_cell(parser, column, cell, "a measured time is above 0; leave out rows without a time");
+    return fail_field(parser, column, field, "a measured time is above 0; leave out rows without a time");
 }
 
-// A number of our own columns; an empty cell: none.
+// A number of our own columns; an empty field: none.
 static bool parse_number(struct line_parser *parser, const struct column *column,
-                         const struct csv_text *cell) {
+                         const struct csv_text *field) {
     double *value = &parser->detail.number[column->number];
     *value = NAN;
-    if (cell->begin == cell->end) return true;
-    if (number_parse(cell->begin, cell->end, value) && *value >= 0) return true;
-    return fail_cell(parser, column, cell, "it must be a number of at least 0, or empty");
+    if (field->begin == field->end) return true;
+    if (number_parse(field->begin, field->end, value) && *value >= 0) return true;
+    return fail_field(parser, column, field, "it must be a number of at least 0, or empty");
 }
 
 // 16x4096: tokens and hidden size.
 static bool parse_shape(struct line_parser *parser, const struct column *column,
-                        const struct csv_text *cell) {
+                        const struct csv_text *field) {
     struct cell_key *key = &parser->row.key;
     uint64_t num_tokens = 0, hidden_size = 0;
-    const char *x = cell->begin;
-    while (x < cell->end && *x != 'x') x++;
-    if (x == cell->end || !number_parse_unsigned(cell->begin, x, INT32_MAX, &num_tokens) || num_tokens == 0 ||
-        !number_parse_unsigned(x + 1, cell->end, INT32_MAX, &hidden_size) || hidden_size == 0) {
-        return fail_cell(parser, column, cell, "it must be tokens and hidden size, such as 16x4096");
+    const char *x = field->begin;
+    while (x < field->end && *x != 'x') x++;
+    if (x == field->end || !number_parse_unsigned(field->begin, x, INT32_MAX, &num_tokens) ||
+        num_tokens == 0 || !number_parse_unsigned(x + 1, field->end, INT32_MAX, &hidden_size) ||
+        hidden_size == 0) {
+        return fail_field(parser, column, field, "it must be tokens and hidden size, such as 16x4096");
     }
     key->num_tokens = (uint32_t)num_tokens;
     key->hidden_size = (uint32_t)hidden_size;
@@ -71,13 +74,13 @@ static bool parse_shape(struct line_parser *parser, const struct column *column,
 
 // Times with semicolons between them, one for each launch; an empty one: not measured in that launch.
 static bool parse_launches(struct line_parser *parser, const struct column *column,
-                           const struct csv_text *cell) {
+                           const struct csv_text *field) {
     struct row_detail *detail = &parser->detail;
     detail->launches = 0;
-    const char *at = cell->begin;
-    while (at < cell->end) {
-        const char *separator = memchr(at, ';', (size_t)(cell->end - at));
-        const char *end = separator == NULL ? cell->end : separator;
+    const char *at = field->begin;
+    while (at < field->end) {
+        const char *separator = memchr(at, ';', (size_t)(field->end - at));
+        const char *end = separator == NULL ? field->end : separator;
         double *time = &detail->launch_us[detail->launches];
         *time = NAN;
         bool right =
@@ -86,7 +89,7 @@ static bool parse_launches(struct line_parser *parser, const struct column *colu
             char what[80];
             snprintf(what, sizeof what,
                      "it must be at most %d times in microseconds, separated by semicolons", LAUNCHES_MAX);
-            return fail_cell(parser, column, cell, what);
+            return fail_field(parser, column, field, what);
         }
         detail->launches++;
         at = end + 1;
@@ -94,55 +97,57 @@ static bool parse_launches(struct line_parser *parser, const struct column *colu
     return true;
 }
 
-static bool parse_bits(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
+static bool parse_bits(struct line_parser *parser, const struct column *column,
+                       const struct csv_text *field) {
     parser->detail.bits = 0;
-    parser->detail.bits_vary = rows_cell_is(cell, rows_bits_vary);
+    parser->detail.bits_vary = rows_field_is(field, rows_bits_vary);
     if (parser->detail.bits_vary) return true;
-    if (number_parse_hex(cell->begin, cell->end, &parser->detail.bits)) return true;
-    return fail_cell(parser, column, cell, "it must be 16 hexadecimal digits, varies or empty");
+    if (number_parse_hex(field->begin, field->end, &parser->detail.bits)) return true;
+    return fail_field(parser, column, field, "it must be 16 hexadecimal digits, varies or empty");
 }
 
 // A count of tokens or a hidden size; both may be empty.
 static bool parse_shape_part(struct line_parser *parser, const struct column *column,
-                             const struct csv_text *cell, uint32_t *value, bool *empty) {
+                             const struct csv_text *field, uint32_t *value, bool *empty) {
     uint64_t count = 0;
-    *empty = cell->begin == cell->end;
+    *empty = field->begin == field->end;
     if (*empty) return true;
-    if (!parse_count(parser, column, cell, INT32_MAX, &count)) return false;
+    if (!parse_count(parser, column, field, INT32_MAX, &count)) return false;
     *value = (uint32_t)count;
     return true;
 }
 
-static bool parse_cell(struct line_parser *parser, const struct column *column, const struct csv_text *cell) {
+static bool parse_field(struct line_parser *parser, const struct column *column,
+                        const struct csv_text *field) {
     struct cell_key *key = &parser->row.key;
     uint64_t count = 0;
     switch (column->kind) {
     case COLUMN_WORLD_SIZE:
-        if (!parse_count(parser, column, cell, UINT16_MAX, &count)) return false;
+        if (!parse_count(parser, column, field, UINT16_MAX, &count)) return false;
         key->world_size = (uint16_t)count;
         return true;
-    case COLUMN_SIZE: return parse_count(parser, column, cell, INT64_MAX, &parser->row.size_bytes);
+    case COLUMN_SIZE: return parse_count(parser, column, field, INT64_MAX, &parser->row.size_bytes);
     case COLUMN_NUM_TOKENS:
-        return parse_shape_part(parser, column, cell, &key->num_tokens, &parser->no_tokens);
+        return parse_shape_part(parser, column, field, &key->num_tokens, &parser->no_tokens);
     case COLUMN_HIDDEN_SIZE:
-        return parse_shape_part(parser, column, cell, &key->hidden_size, &parser->no_hidden_size);
+        return parse_shape_part(parser, column, field, &key->hidden_size, &parser->no_hidden_size);
     case COLUMN_SAMPLES:
         parser->detail.samples = 0;
-        if (cell->begin == cell->end) return true;
-        if (!parse_count(parser, column, cell, UINT32_MAX, &count)) return false;
+        if (field->begin == field->end) return true;
+        if (!parse_count(parser, column, field, UINT32_MAX, &count)) return false;
         parser->detail.samples = (uint32_t)count;
         return true;
-    case COLUMN_TIME: return parse_time(parser, column, cell);
-    case COLUMN_SHAPE: return parse_shape(parser, column, cell);
-    case COLUMN_LAUNCHES: return parse_launches(parser, column, cell);
-    case COLUMN_BITS: return parse_bits(parser, column, cell);
+    case COLUMN_TIME: return parse_time(parser, column, field);
+    case COLUMN_SHAPE: return parse_shape(parser, column, field);
+    case COLUMN_LAUNCHES: return parse_launches(parser, column, field);
+    case COLUMN_BITS: return parse_bits(parser, column, field);
     case COLUMN_SPLITS:
-        if (splits_parse(cell->begin, cell->end, &key->splits)) return true;
-        return fail_cell(parser, column, cell,
-                         "it must be weights from 0 to 14 such as 3:1, not all 0, or empty");
-    case COLUMN_NUMBER: return parse_number(parser, column, cell);
+        if (splits_parse(field->begin, field->end, &key->splits)) return true;
+        return fail_field(parser, column, field,
+                          "it must be weights from 0 to 14 such as 3:1, not all 0, or empty");
+    case COLUMN_NUMBER: return parse_number(parser, column, field);
     case COLUMN_IGNORED: return true;
-    default: return parse_name(parser, column, cell);
+    default: return parse_name(parser, column, field);
     }
 }
 
@@ -195,28 +200,28 @@ static bool check_row(struct line_parser *parser) {
     return true;
 }
 
-// A line with a wrong number of cells often has an invalid cell, too; then the number is the better message.
+// A line with a wrong number of fields often has an invalid one, too; then the number is the better message.
 static bool fail_count(struct line_parser *parser, const struct csv_text *line) {
     const struct header *header = &parser->source->header;
     size_t count = 0;
     for (const char *at = line->begin;; at++) {
-        struct csv_text cell;
+        struct csv_text field;
         struct problem ignored;
         count++;
-        if (!csv_cell(&at, line->end, &cell, &ignored) || at == line->end) break;
+        if (!csv_field(&at, line->end, &field, &ignored) || at == line->end) break;
     }
     if (count == header->count) return false;
-    return problem_set(parser->problem, "%s:%zu: %s cells than the header, which has %zu",
+    return problem_set(parser->problem, "%s:%zu: %s fields than the header, which has %zu",
                        parser->source->path, parser->line, count < header->count ? "fewer" : "more",
                        header->count);
 }
 
-// Whether the cell at `at` is followed by another cell and equals that of the previous line, which begins at
+// Whether the field at `at` is followed by another one and equals that of the previous line, which begins at
 // `begin` there.
 static bool is_as_before(const struct line_parser *parser, size_t column, size_t begin, const char *at,
                          const char *end) {
     if (parser->previous == NULL) return false;
-    size_t length = parser->cell_end[column] - begin;
+    size_t length = parser->field_end[column] - begin;
     if ((size_t)(end - at) <= length || at[length] != ',') return false;
     return memcmp(parser->previous + begin, at, length) == 0;
 }
@@ -245,27 +250,27 @@ bool line_parser_take(struct line_parser *parser, const struct csv_text *line) {
     if (parser->previous != NULL) {
         size_t limit = length < parser->previous_length ? length : parser->previous_length;
         size_t common = common_prefix(parser->previous, line->begin, limit);
-        while (column < header->count - 1 && parser->cell_end[column] < common) column++;
+        while (column < header->count - 1 && parser->field_end[column] < common) column++;
     }
-    size_t begin = column == 0 ? 0 : parser->cell_end[column - 1] + 1; // of the cell, in the previous line
+    size_t begin = column == 0 ? 0 : parser->field_end[column - 1] + 1; // of the field, in the previous line
     const char *at = line->begin + begin;
     for (;; column++, at++) {
-        struct csv_text cell;
+        struct csv_text field;
         struct problem detail;
         if (column < header->count && is_as_before(parser, column, begin, at, line->end)) {
-            at += parser->cell_end[column] - begin;
-            begin = parser->cell_end[column] + 1;
-            parser->cell_end[column] = (size_t)(at - line->begin);
+            at += parser->field_end[column] - begin;
+            begin = parser->field_end[column] + 1;
+            parser->field_end[column] = (size_t)(at - line->begin);
             continue;
         }
-        if (!csv_cell(&at, line->end, &cell, &detail)) {
+        if (!csv_field(&at, line->end, &field, &detail)) {
             return problem_set(parser->problem, "%s:%zu: %s", parser->source->path, parser->line,
                                detail.text);
         }
         if (column == header->count) break;
-        if (!parse_cell(parser, header->column[column], &cell)) return fail_count(parser, line);
-        begin = parser->cell_end[column] + 1;
-        parser->cell_end[column] = (size_t)(at - line->begin);
+        if (!parse_field(parser, header->column[column], &field)) return fail_count(parser, line);
+        begin = parser->field_end[column] + 1;
+        parser->field_end[column] = (size_t)(at - line->begin);
         if (at == line->end) break;
     }
     if (column != header->count - 1) return fail_count(parser, line);

@@ -29,18 +29,18 @@ struct line_parser {
     const struct lists *lists;
     struct problem *problem;
     size_t line; // its number in the file
-    // The previous line; `row` and `detail` have its values. cell_end: the end of each cell, from its
+    // The previous line; `row` and `detail` have its values. field_end: the end of each field, from its
     // beginning.
     const char *previous;
     size_t previous_length;
-    size_t cell_end[MAX_COLUMNS];
+    size_t field_end[MAX_COLUMNS];
     bool no_tokens, no_hidden_size; // empty
     struct row row;
     struct row_detail detail;
 };
 
-// Whether a cell's text is `name`.
-bool rows_cell_is(const struct csv_text *text, const char *name);
+// Whether a field's text is `name`.
+bool rows_field_is(const struct csv_text *text, const char *name);
 
 // Fills source->header, which is zero before, from the first line of the file. False: `problem` names file
 // and column.

@@ -294,8 +294,8 @@ static bool take_line(struct table_reader *reader, const struct csv_text *text, 
     struct problem detail;
     const char *at = text->begin;
     for (size_t i = 0; i < reader->columns; i++, at++) {
-        if (!csv_cell(&at, text->end, &cells[i], &detail)) return fail_at(reader, detail.text);
-        if ((at == text->end) != (i == reader->columns - 1)) return fail_at(reader, "wrong number of cells");
+        if (!csv_field(&at, text->end, &cells[i], &detail)) return fail_at(reader, detail.text);
+        if ((at == text->end) != (i == reader->columns - 1)) return fail_at(reader, "wrong number of fields");
     }
     return take_cells(reader, cells, line);
 }

@@ -96,10 +96,10 @@ wrong "$inputs/trtllm_b.csv" '2s/1x1024/1024/' \
     ':2: shape is "1024"; it must be tokens and hidden size, such as 16x4096'
 wrong "$inputs/trtllm_b.csv" '2s/1x1024/1x/' ':2: shape is "1x"'
 wrong "$inputs/trtllm_b.csv" '1s/version/num_tokens/' ':1: duplicate column "num_tokens"'
-wrong "$inputs/trtllm_c.csv" '3s/,8.5//' ':3: fewer cells than the header'
+wrong "$inputs/trtllm_c.csv" '3s/,8.5//' ':3: fewer fields than the header'
 wrong "$inputs/trtllm_d.csv" '3s/ONESHOT/ONESHOTS/' ':3: '
 refuses 'has times of whole loops; give the number of calls in a loop with --calls N' "$inputs/trtllm_a.txt"
-wrong "$inputs/trtllm_a.txt" '3s/, 1, /, /' ':3: 6 cells; the header has 7' --calls 10
+wrong "$inputs/trtllm_a.txt" '3s/, 1, /, /' ':3: 6 fields; the header has 7' --calls 10
 wrong "$inputs/trtllm_a.txt" '3s/NONE/RESIDUAL_RMS_NORM/' ':3: RESIDUAL_RMS_NORM of a message of which only' \
     --calls 10
 wrong "$inputs/trtllm_a.txt" '3s/12.5/0x10/' ':3: duration \(ms\) is "0x10"; a number above 0' --calls 10
@@ -145,7 +145,7 @@ wrong "$optimizer" '1s/nodes/hosts/' ':1: unknown column "hosts"' --arch sm90
 wrong "$optimizer" '2s/tree/trie/' ':2: no strategy is "trie"' --arch sm90
 wrong "$optimizer" '2s/simple,2/simple,3/' ':2: no strategy is "tree", "simple", 3 channels' --arch sm90
 wrong "$optimizer" '3s/,1,8,/,2,8,/' ':3: 8 ranks on 2 nodes, and on 1 before; --nodes N chooses' --arch sm90
-wrong "$optimizer" '3s/,10.8//' ':3: 11 cells; the header has 12' --arch sm90
+wrong "$optimizer" '3s/,10.8//' ':3: 11 fields; the header has 12' --arch sm90
 wrong "$optimizer" '3s/allreduce/all_reduce/' ':3: unknown collective "all_reduce"' --arch sm90
 wrong "$optimizer" '3s/^/allreduce,1024,ring,simple,4,1,8,-1,-1,0.12,52.1,10.8\n/; 6d' \
     ':4: the same cell and strategy, NCCL_RING_SIMPLE_4CH, as in .*:3' --arch sm90

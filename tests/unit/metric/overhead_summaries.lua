@@ -110,7 +110,7 @@ function tests.test_summaries_by_grid_are_added_up()
 end
 
 function tests.test_broken_rows_are_refused_with_their_line()
-  refused(nsys .. row .. "60.0,6000,3\n", ":3: 3 cells where the header has 9")
+  refused(nsys .. row .. "60.0,6000,3\n", ":3: 3 fields where the header has 9")
   refused(nsys .. row .. row:gsub("a_kernel", '"a_'), ":3: a quote is opened and not closed")
   for _, broken in ipairs { "-6000", "nan", "", "1,2", "0x10", "6.0.0", "1,0000" } do
     refused(nsys .. row:gsub("6000", '"' .. broken .. '"'), ":2: \"" .. broken)

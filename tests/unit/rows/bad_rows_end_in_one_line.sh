@@ -79,8 +79,8 @@ bad ':3: strategy is "ONESHOTS"; it must be one of MPI, ' \
 bad ':3: fusion is "RMS"; it must be one of ' '2,bfloat16,2048,1,1024,ONESHOT,RMS,allreduce,1.5'
 bad ':3: dtype is "bf17"; it must be one of ' '2,bf17,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
 bad ':3: op is "reduce"; it must be one of ' '2,bfloat16,2048,1,1024,ONESHOT,NONE,reduce,1.5'
-bad ':3: fewer cells' '2,bfloat16,2048,1,1024,ONESHOT,NONE,1.5'
-bad ':3: more cells' "2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,"
+bad ':3: fewer fields' '2,bfloat16,2048,1,1024,ONESHOT,NONE,1.5'
+bad ':3: more fields' "2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,"
 bad ':3: world_size is 4 in a file of TP 2; move the row to benchmark.tp4' \
     '4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5'
 bad ':4: the same cell and strategy, NCCL, as in .*csv:2;' \

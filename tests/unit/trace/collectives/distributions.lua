@@ -53,7 +53,7 @@ function TestDistributions.test_csv_as_spreadsheets_write_it()
     { nil, "t.csv:2: text after a closing quote; a comma or the end of the line must follow" })
   lu.assertEquals({ csv.parse('a\n1\n"x\n2\n', "t.csv") },
     { nil, "t.csv:3: a quote is opened and not closed; close it, or leave it out" })
-  lu.assertEquals({ csv.parse("a,b\n1\n", "t.csv") }, { nil, "t.csv:2: 1 cells; the header has 2" })
+  lu.assertEquals({ csv.parse("a,b\n1\n", "t.csv") }, { nil, "t.csv:2: 1 fields; the header has 2" })
   lu.assertEquals({ csv.parse("", "t.csv") }, { nil, "t.csv:1: is empty; a header is required" })
 end
 

@@ -81,7 +81,7 @@ wrong 'bad.csv:3: time_diff_us is "fast"' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,2,3,nan\n' >"$WORK/bad.csv"
 wrong 'bad.csv:2: time_diff_us is "nan"' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: 3 cells; the header has 4' "$WORK/bad.csv"
+wrong 'bad.csv:2: 3 fields; the header has 4' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,"2,3,4\n' >"$WORK/bad.csv"
 wrong 'bad.csv:2: a quote is opened and not closed' "$WORK/bad.csv"
 
