@@ -1,7 +1,7 @@
 #!/bin/sh
-# AUTO on GPUs: each call asks the lookup of the table that is there and does what it says, a call in a graph
-# when it is captured; where that cannot be done it falls back on NCCL, and where there is none either it has
-# no time and says why. A sweep takes the header that it is given; no table ever chooses AUTO.
+# AUTO on GPUs: each call uses the strategy that the lookup of the incumbent's table returns; a call in a
+# graph looks it up at capture. If that strategy cannot run, AUTO falls back on NCCL; without NCCL it has no
+# time, and the output has the reason. A sweep uses the header that it is given; no table chooses AUTO.
 . "$(dirname "$0")/lib_stand_in.sh"
 if ! command -v cc >"$WORK/cc" || ! command -v c++ >"$WORK/cc"; then
     echo "skipped: no C or C++ compiler"
@@ -9,8 +9,8 @@ if ! command -v cc >"$WORK/cc" || ! command -v c++ >"$WORK/cc"; then
 fi
 only cuda nccl nvidia-ml
 
-# module NAME [STATEMENT]: a lookup that takes NAME from 4 tokens on, counts how often it is asked, and does
-# this each time. At the end it prints the count and how long it took at least.
+# module NAME [STATEMENT]: compiles a lookup that returns NAME from 4 tokens on, counts its calls, and runs
+# STATEMENT in each call. At its end it prints the number of calls and the shortest call.
 module() {
     cat >"$WORK/lookup.c" <<END
 #include <limits.h>
@@ -59,7 +59,7 @@ auto() {
 }
 has_time() { grep -q "^  *[0-9].* sum  *AUTO  *$above_0 .* 0\$" "$WORK/out" || fail "$*: AUTO has no time"; }
 has_none() { grep "^# .* AUTO  *" "$WORK/out" | grep -qF "$1" || fail "AUTO: not said: $1"; }
-# time_is 'COMPARISON' TEXT: that AUTO's microseconds are so.
+# time_is 'COMPARISON' TEXT: checks AUTO's microseconds.
 time_is() {
     awk "\$5 == \"AUTO\" && \$6 $1 { found = 1 } END { exit !found }" "$WORK/out" || fail "$2"
 }
@@ -75,12 +75,12 @@ auto "gpus=1" --loopback
 has_time "one launch for all"
 auto "gpus=1" --streams --mode graph
 has_time "a launch each, in a graph"
-auto "" -n 30 # in a row: however little fits the budget, each of 2 ranks makes at least 6 calls
+auto "" -n 30 # in a row: whatever the budget, each of 2 ranks makes at least 6 calls
 has_time "calls in a row"
 [ "$asked" -ge 12 ] || fail "12 calls or more asked $asked times"
 
-# What the host spends in the lookup is in the time of a call, although the GPU's events do not see it; of a
-# graph's calls it is none.
+# The time of an eager call includes the lookup on the host, although the GPU's events do not; the time of a
+# call in a graph does not include it.
 module TWOSHOT 'double begin = now(); while (now() - begin < 0.0005) {}'
 auto ""
 has_time "a slow lookup"
@@ -89,7 +89,7 @@ auto "" --mode graph --samples 3
 has_time "a slow lookup, in a graph"
 time_is "< $lookup_us" "the lookup costs in a graph"
 
-# What cannot be done falls back on NCCL; without it there is no time, and the reason.
+# A strategy that cannot run falls back on NCCL; without NCCL there is no time, but a reason.
 module TWOSHOT 'return 1;'
 auto "" -b 128 -e 128
 has_time "fewer tokens than ranks"
@@ -116,7 +116,7 @@ unset GENTABLES_INCUMBENT
 bench "" -b 512 -e 512 --hidden-size 64 --samples 2
 if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi
 
-# A sweep with either header as the incumbent: rows of AUTO, in a table never.
+# A sweep with either header as the incumbent: AUTO is in the rows, but never in a table.
 spec() {
     cat >"$1/spec.lua" <<END
 return { arch = "gpu", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
@@ -141,7 +141,7 @@ grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER" "$WORK
     fail "no incumbent, in a sweep"
 gentables 0 generate --data-dir "$WORK/first" --arch sm90
 gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header
-# Rows of AUTO are of the header that was named.
+# Rows of AUTO belong to the given header.
 cp -r "$WORK/first" "$WORK/named"
 for again in "measures again: .*the incumbent" "up to date"; do
     gentables 0 sweep --out "$WORK/named" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
@@ -157,7 +157,7 @@ swept() {
     grep -q ",AUTO,NONE,allreduce,.*,$mode," "$out/$rows" || fail "$2, $mode: no row of AUTO"
     awk 'BEGIN { FS = OFS = "," } $6 == "AUTO" { $9 = $10 = $11 = $13 = $14 = $15 = $21 = "0.0001" } 1' \
         "$out/$rows" >"$WORK/rows" && mv "$WORK/rows" "$out/$rows"
-    rm "$out/${rows%.csv}.json" # which is of the rows as they were
+    rm "$out/${rows%.csv}.json" # it describes the rows before the change
     gentables 0 generate --data-dir "$out" --arch sm90
     if cut -d , -f 1-12 "$out/table.csv" | grep -q AUTO; then fail "a table chose AUTO"; fi
     grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times" "$out/report.md" ||
@@ -167,7 +167,7 @@ swept() {
 }
 swept eager allreduce_table.h
 swept graph customAllReduceUtils.h
-# With the flags of TensorRT-LLM's generator, by the spec that is there.
+# With the flags of TensorRT-LLM's generator, and the existing spec.
 mkdir "$WORK/drop_in"
 spec "$WORK/drop_in" eager
 sed -i 's/"gpu"/"sm90"/' "$WORK/drop_in/spec.lua"
@@ -177,7 +177,7 @@ grep -q "^AUTO, the call through the incumbent's lookup, took [0-9.]* times .* o
     fail "AUTO of a sweep is not reported"
 [ -f "$WORK/drop_in/gen_heuristic_code/generated_lookup_table.cpp" ] || fail "no table"
 
-# What is no incumbent: one line, and no sweep.
+# An invalid incumbent ends in one line, without a sweep.
 refused() {
     wanted_text=$1
     shift

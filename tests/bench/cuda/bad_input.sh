@@ -1,10 +1,10 @@
 #!/bin/sh
-# What a GPU bench says where something is not there or does not fit: one clear line, and exit code 2; and
-# where only some strategies cannot be had, that the others go on.
+# If a GPU bench lacks a library, a GPU or memory, it prints one clear line and ends with exit code 2; if only
+# some strategies cannot run, the others do.
 . "$(dirname "$0")/lib_stand_in.sh"
 arena=''
 
-# refused SETTINGS TEXT OPTION...: exit code 2, and one line that says this.
+# refused SETTINGS TEXT OPTION...: expects exit code 2, and one line with TEXT.
 refused() {
     wanted=$2
     settings=$1
@@ -15,7 +15,8 @@ refused() {
     grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "$wanted: not said"
 }
 
-# without STRATEGY SETTINGS TEXT OPTION...: it has no time, for this reason, and ONESHOT or NCCL has one.
+# without STRATEGY SETTINGS TEXT OPTION...: expects no time of STRATEGY, for this reason, and a time of
+# ONESHOT or NCCL.
 without() {
     strategy=$1 settings=$2 wanted=$3
     shift 3
@@ -45,7 +46,7 @@ without ONESHOT "memory_mib=12" "out of memory on GPU" --hidden-size 64 --worksp
 none="out of memory on GPU 0: 6[0-9]* KiB for a rank, and [0-9]* are free"
 grep -q "^# .*$none; use a smaller --workspace" "$WORK/out" || fail "which memory is out is not said"
 
-# What there is of a GPU's memory is divided among its ranks: more data than fit wait for others to go.
+# The memory of a GPU is divided among its ranks; data that do not fit at once are made one after the other.
 # fits SETTINGS OPTION...
 fits() {
     bench "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.03 --workspace 4M --arena 16G
@@ -55,7 +56,7 @@ fits() {
     done
 }
 fits "memory_mib=100"
-fits "memory_mib=186 granularity_kib=32768" # memory is taken in such pieces, the least of it, too
+fits "memory_mib=186 granularity_kib=32768" # the unit of allocations, of small ones, too
 fits "gpus=1 memory_mib=200" --loopback
 fits "gpus=1 memory_mib=200" --streams
 
@@ -69,7 +70,7 @@ without NVLS_TWOSHOT "" "the hardware has no multicast"
 without NVLS_ONESHOT "multicast team_fails" "binding memory to a multicast team: an error of the stand-in"
 beside never_answers without NCCL "nccl_never_answers" \
     "NCCL, making a communicator: no answer within 5 s" --timeout 5
-# A communicator that was given up costs its cell; the next one has another.
+# A cell with a communicator that hangs is lost; the next cell gets a new communicator.
 lost() {
     bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.03 --timeout 10 --strategies ONESHOT,NCCL
     [ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
@@ -79,7 +80,7 @@ lost() {
 }
 beside lost lost
 
-# From 2.30 on NCCL puts several ranks on one GPU if that is enabled; it launches for each of them.
+# From 2.30 on NCCL can run several ranks on one GPU, if that is enabled; it launches for each of them.
 allowed="duplicate GPU: NCCL takes one for several ranks with NCCL_MULTI_RANK_GPU_ENABLE=1"
 without NCCL "gpus=1 nccl=23000" "$allowed" --streams
 without NCCL "gpus=1 nccl=22999" "duplicate GPU: this NCCL needs one for each rank" --streams
@@ -94,8 +95,8 @@ unset NCCL_MULTI_RANK_GPU_ENABLE
 bench "sticky" -b 256 -e 256
 [ "$status" = 1 ] || fail "a sticky error: exit code $status"
 grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"
-# So does a GPU that hangs: its kernels are made to give up, and the time is over. NCCL, which then waits for
-# its graphs, delays no rank.
+# So does a GPU that hangs: the bench stops the kernels, and the deadline ends. NCCL, which then waits for its
+# graphs, delays no rank.
 # hangs SETTINGS OPTION...
 hangs() {
     bench "$@" -b 256 -e 256 --timeout 5

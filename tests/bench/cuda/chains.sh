@@ -1,14 +1,14 @@
 #!/bin/sh
-# Chains of a graph on GPUs: their lengths, and that the launch of a graph is in no time; and the bounds of
-# slow links.
+# Chains of a graph on GPUs: their lengths; no time includes the launch of a graph; and the bounds of slow
+# links.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 
-# What a launch of a graph costs is in no time, however few calls there is room for: three at least, of
-# messages of 32 KiB. With less there is none.
+# No time includes the launch of a graph, even if memory for few calls is left: three at least, of messages of
+# 32 KiB. With less memory there is no time.
 asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 num_tokens=16 mode=graph"
 asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1 strategies=ONESHOT"
-# chains ARENA: the line that answers
+# chains ARENA: the line of the result
 chains() {
     printf '%s\nquit\n' "$asked" |
         STAND_IN="gpus=1 granularity_kib=4 graph_ms=100" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" \
@@ -23,9 +23,9 @@ echo "$short $long" | tr ' ' '\n' | sed -n 's/^time_us=//p' |
 chains 140K | grep -q "two chains of calls need [0-9]* KiB, and [0-9]* are free; use a larger --arena" ||
     fail "no room for two chains of calls: not said"
 
-# The bound of a call on slow links is what each strategy has to send over them: of 2 ranks ONESHOT and
-# TWOSHOT a message, by the switch NVLS_ONESHOT two and NVLS_TWOSHOT one and a half; NCCL may be as good as
-# the best.
+# The bound of a call on slow links is the data that a strategy has to send over them: with 2 ranks, one
+# message for ONESHOT and TWOSHOT, two for NVLS_ONESHOT, one and a half for NVLS_TWOSHOT, and for NCCL the
+# least of these.
 asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
 asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1"
 slow="multicast slow_links=60000"

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Where CUDA or NCCL is not found, configuring succeeds all the same and says so in one line. CMAKE: the
-# program; NCCL, CUBLASLT: the folders of their headers, as found; WORK: a folder of this test's own.
+# Without CUDA or NCCL configuring succeeds, and prints one line about it. CMAKE: the program; NCCL, CUBLASLT:
+# the folders of their headers, as found; WORK: a folder of this test's own.
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
 
-# absent NAME PATTERN LINE OPTION...: of the lines about it (PATTERN) there is this one.
+# absent NAME PATTERN LINE OPTION...: expects LINE among the lines with PATTERN.
 absent() {
     name=$1 pattern=$2 line=$3
     shift 3

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A driver that reads the images: it loads those that nvcc compiled; where the bench was built with
-# GENTABLES_CUDA_COMPILE=OFF it refuses them, and one line gives the reason.
+# A driver that checks the images: it loads those of nvcc. If the bench was built with
+# GENTABLES_CUDA_COMPILE=OFF, the driver rejects them, and one line has the reason.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nvidia-ml
 bench "gpus=1 reads_images" -b 512 -e 512 --samples 2 --budget 0.03 --loopback --strategies ONESHOT

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The ops beside allreduce on GPUs: by NCCL's calls, eager and in a graph, with even and uneven results.
+# The ops other than allreduce on GPUs: by NCCL's calls, eager and in a graph, with even and uneven results.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
@@ -15,12 +15,12 @@ done
 # shellcheck disable=SC2086
 bench "" $small --op alltoall --mode graph --strategies NCCL
 [ "$status" = 0 ] || fail "alltoall in a graph: exit code $status"
-# Of uneven results fewer fit on one rank; chains are as long on all.
+# With uneven results fewer data sets fit on one rank; chains have the same length on all ranks.
 bench "" --workspace 64K --arena 512K -b 64K -e 64K --samples 2 --budget 0.01 --dtype float32 --op alltoallv \
     --splits 3:1 --mode graph --strategies NCCL --timeout 20
 [ "$status" = 0 ] || fail "uneven results in a graph: exit code $status: $(cat "$WORK/out" "$WORK/err")"
 
-# Ranks without a share neither get nor are sent anything, and results of nothing have room.
+# Ranks without a share send and receive nothing, and empty results need no memory.
 for splits in 0:1 3:0; do
     for mode in eager graph; do
         # shellcheck disable=SC2086

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Every strategy and epilogue of a GPU bench is verified and timed, with kernels that run on a CPU: ranks on a
-# GPU each, and all on one in one launch or in a launch each; eager, cold, in chains of a graph and in a row.
+# Every strategy and epilogue of a GPU bench is verified and timed, with kernels that run on a CPU: with a GPU
+# for each rank, and with all ranks on one GPU, in one launch or in a launch for each rank; eager, cold, in
+# chains of a graph and back to back.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 
@@ -23,8 +24,9 @@ done
     all_timed "graph" $own NCCL NCCL_UNFUSED
     bench "gpus=1" $small --mode graph --loopback
     all_timed "graph, one launch for all" $own
-    # A launch each, of as many blocks as there is room for: of all ranks, and twice, for the next launch is
-    # there before the last one has left. If a GPU holds fewer than it says, an error reports that.
+    # A launch for each rank, with as many blocks as fit: blocks of all ranks, twice, because the next launch
+    # starts before the previous one has ended. If a GPU holds fewer blocks than it reports, there is an
+    # error.
     many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.03"
     bench "gpus=1" $many --streams --mode graph
     all_timed "graph, a launch each" $own
@@ -58,7 +60,7 @@ done
         "$WORK/graph.json" || fail "the JSON does not say what it is of: $(head -c 800 "$WORK/graph.json")"
     bench "gpus=1" --ranks 1 $small
     all_timed "one rank" NCCL NCCL_SYMMETRIC
-    # Data sets then begin anywhere, which our own kernels do not take.
+    # Data sets then begin at any address, which our own kernels do not support.
     bench "" $small --hidden-size 100 -b 400 -e 400
     all_timed "rows that are no multiple of 16 bytes" NCCL
     grep -q "ONESHOT .*hidden size x element size is no multiple of 16 bytes" "$WORK/out" ||

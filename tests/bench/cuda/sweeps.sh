@@ -39,7 +39,7 @@ return { arch = "gpu-loopback", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = 
   limits = { min_samples = 3, max_samples = 4, cell_us = 100000, message_bytes = 65536, launches = 1 },
   table = { mode = "graph" } }
 END
-# A kernel that hangs costs its strategy the time, and no other one; the sweep goes on, and says why.
+# A kernel that hangs costs only the time of its strategy; the sweep continues, and prints the reason.
 spec=$WORK/spec.lua
 a_sweep_with_a_hang() {
     if STAND_IN="gpus=1 hang_on=twoshot" LD_LIBRARY_PATH=$folder timeout 300 "$GENTABLES" sweep "$spec" \
@@ -70,7 +70,7 @@ grep -q '"throttle_seen": *"0x44"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
 grep -q '"least_clock_mhz": *"1200"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
     fail "the provenance does not know the lowest clock"
 grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
-# A TP size for which there are too few GPUs has no rows, and costs the others nothing.
+# A TP size that needs more GPUs than there are has no rows; the others are complete.
 sed 's/gpu-loopback/gpu/; s/tp = { 2 }/tp = { 2, 4 }/' "$WORK/spec.lua" >"$WORK/two.lua"
 if STAND_IN="gpus=2" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/two.lua" --out "$WORK/two" \
     --bench "$BENCH" >"$WORK/out" 2>"$WORK/err"; then

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Times on GPUs that are none: of a host that is later than the GPUs' delay, of chains that do not grow, of
-# calls that a graph leaves out; each is a reason.
+# Invalid times on GPUs: a host that is later than the GPUs' delay, chains that do not take longer than
+# shorter ones, calls that a graph leaves out. Each gives a reason in place of a time.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03"
@@ -9,7 +9,7 @@ small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03"
 {
     bench "slow_host" $small --strategies ONESHOT --samples 2
     all_timed "a host that is later than the GPUs' delay" ONESHOT
-    for after in 0 20; do # when it is first called; when it has been verified
+    for after in 0 20; do # at its first call; after verification
         bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
         all_timed "a host that is always late for another" TWOSHOT
         grep "^# .* ONESHOT  *" "$WORK/out" |
@@ -22,7 +22,7 @@ small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03"
             grep -qE "a chain of [0-9]+ calls took no longer than one of [0-9]+, 12 times in a row" ||
             fail "a longer chain that takes no longer, $mode: not said"
     done
-    # All calls of both chains are checked: the short one's here, of 8 calls, leaves out its last.
+    # All calls of both chains are checked: here the short one, of 8 calls, leaves out its last.
     bench "gpus=1 lazy_graph=9" $small --mode graph --loopback --strategies ONESHOT
     grep "^# .* ONESHOT  *" "$WORK/out" | grep -q "wrong result in" || fail "a wrong short chain is not seen"
 }

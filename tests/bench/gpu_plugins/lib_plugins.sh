@@ -1,4 +1,4 @@
-# What tests of plug-ins on GPUs share. Sourced, behind lib_stand_in.sh.
+# Shared by the tests of plug-ins on GPUs. Sourced, after lib_stand_in.sh.
 # shellcheck shell=sh disable=SC2034,SC2154
 
 # tune SETTINGS ARGUMENT...
@@ -12,15 +12,15 @@ tune() {
         status=$?
 }
 
-# has STRATEGY...: each has a time.
+# has STRATEGY...: expects a time of each.
 has() {
     for strategy in "$@"; do
         grep -q "\"strategy\": \"$strategy\"" "$WORK/out" || fail "no time of $strategy"
     done
 }
 
-# left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]: this plug-in's FAULTY has no time, and one line, or so
-# many, gives the reason; OTHERS, default GOOD, and NCCL have one.
+# left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]: expects that this plug-in's FAULTY has no time, and that
+# one line, or LINES, has the reason; OTHERS, default GOOD, and NCCL have times.
 left_out() {
     tune "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
     [ "$status" = 0 ] || fail "$1: $status"

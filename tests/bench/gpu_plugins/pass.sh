@@ -1,11 +1,11 @@
 #!/bin/sh
-# gentables tune on GPUs: one pass over all ops, in one random order that all ranks share, with the sum alone
-# amid the ways that have an epilogue; or op by op, with the same answers; or in several orders, where there
-# is no room for all at once.
+# gentables tune on GPUs: one pass over all ops, in one random order that all ranks share, with sums alone
+# among the ways that have an epilogue; or op by op, with the same answers; or in several orders, if not all
+# of them fit in memory at once.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 
-# pass SYNC ARGUMENT...: three ops and one with an epilogue.
+# pass SYNC ARGUMENT...: three ops, and one with an epilogue.
 pass() {
     tokens="hidden_size=64 num_tokens=4"
     cat >"$WORK/plan" <<END
@@ -23,7 +23,7 @@ END
     [ "$status" = 0 ] || fail "a pass: $status"
 }
 
-# timed: every candidate of every request has a time that is reduced in each way.
+# timed: expects a time of every candidate of every request, reduced in each way.
 timed() {
     grep -q "^none id=2 strategy=ONESHOT .*does not do this op" "$WORK/out" || fail "who has no time"
     for row in "1 strategy=NCCL" "1 strategy=ONESHOT" "1 strategy=NOTED" "2 strategy=NCCL"; do
@@ -38,7 +38,7 @@ timed() {
     done
 }
 
-# What NOTED was called with in a row, once its three requests had been verified.
+# The calls of NOTED in a row, after its three requests were verified.
 order() {
     uniq "$WORK/notes.0" | tail -n +4 >"$WORK/order"
     uniq "$WORK/notes.1" | tail -n +4 | cmp -s - "$WORK/order" || fail "ranks differ in the order"
@@ -62,7 +62,7 @@ timed
 grep -q '^pass total_us=[1-9].* op_total_us=[1-9]' "$WORK/out" || fail "both costs"
 [ "$(grep -c '^row .* op_us=[0-9.]*[1-9]' "$WORK/out")" = 8 ] || fail "no time op by op"
 
-# There is room for one of these, and then for the other; for the third there is none.
+# Memory is sufficient for each of two requests alone, and for the third not at all.
 cat >"$WORK/plan" <<END
 plan samples=3 warm_up=0 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=200000 strategies=NCCL
@@ -74,13 +74,13 @@ bench "" --pass "$WORK/plan" --arena 2M
 grep -q "^row id=1 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the first order"
 grep -q "^row id=2 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the second order"
 grep -q "^none id=3 strategy=NCCL .*its data need" "$WORK/out" || fail "what has no room at all"
-# How far it is, in all of the pass: NCCL and the bound of each request, three times.
+# The progress over the whole pass: NCCL and the bound of each request, three times.
 for done in 6 12; do
     grep -q "^progress done=$done of=18\$" "$WORK/out" || fail "how far the pass is: $done calls"
 done
 
-# A communicator that is lost costs the op with which it was lost; the ops before and behind have another.
-# What was captured with it goes before it, and is captured again with the other.
+# If a communicator is lost, the op that used it is lost; the ops before and after it use another. Graphs that
+# were captured with it are destroyed before it, and are captured again with the new one.
 allreduces() {
     echo "plan samples=2 warm_up=0 seed=1 sync=pass"
     for count in 512 256 1024; do
@@ -99,7 +99,7 @@ for mode in graph eager; do
         fail "no reason at the op that lost it, $mode"
     if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
-# If the second communicator is lost, too, an op that was prepared gets a third; none is called without one.
+# If the second communicator is lost, too, a prepared op gets a third; no op is called without one.
 bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"
 grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "no third communicator"
@@ -108,8 +108,8 @@ for id in 2 3; do
         fail "without a communicator op $id has a time"
 done
 
-# If the host is always late for a candidate, it has no time, but a reason; the host is late after
-# verification.
+# If the host is always late for a candidate, the candidate has a reason in place of a time; here the host is
+# late after verification.
 echo "plan samples=3 warm_up=1 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
 bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
@@ -119,11 +119,11 @@ grep -q "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay" 
     fail "no reason at the strategy that the host is late for"
 if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "a time although the host is late"; fi
 
-# Calls in a row say what there is no room for, too.
+# Calls in a row print a message about missing memory, too.
 bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
 grep -q "^# .* NCCL  *its data need [0-9]* KiB" "$WORK/out" || fail "calls in a row without room"
 
-# In one launch for all ranks, too; what a kernel writes behind the stream is not what was timed.
+# In one launch for all ranks, too; an epilogue that ignores the stream is not timed.
 plan="plan samples=3 warm_up=0 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,ONESHOT_NATIVE"
 echo "$plan" >"$WORK/plan"
@@ -133,8 +133,8 @@ bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/plan" --loopback
 grep -q "^row id=1 strategy=ONESHOT_NATIVE " "$WORK/out" || fail "the one that is in time"
 grep -q "^none id=1 strategy=ONESHOT .*wrong result" "$WORK/out" || fail "what comes late in one launch"
 
-# A size alone has no shape: who shares out tokens takes it as rows of his own, of any number of 16 bytes, be
-# it odd or prime, and says which size cannot be had so.
+# A size without a shape is taken as rows of tokens with any number of 16 bytes, odd or prime; the candidate
+# reports a size that it cannot split so.
 sizes() {
     echo "plan samples=2 warm_up=0 seed=1 sync=pass"
     for count in 8 16 24 1000 1001 8072 32768; do
@@ -162,7 +162,7 @@ sizes ONESHOT,TWOSHOT >"$WORK/plan"
 bench "gpus=1" --pass "$WORK/plan" --loopback
 in_rows ONESHOT TWOSHOT
 
-# One candidate, with its epilogue apart, has no name of its own here.
+# One candidate with a separate epilogue has no name of its own here.
 status=0
 LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allreduce --sizes 4K \
     --fusion RESIDUAL_RMS_NORM --hidden-size 64 --plugin "$PLUGINS/fused.so" \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Plug-ins on GPUs: the examples pass their trial and are timed beside NCCL and our kernels, on a GPU each and
-# all on one; with an epilogue fused, apart and without; in place; and by hand.
+# Plug-ins on GPUs: the examples pass their trial and are timed beside NCCL and our kernels, with a GPU for
+# each rank and with all ranks on one; with an epilogue fused, separate and without; in place; and by hand.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 . "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
@@ -24,8 +24,8 @@ tune "" --op allreduce --sizes 4K --plugin "$PLUGINS/nccl_allreduce.so" \
 has WRAPPED_NCCL NCCL ONESHOT
 [ ! -s "$WORK/err" ] || fail "NCCL's allreduce, wrapped, says something"
 
-# With an epilogue: fused where a kernel does it, behind the sum as a kernel of its own, and the sum alone;
-# what the fusion gains is in the rows.
+# With an epilogue: fused if a kernel does that, after the sum as a kernel of its own, and the sum alone; the
+# rows have the gain of the fusion.
 tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 --launches 2 \
     --out "$WORK/fused" --plugin "$PLUGINS/nccl_allreduce.so" --strategies WRAPPED_NCCL,NCCL,ONESHOT
 [ "$status" = 0 ] || fail "an epilogue: $status"
@@ -52,7 +52,8 @@ for strategy in PLUGIN_WRAPPED_NCCL NCCL; do
     grep -q "^2,bfloat16,4096,32,64,$strategy,NONE," "$rows" || fail "no row of $strategy alone"
 done
 
-# A library that fuses by itself: all three ways have a time; where it fuses wrongly, it is left out.
+# A library with a fused call of its own: all three ways have a time; a wrong fused result leaves out that
+# way.
 # fused PLUGIN
 fused() {
     tune "" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM --hidden-size 64 \
@@ -70,8 +71,8 @@ fused fused_beyond
 grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
     fail "no message about a norm beyond its buffer"
 
-# A candidate that works only in place is called so, as NCCL defines it for each op, and rows have it; so is
-# a pair's sum; and who works in either place is timed out of place.
+# A candidate that works only in place is called in place, as NCCL defines it for each op, and the rows have
+# it; a pair's sum likewise. A candidate that supports both is timed out of place.
 tune "" --op allreduce,reducescatter --sizes 1K,4K --plugin "$PLUGINS/in_place.so" \
     --strategies PLACED,NCCL
 [ "$status" = 0 ] || fail "in place: $status"
@@ -95,7 +96,7 @@ done
 bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
 grep -q "PLACED .*works only in place, and back-to-back calls" "$WORK/out" || fail "back to back in place"
 
-# By hand, too; a line reports what cannot be captured.
+# By hand, too; a line reports calls that cannot be captured.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
 bench "" --plugin "$PLUGINS/nccl_allreduce.so" $graph --strategies WRAPPED_NCCL,NCCL

@@ -1,6 +1,6 @@
 #!/bin/sh
 # A plug-in on GPUs that hangs, crashes, fails, leaks or waits for the GPU: one clear line leaves out the
-# candidate that has the fault, and no other.
+# candidate with the fault, and no other.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 . "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
@@ -11,6 +11,6 @@ beside later_hang left_out later_hang "did not come back in time" 10
 left_out crash "crashed (abort)"
 left_out fails "run: it does not feel like it"
 left_out leak "its plug-in leaks device memory" 20 2 "" # the leak has no known origin
-left_out init "crashed (abort)" 20 2 ""                 # so is it here
+left_out init "crashed (abort)" 20 2 ""                 # and so is this crash
 left_out later_crash "crashed (abort)"
 all_beside

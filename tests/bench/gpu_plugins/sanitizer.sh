@@ -1,13 +1,13 @@
 #!/bin/sh
-# compute-sanitizer around trials on GPUs, as a script in its place that says what it would: a plug-in that it
-# has nothing against stays, with one brief trial under it; what it reports leaves the plug-in out, in one
-# line; if it cannot run, one line reports that, and no candidate is left out.
+# compute-sanitizer around trials on GPUs, replaced by a script that prints its output. If it reports nothing,
+# the plug-in stays, with one brief trial under the sanitizer; a report leaves the plug-in out, in one line.
+# If it cannot run, one line reports that, and no candidate is left out.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 only cuda nccl nvidia-ml
 SEEN=$WORK/seen
 export SEEN
 
-# sanitizer BODY: the script. "$@" is the program that it is to run.
+# sanitizer BODY: the script. "$@" is the program that it has to run.
 sanitizer() {
     mkdir -p "$WORK/bin"
     cat >"$WORK/bin/compute-sanitizer" <<END
@@ -21,7 +21,7 @@ END
     rm -f "$SEEN"
 }
 
-# tune LIBRARY ARGUMENT...: with nothing in PATH but the script.
+# tune LIBRARY ARGUMENT...: only the script is in PATH.
 tune() {
     library=$1
     shift
@@ -32,7 +32,7 @@ tune() {
     [ "$status" = 0 ] || fail "$library: $status"
 }
 
-# lines N: that many were said, of whatever kind.
+# lines N: expects this many lines.
 lines() {
     [ "$(wc -l <"$WORK/err")" = "$1" ] || fail "not $1 lines"
 }
@@ -53,18 +53,18 @@ timed PEER_COPIES || fail "who has passed has no time"
 grep -q -- "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-trial " "$SEEN" ||
     fail "not a brief trial"
 
-# One that did not pass the trial before is not looked at again, and its neighbour is.
+# A candidate that failed the trial before does not run under the sanitizer; its neighbour does.
 tune bad_crash
 lines 1
 grep -q "FAULTY: crashed" "$WORK/err" || fail "no message about a crash"
 timed GOOD || fail "the neighbour of one that crashes"
 
-sanitizer 'echo none' # and none of it where it is not wanted
+sanitizer 'echo none' # and it does not run if it is switched off
 tune peer_copies --sanitizer none
 lines 0
 [ ! -e "$SEEN" ] || fail "it ran all the same"
 
-# The one of CUDA_HOME, where there is none in PATH; and the one that is named.
+# The sanitizer of CUDA_HOME, if PATH has none; and one that an option names.
 sanitizer "$good"
 path=$WORK/empty CUDA_HOME=$WORK/nowhere tune peer_copies
 [ ! -e "$SEEN" ] || fail "found where there is none"
@@ -79,7 +79,7 @@ if "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allgather --sanitizer 
     >"$WORK/out" 2>"$WORK/err"; then fail "one that is not there"; fi
 grep -q "absent is no path of a program" "$WORK/err" || fail "no message about a missing sanitizer"
 
-# Errors, as it prints them.
+# Errors in the sanitizer's own notation.
 # shellcheck disable=SC2016
 sanitizer '"$@" || exit
 say() { echo "========= $*"; }
@@ -100,7 +100,7 @@ if timed PEER_COPIES || timed PEER_COPIES_256K; then fail "who has errors has a 
 timed NCCL || fail "an error spoils the others"
 grep -q "\"PEER_COPIES\": \"compute-sanitizer: Invalid" "$WORK/out" || fail "who is left out, and why"
 
-# It cannot run here; the program fails under it; it has no such option.
+# It cannot run here; the program fails under it; it lacks an option.
 # left_alone BODY WHY
 left_alone() {
     sanitizer "$1"

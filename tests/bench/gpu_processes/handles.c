@@ -1,5 +1,5 @@
-// Whether ranks that are processes reach each other's memory: each fills its own, and reads all others'. Run
-// under mpirun with the stand-in of the driver; prints how the memory was shared.
+// Whether ranks that are processes reach each other's memory: each fills its own, and reads that of all
+// others. Run under mpirun with the stand-in of the driver; prints the way in which memory was shared.
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { BYTES = 5000 };
 
-// On how many peers something else stands than what they wrote.
+// The number of peers with memory that differs from what they wrote.
 static int wrong_peers(struct device *device, const struct shared_memory *memory) {
     unsigned char seen[BYTES], expected[BYTES];
     int wrong = 0;

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Ranks that are processes share memory by fabric handles, where these work; else by file descriptors; else
-# by CUDA IPC. A GPU they do not share.
+# Ranks that are processes share memory by fabric handles if these work, else by file descriptors, else by
+# CUDA IPC. They cannot share a GPU.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 only cuda
-# mpirun's own files apart from those of others, which take the folder away that they share as they end.
+# mpirun's own files lie apart: other mpirun processes remove the shared folder when they end.
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
@@ -16,7 +16,7 @@ if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $m
 fi
 grep -q "gentables-bench: unavailable: shared GPU" "$WORK/err" || fail "no message about a shared GPU"
 
-# own_gpu: as a launcher does that shows each rank its own GPU alone.
+# own_gpu: like a launcher that shows each rank only its own GPU.
 # shellcheck disable=SC2086
 if STAND_IN="own_gpu same_gpu" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
     -n 2 "$BENCH-mpi" -b 256 -e 256 >"$WORK/out" 2>"$WORK/err"; then

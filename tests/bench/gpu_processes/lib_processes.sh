@@ -1,10 +1,10 @@
 # Shared by tests of ranks that are processes, one for each GPU, with stand-ins that really share memory.
-# Sourced, behind lib_stand_in.sh; STAND_INS_PROCESSES: the folder of an NCCL for processes.
+# Sourced, after lib_stand_in.sh; STAND_INS_PROCESSES: the folder of an NCCL for processes.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-# place: in WORK are libraries of its own, by which its processes are known. What mpirun has in /tmp and
-# /dev/shm is apart from that of others, which take the folder away that they share as they end, and is not
-# taken for theirs. The bench has nothing there.
+# place: makes a folder of libraries in WORK, by which the test's processes are found. mpirun's files in /tmp
+# and /dev/shm lie apart: other mpirun processes remove the shared folder when they end. The bench has no
+# files there.
 place() {
     only cuda nvidia-ml
     cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder"
@@ -15,7 +15,7 @@ place() {
     mkdir -p "$WORK/shm"
 }
 place
-# in_place COMMAND...: it, with a place of its own; for what runs beside others.
+# in_place COMMAND...: runs it in a place of its own, for commands that run beside others.
 in_place() {
     place
     "$@"
@@ -36,12 +36,12 @@ processes() {
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
-# reason STRATEGY TEXT: why it has no time.
+# reason STRATEGY TEXT: expects this reason in place of a time.
 reason() {
     grep "^# .* $1  *" "$WORK/out" | grep -qF "$2" || fail "$1 does not say: $2"
 }
 
-# ended NAME CODE TEXT: in one line, and no process is left.
+# ended NAME CODE TEXT: expects one line, and that no process is left.
 ended() {
     [ "$status" = "$2" ] || fail "$1: exit code $status"
     [ "$(grep -c "^gentables-bench: " "$WORK/err")" = 1 ] || fail "$1: not one line"
@@ -49,7 +49,7 @@ ended() {
     nothing_is_left "$1"
 }
 
-# Of whoever runs this program with this test's folder for libraries.
+# Processes of this program with this test's folder of libraries.
 nothing_is_left() {
     for process in /proc/[0-9]*; do
         if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qF "LD_LIBRARY_PATH=$folder" &&

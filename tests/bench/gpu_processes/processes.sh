@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ranks that are processes: every strategy is right, whichever way handles go; what a way refuses is done the
-# next way, or is a reason.
+# Ranks that are processes: every strategy has right results with every kind of memory handle. If one kind
+# fails, the next one is used, or the output has the reason.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 # shellcheck source=tests/bench/gpu_processes/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"
@@ -23,8 +23,8 @@
     all_timed "four by fabric handles" TWOSHOT NVLS_TWOSHOT
 }
 
-# ---- what a way refuses is done the next way ----
-# reached WAY SETTINGS: so memory is shared.
+# ---- if one kind of handle fails, the next one is used ----
+# reached WAY SETTINGS: expects that memory is shared in this way.
 asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
 asked="$asked min_samples=2 max_samples=2 budget_us=100000 precision=0.5 seed=1"
 asked="$asked strategies=TWOSHOT,NVLS_TWOSHOT"
@@ -38,10 +38,10 @@ reached() {
 }
 reached fabric "has_fabric fabric"
 reached file "has_fabric"               # refused to this user
-reached file "has_fabric fabric own_fabric" # refused by who is to import them
-reached ipc "no_files"                  # which the device says,
-reached ipc "no_files has_files"        # or only whoever asks for them learns
-reached ipc "bad_files"                 # they do not get to the others
+reached file "has_fabric fabric own_fabric" # refused by the importing process
+reached ipc "no_files"                  # the device reports that it has none
+reached ipc "no_files has_files"        # or only a request for one fails
+reached ipc "bad_files"                 # they cannot be sent to the other ranks
 reached ipc "has_fabric fabric own_fabric bad_files multicast"
 grep -q "^none id=1 strategy=NVLS_TWOSHOT .*no multicast for memory of the kind: ipc" "$WORK/out" ||
     fail "memory that has no multicast: not said"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ranks that are processes: the rows that gentables sweeps so; a wrong result has none; a rank that stops or
-# dies costs none.
+# Ranks that are processes: the rows of gentables sweep. A wrong result has no row; a rank that stops or dies
+# costs no row.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 # shellcheck source=tests/bench/gpu_processes/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"
@@ -23,7 +23,8 @@ sweep() {
         "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
     rows=$WORK/$to/benchmark.tp2.sm90.csv
 }
-# One that stops, or dies, costs its cell a second bench, and the sweep nothing: 2 x 4 rows below the head.
+# If a rank stops or dies, its cell is measured by a second bench, and no row is missing: 2 x 4 rows below the
+# header.
 # one_ends END
 one_ends() {
     sweep "multicast ${1}_rank=1 after_kernels=40 once=$WORK/once" rows --patience 40

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Ranks that are processes: one line reports what does not fit; a fault in one process is caught; one that
-# dies or stops ends the bench, of which nothing is left.
+# Ranks that are processes: one line reports settings that do not fit; a fault in one process is caught; a
+# rank that dies or stops ends the bench, and no process is left.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 # shellcheck source=tests/bench/gpu_processes/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"
 
-# not_the_same: what a rank has from the others is a copy: ranks never meet.
+# not_the_same: the data from other ranks is a copy, so ranks never meet.
 not_the_same() {
     processes 2 "private_rank=1" --timeout 6
     ended "memory that is not the same" 1 "rank [01]'s GPU hung for 6 s; its kernels gave up"
 }
 
-# ---- one that stops, or dies, amid the others' kernels; before and while times are taken ----
+# ---- a rank that stops, or dies, amid the others' kernels; before and during the timing ----
 # stops KERNELS; dies KERNELS
 stops() {
     processes 2 "stopped_rank=1 after_kernels=$1" --timeout 6
@@ -29,7 +29,7 @@ for kernels in 0 30; do
     beside dies_$kernels in_place dies $kernels
 done
 
-# ---- what does not fit ----
+# ---- settings that do not fit ----
 processes 2 "sm=90,80"
 ended "GPUs of two kinds" 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;"
 processes 2 "own_gpu sm=90,80"

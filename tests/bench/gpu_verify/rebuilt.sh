@@ -1,14 +1,14 @@
 #!/bin/sh
-# What travels to a machine with a GPU: less than 64 MiB, of a program that needs the system's own libraries
-# alone; and where that program does not run there, verify.sh builds it anew. What nvcc then builds is
-# rebuilt_by_nvcc.sh's. The GPU is a stand-in.
+# The folder for a machine with a GPU: less than 64 MiB, with a program that needs only libraries of the
+# system. If that program does not run there, verify.sh builds it again. rebuilt_by_nvcc.sh tests the build by
+# nvcc. The GPU is a stand-in.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 . "$(dirname "$0")/lib_rebuilt.sh"
 only cuda nccl nvidia-ml
 [ "$(du -sk "$taken" | cut -f 1)" -lt $((64 * 1024)) ] || fail "what travels has 64 MiB or more"
 needs_the_system "$taken/gentables-bench-cuda"
 
-# ---- when it is built anew, by what takes no time and finds no GPU ------------------------------------
+# ---- when it is built again, by a stand-in that takes no time and finds no GPU ---------------------------
 
 cat >"$taken/rebuild.sh" <<'END'
 rm -f "$1/gentables-bench-cuda"
@@ -28,7 +28,7 @@ is_built_anew "kernels were built for sm_80"
 says "gentables-bench: the CUDA driver is for 12.4, older than this program's CUDA 13.0"
 is_built_anew "older than this program"
 printf '\177ELF of another machine' >"$taken/gentables-bench-cuda"
-is_built_anew "ELF.*not found" # as a shell takes it for a script
+is_built_anew "ELF.*not found" # the error of a shell that reads it as a script
 chmod -x "$taken/gentables-bench-cuda"
 is_built_anew "ermission denied"
 rm "$taken/gentables-bench-cuda"
@@ -39,7 +39,7 @@ echo 'void absent(void); int main(void) { absent(); }' |
 rm "$WORK/libabsent.so"
 is_built_anew "libabsent.so: cannot open shared object file"
 
-# What goes wrong on the GPU goes wrong again.
+# An error on the GPU does not start a build.
 says "gentables-bench: out of memory on GPU 0"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "a GPU without memory: exit code $status"
@@ -47,7 +47,7 @@ grep -q "^FAILED  start: gentables-bench: out of memory on GPU 0" "$WORK/out" ||
     fail "the report lacks the failed start"
 if grep -q "^rebuilding" "$WORK/out"; then fail "built anew for a GPU without memory"; fi
 
-# Where that cannot be done, nothing else is tried, and its last words are there.
+# If the build fails, nothing else is tried, and its last lines are printed.
 echo "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1" >"$taken/rebuild.sh"
 says "$other_gpu"
 verify GENTABLES_VERIFY_SECONDS=60

@@ -1,7 +1,7 @@
 #!/bin/sh
-# What is taken to a machine with a GPU, as if it were there, by stand-ins: verify.sh goes through everything,
-# on small sizes; what it brings becomes tables and a report by one command; over what the bench stumbles, it
-# goes on; and without a GPU it says so and ends with 77.
+# The folder for a machine with a GPU, used with stand-ins: verify.sh runs all parts, on small sizes; one
+# command makes tables and a report of its results; if the bench fails in a part, verify.sh continues; without
+# a GPU it prints that and ends with 77.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
 small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
 small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
@@ -34,7 +34,7 @@ for name in checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank 
     grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
 done
 grep -q "^TP 2  NONE 1 .* $above_0 ($above_0)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
-# says PATTERN: a figure beside its aim.
+# says PATTERN: expects a figure beside its aim.
 says() {
     grep -q "^TP 2  $1" "$WORK/out" || fail "verify.sh: no figure: $1"
 }
@@ -53,8 +53,8 @@ for file in spec.lua table.csv allreduce_table.h report.md; do
 done
 grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table does not say what it is of"
 
-# TWOSHOT and its variant end the bench where they are in a request; another bench goes on without them, and
-# no other strategy loses a row.
+# TWOSHOT and its variant end the bench if a request has them; another bench continues without them, and no
+# other strategy lacks a row.
 verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 1 ] || fail "an error: exit code $status"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||

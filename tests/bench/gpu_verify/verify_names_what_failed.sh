@@ -1,7 +1,7 @@
 #!/bin/sh
-# What verify.sh says of a bench that hangs, ends with an error, is wrong or gives no times: each part that
-# failed is reported and named in the last line, the others go on, and all ends in its time. The bench is a
-# script here, and a hang one that waits for good.
+# verify.sh with a bench that hangs, ends with an error, is wrong or prints no times: each failed part is
+# reported and listed in the last line, the others run, and the script ends in time. The bench is a script
+# here; a hang is a script that never ends.
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK/bench" "$WORK/tools"
@@ -12,7 +12,7 @@ fail() {
     exit 1
 }
 
-# BAD: parts and what they do, such as eager=hang.
+# BAD: parts and their faults, such as eager=hang.
 cat >"$WORK/bench/gentables-bench-cuda" <<'END_OF_BENCH'
 #!/bin/sh
 case "$*" in
@@ -88,7 +88,7 @@ see="see $WORK/verified"
 verify 0 "verified" BAD=
 if grep -q "^FAILED" "$WORK/out"; then fail "something failed of a bench that is right"; fi
 
-# A share of a part's time is enough for it.
+# A fraction of a part's time is enough for a hang.
 verify 1 "FAILED: checked.tp2 eager cold unfused one_rank; $see" GENTABLES_VERIFY_PATIENCE=20 \
     BAD="checked.tp2=untimed eager=hang cold=error unfused=hang one_rank=error"
 says "FAILED  checked.tp2: no strategy has a time"
@@ -98,7 +98,7 @@ says "FAILED  unfused: timeout; its partial results are in $WORK/verified"
 says "FAILED  unfused: no strategy has a time"
 for part in rows.tp2 streams cold_graph sanitize-memcheck; do says "ok      $part"; done
 
-# The parts that print a table.
+# The parts with a table.
 verify 1 "FAILED: streams eager one_rank; $see" BAD="streams=wrong eager=untimed one_rank=untimed"
 says "FAILED  streams: wrong results, or none; see $WORK/verified/streams.txt"
 says "FAILED  eager: no strategy has a time"
@@ -110,7 +110,7 @@ verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=error"
 says "FAILED  rows.tp2: exit code 3: gentables-bench: an error of the script"
 verify 1 "FAILED: start; $see" BAD="start=error"
 
-# The time of all is over: what it was not enough for is named, too.
+# If the total time is over, the parts that did not run are listed, too.
 verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
 sanitize-racecheck sanitize-synccheck sanitize-initcheck; $see" GENTABLES_VERIFY_SECONDS=8 BAD="rows.tp2=hang"
 says "FAILED  one_rank: not run: no time was left"

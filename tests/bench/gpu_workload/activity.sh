@@ -1,6 +1,6 @@
 #!/bin/sh
 # Traces of workloads on GPUs by CUPTI's records, with stand-ins: they have each kernel as CUPTI records it;
-# if some records are missing, kernels are timed by events, or one line says what it lost.
+# if some records are missing, kernels are timed by events, or one line reports the loss.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 # shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
@@ -20,7 +20,7 @@ gpus "real_clock cupti_slow_clock=5" 0 workload run --backend cuda -f "$reduced"
     die "a clock that is read late moves the trace's kernels"
 grep -q '"clock":"cupti"' "$WORK/c0.json" || die "the trace is not CUPTI's"
 grep -q '"name":"stand_in_kernel"' "$WORK/c0.json" || die "a kernel has not CUPTI's name"
-# Each kernel is an event of its own, as CUPTI records it, and so is a memset; all have their op.
+# Each kernel is an event of its own, as CUPTI records it, and so is a memset; each event has its op.
 gpus "real_clock cupti_split" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 2 --warm-up 1 \
     --trace "$WORK/split%r.json"
 split=$WORK/split0.json
@@ -36,12 +36,12 @@ grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" |
     die "kernels are lost"
 ends_with 0 "$GENTABLES" trace report "$split" --out "$WORK/split" --csv
 if grep -q unlinked "$stderr"; then die "a kernel has lost its op"; fi
-# The time of each launch is in them, too: the stand-in's calls take a microsecond.
+# The traces have the time of each launch, too: the stand-in's calls take a microsecond.
 grep -q '"gentablesLaunch"' "$split" || die "no launch of a further kernel"
 if grep '"gentablesLaunch"' "$split" | grep -q '"dur":0\.'; then die "when further kernels were launched"; fi
 
-# ---- what is late, or of an earlier step ----
-# traced SETTINGS: into traces that keep the rules.
+# ---- late records, and records of an earlier step ----
+# traced SETTINGS: expects traces that follow the rules.
 traced() {
     gpus "real_clock $1" 0 workload run --backend cuda -f "$reduced" -p 2 --steps 2 --warm-up 1 \
         --trace "$WORK/t%r.json"
@@ -56,7 +56,7 @@ for settings in cupti_late=5 cupti_again; do
     grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: not CUPTI's any more"
     [ "$(kernels "$WORK/t0.json")" = "$all" ] || die "$settings: other kernels than were run"
 done
-# So is a second kernel of a GEMM that has its first one already.
+# The same with a second kernel of a GEMM that already has its first one.
 for settings in cupti_second_late=5 cupti_second_held; do
     traced "cupti_split $settings"
     grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: not CUPTI's any more"
@@ -64,14 +64,14 @@ for settings in cupti_second_late=5 cupti_second_held; do
         die "$settings: kernels are lost"
 done
 
-# A clock that is read a little beside the other one, or once badly: that step is run again, on all ranks.
+# If the two clocks are read at different moments, or once badly, the step runs again on all ranks.
 for settings in cupti_off=500 cupti_jump=60 "cupti_rank=1 cupti_jump=60"; do
     traced "$settings"
     grep -q '"clock":"cupti"' "$WORK/t1.json" || die "$settings: not CUPTI's any more"
     [ "$(kernels "$WORK/t0.json")" = "$all" ] || die "$settings: other kernels than were run"
 done
 
-# ---- what is lost: by events, on all ranks, and the log, the page and the trace say so ----
+# ---- lost records: events on all ranks, reported in the log, the page and the trace ----
 by_events() {
     settings=$1
     text=$2
@@ -104,7 +104,7 @@ ends_with 0 "$GENTABLES" workload report "$swept" --csv --without plots,comparis
 grep -q 'timed by events: CUPTI lost' "$swept/workload.html" || die "the page does not say why by events"
 grep -q 'Times are of events on the GPUs' "$swept/workload.html" || die "the page has another clock"
 
-# Later on nothing can be mended: a step has been measured so, and no time is made up.
+# A loss after the measurement cannot be repaired: the trace has no invented times.
 fails() {
     gpus "real_clock $1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 2 --warm-up 0
     one_line "$2"
@@ -114,7 +114,7 @@ fails cupti_rank=1\ cupti_untimed=75 'rank 1: traced step: CUPTI lost records: o
 fails cupti_jumps=60 "traced step: CUPTI $outside"
 fails cupti_dropped=7 'step: CUPTI dropped 7 records'
 
-# ---- a CUPTI that cannot be had ----
+# ---- a CUPTI that cannot be used ----
 gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 grep -q 'traces are timed by events: CUPTI is too old: version 1,' "$stdout" || die "an old CUPTI"
 gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
@@ -138,7 +138,7 @@ own cupti_jump=110 0 "$reduced"
     die "traces break the rules"
 for rank in 0 1; do
     grep -q '"clock":"cupti"' "$WORK/own$rank.json" || die "$rank: the trace is not CUPTI's"
-    # 24 GEMMs and 2 collectives in each of 2 steps: those of the other rank are not this one's.
+    # 24 GEMMs and 2 collectives in each of 2 steps; those of the other rank are not in this rank's trace.
     [ "$(grep -c '"cat":"kernel"' "$WORK/own$rank.json")" = 52 ] || die "$rank: other kernels than were run"
     place='"context":1,"grid":\[2,3,1\]'
     [ "$(grep -c "\"name\":\"stand_in_kernel\".*$place" "$WORK/own$rank.json")" = 48 ] ||

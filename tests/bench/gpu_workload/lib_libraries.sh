@@ -1,8 +1,8 @@
-# What tests of workloads on GPUs share: which stand-ins there are. Sourced, behind unit/workload/lib.sh;
-# STAND_INS and STAND_INS_PROCESSES, the folders of all of them, come from CMakeLists.txt.
+# Shared by tests of workloads on GPUs: selects stand-ins. Sourced, after unit/workload/lib.sh; STAND_INS and
+# STAND_INS_PROCESSES, the folders of all of them, come from CMakeLists.txt.
 # shellcheck shell=sh
 
-# only NAME...: these libraries alone; in place of the others are files that cannot be loaded.
+# only NAME...: uses these libraries; in place of the others are files that cannot be loaded.
 folder=$WORK/libraries
 only() {
     rm -rf "$folder"
@@ -25,7 +25,7 @@ gpus() {
     ends_with "$wanted_code" env STAND_IN="$settings" LD_LIBRARY_PATH="$folder" "$GENTABLES" "$@"
 }
 
-# routed_workload: experts, so that tokens go by all_to_all; its file's name is printed.
+# routed_workload: a workload with experts, so that tokens are sent by all_to_all; prints its file's name.
 routed_workload() {
     workload routed <<'END'
 return { name = "routed", tokens = 12,
@@ -36,9 +36,9 @@ return { name = "routed", tokens = 12,
 END
 }
 
-# typed_workloads: $WORK/TYPE.lua, with sums that are exact where -2 .. 2 in every element would not be, and
-# $WORK/spread_TYPE.lua, for the smaller types; $WORK/bucketed.lua has no experts and so no all_to_all of
-# tokens. Behind odd_workloads.
+# typed_workloads: $WORK/TYPE.lua, with exact sums of types that cannot represent -2 .. 2 in every element,
+# and $WORK/spread_TYPE.lua, for the smaller types; $WORK/bucketed.lua has no experts and so no all_to_all of
+# tokens. After odd_workloads.
 # shellcheck disable=SC2154
 typed_workloads() {
     for dtype in bfloat16 float16; do

@@ -1,6 +1,6 @@
 -- Replays on a GPU, with stand-ins for the driver, cuBLASLt and cuDNN that compute on the CPU: every kind of
--- operands is right, faster algorithms are reported and wrong ones are not, and whatever is not there or
--- fails is said of what needs it alone.
+-- operands has right results, faster algorithms are reported if their results are right, and a missing or
+-- failing library is reported for the ops that need it, and no others.
 local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
@@ -28,7 +28,7 @@ local function front(settings, names)
     libraries(names or { "cuda", "cublasLt", "cudnn" }))
 end
 
--- Replays lines of ops; returns the exit code, what was said, and the errors.
+-- Replays lines of ops; returns the exit code, stdout and stderr.
 local function replay(lines, settings, names, ...)
   lib.clean()
   local path = lib.work .. "/ops.op"
@@ -67,7 +67,7 @@ local function convolutions() return lib.rows(sheets, "conv_node_replay") end
 
 local TestReplay = {}
 
--- Results are checked by the replay itself: who reads an operand the wrong way has no time.
+-- The replay checks results itself: an op with misread operands has no time.
 function TestReplay.test_every_kind_of_product_is_right()
   local code, said = replay({
     gemm "plain",
@@ -87,7 +87,7 @@ function TestReplay.test_every_kind_of_product_is_right()
   luaunit.assertEquals(gemms()[6]["computed in"], "float8_e4m3fn")
 end
 
--- What has so many scales that they have room of their own, and extents that no block divides.
+-- Scales that need memory of their own, and extents that no block divides.
 function TestReplay.test_scales_of_blocks_are_right()
   local sizes = { m = 144, n = 272, k = 400, lda = 400, ldb = 400, scaling = "block" }
   local function blocks(id, a, b, more)
@@ -141,7 +141,7 @@ function TestReplay.test_a_faster_algorithm_is_told()
   end
 end
 
--- Of a limit that the first calls use up nothing is left to compare with.
+-- If the first calls use up the limit, no time is left to compare algorithms.
 function TestReplay.test_algorithms_that_no_time_was_left_for_are_not_compared()
   luaunit.assertEquals((replay({ gemm("one", { limit_us = 1 }) }, "algorithms_us=50,20,80")), 0)
   local row = gemms()[1]
@@ -171,7 +171,7 @@ end
 -- Bits of cuDNN's numerical notes.
 local TENSOR_CORE, DOWN_CONVERT, REDUCED, FFT, WINOGRAD = 1, 2, 4, 8, 32
 
--- What one convolution's engine is, and its note, where engines have these notes.
+-- The engine of one convolution, and its note, if engines have these notes.
 local function engine_of(dtype, notes, more)
   local code, _, errors = replay({ convolution("one", { dtype = dtype }) },
     ("algorithms_us=50,40,30 notes=%s %s"):format(table.concat(notes, ","), more or ""))
@@ -181,7 +181,7 @@ local function engine_of(dtype, notes, more)
   return row.kernel, row.note, row
 end
 
--- The check's numbers are exact in TF32, so that only the engine's own note shows it.
+-- The check's numbers are exact in TF32, so only the engine's own note shows its use.
 function TestReplay.test_an_engine_in_less_than_float32_is_not_taken_for_it()
   for _, note in ipairs { TENSOR_CORE, DOWN_CONVERT, REDUCED, TENSOR_CORE + FFT } do
     local kernel, said, row = engine_of("float32", { note, 0, note })
@@ -211,7 +211,7 @@ function TestReplay.test_beyond_the_first_engines_there_may_be_one_in_float32()
   luaunit.assertStrContains(convolutions()[1].note, "all engines that it names compute in less")
 end
 
--- Transforms round: such an engine is right if it is near; any other is not.
+-- Transforms round: such an engine passes if it is near the reference; any other does not.
 function TestReplay.test_an_engine_that_transforms_is_near_the_right_result()
   for _, note in ipairs { FFT, WINOGRAD } do
     for _, dtype in ipairs { "float32", "float16" } do
@@ -229,7 +229,7 @@ function TestReplay.test_an_algorithm_that_cannot_run_is_left_out()
   luaunit.assertAlmostEquals(tonumber(gemms()[1]["warm median (us)"]), 20, 3)
 end
 
--- Where they are of the same device, a trace's times and those of the replay are compared.
+-- The times of a trace and of the replay are compared if both are of the same device.
 function TestReplay.test_the_traced_device_is_compared_with()
   lib.clean()
   local trace = lib.trace()
@@ -242,7 +242,7 @@ function TestReplay.test_the_traced_device_is_compared_with()
   luaunit.assertStrContains(lib.about(sheets, "cublaslt"), "workspace_mib 64")
 end
 
--- ---- what is not there, or fails -----------------------------------------------------------------------
+-- ---- missing and failing libraries ---------------------------------------------------------------------
 
 function TestReplay.test_without_cudnn_only_convolutions_have_no_time()
   local code, _, errors = replay({ gemm "one", convolution "two" }, "", { "cuda", "cublasLt" })
@@ -300,7 +300,7 @@ function TestReplay.test_what_the_gpus_memory_does_not_hold()
   luaunit.assertNotEquals(gemms()[2]["warm median (us)"], "")
 end
 
--- A kernel that breaks the GPU for good takes its process with it, and no other op.
+-- A kernel that breaks the GPU permanently ends its process, but no other op.
 function TestReplay.test_an_op_that_breaks_the_gpu()
   local code, said = replay({ gemm "one", gemm("two", { m = 13 }), gemm "three" }, "illegal=13")
   luaunit.assertEquals(code, 1)

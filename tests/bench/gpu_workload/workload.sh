@@ -1,7 +1,7 @@
 #!/bin/sh
 # Workloads on GPUs, with stand-ins for the driver, cuBLASLt and NCCL that compute on the CPU: every kind of
-# collective and GEMM is right, traces keep the rules, NCCL gets what was asked for and its log is believed,
-# and all ranks name the one that fails.
+# collective and GEMM has right results, traces follow the rules, the settings reach NCCL and its log is read,
+# and all ranks name a rank that fails.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 
@@ -23,7 +23,8 @@ gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$spread" -p 3 --steps
 grep -q '"clock":"event"' "$WORK/rank0.json" || die "the trace does not say its clock"
 grep -q '"name":"stand-in GPU"' "$WORK/rank0.json" || die "the trace does not name the GPU"
 
-# ---- smaller types: exact where -2 .. 2 in every element would not be; readers know their names ----
+# ---- smaller types: exact although they cannot represent -2 .. 2 in every element; readers have their names
+# ----
 typed_workloads
 for dtype in bfloat16 float16; do
     gpus "" 0 workload run --backend cuda -f "$WORK/spread_$dtype.lua" -p 2 --steps 1 --warm-up 0
@@ -35,7 +36,7 @@ done
 grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json" || die "GEMMs of bfloat16"
 has '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json"
 
-# GEMMs of several types in a step: what is summed and sent together is of one.
+# GEMMs of several types in a step: elements that are summed and sent together have one type.
 mixed_workloads 13 21
 for file in "$mixed" "$mixed_spread"; do
     gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$file" -p 3 --steps 1 --warm-up 0 \
@@ -47,7 +48,7 @@ gpus own_gpu 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-u
 gpus "own_gpu same_gpu" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 one_line '2 ranks and 1 GPU: each rank needs a GPU'
 
-# ---- a sweep: what NCCL's log says stands in the summary ----
+# ---- a sweep: the summary has the facts of NCCL's log ----
 gpus "most_channels=32" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28,42 -t 256 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030405"
 summary=$WORK/sweep_20260102_030405/nccl_thread_sweep_summary_20260102_030405.txt
@@ -66,12 +67,12 @@ if grep -q 'waiting' "$summary"; then die "the summary says how the host waits";
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
 grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
 
-# Streams wait, not the host: the time to enqueue that is no waiting.
+# Streams wait, not the host: the time to enqueue a wait is not waiting.
 gpus "" 0 workload sweep --backend cuda -f "$spread" -p 2 -c 28 -t 256 --steps 1 --warm-up 0 -o "$WORK/waits"
 grep -q '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json" || die "who waits on a GPU"
 
-# ---- what NCCL refuses and goes on without: in the log and in the summary, whoever asked for its log ----
-# RCCL's own name for the threads has what -t asks for, too, whatever it had.
+# ---- settings that NCCL rejects without failing: in the log and in the summary, with or without -t ----
+# -t also sets RCCL's own variable for the threads, and replaces its value.
 for debug in "" "NCCL_DEBUG=WARN RCCL_THREADS_PER_BLOCK=64" \
     "NCCL_DEBUG=INFO NCCL_DEBUG_FILE=$WORK/nccl.log"; do
     rm -rf "$WORK/sweep_20260102_030409"
@@ -107,7 +108,7 @@ for channels in 28 42; do
 done
 grep -q "coll channels" "$WORK/nccl.log" || die "a log of somebody else's is not theirs any more"
 
-# ---- a rank that fails: the others stop at once, wherever they wait, and all name it ----
+# ---- a rank that fails: the others stop at once, at any wait, and all name it ----
 # lonely WHAT SETTINGS OPTION...
 lonely() {
     what=$1
@@ -118,7 +119,7 @@ lonely() {
 }
 lonely ': NCCL makes no communicator: invalid usage' nccl_refuses_rank=1 --warm-up 0
 lonely ': an event: .*719' "broken_rank=1 broken_after=0" --warm-up 0 # in set-up
-# A step asks for one time, a noted one for many more: those of two verified steps, then of one of each kind.
+# A step reads one time, a traced one many more: those of two verified steps, then of one of each kind.
 for place in "1 its results" "3 serial step" "4 overlapped step" "5 traced step" \
     "7 gemms_traced step"; do
     lonely ": ${place#* }: an event: .*719" "broken_rank=1 broken_after=${place%% *}" --warm-up 0

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Where a workload runs by default, with stand-ins: on GPUs where these can be used; and what is missing there
-# ends in one clear line.
+# The default backend of a workload, with stand-ins: GPUs if they can be used. A missing library or GPU ends
+# in one clear line.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 # shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
 . "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
 odd_workloads 2 13 21
 
-# ---- where it runs by default: on a GPU, if one can be used ----
+# ---- the default: a GPU, if one can be used ----
 only cuda cublasLt nccl
 unasked() {
     settings=$1
@@ -22,7 +22,7 @@ for file in "$stdout" "$swept"/nccl_thread_sweep_20*.log; do
 done
 grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU can be used, and is not taken"
 grep -q '4 measured, 0 there already, 0 failed' "$stdout" || die "a sweep on the GPUs that are seen"
-# It goes on as it was begun, or says what is in the way.
+# A sweep resumes with the backend of its beginning, or reports why it cannot.
 unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
 grep -q '^backend   cuda, as this sweep was begun$' "$stdout" || die "why it goes on there"
 grep -q '0 measured, 4 there already' "$stdout" || die "what is there was measured again"
@@ -39,7 +39,7 @@ one_line '--threads: 256 is impossible; .* on the host, for no GPU can be used: 
 [ ! -e "$WORK/none" ] || die "a sweep that is refused has begun"
 unasked "gpus=0" 0 -c 2 -t 1 -o "$WORK/none"
 grep -q '^backend   host, for no GPU can be used: no GPU: the driver' "$stdout" || die "why on the host"
-# NCCL has a GPU for each rank; all on one are ours. Of several each has a rank.
+# With NCCL each rank has a GPU; on one GPU all ranks use our kernels. Of several GPUs each has a rank.
 gpus "gpus=1" 0 workload run -f "$reduced" -c 2 -t 64 --steps 1 --warm-up 0
 has '^backend   cuda, all ranks on one GPU, by --transport own; --backend' "$stdout"
 gpus "gpus=3" 0 workload run -f "$spread" --steps 1 --warm-up 0 --json
@@ -47,14 +47,14 @@ grep -q '"backend": *"cuda"' "$stdout" || die "JSON alone, of the GPUs"
 head -c 1 "$stdout" | grep -q '{' || die "JSON does not stand alone"
 grep -q '^backend   cuda, for 3 GPUs are seen' "$stderr" || die "who decided, beside JSON"
 [ "$(grep -o '"gemm_alone_us"' "$stdout" | wc -l)" = 3 ] || die "a rank for each GPU"
-# A transport that only one of them has decides, too.
+# A transport that only one backend has also decides.
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport mpi --json
 grep -q '"backend": *"host"' "$stdout" || die "MPI's collectives are of the host"
 gpus "gpus=0" 1 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport nccl
 grep -q 'no GPU: the driver sees none' "$stderr" || die "NCCL's are of GPUs"
 gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0 --transport own
 has '^backend   cuda, all ranks on one GPU, by --transport own; --backend' "$stdout"
-# Without the libraries that steps need there.
+# Without the libraries that steps need.
 only cuda cublasLt
 gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0
 has '^backend   cuda, all ranks on one GPU, by --transport own, for NCCL is not here' "$stdout"
@@ -65,7 +65,7 @@ only
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
 grep -q '^backend   host, for no GPU can be used: no CUDA driver' "$stdout" || die "without a driver"
 
-# ---- what is missing ----
+# ---- missing libraries and GPUs ----
 only cuda cublasLt nccl
 run() { gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0; }
 run gpus=1

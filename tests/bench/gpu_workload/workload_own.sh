@@ -1,6 +1,7 @@
 #!/bin/sh
-# Workloads by our own kernels, all ranks on one GPU, with stand-ins: every kind of collective is right; what
-# does not fit is refused; sweeps go on, but not on another GPU; kernels that wait too long are given up.
+# Workloads by our own kernels, all ranks on one GPU, with stand-ins: every kind of collective has right
+# results; sizes that do not fit are rejected; sweeps resume, but not on another GPU; kernels that wait too
+# long are stopped.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 # shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
@@ -43,8 +44,8 @@ for file in "$mixed" "$mixed_spread"; do
         --steps 1 --warm-up 0 --trace "$WORK/mixed%r.json"
     types_are_told 13 21 "$WORK"/mixed[01].json
 done
-# Those that come along: the small one as it is, the others in matrices a quarter as wide and long, for
-# kernels on a CPU take their time.
+# The shipped workloads: the small one as it is, the others with matrices of a quarter of the width and
+# length, because kernels are slow on a CPU.
 own 0 gpus=1 small -p 2 -c 2 -t 64
 for name in dense moe; do
     sed 's/^local hidden = 512/local hidden = 128/; s/bytes = 1024 \* 1024/bytes = 64 * 1024/
@@ -67,7 +68,7 @@ grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own k
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
 grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" || die "who shares"
 
-# Gone on with where there is another GPU: what was measured stays, and nothing of the other one joins it.
+# Resumed on a machine with another GPU: the measured runs stay, and none of the other GPU are added.
 kept=$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)
 rest() {
     gpus "gpus=1 other_gpu" "$1" workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c "$2" \
@@ -80,13 +81,13 @@ one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of a
     die "what another GPU measured was touched"
 rest 0 2,4 # nothing is missing, so nothing is measured
 grep -q '0 measured, 2 there already, 0 failed' "$stdout" || die "what is there was measured again"
-# Two sweeps of two GPUs in one page: their kinds differ, which it says.
+# Two sweeps of two GPUs in one page: the page reports that their GPUs differ.
 gpus "gpus=1 other_gpu" 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2 -t 32 \
     --steps 2 --warm-up 0 -o "$WORK/elsewhere"
 ends_with 0 "$GENTABLES" workload compare "$WORK/sweep_20260102_030406" "$WORK/elsewhere" -o "$WORK/two.html"
 has 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html"
 
-# ---- kernels that wait too long are made to give up; later ones are not harmed ----
+# ---- kernels that wait too long are stopped; later kernels are not affected ----
 # shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 export MPIRUN="$mpirun"
@@ -106,7 +107,7 @@ grep -Eq '^32 +2 +ok ' "$summary" || die "the sweep does not go on"
 has 'no progress for more than 0.3 s, and its kernels gave up' "$swept/32thread/nccl_4channels/run_output.log"
 own 1 "gpus=1 hang_on=twoshot" "$reduced" -p 2 -c 4 -t 32 --launcher "$WORK/short_patience {ranks}"
 one_line 'no progress for more than 0.3 s, and the GPU hangs'
-# A step that takes long and goes on is none of these, and says that it is still there.
+# A long step that makes progress is not stopped, and prints its progress.
 cat >"$WORK/patience" <<END
 #!/bin/sh
 shift

@@ -1,19 +1,19 @@
 #!/bin/sh
-# A rank that is killed while others wait for it: the bench ends with an error, and leaves no process and no
-# segment.
+# A rank that is killed while others wait for it: the bench ends with an error, and no process and no segment
+# is left.
 . "$(dirname "$0")/lib.sh"
-# Where Open MPI's segments go; the bench's own never have a name.
+# The folder of Open MPI's segments; the bench's own never have a name.
 rm -rf "$WORK/shm"
 mkdir "$WORK/shm"
 OMPI_MCA_btl_vader_backing_directory=$WORK/shm
 export OMPI_MCA_btl_vader_backing_directory
 
-# rank_of PID: which rank of mpirun's it is.
+# rank_of PID: its rank in mpirun's numbering.
 rank_of() {
     tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'
 }
 
-# begun RANKS: waits until that many run and the first result is there; then $victim is rank 1.
+# begun RANKS: waits until that many ranks run and the first result is printed; then $victim is rank 1.
 begun() {
     until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = "$1" ] &&
         grep -q '^#' "$WORK/out"; do
@@ -26,7 +26,7 @@ begun() {
     [ -n "$victim" ] || fail "no rank 1 among $pids"
 }
 
-# A long run; rank 1 is killed once the first result is there.
+# A long run; rank 1 is killed after the first result.
 run 3 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --strategies ONESHOT,TWOSHOT >"$WORK/out" 2>"$WORK/err" &
 launcher=$!
 begun 3

@@ -1,13 +1,13 @@
 #!/bin/sh
-# The algorithm of coll/tuned that a strategy names makes all calls of that strategy, and no other one makes
-# any: of every strategy and op in generator/lists/lists.lua. Open MPI's own functions write and read the
-# control variables that MPI's tools interface has. Nothing is timed.
+# All calls of a strategy use the algorithm of coll/tuned that its name promises, and no calls of other
+# strategies use it: for every strategy and op in generator/lists/lists.lua. Open MPI's own functions write
+# and read the control variables of MPI's tools interface. Nothing is timed.
 . "$(dirname "$0")/lib.sh"
-mpirun --version | grep -q 'Open MPI) 4\.' || exit 77 # taken.c has its functions
+mpirun --version | grep -q 'Open MPI) 4\.' || exit 77 # taken.c has the functions of this version
 $mpirun -n 1 "$CONTROL_VARIABLES" own || fail "control variables by Open MPI's own functions"
 $mpirun -n 1 "$CONTROL_VARIABLES" tools || fail "control variables by MPI's tools interface"
 
-# function_of STRATEGY OP: the function of Open MPI 4 that has the strategy's name there.
+# function_of STRATEGY OP: the function of Open MPI 4 for this strategy.
 function_of() {
     case "$2 $1" in
     "allreduce MPI_BASIC_LINEAR") echo allreduce_intra_basic_linear ;;
@@ -43,8 +43,8 @@ END
 "$GENTABLES" lua "$WORK/algorithms.lua" | sort >"$WORK/algorithms"
 [ "$(wc -l <"$WORK/algorithms")" -ge 20 ] || fail "algorithms: $(cat "$WORK/algorithms")"
 
-# Each sample is a call; calls of the set-up, which are Open MPI's own choice, are few. Four ranks: for two
-# Open MPI has algorithms of its own.
+# Each sample is a call; the set-up makes few calls, by Open MPI's own choice. Four ranks: with two, Open MPI
+# uses other algorithms.
 export TAKEN="$WORK/taken"
 mpirun="$mpirun -x TAKEN -x LD_PRELOAD=$TAKEN_LIBRARY"
 samples=20
@@ -70,7 +70,7 @@ for strategy in $(cut -f 1 "$WORK/algorithms" | uniq); do
         fail "$strategy: taken were $(cat "$TAKEN"), not $(cat "$WORK/sorted"); $(cat "$WORK/out")"
 done
 
-# A table by hand sets up what it shows: MPI alone has a communicator of its own, ONESHOT has none.
+# A table by hand prepares only its strategies: MPI has a communicator of its own, ONESHOT has none.
 for strategy in MPI ONESHOT; do
     rm -f "$TAKEN"
     run 2 -b 256 -e 256 --strategies $strategy --budget 0.01 >"$WORK/out" 2>&1 || fail "$(cat "$WORK/out")"

@@ -1,13 +1,14 @@
 #!/bin/sh
-# AUTO asks the lookup of the table that is there and does what it says; where that cannot be done it falls
-# back. Without a table, or with one of strategies that are not here, it has no time and says why.
+# AUTO calls the lookup of the incumbent's table and uses the strategy that it returns; if that cannot run,
+# AUTO falls back. Without a table, or with a table of unknown strategies, AUTO has a reason in place of a
+# time.
 . "$(dirname "$0")/lib.sh"
 command -v cc >"$WORK/cc" || {
     echo "skipped: no C compiler"
     exit 77
 }
 
-# module NAME: its lookup chooses the second strategy from 1024 elements a token on, and prints that.
+# module NAME: its lookup returns the second strategy from 1024 elements a token on, and prints that.
 module() {
     cat >"$WORK/lookup.c" <<END
 #include <stdio.h>
@@ -27,7 +28,7 @@ GENTABLES_INCUMBENT=$WORK/lookup.so
 export GENTABLES_INCUMBENT
 
 module TWOSHOT
-for tokens in 1 4; do # one token for two ranks is nothing that TWOSHOT can do
+for tokens in 1 4; do # TWOSHOT cannot split one token over two ranks
     run 2 -b $((tokens * 2048)) -e $((tokens * 2048)) --hidden-size 1024 --samples 3 --strategies AUTO,MPI \
         >"$WORK/out" 2>"$WORK/err" || fail "$tokens tokens: $(cat "$WORK/out" "$WORK/err")"
     awk '!/^#/ && $5 == "AUTO" && $6 > 0 && $9 == 0 { found = 1 } END { exit !found }' "$WORK/out" ||
@@ -43,6 +44,6 @@ done
 GENTABLES_INCUMBENT=$WORK/none.so
 run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "no incumbent"
 grep -q "AUTO .*no incumbent" "$WORK/out" || fail "$(cat "$WORK/out")"
-# It is measured only where it is named.
+# It is measured only if it is named.
 run 2 -b 2K -e 2K --samples 1 >"$WORK/out" || fail "all strategies"
 if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi

@@ -1,5 +1,5 @@
-// Thousands of calls of ONESHOT and TWOSHOT in a row, of all sizes, with no barrier between them and ranks
-// that dawdle at random: whoever overwrote a slot too early would spoil somebody's sum. Run under mpirun.
+// Thousands of calls of ONESHOT and TWOSHOT in a row, of all sizes, without barriers and with random delays
+// of ranks: a slot that is overwritten too early would give a wrong sum. Run under mpirun.
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -90,12 +90,12 @@ static int run_candidate(struct group *group, const struct candidate *candidate,
     return status;
 }
 
-// Whether every result of a strategy is the exact sum, whoever adds first.
+// Whether every result of a strategy is the exact sum, in any order of the ranks.
 static bool is_exact(const struct candidate *candidate) {
     return candidate->accumulates_fp32 && candidate_does(candidate, OP_ALLREDUCE);
 }
 
-// Whether the strategies that this is about are among those that run.
+// Whether the bench has the tested strategies.
 static bool has_strategies(void) {
     int found = 0;
     for (int i = 0; i < host_candidate_count; i++) {

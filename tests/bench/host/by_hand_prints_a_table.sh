@@ -1,5 +1,5 @@
 #!/bin/sh
-# By hand: a table with size, count, type, time, algbw, busbw and #wrong; wrong options end with code 2.
+# By hand: a table with size, count, type, time, algbw, busbw and #wrong; invalid options end with code 2.
 . "$(dirname "$0")/lib.sh"
 
 run 2 -b 1K -e 4K -f 4 -d float32 --samples 3 --budget 0.01 --strategies MPI,ONESHOT >"$WORK/out"
@@ -9,7 +9,7 @@ awk '!/^#/ { rows++; if (NF != 9 || $1 != 4 * $2 || $3 != "float32" || $6 <= 0 |
      END { exit rows != 4 || bad }' "$WORK/out" || fail "rows: $(cat "$WORK/out")"
 "$BENCH" --help | grep -q "example:" || fail "no example in --help"
 
-# As nccl-tests: calls in a row, sizes by steps, the JSON, and the lines around the table.
+# Like nccl-tests: calls in a row, sizes by steps, JSON, and the lines around the table.
 run 2 -b 1K -e 3K -i 1K -n 20 -w 2 -d float16 --strategies MPI,TWOSHOT -J "$WORK/out.json" >"$WORK/out"
 grep -q "warmup iters: 2 iters: 20 .*validation: 1 graph: 0" "$WORK/out" || fail "no words of nccl-tests"
 grep -q "^#  Rank  1 Pid .* device  1 " "$WORK/out" || fail "no ranks"
@@ -21,7 +21,7 @@ awk '!/^#/ && $9 == "N/A" { found = 1 } END { exit !found }' "$WORK/unchecked" |
 run 2 -b 1K -e 1K -n 5 --strategies MPICH_RECURSIVE_DOUBLING >"$WORK/none"
 grep -q "MPICH_RECURSIVE_DOUBLING" "$WORK/none" || fail "what has no time: $(cat "$WORK/none")"
 grep -q '"--strategies","MPI,TWOSHOT"' "$WORK/out.json" || fail "arguments: $(head -c 500 "$WORK/out.json")"
-# What was printed is read back, and so is the JSON.
+# The printed table and the JSON are read back.
 "$GENTABLES" import "$WORK/out" --arch host --out "$WORK/rows" >"$WORK/said"
 "$GENTABLES" import "$WORK/out.json" --arch host --out "$WORK/rows_json" >"$WORK/said"
 for rows in rows rows_json; do
@@ -30,7 +30,7 @@ done
 cmp "$WORK/rows.keys" "$WORK/rows_json.keys" || fail "the table and the JSON differ"
 [ "$(grep -c "^2,float16,.*,TWOSHOT" "$WORK/rows.keys")" = 3 ] || fail "not read back"
 
-# One byte is no element: one is sent.
+# One byte is less than an element: one element is sent.
 run 2 -b 1 -e 1 -d float32 --samples 1 --strategies ONESHOT >"$WORK/out" || fail "one byte"
 awk '!/^#/ { rows++; if (NF != 9 || $1 != 4 || $2 != 1 || $5 != "ONESHOT" || $6 <= 0 || $9 != "0") bad = 1 }
      END { exit rows != 1 || bad }' "$WORK/out" || fail "one byte: $(cat "$WORK/out")"

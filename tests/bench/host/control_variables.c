@@ -1,6 +1,6 @@
-// Control variables of Open MPI: what bench/host/control_variables.c writes and reads is what MPI's tools
-// interface does, by Open MPI's own functions (`own`), which open no tools interface, and without them
-// (`tools`). Run under mpirun with --mca coll_tuned_use_dynamic_rules 1.
+// Control variables of Open MPI: bench/host/control_variables.c writes and reads the same values as MPI's
+// tools interface, with Open MPI's own functions (`own`), which do not open the tools interface, and without
+// them (`tools`). Run under mpirun with --mca coll_tuned_use_dynamic_rules 1.
 #include "host/control_variables.h"
 
 #include <mpi.h>
@@ -12,7 +12,7 @@ static const char variable[] = "coll_tuned_allreduce_algorithm";
 static bool hides;
 static int failures;
 
-// In place of dlsym (--wrap): Open MPI's own functions are not there if they are hidden.
+// In place of dlsym (--wrap): simulates an Open MPI with hidden functions.
 void *__real_dlsym(void *library, const char *name);
 void *__wrap_dlsym(void *library, const char *name);
 void *__wrap_dlsym(void *library, const char *name) {

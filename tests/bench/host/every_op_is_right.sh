@@ -1,10 +1,10 @@
 #!/bin/sh
-# Every op with every strategy that does it, for ranks that are and are not powers of two, for counts that
-# divide by little else, and uneven splits, some ranks without a share: no timed call is wrong; what does not
-# divide, and if no rank has a share, is refused.
+# Every op with every strategy that supports it, for numbers of ranks that are and are not powers of two, for
+# counts with few divisors, and for uneven splits with ranks without a share: no timed call is wrong. Counts
+# that do not divide, and splits without any share, are rejected.
 . "$(dirname "$0")/lib.sh"
 
-# requests RANKS: elements are whole shares of all ranks, and of alltoallv's largest weight.
+# requests RANKS: elements are multiples of the number of ranks and of alltoallv's largest weight.
 requests() {
     id=0
     for op in allgather reducescatter alltoall alltoallv broadcast; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Every strategy, data type and fusion, for TP sizes that are and are not powers of two, in shapes that
-# divide by nothing: no timed call is wrong, nothing is left out but what cannot be done, and for a reason
-# that names it.
+# Every strategy, data type and fusion, for TP sizes that are and are not powers of two, in shapes with few
+# divisors: no timed call is wrong, and only impossible combinations are left out, with a reason that names
+# them.
 . "$(dirname "$0")/lib.sh"
 
 requests() {

@@ -1,5 +1,5 @@
 #!/bin/sh
-# What the tests of the bench share: how it is started, and how a test fails. Sourced.
+# Shared by the tests of the bench: how it is started, and how a test fails. Sourced.
 set -eu
 mkdir -p "$WORK"
 # shellcheck source=tests/mpirun.sh

@@ -1,12 +1,12 @@
 #!/bin/sh
-# The protocol: a hello with the version, an end at `quit` and at the end of the input, and an error for
-# what is no request.
+# The protocol: a hello with the version, an end at `quit` and at the end of the input, and an error for an
+# invalid request.
 . "$(dirname "$0")/lib.sh"
 
 good="measure id=7 dtype=bfloat16 fusion=NONE num_tokens=2 hidden_size=64"
 good="$good min_samples=2 max_samples=2 budget_us=1"
 
-# answer TEXT: what two ranks answer; the exit code in $status.
+# answer TEXT: the answer of two ranks; the exit code in $status.
 answer() {
     status=0
     printf '%s\n' "$1" | run 2 --serve >"$WORK/answer" 2>"$WORK/err" || status=$?
@@ -18,13 +18,13 @@ grep -q "^hello .*protocol=2 bench=[0-9a-f]\{16\} " "$WORK/answer" || fail "no h
 [ "$(grep -c '^row id=7 strategy=ONESHOT ' "$WORK/answer")" = 1 ] || fail "no row"
 [ "$(grep -c '^row\|^none' "$WORK/answer")" = 1 ] || fail "more than was asked for"
 
-# A shape that has no memory at all is still refused for what it is.
+# A shape too large for any memory has the same error as other invalid shapes.
 answer "measure id=8 dtype=bfloat16 fusion=RESIDUAL_RMS_NORM_QUANT_NVFP4 num_tokens=1 hidden_size=1 \
 min_samples=1 max_samples=1 budget_us=1 strategies=ONESHOT"
 grep -q "^none id=8 strategy=ONESHOT reason=NVFP4 needs a hidden size that is a multiple of 16" \
     "$WORK/answer" || fail "hidden size 1: $(cat "$WORK/answer")"
 
-# What is to be over already has no time, and says why; with time enough it is sampled.
+# A request with a deadline in the past has a reason in place of a time; with time enough it is sampled.
 answer "$good left_us=1 strategies=ONESHOT,MPI"
 [ "$(grep -c '^none id=7 strategy=.* reason=budget spent$' "$WORK/answer")" = 2 ] ||
     fail "no time left: $(cat "$WORK/answer")"
@@ -32,7 +32,7 @@ grep -q "^done id=7 " "$WORK/answer" || fail "no time left: no end"
 answer "$good left_us=1e9 strategies=ONESHOT"
 grep -q '^row id=7 strategy=ONESHOT .* samples=2 ' "$WORK/answer" || fail "time left: $(cat "$WORK/answer")"
 
-# Calls that go on for ever end when the time is over, with fewer samples than were asked for.
+# Endless calls end at the deadline, with fewer samples than requested.
 answer "measure id=9 dtype=float32 fusion=NONE num_tokens=64 hidden_size=4096 min_samples=1000000 \
 max_samples=1000000 budget_us=1e12 left_us=2e6 strategies=ONESHOT"
 grep -q '^row id=9 strategy=ONESHOT ' "$WORK/answer" || fail "for ever: $(cat "$WORK/answer")"
@@ -46,7 +46,7 @@ answer "$good colour=red"
 grep -q "^error reason=cannot read the field colour=red" "$WORK/answer" ||
     fail "no error: $(cat "$WORK/answer")"
 
-# One rank alone, and more than are possible.
+# One rank, and more ranks than supported.
 status=0
 run 1 --serve </dev/null >"$WORK/answer" 2>"$WORK/err" || status=$?
 [ "$status" = 2 ] || fail "one rank ended with $status"

@@ -1,12 +1,12 @@
-// Which algorithms Open MPI runs: a library to be preloaded. It stands before those of libmpi that coll/tuned
-// calls, and counts their calls, and those of MPI_Comm_dup. When rank 0 ends, it writes a line `NAME CALLS`
-// for each that was called to the file that TAKEN names.
+// Which algorithms Open MPI runs: a library to be preloaded. It replaces the functions of libmpi that
+// coll/tuned calls, and counts their calls, and those of MPI_Comm_dup. At its end rank 0 writes a line `NAME
+// CALLS` for each called function to the file in the environment variable TAKEN.
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-// All arguments are pointers or integers, ten at most: what was not passed is passed on unread.
+// All arguments are pointers or integers, ten at most; unused ones are passed on unread.
 typedef int algorithm(void *, void *, void *, void *, void *, void *, void *, void *, void *, void *);
 
 enum { MOST = 64 };
@@ -24,7 +24,7 @@ static void count(const char *name) {
     taken[i].calls++;
 }
 
-// Finds the algorithm itself, once, and calls it.
+// Finds the real algorithm, once, and calls it.
 static int pass_on(const char *name, algorithm **next, void *const arguments[10]) {
     if (*next == NULL) *(void **)next = dlsym(RTLD_NEXT, name);
     if (depth++ == 0) count(name);

@@ -1,5 +1,5 @@
-// The check of results: right ones pass for every data type, fusion and number of ranks; each planted fault
-// is found.
+// The check of results: right results pass for every data type, fusion and number of ranks; each planted
+// fault is found.
 #include <malloc.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 enum { SEED = 11 };
 
-// What the ranks of one call would do together, in one process: rank 0's cell gets the results.
+// Does the work of all ranks of one call, in one process; rank 0's cell gets the results.
 struct ranks {
     struct cell cells[MAX_RANKS];
     int count;
@@ -121,7 +121,7 @@ TEST(rounding_at_every_step_is_not_fp32_accumulation) {
     close_ranks(&ranks);
 }
 
-// Every single byte of a result matters: the last, which kernels like to forget, and one in the middle.
+// Every single byte of a result is checked: here the last one and one in the middle are wrong.
 TEST(a_single_wrong_element_is_found) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
@@ -186,7 +186,7 @@ TEST(nvfp4_refuses_odd_hidden_sizes) {
     assert_null(shape_refusal(&shape));
 }
 
-// By what malloc says that it gave; it rounds up.
+// malloc's own size of a block, which it rounds up.
 TEST(a_cell_takes_what_it_says) {
     const size_t rows[] = {1, 3, 700};
     for (int op = 0; op < OPS; op++) {

@@ -1,4 +1,4 @@
-// Late work is cancelled, and has its grace time from then on, however seldom the watcher looks.
+// Late work is cancelled, and then has its grace time, however seldom the watcher runs.
 #include "../../unit_test.h"
 
 #include "ranks/deadline.h"
@@ -20,7 +20,7 @@ TEST(work_is_cancelled_a_grace_before_its_deadline) {
     assert_int_equal(look(&deadline, MOST + 10), VERDICT_END);
 }
 
-// As on a machine with much else to do: each look comes when all of it is over.
+// As on a busy machine: each check comes after the whole time has passed.
 TEST(work_that_is_cancelled_late_still_has_its_grace) {
     struct deadline deadline = {0};
     assert_int_equal(look(&deadline, 1000), VERDICT_NONE);

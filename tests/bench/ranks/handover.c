@@ -54,11 +54,11 @@ TEST(the_cheaper_kind_is_used_and_the_other_tried_now_and_then) {
     handover.ns_per_byte[true] = 1;
     assert_int_equal(streamed_of(&handover, 7, BYTES), 7);
     handover.copies = 1;
-    handover.ns_per_byte[false] = 1.5; // dearer, but not by enough for what it costs the readers
+    handover.ns_per_byte[false] = 1.5; // slower, but by less than it costs the readers
     handover.ns_per_byte[true] = 1;
     assert_int_equal(streamed_of(&handover, 7, BYTES), 0);
     handover.copies = 0;
-    handover.ns_per_byte[false] = 1e-9; // the estimate climbs, yet stays below
+    handover.ns_per_byte[false] = 1e-9; // the estimate rises, but stays below
     handover.ns_per_byte[true] = 1;
     assert_int_equal(streamed_of(&handover, ROUND, BYTES), 1);
 }
