@@ -18,29 +18,20 @@ end
 -- The median; of an even number of values the lower one of the two in the middle, so that it is one of them.
 function statistics.lower_median(values) return sorted(values)[(#values + 1) // 2] end
 
--- The probability that Student's t with `freedom` degrees, a whole number, is above t: the finite series of
--- Abramowitz and Stegun 26.7.3 and 26.7.4.
-function statistics.student_above(t, freedom)
-  local angle = math.atan(t / math.sqrt(freedom))
-  local cosine, sine = math.cos(angle), math.sin(angle)
-  local is_odd = freedom % 2 == 1
-  local term = is_odd and cosine or 1
-  local sum = freedom == 1 and 0 or term
-  for i = is_odd and 3 or 2, freedom - 2, 2 do
-    term = term * (i - 1) / i * cosine * cosine
-    sum = sum + term
+-- Holm's method, for tests that may depend on each other: of the entries with a probability `p`, those that
+-- are significant, smallest p first, so that the probability of any false one is at most `alpha`. `tests`:
+-- the number of tests, which counts those that are not in the list.
+function statistics.holm(list, alpha, tests)
+  local ordered, significant = {}, {}
+  for _, entry in ipairs(list) do
+    if entry.p then ordered[#ordered + 1] = entry end
   end
-  local between = is_odd and 2 / math.pi * (angle + sine * sum) or sine * sum -- P(-t < T < t)
-  return 0.5 * (1 - between)
-end
-
--- Abramowitz and Stegun 7.1.26: the error function, to 1.5e-7.
-function statistics.erf(x)
-  local t = 1 / (1 + 0.3275911 * math.abs(x))
-  local series = t * (0.254829592 + t * (-0.284496736 + t * (1.421413741 + t * (-1.453152027 +
-    t * 1.061405429))))
-  local value = 1 - series * math.exp(-x * x)
-  return x < 0 and -value or value
+  table.sort(ordered, function(a, b) return a.p < b.p end)
+  for i, entry in ipairs(ordered) do
+    if entry.p > alpha / math.max(1, tests - i + 1) then break end
+    significant[i] = entry
+  end
+  return significant
 end
 
 local function mean_of(values)

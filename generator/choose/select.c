@@ -21,6 +21,8 @@
 
 #include <math.h>
 
+#include "base/student.h"
+
 static const double LN_2 = 0.6931471805599453;
 
 // Where 97.5% of a t distribution lie below, by degrees of freedom from 1; the last is the normal one.
@@ -122,21 +124,6 @@ void select_allow(struct border_option *options, size_t count, uint8_t incumbent
 
 // ---- figures of a choice
 
-// The probability that Student's t with so many degrees of freedom is below t: the finite series of
-// Abramowitz and Stegun 26.7.3 and 26.7.4. Without any: that of the normal distribution.
-static double student_below(double t, size_t freedom) {
-    if (freedom == 0) return 0.5 * erfc(-t / sqrt(2));
-    double angle = atan(t / sqrt((double)freedom)), cosine = cos(angle);
-    bool is_odd = freedom % 2 == 1;
-    double term = is_odd ? cosine : 1, sum = freedom == 1 ? 0 : term;
-    for (size_t i = is_odd ? 3 : 2; i + 2 <= freedom; i += 2) {
-        term *= (double)(i - 1) / (double)i * cosine * cosine;
-        sum += term;
-    }
-    double between = is_odd ? 2 / acos(-1) * (angle + sin(angle) * sum) : sin(angle) * sum;
-    return 0.5 * (1 + between);
-}
-
 // The probability that the winner loses less over the bin than the runner-up. Their difference is that of the
 // margin; its error is known at the cell's own shape, as for the rule.
 static double confidence(const struct candidate *winner, const struct candidate *runner_up) {
@@ -144,7 +131,7 @@ static double confidence(const struct candidate *winner, const struct candidate 
     double slower = log2((1 + runner_up->badness) / (1 + winner->badness));
     if (isnan(found.error)) return NAN;
     if (found.error == 0) return slower > 0 ? 1 : slower < 0 ? 0 : 0.5;
-    return student_below(slower / found.error, found.freedom);
+    return student_upper_tail(-slower / found.error, found.freedom);
 }
 
 // Where the 95% interval of a candidate begins (side -1) or ends (1); of a derived one by its spread.

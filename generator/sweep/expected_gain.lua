@@ -1,7 +1,7 @@
 -- The expected gain of a visit of a point, as a share of the best time: the model of explore.lua. The
 -- variation between launches and the error of predictions from other points are estimated from visits.
 local sweep_points = require "sweep.points"
-local statistics = require "base.statistics"
+local student = require "core.student"
 local interpolation = require "choose.interpolation"
 
 local count = sweep_points.count
@@ -20,7 +20,7 @@ local DEVIATIONS = 1.4826     -- standard deviation over median deviation, of a 
 local function expected_excess(mean, spread)
   if spread <= 0 then return math.max(0, mean) end
   local z = mean / spread
-  local below, density = 0.5 * (1 + statistics.erf(z / math.sqrt(2))), math.exp(-z * z / 2)
+  local below, density = student.upper_tail(-z), math.exp(-z * z / 2)
   return mean * below + spread * density / math.sqrt(2 * math.pi)
 end
 

@@ -26,6 +26,8 @@
 --
 -- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
 local core_rows = require "core.rows"
+local statistics = require "base.statistics"
+local student = require "core.student"
 local tables = require "core.table"
 
 local changes = {}
@@ -65,7 +67,7 @@ local function tail(slow, fast, options)
   local spread = math.sqrt(deviation(slow, options.typical) ^ 2
     + (factor * deviation(fast, options.typical)) ^ 2)
   if spread == 0 then return distance > 0 and 0 or 1 end
-  return tables.upper_tail(distance / spread)
+  return student.upper_tail(distance / spread)
 end
 
 -- From the rows of the cell.
@@ -83,20 +85,6 @@ local function test_by_table(change)
   if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
   change.lost = change.new.margin
   change.p = change.new.confidence and math.min(1, 2 * (1 - change.new.confidence)) or nil
-end
-
--- Holm: the smallest probabilities first, each against alpha over the number of tests that are left; the
--- first that fails ends it. Marks those that pass.
-local function mark_supported(list, tested, alpha)
-  local ordered = {}
-  for _, change in ipairs(list) do
-    if change.p then ordered[#ordered + 1] = change end
-  end
-  table.sort(ordered, function(a, b) return a.p < b.p end)
-  for i, change in ipairs(ordered) do
-    if change.p > alpha / math.max(1, tested - i + 1) then break end
-    change.supported = true
-  end
 end
 
 local function verdict_of(change, options)
@@ -125,7 +113,7 @@ function changes.compare(old, new, rows, options)
       if change.row_count then test_by_rows(change, test) else test_by_table(change) end
     end
   end
-  mark_supported(list, compared, options.alpha)
+  for _, change in ipairs(statistics.holm(list, options.alpha, compared)) do change.supported = true end
   for _, change in ipairs(list) do
     change.verdict = verdict_of(change, options)
     result.tested = result.tested or change.p ~= nil

@@ -9,6 +9,7 @@
 -- one degree of freedom less than the smaller sweep has launches.
 local cell_records = require "rows.cell_records"
 local statistics = require "base.statistics"
+local student = require "core.student"
 
 local strategy_drift = {}
 
@@ -87,17 +88,6 @@ local function add_jackknife(variances, launches, without)
   end
 end
 
--- Marks what Holm's method supports: the smallest probabilities first, each against alpha over the number of
--- tests that are left.
-local function mark(list, alpha)
-  local ordered = table.move(list, 1, #list, 1, {})
-  table.sort(ordered, function(a, b) return a.p < b.p end)
-  for i, entry in ipairs(ordered) do
-    if entry.p > alpha / (#ordered - i + 1) then break end
-    entry.verdict = entry.shift > 0 and "slower" or "faster"
-  end
-end
-
 -- Compares two lists of records (of core.rows). options: threshold, the share that does not matter; alpha,
 -- the chance of any false alarm. Returns, by strategy name, { strategy, shift (a share: 0.1 is 10% slower
 -- than the others became), cells, p, verdict = "slower", "faster" or nil }, and the drift that all share; nil
@@ -114,12 +104,14 @@ function strategy_drift.compare(old_records, new_records, options)
   for strategy, shift in pairs(found) do
     local beyond = math.abs(shift) - math.log(1 + options.threshold, 2)
     local spread = math.sqrt(variances[strategy])
-    local tail = beyond <= 0 and 1 or spread == 0 and 0 or statistics.student_above(beyond / spread, freedom)
+    local tail = beyond <= 0 and 1 or spread == 0 and 0 or student.upper_tail(beyond / spread, freedom)
     list[#list + 1] = { strategy = strategy, shift = 2 ^ shift - 1, cells = cells[strategy],
       p = math.min(1, 2 * tail) }
   end
   if #list < 2 then return nil end
-  mark(list, options.alpha)
+  for _, entry in ipairs(statistics.holm(list, options.alpha, #list)) do
+    entry.verdict = entry.shift > 0 and "slower" or "faster"
+  end
   table.sort(list, function(a, b) return a.strategy < b.strategy end)
   return list, 2 ^ drift - 1
 end

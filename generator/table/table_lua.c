@@ -2,7 +2,6 @@
 //
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - times(rows, changes): see cell_times.c.
-// - upper_tail(z) gives P(x > z) of a normal distribution.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
 //   old, new = { strategy =, runner_up =, margin =, confidence = } or nil }... } of the cells whose choices
 //   differ, and the number of cells that have a choice in both.
@@ -240,12 +239,6 @@ static int lua_changes(lua_State *lua) {
     return 2;
 }
 
-// P(x > z) of a normal distribution.
-static int lua_upper_tail(lua_State *lua) {
-    lua_pushnumber(lua, 0.5 * erfc(luaL_checknumber(lua, 1) / sqrt(2)));
-    return 1;
-}
-
 static int lua_left_out(lua_State *lua) {
     const struct table *table = table_lua_check(lua, 1);
     const struct lists *lists = lists_of(lua);
@@ -320,11 +313,8 @@ static int lua_parse(lua_State *lua) {
 }
 
 int luaopen_core_table(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"read", lua_read},
-                                         {"parse", lua_parse},
-                                         {"times", table_lua_times},
-                                         {"upper_tail", lua_upper_tail},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"read", lua_read}, {"parse", lua_parse}, {"times", table_lua_times}, {NULL, NULL}};
     luaL_newlib(lua, functions);
     return 1;
 }
