@@ -33,9 +33,8 @@ static const char *find_end(const char *p, const char *end) {
     }
 }
 
-// Pushes the list of a line's fields. False if a quote is broken: fills `problem`, the list is incomplete.
-static bool push_fields(lua_State *lua, const struct csv_text *line, lua_Integer *count,
-                        struct problem *problem) {
+bool csv_push_fields(lua_State *lua, const struct csv_text *line, lua_Integer *count,
+                     struct problem *problem) {
     const char *at = line->begin;
     lua_newtable(lua);
     for (*count = 1;; at++, ++*count) {
@@ -80,7 +79,7 @@ static int lua_parse(lua_State *lua) {
     while (text.begin < text.end) {
         const char *end = find_end(text.begin, text.end);
         struct csv_text line = {text.begin, end > text.begin && end[-1] == '\r' ? end - 1 : end, false};
-        if (!push_fields(lua, &line, &count, &problem)) return fail_at(lua, name, number, problem.text);
+        if (!csv_push_fields(lua, &line, &count, &problem)) return fail_at(lua, name, number, problem.text);
         if (columns == 0) {
             columns = count;
             lua_replace(lua, COLUMNS);

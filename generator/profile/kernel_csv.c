@@ -189,9 +189,9 @@ static int push_value(lua_State *lua, const struct csv_text *field, char kind, l
     return 0;
 }
 
-static int fail_with_quote(lua_State *lua) {
+static int fail_with(lua_State *lua, const struct problem *problem) {
     lua_pushnil(lua);
-    lua_pushliteral(lua, "a quote is opened and not closed; was the file cut off?");
+    lua_pushstring(lua, problem->text);
     return 2;
 }
 
@@ -204,8 +204,8 @@ static int lua_row(lua_State *lua) {
     lua_createtable(lua, 0, (int)count + 1);
     for (;;) {
         struct csv_text field;
-        struct problem ignored;
-        if (!csv_field(&at, end, &field, &ignored)) return fail_with_quote(lua);
+        struct problem problem;
+        if (!csv_field(&at, end, &field, &problem)) return fail_with(lua, &problem);
         if (++index <= count) {
             lua_rawgeti(lua, KINDS, index);
             char kind = luaL_checkstring(lua, -1)[0];
@@ -229,16 +229,11 @@ static int lua_row(lua_State *lua) {
 // fields(line)
 static int lua_fields(lua_State *lua) {
     size_t size;
-    const char *at = luaL_checklstring(lua, LINE, &size), *end = at + size;
-    lua_newtable(lua);
-    for (lua_Integer index = 1;; index++, at++) {
-        struct csv_text field;
-        struct problem ignored;
-        if (!csv_field(&at, end, &field, &ignored)) return fail_with_quote(lua);
-        csv_push(lua, &field);
-        lua_rawseti(lua, -2, index);
-        if (at == end) return 1;
-    }
+    const char *text = luaL_checklstring(lua, LINE, &size);
+    struct csv_text line = {text, text + size, false};
+    lua_Integer count;
+    struct problem problem;
+    return csv_push_fields(lua, &line, &count, &problem) ? 1 : fail_with(lua, &problem);
 }
 
 // exponent(unit)

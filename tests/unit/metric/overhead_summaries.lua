@@ -112,6 +112,7 @@ end
 function tests.test_broken_rows_are_refused_with_their_line()
   refused(nsys .. row .. "60.0,6000,3\n", ":3: 3 fields where the header has 9")
   refused(nsys .. row .. row:gsub("a_kernel", '"a_'), ":3: a quote is opened and not closed")
+  refused(nsys .. row .. row:gsub("a_kernel", '"a_kernel"b'), ":3: text after a closing quote")
   for _, broken in ipairs { "-6000", "nan", "", "1,2", "0x10", "6.0.0", "1,0000" } do
     refused(nsys .. row:gsub("6000", '"' .. broken .. '"'), ":2: \"" .. broken)
   end
