@@ -1,4 +1,4 @@
-# What the shell tests of the generator share. Sourced; GENTABLES (the program), SOURCE (the source tree) and
+# Shared by the shell tests of the generator. Sourced; GENTABLES (the program), SOURCE (the source tree) and
 # WORK (a folder of this test's own) come from CMakeLists.txt.
 # shellcheck shell=sh
 set -eu
@@ -31,7 +31,7 @@ die() {
     exit 1
 }
 
-# ends_with CODE COMMAND...: runs it and says if it ended otherwise.
+# ends_with CODE COMMAND...: runs it and expects this exit code.
 ends_with() {
     wanted=$1
     shift
@@ -40,7 +40,7 @@ ends_with() {
     [ "$code" = "$wanted" ] || die "exit code $code, not $wanted: $*"
 }
 
-# one_line PATTERN: stderr is one line of ours, and this extended expression is found in it.
+# one_line PATTERN: expects one line of ours on stderr, with this extended expression.
 one_line() {
     [ "$(wc -l <"$stderr")" = 1 ] || die "not one line on stderr"
     grep -q '^gentables: ' "$stderr" || die "not a line of gentables"
@@ -71,8 +71,8 @@ rows() {
     { echo "$header" && for line in "$@"; do printf '%s\n' "$line"; done; } >"$file"
 }
 
-# unprivileged COMMAND...: runs it as a user to which modes of files apply. root reads and writes
-# everywhere, so another user has to try.
+# unprivileged COMMAND...: runs it as a user to which modes of files apply. root reads and writes everywhere,
+# so the command runs as another user.
 unprivileged() {
     if [ "$(id -u)" = 0 ]; then
         setpriv --reuid=65534 --regid=65534 --clear-groups "$@"
@@ -81,7 +81,8 @@ unprivileged() {
     fi
 }
 
-# skip_unless_unprivileged_reads FILE: ends the test where there is no such user, or he does not get as far.
+# skip_unless_unprivileged_reads FILE: ends the test if there is no such user, or if that user cannot reach
+# the file.
 skip_unless_unprivileged_reads() {
     if ! unprivileged test -r "$1" || ! unprivileged test -x "$GENTABLES"; then
         skip "no user without privileges reaches the program and its input"

@@ -1,4 +1,5 @@
--- The words by which tests start ranks of the bench by hand: those of generator/conversation/launcher.lua.
+-- The command lines by which tests start ranks of the bench by hand: those of
+-- generator/conversation/launcher.lua.
 --
 --   gentables lua tests/mpirun.lua                  mpirun and its options, without -n: ranks share cores
 --   gentables lua tests/mpirun.lua transport        the same without those of the bench's algorithms

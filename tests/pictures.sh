@@ -1,4 +1,4 @@
-# What shell tests of pictures share. Sourced, behind tests/lib.sh.
+# Shared by shell tests of pictures. Sourced, after tests/lib.sh.
 # shellcheck shell=sh
 
 # has_colours PNG COLOUR...: each colour, as #rrggbb, fills 10 pixels at least of every fourth one in every

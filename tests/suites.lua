@@ -1,4 +1,4 @@
--- How each Lua test ends: runs its suites and returns the exit code, which CTest reads.
+-- The end of each Lua test: runs its suites and returns the exit code, which CTest reads.
 --
 --   return require "suites" { { "TestRows", TestRows } }
 --

@@ -1,4 +1,4 @@
-// What fuzz targets share: a file in memory, and an end with a message.
+// Shared by fuzz targets: a file in memory, and an end with a message.
 #ifndef GENTABLES_FUZZ_FILE_IN_MEMORY_H
 #define GENTABLES_FUZZ_FILE_IN_MEMORY_H
 

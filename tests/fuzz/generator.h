@@ -1,5 +1,5 @@
-// What the fuzz targets of the generator share: a Lua state with its modules, files in memory, and the end of
-// it all where something is not as it has to be.
+// Shared by the fuzz targets of the generator: a Lua state with its modules, files in memory, and an end of
+// the program if a result is invalid.
 #ifndef GENTABLES_FUZZ_GENERATOR_H
 #define GENTABLES_FUZZ_GENERATOR_H
 
@@ -43,7 +43,7 @@ class file {
     std::string path_;
 };
 
-// A message has to be one line that says something.
+// A message must be one line with text.
 inline void check_message(const std::string &message) {
     if (message.empty() || message.find('\n') != std::string::npos) die("no one-line message", message);
 }

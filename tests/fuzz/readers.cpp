@@ -1,5 +1,5 @@
-// Fuzzes the readers of other programs' files (generator/read/): whatever a file holds, it is read or refused
-// in one line, and never an error of Lua's. libFuzzer sees which lines of Lua run.
+// Fuzzes the readers of other programs' files (generator/readers/): any file is read, or rejected in one
+// line; an error of Lua's is a fault. libFuzzer sees which lines of Lua run.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_readers
 //   build-fuzz/bin/fuzz_readers -max_total_time=60 FOLDER tests/fuzz/corpus/readers

@@ -1,5 +1,5 @@
--- What readers.cpp does with each input: its content chooses the reader, and its length the options; what is
--- no error of ours is one.
+-- The work of readers.cpp with each input: its content selects the reader, and its length the options. An
+-- error that is not one of our messages is a fault.
 local fail = require "base.fail"
 local foreign = require "reading.foreign"
 local regroup = require "rows.regroup"
@@ -21,7 +21,7 @@ local function read(data)
   if #result.rows > 0 then regroup.records(result.rows) end
 end
 
--- Raises where an input does what it may not.
+-- Raises an error if a result is invalid.
 return function(data)
   local ok, problem = xpcall(read, function(err)
     return fail.is_failure(err) and err or debug.traceback(tostring(err), 2)

@@ -1,4 +1,4 @@
-// Calls a fuzz target once for each file that is named: what fuzzing found and keeps, without libFuzzer.
+// Calls a fuzz target once for each given file, without libFuzzer: replays inputs that fuzzing found.
 #include <cstdint>
 #include <cstdio>
 #include <fstream>

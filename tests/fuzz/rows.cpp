@@ -1,5 +1,5 @@
-// Fuzzes the reader of benchmark CSVs: whatever a file holds, it is read or refused in one line; what was
-// read is written, and read back as the same.
+// Fuzzes the reader of benchmark CSVs: any file is read, or rejected in one line; rows that were read are
+// written, and read back as the same.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_rows
 //   build-fuzz/bin/fuzz_rows -max_total_time=60 FOLDER tests/fuzz/corpus/rows
@@ -20,7 +20,7 @@ struct rows *read(const void *data, size_t size) {
     return rows;
 }
 
-// The text of rows; "" where it has none, as with rows that stand there twice.
+// The text of rows; "" if they have none, as rows that the file has twice.
 std::string text_of(const struct rows *rows) {
     size_t size = 0;
     struct problem problem = {};
@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const std::string text = text_of(rows);
     if (!text.empty()) {
         struct rows *again = read(text.data(), text.size());
-        // A time below the last decimal that is written is read as none.
+        // A time below the last written decimal is read as none.
         if (again != nullptr && again->count != rows->count) fuzz::die("other rows", text);
         if (again != nullptr && text_of(again) != text) fuzz::die("other text", text);
         rows_free(again);

@@ -1,5 +1,5 @@
-// Fuzzes the reader of table.csv: a table is refused in one line, or read; what is written then is read as
-// the same.
+// Fuzzes the reader of table.csv: any table is rejected in one line, or read, and then written and read back
+// as the same.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_table
 //   build-fuzz/bin/fuzz_table -max_total_time=60 FOLDER tests/fuzz/corpus/table

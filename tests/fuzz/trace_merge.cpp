@@ -1,5 +1,5 @@
-// Fuzzes the merge of traces: whatever two files hold, they are refused in one line, or merged to a trace
-// that the reader takes, the same by any number of workers. The input is both files.
+// Fuzzes the merge of traces: any two files are rejected in one line, or merged to a trace that the reader
+// accepts, and the result does not depend on the number of workers. The input is both files.
 #include <cstring>
 
 #include "file_in_memory.h"

@@ -1,6 +1,6 @@
-// Fuzzes the reader of traces: whatever a file holds, it is read or refused in one line, and alike for any
-// size of chunks and number of workers. libFuzzer calls LLVMFuzzerTestOneInput; replay.cpp does so for files
-// that are kept.
+// Fuzzes the reader of traces: any file is read, or rejected in one line, and the result does not depend on
+// the size of chunks or the number of workers. libFuzzer calls LLVMFuzzerTestOneInput; replay.cpp does so for
+// kept files.
 //
 //   cmake --preset fuzz && cmake --build --preset fuzz --target fuzz_trace_reader
 //   build-fuzz/bin/fuzz_trace_reader -dict=tests/fuzz/trace.dict -max_total_time=60 NEW
@@ -21,7 +21,7 @@ bool holds(trace::numbers_of_events list, uint32_t number) {
     return std::find(list.begin(), list.end(), number) != list.end();
 }
 
-// Whoever has a parent is below it, and below all that the parent is below.
+// An event with a parent lies below it, and below all parents of that one.
 void check_tree(const trace::trace &read) {
     for (uint32_t i = 0; i < read.events.size(); i++) {
         bool is_gpu = trace::is_gpu(read.events[i].kind);
@@ -34,7 +34,7 @@ void check_tree(const trace::trace &read) {
     }
 }
 
-// All that a trace says, so that two can be compared.
+// The whole content of a trace as text, for comparison.
 std::string describe(const trace::trace &read) {
     std::string out;
     for (uint32_t i = 0; i < read.events.size(); i++) {

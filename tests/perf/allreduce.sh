@@ -3,9 +3,9 @@
 #
 # usage: tests/perf/allreduce.sh BUILD [RANKS] [FUSION] [LAUNCH]
 #   the default MPI_Allreduce, and the fastest MPI configuration, over the better of ONESHOT and TWOSHOT,
-# per size.
-#   Each call is timed by itself, verified, and started together (bench/measure/harness.c). Nothing fails on a
-#   time.
+#   per size.
+#   Each call is timed by itself, verified, and started together (bench/measure/harness.c). No time makes it
+#   fail.
 set -eu
 build=${1:?usage: allreduce.sh BUILD [RANKS] [FUSION]}
 ranks=${2:-2}

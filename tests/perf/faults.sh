@@ -1,12 +1,12 @@
 #!/bin/sh
-# How long after a fault the sweep names the culprit: of each kind of fault, in each phase, of each rank.
-# Prints times, judges none; tests/system/faults judges what is said and what is left.
+# Seconds from a fault to the line of the sweep that names the faulty rank: for each kind of fault, in each
+# phase, of each rank. Prints times, judges none; tests/system/faults judges messages and leftovers.
 #
 #   sh tests/perf/faults.sh [BUILD]     default: build; needs Open MPI
 #   GENTABLES_NIGHTLY=1 ctest -R faults_     more of the tests themselves
 #
-# A rank waits PATIENCE / 2 for another. At the end the sweep waits 3 s for the bench. mpirun sees at once
-# that a rank was killed.
+# A rank waits PATIENCE / 2 for another. At the end the sweep waits 3 s for the bench. mpirun detects a killed
+# rank at once.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
 build=$(cd "${1:-$here/../../build}" && pwd)

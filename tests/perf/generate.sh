@@ -1,5 +1,5 @@
 #!/bin/sh
-# How long `gentables generate` and `gentables diff` take, as a multiple of reading the same bytes: prints
+# The time of `gentables generate` and `gentables diff`, as a multiple of reading the same bytes: prints
 # figures, judges none.
 #
 #   sh tests/perf/generate.sh [GENTABLES [SIZES]]   default: build/bin/gentables "small large"; needs python3
@@ -30,7 +30,7 @@ least() {
     echo "$best"
 }
 
-# say NAME MICROSECONDS REFERENCE: one line, with the ratio.
+# say NAME MICROSECONDS REFERENCE: prints one line, with the ratio.
 say() {
     awk -v name="$1" -v time="$2" -v reference="$3" \
         'BEGIN { printf "  %-46s %9.2f ms   %6.2f x wc -l\n", name, time / 1000, time / reference }'
@@ -71,7 +71,7 @@ for size in ${2:-small large}; do
     done
     say "generate, all formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
         --arch sm90 --out "$out")" "$reference"
-    # Against the table of other rows, of which most cells differ, and against itself.
+    # Against the table of other rows, with other choices in most cells, and against itself.
     python3 "$here/make_rows.py" "$work/other" "$size" 2
     "$gentables" generate --data-dir "$work/other" --arch sm90 --formats table --out "$work/old" >/dev/null
     "$gentables" generate --data-dir "$data" --arch sm90 --formats table --out "$work/new" >/dev/null

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What a launch of the bench costs, as ratios to an empty MPI program in the same run.
+# The time of a launch of the bench, as ratios to an empty MPI program in the same run.
 #
 # usage: tests/perf/launch.sh BUILD [LAUNCHES]
 #   The launches take turns, LAUNCHES of each (15), two ranks; needs mpicc. Prints the fastest and the middle
-#   launch of each in seconds, with their ratios to the empty program that is started by the same words. The
-#   first line is the empty program by Open MPI's defaults. Nothing fails on a time.
+#   launch of each in seconds, with their ratios to the empty program with the same command line. The first
+#   line is the empty program by Open MPI's defaults. No time makes it fail.
 set -eu
 build=${1:?usage: launch.sh BUILD [LAUNCHES]}
 launches=${2:-15}
@@ -45,7 +45,7 @@ turn() {
 }
 
 turn
-: >"$work/times" # the first turn reads the files of all
+: >"$work/times" # the first turn only fills the file cache
 for _ in $(seq "$launches"); do turn; done
 awk '
     { n[$1]++; times[$1, n[$1]] = $3 - $2 }

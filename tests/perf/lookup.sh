@@ -1,14 +1,14 @@
 #!/bin/sh
-# How long a lookup takes: the C header's against TensorRT-LLM's, an unordered_map of nested vectors, in one
+# The time of a lookup: the C header's against TensorRT-LLM's, an unordered_map of nested vectors, in one
 # program, over the same shapes: prints figures, judges none.
 #
 #   sh tests/perf/lookup.sh [GENTABLES]       default: build/bin/gentables; needs python3 and a C++ compiler
 #
-# Tables: the header of tables/host, which was measured; and make_rows.py's on TensorRT-LLM's grid, with
-# winners that are noise, so that nearly every cell has a border. The nested vectors contain the header's
-# answers at powers of two. Shapes are drawn uniformly in log space. Two kinds of look-ups: those of a server,
-# with a fixed TP size, fusion and hidden size; and random ones, which the processor cannot predict. Rounds
-# of the two lookups alternate; each figure is the least of all rounds.
+# Tables: the measured header of tables/host; and make_rows.py's on TensorRT-LLM's grid, with random winners,
+# so that nearly every cell has a border. The nested vectors contain the header's answers at powers of two.
+# Shapes are drawn uniformly in log space. Two kinds of look-ups: those of a server, with a fixed TP size,
+# fusion and hidden size; and random ones, which the processor cannot predict. Rounds of the two lookups
+# alternate; each figure is the least of all rounds.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
 gentables=${1:-$here/../../build/bin/gentables}

@@ -1,10 +1,10 @@
 #!/bin/sh
-# How long the metrics take as whole processes: prints figures, judges none.
+# The time of the metrics as whole processes: prints figures, judges none.
 #
 #   sh tests/perf/metric.sh [GENTABLES]     default: build/bin/gentables; needs python3
 #
-# token_to_expert_assignment reads 1,600 gate logs of 50 MB (make_gate_logs.py); cat reads the same files, for
-# what the machine needs at least. communicationOverhead compares two kernel summaries of 94 kernels, made up;
+# token_to_expert_assignment reads 1,600 gate logs of 50 MB (make_gate_logs.py); cat reads the same files, as
+# a lower bound on this machine. communicationOverhead compares two kernel summaries of 94 kernels, made up;
 # `metric plot` draws 14 runs. Each figure is the least of 30 runs.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
@@ -12,7 +12,7 @@ gentables=${1:-$here/../../build/bin/gentables}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# say NAME COMMAND...: the least wall time, and the least processor time, of its runs
+# say NAME COMMAND...: prints the least wall time, and the least processor time, of its runs
 say() {
     python3 - "$@" <<'END_OF_PROGRAM'
 import resource, subprocess, sys, time

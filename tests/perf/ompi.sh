@@ -1,14 +1,14 @@
 #!/bin/sh
-# How much faster Open MPI is with the files that gentables made than with its defaults, as ratios of one run.
+# How much faster Open MPI is with the files from gentables than with its defaults, as ratios of one run.
 #
 # usage: tests/perf/ompi.sh BUILD [RANKS] [TABLES]
-#   TABLES: the folder of ompi_tp{RANKS}.conf and its rules (default: tables/host); where it has none,
-#   they are searched for first, into BUILD/perf_ompi.
+#   TABLES: the folder of ompi_tp{RANKS}.conf and its rules (default: tables/host); if it has none, they are
+#   searched for first, into BUILD/perf_ompi.
 #   Calls in a row, 256 B to 4 MiB, of float32 (DTYPE), after WARM_UP others (200); the files and the defaults
-#   take turns for LAUNCHES launches each (5), and so do the defaults against themselves, which says what a
-#   launch differs from the next. Per size the median over the launches counts. Nothing fails on a time.
-#   Each launch also times TWOSHOT, of which Open MPI knows nothing: where that takes half as long again as in
-#   the fastest launch, the machine was in another state, and a further launch stands in for this one.
+#   take turns for LAUNCHES launches each (5), and so do the defaults against themselves, as a measure of the
+#   difference between launches. Per size the median over the launches counts. No time makes it fail.
+#   Each launch also times TWOSHOT, which does not use Open MPI: if that takes half as long again as in the
+#   fastest launch, the machine was in another state, and a further launch replaces this one.
 set -eu
 build=${1:?usage: ompi.sh BUILD [RANKS] [TABLES]}
 ranks=${2:-2}
@@ -44,8 +44,8 @@ launch() {
         awk -v name="$name" -v turn="$turn" '!/^#/ { print name, turn, $5, $1, $6 }' >>"$times"
 }
 
-# In front of an awk program that reads the lines twice, first for who counts: is_counted[name, turn], the
-# counted launches of each name, and how many did not count.
+# The beginning of an awk program that reads the lines twice, first to select launches: is_counted[name,
+# turn], the counted launches of each name, and the number of others.
 counting='
     NR == FNR { if ($3 == "TWOSHOT") { control[$1, $2] += log($5); sizes[$1, $2]++ }; next }
     FNR == 1 {

@@ -1,17 +1,18 @@
--- How much less than everything the planner measures, and what that costs: played on recorded rows.
+-- How much less than an exhaustive sweep the planner measures, and how much regret that adds: played on
+-- recorded rows.
 --
 -- usage: gentables lua tests/perf/planner.lua RECORDED.csv [SEEDS]
---   RECORDED.csv: rows of one TP size with ten launches or more at each point. For each seed five of the
---   launches are what an exhaustive and an adaptive sweep meet, and five others are the fresh sweep that both
---   tables are asked about: at the points of the spec, and at hidden sizes that neither has seen. Both sweeps
---   give each visit and strategy the same time, so what they measure is counted in visits times strategies.
---   Prints a line per seed and fusion, and the means; exit code 1 where the adaptive sweep measures more than
---   an eighth, or its mean regret is more than one percentage point higher.
+--   RECORDED.csv: rows of one TP size with ten launches or more at each point. For each seed an exhaustive
+--   and an adaptive sweep get five of the launches; five others are the fresh sweep on which both tables are
+--   judged: at the points of the spec, and at hidden sizes that neither has measured. Both sweeps give each
+--   visit and strategy the same time, so the amount of measuring is counted in visits times strategies.
+--   Prints a line per seed and fusion, and the means; exit code 1 if the adaptive sweep measures more than an
+--   eighth, or its mean regret is more than one percentage point higher.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)") .. "../recorded/?.lua"
 local json = require "codec.json"
 local lib = require "lib"
 
--- What the table of such rows loses on fresh rows, by its C header's own lookup.
+-- The loss of the table of such rows on fresh rows, by its C header's own lookup.
 local function regret(folder, recording, spec, found, fresh)
   lib.write_rows(folder, recording, spec, found)
   lib.shell(("'%s' generate --data-dir '%s' --arch host --out '%s' --formats c,table --against none"):format(

@@ -1,5 +1,5 @@
 #!/bin/sh
-# How long pictures take, as a multiple of what gnuplot takes for blank ones of the same size: prints figures,
+# The time of pictures, as a multiple of gnuplot's time for blank ones of the same size: prints figures,
 # judges none.
 #
 #   sh tests/perf/plot.sh [GENTABLES]     default: build/bin/gentables; needs python3 and gnuplot
@@ -36,7 +36,7 @@ with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool
     list(pool.map(draw, pathlib.Path(sys.argv[1]).rglob("*.png")))
 END
 
-# say NAME FOLDER COMMAND...: one line, with the ratio. FOLDER is where the pictures go.
+# say NAME FOLDER COMMAND...: prints one line, with the ratio. FOLDER gets the pictures.
 say() {
     name=$1
     folder=$2

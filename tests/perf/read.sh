@@ -1,9 +1,9 @@
 #!/bin/sh
-# How fast benchmark files are read, in megabytes for each second of CPU time: prints figures, judges none.
+# The speed of reading benchmark files, in megabytes for each second of CPU time: prints figures, judges none.
 #
 #   sh tests/perf/read.sh [GENTABLES]         default: build/bin/gentables; needs python3
 #
-# TensorRT-LLM's columns (make_rows.py, 41 MB), and ours, which gentables import makes of them. Each figure is
+# TensorRT-LLM's columns (make_rows.py, 41 MB), and ours, made from them by gentables import. Each figure is
 # the best of some runs.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)

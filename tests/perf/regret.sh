@@ -1,12 +1,12 @@
 #!/bin/sh
-# What the table of an adaptive sweep loses on a fresh sweep, off-grid shapes included, beside what the table
-# of an exhaustive one loses (two sweeps of one machine: A/A), and how much less it measures; how often two
-# sweeps of one machine seem to differ, and a strategy that became 10 % slower is found. Live.
+# The loss of the table of an adaptive sweep on a fresh sweep, off-grid shapes included, beside the loss of
+# the table of an exhaustive one (two sweeps of one machine: A/A), and how much less it measures; how often
+# two sweeps of one machine seem to differ, and whether a strategy that became 10 % slower is found. Live.
 #
 # usage: tests/perf/regret.sh BUILD [TP [SWEEPS]]
 #   At one TP size (2): SWEEPS (5) adaptive sweeps and two exhaustive ones over the same grid, of five
-#   launches each, and a fresh exhaustive one that also has hidden sizes between the grid's lines. Nothing
-#   fails on a figure. Some five minutes; the machine should have nothing else to do.
+#   launches each, and a fresh exhaustive one that also has hidden sizes between the grid's lines. No figure
+#   makes it fail. Takes about five minutes, on an otherwise idle machine.
 set -eu
 build=${1:?usage: regret.sh BUILD [TP [SWEEPS]]}
 ranks=${2:-2}
@@ -44,7 +44,7 @@ sweep() {
     echo "$name: measured for $measured s, took $(($(date +%s) - began)) s"
 }
 
-# regret NAME: of its table, on the fresh rows.
+# regret NAME: prints the regret of its table on the fresh rows.
 regret() {
     "$gentables" generate --data-dir "$work/$1" --arch host --out "$work/$1" --formats c,table \
         --against none >"$work/$1/log"

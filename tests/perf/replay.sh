@@ -1,8 +1,8 @@
 #!/bin/sh
-# How long the replay of a real training step takes: the 137 shapes of one rank that make 99% of its GEMMs'
-# time, about 830 GFLOP a pass. Prints the wall time, the samples, and the time of one pass; last, ok or short
-# of the mark: 60 s on two cores, with five warm and five cold samples each, or three of a call above 1 s. A
-# time ends nothing; exit code 1 where it did not run.
+# The time of the replay of a real training step: the 137 shapes of one rank that make 99% of its GEMMs' time,
+# about 830 GFLOP a pass. Prints the wall time, the samples, the time of one pass, and at last `ok` or `short`
+# of the mark: 60 s on two cores, with five warm and five cold samples each, or three of a call above 1 s. No
+# time makes it fail; exit code 1 if the replay did not run.
 #
 #   GENTABLES_DATA=DIR tests/perf/replay.sh [BUILD]
 set -eu

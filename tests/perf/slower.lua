@@ -1,4 +1,4 @@
--- Rows of a sweep, in which one strategy takes so many times as long: what a regression would look like.
+-- Multiplies the times of one strategy in the rows of a sweep: a simulated regression.
 --
 -- usage: gentables lua tests/perf/slower.lua BENCHMARK.csv STRATEGY FACTOR DIR
 --   Writes the rows and their provenance to DIR, under the same name.

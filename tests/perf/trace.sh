@@ -1,13 +1,13 @@
 #!/bin/sh
-# How long the reports of traces take as whole processes, and their peak memory: prints figures, judges none.
+# The time of the reports of traces as whole processes, and their peak memory: prints figures, judges none.
 #
 #   GENTABLES_DATA=DIR sh tests/perf/trace.sh [GENTABLES [one|own|big|sweep...]]
 #
 # GENTABLES: default build/bin/gentables; needs python3 and, below /tmp or $TMPDIR, 6 GB. The inputs are
 # derived from one real trace by the scripts of DIR/tools: one: 61 MB, 225,618 events; big: 1 GB; sweep: 16 of
-# 61 MB; and own: 61 MB that gentables workload writes, with many more collectives. Beside each figure
-# stands what a widely used analyser, or the scripts around it, took for a set of that size on two cores (-:
-# not measured). Each figure is the least of 5 runs, of big and sweep of 2.
+# 61 MB; and own: 61 MB that gentables workload writes, with many more collectives. Beside each figure is the
+# time of a widely used analyser, or of the scripts around it, for a set of that size on two cores (-: not
+# measured). Each figure is the least of 5 runs, of big and sweep of 2.
 set -eu
 here=$(cd "$(dirname -- "$0")" && pwd)
 gentables=$here/../../build/bin/gentables
@@ -20,8 +20,8 @@ data=${GENTABLES_DATA:?is the folder of the real inputs}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# say NAME RUNS SECONDS MEGABYTES COMMAND...: the least wall and processor time and the peak memory of its
-# runs, and how many times faster than SECONDS that is. The folder $work/out is empty before each run.
+# say NAME RUNS SECONDS MEGABYTES COMMAND...: prints the least wall and processor time and the peak memory of
+# its runs, and the factor by which it is faster than SECONDS. The folder $work/out is empty before each run.
 say() {
     WORK=$work python3 - "$@" <<'END_OF_PROGRAM'
 import os, resource, shutil, subprocess, sys, time

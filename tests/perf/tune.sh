@@ -1,9 +1,7 @@
 #!/bin/sh
-# What a pass over many ops costs beyond the calls themselves, which are filled and checked: three
-# candidates, 5
-# warm-ups and 20 samples each, ranks already started. Prints both kinds of synchronisation, and fails where
-# 100 ops
-# take more than 0.1 s up to 64 KiB, or 0.5 s at 1 MiB.
+# The time of a pass over many ops beyond the calls themselves, whose data are filled and checked: three
+# candidates, 5 warm-ups and 20 samples each, ranks already started. Prints both kinds of synchronisation, and
+# fails if 100 ops take more than 0.1 s up to 64 KiB, or 0.5 s at 1 MiB.
 #   sh tests/perf/tune.sh BUILD
 set -eu
 bench=${1:-build}/bin/gentables-bench

@@ -1,12 +1,12 @@
 #!/bin/sh
-# Whether the workloads keep on the host what they promise, as ratios of one run: the small one's overlapped
-# step is at most 1.05 of its serial one, at least 0.6 of the communication of the mixture of experts is
-# hidden where its threads sleep or yield, and tracing costs less than 2 % of a step. The other rows have no
-# mark: they say what another way to wait, or MPI, makes of it.
+# Whether the workloads meet their marks on the host, as ratios of one run: the small one's overlapped step is
+# at most 1.05 of its serial one, at least 0.6 of the communication of the mixture of experts is hidden if its
+# threads sleep or yield, and tracing costs less than 2 % of a step. The other rows have no mark: they show
+# the effect of another way to wait, or of MPI.
 #
 # usage: workload.sh BUILD [RANKS]
-#   medians of 20 (STEPS) interleaved rounds, with their 95 % intervals. Last: ok, or short and what is. A
-#   time ends nothing; exit code 1 where a workload did not run.
+#   medians of 20 (STEPS) interleaved rounds, with their 95 % intervals. Last: ok, or `short` with the missed
+#   marks. No time makes it fail; exit code 1 if a workload did not run.
 set -eu
 build=${1:?usage: workload.sh BUILD [RANKS]}
 ranks=${2:-2}

@@ -1,17 +1,17 @@
 #!/bin/sh
-# Each fault of another program's file is reported in one line, with file and line, and nothing is
-# written or guessed.
+# Each fault of another program's file is reported in one line, with file and line; nothing is written or
+# guessed.
 . "$(dirname -- "$0")/lib.sh"
 needs python3
 bad=$WORK/bad
 
-# edited INPUT SED-SCRIPT: $bad is the input, changed by it; it has to change something.
+# edited INPUT SED-SCRIPT: $bad is the input, changed by the script, which must change something.
 edited() {
     sed "$2" "$1" >"$bad"
     ! cmp -s "$1" "$bad" || die "no change by $2"
 }
 
-# wrong INPUT SED-SCRIPT PATTERN OPTION...: the changed input is refused so.
+# wrong INPUT SED-SCRIPT PATTERN OPTION...: expects that the changed input is rejected with this message.
 wrong() {
     edited "$1" "$2"
     said=$3
@@ -19,7 +19,7 @@ wrong() {
     refuses "$said" "$bad" "$@"
 }
 
-# given PATTERN TEXT OPTION...: a file with this text is refused so.
+# given PATTERN TEXT OPTION...: expects that a file with this text is rejected with this message.
 given() {
     said=$1
     printf '%s\n' "$2" >"$bad"
@@ -27,7 +27,7 @@ given() {
     refuses "$said" "$bad" "$@"
 }
 
-# ---- what a file is
+# ---- the kind of a file
 given 'is of no known kind; --from NAME chooses a reader: trtllm-header, ' 'hello'
 : >"$bad"
 refuses 'bad: is empty' "$bad"

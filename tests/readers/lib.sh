@@ -1,8 +1,8 @@
-# What the shell tests of formats share; see gentables_scripts in tests/CMakeLists.txt for its variables.
+# Shared by the shell tests of formats; see gentables_scripts in tests/CMakeLists.txt for its variables.
 # shellcheck shell=sh
 . "$SOURCE/tests/lib.sh"
 
-# compilers LANGUAGE: those of gcc and clang (g++ and clang++ where LANGUAGE is c++) that are here.
+# compilers LANGUAGE: prints those of gcc and clang (g++ and clang++ if LANGUAGE is c++) that are installed.
 compilers() {
     if [ "$1" = c++ ]; then set -- g++ clang++; else set -- gcc clang; fi
     for compiler; do command -v "$compiler" || :; done
@@ -19,7 +19,7 @@ imports() {
     ends_with 0 "$GENTABLES" import "$read_file" --out "$written" "$@"
 }
 
-# refuses PATTERN FILE OPTION...: ends in one line that says this; nothing is written.
+# refuses PATTERN FILE OPTION...: expects one line with PATTERN; nothing is written.
 refuses() {
     pattern=$1
     shift
@@ -37,7 +37,7 @@ has_lines() {
     done
 }
 
-# lines FILE COUNT: the file has that many.
+# lines FILE COUNT: expects this number of lines in the file.
 lines() {
     [ "$(wc -l <"$1")" = "$2" ] || { cat "$1" && die "$1 has not $2 lines"; }
 }

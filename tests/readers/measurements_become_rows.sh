@@ -1,12 +1,13 @@
 #!/bin/sh
-# What other programs measured becomes rows: each format is known by its content, and says what it can.
+# Measurements of other programs become rows: each format is recognised by its content.
 . "$(dirname -- "$0")/lib.sh"
 ours='world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),low (us),high (us),samples,'
 ours=$ours'min (us),p95 (us),p99 (us),skew (us),bound (us),mode,accumulate,placement,launches (us),bits'
 rows=$WORK/rows.csv
 unknown=unknown,,unknown,,
 
-# TensorRT-LLM's generations B, C, D and --benchmark mode hold the same; A needs the calls as an option.
+# TensorRT-LLM's generations B, C, D and --benchmark mode contain the same; A needs the mode of calls as an
+# option.
 for generation in b.csv c.csv d.csv benchmark.csv; do
     imports "$inputs/trtllm_$generation" "$rows"
     lines "$rows" 3
@@ -23,7 +24,7 @@ has_lines "$rows" '2,bfloat16,16384,1,8192,ONESHOT,NONE,allreduce,12.5000,,,,,,,
 imports "$inputs/trtllm_a.txt" "$rows" --calls 1000 --hidden-size 4096
 has_lines "$rows" '2,bfloat16,16384,2,4096,NCCL,NONE,allreduce,14.5000,,,,,,,,,unknown,,unknown,,'
 
-# nccl-tests: ranks, mode and placement from its own lines; what computed wrong sums has no time.
+# nccl-tests: ranks, mode and placement from its own lines; wrong sums have no time.
 imports "$inputs/nccl_tests.txt" "$rows"
 lines "$rows" 3
 has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
@@ -40,7 +41,7 @@ has_lines "$rows" '4,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,u
 imports "$inputs/nccl_tests.json" "$rows"
 has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
 
-# OSU, of the versions that say their data type and of those that always had floats.
+# OSU, of the versions that print their data type and of those that always had floats.
 for version in 5 7; do
     imports "$inputs/osu_$version.txt" "$rows" --tp 4
     has_lines "$rows" '4,float32,4,1,1,MPI,NONE,allreduce,1.3500,,,,,,,,,eager,,unknown,,'
@@ -65,7 +66,7 @@ one_line 'left out, of other collectives than allreduce: 1'
 has_lines "$WORK/folder/benchmark.tp8.sm90.csv" \
     '8,bfloat16,32768,1,16384,NCCL_RING_LL128_8CH,NONE,allreduce,16.2000,,,,,,,,,unknown,,unknown,,'
 
-# What was imported makes tables, and says where it is from.
+# Imported rows make tables, and these name their origin.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/folder" --arch sm90 --formats nccl,report
 has_lines "$WORK/folder/report.md" '| Imported from | nccl-optimizer |'
 has '^allreduce,.*,ring,ll128,8,-1,8$' "$WORK/folder/nccl_tuner.csv"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# merge joins rows of several files, and refuses what does not belong together.
+# merge joins rows of several files, and rejects files that do not belong together.
 . "$(dirname -- "$0")/lib.sh"
 host=$SOURCE/tables/host
 a=$WORK/a
@@ -11,7 +11,7 @@ merges() {
     ends_with 0 "$GENTABLES" merge --out "$WORK/out" "$@"
 }
 
-# stays_apart PATTERN OPTION...: refused in one line; nothing is written.
+# stays_apart PATTERN OPTION...: expects a rejection in one line; nothing is written.
 stays_apart() {
     pattern=$1
     shift
@@ -26,7 +26,7 @@ split() {
     awk -v a="$2" -v b="$3" 'NR == 1 { print >a; print >b; next } { print >(NR % 2 ? a : b) }' "$1"
 }
 
-# Both halves of what another tool measured are the whole again; so are files of two TP sizes.
+# The halves of another tool's measurement are joined to the whole; so are files of two TP sizes.
 for tp in 2 4; do
     split "$SOURCE/tests/golden/sm90/benchmark.tp$tp.sm90.csv" "$a/benchmark.tp$tp.sm90.csv" \
         "$b/benchmark.tp$tp.sm90.csv"
@@ -37,12 +37,12 @@ for tp in 2 4; do
     cmp "$WORK/whole.csv" "$WORK/out/benchmark.tp$tp.sm90.csv" || die "not the rows of TP $tp"
 done
 
-# Rows with provenance keep it, and it is of the joined rows.
+# The joined rows have provenance if their parts have it.
 merges "$host"/benchmark.tp*.csv
 for tp in 2 4; do
     cmp "$host/benchmark.tp$tp.host.csv" "$WORK/out/benchmark.tp$tp.host.csv" || die "rows of TP $tp changed"
 done
-cp "$host/spec.lua" "$WORK/out" # which says what follows from the rows, where a cell has none
+cp "$host/spec.lua" "$WORK/out" # it selects the derived values of cells without a row
 ends_with 0 "$GENTABLES" check --data-dir "$WORK/out" --arch host --tables "$host" --formats table,c
 
 # Another machine, run or bench; rows of an unknown machine.
@@ -63,7 +63,7 @@ grep -q '"machines": \["2 NVIDIA H100 80GB HBM3", .*H200.*, "an unknown machine"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/out" --arch sm90 --formats report
 has_lines "$WORK/out/report.md" '| Merged | an unknown machine |'
 
-# Another arch; the same cell and strategy twice; rows that were changed by hand.
+# Another arch; the same cell and strategy twice; rows that were edited by hand.
 stays_apart 'benchmark.tp2.sm90.csv: rows of sm90, and .*host.csv is of host' --across-machines \
     "$host/benchmark.tp2.host.csv" "$a/benchmark.tp2.sm90.csv"
 stays_apart 'gpu.csv:2: the same cell and strategy, NCCL, as in .*gpu.csv:2' --arch sm90 "$WORK/gpu.csv" \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# mpich_selection.json: an algorithm for MPI's own operations alone stands behind that condition, sizes that
-# were not measured get the default; MPICH, where it is, takes the file.
+# mpich_selection.json: an algorithm that supports only MPI's own operations has that condition, unmeasured
+# sizes get the default; MPICH, if installed, accepts the file.
 . "$(dirname -- "$0")/lib.sh"
 mkdir -p "$WORK/data"
 for tp in 2 4; do

@@ -20,14 +20,14 @@ sed 's/$/\r/' "$WORK/shipped.h" >"$WORK/crlf.h"
 imports "$WORK/crlf.h" "$read_table" --arch sm90
 cmp "$read_table" "$WORK/sm90.csv" || die "another table with CRLF"
 
-# Our own header and fragment say what table.csv does, where that was measured.
+# Our own header and fragment have the choices of table.csv, if these were measured.
 ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tests/golden/sm90" --arch sm90 --out "$WORK/ours" \
     --formats trtllm
 imports "$WORK/ours/generated_lookup_table.cpp" "$read_table"
 lines "$read_table" 1261
 has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT,,,,,,'
 
-# The whole header that gentables writes; its TP sizes have axes of their own.
+# The complete header of gentables; its TP sizes have axes of their own.
 mkdir -p "$WORK/tables/sm90"
 cp "$golden"/benchmark.*.csv "$WORK/tables/sm90"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$WORK/tables" --choose corner
@@ -47,12 +47,12 @@ different = [key for key in found if golden.get(key, 'unmeasured') not in (found
 assert not different and len(found) > 20, different
 END
 
-# An older enum's numbers, once the era is named.
+# The numbers of an older enum, if an option names its version.
 sed 's/\<4\>/1/g; s/\<5\>/2/g; s/\<8\>/0/g; s/TP=1/TP=4/; s/TP=0/TP=8/' "$WORK/shipped.h" >"$WORK/old.h"
 imports "$WORK/old.h" "$read_table" --era oneshot1 --arch sm90
 sed 's/NCCL_SYMMETRIC/NCCL/' "$WORK/sm90.csv" | cmp - "$read_table" || die "another table of the older era"
 
-# NCCL's tuner: the first rule that matches, from the size on from which another one does.
+# NCCL's tuner: the first rule that matches counts, and a threshold is the size at which another one matches.
 cat >"$WORK/tuner.csv" <<END
 # collective_type,min_bytes,max_bytes,algorithm,protocol,channels,nNodes,nRanks
 broadcast,0,65536,ring,simple,4,-1,-1
@@ -73,7 +73,8 @@ sm90,8,NONE,bfloat16,allreduce,unknown,2001,1,NCCL_NVLS_SIMPLE_16CH,,,,,,
 END
 diff "$WORK/expected" "$WORK/cells" || die "other cells"
 
-# Open MPI's rules: classic, version 2 and JSON say the same; --hidden-size and --tp ask for other cells.
+# Open MPI's rules: classic, version 2 and JSON have the same content; --hidden-size and --tp select other
+# cells.
 imports "$inputs/ompi_rules.conf" "$read_table"
 has_lines "$read_table" 'host,4,NONE,bfloat16,allreduce,unknown,1,1,MPI_RECURSIVE_DOUBLING,,,,,,' \
     'host,4,NONE,bfloat16,allreduce,unknown,32768,1,MPI_RING,,,,,,' \
@@ -83,7 +84,7 @@ imports "$inputs/ompi_rules.conf" "$read_table" --tp 6 --hidden-size 128 --dtype
 has_lines "$read_table" 'host,6,NONE,float32,allreduce,unknown,128,128,MPI_RING,,,,,,'
 imports "$inputs/ompi_rules.json" "$read_table"
 lines "$read_table" 3
-mkdir "$WORK/host" # rows that do not say of which Open MPI they are
+mkdir "$WORK/host" # rows that do not name the version of their Open MPI
 cp "$SOURCE"/tables/host/benchmark.*.csv "$WORK/host"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WORK/rules" \
     --formats ompi,ompi-v2,ompi-json
@@ -93,7 +94,7 @@ done
 cmp "$WORK/ompi_rules.conf.csv" "$WORK/ompi_rules_v2.conf.csv" || die "version 2 says otherwise"
 cmp "$WORK/ompi_rules.conf.csv" "$WORK/ompi_rules.json.csv" || die "the JSON says otherwise"
 
-# Whatever was read is a table that gentables reads and writes as it is.
+# gentables reads and writes each imported table unchanged.
 cat >"$WORK/same.lua" <<END
 local tables, file = require "core.table", require "core.file"
 for _, path in ipairs(arg) do

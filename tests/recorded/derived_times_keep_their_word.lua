@@ -1,7 +1,6 @@
--- Times that follow from those around them (derive.lua), on recorded launches: of what an adaptive sweep did
--- without, and of what a coarse grid has not, one in twenty may lie outside its own interval of 95%, and
--- hardly more do in other launches, of small messages as of large ones. Nor are the intervals so wide that
--- they say nothing.
+-- Derived times (derive.lua), on recorded launches: of the points that an adaptive sweep skips, and of those
+-- that a coarse grid lacks, one in twenty may lie outside its own 95% interval, and hardly more do in other
+-- launches, for small messages and for large ones. Nor are the intervals too wide to be useful.
 local lu = require "luaunit"
 local cell_records = require "rows.cell_records"
 local derive = require "choose.derive"
@@ -18,11 +17,11 @@ local function rows_of(found)
   return out
 end
 
-local SMALL = 32 << 10 -- bytes, and below
+local SMALL = 32 << 10 -- bytes, at most
 local BYTES = 2 -- of an element
 
--- How many times follow from `known` of those that a fresh sweep has, the share of them outside, in all, of
--- small messages and of larger ones, and the median of half their intervals, in log2.
+-- The number of times derived from `known` that a fresh sweep has, too; the share of them outside their
+-- intervals, in all, of small messages and of larger ones; and the median of half their intervals, in log2.
 local function judge(known_of)
   local halves, count, outside = {}, { all = 0, small = 0, large = 0 }, { all = 0, small = 0, large = 0 }
   for seed = 1, RUNS do

@@ -13,7 +13,7 @@ local lib = {}
 
 lib.LAUNCHES = 5 -- of a sweep
 
--- Hidden sizes that no sweep here has on its grid.
+-- Hidden sizes that no sweep here has in its grid.
 lib.off_grid = { [1472] = true, [3584] = true, [5120] = true, [5824] = true, [7168] = true }
 
 local function sorted_keys(set)
@@ -52,8 +52,8 @@ function lib.spec(recording, fusion)
     table = { dtype = recording.any.dtype, op = recording.any.op, mode = recording.any.mode } }
 end
 
--- A record of one launch, as a bench would print it; nil without one. `slower`: strategy -> factor on its
--- times.
+-- A record of one launch, as a bench would print it; nil if there is none. `slower`: strategy -> factor on
+-- its times.
 function lib.record_of(recorded, launch, slower)
   local time_us = recorded.launches[launch]
   if not time_us then return nil end
@@ -65,7 +65,7 @@ function lib.record_of(recorded, launch, slower)
   return record
 end
 
--- What a command says, and whether it ended with 0.
+-- The output of a command, and whether it ended with 0.
 function lib.shell(command)
   local pipe = assert(io.popen(command))
   local text = pipe:read("a")
@@ -119,8 +119,8 @@ function lib.sweep(recording, order, first, options)
   return found
 end
 
--- Visits cells as the planner asks, in the launches of `order`. Returns by_launch of each cell and strategy,
--- and how many strategies were visited how often.
+-- Visits cells as the planner requests, in the launches of `order`. Returns by_launch of each cell and
+-- strategy, and the number of visits times strategies.
 function lib.play(recording, spec, order, exhaustive)
   local cells = cell_records.cells(spec, recording.world_size)
   local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,

@@ -1,5 +1,5 @@
 -- Two sweeps of one machine, made up from recorded launches: their tables do not differ materially, and no
--- strategy seems slower; a strategy that is 10% slower in one of them is found, whichever it is.
+-- strategy seems slower; a strategy that is 10% slower in one of them is found, in either direction.
 local lu = require "luaunit"
 local lib = require "recorded.lib"
 
@@ -13,7 +13,7 @@ local function generate(folder, against)
   lu.assertTrue(well)
 end
 
--- What diff says of two sweeps of five launches each; `slower` changes the second.
+-- The output of diff for two sweeps of five launches each; `slower` changes the second.
 local function diff(seed, slower)
   local order, spec = lib.shuffled(#recording.any.launches, seed), lib.spec(recording)
   local old, new = work .. "/old", work .. "/new"

@@ -1,4 +1,4 @@
--- .ci/summary.lua fails where a test failed, is missing from the results or from the manifest, or was skipped
+-- .ci/summary.lua fails if a test failed, is missing from the results or from the manifest, or was skipped
 -- for a reason that the manifest does not have.
 local file = require "core.file"
 local luaunit = require "luaunit"
@@ -15,7 +15,8 @@ local function skipped(output)
   return ('<skipped message="SKIP"/><system-out>%s</system-out>'):format(output)
 end
 
--- What the summary prints of one stage with these test cases and this manifest, and whether it ends with 0.
+-- The output of the summary for one stage with these test cases and this manifest, and whether it ends with
+-- 0.
 local function summary(cases, manifest, code)
   assert(file.make_folder(work))
   assert(file.write(work .. "/default.xml", "<testsuite>\n" .. table.concat(cases) .. "</testsuite>\n"))

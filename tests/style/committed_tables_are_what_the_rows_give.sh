@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every folder of tables/ holds rows, and what is checked in beside them is what they give. One argument: the
+# Every folder of tables/ has rows, and its other files are those that the rows give. One argument: the
 # program.
 set -eu
 gentables=$1

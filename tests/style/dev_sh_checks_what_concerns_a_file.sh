@@ -1,6 +1,6 @@
 #!/bin/sh
-# cmake/dev.sh check: which tests concern one file of each kind, the closest first; and what it prints for a
-# file that does not exist.
+# cmake/dev.sh check: which tests concern one file of each kind, the closest first; and its message for a
+# missing file.
 #
 #   sh dev_sh_checks_what_concerns_a_file.sh GENTABLES BUILD_TREE
 gentables=$1 tree=$2
@@ -10,7 +10,7 @@ cd "$GENTABLES_SOURCE"
 passes ctest --test-dir "$tree" --show-only=json-v1
 mv "$output" "$work/tests.json"
 
-# concerns FILE TEST...: these are among the tests that concern the file.
+# concerns FILE TEST...: expects these among the tests that concern the file.
 concerns() {
     file=$1
     shift
@@ -21,13 +21,13 @@ concerns() {
     done
 }
 
-# closest FILE TEST...: and the first of them is the closest one.
+# closest FILE TEST...: expects that the first of them is the closest one.
 closest() {
     concerns "$@"
     [ "$(head -n 1 "$output")" = "$2" ] || die "$1: $2 should be the closest test"
 }
 
-# leaves FILE TEST: the test does not concern the file.
+# leaves FILE TEST: expects that the test does not concern the file.
 leaves() {
     if cat "$output" "$work/left" | grep -qw -- "$2"; then die "$2 does not concern $1"; fi
 }
@@ -45,7 +45,7 @@ leaves docs/tables.md a_project_builds
 concerns tests/stand_ins/bench.c sweep.sweep
 closest tests/unit/trace/reader/reader.lua trace_reader
 
-# The sum of what the chosen tests take has a bound, and the others are named.
+# The time of the chosen tests has a limit; the other tests are listed.
 sed -n 's/.*"name" : "\([a-z_.]*\)".*/\1 1 39/p' "$work/tests.json" >"$work/costs"
 concerns generator/sweep/journal.lua sweep.journal
 [ "$(wc -l <"$output")" -le 2 ] || die "tests of 39 s each: $(wc -l <"$output") run in a budget of 40 s"

@@ -1,6 +1,7 @@
 #!/bin/sh
-# cmake/dev.sh deps on machines made up of a few links and stand-ins in PATH: it asks no package manager when
-# nothing is missing, asks apt-get or dnf for what is, and ends with a list where it cannot.
+# cmake/dev.sh deps on machines simulated by links and stand-ins in PATH: it calls no package manager if
+# nothing is missing, calls apt-get or dnf for missing packages, and ends with a list if it cannot install
+# them.
 set -eu
 dev=$(cd "$(dirname -- "$0")/../.." && pwd)/cmake/dev.sh
 work=$GENTABLES_WORK/dev_sh
@@ -12,8 +13,8 @@ die() {
     exit 1
 }
 
-# machine TOOL...: a PATH with these and what the script itself uses. `log` holds what a stand-in was called
-# with.
+# machine TOOL...: a PATH with these and the programs that the script itself uses. `log` records the calls of
+# stand-ins.
 machine() {
     rm -rf "$work"
     mkdir -p "$work/bin"
@@ -22,15 +23,15 @@ machine() {
     done
 }
 
-# stand_in NAME [COMMAND]: a program that notes how it was called, and then does this. A link of that name
-# goes first: writing through it would write the machine's own program.
+# stand_in NAME [COMMAND]: a program that records its arguments, and then runs COMMAND. A link of that name is
+# removed first: writing through it would overwrite the machine's own program.
 stand_in() {
     rm -f "$work/bin/$1"
     printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n%s\n' "$1" "$work" "${2:-}" >"$work/bin/$1"
     chmod +x "$work/bin/$1"
 }
 
-# ends CODE: what `dev.sh deps build` ends with.
+# ends CODE: expects this exit code of `dev.sh deps build`.
 ends() {
     code=0
     (cd / && PATH=$work/bin sh "$dev" deps build) >"$output" 2>&1 || code=$?

@@ -1,5 +1,5 @@
--- What README.md and the pages of docs/ point at is there: files, headings, and the options of verbs. A page
--- that names an option which no verb takes sends people into an error.
+-- The files, headings and options that README.md and the pages of docs/ mention exist. An option that no verb
+-- has would lead readers into an error.
 --
 --   gentables lua tests/style/pages_say_what_is_there.lua SOURCES
 local file = require "core.file"
@@ -7,8 +7,8 @@ local verbs = require "verbs"
 
 local source = arg[1]
 
--- Options that pages show beside ours and that other programs take: CMake and CTest, mpirun, srun,
--- all_reduce.py. What is a command of these programs as a whole is not looked at.
+-- Options of other programs that the pages show: CMake and CTest, mpirun, srun, all_reduce.py. Commands of
+-- only these programs are not checked.
 local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["install"] = true,
   ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true, ["mpi"] = true,
   ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true }
@@ -22,7 +22,7 @@ local function say(path, line, message, ...)
   print(("%s:%d: "):format(path, line) .. message:format(...))
 end
 
--- The pages below the sources, without those of builds and inputs of tests.
+-- The pages below the sources, without those of builds and of test inputs.
 local function pages()
   local found = {}
   local names = assert(io.popen(("cd '%s' && find . -name '*.md' ! -path './build*' ! -path './.git/*' " ..
@@ -33,7 +33,7 @@ local function pages()
   return found
 end
 
--- The lines of a page; each with whether it is code as a whole, for a fence or four spaces.
+-- The lines of a page; each with whether it is code: in a fence, or indented by four spaces.
 local function lines_of(path)
   local lines, fenced = {}, false
   for text in (assert(file.read(source .. "/" .. path)) .. "\n"):gmatch("(.-)\n") do
@@ -46,7 +46,7 @@ end
 
 -- ---- links --------------------------------------------------------------------------------------
 
--- What a heading is called in a link: lower case, without punctuation, a dash for each space.
+-- The name of a heading in a link: lower case, without punctuation, a dash for each space.
 local function anchor_of(heading)
   return (heading:lower():gsub("[^%w%s_-]", ""):gsub("%s", "-"))
 end
@@ -60,11 +60,11 @@ local function anchors_of(path)
   return anchors
 end
 
--- Whether there is a file or a folder; no link ends with a slash.
+-- Whether a file or a folder exists; no link ends with a slash.
 local function exists(path) return (os.rename(path, path)) ~= nil end
 
 local function check_link(path, number, target)
-  if target:find("^%a+:") then return end -- another place's
+  if target:find("^%a+:") then return end -- an address elsewhere
   checked.links = checked.links + 1
   local name, anchor = target:match("^([^#]*)#?(.*)$")
   local folder = path:match("^(.*/)") or ""
@@ -77,7 +77,7 @@ local function check_link(path, number, target)
   end
 end
 
--- What stands in `text` as `pattern` says, which begins with (): calls `check` with the line and the rest.
+-- Calls `check` with the line and the rest of the captures for each match of `pattern`, which begins with ().
 local function each(text, pattern, check)
   local number, at = 1, 1
   for start, found in text:gmatch(pattern) do
@@ -87,7 +87,7 @@ local function each(text, pattern, check)
   end
 end
 
--- A page's prose as one text, for links and code may go over the end of a line; code lines are empty.
+-- A page's prose as one text, because links and code may continue on the next line; code lines are empty.
 local function prose_of(path)
   local kept = {}
   for i, line in ipairs(lines_of(path)) do kept[i] = line.is_code and "" or line.text end
@@ -101,7 +101,7 @@ end
 
 -- ---- options ------------------------------------------------------------------------------------
 
--- The declarations of options, by the words that name a verb or a command of one.
+-- The declarations of options, by the verb or the verb's command.
 local function declared_options()
   local found = {}
   for _, verb in ipairs(verbs.list) do
@@ -130,7 +130,7 @@ local function of_any(name)
   return false
 end
 
--- What the programs below bench/ and the scripts say of themselves.
+-- The options in the help of the programs below bench/ and of the scripts.
 local function told_by_programs()
   local texts = {}
   for _, name in ipairs { "bench/main.c", "bench/replay/main.c", "bench/workload/main.c" } do
@@ -152,7 +152,7 @@ local function check_command(path, number, command)
   checked.commands = checked.commands + 1
   local second = rest:match("^%s+(%l+)%f[%W]")
   local name = second and declared[verb .. " " .. second] and verb .. " " .. second or verb
-  if #declared[name] == 0 then return end -- a verb that has commands, or takes none
+  if #declared[name] == 0 then return end -- a verb with commands, or without options
   for option in rest:gmatch("%s%-%-([%w_-]+)") do
     if not has(declared[name], "name", (option:gsub("_", "-"))) then
       say(path, number, "gentables %s has no option --%s", name, option)
@@ -165,7 +165,7 @@ local function check_command(path, number, command)
   end
 end
 
--- Any other option has to be one of some verb, or of a program that is built here.
+-- Any other option must be one of some verb, or of a program that is built here.
 local function check_option(path, number, option)
   local name = option:gsub("_", "-")
   checked.options = checked.options + 1
@@ -191,7 +191,7 @@ local function check_options(path)
   each(prose_of(path), "()`([^`]+)`", function(number, code) check_code(path, number, code) end)
 end
 
--- Where no page is found, or nothing in them, nothing would be wrong.
+-- Without any page or content nothing would be checked.
 local function check_all()
   local found = {}
   for _, path in ipairs(pages()) do

@@ -32,7 +32,8 @@ local SOUND = {
   ["docs/development.md"] = "<!-- rooms: rendered from generator/rooms.lua -->\n<!-- end of rooms -->\n",
 }
 
--- What rooms.lua prints of the sound tree with these files in place of its own, and whether it ends with 0.
+-- The output of rooms.lua for the sound tree with these files in place of its own, and whether it ends with
+-- 0.
 local function check(files, option)
   for path, text in pairs(files) do
     path = tree .. "/" .. path
@@ -45,7 +46,7 @@ local function check(files, option)
   return output, pipe:close()
 end
 
--- The same once more, after the sound tree was made anew: one line, which has this text.
+-- Makes the sound tree again, with these changes; expects one line with this text.
 local function fails(files, expected)
   tests.setUp()
   local output, well = check(files)

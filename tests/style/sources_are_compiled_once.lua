@@ -9,7 +9,7 @@ local sources, build = arg[1], arg[2]
 local IDENTITY = "includes bench_identity.h, which differs between the backends"
 local REASONS = { ["bench/protocol/plan_file.c"] = IDENTITY, ["bench/protocol/protocol.c"] = IDENTITY }
 
--- What distinguishes two compilations of a source: definitions, apart from those that name the library, and
+-- The differences of two compilations of a source: definitions, apart from those that name the library, and
 -- position-independent code.
 local function variant_of(command)
   local words = {}

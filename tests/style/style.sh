@@ -1,6 +1,6 @@
 #!/bin/sh
 # The layout and hygiene of the sources, one tool per call: clang-format, luacheck, shellcheck or line-length.
-# Golden files, tables and corpora are what programs write, and are judged by other tests.
+# Golden files, tables and corpora are output of programs; other tests check them.
 #
 #   sh tests/style/style.sh TOOL [FILE...]        only these files, as seen from the root; 77: no such tool
 set -eu
@@ -11,7 +11,7 @@ tool=$1
 shift
 only=$(printf '%s\n' "$@")
 
-# files PATTERN...: the sources of these names, of those that were given.
+# files PATTERN...: the sources with these names, of the given ones.
 files() {
     all=$(for pattern in "$@"; do
         found=$(find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
@@ -25,7 +25,7 @@ files() {
     if [ -n "$only" ]; then echo "$all" | grep -Fx -- "$only" || :; else echo "$all"; fi
 }
 
-# each COMMAND...: runs it on the files that `list` names, if there are any.
+# each COMMAND...: runs it on the files that `list` prints, if there are any.
 each() {
     # shellcheck disable=SC2086 # a list
     if [ -n "$list" ]; then "$@" $list; fi

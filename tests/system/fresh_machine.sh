@@ -1,13 +1,12 @@
 #!/bin/sh
-# Both commands of README on a machine that has nothing: a clean Debian 12 by debootstrap, with a clean clone
-# of this repository's HEAD in it. Says how each went; ends with 0, 1 (a command failed) or 77 (cannot be done
-# here).
+# Both commands of README on an empty machine: a clean Debian 12 by debootstrap, with a clean clone of this
+# repository's HEAD. Reports the result of each; ends with 0, 1 (a command failed) or 77 (cannot run here).
 #
 #   sudo sh tests/system/fresh_machine.sh
 #
-# It needs root, debootstrap, a Debian mirror (the one this machine's apt uses, else debootstrap's own) and
-# about 3 GiB in TMPDIR. Everything runs in mount and process namespaces of its own: whatever ends it, nothing
-# stays mounted or running. Takes minutes, and is therefore no part of ctest.
+# It needs root, debootstrap, a Debian mirror (the one of this machine's apt, else debootstrap's own) and
+# about 3 GiB in TMPDIR. Everything runs in mount and process namespaces of its own: after any end, nothing
+# stays mounted or running. It takes minutes, and is therefore no part of ctest.
 set -eu
 
 release=bookworm
@@ -17,7 +16,7 @@ skip() {
     exit 77
 }
 
-# The mirror of this machine's own apt sources for the release; empty where there is none.
+# The mirror of this machine's own apt sources for the release; empty if there is none.
 find_mirror() {
     apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(REPO_URI)' 'Created-By: Packages' 2>/dev/null |
         sed -n "s/^Debian $release //p" | head -n 1

@@ -1,6 +1,5 @@
-// What tests of kernels share: each kernel runs with every instruction set of this processor. Instruction
-// sets that this processor lacks are printed, and the program then ends with 77, which CTest reports as
-// skipped.
+// Shared by tests of kernels: each kernel runs with every instruction set of this processor. Instruction sets
+// that this processor lacks are printed, and the program then ends with 77, which CTest reports as skipped.
 #ifndef TESTS_BENCH_ISAS_H
 #define TESTS_BENCH_ISAS_H
 
@@ -28,7 +27,7 @@ static const struct isa isas[] = {
 };
 enum { ISAS = sizeof isas / sizeof *isas };
 
-// Whether the kernel of this machine lists a flag of the processor; it does not ask the code under test.
+// Whether the operating system lists a flag of the processor; independent of the tested code.
 static inline bool processor_has(const char *flag) {
     char *line = NULL;
     size_t size = 0, length = strlen(flag);

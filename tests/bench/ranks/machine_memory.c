@@ -1,5 +1,5 @@
-// The memory that a process may use: the smallest limit of its control groups and of those around them, of
-// both versions, in a folder that looks like a machine.
+// The memory that a process may use: the smallest limit of its control groups and of their parents, of both
+// versions, in a folder with the files of such a machine.
 #include "../../unit_test.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 static char root[64];
 
-// Writes a file below the root, in folders that are made.
+// Writes a file below the root, and makes its folders.
 static void put(const char *name, const char *text) {
     char path[512];
     snprintf(path, sizeof path, "%s%s", root, name);
@@ -80,8 +80,8 @@ TEST_WITH(make_root, remove_root, a_file_that_says_nothing_limits_nothing) {
     assert_true(machine_memory_limit(root) == UINT64_MAX);
 }
 
-// Files that it may take back are left, too; of groups in each other the one that has least counts, which is
-// not the one of the smallest limit here.
+// The files that the kernel may drop count as free memory; of nested groups the one with the least free
+// memory counts, which here is not the one with the smallest limit.
 TEST_WITH(make_root, remove_root, what_is_left_is_less_than_the_limit) {
     put("/proc/meminfo", "MemTotal: 90 kB\nMemFree: 1 kB\nMemAvailable:      9000 kB\n");
     assert_true(machine_memory_left(root) == 9000 << 10);

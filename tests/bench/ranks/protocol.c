@@ -1,4 +1,4 @@
-// Request lines: what is read from good ones, and that nothing else is taken for one.
+// Request lines: the fields of valid lines, and that all other lines are rejected.
 #include "../../unit_test.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// Median, its interval and the percentiles, on samples with known answers.
+// Median, its interval and the percentiles, on samples with known results.
 #include "../../unit_test.h"
 
 #include "elements/statistics.h"

@@ -1,4 +1,5 @@
-// What ops move: shares cover inputs and outputs, and what one rank sends another receives.
+// The traffic of ops: shares cover inputs and outputs, and each message has the size that its receiver
+// expects.
 #include "../../unit_test.h"
 
 #include <string.h>

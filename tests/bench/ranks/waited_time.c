@@ -1,4 +1,4 @@
-// A thread without a processor, or a suspended program, gets more time; a thread that runs gets none.
+// A thread that waits for a processor, or a suspended program, gets more time; a thread that runs gets none.
 #define HAS_OWN_MAIN
 #include "../../unit_test.h"
 
@@ -15,7 +15,7 @@
 static const uint64_t LOOK = WAITED_TIME_LOOK_NS, FOR_LONG = 3600000000000u;
 enum { SKIPPED = 77 };
 
-static bool not_counted; // by this kernel: how long a thread waits for a processor
+static bool not_counted; // this kernel does not count how long a thread waits for a processor
 
 TEST(time_that_was_looked_at_counts) {
     struct waited_time waited;
@@ -38,11 +38,11 @@ TEST(time_in_which_nobody_looked_is_short) {
     waited_time_begin(&waited, 0, 0);
     waited_time_look(&waited, FOR_LONG, 0);
     assert_true(waited.had_ns == 2 * LOOK);
-    waited_time_look(&waited, FOR_LONG + LOOK, 2 * LOOK); // he waited longer than it was
+    waited_time_look(&waited, FOR_LONG + LOOK, 2 * LOOK); // the thread waited longer than the interval lasted
     assert_true(2 * waited.had_ns == 5 * LOOK);
 }
 
-// Nanoseconds that this thread has ever waited for a processor, as the kernel counts them.
+// The total nanoseconds that this thread has waited for a processor, as the kernel counts them.
 static uint64_t waited_ns(void) {
     unsigned long long ran = 0, waited = 0;
     FILE *file = fopen("/proc/thread-self/schedstat", "r");
@@ -65,8 +65,8 @@ static void *spin_until(void *argument) {
     return NULL;
 }
 
-// Keeps this thread and another one on one processor until it has waited for that, or has run for two
-// seconds.
+// Keeps this thread and another one on one processor until this one has waited for the processor, or has run
+// for two seconds.
 static void wait_for_a_processor(void) {
     cpu_set_t all, one;
     pthread_t other;

@@ -1,5 +1,5 @@
-// Waiting for a peer (bench/ranks/group.h): what arrives ends the wait; a peer that died, a peer that gave up
-// and a deadline end it, too, and the first rank that notices reports it.
+// Waiting for a peer (bench/ranks/group.h): arrival ends the wait; a peer that died, a peer that gave up and
+// a deadline end it, too, and the first rank that detects this reports it.
 #include "../../unit_test.h"
 
 #include <signal.h>

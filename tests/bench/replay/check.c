@@ -1,5 +1,5 @@
-// A result that is right is taken for right, and any other is found: one element, one row, one channel, what
-// was not written. Results are computed here, by loops that have nothing in common with the check's.
+// The check accepts a right result and rejects any other: one wrong element, row or channel, or an unwritten
+// part. The loops here that compute results share no code with the check.
 #include "../../unit_test.h"
 
 #include <math.h>
@@ -53,14 +53,14 @@ static void multiply(const struct gemm *g, struct operands *o) {
     }
 }
 
-// Of a tensor with two dimensions in space.
+// For tensors with two dimensions in space.
 static int64_t index_of(bool last, int64_t inner, const int64_t size[], int64_t o, int64_t i, int64_t y,
                         int64_t x) {
     if (last) return ((o * size[0] + y) * size[1] + x) * inner + i;
     return ((o * inner + i) * size[0] + y) * size[1] + x;
 }
 
-// Every input meets every tap: the result is made by adding to it, as no check does.
+// Adds every input times every tap to the result; the check computes it in another order.
 static void convolve(const struct convolution *c, struct operands *o) {
     double *out = calloc(o->out.count, sizeof *out);
     int64_t in_each = c->in_channels / c->groups, out_each = c->out_channels / c->groups;
@@ -101,7 +101,7 @@ static void convolve(const struct convolution *c, struct operands *o) {
     free(out);
 }
 
-// ---- what is tried --------------------------------------------------------------------------------------
+// ---- the tested ops -------------------------------------------------------------------------------------
 
 static const char *const lines[] = {
     "gemm dtype=float32 batch=1 m=37 n=29 k=53 trans_a=0 trans_b=0 lda=53 ldb=29 stride_a=0 stride_b=0 "
@@ -196,7 +196,7 @@ TEST(zeros_are_found) {
     with_all(clear);
 }
 
-// The room for operands grows from op to op, and is filled by threads.
+// The memory of operands grows from op to op, and threads fill it.
 TEST(operands_are_filled_to_the_last_element) {
     static const int rows[] = {1, 150, 151, 700, 80, 2000};
     enum { PERIOD = 65521, COLUMNS = 977 };

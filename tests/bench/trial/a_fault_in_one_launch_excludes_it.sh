@@ -15,8 +15,7 @@ END
 LAUNCHES=$WORK/launches
 export LAUNCHES FAULT
 
-# FAULTY and GOOD are alike but for the fault; with GOOD's times FAULTY, where it counted, would win
-# somewhere.
+# FAULTY and GOOD differ only in the fault; with GOOD's times FAULTY would win somewhere, if it competed.
 again() {
     rm -f "$LAUNCHES"
     tune --op allreduce,allgather --sizes 1K,2K,4K --dtype float32 --plugin "$PLUGINS/bad_told.so" \
@@ -43,7 +42,7 @@ excluded() {
     grep -q "FAULTY: .*\(wrong result\|crashed\)" "$WORK/first" || fail "$FAULT: not reported at first"
 }
 
-# What was left out with less time than now is tried again.
+# A candidate that was left out under a shorter timeout is tried again.
 retried() {
     excluded "$@"
     again --timeout 31

@@ -1,12 +1,12 @@
 #!/bin/sh
-# A candidate that fails in the group, after it has passed its trial: the group is killed, that launch's
-# samples are dropped, and it starts again without it; all others are measured as often as was asked for. That
-# is twice for one fault of each kind, and once for the others; with GENTABLES_NIGHTLY=1 twice for all.
+# A candidate that fails in the group, after it has passed its trial: the group is killed, the samples of that
+# launch are dropped, and the group starts again without it; all others are measured as often as requested.
+# One fault of each kind is tested twice, the others once; with GENTABLES_NIGHTLY=1 all are tested twice.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 hurries
 
-# A launcher that notes what it starts; with IN_GROUP, HANGS or CRASHES, bad_start does so there, and not in
-# the trial.
+# A launcher that records its commands; with IN_GROUP, HANGS or CRASHES, bad_start fails there, and not in the
+# trial.
 launcher <<'END'
 case " $* " in
 *" --pass "*) echo group >>"$LAUNCHES"; [ -z "${IN_GROUP:-}" ] || export "BAD_START_$IN_GROUP=1" ;;
@@ -23,7 +23,7 @@ twice() {
     "$@"
 }
 
-# later FAULT [SAMPLES]: one launch more than was asked for, since the first is lost.
+# later FAULT [SAMPLES]: one launch more than requested, because the first is lost.
 later() {
     samples=${2:-120}
     tune --op allreduce,allgather --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" --fresh --json \
@@ -32,7 +32,7 @@ later() {
     [ "$status" = 0 ] || fail "$1 ended with $status: $(cat "$WORK/err")"
 }
 
-# launched WORDS: what was started, in this order.
+# launched WORDS: expects these commands, in this order.
 launched() {
     [ "$(tr '\n' ' ' <"$LAUNCHES")" = "$1" ] || fail "launches: $(cat "$LAUNCHES")"
 }
@@ -42,7 +42,7 @@ each() {
     "$GENTABLES" lua "$(dirname "$0")/results.lua" "$WORK/out"
 }
 
-# timed NAME...: just these have a time in each launch, for both ops.
+# timed NAME...: expects that only these have a time in each launch, for both ops.
 timed() {
     for op in allgather allreduce; do printf "$op %s $launches\n" "$@"; done >"$WORK/right"
     each | LC_ALL=C sort | cmp -s - "$WORK/right" || fail "times: $(each)"
@@ -57,8 +57,8 @@ in_call() {
     timed GOOD MPI
 }
 
-# What comes when all samples are there: of a plan, that candidate's fault; of fini, its plug-in's, which ends
-# as long as anything of it is in.
+# Faults after all samples: while a plan is released, the fault is the candidate's; in fini it is the
+# plug-in's, which ends only when all its candidates have ended.
 # in_release FAULT PATTERN
 in_release() {
     later "$1" 5
@@ -76,7 +76,7 @@ in_fini() {
     timed MPI
 }
 
-# A result that is wrong now and then ends nothing: it has no time, and says so.
+# A result that is wrong now and then ends nothing: the candidate has a reason in place of a time.
 wrong_later() {
     later later_wrong
     [ ! -s "$WORK/err" ] || fail "later_wrong: $(cat "$WORK/err")"
@@ -86,7 +86,7 @@ wrong_later() {
     said out "wrong result in"
 }
 
-# An init that does so excludes all candidates of its plug-in, and no others.
+# A fault in init excludes all candidates of its plug-in, and no others.
 # in_start FAULT PATTERN
 in_start() {
     IN_GROUP=$1
@@ -100,7 +100,7 @@ in_start() {
     [ "$(each)" = "allreduce MPI 1" ] || fail "a start that $1: $(each)"
 }
 
-# An init that returns a state only when it is cancelled is late, and that state is ended. Only this plug-in
+# An init that returns a state only after its cancellation is late, and that state is ended. Only this plug-in
 # is excluded, since the others were not cancelled.
 late_start() {
     IN_GROUP=HANGS

@@ -1,11 +1,11 @@
 #!/bin/sh
-# Each fault of a plug-in gives a clear line, and leaves the rest unharmed: a library that says something
-# wrong is left out, and a candidate that does something wrong, and it alone; all others are measured. Only a
-# path that names no library is wrong use.
+# Each fault of a plug-in gives a clear line, and does not affect the rest: a library with an invalid
+# description is left out; of a faulty candidate only that candidate. All others are measured. Only a path
+# without a library is wrong use.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 hurries
 
-# refused FAULT PATTERN: that library is left out in one line, and the one beside it has its times.
+# refused FAULT PATTERN: expects that one line leaves out that library, and that the one beside it has times.
 refused() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --plugin "$PLUGINS/bad_nothing.so" --strategies MPI,GOOD --json
@@ -15,7 +15,7 @@ refused() {
     said out '"strategy": "GOOD"'
     said out '"strategy": "MPI"'
 }
-# A name that another plug-in has: the first that was named keeps it.
+# Two plug-ins with one name: the first one on the command line keeps it.
 same_name() {
     cp "$PLUGINS/bad_nothing.so" "$WORK/again.so"
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" \
@@ -25,7 +25,7 @@ same_name() {
     said out '"strategy": "GOOD"'
 }
 
-# What is no library at all.
+# Files that are no libraries.
 no_library() {
     echo "no library" >"$WORK/text.so"
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$WORK/text.so" --strategies MPI
@@ -40,7 +40,7 @@ no_path() {
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
     said err "$2"
 }
-# left_out FAULT PATTERN [LINES]: one line, or two, are said.
+# left_out FAULT PATTERN [LINES]: expects one line, or LINES.
 left_out() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --strategies MPI,GOOD,FAULTY --timeout $timeout --fresh --json
@@ -52,7 +52,7 @@ left_out() {
     grep -q '"strategy": "GOOD"' "$WORK/out" || fail "$1: no GOOD: $(cat "$WORK/err")"
 }
 
-# An epilogue is tried, too; one that is right is timed fused.
+# An epilogue is tried, too; a right one is timed fused.
 forgets_in_fusion() {
     tune --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_fused.so" --fresh --json \
         --strategies MPI,GOOD,FAULTY --fusion RESIDUAL_RMS_NORM --hidden-size 1024
@@ -70,7 +70,7 @@ fused_left_out() {
     "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "$1: $(cat "$WORK/out")"
 }
 
-# taken FAULT: all is well.
+# taken FAULT: expects no fault.
 taken() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --strategies MPI,GOOD,FAULTY --fresh --json
@@ -89,8 +89,8 @@ no_multiple() {
 is_sanitized() { ldd "$BENCH" | grep -q libasan; }
 
 # fork, fork_away: a reader that waits for the end of their output would wait for these processes. leak_page,
-# heap: a page at a time, and 24 bytes a call; a sanitizer's own memory varies in larger pieces. short: a
-# struct with fewer members; the others count as zero. fork_waited: a child that is waited for is no fault.
+# heap: a page at a time, and 24 bytes a call; a sanitizer's own memory varies by more. short: a struct with
+# fewer members; the others count as zero. fork_waited: a child that its parent waits for is no fault.
 cases "$@" <<'END'
 left_out hang "did not come back in time"
 left_out cancelled "did not come back in time: it ended when it was cancelled"

@@ -13,7 +13,7 @@ else
 fi
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
-# leaks FAULT: both of the plug-in's are out, for one leak; one line each.
+# leaks FAULT: expects that both candidates of the plug-in are out, for one leak, with one line each.
 leaks() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --strategies MPI,GOOD,FAULTY --timeout $timeout --fresh --json
@@ -24,12 +24,12 @@ leaks() {
     rm -f "/dev/shm/$BAD_SHM"-*
 }
 
-BAD_SHM=bad-plugin-$$ # another run of these tests has its own
+BAD_SHM=bad-plugin-$$ # a name of its own for each run of these tests
 export BAD_SHM
 trap 'rm -f "$WORK/company"; wait; rm -f "/dev/shm/company-$$-"* "/dev/shm/$BAD_SHM"-*' EXIT
 leaks leak_shm
-# Others make files there, too, all the time. One that it has mapped is its own all the same; and who leaves
-# none is not blamed for theirs.
+# Other programs make files there at the same time. A file that the plug-in has mapped is the plug-in's; a
+# plug-in that leaves none is not blamed for files of others.
 in_company() {
     number=0
     while [ -e "$WORK/company" ] && kill -0 $$ 2>/dev/null; do

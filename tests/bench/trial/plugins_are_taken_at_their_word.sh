@@ -1,10 +1,10 @@
 #!/bin/sh
-# What a candidate declares counts: its alignment, places, sizes and fusions. Its side effects do no harm: it
-# may print and log, and its library may crash or hang in gentables_plugin.
+# The declarations of a candidate count: its alignment, places, sizes and fusions. Side effects are harmless:
+# a candidate may print and log, and its library may crash or hang in gentables_plugin.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 hurries
 
-# taken FAULT ARGUMENT...: all went well.
+# taken FAULT ARGUMENT...: expects no fault.
 taken() {
     fault=$1
     shift
@@ -12,7 +12,7 @@ taken() {
     [ "$status" = 0 ] || fail "$fault ended with $status: $(cat "$WORK/err")"
 }
 
-# timed NAME...: each has one; quiet: nothing was said.
+# timed NAME...: expects a time of each; quiet: expects no message.
 timed() {
     for name in "$@"; do
         grep -A 1 "\"strategy\": \"$name\"" "$WORK/out" | grep -q '"epilogue"' ||
@@ -30,7 +30,7 @@ prints() {
     quiet
 }
 
-# A log is printed line by line, and is not taken for the line of a fault.
+# A log is printed line by line, and is not mistaken for the line of a fault.
 logs() {
     taken logs --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     timed MPI GOOD FAULTY
@@ -54,14 +54,16 @@ uncalled() {
     said out '"reason": "does not do so small a size"'
 }
 
-# Buffers lie as it says, at sizes that do not; in place a part of one may not, and is not used.
+# Buffers have the declared alignment, also at sizes that are no multiple of it; an unaligned part of a buffer
+# in place is not used.
 aligned() {
     taken aligned --op "$1" --sizes "$2" --strategies MPI,FAULTY
     timed MPI FAULTY
     quiet
 }
 
-# A candidate that works only in place is called so, and rows have it; it gets no ops without such a place.
+# A candidate that works only in place is called in place, and rows have it; it gets no ops that have no such
+# place.
 in_place() {
     taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY
     timed MPI FAULTY
@@ -85,7 +87,7 @@ in_both_places() {
     quiet
 }
 
-# Ranks may get nothing, and then nothing is theirs to write.
+# Ranks may get nothing; then they may write nothing.
 uneven() {
     fault="splits $1"
     tune --op alltoallv --splits "$1" --sizes 4K --dtype float32 --plugin "$PLUGINS/uneven.so" \
@@ -113,7 +115,7 @@ fused_only_without() {
     said out "does no call without an epilogue"
 }
 
-# A library that crashes or hangs before it says anything is left out, by its path, and no other.
+# A library that crashes or hangs before it has described itself is left out, by its path, and no other.
 speechless() {
     taken "$1" --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" --strategies MPI,CHUNKED_8192 \
         --timeout $timeout

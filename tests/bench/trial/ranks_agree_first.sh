@@ -1,7 +1,7 @@
 #!/bin/sh
-# Ranks with other candidates stop before anything is measured, and say which rank differs; a cache is one
-# process's
-# and whole, or refused; rows of several launches are read again.
+# Ranks with different candidates stop before anything is measured, and the message names the rank that
+# differs. A cache belongs to one process and is complete, or rejected; rows of several launches are read
+# again.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
 printf 'plan samples=2 warm_up=0 seed=1 sync=pass\nmeasure op=allreduce dtype=float32 count=256\n' \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A trial of many sizes reports its progress, so that the reader of its lines does not take it for one
-# that hangs; once a second at most. It rests for 2 ms after each call, and here it makes more than 700.
+# A trial of many sizes reports its progress, at most once a second, so that its reader does not take it for a
+# hanging one. The candidate sleeps for 2 ms after each call; here the trial makes more than 700 calls.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
 echo "plan samples=2 warm_up=0 seed=1 sync=pass" >"$WORK/plan"

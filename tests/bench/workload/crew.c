@@ -1,5 +1,5 @@
-// Threads that communicate poll for work if they wait by polling, but sleep while a step has none for them;
-// and what is handed over then is done all the same.
+// Communicating threads poll for work if they wait by polling, but sleep while a step has none for them; work
+// that is posted then is still done.
 #include "../../unit_test.h"
 
 #include "workload/crew.h"
@@ -10,7 +10,7 @@
 
 enum { THREADS = 2 };
 
-static const double PATIENCE_S = 60; // for what happens at once, on a machine that has better to do
+static const double PATIENCE_S = 60; // for events that happen at once, on a busy machine
 
 static _Atomic int begun;
 

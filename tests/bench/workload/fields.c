@@ -1,4 +1,4 @@
-// Request lines: what is read as a number, a list, a text, and what is not.
+// Request lines: which texts are read as a number, a list or a text, and which are rejected.
 #include "../../unit_test.h"
 
 #include "workload/fields.h"

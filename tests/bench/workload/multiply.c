@@ -51,7 +51,7 @@ static double value_at(enum dtype dtype, const void *array, size_t index) {
     return value_of(dtype, ((const uint16_t *)array)[index]);
 }
 
-// Of a bfloat16: which of the two next to the float is nearer, or, of equally near ones, even.
+// For a bfloat16: which of the two neighbours is nearer to the float; of equally near ones the even one.
 static uint16_t code_of(enum dtype dtype, float value) {
     if (dtype == DTYPE_FLOAT16) return half_from_float(value);
     uint32_t bits;
@@ -82,7 +82,7 @@ TEST(every_element_is_widened) {
     }
 }
 
-// Of every exponent, at and around what lies half-way between two elements.
+// For every exponent, values at and around the middle of two elements.
 TEST(every_float_is_rounded_to_the_nearest) {
     static const uint32_t tails[] = {0,      1,      0xfff,  0x1000, 0x1001, 0x2fff,
                                      0x3000, 0x7fff, 0x8000, 0x8001, 0x18000};

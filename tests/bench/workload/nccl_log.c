@@ -1,4 +1,5 @@
-// NCCL's log: what is asked for beside what somebody asked for, what is read in it, and what of it goes on.
+// NCCL's log: its settings beside the user's, the facts that are read from it, and the lines that are passed
+// on.
 #include "../../unit_test.h"
 
 #include <stdio.h>
@@ -29,7 +30,7 @@ static void append(const char *path, const char *text) {
     fclose(file);
 }
 
-// What of a log with these lines goes on, once it is ended.
+// The lines of such a log that are passed on, once it has ended.
 static void read_all(struct nccl_log *log, const char *text, char *said, size_t size) {
     FILE *file = tmpfile();
     assert_non_null(file);
@@ -56,7 +57,7 @@ TEST_WITH(forget, NULL, what_is_read_of_a_log_of_our_own) {
     assert_int_not_equal(access(path, F_OK), 0);
 }
 
-// Whoever sets NCCL_DEBUG has its lines, and the counts are known all the same.
+// If the user sets NCCL_DEBUG, its lines are printed; the counts are known in any case.
 TEST_WITH(forget, NULL, what_somebody_asked_for_is_logged_on) {
     struct nccl_log log;
     char said[4096], text[1024];
@@ -102,7 +103,7 @@ TEST_WITH(forget, NULL, names_of_files_are_expanded_as_nccl_does) {
     assert_string_equal(small, "a/nod");
 }
 
-// A refusal is no warning in newer versions; an older one is not covered by what comes later.
+// In newer versions a refusal is no warning; the rule for an older one does not cover it.
 TEST_WITH(forget, NULL, what_nccl_refuses_is_its_answer) {
     static const char *const refusals[] = {"Invalid NCCL_NTHREADS 250 (must be a multiple of 32)",
                                            "User asked for a minimum of 99 channels, limiting to 64"};
@@ -122,7 +123,7 @@ TEST_WITH(forget, NULL, what_nccl_refuses_is_its_answer) {
     }
 }
 
-// A line that is not whole is left for later.
+// A line without its end stays for later.
 TEST_WITH(forget, NULL, a_log_is_read_bit_by_bit) {
     struct nccl_log log;
     char said[4096];

@@ -1,7 +1,7 @@
-// planted_trace FILE: writes a trace of made-up notes, one that a real clock could give but with the corners
-// in it (a wait of nothing, times with odd nanoseconds, collectives that overlap on two threads, a step that
-// waits at its end), and prints what its events have to be: `kernel NAME START_NS DURATION_NS CPU_NS`, `op
-// NAME START_NS DURATION_NS`, and `wait BUCKET START_NS DURATION_NS`.
+// planted_trace FILE: writes a trace of made-up notes, which a real clock could give, with special cases (a
+// wait of length 0, times with odd nanoseconds, collectives that overlap on two threads, a step that waits at
+// its end), and prints the events that it must have: `kernel NAME START_NS DURATION_NS CPU_NS`, `op NAME
+// START_NS DURATION_NS`, and `wait BUCKET START_NS DURATION_NS`.
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +45,7 @@ static void plant_step(size_t step, uint64_t at, uint64_t odd) {
     }
     spans[step][0][0] = (struct span){at + 1001, at + 90007 + odd, 4001};
     spans[step][0][1] = (struct span){at + 2003, at + 650011, 4003};
-    spans[step][1][0] = (struct span){at + 600001, at + 660001, 5}; // begins before thread 1 is done
+    spans[step][1][0] = (struct span){at + 600001, at + 660001, 5}; // begins before thread 1 ends
     spans[step][1][1] = (struct span){at + 650013, at + 670003, 7};
     steps[step] = (struct step_notes){
         .begin_ns = at, .end_ns = at + 700001, .notes = notes[step], .spans = &spans[step][0][0]};

@@ -1,4 +1,4 @@
-// Programs of a step: a whole one has its arrays where its GEMMs look for them; what does not fit is refused.
+// Programs of a step: a complete one has its arrays where its GEMMs expect them; invalid ones are rejected.
 #include "../../unit_test.h"
 
 #include "workload/program.h"
@@ -9,7 +9,7 @@
 
 #include "elements/element.h"
 
-// Reads lines until one is no more part of a program; its status.
+// Reads lines until one is not part of a program; returns its status.
 static int read_all(struct program *program, const char *const lines[], char reason[PROGRAM_REASON]) {
     int status = 1;
     for (size_t i = 0; lines[i] != NULL && status == 1; i++) {
@@ -52,7 +52,7 @@ TEST(gemms_find_the_arrays_of_collectives) {
     program_free(&program);
 }
 
-// Each array is of the type of the GEMM or collective that it belongs to, and takes no more than that.
+// Each array has the type of its GEMM or collective, and no more elements than that needs.
 TEST(types_may_differ) {
     static const char *const lines[] = {
         "begin name=x gemms=3 collectives=1 actions=1 seed=1",
@@ -75,7 +75,7 @@ TEST(types_may_differ) {
     for (size_t i = 0; i < program.array_count; i++) bytes += array_bytes(&program.arrays[i]);
     assert_int_equal(program.bytes, bytes);
     assert_int_equal(bytes, (10 + 15 + 6) * 4 + (4000 + 6000 + 6) * 2 + (40 + 40 + 25 + 30) * 2);
-    // Of sums of another type's many numbers bfloat16's few need not be sparse.
+    // The few numbers of bfloat16 need not be sparse because another type's sums have many.
     assert_true(program.densities[DTYPE_BFLOAT16] >= 1);
     program_poison(&program);
     for (size_t i = 0; i < program.gemm_count; i++)

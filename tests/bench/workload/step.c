@@ -1,5 +1,5 @@
-// Steps that are noted: a GEMM's processor time is its own, whatever the thread is charged for beside it, and
-// what is waited for at a step's end is noted, if there is anything. Clocks are made up where they count.
+// Traced steps: a GEMM's processor time does not include other time that is charged to the thread, and waits
+// at a step's end are noted, if there are any. Clocks are simulated where times are compared.
 #include "../../unit_test.h"
 
 #include "workload/step.h"
@@ -17,7 +17,7 @@ enum { GEMMS = 4 };
 static bool is_made_up;
 static uint64_t now_ns, cpu_ns; // of both clocks; reading them takes time
 static int cpu_readings;
-static int slow_reading; // this one takes long: the thread loses its core, and is charged for that
+static int slow_reading; // this one takes long: the thread loses its core, and its CPU time includes that
 enum { CLOCK_TAKES = 50, CPU_TAKES = 1300, CHARGED_BEFORE = 30000, AWAY = 40000, CHARGED_AFTER = 20000 };
 
 static void pass(uint64_t ns, uint64_t of_cpu_ns) {
@@ -39,7 +39,7 @@ static uint64_t read_made_up(clockid_t clock) {
     return read_ns;
 }
 
-// In the place of the C library's.
+// In place of the C library's.
 int clock_gettime(clockid_t clock, struct timespec *time) {
     if (!is_made_up) return (int)syscall(SYS_clock_gettime, clock, time);
     uint64_t ns = read_made_up(clock);
@@ -49,7 +49,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
 
 // ---- processor time -----------------------------------------------------------------------------
 
-// A GEMM of so many rows takes so many microseconds, of as many as it has columns the thread runs.
+// A GEMM takes as many microseconds as it has rows; the thread runs for as many of them as it has columns.
 static void sgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha, const float *a,
                   int lda, const float *b, int ldb, float beta, float *c, int ldc) {
     (void)order, (void)trans_a, (void)trans_b, (void)k, (void)alpha, (void)a, (void)lda;
@@ -59,7 +59,7 @@ static void sgemm(int order, int trans_a, int trans_b, int m, int n, int k, floa
 
 static struct note notes[GEMMS];
 
-// A step of GEMMs alone that is noted, while the clocks are made up; a later one is the same.
+// A step of only GEMMs that is noted, with simulated clocks; a later one is the same.
 static void run_gemms(int slow) {
     static const size_t shapes[GEMMS][2] = {{100, 100}, {200, 120}, {80, 80}, {300, 10}};
     static struct gemm gemms[GEMMS];
@@ -98,7 +98,7 @@ TEST(processor_time_is_read_once_between_two_gemms) {
 TEST(what_a_thread_is_charged_for_between_gemms_is_no_gemms) {
     run_gemms(1); // before the first
     assert_int_equal(cpu_readings, GEMMS + 2);
-    run_gemms(2); // between the first, which has run all the time, and the second, which has not
+    run_gemms(2); // between the first, which has run all the time, and the second, which has not run
     assert_int_equal(cpu_readings, GEMMS + 2);
     run_gemms(4);
 }
@@ -118,7 +118,7 @@ static bool progress(struct slice *slice) {
     return true;
 }
 
-// A step with these two actions, or the first of them, on collectives 0 and 1; what it noted.
+// A step with these two actions, or the first of them, on collectives 0 and 1; returns its notes.
 static struct step_notes step_of(size_t count, struct action actions[], enum step_mode mode) {
     static struct bell bells[MAX_THREADS];
     static struct group group = {.rank = 0, .size = 1};
@@ -147,7 +147,7 @@ TEST(what_is_waited_for_at_the_end_is_noted) {
                 step.rests[0].end_ns <= step.end_ns);
 }
 
-// The first is not done before somebody sleeps for it; the second may be by then.
+// The first ends only after a thread sleeps for it; the second may have ended by then.
 TEST(each_that_is_waited_for_at_the_end_is_noted) {
     struct action both[] = {{DO_POST, 0}, {DO_POST, 1}};
     struct step_notes step = step_of(2, both, STEP_TRACED);

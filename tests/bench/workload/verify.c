@@ -1,5 +1,5 @@
-// A wrong number in any GEMM's or collective's result is found, wherever it stands and of whatever type it
-// is; right results pass. One rank, by plain loops and MPI's own collectives.
+// A wrong number in any GEMM's or collective's result is found, at any place and of any type; right results
+// pass. One rank, by plain loops and MPI's own collectives.
 #define HAS_OWN_MAIN
 #include "../../unit_test.h"
 
@@ -40,7 +40,7 @@ static void multiply(const struct gemm *gemm) {
     }
 }
 
-// A step of one rank, right in all.
+// A step of one rank with right results.
 static void do_step(struct program *program) {
     for (size_t i = 0; i < program->gemm_count; i++) multiply(&program->gemms[i]);
     for (size_t i = 0; i < program->collective_count; i++) {

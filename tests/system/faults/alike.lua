@@ -1,5 +1,5 @@
--- Ranks that are not one bench are named before anything is measured: another binary, other candidates,
--- another protocol, other options.
+-- Ranks of different benches are named before anything is measured: another binary, other candidates, another
+-- protocol, other options.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "system.faults.lib"
@@ -12,7 +12,7 @@ function TestAlike:setUp() self.case = lib.new_case() end
 
 function TestAlike:tearDown() self.case:clean() end
 
--- A sweep in which rank 1 differs ends in one line that names it, and leaves nothing.
+-- A sweep in which rank 1 differs ends in one line that names it, and leaves no process and no file.
 function TestAlike:expect(message, faults, launcher)
   local ended, _, err = self.case:run(faults, launcher)
   lu.assertEquals(ended, "exit code 1")
@@ -23,7 +23,7 @@ function TestAlike:expect(message, faults, launcher)
   self.case:leaves_nothing(message)
 end
 
--- Gives a rank another program: what follows `: -n 1` in a line of mpirun's.
+-- Gives a rank another program: the words after `: -n 1` in a command line of mpirun.
 function TestAlike:launcher_with(program)
   return self.case:mpirun(("-n 1 %s --serve --timeout %s : -n 1 env RANKS={ranks}"):format(program,
     lib.timeout))
@@ -32,7 +32,7 @@ end
 function TestAlike:test_another_binary()
   local folder = lib.scratch("/tmp")
   local other = folder .. "/other"
-  lib.write(other, lib.read(os.getenv("BENCH")) .. "\n") -- runs as the first one does
+  lib.write(other, lib.read(os.getenv("BENCH")) .. "\n") -- runs like the first one
   assert(os.execute("chmod +x " .. other))
   self:expect(("rank 1 runs another binary than the other ranks (%s)"):format(os.getenv("BENCH")), nil,
     self:launcher_with(other))

@@ -1,13 +1,13 @@
-// A clock that hurries once something has gone wrong: preloaded, it lets CLOCK_MONOTONIC of all processes of
-// a case run HURRY times as fast from there on, until it has gone ahead by FAULT_CLOCK_SKIP seconds. Then it
-// runs as always, and so do the last seconds of a deadline. So a deadline may be far above what a healthy
-// process takes on a busy machine, and no test waits for it.
+// A clock that runs fast after a fault: preloaded, it makes CLOCK_MONOTONIC of all processes of a case run
+// HURRY times as fast from the fault on, until it is ahead by FAULT_CLOCK_SKIP seconds. Then it runs at its
+// usual speed, also in the last seconds of a deadline. So a deadline may be far above the time of a healthy
+// process on a busy machine, and no test waits for it.
 //
-//   FAULT_CLOCK        a file that the processes of a case share; without it the clock is as always
+//   FAULT_CLOCK        a file that the processes of a case share; without it the clock is unchanged
 //   FAULT_CLOCK_SKIP   seconds, by which a fault brings deadlines nearer
 //
-// Who goes wrong calls fault_clock_hurry, which plug-ins and other programs find with dlsym. mpirun's clock
-// is left alone.
+// A faulty program calls fault_clock_hurry; plug-ins and other programs find it with dlsym. mpirun's clock is
+// not changed.
 #include "clock.h"
 
 #include <dlfcn.h>
@@ -26,7 +26,7 @@ enum { HURRY = 20, FAULTS = 63, SLICE_NS = 20000000 };
 
 #define SECOND_NS 1000000000
 
-// Faults so far, and when each began; 0: its time is being written.
+// Faults so far, and the time at which each began; 0: its time is being written.
 struct page {
     _Atomic uint64_t count, since_ns[FAULTS];
 };
@@ -54,7 +54,7 @@ static uint64_t real_ns(void) {
     return ns_of(&time);
 }
 
-// How far a fault has brought the clock ahead.
+// By how much the faults have set the clock ahead.
 static uint64_t ahead_ns(uint64_t since_ns, uint64_t now_ns) {
     if (since_ns == 0 || now_ns <= since_ns) return 0;
     uint64_t ahead = (HURRY - 1) * (now_ns - since_ns);
@@ -69,7 +69,7 @@ static uint64_t hurried_ns(uint64_t now_ns) {
     return hurried;
 }
 
-// Of several that go wrong at the same moment one counts.
+// Of several faults at the same moment one counts.
 void fault_clock_hurry(void) {
     if (page == NULL) return;
     uint64_t now_ns = real_ns(), count = atomic_load(&page->count);
@@ -83,7 +83,7 @@ void fault_clock_hurry(void) {
     }
 }
 
-// ---- what programs ask for the time -----------------------------------------------------------
+// ---- the functions by which programs read the time --------------------------------------------
 
 int clock_gettime(clockid_t clock, struct timespec *time) {
     int status = real_gettime(clock, time);
@@ -91,7 +91,7 @@ int clock_gettime(clockid_t clock, struct timespec *time) {
     return status;
 }
 
-// How long may be slept until the clock is looked at again, of `left_ns` by that clock.
+// How long to sleep until the clock is read again, with `left_ns` left on that clock.
 static struct timespec slice_of(uint64_t left_ns) {
     return time_of(left_ns < SLICE_NS ? left_ns : SLICE_NS);
 }

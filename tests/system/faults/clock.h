@@ -1,8 +1,8 @@
-// A clock that hurries: see clock.c.
+// A clock that runs fast: see clock.c.
 #ifndef TESTS_FAULTS_CLOCK_H
 #define TESTS_FAULTS_CLOCK_H
 
-// From now on a deadline of the case passes soon: for who is about to hang, or to be stopped.
+// From now on a deadline of the case passes soon. A rank calls this before it hangs or is stopped.
 void fault_clock_hurry(void);
 
 #endif

@@ -1,17 +1,17 @@
-// Makes a rank of the bench go wrong at a known place: preloaded into the ranks, it stands before MPI's
-// functions (the profiling interface), and before those by which a request is read and its data is made.
-// Signals are raised by the rank itself, so that no test has to hit a moment.
+// Makes a rank of the bench fail at a given place: preloaded into the ranks, it replaces MPI's functions (the
+// profiling interface), and the functions by which a request is read and its data is made. The rank raises
+// signals itself, so that no test has to hit a moment.
 //
-//   FAULT        KILL, STOP, HANG (in the call); CANDIDATES, PROTOCOL (says that it is of others); or none
+//   FAULT        KILL, STOP, HANG (in the call); CANDIDATES, PROTOCOL (reports others than its own); or none
 //   FAULT_AT     start, segment (has made one that mpirun does not know), connected, set-up, idle
 //                (before a request), warm-up, second (the same, of the second request), timed, teardown,
 //                finalize; of a pass: agreement, data (is being made), call, called (in the call that
-//                FAULT_CALL counts, and when it has been made)
-//   FAULT_RANK   who
-//   FAULT_ONCE   a file that is made then; where it is there already, nothing goes wrong
-//   FAULT_LOG    a file to which rank 0 appends a line for each request that is begun
+//                FAULT_CALL counts, and after it)
+//   FAULT_RANK   the rank that fails
+//   FAULT_ONCE   a file that is made with the fault; if it exists already, no rank fails
+//   FAULT_LOG    a file to which rank 0 appends a line for each request that begins
 //
-// Who is stopped or hangs is waited for by a clock that hurries: clock.c, which is a part of this library.
+// Other processes wait for a stopped or hanging rank by a fast clock: clock.c, a part of this library.
 #include "clock.h"
 
 #include <dlfcn.h>
@@ -25,8 +25,7 @@
 #include <string.h>
 #include <unistd.h>
 
-// Up to there a small cell is verified, once for each of its sets of data (MAX_SHIFTS of
-// bench/calls/cell.h).
+// Until then a small cell is verified, once for each of its sets of data (MAX_SHIFTS of bench/calls/cell.h).
 enum { OF_PLAN = 256 }; // elements of a call of a pass: MPI's other messages are shorter
 enum { PAGE = 4096, FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
 
@@ -41,7 +40,7 @@ static int rank(void) {
     return (int)strtol(setting("OMPI_COMM_WORLD_RANK"), NULL, 10);
 }
 
-// Whether it is this rank's turn, which comes once.
+// Whether the fault is due in this rank; true only once.
 static bool is_due(void) {
     if (rank() != (int)strtol(setting("FAULT_RANK"), NULL, 10)) return false;
     const char *once = getenv("FAULT_ONCE");
@@ -74,8 +73,8 @@ int MPI_Init_thread(int *argc, char ***argv, int required, int *provided) {
     return status;
 }
 
-// Open MPI's shared-memory transport has made its file, and gives it a size. A second name stands for a file
-// that is made when mpirun, for another rank has died, has looked for such files already.
+// Open MPI's shared-memory transport has made its file, and now sets its size. A second name stands for a
+// file that is made after mpirun, because another rank died, has already searched for such files.
 int ftruncate(int file, off_t length) {
     char self[64], path[4096] = "";
     int (*next)(int, off_t);
@@ -101,7 +100,7 @@ static void end_call(int count) {
     if (count >= OF_PLAN && calls_of_pass == (int)strtol(setting("FAULT_CALL"), NULL, 10)) reach("called");
 }
 
-// The first that ranks do together: what each says of itself.
+// The first collective call, in which each rank describes itself.
 int MPI_Allgather(const void *from, int count, MPI_Datatype type, void *to, int to_count,
                   MPI_Datatype to_type, MPI_Comm comm) {
     const char *fault = setting("FAULT");
@@ -137,7 +136,7 @@ ssize_t getline(char **line, size_t *room, FILE *file) {
     return __getdelim(line, room, '\n', file);
 }
 
-// Data of whole pages is made when a request begins.
+// Data of whole pages is made at the beginning of a request.
 void *aligned_alloc(size_t alignment, size_t size) {
     void *(*next)(size_t, size_t);
     *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
@@ -149,7 +148,7 @@ void *aligned_alloc(size_t alignment, size_t size) {
     return next(alignment, size);
 }
 
-// A strategy has a communicator of its own.
+// Each strategy has a communicator of its own.
 int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (requests > 0 && comm != MPI_COMM_WORLD) {
         if (++calls == 1) {
@@ -165,7 +164,7 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
     return status;
 }
 
-// Each rank parses the plan that it got from rank 0, before ranks compare what they are about to do.
+// Each rank parses the plan from rank 0, before ranks compare their plans.
 char *strtok_r(char *text, const char *between, char **rest) {
     char *(*next)(char *, const char *, char **);
     *(void **)&next = dlsym(RTLD_NEXT, "strtok_r");

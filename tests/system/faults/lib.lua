@@ -1,5 +1,5 @@
--- What the tests of faults share: a sweep of two cells under mpirun, in folders of its own, whose ranks go
--- wrong as fault.c is configured, and what must hold afterwards.
+-- Shared by the tests of faults: a sweep of two cells under mpirun, in folders of its own, with faults as
+-- fault.c is configured, and the checks afterwards.
 local lu = require "luaunit"
 local file = require "core.file"
 local process = require "core.process"
@@ -8,11 +8,11 @@ local sweep_lib = require "unit.sweep.lib"
 
 local lib = setmetatable({}, { __index = sweep_lib })
 
--- Seconds; ranks wait half as long for each other, far longer than a healthy one takes to start beside others
--- on a busy machine. No test waits so long: where a rank is stopped or hangs, the clock hurries (clock.c)
--- until so many seconds are left of what others wait.
+-- Seconds; ranks wait half as long for each other, far longer than a healthy rank needs to start on a busy
+-- machine. No test waits so long: if a rank is stopped or hangs, the clock runs fast (clock.c) until so many
+-- seconds of the others' deadline are left.
 local PATIENCE, LAST_SECONDS = 60, 2
-local SOON = 120      -- seconds: more than it can take
+local SOON = 120      -- seconds, above any time that it needs
 local CELL_US = 20000
 
 local spec = ([[
@@ -20,12 +20,12 @@ return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 
   strategies = { "MPI" }, limits = { cell_us = %d, launches = 1 } }
 ]]):format(CELL_US)
 
--- How long ranks wait for each other, by their option; and the sweep, for the answer of a cell.
+-- How long ranks wait for each other, by their option; and how long the sweep waits for the answer of a cell.
 lib.timeout_s = PATIENCE / 2
 lib.timeout = ("%g"):format(lib.timeout_s)
 lib.waits_s = ("%g"):format(PATIENCE + CELL_US / 1e6)
 
--- Ends the test program (77) if mpirun is not that of Open MPI, from which fault.c reads its rank.
+-- Ends the test program (77) if mpirun is not that of Open MPI, because fault.c needs its rank number.
 function lib.skip_without_mpirun()
   local probe = process.start({ "mpirun", "--version" })
   local line = probe and probe:read_line(SOON) or ""
@@ -49,7 +49,7 @@ end
 local cpus, cases = allowed_cpus(), 0
 
 -- A sweep in a folder of its own. Two ranks share a core, so that round trips are not judged and each cell is
--- asked for once.
+-- measured once.
 local case = {}
 case.__index = case
 
@@ -68,14 +68,14 @@ end
 
 local mpirun
 
--- The words that start one rank or more; `options` of mpirun besides.
+-- The command line that starts one rank or more; `options` are further ones of mpirun.
 function case:mpirun(options)
   mpirun = mpirun or table.concat(require "mpirun", " ")
   return table.concat({ "taskset -c", self.cpu, mpirun, "--mca btl_vader_backing_directory",
     self.folder .. "/shm", "-x LD_PRELOAD=" .. os.getenv("FAULT_LIBRARY"), options or "" }, " ")
 end
 
--- It is the sweep itself that waits for what goes wrong.
+-- The sweep itself waits for the fault.
 function case:is_noticed_by_the_sweep() self.waits_s, self.sweep_waits = tonumber(lib.waits_s), true end
 
 function case:command(launcher)
@@ -119,14 +119,14 @@ function case:run(faults, launcher)
   return self:finish()
 end
 
--- How many cells the ranks have begun, since this was asked last.
+-- The number of cells that the ranks have begun since the last call.
 function case:requests()
   local text = file.exists(self.log) and lib.read(self.log) or ""
   os.remove(self.log)
   return select(2, text:gsub("\n", "\n"))
 end
 
--- The processes that belong to this bench, mpirun among them; `ranks` without it.
+-- The processes of this bench, with mpirun; `ranks` without it.
 function case:processes(only_ranks)
   local found = {}
   for _, pid in ipairs(assert(file.list("/proc"))) do
@@ -141,7 +141,7 @@ end
 
 function case:ranks() return self:processes(true) end
 
--- No process, no segment and no folder of mpirun's is left.
+-- Checks that no process, no segment and no folder of mpirun's is left.
 function case:leaves_nothing(what)
   lu.assertEquals(self:processes(), {}, what)
   lu.assertEquals(file.list(self.folder .. "/shm"), {}, what)
@@ -157,7 +157,8 @@ local function text_of_tables(self, out)
   return texts
 end
 
--- All rows are there, a sweep has nothing to do, and the same rows give the same tables.
+-- Checks that all rows exist, that a sweep has nothing to measure, and that the same rows give the same
+-- tables.
 function case:is_finished(what)
   lu.assertEquals(#assert(rows.records(self.csv)), 2, what)
   lu.assertFalse(file.exists(self.csv .. ".part"), what)

@@ -1,9 +1,9 @@
 -- A kill at random moments: of a sweep with a stand-in bench, 50 times, so that each write of its files is
--- hit; and of a sweep under mpirun, or of a rank, some times. Whatever was cut off, rows are whole, the next
--- sweep goes on after what the journal has, and the table is the one of a sweep that nothing happened to.
+-- hit; and of a sweep under mpirun, or of a rank, some times. After each kill rows are complete, the next
+-- sweep resumes from the journal, and the table equals that of an undisturbed sweep.
 --
--- The moments are the same in each run. GENTABLES_NIGHTLY=1 takes others each time, and more under mpirun;
--- a failure prints its seed, which FAULTS_SEED repeats.
+-- The moments are the same in each run. GENTABLES_NIGHTLY=1 uses others each time, and more under mpirun; a
+-- failure prints its seed, which FAULTS_SEED repeats.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "system.faults.lib"
@@ -25,11 +25,11 @@ return { arch = "host", tp = { 2, 4 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }
 ]]
 local CELLS, ROWS = 24, 36 -- cells of both TP sizes; rows of each
 
--- ---- what has to hold after each kill ---------------------------------------------------------
+-- ---- the checks after each kill ---------------------------------------------------------------
 
 local function text_of(path) return file.exists(path) and lib.read(path) or "" end
 
--- The cells that journals have whole.
+-- The complete cells of journals.
 local function journaled(folder)
   local count = 0
   for _, name in ipairs(assert(file.list(folder))) do
@@ -59,7 +59,7 @@ local function remove_results(folder)
   end
 end
 
--- Reads what it says until `seconds` have passed. Returns whether it still runs.
+-- Reads its output until `seconds` have passed. Returns whether it still runs.
 local function runs_after(child, seconds)
   local deadline = process.now() + seconds
   while process.now() < deadline do
@@ -90,7 +90,7 @@ function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
   while kills < KILLS do
     local child = stand_in_sweep(folder)
     local what = ("kill %d, seed %d"):format(kills + 1, seed)
-    -- Where the first sweep was slow for other reasons, moments that none of the others lives to see are few.
+    -- The range of moments shrinks after a miss: the first sweep may have been slower than all others.
     if runs_after(child, math.random() * within_s) then
       child:kill(SIGKILL)
       kills, asked, within_s = kills + 1, asked + 1, math.min(takes_s, 1.2 * within_s)
@@ -101,7 +101,7 @@ function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
     child:close(60)
     rows_are_whole(folder, ROWS, what)
     local has = journaled(folder)
-    -- Less than before only where the files have been written.
+    -- Fewer cells than before are right only if the files have been written.
     lu.assertTrue(has >= kept or file.exists(folder .. "/benchmark.tp4.host.csv"), what)
     kept = has
     if has == 0 and file.exists(folder .. "/benchmark.tp4.host.csv") then
@@ -114,7 +114,7 @@ function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
   lu.assertFalse(runs_after(child, 60))
   lu.assertEquals(child:close(60), "exit code 0", child:errors())
   lu.assertEquals(table_of(folder), wanted)
-  -- Each kill cost one cell at most.
+  -- Each kill costs one cell at most.
   lu.assertTrue(requests(folder) <= (sweeps + 1) * CELLS + asked)
   lib.clean(whole)
   lib.clean(folder)
@@ -122,15 +122,15 @@ end
 
 -- ---- under mpirun -----------------------------------------------------------------------------
 
--- Kills the sweep, or one of its ranks, while a case runs; returns the process, or nil where there was none.
--- (mpirun, killed by others, cannot take its own files away.)
+-- Kills the sweep, or one of its ranks, while a case runs; returns the process, or nil if there was none. (A
+-- killed mpirun cannot remove its own files.)
 local function kill(case, is_of_sweep)
   local victim = is_of_sweep and case.child:pid() or math.tointeger(tonumber(case:ranks()[math.random(1, 2)]))
   return victim and os.execute(("kill -KILL %d 2>/dev/null"):format(victim)) and victim
 end
 
--- Runs a case and kills within so many seconds; returns whether something was hit. What has ended, but has
--- not been waited for, can be killed as well: a sweep is hit where that is what ended it.
+-- Runs a case and kills within so many seconds; returns whether something was hit. A zombie can be killed,
+-- too: the sweep counts as hit if the signal ended it.
 local function run_with_kill(case, is_of_sweep, within_s)
   case:start()
   local victim = runs_after(case.child, math.random() * within_s) and kill(case, is_of_sweep)

@@ -1,17 +1,17 @@
--- A rank that is killed, stopped or hangs, whichever it is and wherever it happens: it is named, nothing is
--- left of it, what was measured is whole, and only the cell in flight is measured again.
+-- A rank that is killed, stopped or hangs, any rank at any place: it is named, nothing is left of it,
+-- measured cells are complete, and only the cell in flight is measured again.
 --
--- Each fault happens at each place, and each place has each rank, of which one is killed and the other one
--- stopped; with GENTABLES_NIGHTLY=1 it is each rank with each fault, at more places.
+-- Each fault happens at each place, and at each place one rank is killed and the other one stopped; with
+-- GENTABLES_NIGHTLY=1 each rank has each fault, at more places.
 local lu = require "luaunit"
 local lib = require "system.faults.lib"
 
-local AT_ONCE = 8 -- cases; much of their time they wait
+local AT_ONCE = 8 -- cases; they mostly wait
 
 if lib.skip_without_mpirun() then return 77 end
 
 local before_cells, between_cells, in_cell, after_cells = "before", "between", "in", "after"
--- Where it happens, and in what words the bench says so.
+-- The place of the fault, and the bench's words for it.
 local places = {
   start = { when = before_cells, words = "at the start" },
   segment = { when = before_cells, words = "at the start" },
@@ -33,7 +33,7 @@ local verbs = { STOP = "is stopped", HANG = "hangs" }
 
 local NAMELESS = "one rank died; mpirun does not name it"
 
--- What stderr has to say of it. At the end it may be the sweep that says it, which knows no phases.
+-- The expected line on stderr. At the end the sweep may print it, which does not know the phase.
 local function blame(fault, at, rank)
   if fault == "KILL" then return ("rank %d died: "):format(rank) end
   if places[at].when == between_cells then
@@ -43,10 +43,10 @@ local function blame(fault, at, rank)
   return ("rank %d %s%s"):format(rank, verbs[fault], words and ", " .. words or "")
 end
 
--- Checks the sweep in which it happens; starts the next one where that one has measured nothing.
+-- Checks the sweep with the fault; starts the next one if that one has measured nothing.
 local function check_fault(case)
   local ended, _, err = case:finish()
-  -- Of one that has hardly begun mpirun does not always say which it was.
+  -- mpirun cannot always name a rank that has hardly begun.
   local is_nameless = case.fault == "KILL" and places[case.at].words == "at the start"
     and err:find(NAMELESS, 1, true)
   if not is_nameless then lu.assertStrContains(err, blame(case.fault, case.at, case.rank)) end
@@ -70,7 +70,7 @@ local function check_rest(case)
     local ended, _, err = case:finish()
     lu.assertEquals({ ended, err }, { "exit code 0", "" }, case.what)
   end
-  -- One that is stopped between two cells may begin the next one when mpirun wakes it to end it.
+  -- A rank that is stopped between two cells may begin the next one when mpirun continues it to end it.
   if when ~= between_cells then
     lu.assertEquals(case:requests(), when == in_cell and 3 or 2, case.what)
   end
@@ -81,7 +81,7 @@ end
 local function start(fault, at, rank)
   local case = lib.new_case()
   case.fault, case.at, case.rank, case.what = fault, at, rank, ("%s at %s of rank %d"):format(fault, at, rank)
-  -- Only the sweep itself waits with a deadline for rank 0 between two cells.
+  -- Between two cells only the sweep itself waits with a deadline for rank 0.
   if places[at].when == between_cells then case:is_noticed_by_the_sweep() end
   case:start { FAULT = fault, AT = at, RANK = rank }
   return case

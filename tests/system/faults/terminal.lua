@@ -1,5 +1,5 @@
--- Ctrl-C at a terminal, wherever the sweep is: it ends with 130 and one line, leaves nothing, and the next
--- one goes on. `script` of util-linux makes the terminal.
+-- Ctrl-C at a terminal, at any moment of a sweep: it ends with 130 and one line, leaves nothing, and the next
+-- one resumes. `script` of util-linux makes the terminal.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "system.faults.lib"
@@ -19,7 +19,7 @@ function TestTerminal:setUp() self.case = lib.new_case() end
 
 function TestTerminal:tearDown() self.case:clean() end
 
--- Sweeps at a terminal and presses Ctrl-C once `is_due`. Returns the exit code and what the terminal showed.
+-- Sweeps at a terminal and presses Ctrl-C once `is_due`. Returns the exit code and the terminal's text.
 function TestTerminal:press_when(is_due, environment)
   local words = {}
   for i, word in ipairs(self.case:command()) do words[i] = "'" .. word .. "'" end
@@ -56,7 +56,7 @@ function TestTerminal:test_while_ranks_start()
   self.case:is_finished("start")
 end
 
--- The second cell hangs, so that the first one is in the journal for certain.
+-- The second cell hangs, so that the journal certainly has the first one.
 function TestTerminal:test_while_a_cell_is_measured()
   local journal = self.case.csv .. ".part"
   local environment = self.case:environment { FAULT = "HANG", AT = "second", RANK = 1 }

@@ -1,6 +1,6 @@
--- What the whole group of a pass fails at, and no candidate: a rank that is stopped, or does not come back,
--- while all start, agree, call or reduce. One line says which rank and where, every op has its default,
--- nothing is left, and the next run measures.
+-- Faults of the whole group of a pass, not of a candidate: a rank that is stopped, or does not return, while
+-- all start, agree, call or reduce. One line names the rank and the place, every op has its default, nothing
+-- is left, and the next run measures.
 local lu = require "luaunit"
 local json = require "codec.json"
 local lib = require "system.faults.lib"
@@ -11,7 +11,7 @@ if lib.skip_without_mpirun() then return 77 end
 local SAMPLES, WARM_UP = 3, 1
 local OPS = { "allreduce", "allgather" }
 local CALLS = #OPS * (SAMPLES + WARM_UP)
-local AT_ONCE = 6    -- cases; much of their time they wait
+local AT_ONCE = 6    -- cases; they mostly wait
 local OF_WORK = 0.9  -- of the time that ranks wait, for one piece of work (bench/trial/plans.c)
 
 local function command(case)
@@ -27,7 +27,7 @@ local function start(case, faults)
   case.child = assert(process.start(argv, case:environment(faults)))
 end
 
--- What each op is answered with, by the JSON that is printed and by the one in the folder.
+-- The answers for each op, by the printed JSON and by that in the folder.
 local function answers(case, out, what)
   local told = json.decode(out)
   lu.assertEquals(json.decode(lib.read(case.folder .. "/tuned/tuned.json")), told, what)
@@ -35,9 +35,8 @@ local function answers(case, out, what)
   return told.cells
 end
 
--- Starts a case of { fault, at, rank, call, words, phase, plugin }: what is said of it; with a phase, by
--- whichever rank. With a plug-in, of which nothing is asked, ranks have a process between them and their
--- launcher.
+-- Starts a case of { fault, at, rank, call, words, phase, plugin }: the expected message; with a phase, by
+-- any rank. With an unused plug-in, ranks have a process between them and their launcher.
 local function begin(wanted)
   local fault, at, rank, call = table.unpack(wanted)
   local case = lib.new_case()
@@ -48,7 +47,7 @@ local function begin(wanted)
   return case
 end
 
--- Checks what is said and done, and starts the next one, in which nothing goes wrong.
+-- Checks messages and answers, and starts the next run, without a fault.
 local function check_fault(case)
   local what, wanted = case.what, case.wanted
   local ended, out, err = case:finish()
@@ -86,7 +85,7 @@ end
 
 local function waited_for(words) return ("%s; rank 0 waited for %s s"):format(words, lib.timeout) end
 
--- Whoever is stopped, in the words that follow.
+-- A stopped rank, in these words.
 local before_pass = "rank 1 is stopped, in the set-up of MPI; rank 0 waited for it "
 local of_0, of_1 = "rank 0 is stopped, in the pass; rank 1 waited for it ",
   "rank 1 is stopped, in the pass; rank 0 waited for it "
@@ -95,7 +94,7 @@ local TestTune = {}
 
 function TestTune.test_a_group_that_does_not_get_on()
   local list = {
-    -- They share no memory yet, and only the system knows.
+    -- They share no memory yet; only the operating system knows the state.
     { "STOP", "connected", 1, 0, words = waited_for "rank 1 is stopped, at the start" },
     { "STOP", "connected", 1, 0, words = waited_for "rank 1 is stopped, at the start",
       plugin = os.getenv("PLUGIN") },
@@ -108,7 +107,7 @@ function TestTune.test_a_group_that_does_not_get_on()
     { "STOP", "called", 1, CALLS, words = of_1 .. "(reduction)" },
     -- Between two calls ranks wait for each other without MPI, and no candidate is at work.
     { "STOP", "called", 1, CALLS // 2, words = waited_for "rank 1 is stopped, in the pass" },
-    -- A rank that does not come back.
+    -- A rank that does not return.
     { "HANG", "set-up", 1, 0, words = "rank 1 hangs, in the set-up of MPI", phase = "(start)" },
     { "HANG", "agreement", 1, 0, words = "rank 1 hangs, in the pass", phase = "(agreement)" },
   }
