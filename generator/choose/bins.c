@@ -4,12 +4,12 @@
 #include <math.h>
 #include <stdbool.h>
 
-// A place of a bin on one axis, as in struct bin_shape, and its weight.
-struct place {
+// A node of a bin on one axis, as in struct bin_shape, and its weight.
+struct node {
     double share, weight;
 };
 
-enum { PLACES_MAX = 3 };
+enum { NODES_MAX = 3 };
 
 // How many octaves the part of a bin is long that begins at this size: up to the next size or, of powers of
 // two, to where the next power begins. Other bins have one part, whatever it is long.
@@ -32,18 +32,18 @@ static double reach_of(enum lookup lookup, const struct axis *axis, size_t at) {
 
 // The middle and borders of the bin on an axis. Larger sizes than the largest go to it, too: its bin is taken
 // to reach as far up as down. `below`: so do smaller ones than the smallest.
-static size_t places_of(enum lookup lookup, const struct axis *axis, size_t at, bool below,
-                        struct place places[PLACES_MAX]) {
+static size_t nodes_of(enum lookup lookup, const struct axis *axis, size_t at, bool below,
+                       struct node nodes[NODES_MAX]) {
     size_t found = 0;
-    places[found++] = (struct place){0, lookup == LOOKUP_NEAREST ? 2 : 1};
+    nodes[found++] = (struct node){0, lookup == LOOKUP_NEAREST ? 2 : 1};
     if (axis->count == 1 || lookup == LOOKUP_EXACT) return found;
     if (lookup == LOOKUP_FLOOR || lookup == LOOKUP_LOG2) {
         double reach = reach_of(lookup, axis, at);
-        places[found++] = (struct place){reach / 2, 2};
-        places[found++] = (struct place){reach, 1};
+        nodes[found++] = (struct node){reach / 2, 2};
+        nodes[found++] = (struct node){reach, 1};
     } else {
-        if (at > 0 || below) places[found++] = (struct place){-0.5, 1};
-        places[found++] = (struct place){0.5, 1};
+        if (at > 0 || below) nodes[found++] = (struct node){-0.5, 1};
+        nodes[found++] = (struct node){0.5, 1};
     }
     return found;
 }
@@ -60,7 +60,8 @@ static double moved(const double *own, size_t at, size_t count, size_t stride, d
 }
 
 // The level of a strategy at a shape of the bin, as far as either axis moves it.
-static double level_at(const struct plane *plane, const double *levels, const struct bin_shape *shape) {
+static double level_at(const struct plane_levels *plane, const double *levels,
+                       const struct bin_shape *shape) {
     const double *own = levels + shape->hidden * plane->num_tokens->count + shape->tokens;
     size_t hidden_sizes = plane->hidden_sizes->count, num_tokens = plane->num_tokens->count;
     double along = moved(own, shape->tokens, num_tokens, 1, shape->tokens_share);
@@ -70,7 +71,7 @@ static double level_at(const struct plane *plane, const double *levels, const st
 
 // Losses that are being summed up.
 struct tally {
-    const struct plane *plane;
+    const struct plane_levels *plane;
     struct loss *losses;
     double weight;
 };
@@ -90,7 +91,7 @@ static void add_levels(struct tally *tally, const double *levels, double weight)
 }
 
 static void add_shape(struct tally *tally, const struct bin_shape *shape) {
-    const struct plane *plane = tally->plane;
+    const struct plane_levels *plane = tally->plane;
     size_t cells = plane->hidden_sizes->count * plane->num_tokens->count;
     if (shape->levels != NULL) {
         add_levels(tally, shape->levels, shape->weight);
@@ -114,9 +115,9 @@ static void add_workload(struct tally *tally, const struct bins *bins, size_t hi
 static void add_uniformly(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens) {
     double area = length_of(bins->lookup, tally->plane->hidden_sizes, hidden) *
                   length_of(bins->lookup, tally->plane->num_tokens, tokens);
-    struct place across[PLACES_MAX], along[PLACES_MAX];
-    size_t across_count = places_of(bins->lookup, tally->plane->hidden_sizes, hidden, true, across);
-    size_t along_count = places_of(bins->lookup, tally->plane->num_tokens, tokens, false, along);
+    struct node across[NODES_MAX], along[NODES_MAX];
+    size_t across_count = nodes_of(bins->lookup, tally->plane->hidden_sizes, hidden, true, across);
+    size_t along_count = nodes_of(bins->lookup, tally->plane->num_tokens, tokens, false, along);
     for (size_t i = 0; i < across_count; i++) {
         for (size_t j = 0; j < along_count; j++) {
             const struct bin_shape shape = {
@@ -150,7 +151,7 @@ static void add_parts(struct tally *tally, const struct bins *bins, size_t hidde
     }
 }
 
-void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
+void bins_losses(const struct plane_levels *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses) {
     if (plane->strategies == 0) return;
     size_t cells = plane->hidden_sizes->count * plane->num_tokens->count;

@@ -6,7 +6,7 @@
 
 // Times of one plane of a table: levels[strategy][hidden size][tokens] are log2 of microseconds, NAN where a
 // strategy has none.
-struct plane {
+struct plane_levels {
     const double *levels;
     size_t strategies;
     const struct axis *hidden_sizes, *num_tokens;
@@ -42,7 +42,7 @@ struct bins {
     size_t workload_count;
 };
 
-// The places of the sizes of an axis that share a bin with the one at `at`: itself alone, but for powers of
+// The indices of the sizes of an axis that share a bin with the one at `at`: itself alone, but for powers of
 // two, whose bins hold all sizes up to the next power.
 struct bins_span {
     size_t first, last;
@@ -54,7 +54,7 @@ struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_
 // the cell's own counts. The shapes that a workload has in the bin count by their weight; without any, all
 // shapes of the bin alike, as a ratio: the trapezoid rule over its middle and borders, and measured shapes
 // inside as much as its corners.
-void bins_losses(const struct plane *plane, const struct bins *bins, size_t hidden, size_t tokens,
+void bins_losses(const struct plane_levels *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses);
 
 #endif

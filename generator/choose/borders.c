@@ -51,14 +51,14 @@ static void begin_ways(const struct border_point *point, struct way *ways) {
 // The ways to a point from those to the point before.
 static void go_on(const struct border_point *point, struct way *ways, const struct border_point *before,
                   const struct way *ways_before) {
-    size_t place_of[UINT8_MAX + 1], best = best_of(before, ways_before);
-    memset(place_of, 0xff, sizeof place_of);
+    size_t index_of[UINT8_MAX + 1], best = best_of(before, ways_before);
+    memset(index_of, 0xff, sizeof index_of);
     for (size_t i = 0; i < before->count; i++) {
-        if (before->options[i].allowed) place_of[before->options[i].strategy] = i;
+        if (before->options[i].allowed) index_of[before->options[i].strategy] = i;
     }
     for (size_t i = 0; i < point->count; i++) {
         const struct border_option *option = &point->options[i];
-        size_t same = place_of[option->strategy];
+        size_t same = index_of[option->strategy];
         struct way change = {ways_before[best].borders + 1, best, ways_before[best].badness};
         struct way stay = no_way;
         if (same != BORDER_NONE)
@@ -68,7 +68,7 @@ static void go_on(const struct border_point *point, struct way *ways, const stru
     }
 }
 
-// Chooses points[first .. end - 1], all of which have an allowed option; `ways` has `width` places for each.
+// Chooses points[first .. end - 1], all of which have an allowed option; `ways` has `width` entries for each.
 static void choose_run(struct border_point *points, size_t first, size_t end, struct way *ways,
                        size_t width) {
     begin_ways(&points[first], &ways[first * width]);

@@ -19,7 +19,7 @@ struct border_option {
 struct border_point {
     const struct border_option *options;
     size_t count;
-    size_t chosen; // out: the place of an option; BORDER_NONE where none is allowed
+    size_t chosen; // out: the index of an option; BORDER_NONE where none is allowed
 };
 
 #define BORDER_NONE SIZE_MAX

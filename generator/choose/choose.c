@@ -19,12 +19,12 @@ struct choosing {
     struct material of;
     struct table *table;
     uint8_t *incumbents; // by cell; NAME_NONE: none. NULL: no table was there
-    struct plane_place {
+    struct plane_task {
         size_t block, fusion;
         struct left_out left_out;
         bool failed; // out of memory
-    } * places;
-    size_t place_count;
+    } * tasks;
+    size_t task_count;
 };
 
 // ---- rows to their cells
@@ -37,7 +37,7 @@ static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, 
                        rows_file_of(rows, earlier)->path, a->line);
 }
 
-// The place of the row of this strategy in a list of rows, or the list's end.
+// The position of the row of this strategy in a list of rows, or the list's end.
 static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
                                uint8_t strategy) {
     while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
@@ -76,7 +76,7 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
 
 // Removes the levels, derived ones too, of strategies whose bits differ from those of the required one, which
 // stays even if its bits are unknown or vary. False: out of memory.
-static bool drop_other_bits(struct layout *plane) {
+static bool drop_other_bits(struct plane *plane) {
     const struct material *of = plane->of;
     const struct grid_block *block = plane->block;
     uint8_t wanted = of->selection->same_bits_as;
@@ -90,7 +90,7 @@ static bool drop_other_bits(struct layout *plane) {
     for (size_t s = 0; ok && s < plane->strategy_count; s++) {
         uint8_t strategy = plane->strategies[s];
         if (strategy == wanted || numerics->relation[wanted][strategy] == BITS_EQUAL) continue;
-        layout_drop(plane, s);
+        plane_drop(plane, s);
     }
     free(numerics);
     return ok;
@@ -128,7 +128,7 @@ static void free_row(struct row_of_cells *row) {
 }
 
 // Whether the same strategies have a level at two cells.
-static bool have_same_strategies(const struct layout *plane, size_t cell, size_t other) {
+static bool have_same_strategies(const struct plane *plane, size_t cell, size_t other) {
     for (size_t s = 0; s < plane->strategy_count; s++) {
         const double *levels = plane->levels + s * plane->cells;
         if (isnan(levels[cell]) != isnan(levels[other])) return false;
@@ -138,10 +138,10 @@ static bool have_same_strategies(const struct layout *plane, size_t cell, size_t
 
 // What each strategy loses in the bin of a cell. The cells of a bin of powers of two share the sum, which is
 // over all of them, where the same strategies do them; it is made once for each row of bins.
-static const struct loss *losses_of(const struct layout *plane, struct row_of_cells *row, size_t hidden,
+static const struct loss *losses_of(const struct plane *plane, struct row_of_cells *row, size_t hidden,
                                     size_t tokens) {
     const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
-    const struct plane levels = {plane->levels, plane->strategy_count, hidden_sizes, num_tokens};
+    const struct plane_levels levels = {plane->levels, plane->strategy_count, hidden_sizes, num_tokens};
     struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
     size_t along = bins_span_of(plane->bins.lookup, num_tokens, tokens).first;
     size_t cell = hidden * num_tokens->count + tokens, *summed_for = &row->summed_for[along];
@@ -153,7 +153,7 @@ static const struct loss *losses_of(const struct layout *plane, struct row_of_ce
     return losses;
 }
 
-static struct candidate candidate_of(const struct layout *plane, size_t strategy, size_t cell,
+static struct candidate candidate_of(const struct plane *plane, size_t strategy, size_t cell,
                                      const struct loss *loss) {
     const struct rows *rows = plane->of->rows;
     size_t at = strategy * plane->cells + cell;
@@ -175,7 +175,7 @@ static struct candidate candidate_of(const struct layout *plane, size_t strategy
 
 // Whether a strategy is slower than another one, beyond both intervals. Strategy s has the row
 // row_of[s * stride], or none.
-static bool is_slower(const struct layout *plane, size_t strategy, const uint32_t *row_of, size_t stride) {
+static bool is_slower(const struct plane *plane, size_t strategy, const uint32_t *row_of, size_t stride) {
     const struct row_detail *detail = plane->of->rows->detail;
     uint32_t own = row_of[strategy * stride];
     for (size_t s = 0; own != NO_ROW && detail != NULL && s < plane->strategy_count; s++) {
@@ -187,7 +187,7 @@ static bool is_slower(const struct layout *plane, size_t strategy, const uint32_
 }
 
 // The same at any shape of the cell's bin that was measured, but for its own.
-static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t hidden, size_t tokens) {
+static bool is_slower_beside(const struct plane *plane, size_t strategy, size_t hidden, size_t tokens) {
     size_t count = plane->block->num_tokens.count;
     struct bins_span across = bins_span_of(plane->bins.lookup, &plane->block->hidden_sizes, hidden);
     struct bins_span along = bins_span_of(plane->bins.lookup, &plane->block->num_tokens, tokens);
@@ -209,7 +209,7 @@ static bool is_slower_beside(const struct layout *plane, size_t strategy, size_t
 }
 
 // The options of a cell. A candidate that is slower at a measured shape of the bin is not within noise.
-static void find_who_may_win(const struct choosing *choosing, const struct layout *plane, size_t hidden,
+static void find_who_may_win(const struct choosing *choosing, const struct plane *plane, size_t hidden,
                              size_t tokens, const struct candidate *candidates, size_t count,
                              struct border_option *options) {
     const struct candidate *best = &candidates[select_best(candidates, count)];
@@ -219,7 +219,7 @@ static void find_who_may_win(const struct choosing *choosing, const struct layou
         const struct candidate *candidate = &candidates[i];
         double excess = select_excess(best, candidate);
         bool is_slower = candidate != best && excess == 0 &&
-                         is_slower_beside(plane, plane->place_of[candidate->strategy], hidden, tokens);
+                         is_slower_beside(plane, plane->index_of[candidate->strategy], hidden, tokens);
         options[i] = (struct border_option){.badness = candidate->badness,
                                             .strategy = candidate->strategy,
                                             .excess = is_slower ? INFINITY : excess};
@@ -227,7 +227,7 @@ static void find_who_may_win(const struct choosing *choosing, const struct layou
     select_allow(options, count, incumbent, choosing->of.selection->regret);
 }
 
-static void fill_cell(const struct choosing *choosing, const struct layout *plane, struct row_of_cells *row,
+static void fill_cell(const struct choosing *choosing, const struct plane *plane, struct row_of_cells *row,
                       size_t hidden, size_t tokens) {
     size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
     struct candidate *candidates = row->candidates + tokens * width;
@@ -241,7 +241,7 @@ static void fill_cell(const struct choosing *choosing, const struct layout *plan
     if (count > 0) find_who_may_win(choosing, plane, hidden, tokens, candidates, count, options);
 }
 
-static struct cell cell_of(const struct layout *plane, const struct row_of_cells *of, size_t hidden,
+static struct cell cell_of(const struct plane *plane, const struct row_of_cells *of, size_t hidden,
                            size_t tokens) {
     const struct rows *rows = plane->of->rows;
     const struct border_point *point = &of->points[tokens];
@@ -250,7 +250,7 @@ static struct cell cell_of(const struct layout *plane, const struct row_of_cells
     const struct candidate *winner = &candidates[point->chosen];
     struct choice choice = select_describe(candidates, point->count, point->chosen);
     size_t cell = hidden * plane->block->num_tokens.count + tokens;
-    uint32_t row = plane->row_of[plane->place_of[winner->strategy] * plane->cells + cell];
+    uint32_t row = plane->row_of[plane->index_of[winner->strategy] * plane->cells + cell];
     const struct row_detail *detail = row == NO_ROW ? &rows_no_detail : rows_detail_of(rows, row);
     return (struct cell){
         .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
@@ -265,7 +265,7 @@ static struct cell cell_of(const struct layout *plane, const struct row_of_cells
     };
 }
 
-static bool choose_rows(const struct choosing *choosing, const struct layout *plane) {
+static bool choose_rows(const struct choosing *choosing, const struct plane *plane) {
     size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
     struct row_of_cells row = {NULL, NULL, NULL, NULL, NULL};
     bool ok = allocate_row(&row, tokens, plane->strategy_count);
@@ -281,27 +281,27 @@ static bool choose_rows(const struct choosing *choosing, const struct layout *pl
 
 static void choose_plane(void *context, size_t index) {
     const struct choosing *choosing = context;
-    struct plane_place *place = &choosing->places[index];
-    struct layout plane;
-    bool ok = layout_make(&plane, &choosing->of, &choosing->table->grid.blocks[place->block], place->fusion,
-                          &place->left_out);
+    struct plane_task *task = &choosing->tasks[index];
+    struct plane plane;
+    bool ok = plane_make(&plane, &choosing->of, &choosing->table->grid.blocks[task->block], task->fusion,
+                         &task->left_out);
     ok = ok && drop_other_bits(&plane) && choose_rows(choosing, &plane);
-    layout_free(&plane);
-    place->failed = !ok;
+    plane_free(&plane);
+    task->failed = !ok;
 }
 
 // ---- all planes
 
 static bool list_planes(struct choosing *choosing) {
     const struct grid *grid = &choosing->table->grid;
-    for (size_t i = 0; i < grid->block_count; i++) choosing->place_count += grid->blocks[i].fusion_count;
-    choosing->places = calloc(choosing->place_count + 1, sizeof *choosing->places);
-    if (choosing->places == NULL) return false;
+    for (size_t i = 0; i < grid->block_count; i++) choosing->task_count += grid->blocks[i].fusion_count;
+    choosing->tasks = calloc(choosing->task_count + 1, sizeof *choosing->tasks);
+    if (choosing->tasks == NULL) return false;
     size_t count = 0;
     for (size_t i = 0; i < grid->block_count; i++) {
         for (size_t fusion = 0; fusion < grid->blocks[i].fusion_count; fusion++) {
-            choosing->places[count].block = i;
-            choosing->places[count++].fusion = fusion;
+            choosing->tasks[count].block = i;
+            choosing->tasks[count++].fusion = fusion;
         }
     }
     return true;
@@ -326,14 +326,14 @@ static bool find_incumbents(struct choosing *choosing) {
 static bool choose_planes(struct choosing *choosing) {
     enum { CELLS_FOR_A_THREAD = 4096 };
     struct table *table = choosing->table;
-    parallel_run(choosing->place_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane,
+    parallel_run(choosing->task_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane,
                  choosing);
     bool ok = true;
-    for (size_t i = 0; i < choosing->place_count; i++) {
-        const struct plane_place *place = &choosing->places[i];
-        ok = ok && !place->failed;
-        table->loopback_rows += place->left_out.loopback_rows;
-        for (size_t j = 0; j < NAMES_MAX; j++) table->rows_of_others[j] += place->left_out.rows_of_others[j];
+    for (size_t i = 0; i < choosing->task_count; i++) {
+        const struct plane_task *task = &choosing->tasks[i];
+        ok = ok && !task->failed;
+        table->loopback_rows += task->left_out.loopback_rows;
+        for (size_t j = 0; j < NAMES_MAX; j++) table->rows_of_others[j] += task->left_out.rows_of_others[j];
     }
     return ok;
 }
@@ -429,7 +429,7 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
     free(choosing.of.chains.next);
     free(choosing.of.chains.elsewhere);
     free(choosing.incumbents);
-    free(choosing.places);
+    free(choosing.tasks);
     if (ok) return table;
     table_free(table);
     return NULL;

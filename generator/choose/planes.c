@@ -13,29 +13,29 @@ static bool competes(const struct material *of, const struct row *row) {
     return !is_barred_loopback(of, row->placement) && of->selection->may_win[row->strategy];
 }
 
-static bool is_in_plane(const struct layout *layout, const struct cell_key *key) {
-    const struct grid_block *block = layout->block;
+static bool is_in_plane(const struct plane *plane, const struct cell_key *key) {
+    const struct grid_block *block = plane->block;
     return key->world_size == block->world_size && key->dtype == block->dtype && key->op == block->op &&
-           key->mode == block->mode && key->fusion == block->fusion[layout->fusion];
+           key->mode == block->mode && key->fusion == block->fusion[plane->fusion];
 }
 
 // ---- the cells
 
-static void add_strategy(struct layout *layout, uint8_t strategy) {
-    if (layout->place_of[strategy] != NAME_NONE) return;
-    layout->place_of[strategy] = (uint8_t)layout->strategy_count;
-    layout->strategies[layout->strategy_count++] = strategy;
+static void add_strategy(struct plane *plane, uint8_t strategy) {
+    if (plane->index_of[strategy] != NAME_NONE) return;
+    plane->index_of[strategy] = (uint8_t)plane->strategy_count;
+    plane->strategies[plane->strategy_count++] = strategy;
 }
 
 // The strategies that have a time in the plane and may win; counts the rows of others.
-static void find_strategies(struct layout *layout, struct left_out *left_out) {
-    const struct material *of = layout->of;
-    memset(layout->place_of, NAME_NONE, sizeof layout->place_of);
-    for (size_t cell = layout->first_cell; cell < layout->first_cell + layout->cells; cell++) {
+static void find_strategies(struct plane *plane, struct left_out *left_out) {
+    const struct material *of = plane->of;
+    memset(plane->index_of, NAME_NONE, sizeof plane->index_of);
+    for (size_t cell = plane->first_cell; cell < plane->first_cell + plane->cells; cell++) {
         for (uint32_t at = of->chains.first[cell]; at != NO_ROW; at = of->chains.next[at]) {
             const struct row *row = &of->rows->row[at];
             if (competes(of, row)) {
-                add_strategy(layout, row->strategy);
+                add_strategy(plane, row->strategy);
             } else if (is_barred_loopback(of, row->placement)) {
                 left_out->loopback_rows++;
             } else {
@@ -45,115 +45,114 @@ static void find_strategies(struct layout *layout, struct left_out *left_out) {
     }
 }
 
-static bool allocate(struct layout *layout) {
-    size_t levels = layout->strategy_count * layout->cells;
-    layout->levels = malloc((levels + 1) * sizeof *layout->levels);
-    layout->spreads = calloc(levels + 1, sizeof *layout->spreads);
-    layout->noises = calloc(levels + 1, sizeof *layout->noises);
-    layout->row_of = malloc((levels + 1) * sizeof *layout->row_of);
-    if (layout->levels == NULL || layout->spreads == NULL || layout->noises == NULL ||
-        layout->row_of == NULL) {
+static bool allocate(struct plane *plane) {
+    size_t levels = plane->strategy_count * plane->cells;
+    plane->levels = malloc((levels + 1) * sizeof *plane->levels);
+    plane->spreads = calloc(levels + 1, sizeof *plane->spreads);
+    plane->noises = calloc(levels + 1, sizeof *plane->noises);
+    plane->row_of = malloc((levels + 1) * sizeof *plane->row_of);
+    if (plane->levels == NULL || plane->spreads == NULL || plane->noises == NULL || plane->row_of == NULL) {
         return false;
     }
-    memset(layout->row_of, 0xff, (levels + 1) * sizeof *layout->row_of);
-    for (size_t i = 0; i < levels; i++) layout->levels[i] = NAN;
+    memset(plane->row_of, 0xff, (levels + 1) * sizeof *plane->row_of);
+    for (size_t i = 0; i < levels; i++) plane->levels[i] = NAN;
     return true;
 }
 
-static void lay_out_rows(struct layout *layout) {
-    const struct material *of = layout->of;
-    for (size_t cell = 0; cell < layout->cells; cell++) {
-        uint32_t first = of->chains.first[layout->first_cell + cell];
+static void lay_out_rows(struct plane *plane) {
+    const struct material *of = plane->of;
+    for (size_t cell = 0; cell < plane->cells; cell++) {
+        uint32_t first = of->chains.first[plane->first_cell + cell];
         for (uint32_t at = first; at != NO_ROW; at = of->chains.next[at]) {
             const struct row *row = &of->rows->row[at];
             if (!competes(of, row)) continue;
-            size_t level = layout->place_of[row->strategy] * layout->cells + cell;
-            layout->levels[level] = log2(row->time_us);
-            layout->row_of[level] = at;
+            size_t level = plane->index_of[row->strategy] * plane->cells + cell;
+            plane->levels[level] = log2(row->time_us);
+            plane->row_of[level] = at;
         }
     }
 }
 
 // What was not measured, and follows from what was.
-static void lay_out_derived(struct layout *layout) {
-    const struct selection *selection = layout->of->selection;
+static void lay_out_derived(struct plane *plane) {
+    const struct selection *selection = plane->of->selection;
     for (size_t i = 0; i < selection->derived_count; i++) {
         const struct derived_time *derived = &selection->derived[i];
-        if (!is_in_plane(layout, &derived->key) || layout->place_of[derived->strategy] == NAME_NONE) continue;
-        if (is_barred_loopback(layout->of, derived->placement)) continue;
-        size_t cell = grid_place(layout->block, layout->fusion, &derived->key);
+        if (!is_in_plane(plane, &derived->key) || plane->index_of[derived->strategy] == NAME_NONE) continue;
+        if (is_barred_loopback(plane->of, derived->placement)) continue;
+        size_t cell = grid_cell_number(plane->block, plane->fusion, &derived->key);
         if (cell == GRID_NO_CELL) continue;
-        size_t at = layout->place_of[derived->strategy] * layout->cells + cell - layout->first_cell;
-        if (layout->row_of[at] != NO_ROW) continue;
-        layout->levels[at] = log2(derived->time_us);
-        layout->spreads[at] = derived->spread;
-        layout->noises[at] = derived->noise;
-        layout->derived_placement = derived->placement;
+        size_t at = plane->index_of[derived->strategy] * plane->cells + cell - plane->first_cell;
+        if (plane->row_of[at] != NO_ROW) continue;
+        plane->levels[at] = log2(derived->time_us);
+        plane->spreads[at] = derived->spread;
+        plane->noises[at] = derived->noise;
+        plane->derived_placement = derived->placement;
     }
 }
 
 // ---- shapes that are no cell
 
 // The cell that answers for a shape; false where none does.
-static bool find_answering(const struct layout *layout, uint32_t hidden_size, uint32_t num_tokens,
+static bool find_answering(const struct plane *plane, uint32_t hidden_size, uint32_t num_tokens,
                            size_t *hidden, size_t *tokens) {
-    enum lookup lookup = layout->of->selection->lookup;
-    *hidden = grid_answering(&layout->block->hidden_sizes, hidden_size, lookup);
-    *tokens = grid_answering(&layout->block->num_tokens, num_tokens, lookup);
+    enum lookup lookup = plane->of->selection->lookup;
+    *hidden = grid_answering(&plane->block->hidden_sizes, hidden_size, lookup);
+    *tokens = grid_answering(&plane->block->num_tokens, num_tokens, lookup);
     return *hidden != GRID_NO_CELL && *tokens != GRID_NO_CELL;
 }
 
 // Adds a shape that a cell answers for, of which nothing is known yet. False: out of memory.
-static bool add_extra(struct layout *layout, const struct cell_key *key, size_t hidden, size_t tokens) {
-    size_t count = layout->bins.extra_count, width = layout->strategy_count;
-    struct shape_levels *extra = realloc(layout->extra, (count + 1) * sizeof *extra);
-    if (extra != NULL) layout->extra = extra;
-    double *levels = realloc(layout->extra_levels, (count + 1) * width * sizeof *levels);
-    if (levels != NULL) layout->extra_levels = levels;
-    uint32_t *row_of = realloc(layout->extra_rows, (count + 1) * width * sizeof *row_of);
-    if (row_of != NULL) layout->extra_rows = row_of;
+static bool add_extra(struct plane *plane, const struct cell_key *key, size_t hidden, size_t tokens) {
+    size_t count = plane->bins.extra_count, width = plane->strategy_count;
+    struct shape_levels *extra = realloc(plane->extra, (count + 1) * sizeof *extra);
+    if (extra != NULL) plane->extra = extra;
+    double *levels = realloc(plane->extra_levels, (count + 1) * width * sizeof *levels);
+    if (levels != NULL) plane->extra_levels = levels;
+    uint32_t *row_of = realloc(plane->extra_rows, (count + 1) * width * sizeof *row_of);
+    if (row_of != NULL) plane->extra_rows = row_of;
     if (extra == NULL || levels == NULL || row_of == NULL) return false;
     for (size_t s = 0; s < width; s++) {
         levels[count * width + s] = NAN;
         row_of[count * width + s] = NO_ROW;
     }
     extra[count] = (struct shape_levels){NULL, hidden, tokens, key->hidden_size, key->num_tokens};
-    layout->bins.extra_count++;
+    plane->bins.extra_count++;
     return true;
 }
 
 // Rows of shapes that are no cell, gathered by shape.
-static bool lay_out_elsewhere(struct layout *layout) {
-    const struct material *of = layout->of;
+static bool lay_out_elsewhere(struct plane *plane) {
+    const struct material *of = plane->of;
     const struct chains *chains = &of->chains;
     const struct cell_key *last = NULL;
     for (size_t i = 0; i < chains->elsewhere_count; i++) {
         const struct row *row = &of->rows->row[chains->elsewhere[i]];
         size_t hidden, tokens;
-        if (!is_in_plane(layout, &row->key) || layout->place_of[row->strategy] == NAME_NONE ||
+        if (!is_in_plane(plane, &row->key) || plane->index_of[row->strategy] == NAME_NONE ||
             !competes(of, row) ||
-            !find_answering(layout, row->key.hidden_size, row->key.num_tokens, &hidden, &tokens)) {
+            !find_answering(plane, row->key.hidden_size, row->key.num_tokens, &hidden, &tokens)) {
             continue;
         }
         bool is_new = last == NULL || !cell_key_equal(last, &row->key);
-        if (is_new && !add_extra(layout, &row->key, hidden, tokens)) return false;
+        if (is_new && !add_extra(plane, &row->key, hidden, tokens)) return false;
         last = &row->key;
-        size_t at = (layout->bins.extra_count - 1) * layout->strategy_count + layout->place_of[row->strategy];
-        layout->extra_levels[at] = log2(row->time_us);
-        layout->extra_rows[at] = chains->elsewhere[i];
+        size_t at = (plane->bins.extra_count - 1) * plane->strategy_count + plane->index_of[row->strategy];
+        plane->extra_levels[at] = log2(row->time_us);
+        plane->extra_rows[at] = chains->elsewhere[i];
     }
-    for (size_t i = 0; i < layout->bins.extra_count; i++) {
-        layout->extra[i].levels = layout->extra_levels + i * layout->strategy_count;
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        plane->extra[i].levels = plane->extra_levels + i * plane->strategy_count;
     }
-    layout->bins.extra = layout->extra;
+    plane->bins.extra = plane->extra;
     return true;
 }
 
 // ---- cells whose own shape is unmeasured
 
-static bool has_level(const struct layout *layout, size_t cell) {
-    for (size_t s = 0; s < layout->strategy_count; s++) {
-        if (!isnan(layout->levels[s * layout->cells + cell])) return true;
+static bool has_level(const struct plane *plane, size_t cell) {
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        if (!isnan(plane->levels[s * plane->cells + cell])) return true;
     }
     return false;
 }
@@ -164,27 +163,27 @@ struct stand_in {
     size_t cell, extra; // one of the two, the other SIZE_MAX
 };
 
-static void find_nearest_cell(const struct layout *layout, size_t hidden, size_t tokens,
+static void find_nearest_cell(const struct plane *plane, size_t hidden, size_t tokens,
                               struct stand_in *nearest) {
-    const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;
-    struct bins_span across = bins_span_of(layout->bins.lookup, hidden_sizes, hidden);
-    struct bins_span along = bins_span_of(layout->bins.lookup, num_tokens, tokens);
+    const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
+    struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(plane->bins.lookup, num_tokens, tokens);
     for (size_t h = hidden; h <= across.last; h++) {
         for (size_t t = tokens; t <= along.last; t++) {
             double distance = log2((double)hidden_sizes->value[h] / hidden_sizes->value[hidden]) +
                               log2((double)num_tokens->value[t] / num_tokens->value[tokens]);
             size_t cell = h * num_tokens->count + t;
-            if (distance >= nearest->distance || !has_level(layout, cell)) continue;
+            if (distance >= nearest->distance || !has_level(plane, cell)) continue;
             *nearest = (struct stand_in){distance, cell, SIZE_MAX};
         }
     }
 }
 
-static void find_nearest_extra(const struct layout *layout, size_t hidden, size_t tokens,
+static void find_nearest_extra(const struct plane *plane, size_t hidden, size_t tokens,
                                struct stand_in *nearest) {
-    const struct grid_block *block = layout->block;
-    for (size_t i = 0; i < layout->bins.extra_count; i++) {
-        const struct shape_levels *extra = &layout->extra[i];
+    const struct grid_block *block = plane->block;
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        const struct shape_levels *extra = &plane->extra[i];
         if (extra->hidden != hidden || extra->tokens != tokens) continue;
         double distance = log2((double)extra->hidden_size / block->hidden_sizes.value[hidden]) +
                           log2((double)extra->num_tokens / block->num_tokens.value[tokens]);
@@ -192,49 +191,49 @@ static void find_nearest_extra(const struct layout *layout, size_t hidden, size_
     }
 }
 
-static void stand_in_for(struct layout *layout, size_t cell, const struct stand_in *shape) {
-    for (size_t s = 0; s < layout->strategy_count; s++) {
-        size_t to = s * layout->cells + cell;
+static void stand_in_for(struct plane *plane, size_t cell, const struct stand_in *shape) {
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        size_t to = s * plane->cells + cell;
         if (shape->extra != SIZE_MAX) {
-            size_t from = shape->extra * layout->strategy_count + s;
-            layout->levels[to] = layout->extra_levels[from];
-            layout->row_of[to] = layout->extra_rows[from];
+            size_t from = shape->extra * plane->strategy_count + s;
+            plane->levels[to] = plane->extra_levels[from];
+            plane->row_of[to] = plane->extra_rows[from];
         } else {
-            size_t from = s * layout->cells + shape->cell;
-            layout->levels[to] = layout->levels[from];
-            layout->spreads[to] = layout->spreads[from];
-            layout->noises[to] = layout->noises[from];
-            layout->row_of[to] = layout->row_of[from];
+            size_t from = s * plane->cells + shape->cell;
+            plane->levels[to] = plane->levels[from];
+            plane->spreads[to] = plane->spreads[from];
+            plane->noises[to] = plane->noises[from];
+            plane->row_of[to] = plane->row_of[from];
         }
     }
 }
 
 // The lookup of a table by powers of two sends 2880 to the cell of 2048, measured or not; so the times at
 // 2880 count for that cell, too.
-static void lay_out_stand_ins(struct layout *layout) {
-    size_t count = layout->block->num_tokens.count;
-    for (size_t cell = 0; cell < layout->cells && layout->bins.lookup == LOOKUP_LOG2; cell++) {
-        if (has_level(layout, cell)) continue;
+static void lay_out_stand_ins(struct plane *plane) {
+    size_t count = plane->block->num_tokens.count;
+    for (size_t cell = 0; cell < plane->cells && plane->bins.lookup == LOOKUP_LOG2; cell++) {
+        if (has_level(plane, cell)) continue;
         struct stand_in nearest = {INFINITY, SIZE_MAX, SIZE_MAX};
-        find_nearest_cell(layout, cell / count, cell % count, &nearest);
-        find_nearest_extra(layout, cell / count, cell % count, &nearest);
-        if (!isinf(nearest.distance)) stand_in_for(layout, cell, &nearest);
+        find_nearest_cell(plane, cell / count, cell % count, &nearest);
+        find_nearest_extra(plane, cell / count, cell % count, &nearest);
+        if (!isinf(nearest.distance)) stand_in_for(plane, cell, &nearest);
     }
 }
 
 // ---- the workload
 
-// How far `value` lies from the size at `place` of an axis towards its neighbour, as in struct bin_shape.
-static double share_of(const struct axis *axis, size_t place, uint32_t value) {
-    double own = log2(axis->value[place]), asked = log2(value);
-    if (asked < own) return place == 0 ? 0 : (asked - own) / (own - log2(axis->value[place - 1]));
-    return place + 1 == axis->count ? 0 : (asked - own) / (log2(axis->value[place + 1]) - own);
+// How far `value` lies from the size at `index` of an axis towards its neighbour, as in struct bin_shape.
+static double share_of(const struct axis *axis, size_t index, uint32_t value) {
+    double own = log2(axis->value[index]), asked = log2(value);
+    if (asked < own) return index == 0 ? 0 : (asked - own) / (own - log2(axis->value[index - 1]));
+    return index + 1 == axis->count ? 0 : (asked - own) / (log2(axis->value[index + 1]) - own);
 }
 
 // The levels of a shape that is no cell, if it was measured; else NULL.
-static const double *measured_levels(const struct layout *layout, const struct workload_shape *shape) {
-    for (size_t i = 0; i < layout->bins.extra_count; i++) {
-        const struct shape_levels *extra = &layout->extra[i];
+static const double *measured_levels(const struct plane *plane, const struct workload_shape *shape) {
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        const struct shape_levels *extra = &plane->extra[i];
         if (extra->hidden_size == shape->hidden_size && extra->num_tokens == shape->num_tokens) {
             return extra->levels;
         }
@@ -243,66 +242,66 @@ static const double *measured_levels(const struct layout *layout, const struct w
 }
 
 // The shapes of the workload, by the cells to which the lookup sends them.
-static bool lay_out_workload(struct layout *layout) {
-    const struct selection *selection = layout->of->selection;
-    const struct axis *hidden_sizes = &layout->block->hidden_sizes, *num_tokens = &layout->block->num_tokens;
-    layout->workload = malloc((selection->workload_count + 1) * sizeof *layout->workload);
-    if (layout->workload == NULL) return false;
+static bool lay_out_workload(struct plane *plane) {
+    const struct selection *selection = plane->of->selection;
+    const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
+    plane->workload = malloc((selection->workload_count + 1) * sizeof *plane->workload);
+    if (plane->workload == NULL) return false;
     for (size_t i = 0; i < selection->workload_count; i++) {
         const struct workload_shape *shape = &selection->workload[i];
         size_t hidden, tokens;
-        if (!find_answering(layout, shape->hidden_size, shape->num_tokens, &hidden, &tokens)) continue;
-        layout->workload[layout->bins.workload_count++] =
+        if (!find_answering(plane, shape->hidden_size, shape->num_tokens, &hidden, &tokens)) continue;
+        plane->workload[plane->bins.workload_count++] =
             (struct bin_shape){hidden,
                                tokens,
                                share_of(hidden_sizes, hidden, shape->hidden_size),
                                share_of(num_tokens, tokens, shape->num_tokens),
                                shape->weight,
-                               measured_levels(layout, shape)};
+                               measured_levels(plane, shape)};
     }
-    layout->bins.workload = layout->workload;
+    plane->bins.workload = plane->workload;
     return true;
 }
 
 // ---- all of it
 
-bool layout_make(struct layout *layout, const struct material *of, const struct grid_block *block,
-                 size_t fusion, struct left_out *left_out) {
-    *layout = (struct layout){
+bool plane_make(struct plane *plane, const struct material *of, const struct grid_block *block, size_t fusion,
+                struct left_out *left_out) {
+    *plane = (struct plane){
         .of = of,
         .block = block,
         .fusion = fusion,
         .cells = block->hidden_sizes.count * block->num_tokens.count,
         .bins.lookup = of->selection->lookup,
     };
-    layout->first_cell = block->first_cell + fusion * layout->cells;
-    find_strategies(layout, left_out);
-    if (!allocate(layout)) return false;
-    lay_out_rows(layout);
-    lay_out_derived(layout);
-    if (!lay_out_elsewhere(layout)) return false;
-    lay_out_stand_ins(layout);
-    return lay_out_workload(layout);
+    plane->first_cell = block->first_cell + fusion * plane->cells;
+    find_strategies(plane, left_out);
+    if (!allocate(plane)) return false;
+    lay_out_rows(plane);
+    lay_out_derived(plane);
+    if (!lay_out_elsewhere(plane)) return false;
+    lay_out_stand_ins(plane);
+    return lay_out_workload(plane);
 }
 
-void layout_drop(struct layout *layout, size_t strategy) {
-    for (size_t cell = 0; cell < layout->cells; cell++) {
-        layout->levels[strategy * layout->cells + cell] = NAN;
-        layout->row_of[strategy * layout->cells + cell] = NO_ROW;
+void plane_drop(struct plane *plane, size_t strategy) {
+    for (size_t cell = 0; cell < plane->cells; cell++) {
+        plane->levels[strategy * plane->cells + cell] = NAN;
+        plane->row_of[strategy * plane->cells + cell] = NO_ROW;
     }
-    for (size_t i = 0; i < layout->bins.extra_count; i++) {
-        layout->extra_levels[i * layout->strategy_count + strategy] = NAN;
-        layout->extra_rows[i * layout->strategy_count + strategy] = NO_ROW;
+    for (size_t i = 0; i < plane->bins.extra_count; i++) {
+        plane->extra_levels[i * plane->strategy_count + strategy] = NAN;
+        plane->extra_rows[i * plane->strategy_count + strategy] = NO_ROW;
     }
 }
 
-void layout_free(struct layout *layout) {
-    free(layout->levels);
-    free(layout->spreads);
-    free(layout->noises);
-    free(layout->row_of);
-    free(layout->extra);
-    free(layout->extra_levels);
-    free(layout->extra_rows);
-    free(layout->workload);
+void plane_free(struct plane *plane) {
+    free(plane->levels);
+    free(plane->spreads);
+    free(plane->noises);
+    free(plane->row_of);
+    free(plane->extra);
+    free(plane->extra_levels);
+    free(plane->extra_rows);
+    free(plane->workload);
 }

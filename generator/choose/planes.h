@@ -1,7 +1,7 @@
 // One plane of a table (one block and fusion) laid out for choosing: the levels of all its strategies as one
 // array, what was measured beside what is derived; the shapes between its cells; the workload's.
-#ifndef GENTABLES_LAYOUT_H
-#define GENTABLES_LAYOUT_H
+#ifndef GENTABLES_PLANES_H
+#define GENTABLES_PLANES_H
 
 #include "bins.h"
 #include "select_options.h"
@@ -20,7 +20,7 @@ struct material {
     const struct rows *rows;
     const struct selection *selection;
     const struct lists *lists;
-    uint8_t loopback; // the place of that name in the list of placements
+    uint8_t loopback; // the index of that name in the list of placements
     struct chains chains;
 };
 
@@ -29,11 +29,11 @@ struct left_out {
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };
 
-struct layout {
+struct plane {
     const struct material *of;
     const struct grid_block *block;
     size_t fusion, first_cell, cells;
-    uint8_t strategies[NAMES_MAX], place_of[NAMES_MAX];
+    uint8_t strategies[NAMES_MAX], index_of[NAMES_MAX];
     size_t strategy_count;
     double *levels, *spreads, *noises; // [strategy][cell]; spread 0: measured
     uint8_t derived_placement;
@@ -45,14 +45,14 @@ struct layout {
     struct bins bins;
 };
 
-// Lays out the plane of `fusion` (a place in the block), and counts what does not compete there. False: out
+// Lays out the plane of `fusion` (an index in the block), and counts what does not compete there. False: out
 // of memory. Either way it is to be freed.
-bool layout_make(struct layout *layout, const struct material *of, const struct grid_block *block,
-                 size_t fusion, struct left_out *left_out);
+bool plane_make(struct plane *plane, const struct material *of, const struct grid_block *block, size_t fusion,
+                struct left_out *left_out);
 
 // Takes the levels and rows of a strategy, as if it had not been measured.
-void layout_drop(struct layout *layout, size_t strategy);
+void plane_drop(struct plane *plane, size_t strategy);
 
-void layout_free(struct layout *layout);
+void plane_free(struct plane *plane);
 
 #endif

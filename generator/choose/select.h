@@ -18,19 +18,19 @@ struct candidate {
     double noise;            // how much of that is noise of what it follows from
     double badness;          // the share of the best time that it loses, expected over the cell's bin
     double worst;            // the same at the bin's worst shape
-    uint8_t strategy;        // its place in the list of strategies
+    uint8_t strategy;        // its index in the list of strategies
 };
 
 enum { NO_RUNNER_UP = -1 };
 
 struct choice {
-    int runner_up;     // the place of the best other candidate, or NO_RUNNER_UP
+    int runner_up;     // the index of the best other candidate, or NO_RUNNER_UP
     double margin;     // what the runner-up's badness is more than the winner's; NAN without one
     double confidence; // probability that the winner loses less than the runner-up; NAN: unknown
     double regret;     // the most that the choice can lose, as a share of the best; NAN: unknown
 };
 
-// The place of the candidate with the least badness, of at least one; of equal ones that of the strategy that
+// The index of the candidate with the least badness, of at least one; of equal ones that of the strategy that
 // comes first in the list.
 size_t select_best(const struct candidate *candidates, size_t count);
 

@@ -13,9 +13,9 @@ static size_t field_length(lua_State *lua, int index, const char *name) {
     return length;
 }
 
-static uint32_t field_item(lua_State *lua, int index, const char *name, size_t place) {
+static uint32_t field_item(lua_State *lua, int index, const char *name, size_t item) {
     lua_getfield(lua, index, name);
-    lua_geti(lua, -1, (lua_Integer)place + 1);
+    lua_geti(lua, -1, (lua_Integer)item + 1);
     lua_Integer value = luaL_checkinteger(lua, -1);
     if (value <= 0 || value > INT32_MAX) luaL_error(lua, "%s holds %I, which is no size", name, value);
     lua_pop(lua, 2);

@@ -15,7 +15,7 @@
 #include "grid.h"
 #include "rows/rows_lua.h"
 
-// A cell, and the places of its rows; 0: none, else one more than the place.
+// A cell, and the indices of its rows; 0: none, else one more than the index.
 struct change {
     struct cell_key key;
     uint8_t old_choice, new_choice;
@@ -25,7 +25,7 @@ struct change {
 struct changes {
     struct grid grid; // of the cells, each with its own mode and with none
     struct change *all;
-    size_t *at; // by the grid's numbers: one more than the place in `all`; 0: none
+    size_t *at; // by the grid's numbers: one more than the index in `all`; 0: none
     size_t count;
     uint8_t any_mode;
 };
@@ -91,13 +91,13 @@ static bool index_changes(lua_State *lua, struct changes *changes) {
     return true;
 }
 
-static void count_row(struct changes *changes, const struct row *row, size_t place) {
+static void count_row(struct changes *changes, const struct row *row, size_t index) {
     size_t cell = grid_find(&changes->grid, &row->key);
     if (cell == GRID_NO_CELL || changes->at[cell] == 0) return;
     struct change *change = &changes->all[changes->at[cell] - 1];
     change->row_count++;
-    if (row->strategy == change->old_choice) change->old_row = place + 1;
-    if (row->strategy == change->new_choice) change->new_row = place + 1;
+    if (row->strategy == change->old_choice) change->old_row = index + 1;
+    if (row->strategy == change->new_choice) change->new_row = index + 1;
 }
 
 static void set_number(lua_State *lua, const char *field, double value) {
@@ -106,7 +106,7 @@ static void set_number(lua_State *lua, const char *field, double value) {
     lua_setfield(lua, -2, field);
 }
 
-// Sets change[field], of the change on top of the stack, to the times of a row (one more than its place).
+// Sets change[field], of the change on top of the stack, to the times of a row (one more than its index).
 static void set_times(lua_State *lua, const char *field, const struct rows *rows, size_t row) {
     if (row == 0) return;
     const struct row_detail *detail = rows_detail_of(rows, row - 1);

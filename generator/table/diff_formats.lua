@@ -30,14 +30,14 @@ local MOST_ROWS = 100
 -- Those that matter first.
 local function by_weight(list)
   local ordered = table.move(list, 1, #list, 1, {})
-  local place = {}
-  for i, change in ipairs(list) do place[change] = i end
+  local index_of = {}
+  for i, change in ipairs(list) do index_of[change] = i end
   table.sort(ordered, function(a, b)
     local first, second = changes.is_material(a), changes.is_material(b)
     if first ~= second then return first end
     local lost, other = math.abs(a.lost or 0), math.abs(b.lost or 0)
     if first and lost ~= other then return lost > other end
-    return place[a] < place[b]
+    return index_of[a] < index_of[b]
   end)
   return ordered
 end

@@ -53,12 +53,12 @@ static int compare_values(const void *a, const void *b) {
 
 static void axis_sort(struct axis *axis) {
     qsort(axis->value, axis->count, sizeof *axis->value, compare_values);
-    for (size_t i = 0; i < axis->count; i++) axis->slots[axis_slot(axis, axis->value[i])].place = (uint32_t)i;
+    for (size_t i = 0; i < axis->count; i++) axis->slots[axis_slot(axis, axis->value[i])].index = (uint32_t)i;
 }
 
-static bool axis_find(const struct axis *axis, uint32_t value, size_t *place) {
+static bool axis_find(const struct axis *axis, uint32_t value, size_t *index) {
     const struct axis_slot *slot = &axis->slots[axis_slot(axis, value)];
-    *place = slot->place;
+    *index = slot->index;
     return slot->value == value && value != 0;
 }
 
@@ -98,7 +98,7 @@ static struct grid_block *add_block(struct grid *grid, const struct cell_key *ke
                                  .mode = key->mode,
                                  .splits = key->splits,
                                  .has_no_shape = key->hidden_size == HIDDEN_SIZE_NONE};
-    memset(block->fusion_place, NAME_NONE, sizeof block->fusion_place);
+    memset(block->fusion_index, NAME_NONE, sizeof block->fusion_index);
     return block;
 }
 
@@ -106,7 +106,7 @@ bool grid_add(struct grid *grid, const struct cell_key *key) {
     struct grid_block *block = find_block(grid, key);
     if (block == NULL) block = add_block(grid, key);
     if (block == NULL) return false;
-    block->fusion_place[key->fusion] = 0; // grid_close sets the place
+    block->fusion_index[key->fusion] = 0; // grid_close sets the index
     return axis_add(&block->hidden_sizes, key->hidden_size) && axis_add(&block->num_tokens, key->num_tokens);
 }
 
@@ -125,10 +125,10 @@ static int compare_blocks(const void *a, const void *b) {
     return left->has_no_shape - right->has_no_shape;
 }
 
-static void place_fusions(struct grid_block *block) {
+static void number_fusions(struct grid_block *block) {
     for (size_t fusion = 0; fusion < NAMES_MAX; fusion++) {
-        if (block->fusion_place[fusion] == NAME_NONE) continue;
-        block->fusion_place[fusion] = (uint8_t)block->fusion_count;
+        if (block->fusion_index[fusion] == NAME_NONE) continue;
+        block->fusion_index[fusion] = (uint8_t)block->fusion_count;
         block->fusion[block->fusion_count++] = (uint8_t)fusion;
     }
 }
@@ -140,7 +140,7 @@ bool grid_close(struct grid *grid, struct problem *problem) {
         struct grid_block *block = &grid->blocks[i];
         axis_sort(&block->hidden_sizes);
         axis_sort(&block->num_tokens);
-        place_fusions(block);
+        number_fusions(block);
         block->first_cell = grid->cell_count;
         size_t rows = block->fusion_count * block->hidden_sizes.count;
         if (block->num_tokens.count > (MAX_CELLS - grid->cell_count) / rows) {
@@ -155,7 +155,7 @@ bool grid_close(struct grid *grid, struct problem *problem) {
     return true;
 }
 
-size_t grid_place(const struct grid_block *block, size_t fusion, const struct cell_key *key) {
+size_t grid_cell_number(const struct grid_block *block, size_t fusion, const struct cell_key *key) {
     size_t hidden, tokens;
     if (!axis_find(&block->hidden_sizes, key->hidden_size, &hidden)) return GRID_NO_CELL;
     if (!axis_find(&block->num_tokens, key->num_tokens, &tokens)) return GRID_NO_CELL;
@@ -165,24 +165,24 @@ size_t grid_place(const struct grid_block *block, size_t fusion, const struct ce
 
 size_t grid_find(struct grid *grid, const struct cell_key *key) {
     const struct grid_block *block = find_block(grid, key);
-    if (block == NULL || block->fusion_place[key->fusion] == NAME_NONE) return GRID_NO_CELL;
-    return grid_place(block, block->fusion_place[key->fusion], key);
+    if (block == NULL || block->fusion_index[key->fusion] == NAME_NONE) return GRID_NO_CELL;
+    return grid_cell_number(block, block->fusion_index[key->fusion], key);
 }
 
 struct cell_key grid_key(const struct grid *grid, size_t cell) {
     const struct grid_block *block = grid->blocks + grid->block_count - 1;
     while (cell < block->first_cell) block--;
-    size_t place = cell - block->first_cell, tokens = block->num_tokens.count;
+    size_t index = cell - block->first_cell, tokens = block->num_tokens.count;
     size_t hidden_sizes = block->hidden_sizes.count;
     return (struct cell_key){
-        .hidden_size = block->hidden_sizes.value[place / tokens % hidden_sizes],
-        .num_tokens = block->num_tokens.value[place % tokens],
+        .hidden_size = block->hidden_sizes.value[index / tokens % hidden_sizes],
+        .num_tokens = block->num_tokens.value[index % tokens],
         .world_size = block->world_size,
         .dtype = block->dtype,
         .op = block->op,
         .mode = block->mode,
         .splits = block->splits,
-        .fusion = block->fusion[place / tokens / hidden_sizes],
+        .fusion = block->fusion[index / tokens / hidden_sizes],
     };
 }
 
@@ -202,16 +202,16 @@ uint64_t grid_border(uint64_t lower, uint64_t upper) {
 }
 
 size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup) {
-    size_t place = 0;
+    size_t index = 0;
     bool floor = lookup == LOOKUP_FLOOR || lookup == LOOKUP_LOG2;
-    while (place + 1 < axis->count) {
-        uint32_t lower = axis->value[place], upper = axis->value[place + 1];
+    while (index + 1 < axis->count) {
+        uint32_t lower = axis->value[index], upper = axis->value[index + 1];
         bool is_below = floor ? value < upper : value <= grid_border(lower, upper);
         if (is_below) break;
-        place++;
+        index++;
     }
-    bool is_there = lookup != LOOKUP_LOG2 || grid_power_below(axis->value[place]) == grid_power_below(value);
-    return is_there ? place : GRID_NO_CELL;
+    bool is_there = lookup != LOOKUP_LOG2 || grid_power_below(axis->value[index]) == grid_power_below(value);
+    return is_there ? index : GRID_NO_CELL;
 }
 
 void grid_free(struct grid *grid) {

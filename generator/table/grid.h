@@ -17,7 +17,7 @@ struct axis {
     uint32_t *value;
     size_t count, capacity;
     struct axis_slot {
-        uint32_t value, place;
+        uint32_t value, index;
     } * slots; // open addressing; a power of two of them, at most half of them used
     size_t slot_count;
 };
@@ -27,7 +27,7 @@ struct grid_block {
     uint16_t world_size;
     uint8_t dtype, op, mode;
     bool has_no_shape;                                  // sizes alone; see HIDDEN_SIZE_NONE
-    uint8_t fusion[NAMES_MAX], fusion_place[NAMES_MAX]; // by place, and back (NAME_NONE: not in the block)
+    uint8_t fusion[NAMES_MAX], fusion_index[NAMES_MAX]; // by index, and back (NAME_NONE: not in the block)
     size_t fusion_count;
     struct axis hidden_sizes, num_tokens;
     size_t first_cell;
@@ -44,7 +44,7 @@ struct grid {
 // A zeroed grid is an empty one. False where memory runs out.
 bool grid_add(struct grid *grid, const struct cell_key *key);
 
-// The place of the block of this key, or the number of blocks; before grid_close.
+// The index of the block of this key, or the number of blocks; before grid_close.
 size_t grid_block_of(struct grid *grid, const struct cell_key *key);
 
 // After the last grid_add: numbers the cells. Fails where they are absurdly many.
@@ -53,8 +53,8 @@ bool grid_close(struct grid *grid, struct problem *problem);
 // The number of the cell, or GRID_NO_CELL. Not for several threads at once.
 size_t grid_find(struct grid *grid, const struct cell_key *key);
 
-// The number of the cell of this key in a block, of its fusion at place `fusion`; or GRID_NO_CELL.
-size_t grid_place(const struct grid_block *block, size_t fusion, const struct cell_key *key);
+// The number of the cell of this key in a block, of its fusion at index `fusion`; or GRID_NO_CELL.
+size_t grid_cell_number(const struct grid_block *block, size_t fusion, const struct cell_key *key);
 
 // The key of a cell.
 struct cell_key grid_key(const struct grid *grid, size_t cell);
@@ -71,7 +71,7 @@ enum lookup {
 // least as near to the lower one as to the upper one, as ratios.
 uint64_t grid_border(uint64_t lower, uint64_t upper);
 
-// The place of the size on an axis that answers for `value`. The nearest: the smaller of two that are as
+// The index of the size on an axis that answers for `value`. The nearest: the smaller of two that are as
 // near, and so where no lookup answers but for the shape itself. The floor: the first below all. Of log2: the
 // last of those with the same power of two that is not above it; GRID_NO_CELL where there are none.
 size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup);

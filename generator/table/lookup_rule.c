@@ -4,7 +4,7 @@
 // - border(a, b) gives the largest number that is at least as near to a as to b, as a ratio: their geometric
 //   mean, rounded down.
 // - borders{ 64, 256 } gives { 128, LARGEST }: the largest number that each value answers for.
-// - nearest({ 64, 256 }, 100) gives 1: the place of the value that answers, by these borders.
+// - nearest({ 64, 256 }, 100) gives 1: the index of the value that answers, by these borders.
 // - LARGEST is the largest number that a lookup takes.
 #include <lauxlib.h>
 #include <lua.h>
@@ -17,9 +17,9 @@ static uint64_t check_size(lua_State *lua, int index) {
     return (uint64_t)size;
 }
 
-// The value at `place`, from 0, of the axis at index 1.
-static uint64_t take_value(lua_State *lua, size_t place) {
-    lua_geti(lua, 1, (lua_Integer)place + 1);
+// The value at `item`, from 0, of the axis that is argument 1.
+static uint64_t take_value(lua_State *lua, size_t item) {
+    lua_geti(lua, 1, (lua_Integer)item + 1);
     uint64_t value = check_size(lua, -1);
     lua_pop(lua, 1);
     return value;

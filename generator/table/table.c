@@ -341,7 +341,7 @@ static bool read_lines(struct table_reader *reader, struct csv_text text) {
     return true;
 }
 
-static bool place_lines(struct table_reader *reader, struct table *table) {
+static bool enter_lines(struct table_reader *reader, struct table *table) {
     for (size_t i = 0; i < reader->count; i++) {
         if (!grid_add(&table->grid, &reader->lines[i].key)) return fail_at(reader, "out of memory");
     }
@@ -369,7 +369,7 @@ struct table *table_parse(const char *path, const char *text, size_t size, const
     arch[0] = '\0';
     bool ok = table != NULL || problem_set(problem, "out of memory");
     ok =
-        ok && read_lines(&reader, (struct csv_text){text, text + size, false}) && place_lines(&reader, table);
+        ok && read_lines(&reader, (struct csv_text){text, text + size, false}) && enter_lines(&reader, table);
     free(reader.lines);
     if (ok) return table;
     table_free(table);

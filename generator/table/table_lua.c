@@ -8,10 +8,10 @@
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //   num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no hidden size) }.
-// - table:winners(block, fusion, hidden) gives the winners of a row of cells, as places in lists.strategies;
+// - table:winners(block, fusion, hidden) gives the winners of a row of cells, as indices in lists.strategies;
 //   0: unmeasured.
 // - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row:
-//   { { first =, last = places of token counts, strategy = a place in the list or 0, margin =, confidence =
+//   { { first =, last = indices of token counts, strategy = an index in the list or 0, margin =, confidence =
 //   the least of its cells, regret = the greatest, derived = whether any of them is }... }. A number that no
 //   cell has is missing.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
@@ -86,19 +86,19 @@ static int lua_blocks(lua_State *lua) {
     return 1;
 }
 
-// Argument `index` as a place among `count`, from 0.
-static size_t check_place(lua_State *lua, int index, size_t count) {
-    lua_Integer place = luaL_checkinteger(lua, index);
-    luaL_argcheck(lua, place >= 1 && (size_t)place <= count, index, "no such place in the table");
-    return (size_t)place - 1;
+// The argument as an index among `count`, from 0.
+static size_t check_index(lua_State *lua, int argument, size_t count) {
+    lua_Integer index = luaL_checkinteger(lua, argument);
+    luaL_argcheck(lua, index >= 1 && (size_t)index <= count, argument, "no such index in the table");
+    return (size_t)index - 1;
 }
 
 // The row of cells that arguments 2 to 4 (block, fusion, hidden) name.
 static const struct cell *check_row(lua_State *lua, const struct table *table,
                                     const struct grid_block **block) {
-    *block = &table->grid.blocks[check_place(lua, 2, table->grid.block_count)];
-    size_t fusion = check_place(lua, 3, (*block)->fusion_count);
-    size_t hidden = check_place(lua, 4, (*block)->hidden_sizes.count);
+    *block = &table->grid.blocks[check_index(lua, 2, table->grid.block_count)];
+    size_t fusion = check_index(lua, 3, (*block)->fusion_count);
+    size_t hidden = check_index(lua, 4, (*block)->hidden_sizes.count);
     size_t row = fusion * (*block)->hidden_sizes.count + hidden;
     return &table->cells[(*block)->first_cell + row * (*block)->num_tokens.count];
 }
@@ -179,7 +179,7 @@ static int lua_segments(lua_State *lua) {
 static int lua_cell(lua_State *lua) {
     const struct grid_block *block;
     const struct cell *cells = check_row(lua, table_lua_check(lua, 1), &block);
-    return push_cell(lua, &cells[check_place(lua, 5, block->num_tokens.count)], lists_of(lua));
+    return push_cell(lua, &cells[check_index(lua, 5, block->num_tokens.count)], lists_of(lua));
 }
 
 static int lua_find(lua_State *lua) {

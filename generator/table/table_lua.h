@@ -9,7 +9,7 @@
 // The table at stack index `index`; raises a Lua error if there is none. It lives as long as that value.
 struct table *table_lua_check(lua_State *lua, int index);
 
-// Pushes a place for a table, at first NULL; Lua frees the table in it.
+// Pushes a userdata with a pointer to a table, at first NULL; Lua frees the table.
 struct table **table_lua_push(lua_State *lua);
 
 #endif
