@@ -8,13 +8,13 @@ local NAME = "AUTO"
 
 -- The times of a slice by its cells: { { hidden_size =, num_tokens =, auto_us =, best_us = }... }, in order.
 local function cells_of(slice, may_win)
-  local cells, by_place = {}, {}
+  local cells, by_shape = {}, {}
   for i = 1, slice.count do
-    local place = ("%d %d"):format(slice.hidden_size[i], slice.num_tokens[i])
-    local cell = by_place[place]
+    local shape = ("%d %d"):format(slice.hidden_size[i], slice.num_tokens[i])
+    local cell = by_shape[shape]
     if not cell then
       cell = { hidden_size = slice.hidden_size[i], num_tokens = slice.num_tokens[i] }
-      by_place[place], cells[#cells + 1] = cell, cell
+      by_shape[shape], cells[#cells + 1] = cell, cell
     end
     if slice.strategy[i] == NAME then
       cell.auto_us = slice.time_us[i]

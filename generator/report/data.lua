@@ -12,13 +12,13 @@ local summary = require "formats.summary"
 
 local data = {}
 
--- A letter for each strategy, by its place in the list of strategies: a to z, A to Z, then other characters
+-- A letter for each strategy, by its index in the list of strategies: a to z, A to Z, then other characters
 -- of one UTF-16 unit.
-local letters, place_in_list = {}, {}
-for place, strategy in ipairs(lists.strategies) do
-  local code = place <= 26 and 96 + place or place <= 52 and 38 + place or 0x100 + place
+local letters, index_in_list = {}, {}
+for index, strategy in ipairs(lists.strategies) do
+  local code = index <= 26 and 96 + index or index <= 52 and 38 + index or 0x100 + index
   letters[strategy.name] = utf8.char(code)
-  place_in_list[strategy.name] = place
+  index_in_list[strategy.name] = index
 end
 
 -- A number as in table.csv (four decimals, or nine digits), without zeros at its ends.
@@ -49,10 +49,10 @@ local function column(values, count)
   return any and table.concat(out, " ") or nil
 end
 
-local function place_of(list)
-  local place = {}
-  for i, value in ipairs(list) do place[value] = i end
-  return place
+local function indices_of(list)
+  local indices = {}
+  for i, value in ipairs(list) do indices[value] = i end
+  return indices
 end
 
 -- ---- the strategies' times --------------------------------------------------------------------
@@ -78,7 +78,7 @@ end
 local function times_of(source, block, fusion)
   local rows = source.rows:slice { world_size = block.world_size, dtype = block.dtype, op = block.op,
     mode = block.mode, fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only }
-  local hidden, tokens = place_of(block.hidden_sizes), place_of(block.num_tokens)
+  local hidden, tokens = indices_of(block.hidden_sizes), indices_of(block.num_tokens)
   local all, width = {}, #block.num_tokens
   local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
     local h, t = hidden[hidden_size], tokens[num_tokens]
@@ -200,10 +200,10 @@ function data.strategies(archs)
     for _, code in utf8.codes(arch.trtllm and arch.trtllm.cells or "") do used[utf8.char(code)] = true end
   end
   local out = {}
-  for place, strategy in ipairs(lists.strategies) do
+  for index, strategy in ipairs(lists.strategies) do
     local letter = letters[strategy.name]
     if used[letter] then
-      out[letter] = { name = strategy.name, mark = strategy.mark, help = strategy.help, place = place,
+      out[letter] = { name = strategy.name, mark = strategy.mark, help = strategy.help, place = index,
         never = strategy.candidate == false or nil }
     end
   end
@@ -211,7 +211,7 @@ function data.strategies(archs)
 end
 
 -- The CSS class of a strategy.
-function data.class(name) return "s" .. place_in_list[name] end
+function data.class(name) return "s" .. index_in_list[name] end
 
 -- The op of a block, with its splits and ".by.bytes", as in the page's state.
 local function op_of(block)
