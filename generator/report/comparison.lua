@@ -6,6 +6,7 @@
 --     { tp, words, fusion, sizes_only, hidden_sizes, num_tokens, missing = { sweep -> true },
 --       cells[h][t][sweep] = cell or false, against = { [sweep] = tally } }
 local lists = require "lists.lists"
+local lookup = require "core.lookup_rule"
 local model = require "formats.model"
 local formats = require "formats.list"
 local sorted_keys = require "base.sorted_keys"
@@ -39,13 +40,28 @@ local function times_of(sweep, key)
   return sweep.times[name]
 end
 
--- The time, low and high of a strategy in the cell of `key`; nil if it is unmeasured.
-local function time_of(sweep, key, strategy)
-  local times = times_of(sweep, key)
-  local i = times.rows[strategy] and times.rows[strategy][cell_number(key.hidden_size, key.num_tokens)]
-  if not i then return nil end
-  local columns = times.columns
-  return columns.time_us[i], columns.low_us[i] or nil, columns.high_us[i] or nil
+-- The rows of the cell of `key`: their columns, and strategy -> row.
+local function rows_at(sweep, key)
+  local times, cell, rows = times_of(sweep, key), cell_number(key.hidden_size, key.num_tokens), {}
+  for strategy, of in pairs(times.rows) do rows[strategy] = of[cell] end
+  return times.columns, rows
+end
+
+-- The fastest strategy that may win at the shape of `key`, by what was measured there; of equal ones that
+-- which comes first in the list: { strategy, time_us, low_us, high_us }. nil: nothing was.
+local function best_at(sweep, key)
+  local columns, rows = rows_at(sweep, key)
+  local best
+  for _, strategy in ipairs(lists.strategies) do
+    local i = rows[strategy.name]
+    local competes = i and strategy.candidate ~= false
+      and (sweep.source.loopback or columns.placement[i] ~= "loopback")
+    if competes and (not best or columns.time_us[i] < best.time_us) then
+      best = { strategy = strategy.name, time_us = columns.time_us[i], low_us = columns.low_us[i] or nil,
+        high_us = columns.high_us[i] or nil }
+    end
+  end
+  return best
 end
 
 -- ---- groups -----------------------------------------------------------------------------------
@@ -64,13 +80,13 @@ local function groups_of(sweeps)
         local group = by_name[name]
         if not group then
           group = { tp = block.world_size, words = words_of(block), fusion = fusion,
-            sizes_only = block.sizes_only, has = {}, hidden = {}, tokens = {},
+            sizes_only = block.sizes_only, has = {}, blocks = {}, hidden = {}, tokens = {},
             key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
               fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only } }
           by_name[name] = group
           groups[#groups + 1] = group
         end
-        group.has[s] = true
+        group.has[s], group.blocks[s] = true, block
         add_values(group.hidden, block.hidden_sizes)
         add_values(group.tokens, block.num_tokens)
       end
@@ -113,48 +129,71 @@ end
 
 -- Whether two times differ by more than their intervals, or, without intervals, by more than the least
 -- margin.
-local function is_clear(base, base_low, base_high, time, low, high)
-  if base_low and low then return low > base_high or high < base_low end
-  return math.abs(time / base - 1) > summary.least_margin
+local function is_clear(a, b)
+  if a.low_us and b.low_us then return b.low_us > a.high_us or b.high_us < a.low_us end
+  return math.abs(b.time_us / a.time_us - 1) > summary.least_margin
 end
 
--- The comparison of a cell that both have: the ratio of the best times, and the loss of the base's choice
--- here.
-local function compare_cell(base, other, key, a, b)
-  local _, a_low, a_high = time_of(base, key, a.strategy)
-  local _, b_low, b_high = time_of(other, key, b.strategy)
-  local kept = time_of(other, key, a.strategy)
-  return { ratio = b.time_us / a.time_us, changed = a.strategy ~= b.strategy,
-    is_clear = is_clear(a.time_us, a_low, a_high, b.time_us, b_low, b_high),
-    loss = kept and kept / b.time_us - 1 or nil }
+-- The comparison of a shape that both measured: the ratio of the best times, and the loss here of the base's
+-- choice (nil: it has none, or no time here).
+local function compare_shape(base, other, key, choice)
+  local a, b = best_at(base, key), best_at(other, key)
+  if not (a and b) then return nil, a, b end
+  local columns, rows = rows_at(other, key)
+  local kept = choice and rows[choice.strategy]
+  return { ratio = b.time_us / a.time_us, changed = a.strategy ~= b.strategy, is_clear = is_clear(a, b),
+    loss = kept and columns.time_us[kept] / b.time_us - 1 or nil }, a, b
 end
 
--- The tally of one sweep against the base, over the cells of a group.
+local function add_shape(tally, cell)
+  tally.cells = tally.cells + 1
+  tally.log_sum = tally.log_sum + math.log(cell.ratio)
+  if cell.is_clear and cell.ratio < 1 then tally.faster = tally.faster + 1 end
+  if cell.is_clear and cell.ratio > 1 then tally.slower = tally.slower + 1 end
+  if cell.changed then tally.changed = tally.changed + 1 end
+  if cell.loss then
+    tally.losses, tally.loss = tally.losses + 1, tally.loss + cell.loss
+    tally.most_loss = math.max(tally.most_loss or 0, cell.loss)
+  end
+end
+
+-- The shapes of a group at which either sweep has a row, as numbers of cells, in order.
+local function shapes_of(group, base, other)
+  local seen = {}
+  for _, sweep in ipairs { base, other } do
+    for _, cells in pairs(times_of(sweep, group.key).rows) do
+      for cell in pairs(cells) do seen[cell] = true end
+    end
+  end
+  return sorted_keys(seen)
+end
+
+-- The choice with which a sweep's table answers for the shape of `key`; nil without one.
+local function choice_at(group, s, sweep, key)
+  local block = group.blocks[s]
+  if not block then return nil end
+  local cell = setmetatable({
+    hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, key.hidden_size)],
+    num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, key.num_tokens)] }, { __index = key })
+  return sweep.canonical:find(cell)
+end
+
+-- The tally of one sweep against the base, over all shapes of a group; at[h][t]: those of the grid. Best is
+-- the fastest strategy by what was measured at the shape itself, whatever the tables choose for their bins.
 local function tally_of(group, sweeps, s)
   local tally = { cells = 0, only_base = 0, only_other = 0, faster = 0, slower = 0, changed = 0, log_sum = 0,
     losses = 0, loss = 0, at = {} }
-  local key = group.key
-  for h, row in ipairs(group.cells) do
-    tally.at[h] = {}
-    for t, of in ipairs(row) do
-      local a, b = of[1], of[s]
-      if a and not b then tally.only_base = tally.only_base + 1 end
-      if b and not a then tally.only_other = tally.only_other + 1 end
-      if a and b then
-        key.hidden_size, key.num_tokens = group.hidden_sizes[h], group.num_tokens[t]
-        local cell = compare_cell(sweeps[1], sweeps[s], key, a, b)
-        tally.at[h][t] = cell
-        tally.cells = tally.cells + 1
-        tally.log_sum = tally.log_sum + math.log(cell.ratio)
-        if cell.is_clear and cell.ratio < 1 then tally.faster = tally.faster + 1 end
-        if cell.is_clear and cell.ratio > 1 then tally.slower = tally.slower + 1 end
-        if cell.changed then tally.changed = tally.changed + 1 end
-        if cell.loss then
-          tally.losses, tally.loss = tally.losses + 1, tally.loss + cell.loss
-          tally.most_loss = math.max(tally.most_loss or 0, cell.loss)
-        end
-      end
-    end
+  local key, h_of, t_of = group.key, {}, {}
+  for h, hidden_size in ipairs(group.hidden_sizes) do h_of[hidden_size], tally.at[h] = h, {} end
+  for t, num_tokens in ipairs(group.num_tokens) do t_of[num_tokens] = t end
+  for _, shape in ipairs(shapes_of(group, sweeps[1], sweeps[s])) do
+    key.hidden_size, key.num_tokens = shape >> 32, shape & 0xffffffff
+    local cell, a, b = compare_shape(sweeps[1], sweeps[s], key, choice_at(group, 1, sweeps[1], key))
+    local h, t = h_of[key.hidden_size], t_of[key.num_tokens]
+    if h and t then tally.at[h][t] = cell end
+    if a and not b then tally.only_base = tally.only_base + 1 end
+    if b and not a then tally.only_other = tally.only_other + 1 end
+    if cell then add_shape(tally, cell) end
   end
   tally.ratio = tally.cells > 0 and math.exp(tally.log_sum / tally.cells) or nil
   tally.mean_loss = tally.losses > 0 and tally.loss / tally.losses or nil

@@ -150,14 +150,15 @@ end
 
 local function add_changes(p, comparison, labels)
   p:section("What changed", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, " ..
-    "without intervals, the times differ by more than %.0f %%. Loss: how much longer the base's choices " ..
-    "take here than the best."):format(100 * summary.least_margin) })
+    "without intervals, the times differ by more than %.0f %%. Best: the strategy with the shortest time " ..
+    "that was measured at the shape itself. Loss: how much longer the base's choices take here than " ..
+    "the best."):format(100 * summary.least_margin) })
   for s = 2, #labels do
     if #labels > 2 then p:text(sentence(sum_of(comparison, s), labels[s], labels[1])) end
     local rows = change_rows(comparison, s)
     if #rows > 0 then
       p:table { caption = side_by_side.against(labels, s), rows = rows, columns = { "TP",
-        "fusion", "data", "shapes", "best time", "clearly faster", "clearly slower", "other choice",
+        "fusion", "data", "shapes", "best time", "clearly faster", "clearly slower", "other best",
         "loss of the base's choice", "at most" }, may_go = { "data" } }
     end
   end
@@ -258,7 +259,7 @@ local function add_tables(p, group, labels)
   p:html("</div></details>\n")
 end
 
--- The legend of the strategies that are best in any cell.
+-- The legend of the strategies that are chosen in any cell.
 local function legend_of(comparison)
   local out, wins = {}, {}
   for _, sweep in ipairs(comparison.sweeps) do
@@ -284,9 +285,9 @@ local function change_legend()
 end
 
 local function add_maps(p, comparison, labels)
-  p:section("Maps", { id = "maps", note = "Tokens to the right, hidden size up. First the best " ..
-    "strategies; a white corner marks an uncertain choice. Then how the best times differ from the base: " ..
-    "blue is faster, brown slower. In the tables a frame marks another choice than the base's." })
+  p:section("Maps", { id = "maps", note = "Tokens to the right, hidden size up. First the choices; a " ..
+    "white corner marks an uncertain one. Then how the best times differ from the base: blue is faster, " ..
+    "brown slower. In the tables a frame marks another best strategy than the base's." })
   p:html(legend_of(comparison)):html(change_legend())
   for _, group in ipairs(comparison.groups) do
     p:heading(("TP %d, %s, %s"):format(group.tp, group.fusion, group.words))
@@ -334,7 +335,7 @@ local function add_numbers(p, comparison, labels)
   local rows = {}
   for i = 1, math.min(MOST_ROWS, #all) do rows[i] = all[i].row end
   local columns = side_by_side.row({ "TP", "fusion", "data", "tokens or size", "hidden" }, count, function(s)
-    return { title = labels[s] .. ", best time (us)", format = "%.4f" }, labels[s] .. ", strategy"
+    return { title = labels[s] .. ", time of its choice (us)", format = "%.4f" }, labels[s] .. ", choice"
   end, function(s) return side_by_side.against(labels, s) end)
   p:section("Numbers", { id = "numbers", note = #all > #rows and
     ("The %d largest changes of %d shapes."):format(#rows, #all) or "All shapes, the largest change first." })
