@@ -28,7 +28,7 @@ given() {
 }
 
 # ---- the kind of a file
-given 'is of no known kind; --from NAME chooses a reader: trtllm-header, ' 'hello'
+given 'is of no known kind; --from NAME chooses a reader: .*trtllm-header, ' 'hello'
 : >"$bad"
 refuses 'bad: is empty' "$bad"
 refuses 'is empty, or a folder|Is a directory' "$WORK"

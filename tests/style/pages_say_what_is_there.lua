@@ -1,11 +1,15 @@
 -- The files, headings and options that README.md and the pages of docs/ mention exist. An option that no verb
 -- has would lead readers into an error.
 --
---   gentables lua tests/style/pages_say_what_is_there.lua SOURCES
+--   gentables lua tests/style/pages_say_what_is_there.lua SOURCES          prints what is wrong
+--   gentables lua tests/style/pages_say_what_is_there.lua SOURCES write    writes the tables that lists give
 local file = require "core.file"
+local formats = require "formats.list"
+local is_rendered = dofile(arg[0]:match("^(.*/)") .. "rendered.lua")
+local readers = require "reading.list"
 local verbs = require "verbs"
 
-local source = arg[1]
+local source, writes = arg[1], arg[2] == "write"
 
 -- Options of other programs that the pages show: CMake and CTest, mpirun, srun, all_reduce.py. Commands of
 -- only these programs are not checked.
@@ -191,6 +195,38 @@ local function check_options(path)
   each(prose_of(path), "()`([^`]+)`", function(number, code) check_code(path, number, code) end)
 end
 
+-- ---- tables that lists give -----------------------------------------------------------------------
+
+local function table_of_formats()
+  local lines = { "\n| format | file | read by |\n|---|---|---|\n" }
+  for _, format in ipairs(formats.list) do
+    lines[#lines + 1] = ("| `%s` | `%s`%s | %s |\n"):format(format.name, (format.file:gsub("{tp}", "{N}")),
+      format.scope == "all" and " (`--arch all`)" or "", format.reader)
+  end
+  return table.concat(lines) .. "\n"
+end
+
+local function table_of_readers()
+  local lines = { "\n| reader | reads | result |\n|---|---|---|\n" }
+  for _, reader in ipairs(readers.list) do
+    lines[#lines + 1] = ("| `%s` | %s | %s |\n"):format(reader.name,
+      (reader.help:gsub("%-%-[%w-]+", "`%0`")), reader.gives == "rows" and "rows" or "a table")
+  end
+  return table.concat(lines) .. "\n"
+end
+
+local function check_tables()
+  local rendered = { { "docs/formats.md", "formats", table_of_formats() },
+    { "docs/import.md", "readers", table_of_readers() } }
+  for _, part in ipairs(rendered) do
+    local page, name, text = table.unpack(part)
+    if not is_rendered(source .. "/" .. page, name, text, writes) then
+      say(page, 1, "the table of %s is not what the list gives; gentables lua %s . write", name,
+        "tests/style/pages_say_what_is_there.lua")
+    end
+  end
+end
+
 -- Without any page or content nothing would be checked.
 local function check_all()
   local found = {}
@@ -203,6 +239,7 @@ local function check_all()
   for word, count in pairs(checked) do assert(count > 0, "the pages have no " .. word) end
 end
 
+check_tables()
 check_all()
 if wrong > 0 then print(("%d of the pages' links and options are wrong"):format(wrong)) end
 return wrong > 0 and 1 or 0

@@ -5,6 +5,7 @@
 --   gentables lua tests/style/rooms.lua SOURCES          prints what is wrong
 --   gentables lua tests/style/rooms.lua SOURCES write    writes "Where things are" of docs/development.md
 local file = require "core.file"
+local is_rendered = dofile(arg[0]:match("^(.*/)") .. "rendered.lua")
 
 local sources, writes = arg[1] .. "/", arg[2] == "write"
 local rooms = dofile(sources .. "generator/rooms.lua")
@@ -208,7 +209,6 @@ end
 -- ---- the page -----------------------------------------------------------------------------------
 
 local PAGE = "docs/development.md"
-local BEGIN, END = "<!-- rooms: rendered from generator/rooms.lua -->\n", "<!-- end of rooms -->"
 
 local function render()
   local out = {}
@@ -224,15 +224,9 @@ local function render()
 end
 
 local function check_page()
-  local text = assert(file.read(sources .. PAGE))
-  local _, head = text:find(BEGIN, 1, true)
-  local tail = text:find(END, 1, true)
-  assert(head and tail, PAGE .. ": has no place for the rooms")
-  if text:sub(head + 1, tail - 1) == render() then return end
-  if writes then
-    return assert(file.write(sources .. PAGE, text:sub(1, head) .. render() .. text:sub(tail)))
+  if not is_rendered(sources .. PAGE, "rooms", render(), writes) then
+    say("%s: is not what rooms.lua gives; gentables lua tests/style/rooms.lua . write", PAGE)
   end
-  say("%s: is not what rooms.lua gives; gentables lua tests/style/rooms.lua . write", PAGE)
 end
 
 for _, root in ipairs { "generator", "bench" } do

@@ -16,8 +16,8 @@
 --
 --   file    the file, without .lua; or make = the function, if another room computes the sheet
 --   option  over ranks: only with this option; the rank report passes its options to `make`
---   keys    { [name of a sheet] = the columns whose values identify a row when `gentables trace compare`
---           compares reports, or false: that sheet is not compared }. A sheet without keys has the columns
+--   keys    { [name of a sheet] = the columns that identify a row when `gentables trace compare` compares
+--           reports, or false: that sheet is not compared }. A sheet without keys has the columns
 --           `name` and `param: ...` as keys, and, without these, its first column.
 local list = {}
 

@@ -90,7 +90,7 @@ end
 
 return {
   -- options: short_limit (µs), bins, top_short (nil: all), kernel_summary (false: without that sheet), and
-  -- those of the time line, to whose total time shares refer.
+  -- those of the time line: shares are of its total time.
   make = function(rank, options)
     local list, total_us = {}, rank:times(options).total
     if options.kernel_summary ~= false then list[1] = summary(rank, total_us) end

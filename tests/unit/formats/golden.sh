@@ -3,11 +3,12 @@
 . "$SOURCE/tests/lib.sh"
 
 ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$golden"
-grep -q '6 of 6 files are what the rows give' "$stdout" || die "did not say so"
+files=$(find "$golden" -type f ! -name 'benchmark.*' | wc -l)
+grep -q "$files of $files files are what the rows give" "$stdout" || die "did not say so"
 
 cp -r "$golden" "$WORK/tables"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch sm90 --out "$WORK/tables"
-[ "$(grep -c '^unchanged ' "$stdout")" = 6 ] || die "wrote what does not change"
+[ "$(grep -c '^unchanged ' "$stdout")" = "$files" ] || die "wrote what does not change"
 
 sed 's/ONESHOT,4.1250/TWOSHOT,4.1250/' "$golden/table.csv" >"$WORK/tables/table.csv"
 rm "$WORK/tables/report.md"

@@ -46,8 +46,11 @@ grep -q "^12 pictures in $WORK/data/viz$" "$stdout" || die "not counted"
 [ ! -s "$stderr" ] || die "said something"
 
 # All kinds, as SVG, elsewhere; and both formats.
+echo 'print(#require("pictures.list").kinds)' >"$WORK/count.lua"
 ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/out" --kinds all --format svg
-[ "$(find "$WORK/out/viz" -name '*.svg' | wc -l)" = 30 ] || die "not 7 x 4 + 2 SVGs"
+kinds=$("$GENTABLES" lua "$WORK/count.lua")
+[ "$(find "$WORK/out/viz" -name '*.svg' | wc -l)" = $((4 * (kinds - 1) + 2)) ] ||
+    die "not 4 SVGs of each kind, and 2 of that over TP sizes"
 python3 -c 'import sys, xml.dom.minidom as m; [m.parse(path) for path in sys.argv[1:]]' \
     "$WORK"/out/viz/*/*.svg || die "that is no SVG"
 ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/both" --kinds scaling --format png,svg
@@ -90,7 +93,7 @@ no_picture "$WORK/none"
 # One strategy in one cell.
 rows "$WORK/single/benchmark.tp2.sm90.csv" '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
 ends_with 0 plot --data-dir "$WORK/single" --arch sm90 --kinds all --format svg
-[ "$(find "$WORK/single/viz" -name '*.svg' | wc -l)" = 7 ] || die "not 7 pictures of one cell"
+[ "$(find "$WORK/single/viz" -name '*.svg' | wc -l)" = $((kinds - 1)) ] || die "not a picture of each kind"
 one_line 'scaling, NONE: there is one TP size only; no picture'
 
 # Markup and quotes in a machine's name stand in the picture as they are, and run nothing.

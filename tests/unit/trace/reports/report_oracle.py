@@ -169,9 +169,11 @@ def main(oracle, ours):
         compare_sheet(path.stem, path, our_path, problems)
         sheets += 1
         cells += sum(len(row) for row in read(path)[1])
+    # Other sheets may be newer than the oracle; a sheet of ops that it lacks comes from a wrong family.
     extra = {path.name for path in Path(ours).glob("*.csv")} - {path.name for path in Path(oracle).glob("*.csv")}
-    for name in sorted(extra - {"incomplete.csv"}):
-        problems.append(f"{name}: the oracle has no such sheet")
+    for name in sorted(extra):
+        if "GFLOPS_first" in read(Path(ours) / name)[0]:
+            problems.append(f"{name}: the oracle has no such sheet of ops")
     for problem in problems[:40]:
         print(problem, file=sys.stderr)
     if len(problems) > 40:
