@@ -1,10 +1,10 @@
--- collective_bandwidth: bytes over time of each collective in GB/s (algbw), and what that means for a link
--- (busbw). A kernel's time includes its waiting for other ranks; of a call that is found in the files of
--- several ranks the shortest counts.
+-- collective_bandwidth: bytes over time of each collective in GB/s (algbw), and the same as traffic of a link
+-- (busbw). A kernel's time includes its waiting for other ranks; if the files of several ranks have the same
+-- call, its shortest kernel counts.
 local collective = require "profile.collective"
 local per_collective = require "profile.per_collective"
 
--- bytes, bytes that a link carries (nil: not known of all calls), time in ns.
+-- Bytes, bytes that a link carries (nil: unknown for some call), time in ns.
 local function sums(calls)
   local bytes, link_bytes, time_ns = 0, 0, 0
   for _, call in ipairs(calls) do
@@ -23,7 +23,7 @@ return per_collective.metric {
     local sized, without = per_collective.sized(calls)
     if #sized == 0 then return nil, per_collective.no_bytes end
     local bytes, link_bytes, time_ns = sums(sized)
-    if time_ns == 0 then return nil, "collectives that take time" end
+    if time_ns == 0 then return nil, "collectives with a time above zero" end
     local peak, busbw = args.peak_gbps, link_bytes and link_bytes / time_ns
     return { algbw_gbps = bytes / time_ns, busbw_gbps = busbw or nil, calls = #sized,
       calls_without_bytes = without, bytes = bytes, time_ms = time_ns / 1e6,

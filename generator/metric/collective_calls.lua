@@ -1,4 +1,4 @@
--- collective_calls: how many kernels of each collective there are, and their time in ms.
+-- collective_calls: number of kernels of each collective, and their time in ms.
 local intervals = require "profile.busy_time"
 local per_collective = require "profile.per_collective"
 

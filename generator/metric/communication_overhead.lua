@@ -1,8 +1,8 @@
 -- communicationOverhead: compares the kernels of two runs, without (--csv1) and with (--csv2) load balancing
 -- of experts (EPLB), as text and as kernel_comparison_results.json, which other tools read too.
 --
--- profile/kernel_kinds.lua says what is what by a kernel's name. Figures of a kind that a run does not have
--- are left out of the JSON (its counts and sums are 0), and compared is only what both runs have.
+-- profile/kernel_kinds.lua sorts kernels by name. The JSON lacks figures of a kind that a run does not have
+-- (its counts and sums are 0); only figures of both runs are compared.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -17,7 +17,7 @@ local results_name = "kernel_comparison_results.json"
 
 local runs = { { label = "EPLB OFF", option = "csv1" }, { label = "EPLB ON", option = "csv2" } }
 
--- Shares of improved figures, of all compared ones, above which a verdict holds.
+-- A verdict holds if the share of improved figures, of all compared ones, is above its percentage.
 local verdicts = { { percent = 60, text = "significant benefit" }, { percent = 40, text = "mixed results" } }
 local otherwise = "overhead may outweigh benefits"
 
@@ -43,7 +43,7 @@ local function collectives_json(kinds)
   return json.object(fields)
 end
 
--- One run of the results. After the documented keys come ours.
+-- One run of the results: the documented keys, then ours.
 local function side_json(label, kinds)
   local sums = kinds.sums
   local moe, nccl, attention = sums.moe, sums.nccl, sums.attention
@@ -88,7 +88,8 @@ local function side_json(label, kinds)
   }
 end
 
--- What is compared: the less the better. `value` gets the kinds of a run and gives nil where it has none.
+-- The figures that are compared; less is better. `value` gets the kinds of a run; it returns nil if the run
+-- has none.
 local function of_fused(name, get)
   return { name = "fused_moe " .. name, value = function(kinds) return get(kinds.fused_moe or nothing) end }
 end
@@ -122,14 +123,14 @@ local function judge(before, after)
 end
 
 local function verdict_of(counts)
-  if counts.total == 0 then return "nothing to compare, for they share no kernel of MoE or NCCL" end
+  if counts.total == 0 then return "nothing to compare: they share no kernel of MoE or NCCL" end
   for _, verdict in ipairs(verdicts) do
     if counts.improved * 100 > counts.total * verdict.percent then return verdict.text end
   end
   return otherwise
 end
 
--- { rows = { { name, before, after, result }... }, counts, verdict }: what both runs have.
+-- { rows = { { name, before, after, result }... }, counts, verdict } of the figures that both runs have.
 local function compare(baseline, eplb)
   local rows, counts = {}, { total = 0, improved = 0, unchanged = 0, worse = 0 }
   for _, figure in ipairs(compared) do
@@ -157,7 +158,7 @@ end
 
 local function read(path)
   if not file.exists(path) then
-    fail_as_documented("Error: CSV file not found: " .. path, "%s is not there; give a kernel summary", path)
+    fail_as_documented("Error: CSV file not found: " .. path, "%s does not exist; give a kernel summary", path)
   end
   return kernel_kinds.of(fail.unless(kernel_summary.read(path)))
 end

@@ -1,5 +1,5 @@
--- communication_time: the sum of the durations of kernels that communicate, in ms; waiting for other ranks is
--- part of them.
+-- communication_time: the sum of the durations of kernels that communicate, in ms. Their waiting for other
+-- ranks is included.
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"
 

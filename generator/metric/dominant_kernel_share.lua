@@ -1,8 +1,9 @@
--- dominant_kernel_share: the share of all kernels' time that the largest kernel, by name, has.
+-- dominant_kernel_share: the share of the kernel with the largest sum, by name, in all kernels' time.
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"
 
--- The name with the largest sum, the first by name of equal ones; its sum and its number of launches.
+-- The name with the largest sum (of equal sums the first name in alphabetical order), its sum, its number of
+-- launches.
 local function largest(list)
   local sums, counts, best = {}, {}, nil
   for i = 1, #list.start do

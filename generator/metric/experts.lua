@@ -1,6 +1,6 @@
--- token_to_expert_assignment: how evenly the tokens of a mixture-of-experts model fall on its experts, from
--- gate logs (core.gates reads them): over all, per step and per layer, as JSON; with --out also a picture.
--- A log that cannot be used ends it: a sum over the others would look like the sum of all.
+-- token_to_expert_assignment: the distribution of a mixture-of-experts model's tokens over its experts, from
+-- gate logs (read by core.gates): over all, per step and per layer, as JSON; with --out also a picture. An
+-- unusable log is an error, because a sum over the other logs would look like the sum of all.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -11,9 +11,9 @@ local experts = {}
 
 local PICTURE = "token_to_expert_assignment.png"
 
--- ---- which files ------------------------------------------------------------------------------
+-- ---- the files ------------------------------------------------------------------------------
 
--- What a folder holds, sorted; nil where `path` is something else. A folder that may not be read raises.
+-- The names in a folder, sorted; nil if `path` is not a folder. Raises if the folder cannot be read.
 local function entries(path)
   local names, message = file.list(path)
   if names then
@@ -24,7 +24,7 @@ local function entries(path)
   fail.work("%s", message)
 end
 
--- The folders in `dir` whose names match the pattern, sorted.
+-- The folders in `dir` with names that match the pattern, sorted.
 local function folders_in(dir, pattern)
   local found = {}
   for _, name in ipairs(entries(dir) or {}) do
@@ -33,13 +33,13 @@ local function folders_in(dir, pattern)
   return found
 end
 
--- Ends with an error as other tools print it for gate logs.
+-- Ends with an error in the form that other tools print for gate logs.
 local function fail_with_json(text, dir, way_out, ...)
   fail_as_documented('{"error": ' .. json.encode(text .. dir) .. "}", way_out, ...)
 end
 
--- The folder that holds gates_logs_*: `dir`, or the first folder in it by name that is called like it; which
--- one, goes to `notes`.
+-- The folder that contains gates_logs_*: `dir`, or the first folder in it, by name, with gates_logs in its
+-- name. A note in `notes` names the folder that is taken.
 local function find_folder(dir, notes)
   if #folders_in(dir, "^gates_logs_") > 0 then return dir end
   local found = folders_in(dir, "gates_logs")
@@ -48,20 +48,20 @@ local function find_folder(dir, notes)
       "*gates_logs* in it; gates_logs_*/gate_logs_LAYER.json is required", dir)
   end
   if #found > 1 then
-    notes[#notes + 1] = ("%s: took %s of %s; --trace %s/%s would take the next"):format(dir, found[1],
+    notes[#notes + 1] = ("%s: takes %s of %s; --trace %s/%s takes the next"):format(dir, found[1],
       table.concat(found, ", "), dir, found[2])
   end
   return dir .. "/" .. found[1]
 end
 
--- Layers by number; what is no number after them, as text.
+-- Layers by number; then names that are not numbers, as text.
 local function layer_before(a, b)
   if math.type(a) ~= math.type(b) then return math.type(a) == "integer" end
   return a < b
 end
 
--- The logs below `folder`: their paths, the layer of each, and all layers in order. Folders without any go to
--- `notes`.
+-- The logs below `folder`: their paths, the layer of each, and all layers in order. Adds folders without logs
+-- to `notes`.
 local function find_logs(folder, notes)
   local paths, layer_of, layers, seen = {}, {}, {}, {}
   for _, name in ipairs(folders_in(folder, "^gates_logs_")) do
@@ -76,7 +76,7 @@ local function find_logs(folder, notes)
       end
     end
     if #paths == before then
-      notes[#notes + 1] = ("%s/%s: holds no gate_logs_*.json"):format(folder, name)
+      notes[#notes + 1] = ("%s/%s: has no gate_logs_*.json"):format(folder, name)
     end
   end
   table.sort(layers, layer_before)
@@ -90,8 +90,8 @@ local function parent_of(dir)
   return parent == "" and "/" or parent
 end
 
--- Ends with an error unless the workload card says that the model is a mixture of experts. The card is in
--- `dir` or, where that is a folder of gate logs within a run, beside it.
+-- Ends with an error unless the workload card has moe: true. The card is in `dir` or, if `dir` is a folder of
+-- gate logs within a run, beside it.
 local function check_card(dir)
   trace_dir.check(dir)
   local is_above = not trace_dir.find_card(dir) and trace_dir.find_card(parent_of(dir))
@@ -105,7 +105,7 @@ end
 
 -- ---- statistics -------------------------------------------------------------------------------
 
--- What loads per expert say of their balance; nil where there is no load.
+-- Statistics of the balance of loads per expert; nil if all are 0.
 local function balance_of(loads)
   local total, idle, largest, smallest = 0.0, 0, 0.0, math.huge
   for _, load in ipairs(loads) do
@@ -198,10 +198,10 @@ end
 
 -- ---- the picture ------------------------------------------------------------------------------
 
-local MOST_POINTS = 2000 -- of a line; more than the picture has pixels
+local MOST_POINTS = 2000 -- of a line: more than the picture's pixels
 local MOST_TICKS = 6 -- of the steps' axis, so that their labels do not touch
 
--- The imbalance over the steps in at most MOST_POINTS: { step, mean, max }, each for as many steps.
+-- The imbalance over the steps in at most MOST_POINTS points { step, mean, max } of equally many steps.
 local function points_of(steps)
   local points, width = {}, math.ceil(#steps.mean / MOST_POINTS)
   for first = 1, #steps.mean, width do
@@ -216,7 +216,7 @@ local function points_of(steps)
   return points
 end
 
--- 1, 2 or 5 times a power of ten: the distance of ticks of which at most MOST_TICKS fit below `last`.
+-- The distance of ticks: 1, 2 or 5 times a power of ten, so that at most MOST_TICKS fit below `last`.
 local function tick_distance(last)
   local power = 1
   while true do
@@ -227,7 +227,7 @@ local function tick_distance(last)
   end
 end
 
--- In what loads are drawn.
+-- The unit of the drawn loads.
 local function unit_of(largest)
   for _, unit in ipairs { { 1e9, "billions of tokens" }, { 1e6, "millions of tokens" },
     { 1e3, "thousands of tokens" } } do
@@ -269,7 +269,7 @@ local function print_table(reports)
 end
 
 function experts.run(args)
-  if args.out and #args.trace > 1 then fail.input("a picture is of one run; --trace is given twice") end
+  if args.out and #args.trace > 1 then fail.input("a picture shows one run; give one --trace") end
   local reports, all_notes, steps = {}, {}, nil
   for i, dir in ipairs(args.trace) do
     local notes

@@ -1,5 +1,5 @@
--- gpu_utilisation: the share of total_time in which at least one kernel runs. That a kernel runs does not say
--- how much of the GPU it uses.
+-- gpu_utilisation: the share of total_time in which at least one kernel runs. A running kernel may use a
+-- small part of the GPU.
 local intervals = require "profile.busy_time"
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"

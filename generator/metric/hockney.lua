@@ -1,11 +1,11 @@
 -- hockney: the model time = alpha + beta * bytes of each collective and number of ranks, by least squares
--- over its calls. Kernels wait for other ranks, which files of all ranks show and one file does not, so look
--- at r2 before you believe it; a beta that is not positive gives no bandwidth.
+-- over its calls. Kernels wait for other ranks: files of all ranks show the waiting, one file does not. A low
+-- r2 means that the model does not fit. A beta that is not positive gives no bandwidth.
 local per_collective = require "profile.per_collective"
 
 local hockney = {}
 
-local fewest_sizes = 3 -- two make a line through anything
+local fewest_sizes = 3 -- a line fits any two
 
 local function distinct_sizes(calls)
   local seen, count = {}, 0
@@ -16,8 +16,8 @@ local function distinct_sizes(calls)
   return count
 end
 
--- Least squares of y over x: intercept, slope, share of the variance explained (nil: y does not vary). Sums
--- around the means, so that large x lose no digits.
+-- Least squares of y over x: intercept, slope, share of the variance explained (nil: y does not vary).
+-- Computes sums around the means, so that large x lose no digits.
 function hockney.fit(x, y)
   local mean_x, mean_y, xx, xy, yy = 0.0, 0.0, 0.0, 0.0, 0.0
   for i = 1, #x do mean_x, mean_y = mean_x + x[i] / #x, mean_y + y[i] / #x end

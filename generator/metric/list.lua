@@ -1,17 +1,17 @@
 -- The list of metrics: one row each; help, --list and the verb's dispatch are made from it.
 --
 -- How to add a metric: a file in generator/metric/ and a row here:
---   name     what the command line calls it
---   unit     of the number that it prints; "" where it prints more than a number
---   takes    what it reads: "trace" (folders: --trace), "summaries" (two kernel summaries: --csv1, --csv2),
+--   name     its name on the command line
+--   unit     of the number that it prints; "" if it prints more than one number
+--   takes    its input: "trace" (folders: --trace), "summaries" (two kernel summaries: --csv1, --csv2),
 --            "activity" (profiler files: --trace, a torch trace or an nsys SQLite export each)
 --   module   the file, which returns { run = function(args, row) ... end }: prints the metric, returns the
 --            exit code (nil is 0)
---   better   "less" or "more", where one of them is better
---   formula  in words that one can compute by hand
---   source   where the formula or the figure comes from
---   key      serving metrics: what it is called in the result files
---   label    serving metrics: how errors and pictures call it
+--   better   "less" or "more": the better direction, if there is one
+--   formula  in words, for a computation by hand
+--   source   the origin of the formula or the figure
+--   key      serving metrics: its name in the result files
+--   label    serving metrics: its name in errors and pictures
 local communication = require "lists.communication"
 
 local list = {}
@@ -71,9 +71,9 @@ list.metrics = {
   activity("mfu", "share", "more", "sum of 2*M*N*K over aten::mm, addmm, bmm, baddbmm, _scaled_mm / " ..
     "(total_time * --peak-tflops)", traced_shapes),
   activity("memory_bandwidth", "GB/s", "more",
-    "bytes / time of the copies whose bytes are told; not of kernels"),
+    "bytes / time of the copies with known bytes; not of kernels"),
   activity("memory_bound_share", "share", nil, "time of kernels below the roofline's ridge / kernel_time",
-    "roofline data; refused without"),
+    "roofline data; rejected without it"),
   activity("load_imbalance", "ratio", "less",
     "largest / smallest time with at least one kernel, over two or more ranks", profiles),
   activity("stragglers", "share", "less",

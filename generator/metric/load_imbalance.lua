@@ -1,5 +1,5 @@
 -- load_imbalance: the largest over the smallest time in which a rank's kernels run. Ranks that wait in a
--- collective count as active, so --json has the same without communication as well.
+-- collective count as active; --json has the same ratio without communication as well.
 local intervals = require "profile.busy_time"
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"

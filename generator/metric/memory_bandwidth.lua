@@ -1,5 +1,5 @@
--- memory_bandwidth: the bytes of copies over their time, in GB/s, of the copies whose bytes the file has. No
--- file has the bytes that kernels read and write.
+-- memory_bandwidth: the bytes of copies over their time, in GB/s, of the copies with known bytes. No file has
+-- the bytes that kernels read and write.
 local per_rank = require "profile.per_rank"
 
 -- Sums over the copies with bytes: of all, and by name.
@@ -22,8 +22,10 @@ end
 return per_rank.metric {
   value = function(rank, args)
     local all, by_name = sums(rank.copies)
-    if all.copies == 0 then return nil, "copies with their bytes: there is none" end
-    if all.time_ns == 0 then return nil, "copies that take time: all are shorter than the clock's step" end
+    if all.copies == 0 then return nil, "copies with known bytes: it has none" end
+    if all.time_ns == 0 then
+      return nil, "copies with a time above zero: all are shorter than the clock's step"
+    end
     local gbps, peak = all.bytes / all.time_ns, args.peak_gbps
     return gbps, { bytes = all.bytes, copies = all.copies, by_copy = by_name,
       copies_without_bytes = #rank.copies.start - all.copies, share_of_peak = peak and gbps / peak }

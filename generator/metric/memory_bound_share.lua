@@ -1,5 +1,5 @@
--- memory_bound_share: refused. Whether a kernel is bound by memory is read from its measured bytes and FLOPs
--- (roofline); no trace has them, and how busy the multiprocessors were does not say it.
+-- memory_bound_share: always rejected. The roofline of a kernel needs its measured bytes and FLOPs; no trace
+-- has them, and the utilisation of the multiprocessors does not replace them.
 local fail = require "base.fail"
 
 return {

@@ -1,5 +1,5 @@
--- mfu: FLOPs that the program's GEMMs need, over what the GPU could do in total_time. Other operations count
--- nothing, so it is a lower bound.
+-- mfu: FLOPs that the program's GEMMs need, over the peak of the GPU during total_time. Other operations are
+-- not counted, so it is a lower bound.
 local fail = require "base.fail"
 local gemm = require "profile.gemm"
 local intervals = require "profile.busy_time"
@@ -7,7 +7,7 @@ local per_rank = require "profile.per_rank"
 
 local function tell_what_is_missing(rank, model)
   if model.without_shapes > 0 then
-    io.stderr:write(("gentables: %s: %d of %d GEMMs have no shapes, and count nothing\n"):format(rank.label,
+    io.stderr:write(("gentables: %s: %d of %d GEMMs have no shapes: not counted\n"):format(rank.label,
       model.without_shapes, model.calls))
   end
 end
@@ -15,12 +15,12 @@ end
 return per_rank.metric {
   check = function(args)
     if not args.peak_tflops then
-      fail.input("mfu needs --peak-tflops N, what the GPU can do in the data type used; no peak, no number")
+      fail.input("mfu needs --peak-tflops N, the GPU's peak in the data type used")
     end
   end,
   value = function(rank, args)
     local model = gemm.model(rank.gemms)
-    if rank.siblings > 1 then return nil, "a file of one GPU: which GPU a GEMM ran on is not told" end
+    if rank.siblings > 1 then return nil, "a file of one GPU: its GEMMs do not name their GPU" end
     if model.calls == 0 then return nil, "GEMMs: no aten::mm, addmm, bmm, baddbmm or _scaled_mm in it" end
     if model.calls == model.without_shapes then
       return nil, "shapes: no GEMM has Input Dims; the profiler's record_shapes=True records them"

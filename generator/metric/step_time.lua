@@ -1,4 +1,4 @@
--- step_time: how long a step takes, in ms: the mean over the marks that the program set on the host.
+-- step_time: the time of a step, in ms: the mean over the marks that the program set on the host.
 local per_rank = require "profile.per_rank"
 local statistics = require "base.statistics"
 

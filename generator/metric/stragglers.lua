@@ -1,5 +1,5 @@
--- stragglers: how far the ranks' communication times lie apart, (largest - smallest) / largest. The rank that
--- the others wait for waits least itself, and has the smallest.
+-- stragglers: the spread of the ranks' communication times, (largest - smallest) / largest. The slowest rank
+-- waits least, so it has the smallest time.
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"
 
@@ -9,7 +9,7 @@ return per_rank.metric {
   value = function(rank)
     local sum, missing = kernels.communication_time(rank)
     if not sum then return nil, missing end
-    if sum == 0 then return nil, "communication that takes time" end
+    if sum == 0 then return nil, "communication with a time above zero" end
     return sum / 1e6
   end,
   combine = function(communication_ms, ranks)

@@ -1,4 +1,5 @@
--- The text of communicationOverhead: two runs side by side. Documented figures stand in full, others rounded.
+-- The text of communicationOverhead: two runs side by side. Documented figures have all digits; others are
+-- rounded.
 local kernel_kinds = require "profile.kernel_kinds"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
@@ -76,12 +77,12 @@ local function append_top(out, side)
   end
 end
 
--- Which file it is, and whether "fused_moe" is one of several kernels.
+-- The path of a side's file, and a note if several kernels have "fused_moe" in their names.
 local function append_head(out, side)
   out[#out + 1] = ("%-9s %s (%d kernels)"):format(side.label, side.path, side.kinds.sums.all.kernels)
   local count = side.kinds.fused_moe_kernels
   if count > 1 then
-    out[#out + 1] = ("%-9s %d kernels have fused_moe in their names; it stands for the first, %s"):format("",
+    out[#out + 1] = ("%-9s %d kernels have fused_moe in their names; fused_moe is the first, %s"):format("",
       count, short(side.kinds.fused_moe.name))
   end
 end

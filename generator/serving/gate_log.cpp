@@ -57,7 +57,7 @@ struct gate_log_reader::state {
         return fail("byte " + std::to_string(where - text.data()) + ": " + what);
     }
 
-    // The token of a value as the file has it, for messages.
+    // The token of a value as it is in the file, for messages.
     std::string shown(const char *token) {
         size_t left = size_t(text.data() + size - token);
         std::string out(token, std::min<size_t>(left, 24));
@@ -66,7 +66,7 @@ struct gate_log_reader::state {
         return out.empty() ? "the end of the file" : out;
     }
 
-    // The document is no JSON, or ends early.
+    // The document is not JSON, or ends early.
     bool fail_json(simdjson::error_code code) {
         const char *where = nullptr;
         if (document.current_location().get(where) != simdjson::SUCCESS) where = text.data() + size;
@@ -75,7 +75,7 @@ struct gate_log_reader::state {
 
     // ---- lists
 
-    // Where a value begins.
+    // The first byte of a value.
     static const char *begin_of(value &of) { return of.raw_json_token().value_unsafe().data(); }
 
     bool open_list(value &of, const char *name, od::array &list) {
@@ -120,7 +120,7 @@ struct gate_log_reader::state {
         for (double load : loads) total += load;
         double experts = double(loads.size()), mean = total / experts;
         for (double load : loads) squares += (load - mean) * (load - mean);
-        // The population's deviation over the mean, with a division less.
+        // The population's deviation over the mean, with one division less.
         log->imbalance.push_back(total > 0 ? std::sqrt(squares * experts) / total : -1);
         log->idle += idle;
         log->most_idle = std::max(log->most_idle, idle);
@@ -233,7 +233,7 @@ struct gate_log_reader::state {
         simdjson::error_code code = parser.iterate(text.data(), size, text.size()).get(document);
         if (code == simdjson::MEMALLOC) throw std::bad_alloc();
         if (code != simdjson::SUCCESS)
-            return fail(simdjson::error_message(code)); // of the whole, no place is known
+            return fail(simdjson::error_message(code)); // of the whole file: its place is unknown
         return read_object() && check_lists();
     }
 };

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// Adds numbers with the rounding errors apart: value() is exact to the last digit, and independent of the
+// Sums numbers and keeps the rounding errors apart: value() is exact to the last digit and independent of the
 // order of additions.
 class exact_sum {
   public:
@@ -30,7 +30,7 @@ class exact_sum {
 };
 
 struct gate_log {
-    std::vector<exact_sum> loads;  // of each expert over all steps; empty: there is no step
+    std::vector<exact_sum> loads;  // of each expert over all steps; empty: no step
     std::vector<double> imbalance; // of each step: coefficient of variation over the experts; -1: no load
     uint64_t idle = 0;             // experts without load, summed over the steps
     uint32_t most_idle = 0;        // the most in one step
@@ -42,9 +42,9 @@ class gate_log_reader {
     gate_log_reader();
     ~gate_log_reader();
 
-    // Reads the log at `path` into `log`, which is empty. Returns an empty text, or why the log is refused
-    // (no such object, a value that is no number of at least 0, lists of unequal length, steps of unequal
-    // numbers of experts), with path and byte. Throws bad_alloc.
+    // Reads the log at `path` into `log`, which is empty. Returns an empty text, or the reason for rejecting
+    // the log (no JSON object with these keys, a value that is not a number of at least 0, lists of unequal
+    // length, steps with unequal numbers of experts), with path and byte. Throws bad_alloc.
     std::string read(const std::string &path, gate_log &log);
 
   private:

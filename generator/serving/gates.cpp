@@ -6,7 +6,7 @@
 //     experts   their number; 0: no log has a step
 //     totals    load of each expert
 //     steps     { count, without_load, mean, max, p50, p95, idle_mean, idle_max } of all steps
-//     per_step  { mean = {...}, max = {...} } of the n-th steps of all logs; false: none of them has load
+//     per_step  { mean = {...}, max = {...} } of the n-th steps of all logs; false: all are without load
 //     groups    { totals = load per expert, steps, mean, max } of each group
 //
 // mean, max and the percentiles (linear between neighbours) are of the coefficient of variation over the
@@ -23,7 +23,7 @@ namespace {
 
 const char *const BATCH_TYPE = "gentables.gates";
 
-constexpr size_t FILES_PER_TASK = 8; // share a reader
+constexpr size_t FILES_PER_TASK = 8; // by one reader
 constexpr size_t MOST_THREADS = 8;
 
 // Arguments of gates.read.
@@ -31,7 +31,7 @@ enum { PATHS = 1, GROUPS };
 
 constexpr size_t ALL_GROUPS = SIZE_MAX;
 
-// A mean and a maximum in the making.
+// A mean and a maximum in progress.
 struct mean_and_max {
     exact_sum sum;
     double max = 0;
@@ -86,7 +86,7 @@ void read_files(void *context, size_t task) {
     }
 }
 
-// Sets the message if a log could not be read, or has another number of experts than those before.
+// Sets the message if a log could not be read, or if logs have different numbers of experts.
 void check(batch &of) {
     size_t failed = 0;
     const file *first = nullptr;
@@ -242,10 +242,10 @@ int collect_batch(lua_State *lua) {
 
 // Adds file i (from 1) of the arguments of gates.read.
 void add_file(lua_State *lua, batch &to, lua_Integer i, size_t count) {
-    if (lua_rawgeti(lua, PATHS, i) != LUA_TSTRING) luaL_error(lua, "a path is no text");
+    if (lua_rawgeti(lua, PATHS, i) != LUA_TSTRING) luaL_error(lua, "a path must be a text");
     lua_rawgeti(lua, GROUPS, i);
     lua_Integer group = luaL_checkinteger(lua, -1);
-    luaL_argcheck(lua, group >= 1 && size_t(group) <= count, GROUPS, "no group's number");
+    luaL_argcheck(lua, group >= 1 && size_t(group) <= count, GROUPS, "group: 1 to their number");
     to.files.push_back({lua_tostring(lua, -2), size_t(group) - 1, {}, {}});
     to.group_count = std::max(to.group_count, size_t(group));
     lua_pop(lua, 2);

@@ -33,8 +33,9 @@ local function value_in(path, key)
   return value + 0.0
 end
 
--- Reads a metric of one run: { folder, count, mean, median, min, max, standard_deviation, files }. Files
--- without the key are counted on stderr and left out; that no file has it is an error. Wrong input raises.
+-- Reads a metric of one run: { folder, count, mean, median, min, max, standard_deviation, files }. Skips
+-- files without the key and prints their number on stderr. Raises if no file has the key, and for wrong
+-- input.
 function result.read(dir, row)
   check_phase(dir, row)
   local values, files = {}, {}
@@ -47,7 +48,7 @@ function result.read(dir, row)
     end
   end
   if #values == 0 then
-    fail.work("%s/results_json: none of its %d files has %s, which %s is made of", dir, #paths, row.key,
+    fail.work("%s/results_json: none of its %d files has %s, from which %s is computed", dir, #paths, row.key,
       row.name)
   end
   if #values < #paths then

@@ -1,5 +1,5 @@
--- The serving runs in a folder of folders: which implementation each is, and at which settings, by its
--- folder's name or by its workload card. What they measured is read in metric/serving.lua.
+-- The serving runs in a folder of folders: the implementation and the settings of each, from its folder's
+-- name or its workload card. metric/serving.lua reads their results.
 --
 --   for _, run in ipairs(runs.find("trace_collection")) do print(run.dir, run.label, run["max-num-seqs"]) end
 local fail = require "base.fail"
@@ -10,7 +10,7 @@ local runs = {}
 
 runs.settings = { "max-num-seqs", "max-num-batched-tokens" }
 
--- How pictures call what folders and workload cards name so; others keep their own name.
+-- Names in pictures, by the names in folders and workload cards; others keep their own name.
 local labels = {
   baseline = "Baseline",
   defaultall2all = "DefaultAll2All",
@@ -80,7 +80,7 @@ end
 
 local function is_plain_file(message) return message:find("Not a directory", 1, true) ~= nil end
 
--- The run in the folder `name` of `traces`; nil, reason for what is none. A run that cannot be read raises.
+-- The run in the folder `name` of `traces`; nil, reason if it is not a run. Raises if a run cannot be read.
 local function find_run(traces, name)
   local dir = traces .. "/" .. name
   local setting = setting_of_name(name)
@@ -91,7 +91,7 @@ local function find_run(traces, name)
     return nil, "cannot be read"
   end
   if is_left_out(name) then return nil, "load balancer on or off" end
-  if not setting and not file.exists(dir .. "/results_json") then return nil, "no serving run" end
+  if not setting and not file.exists(dir .. "/results_json") then return nil, "not a serving run" end
   local card, reason = trace_dir.card(dir)
   if not setting then setting, reason = setting_of_card(card) end
   if not setting then return nil, reason end
@@ -100,15 +100,15 @@ local function find_run(traces, name)
   return setting
 end
 
--- One line on stderr: which folders are left out, and why.
-function runs.say_left_out(reason, names)
+-- Prints one line on stderr: the folders that are left out, and the reason.
+function runs.print_left_out(reason, names)
   local MOST_NAMES = 4
   local some = table.concat(names, ", ", 1, math.min(#names, MOST_NAMES))
   if #names > MOST_NAMES then some = some .. (" and %d more"):format(#names - MOST_NAMES) end
   io.stderr:write(("gentables: left out, %s: %s\n"):format(reason, (some:gsub("%c", "?"))))
 end
 
--- Those circumstances that are known to differ among runs of this label.
+-- The circumstances in which runs of this label are known to differ.
 local function differing(found, label)
   local out = {}
   for _, row in ipairs(circumstances) do
@@ -123,15 +123,15 @@ local function differing(found, label)
   return out
 end
 
--- Sets run.line, the name of the implementation that a run belongs to: its label. Runs of one label under
--- different circumstances are different implementations, with different names.
+-- Sets run.line, the name of a run's implementation: its label. Runs with one label under different
+-- circumstances are different implementations, with different names.
 function runs.name_lines(found)
   local differing_of = {}
   for _, run in ipairs(found) do
     differing_of[run.label] = differing_of[run.label] or differing(found, run.label)
     local words = {}
     for i, name in ipairs(differing_of[run.label]) do
-      words[i] = run.circumstances[name] or name .. " not told"
+      words[i] = run.circumstances[name] or name .. " unknown"
     end
     run.line = #words == 0 and run.label or ("%s (%s)"):format(run.label, table.concat(words, ", "))
   end
@@ -146,8 +146,8 @@ local function add_name(names_by_reason, reason, name)
 end
 
 -- All runs in `traces`, in the order of their names: { dir, label, circumstances, ["max-num-seqs"],
--- ["max-num-batched-tokens"] }. Folders that are left out are said on stderr; a run that cannot be read
--- raises.
+-- ["max-num-batched-tokens"] }. Prints the folders that are left out on stderr. Raises if a run cannot be
+-- read.
 function runs.find(traces)
   trace_dir.check(traces)
   local names, found, left_out = fail.unless(file.list(traces)), {}, {}
@@ -157,7 +157,7 @@ function runs.find(traces)
     if run then found[#found + 1] = run end
     if reason then add_name(left_out, reason, name) end
   end
-  for _, reason in ipairs(left_out) do runs.say_left_out(reason, left_out[reason]) end
+  for _, reason in ipairs(left_out) do runs.print_left_out(reason, left_out[reason]) end
   return found
 end
 

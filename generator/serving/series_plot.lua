@@ -1,6 +1,6 @@
 -- gentables metric plot: a serving metric over max-num-seqs and over max-num-batched-tokens, a line for each
--- implementation, from a folder of runs' folders. It sorts runs into lines and lays the picture out; which
--- runs there are is in runs.lua, how one is read in result.lua, the drawing in templates/plots/.
+-- implementation, from a folder of runs' folders. It sorts runs into lines and lays the picture out. runs.lua
+-- finds the runs, result.lua reads them, templates/plots/ draws.
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
@@ -11,13 +11,13 @@ local template = require "codec.template"
 
 local plot = {}
 
--- What the panels show: what `varies` over the runs at which `fixed` is `at`.
+-- The panels: `varies` over the runs, where `fixed` is `at`.
 local panels = {
   { varies = "max-num-seqs", fixed = "max-num-batched-tokens", at = 8192 },
   { varies = "max-num-batched-tokens", fixed = "max-num-seqs", at = 32 },
 }
 
--- The implementations that every picture draws alike, then the colours of all others in turn.
+-- The implementations with the same colours in every picture; then the colours of all others in turn.
 local fixed_styles = {
   Baseline = { colour = "#0072b2", point = 7 },
   DefaultAll2All = { colour = "#d55e00", point = 5 },
@@ -36,7 +36,7 @@ local function is_shown(run)
   return false
 end
 
--- The runs that a panel shows, each with its value; those at other settings are said.
+-- The runs that a panel shows, each with its value. Prints the runs at other settings on stderr.
 local function read_values(runs, row)
   local shown, others = {}, {}
   for _, run in ipairs(runs) do
@@ -47,7 +47,7 @@ local function read_values(runs, row)
       others[#others + 1] = run.dir:match("[^/]*$")
     end
   end
-  if #others > 0 and #shown > 0 then run_finder.say_left_out("at settings of no panel", others) end
+  if #others > 0 and #shown > 0 then run_finder.print_left_out("at settings of no panel", others) end
   run_finder.name_lines(shown)
   return shown
 end
@@ -87,7 +87,7 @@ local function check_twice(points)
   end
 end
 
--- The points of one line in one panel, by what varies.
+-- The points of one line in one panel, over the setting that varies.
 local function points_of(runs, line, panel)
   local points = {}
   for _, run in ipairs(runs) do
@@ -103,7 +103,7 @@ local function points_of(runs, line, panel)
   return points
 end
 
--- The values of what varies, each once, in order.
+-- The values of the setting that varies, each once, in order.
 local function values_of(lists)
   local values, seen = {}, {}
   for _, points in ipairs(lists) do
@@ -123,9 +123,9 @@ local size = { width = 12, panel_height = 3.6, head = 0.85, foot = 0.7, left = 1
   right = 0.25, value_label = 0.15, box = 0.28, -- above the panel
   legend_line = 0.22, legend_sample = 0.36, legend_text = 0.5, legend_gap = 0.35, legend_edge = 0.1,
   letter = 0.076 }
-local LONGEST_LABEL = 110 -- letters: what one line of the legend has room for
+local LONGEST_LABEL = 110 -- letters in one line of the legend
 
--- A name as the picture can show it: in one line that is not too long.
+-- A name as the picture can show it: in one line of limited length.
 local function legible(text)
   text = text:gsub("%c", "?")
   if not utf8.len(text) then text = text:gsub("[\128-\255]", "?") end
@@ -133,7 +133,7 @@ local function legible(text)
   return text:sub(1, utf8.offset(text, LONGEST_LABEL) - 1) .. "…"
 end
 
--- What the values span, for both panels: from 0 unless they differ by little.
+-- The range of the values, for both panels: from 0, unless they differ by little.
 local function value_range(model)
   local low, high = math.huge, -math.huge
   for _, panel in ipairs(model.panels) do
@@ -163,8 +163,8 @@ local function panel_of(lines, row, panel, runs)
   }
 end
 
--- Places the legend below the panels, in as many columns as there is room for: x and y of each line, in
--- inches from the lower left. Returns how high that is.
+-- Places the legend below the panels, in as many columns as fit: x and y of each line, in inches from the
+-- lower left. Returns its height.
 local function place_legend(lines)
   local longest = 1
   for _, line in ipairs(lines) do longest = math.max(longest, utf8.len(line.legend)) end
@@ -182,7 +182,7 @@ end
 -- Whether gnuplot writes such values with an exponent.
 local function has_long_ticks(value) return math.abs(value) >= 1e8 or math.abs(value) < 1e-4 end
 
--- Sets the places that the template names, as shares of the picture.
+-- Sets the places that the template uses, as shares of the picture.
 local function lay_out(model)
   local width = size.width / #model.panels
   local left = size.left + (has_long_ticks(model.high) and size.long_ticks or 0)
@@ -204,7 +204,7 @@ end
 
 local better_in_words = { less = ", less is better", more = ", more is better" }
 
--- What the template sees.
+-- The model for the template.
 local function model_of(row, runs)
   local lines = lines_of(runs)
   local model = { all_series = lines, panels = {},
@@ -220,7 +220,7 @@ end
 
 local function output_name(row) return (output_names[row.name] or row.name:lower()) .. "_vs_config.png" end
 
--- The settings of the runs that are there, for whoever wonders why none is shown.
+-- The settings of the found runs, for the message that none is shown.
 local function settings_in_words(runs)
   local words, seen = {}, {}
   for _, run in ipairs(runs) do

@@ -1,5 +1,5 @@
--- The folder of a serving run: its workload card (*.yaml, *.yml) and its result files. Reads and checks; what
--- is computed from them stands in the files of the metrics.
+-- The folder of a serving run: its workload card (*.yaml, *.yml) and its result files. Reads and checks them;
+-- the files of the metrics compute from them.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -28,14 +28,14 @@ end
 
 local function is_folder(path) return file.list(path) ~= nil end
 
--- Ends with the documented error unless `dir` is a folder.
+-- Ends with the documented error if `dir` is not a folder.
 function trace_dir.check(dir)
   if is_folder(dir) then return end
   fail_as_documented("Error: Trace directory not found: " .. dir, "%s: %s; give the folder of a run", dir,
-    file.exists(dir) and "no folder, or one that may not be read" or "is not there")
+    file.exists(dir) and "is not a folder, or cannot be read" or "does not exist")
 end
 
--- The path of the workload card in `dir`; nil where there is none. Several are an error.
+-- The path of the workload card in `dir`; nil if there is none. Several are an error.
 function trace_dir.find_card(dir)
   local cards = names_in(dir, "^[^.].*%.yaml$", "^[^.].*%.yml$")
   if #cards > 1 then
@@ -44,28 +44,28 @@ function trace_dir.find_card(dir)
   return cards[1] and dir .. "/" .. cards[1]
 end
 
--- The workload card as a table; ends with the documented error if it is no mapping.
+-- The workload card as a table; ends with the documented error if it is not a mapping.
 function trace_dir.read_card(path)
   local found, yaml = pcall(require, "core.yaml")
   if not found then fail.work("%s: built without libyaml (Debian: libyaml-dev)", path) end
   local card, message = yaml.decode(fail.unless(file.read(path)), json.null)
   if type(card) == "table" and card ~= json.null and #card == 0 then return card end
   fail_as_documented("Error: Invalid workload YAML format", "%s: %s", path,
-    message or "no mapping; one that begins with workload: is required")
+    message or "is not a mapping; a mapping that begins with workload: is required")
 end
 
--- The workload card of a run; ends with the documented error where there is none.
+-- The workload card of a run; ends with the documented error if there is none.
 function trace_dir.card(dir)
   trace_dir.check(dir)
   local path = trace_dir.find_card(dir)
   if not path then
     fail_as_documented("Error: No workload YAML file found in trace directory",
-      "%s: holds no *.yaml or *.yml", dir)
+      "%s: has no *.yaml or *.yml", dir)
   end
   return trace_dir.read_card(path), path
 end
 
--- What the card has below these keys, one in the other; nil if there is nothing on the way.
+-- The value of the card at these nested keys; nil if a key is missing.
 function trace_dir.value(card, ...)
   local value = card
   for _, key in ipairs { ... } do
@@ -76,15 +76,15 @@ function trace_dir.value(card, ...)
   return value
 end
 
--- The result files of a run, in name order; ends with the documented error where there are none.
+-- The result files of a run, in name order; ends with the documented error if there are none.
 function trace_dir.results(dir)
   local folder = dir .. "/results_json"
   if not is_folder(folder) then
-    fail_as_documented("Error: results_json directory not found", "%s: not a folder that can be read", folder)
+    fail_as_documented("Error: results_json directory not found", "%s: is not a folder, or cannot be read", folder)
   end
   local paths = {}
   for i, name in ipairs(names_in(folder, "^[^.].*%.json$")) do paths[i] = folder .. "/" .. name end
-  if #paths == 0 then fail.work("%s: holds no *.json, as a serving benchmark writes them", folder) end
+  if #paths == 0 then fail.work("%s: has no *.json, as a serving benchmark writes them", folder) end
   return paths
 end
 

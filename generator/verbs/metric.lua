@@ -1,5 +1,5 @@
 -- gentables metric: numbers of serving runs, gate logs, kernel summaries and profiler files. metric/list.lua
--- has the metrics; each has a file of its own.
+-- lists the metrics; each has a file of its own.
 local fail = require "base.fail"
 local list = require "metric.list"
 local fail_as_documented = require "serving.documented_failure"
@@ -24,7 +24,7 @@ local function find(name)
   if row then return row end
   io.stderr:write(("Error: Unknown metric: %s\nAvailable metrics: %s\n"):format(name,
     table.concat(list.names(), ", ")))
-  fail.work("%s is no metric; gentables metric --list describes them", name)
+  fail.work("%s is not a metric; gentables metric --list describes them", name)
 end
 
 -- Whether the command is `metric plot NAME`.

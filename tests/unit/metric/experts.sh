@@ -95,7 +95,7 @@ printf 'no folder' >"$WORK/several/a_gates_logs"
 reads several
 says totals '[1.0, 3.0]'
 says folder "$WORK/several/baseline_gates_logs"
-one_line 'took baseline_gates_logs of baseline_gates_logs, default_gates_logs'
+one_line 'takes baseline_gates_logs of baseline_gates_logs, default_gates_logs'
 reads several/default_gates_logs/
 says totals '[1.0, 2.0]'
 [ ! -s "$stderr" ] || die "something on stderr"

@@ -55,7 +55,7 @@ refused "{\"error\": \"Gates logs directory not found: $run\"}" 'gates_logs_'
 mkdir -p "$run/gates_logs_0" "$run/gates_logs_1"
 for i in 0 2 3; do printf '%s' "$good" >"$run/gates_logs_0/gate_logs_$i.json"; done
 ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$run"
-one_line 'gates_logs_1: holds no gate_logs'
+one_line 'gates_logs_1: has no gate_logs'
 rmdir "$run/gates_logs_1"
 
 # Lists that are missing, unequal or uneven.

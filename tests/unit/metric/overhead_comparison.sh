@@ -90,12 +90,12 @@ results_hold 'eplb["nccl_kernels"] == 0 and eplb["nccl_total_time_ms"] == 0'
 results_hold '"fused_moe_max_min_ratio" not in eplb'
 summary "$WORK/b" 10,1,10,10,10,10,0,gemm
 compare
-ends '0 of 0 improved, 0 unchanged, 0 worse: nothing to compare, for they share no kernel of MoE or NCCL'
+ends '0 of 0 improved, 0 unchanged, 0 worse: nothing to compare: they share no kernel of MoE or NCCL'
 
 # The first row with fused_moe counts, and a message reports that there are more.
 summary "$WORK/b" 10,1,10,10,10,10,0,fused_moe_first 4000,4,1000,900,500,2000,600,fused_moe_kernel
 compare
-has '2 kernels have fused_moe in their names; it stands for the first, fused_moe_first' "$stdout"
+has '2 kernels have fused_moe in their names; fused_moe is the first, fused_moe_first' "$stdout"
 results_hold 'eplb["fused_moe_instances"] == 1'
 
 # --json prints what is written; without --out it is written where one is.
@@ -110,9 +110,9 @@ refuses() {
     cmp "$WORK/before" "$results" || die "results of a comparison that failed"
 }
 refuses 1 "$WORK/none.csv" "$WORK/b"
-refused "Error: CSV file not found: $WORK/none.csv" 'none.csv is not there; give a kernel summary'
+refused "Error: CSV file not found: $WORK/none.csv" 'none.csv does not exist; give a kernel summary'
 refuses 1 "$WORK/a" "$WORK/none%s.csv"
-refused "Error: CSV file not found: $WORK/none%s.csv" 'none%s.csv is not there'
+refused "Error: CSV file not found: $WORK/none%s.csv" 'none%s.csv does not exist'
 ends_with 1 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a"
 refused 'Error: communicationOverhead metric requires --csv1 and --csv2 arguments' '--csv1 and --csv2'
 sed 's/StdDev (ns)/StdDev (fortnights)/' "$WORK/a" >"$WORK/odd"

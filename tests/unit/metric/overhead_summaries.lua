@@ -110,30 +110,30 @@ function tests.test_summaries_by_grid_are_added_up()
 end
 
 function tests.test_broken_rows_are_refused_with_their_line()
-  refused(nsys .. row .. "60.0,6000,3\n", ":3: 3 fields where the header has 9")
+  refused(nsys .. row .. "60.0,6000,3\n", ":3: 3 fields, but 9 in the header")
   refused(nsys .. row .. row:gsub("a_kernel", '"a_'), ":3: a quote is opened and not closed")
   refused(nsys .. row .. row:gsub("a_kernel", '"a_kernel"b'), ":3: text after a closing quote")
   for _, broken in ipairs { "-6000", "nan", "", "1,2", "0x10", "6.0.0", "1,0000" } do
     refused(nsys .. row:gsub("6000", '"' .. broken .. '"'), ":2: \"" .. broken)
   end
   refused(nsys .. row:gsub("6000", "6000 h"), ":2: \"6000 h\" has an unknown unit; valid: ns, us, ms, s")
-  refused(gui .. row, ":2: \"6000\" has no unit")
+  refused(gui .. row, ":2: \"6000\" and its column have no unit")
   refused(nsys:gsub("Med %(ns%)", "Med (h)") .. row, ":1: column \"Med (h)\" has an unknown unit")
-  refused(nsys .. row:gsub(",3,", ",0,"), ":2: \"0\" is no number of calls")
-  refused(nsys .. row:gsub("a_kernel", ""), ":2: \"\" is no name of a kernel")
-  refused(nsys .. row:gsub("6000", "99999999999999999999"), "is no time")
+  refused(nsys .. row:gsub(",3,", ",0,"), ":2: \"0\" is not a number of calls")
+  refused(nsys .. row:gsub("a_kernel", ""), ":2: \"\" is not the name of a kernel")
+  refused(nsys .. row:gsub("6000", "99999999999999999999"), "is not a time")
   refused(nsys:gsub("%(ns%)", "(s)") .. row:gsub("6000", "99999999999"), "is longer than any time")
 end
 
 function tests.test_what_is_no_summary_is_refused()
   for _, text in ipairs { "", "\n\n", "a,b\n1,2\n", "\0\1\2", nsys:gsub("Instances", "Num Calls") .. row,
     nsys:gsub("Name", "Source,Name") .. row } do
-    refused(text, "no CUDA GPU kernel summary in it")
+    refused(text, "has no CUDA GPU kernel summary")
   end
   refused(nsys, ":1: a kernel summary without a kernel")
   refused(nsys .. row .. "\n" .. nsys .. row, ":4: a second kernel summary, after that of line 1")
   refused("\xFF\xFET\0", "is UTF-16")
-  refused(nsys .. row:gsub("6000", "0"), "take no time at all")
+  refused(nsys .. row:gsub("6000", "0"), "all times of its kernels are 0")
   local model, problem = kernel_summary.read(work)
   luaunit.assertNil(model)
   luaunit.assertStrContains(problem, "is not a file")

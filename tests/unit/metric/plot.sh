@@ -71,7 +71,7 @@ echo 'no run' >"$WORK/named/notes.txt"
 ends_with 0 plot TTFT --traces "$WORK/named/" --out "$WORK/out"
 [ "$(cat "$stdout")" = "$WORK/out/ttft_vs_config.png: 5 runs of 2 implementations" ] || die "stdout"
 grep -q 'left out, load balancer on or off: .*_eplboff.*, .*_eplbon' "$stderr" || die "the load balancer"
-grep -q 'left out, no serving run: another-group4$' "$stderr" || die "another-group4"
+grep -q 'left out, not a serving run: another-group4$' "$stderr" || die "another-group4"
 grep -q 'left out, at settings of no panel: .*_64_16384\]-group12$' "$stderr" || die "64_16384"
 [ "$(wc -l <"$stderr")" = 3 ] || die "more on stderr"
 ends_with 0 plot TTFT --traces "$WORK/named" --out "$WORK/out" --json
@@ -168,7 +168,7 @@ run "elsewhere/$(baseline 16 4096)" 5
 ends_with 1 plot TTFT --traces "$WORK/elsewhere" --out "$WORK/out"
 one_line 'none of its 1 runs has max-num-batched-tokens 8192 or max-num-seqs 32; they have 16/4096'
 ends_with 1 plot TTFT --traces "$WORK/nowhere" --out "$WORK/out"
-refused "Error: Trace directory not found: $WORK/nowhere" "is not there"
+refused "Error: Trace directory not found: $WORK/nowhere" "does not exist"
 no_picture
 
 # Wrong use.

@@ -61,7 +61,7 @@ sed -n 2p "$stderr" | grep -q 'TTFT, .*output_throughput' || die "the metrics th
 ends_with 1 "$GENTABLES" metric TPOT
 refused "Error: --trace argument required for metric: TPOT" "--trace"
 ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/nowhere"
-refused "Error: Trace directory not found: $WORK/nowhere" "is not there"
+refused "Error: Trace directory not found: $WORK/nowhere" "does not exist"
 mkdir -p "$WORK/bare"
 ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
 refused "Error: No workload YAML file found in trace directory" "$WORK/bare"
@@ -86,7 +86,7 @@ rm -r "$WORK/bare/other.yml" "$WORK/bare/results_json"
 ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
 refused "Error: results_json directory not found" "$WORK/bare/results_json"
 mkdir "$WORK/bare/results_json"
-failed 'holds no .*json' metric TTFT --trace "$WORK/bare"
+failed 'has no .*json' metric TTFT --trace "$WORK/bare"
 
 # One file among many that cannot be used: it is named, and there is no number from the rest.
 for value in null '"4000.5"' '[1]' 1e999; do

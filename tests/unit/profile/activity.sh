@@ -97,5 +97,5 @@ refuses load_imbalance 'rank0.json: load_imbalance compares ranks' rank0.json
 refuses stragglers 'rank0.json: stragglers compares ranks' rank0.json
 refuses collective_volume 'rank0.sqlite: no collective_volume: AllReduce needs bytes' rank0.sqlite
 refuses hockney 'AllReduce needs calls of at least 3 different sizes: there are 1' rank0.json
-refuses stragglers 'rank 0, as .*rank0.json is' rank0.json --trace "$WORK/rank0.json.gz"
+refuses stragglers 'rank 0, as .*rank0.json does' rank0.json --trace "$WORK/rank0.json.gz"
 refuses total_time 'given twice' rank0.json --trace "$WORK/rank0.json"
