@@ -1,5 +1,5 @@
-// GPU activity of torch-profiler traces for Lua: core.activity. The trace is read by trace::read; here is
-// what metrics are made of: kernels, copies, memsets, marks of the program, shapes of GEMMs, metadata of
+// GPU activity of torch-profiler traces for Lua: core.activity. trace::read reads the trace; this file
+// selects the input of metrics: kernels, copies, memsets, marks of the program, shapes of GEMMs, metadata of
 // collectives.
 //
 //   activity.format(path) -> "json" | "gzip" | "zstd" | "sqlite" | nil, message     by the first bytes
@@ -7,8 +7,8 @@
 //                            negative } | nil, message                       JSON, or gzip or zstd of it
 //
 // kernels, copies and sets are columns { start, stop, name, device, stream, bytes }, by start; times are
-// whole nanoseconds, bytes -1: unknown. negative: durations that were taken as zero.
-// activity.lua makes the model of it.
+// whole nanoseconds; bytes is -1 if unknown. negative: the number of durations below zero, which count as
+// zero. activity.lua makes the model from it.
 extern "C" {
 #include "system/file.h"
 }
@@ -65,8 +65,8 @@ bool take_shape(cursor &from, std::vector<int64_t> &shape) {
     return from.take(']');
 }
 
-// The shapes of an operation's arguments; empty unless every argument has a shape of plain numbers, or none.
-// Lists of tensors have others.
+// The shapes of an operation's arguments; empty unless every argument has a shape of plain numbers, or no
+// shape. Lists of tensors have other shapes.
 shapes shapes_in(std::string_view dims) {
     shapes all;
     cursor from{dims};
@@ -78,7 +78,7 @@ shapes shapes_in(std::string_view dims) {
     return from.take(']') && from.left.empty() ? all : shapes();
 }
 
-// ---- What is kept -----------------------------------------------------------------------------
+// ---- The kept events -----------------------------------------------------------------------------
 
 struct timed {
     int64_t start, stop; // ns
@@ -95,7 +95,7 @@ struct activity {
     uint64_t left_out = 0;
 };
 
-// µs with a fraction to whole ns. What no clock shows is refused.
+// µs with a fraction to whole ns. Returns false for a time beyond any clock.
 bool to_ns(double us, int64_t *ns) {
     if (!(std::fabs(us) < 4e15)) return false;
     double whole = std::floor(us);
@@ -120,7 +120,7 @@ list list_of(const trace::trace &trace, const trace::event &event) {
     }
 }
 
-// record_param_comms says what a collective is about, for kernels of the same operation that do not:
+// The metadata of a collective are in record_param_comms; kernels of the same operation may lack them:
 // External id -> number in trace::collectives.
 std::map<int64_t, uint32_t> announced_in(const trace::trace &trace) {
     std::map<int64_t, uint32_t> found;
@@ -183,7 +183,7 @@ void push_text(lua_State *lua, std::string_view text) {
     lua_pushlstring(lua, text.data(), text.size());
 }
 
-// A name that many events have. `names`: where on the stack the table of those is that were pushed before.
+// Pushes a name that many events have. `names`: the place on the stack of the table of names pushed before.
 void push_name(lua_State *lua, const trace::trace &trace, uint32_t name, int names) {
     if (lua_rawgeti(lua, names, name) != LUA_TNIL) return;
     lua_pop(lua, 1);
@@ -192,7 +192,7 @@ void push_name(lua_State *lua, const trace::trace &trace, uint32_t name, int nam
     lua_rawseti(lua, names, name);
 }
 
-// Sets table[key] to the list that `push` pushes an item of, `count` times.
+// Sets table[key] to a list of `count` items; `push` pushes each.
 template <typename Push> void set_list(lua_State *lua, const char *key, size_t count, Push push) {
     lua_createtable(lua, int(count), 0);
     for (size_t i = 0; i < count; i++) {
@@ -231,7 +231,7 @@ void push_collective(lua_State *lua, const trace::trace &trace, const trace::col
     lua_setfield(lua, -2, "name");
     push_text(lua, trace.names[said.dtype]);
     lua_setfield(lua, -2, "dtype");
-    push_text(lua, trace.names[said.group]); // names alone may be those of several groups
+    push_text(lua, trace.names[said.group]); // several groups may have one name
     lua_pushstring(lua, " ");
     push_text(lua, trace.names[said.ranks]);
     lua_concat(lua, 3);
@@ -307,7 +307,7 @@ int fail_with(lua_State *lua, const problem &why) {
     return 2;
 }
 
-// read(path). What is read is held by Lua while tables are made of it, which may raise.
+// read(path). Lua owns the activity while tables are made of it, which may raise.
 int lua_read(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     auto **held = static_cast<activity **>(lua_newuserdatauv(lua, sizeof(activity *), 0));

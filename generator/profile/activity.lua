@@ -1,9 +1,9 @@
--- GPU activity of a run, the one model of it: ranks with their kernels, copies, collectives, steps and GEMMs,
--- from torch-profiler traces (core.activity) and nsys SQLite exports (nsys.lua).
+-- GPU activity of a run, as one model: ranks with their kernels, copies, collectives, steps and GEMMs, from
+-- torch-profiler traces (core.activity) and nsys SQLite exports (nsys.lua).
 --
 --   activity.load(paths) -> list of ranks. A file is a rank; a file with several GPUs is a rank for each.
---   rank.file, rank.label    what errors call it
---   rank.number              of the run, if known; rank.device, rank.process: the GPU, and whose
+--   rank.file, rank.label    its name in errors
+--   rank.number              of the run, if known; rank.device, rank.process: its GPU and process
 --   rank.kernels, .copies, .sets   columns { start, stop, name, device, stream, bytes }, by start, in ns;
 --                            bytes -1: unknown. kernels.communicates: whether it is communication
 --   rank.collectives         a list: each kernel that communicates { start, stop, name, group, group_size,
@@ -21,7 +21,7 @@ local activity = {}
 -- The columns of an event list.
 local columns = { "start", "stop", "name", "device", "stream", "bytes", "process" }
 
--- The module of this name, or an error that says why it is not there.
+-- The module of this name; raises if this gentables was built without its library.
 local function need(module, library)
   local found, loaded = pcall(require, module)
   if found then return loaded end
@@ -43,7 +43,8 @@ local function read_file(path)
   return read
 end
 
--- The same columns with those events alone that `keep(i)` wants; `taken[i]` is where an event came from.
+-- The same columns with only those events for which `keep(i)` returns true; `taken[i]` is an event's old
+-- index.
 local function filter(list, keep)
   local out, taken = {}, {}
   for i = 1, #list.start do
@@ -59,7 +60,8 @@ local function filter(list, keep)
   return out, taken
 end
 
--- How programs mark steps; of several kinds only the first that occurs counts, for they enclose each other.
+-- Names of the marks of steps; of several kinds only the first that occurs counts, because they enclose each
+-- other.
 local step_names = { "^profilerstep#%d+$", "^step[%s_:#-]*%d+$", "^iteration[%s_:#-]*%d+$",
   "^iter[%s_:#-]*%d+$" }
 
@@ -91,7 +93,7 @@ local function is_of(gpu, list)
   end
 end
 
--- Adds which kernels communicate, and what is known of each.
+-- Adds which kernels communicate, and the known metadata of each.
 local function add_collectives(rank, told, taken)
   local kernels, communicates = rank.kernels, {}
   rank.collectives = {}
@@ -147,18 +149,18 @@ local function ranks_of(path, out)
   for _, gpu in ipairs(gpus) do out[#out + 1] = make_rank(path, read, gpu, #gpus) end
 end
 
--- Files of one run: no rank twice, and all say the same number of ranks.
+-- Checks that files are of one run: no rank twice, and the same number of ranks in all.
 local function check_run(ranks)
   local of_number, sized = {}, nil
   for _, rank in ipairs(ranks) do
     local other = rank.number and of_number[rank.number]
     if other then
-      fail.input("%s: rank %d, as %s is; give files of different ranks of one run", rank.file,
+      fail.input("%s: has rank %d, as %s does; give files of different ranks of one run", rank.file,
         rank.number, other.file)
     end
     if rank.number then of_number[rank.number] = rank end
     if sized and rank.world_size and rank.world_size ~= sized.world_size then
-      fail.input("%s: of a run of %d ranks, %s of %d; give files of one run", rank.file,
+      fail.input("%s: is of a run of %d ranks, %s of %d; give files of one run", rank.file,
         rank.world_size, sized.file, sized.world_size)
     end
     if rank.world_size then sized = rank end

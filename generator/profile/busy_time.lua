@@ -1,8 +1,8 @@
 -- Intervals of time: sums, unions, intersections, spans. A list of intervals is two columns { start, stop }
--- of whole nanoseconds, ascending by start; `keep(i)`, where given, says which of them count.
+-- of whole nanoseconds, ascending by start; the optional `keep(i)` returns whether an interval counts.
 local intervals = {}
 
--- The sum of all lengths; what runs at once counts as often.
+-- The sum of all lengths; overlapping time counts more than once.
 function intervals.sum(list, keep)
   local sum, start, stop = 0, list.start, list.stop
   for i = 1, #start do
@@ -11,7 +11,7 @@ function intervals.sum(list, keep)
   return sum
 end
 
--- The same time without overlap: a list again.
+-- The union of the intervals, as a list without overlap.
 function intervals.union(list, keep)
   local starts, stops, count = {}, {}, 0
   for i = 1, #list.start do
@@ -28,7 +28,7 @@ function intervals.union(list, keep)
   return { start = starts, stop = stops }
 end
 
--- How long two unions go on at the same time.
+-- The time in which both unions run.
 function intervals.common(a, b)
   local sum, i, k = 0, 1, 1
   while i <= #a.start and k <= #b.start do
@@ -39,7 +39,7 @@ function intervals.common(a, b)
   return sum
 end
 
--- From the first start to the last stop in all of these lists; nil: there is nothing in them.
+-- From the first start to the last stop in all of these lists; nil: all are empty.
 function intervals.span(...)
   local first, last
   for _, list in ipairs { ... } do

@@ -1,8 +1,8 @@
--- Which kernels of different ranks are the same call of a collective. A rank that comes early waits in its
--- kernel for the others; the shortest kernel of a call is nearest to what the call itself takes.
+-- Finds kernels of different ranks that are the same call of a collective. An early rank waits in its kernel
+-- for the others; the shortest kernel of a call is nearest to the time of the call itself.
 --
--- Calls belong together by their place among the calls of the same process group. Where ranks differ there in
--- number, collective or bytes, as when a file lacks an event, the group's calls stay apart.
+-- Calls are matched by their place among the calls of the same process group. If ranks differ there in
+-- number, collective or bytes, for example because a file lacks an event, the group's calls are not matched.
 local call_matching = {}
 
 -- The calls of all ranks, each kernel by itself.
@@ -12,8 +12,8 @@ function call_matching.all(ranks)
   return calls
 end
 
--- The calls of each group, as a list of lists: one for each rank that has any. Calls of an unknown group
--- go to `loose`.
+-- The calls of each group, as a list of lists: one for each rank that has any. Calls of an unknown group are
+-- added to `loose`.
 local function by_group(ranks, loose)
   local groups, of_key = {}, {}
   for _, rank in ipairs(ranks) do
@@ -57,7 +57,7 @@ local function append_shortest(lists, out)
   end
 end
 
--- The calls of all ranks, one for each call that was matched.
+-- The calls of all ranks, one for each matched call.
 function call_matching.shortest(ranks)
   local out = {}
   for _, lists in ipairs(by_group(ranks, out)) do

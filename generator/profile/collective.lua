@@ -4,7 +4,7 @@ local communication = require "lists.communication"
 
 local collective = {}
 
--- Where kernel and metadata do not say it: NCCL's generic kernels.
+-- If neither kernel nor metadata contain it: NCCL's generic kernels.
 collective.unknown = "unknown"
 
 -- Bytes per element, by PyTorch's names of types.
@@ -16,24 +16,25 @@ local sizes = { Byte = 1, Char = 1, Bool = 1, Short = 2, Int = 4, Long = 8, Half
 -- Bytes of one element of a type as metadata name it; nil: unknown.
 function collective.element_size(dtype) return dtype and sizes[(dtype:gsub("^c10::", ""))] end
 
--- The full message: what all ranks have after a gather, and else what one rank puts in. nil: unknown.
-local function bytes_of(name, told)
+-- The bytes of the full message: after a gather, the result on each rank; else the input of one rank. nil:
+-- unknown.
+local function bytes_of(name, metadata)
   local gathers = name == "AllGather" or name == "Gather"
-  local elements = gathers and told.out_elements or told.in_elements
-  local size = collective.element_size(told.dtype)
+  local elements = gathers and metadata.out_elements or metadata.in_elements
+  local size = collective.element_size(metadata.dtype)
   return size and elements >= 0 and elements * size or nil
 end
 
--- { name, group, group_size, bytes } of a kernel; `told` is the metadata of core.activity, or nil.
-function collective.describe(kernel, told)
+-- { name, group, group_size, bytes } of a kernel; `metadata` of the kernel from core.activity, or nil.
+function collective.describe(kernel, metadata)
   local by_kernel = communication.operation_of_kernel(kernel)
-  if not told then return { name = by_kernel or collective.unknown } end
-  local name = communication.operation_in(told.name) or by_kernel or collective.unknown
-  return { name = name, group = told.group, group_size = told.group_size > 0 and told.group_size or nil,
-    bytes = bytes_of(name, told) }
+  if not metadata then return { name = by_kernel or collective.unknown } end
+  local name = communication.operation_in(metadata.name) or by_kernel or collective.unknown
+  return { name = name, group = metadata.group,
+    group_size = metadata.group_size > 0 and metadata.group_size or nil, bytes = bytes_of(name, metadata) }
 end
 
--- What to multiply algbw with; nil: not known for this collective or number of ranks.
+-- The factor from algbw to busbw; nil: unknown for this collective or number of ranks.
 function collective.bus_factor(name, group_size)
   local factor = communication.bus_factors[name]
   return factor and group_size and factor(group_size)

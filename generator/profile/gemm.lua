@@ -2,15 +2,15 @@
 --
 --   gemm.model(gemms) -> { flops, calls, without_shapes }
 --
--- `gemms` are those of activity.lua. An operation that runs inside another one on the same thread is
--- that operation again, and not counted.
+-- `gemms` are those of activity.lua. If an operation runs inside another one on the same thread, only the
+-- outer one counts: they are the same GEMM.
 local gemm = {}
 
--- Which arguments are the factors.
+-- The arguments that are the factors.
 local factors = { ["aten::mm"] = { 1, 2 }, ["aten::addmm"] = { 2, 3 }, ["aten::bmm"] = { 1, 2 },
   ["aten::baddbmm"] = { 2, 3 }, ["aten::_scaled_mm"] = { 1, 2 } }
 
--- Of one operation; nil where its shapes are missing, or are none of a product.
+-- FLOPs of one operation; nil if its shapes are missing, or are not those of a product.
 function gemm.flops(operation)
   local indices = factors[operation.name]
   local a, b = operation.dims and operation.dims[indices[1]], operation.dims and operation.dims[indices[2]]

@@ -1,12 +1,12 @@
-// Rows of kernel summaries in CSV for Lua: core.kernel_csv. It knows units and fields; which column is which
-// is said by kernel_summary_csv.lua.
+// Rows of kernel summaries in CSV for Lua: core.kernel_csv. It reads units and fields; kernel_summary_csv.lua
+// maps the columns.
 //
 //   fields(line) -> list of texts | nil, message
 //   exponent(unit) -> the power of ten that makes it nanoseconds | nil
 //   row(line, kinds, keys, exponents) -> { [key] = value... } | nil, message
 //
-// Of a row's fields kinds[i] says what they are ("skip", "time", "count", "name") and keys[i] what they are
-// called; exponents[i] is the unit of a time without a unit of its own.
+// kinds[i] is the type of a row's field i ("skip", "time", "count", "name") and keys[i] its name in the
+// result; exponents[i] is the unit of a time without a unit of its own.
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdbool.h>
@@ -17,10 +17,10 @@
 
 enum { LINE = 1, KINDS, KEYS, EXPONENTS };
 
-// More decimal digits than this could leave 64 bits.
+// More decimal digits may not fit into 64 bits.
 enum { MOST_DIGITS = 18 };
 
-// Numbers from here on take no further digit.
+// Numbers from this one on take no further digit.
 static const int64_t full = 100000000000000000; // 17 zeros
 
 static int64_t power_of_ten(int exponent) {
@@ -29,7 +29,7 @@ static int64_t power_of_ten(int exponent) {
     return power;
 }
 
-// The micro sign is U+00B5 or the Greek letter U+03BC; B5 alone is what is left of it in Latin-1.
+// The micro sign is U+00B5 or the Greek letter U+03BC; in Latin-1 it is the byte B5 alone.
 static const struct unit {
     const char *name;
     int exponent;
@@ -48,7 +48,7 @@ static int fail_with_field(lua_State *lua, const struct csv_text *field, const c
     return 2;
 }
 
-// Spaces, and those that do not break a line (U+00A0, U+202F).
+// Spaces and no-break spaces (U+00A0, U+202F).
 static const char *skip_spaces(const char *p, const char *end) {
     for (;;) {
         if (p < end && (*p == ' ' || *p == '\t')) {
@@ -63,7 +63,7 @@ static const char *skip_spaces(const char *p, const char *end) {
     }
 }
 
-// The exponent of a unit, spaces around it left out; -1 where it is unknown.
+// The exponent of a unit, without the spaces around it; -1 if it is unknown.
 static int unit_exponent(const char *begin, const char *end) {
     begin = skip_spaces(begin, end);
     while (end > begin && end[-1] == ' ') end--;
@@ -85,8 +85,8 @@ struct decimal {
     int exponent;
 };
 
-// Reads whole digits, in groups of three behind commas or all in a row. NULL where they are neither, or too
-// many.
+// Reads whole digits, in groups of three behind commas or all in a row. Returns NULL for anything else, and
+// for too many digits.
 static const char *read_whole(const char *p, const char *end, int64_t *value) {
     const char *begin = p, *comma = NULL;
     *value = 0;
@@ -102,8 +102,8 @@ static const char *read_whole(const char *p, const char *end, int64_t *value) {
     return p == begin || (comma != NULL && p - comma != 4) ? NULL : p;
 }
 
-// Reads digits[.digits][e[+-]digits]. Returns the position after it, or NULL. Digits beyond MOST_DIGITS of a
-// fraction are left out: no number holds them.
+// Reads digits[.digits][e[+-]digits]. Returns the position after it, or NULL. Skips a fraction's digits
+// beyond MOST_DIGITS, which do not change the number.
 static const char *read_decimal(const char *p, const char *end, struct decimal *decimal) {
     decimal->exponent = 0;
     p = read_whole(p, end, &decimal->mantissa);
@@ -127,8 +127,8 @@ static const char *read_decimal(const char *p, const char *end, struct decimal *
     return p;
 }
 
-// Pushes the number, whole where it is; false where it is too large. One division at most, so it is the
-// nearest.
+// Pushes the number, as an integer if it is whole; returns false if it is too large. It divides at most once,
+// so the result is the nearest number.
 static bool push_decimal(lua_State *lua, struct decimal decimal) {
     int64_t mantissa = decimal.mantissa;
     int exponent = decimal.exponent;
@@ -149,18 +149,18 @@ static bool push_decimal(lua_State *lua, struct decimal decimal) {
     return true;
 }
 
-// Pushes a time in nanoseconds; or returns 2 with nil, message pushed. `exponent` is that of the column's
-// unit, or -1; the field's own goes before it.
+// Pushes a time in nanoseconds; or pushes nil, message and returns 2. `exponent` is that of the column's
+// unit, or -1; the field's own unit comes first.
 static int push_time(lua_State *lua, const struct csv_text *field, int exponent) {
     struct decimal decimal;
     const char *p = read_decimal(field->begin, field->end, &decimal);
-    if (p == NULL) return fail_with_field(lua, field, " is no time");
+    if (p == NULL) return fail_with_field(lua, field, " is not a time");
     p = skip_spaces(p, field->end);
     bool bare = p == field->end;
     if (!bare) exponent = unit_exponent(p, field->end);
     if (exponent < 0) {
         return fail_with_field(lua, field,
-                               bare ? " has no unit, nor has its column; valid: ns, us, ms, s"
+                               bare ? " and its column have no unit; valid: ns, us, ms, s"
                                     : " has an unknown unit; valid: ns, us, ms, s");
     }
     decimal.exponent += exponent;
@@ -171,12 +171,12 @@ static int push_time(lua_State *lua, const struct csv_text *field, int exponent)
 static int push_count(lua_State *lua, const struct csv_text *field) {
     int64_t count;
     if (read_whole(field->begin, field->end, &count) != field->end || count == 0)
-        return fail_with_field(lua, field, " is no number of calls");
+        return fail_with_field(lua, field, " is not a number of calls");
     lua_pushinteger(lua, count);
     return 0;
 }
 
-// Pushes what a field says by its kind, or nothing for "skip"; or returns 2 with nil, message pushed.
+// Pushes a field's value by its kind, or nothing for "skip"; or pushes nil, message and returns 2.
 static int push_value(lua_State *lua, const struct csv_text *field, char kind, lua_Integer index) {
     if (kind == 't') {
         int exponent = lua_rawgeti(lua, EXPONENTS, index) == LUA_TNUMBER ? (int)lua_tointeger(lua, -1) : -1;
@@ -184,7 +184,7 @@ static int push_value(lua_State *lua, const struct csv_text *field, char kind, l
         return push_time(lua, field, exponent);
     }
     if (kind == 'c') return push_count(lua, field);
-    if (field->begin == field->end) return fail_with_field(lua, field, " is no name of a kernel");
+    if (field->begin == field->end) return fail_with_field(lua, field, " is not the name of a kernel");
     csv_push(lua, field);
     return 0;
 }
@@ -221,7 +221,7 @@ static int lua_row(lua_State *lua) {
     }
     if (index == count) return 1;
     lua_pushnil(lua);
-    lua_pushfstring(lua, "%I fields where the header has %I; was the file cut off?", (LUAI_UACINT)index,
+    lua_pushfstring(lua, "%I fields, but %I in the header; the file may be cut off", (LUAI_UACINT)index,
                     (LUAI_UACINT)count);
     return 2;
 }

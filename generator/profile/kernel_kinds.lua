@@ -1,10 +1,10 @@
--- What kernels are, by their names, and what they add up to: MoE, fused MoE, NCCL and which collective,
--- attention. It reads nothing; kernel_summary.lua does.
+-- Kinds of kernels, by their names, and their sums: MoE, fused MoE, each collective of NCCL, attention. It
+-- reads no files; kernel_summary.lua does.
 local communication = require "lists.communication"
 
 local kernel_kinds = {}
 
--- The operations of NCCL's kernels that are listed; "other" is every other one.
+-- The listed operations of NCCL's kernels; "other" has all others.
 kernel_kinds.collectives = { "AllReduce", "ReduceScatter", "AllGather", "AllToAll", "SendRecv", "Broadcast",
   "Reduce", "other" }
 
@@ -28,8 +28,8 @@ local function collective_of(kernel)
   return is_listed[name] and name or "other"
 end
 
--- The kernels of a kind, added up. The average is that of averages, weighted by the calls: they have more
--- digits than totals.
+-- The sum of the kernels of a kind. The average is that of averages, weighted by the calls, because averages
+-- have more digits than totals.
 local function new_sum()
   return { kernels = 0, total_ns = 0, instances = 0, weighted_ns = 0 }
 end
@@ -44,7 +44,7 @@ local function add(sum, kernel)
   sum.max_ns = math.max(sum.max_ns or kernel.max_ns, kernel.max_ns)
 end
 
--- Adds a kernel to all kinds that it is of.
+-- Adds a kernel to all of its kinds.
 local function classify(kinds, kernel)
   local sums, lower = kinds.sums, kernel.name:lower()
   add(sums.all, kernel)
@@ -60,13 +60,13 @@ local function classify(kinds, kernel)
     add(sums[name], kernel)
     add(sums.nccl, kernel)
   end
-  -- Writing to the key-value cache in flash attention's layout is no attention.
+  -- Writing to the key-value cache in flash attention's layout is not attention.
   if holds_any(lower, words.attention) and not lower:find("reshape_and_cache_flash", 1, true) then
     add(sums.attention, kernel)
   end
 end
 
--- The largest totals of a summary, of equal ones the first in the file.
+-- The largest totals of a summary; equal ones in the order of the file.
 local function largest(kernels)
   local order = {}
   for i = 1, #kernels do order[i] = i end
@@ -80,10 +80,10 @@ local function largest(kernels)
   return top
 end
 
--- What is known of a run with this kernel_summary:
---   sums                 by kind: all, moe, nccl, attention, and those collectives that are there, by name
+-- The facts of a run with this kernel_summary:
+--   sums                 by kind: all, moe, nccl, attention, and its collectives, by name
 --   fused_moe            the first kernel of that kind, or nil
---   fused_moe_kernels    how many there are
+--   fused_moe_kernels    their number
 --   top                  the largest kernels
 function kernel_kinds.of(summary)
   local sums = { all = new_sum(), moe = new_sum(), nccl = new_sum(), attention = new_sum() }
@@ -97,7 +97,7 @@ function kernel_kinds.in_ms(ns) return ns and ns / 1e6 end
 
 function kernel_kinds.in_us(ns) return ns and ns / 1e3 end
 
--- a / b, or nil where one is unknown or b is 0.
+-- a / b, or nil if one is unknown or b is 0.
 function kernel_kinds.ratio(a, b)
   if not a or not b or b == 0 then return nil end
   return a / b

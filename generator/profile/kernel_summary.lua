@@ -1,12 +1,12 @@
--- Kernel summaries of Nsight Systems, whatever they come from, as one model:
+-- Kernel summaries of Nsight Systems, of any source, as one model:
 --
 --   { kernels = { { name, total_ns, instances, avg_ns, med_ns, min_ns, max_ns, std_ns, time_pct }... },
 --     total_ns }
 --
--- Read: exports of the GUI and `nsys stats` CSV (kernel_summary_csv.lua), `nsys export --type sqlite`
+-- Sources: exports of the GUI and `nsys stats` CSV (kernel_summary_csv.lua), `nsys export --type sqlite`
 -- (kernel_summary_sqlite.lua). One kernel per name. med_ns and std_ns are nil if the file does not have them;
--- std_ns is the sample's (n - 1; one call: 0), as nsys has it. time_pct is computed from the totals: files
--- round theirs to 0.1, which adds up over many kernels.
+-- std_ns is that of the sample, as in nsys (n - 1; one call: 0). time_pct is computed from the totals,
+-- because files round theirs to 0.1, and the errors add up over many kernels.
 local file = require "core.file"
 
 local kernel_summary = {}
@@ -21,8 +21,8 @@ local function set_shares(kernels)
   return total_ns
 end
 
--- The summary in the file at `path`, or nil, message. Kernels have the order of the file; those of a database
--- that of nsys stats: the largest total first.
+-- The summary in the file at `path`, or nil, message. Kernels are in the order of the file; those of a
+-- database in the order of nsys stats: the largest total first.
 function kernel_summary.read(path)
   local head, message = file.read(path, #sqlite_magic)
   if not head then return nil, message end
@@ -32,7 +32,7 @@ function kernel_summary.read(path)
   if not kernels then return nil, message end
   local total_ns = set_shares(kernels)
   if not total_ns then
-    return nil, path .. ": its kernels take no time at all; a summary with times is required"
+    return nil, path .. ": all times of its kernels are 0; a summary with times is required"
   end
   return { kernels = kernels, total_ns = total_ns }
 end

@@ -1,15 +1,16 @@
--- Kernel summaries as CSV: what the GUI of Nsight Systems exports (each field with its unit, 383.682 us), and
--- what `nsys stats --report cuda_gpu_kern_sum --format csv` writes (the unit in the header).
--- kernel_summary.lua says what comes out.
+-- Kernel summaries as CSV: exports of Nsight Systems' GUI (each field with its unit, 383.682 us), and the
+-- output of `nsys stats --report cuda_gpu_kern_sum --format csv` (units in the header). kernel_summary.lua
+-- describes the result.
 --
--- Lines before the header, and other reports in the same file, are left out. Here is which lines and columns
--- count; kernel_csv.c reads what stands in them.
+-- Lines before the header, and other reports in the same file, are skipped. This file selects lines and
+-- columns; kernel_csv.c reads their cells.
 local file = require "core.file"
 local kernel_csv = require "core.kernel_csv"
 
 local csv = {}
 
--- What a column holds, by its name in any version of nsys. A header with another one is another report's.
+-- The content of a column, by its name in any version of nsys. A header with another name is of another
+-- report.
 local columns = { ["time"] = "share", ["total time"] = "total_ns", ["instances"] = "instances",
   ["avg"] = "avg_ns", ["average"] = "avg_ns", ["med"] = "med_ns", ["median"] = "med_ns", ["min"] = "min_ns",
   ["minimum"] = "min_ns", ["max"] = "max_ns", ["maximum"] = "max_ns", ["stddev"] = "std_ns",
@@ -17,23 +18,23 @@ local columns = { ["time"] = "share", ["total time"] = "total_ns", ["instances"]
 
 local times = { "total_ns", "avg_ns", "med_ns", "min_ns", "max_ns", "std_ns" }
 
--- What kernel_csv.row makes of a column.
+-- The kind of a column for kernel_csv.row.
 local kinds = { instances = "count", name = "name", share = "skip", grid = "skip", block = "skip" }
 for _, time in ipairs(times) do kinds[time] = "time" end
 
 local required = { "total_ns", "instances", "avg_ns", "min_ns", "max_ns", "name" }
 
-local no_summary = "%s: there is no CUDA GPU kernel summary in it; right would be the GUI's export of one, "
+local no_summary = "%s: has no CUDA GPU kernel summary; valid: the GUI's export of one, "
   .. "nsys stats --report cuda_gpu_kern_sum --format csv, or nsys export --type sqlite"
 
--- "Total Time (ns)" -> what it holds, its unit or nil.
+-- "Total Time (ns)" -> the content, and its unit or nil.
 local function parse_title(title)
   title = title:gsub("[\u{A0}%s]+", " "):lower()
   local name, unit = title:match("^ ?(.-) ?%((.-)%) ?$")
   return columns[name or title:match("^ ?(.-) ?$")], unit
 end
 
--- The indices of a header's columns by what they hold, and their units; nil where it is another report's.
+-- The indices of a header's columns by their content, and their units; nil if it is of another report.
 local function parse_titles(fields)
   local indices, units = {}, {}
   for index, title in ipairs(fields) do
@@ -47,8 +48,8 @@ local function parse_titles(fields)
   return indices, units
 end
 
--- How to read the rows under this header, { what, kinds, exponents } by column; nil where the line is no
--- header of a kernel summary; nil, message where it is one that cannot be read.
+-- The format of the rows under this header, { what, kinds, exponents } by column; nil if the line is not the
+-- header of a kernel summary; nil, message if it cannot be read.
 local function parse_header(line)
   if not line:find("Total Time", 1, true) then return nil end
   local fields = kernel_csv.fields(line)
@@ -56,7 +57,7 @@ local function parse_header(line)
   if not indices then return nil end
   local header = { what = {}, kinds = {}, exponents = {}, count_index = indices.instances,
     by_grid = (indices.grid or indices.block) ~= nil }
-  -- Before 2021 only the total said its unit, or none did: all were nanoseconds.
+  -- Before 2021 only the total had a unit, or no column had one: all were nanoseconds.
   local default = units.total_ns or (fields[indices.avg_ns]:find("Average", 1, true) and "ns")
   for what, index in pairs(indices) do
     header.what[index], header.kinds[index] = what, kinds[what]
@@ -80,7 +81,7 @@ local function pooled_std(a, b)
   return math.sqrt((within + between) / (count - 1))
 end
 
--- Adds what `other` says of the same kernel, as summaries by grid and block do. Medians cannot be added.
+-- Adds `other`, a row of the same kernel, as in summaries by grid and block. Medians cannot be added.
 local function add_up(kernel, other)
   local count = kernel.instances + other.instances
   kernel.std_ns = pooled_std(kernel, other)
@@ -92,20 +93,20 @@ local function add_up(kernel, other)
   kernel.instances = count
 end
 
--- What nsys writes between two reports where both of its streams go to one file.
+-- Lines that nsys writes between two reports if both of its streams go to one file.
 local function is_notice(line)
   return line:find("^Processing %[") or line:find("^Generating ") or line:find("^SKIPPED") or
     line:find("^%s*%*%*") or line:find("^NOTICE")
 end
 
--- Whether a line has the shape of a row: as many fields, and a number of calls among them.
+-- Whether a line has the shape of a row: as many fields as the header, with a number of calls.
 local function looks_like_row(line, header)
   local fields = kernel_csv.fields(line)
   return fields and #fields == #header.kinds and fields[header.count_index]:find("^%d")
 end
 
--- Whether a line that cannot be read as a row ends the summary: a notice, another report's header, or after
--- an empty line whatever has not the shape of a row. Any other is an error, not an end.
+-- Whether a line that cannot be read as a row ends the summary: a notice, the header of another report, or,
+-- after an empty line, any line without the shape of a row. Any other line is an error.
 local function ends_before(line, header, after_blank)
   if is_notice(line) then return true end
   local suspicious = after_blank or line:find("Total Time", 1, true)
@@ -123,7 +124,7 @@ local function add(summary, kernel)
   summary.kernels[#summary.kernels + 1] = kernel
 end
 
--- The lines of `text` without their ends. No pattern: those look at every byte, plain searches at few.
+-- The lines of `text` without their ends. Plain searches: patterns look at every byte.
 local function lines_of(text)
   local at = 1
   return function()
@@ -165,7 +166,7 @@ local function scan(text)
   return found
 end
 
--- The summary to take: the one that is not by grid and block, where there are both.
+-- The summary to take: if there are two, the one that is not by grid and block.
 local function choose(path, found)
   local plain, by_grid = {}, {}
   for _, summary in ipairs(found) do
@@ -175,7 +176,7 @@ local function choose(path, found)
   local summaries = #plain > 0 and plain or by_grid
   if #summaries == 0 then return nil, no_summary:format(path) end
   if #summaries > 1 then
-    return nil, ("%s:%d: a second kernel summary, after that of line %d; a file may have one")
+    return nil, ("%s:%d: a second kernel summary, after that of line %d; at most one is allowed")
       :format(path, summaries[2].line, summaries[1].line)
   end
   if #summaries[1].kernels == 0 then

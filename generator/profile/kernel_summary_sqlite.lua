@@ -1,16 +1,16 @@
--- The kernel summary of an `nsys export --type sqlite` file, as `nsys stats` would make it: one kernel per
--- name, over all devices and streams. kernel_summary.lua says what comes out.
+-- The kernel summary of an `nsys export --type sqlite` file, equal to that of `nsys stats`: one kernel per
+-- name, over all devices and streams. kernel_summary.lua describes the result.
 --
--- Durations are counted by their length: a clock with a grain of some nanoseconds gives millions of calls
--- only thousands of lengths, and from those everything is exact.
+-- Durations are counted by their length: a clock with steps of some nanoseconds gives only thousands of
+-- lengths for millions of calls, and all results are computed exactly from these counts.
 local sqlite = {}
 
 local kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL"
 
--- Where a kernel's name stands, the best first; which of them are there depends on the version of nsys.
+-- The columns of a kernel's name, the best first; the version of nsys determines which exist.
 local name_columns = { "demangledName", "shortName", "mangledName" }
 
--- Columns of a table by name; none where there is no such table.
+-- Columns of a table by name; empty if the table is missing.
 local function columns_of(database, name)
   local columns = {}
   local done, message = database:query(("PRAGMA table_info(%s)"):format(name), function(_, column)
@@ -20,7 +20,7 @@ local function columns_of(database, name)
   return columns
 end
 
--- The columns that a kernel's name can be taken from, or nil, message.
+-- The columns that may contain a kernel's name, or nil, message.
 local function check_schema(database)
   local columns, message = columns_of(database, kernel_table)
   if not columns then return nil, message end
@@ -62,7 +62,7 @@ local function count_durations(database, name_column)
   end)
   if not done then return nil, message end
   if broken > 0 then
-    return nil, ("%d of its kernels have no name, no end, or one before their start"):format(broken)
+    return nil, ("%d of its kernels have no name, no end, or an end before the start"):format(broken)
   end
   if not next(by_id) then
     return nil, ("its table %s is empty: no CUDA kernel was traced"):format(kernel_table)
@@ -70,7 +70,7 @@ local function count_durations(database, name_column)
   return by_id
 end
 
--- The text of a name; some exports hold it in place of its id. nil, message where there is none.
+-- The text of a name; some exports have it in place of its id. nil, message if it is missing.
 local function name_of(database, id)
   if type(id) == "string" then return id end
   local name
@@ -78,11 +78,11 @@ local function name_of(database, id)
     name = value
   end, id)
   if not done then return nil, message end
-  if not name then return nil, ("its table StringIds has no name %s, which a kernel has"):format(id) end
+  if not name then return nil, ("its table StringIds has no name %s, which a kernel refers to"):format(id) end
   return name
 end
 
--- Adds up what several ids of the same text have, or nil, message.
+-- Adds up the durations of ids with the same text; or nil, message.
 local function by_text(database, by_id)
   local by_name = {}
   for id, calls in pairs(by_id) do
@@ -106,7 +106,7 @@ local function at_index(durations, calls, index)
   end
 end
 
--- sqrt(sum of (d - mean)^2 / (n - 1)), 0 for one call; the sum in one order, for the same result every time.
+-- sqrt(sum of (d - mean)^2 / (n - 1)), 0 for one call; always summed in the same order, for equal results.
 local function sample_std(durations, calls, mean, instances)
   if instances == 1 then return 0 end
   local squares = 0.0
@@ -154,7 +154,7 @@ end
 function sqlite.read(path)
   local there, core = pcall(require, "core.sqlite")
   if not there then
-    return nil, path .. ": gentables was built without SQLite; it reads what nsys stats --format csv makes"
+    return nil, path .. ": gentables was built without SQLite; give the CSV of nsys stats --format csv"
   end
   local database, message = core.open(path)
   if not database then return nil, ("%s: cannot be read: %s"):format(path, message) end

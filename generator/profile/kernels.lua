@@ -1,4 +1,4 @@
--- Which kernels, and for how long: what several metrics share. Times in whole nanoseconds.
+-- Sums over kernels that several metrics share. Times in whole nanoseconds.
 local communication = require "lists.communication"
 local intervals = require "profile.busy_time"
 
@@ -17,23 +17,23 @@ function kernels.computing(rank)
   return function(i) return not communicates[i] end
 end
 
--- The sum of all; nil, what is missing: there is none that takes time.
+-- The sum of all; nil and the missing fact if it is 0.
 function kernels.time(rank)
   local sum = intervals.sum(rank.kernels)
-  if sum == 0 then return nil, "kernels that take time" end
+  if sum == 0 then return nil, "kernels with a time above zero" end
   return sum
 end
 
--- The sum of those that communicate; nil, what is missing: there is none.
+-- The sum of kernels that communicate; nil and the missing fact if there are none.
 function kernels.communication_time(rank)
   if #rank.collectives == 0 then return nil, kernels.no_communication end
   return intervals.sum(rank.kernels, kernels.communicating(rank))
 end
 
--- The time when at least one runs; nil, what is missing: never.
+-- The time in which at least one runs; nil and the missing fact if it is 0.
 function kernels.active_time(rank)
   local sum = intervals.sum(intervals.union(rank.kernels))
-  if sum == 0 then return nil, "kernels that take time" end
+  if sum == 0 then return nil, "kernels with a time above zero" end
   return sum
 end
 

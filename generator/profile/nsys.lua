@@ -1,5 +1,5 @@
--- GPU activity from an nsys export (nsys export --type sqlite), in the shape that core.activity has; see
--- activity.lua. Tables are there only where they have rows, and columns differ between versions.
+-- GPU activity from an nsys export (nsys export --type sqlite), in the shape of core.activity's; see
+-- activity.lua. Empty tables are missing from exports, and columns differ between versions.
 local fail = require "base.fail"
 
 local nsys = {}
@@ -10,7 +10,7 @@ local function query(source, sql, each, ...)
   if not done then fail.input("%s: %s", source.path, message) end
 end
 
--- The columns of a table as a set; nil: there is no such table.
+-- The columns of a table as a set; nil: the table is missing.
 local function columns_of(source, name)
   local columns
   query(source, "SELECT name FROM pragma_table_info(?)", function(column)
@@ -20,7 +20,7 @@ local function columns_of(source, name)
   return columns
 end
 
--- Of the names, the first that is a column.
+-- The first of the names that is a column.
 local function first_of(columns, ...)
   for _, name in ipairs { ... } do
     if columns[name] then return name end
@@ -30,7 +30,7 @@ end
 local function empty() return { start = {}, stop = {}, name = {}, device = {}, stream = {}, bytes = {},
   process = {} } end
 
--- globalPid and globalTid hold the process above their lowest 24 bits.
+-- globalPid and globalTid contain the process above their lowest 24 bits.
 local function process_of(global) return global and (global >> 24) & 0xFFFFFF or 0 end
 
 local function append(list, start, stop, name, device, stream, bytes, global)
@@ -40,7 +40,7 @@ local function append(list, start, stop, name, device, stream, bytes, global)
   list.process[i] = process_of(global)
 end
 
--- Reads a CUPTI_ACTIVITY_KIND_ table whose `name` is an SQL expression over t and s (StringIds).
+-- Reads a CUPTI_ACTIVITY_KIND_ table. Its `name` is an SQL expression over t and s (StringIds).
 local function read_table(source, table_name, columns, name, name_id)
   local list = empty()
   local function column(wanted) return columns[wanted] and ('t."%s"'):format(wanted) or "NULL" end
@@ -61,7 +61,8 @@ local function read_kernels(source)
   local table_name = "CUPTI_ACTIVITY_KIND_KERNEL"
   local columns = columns_of(source, table_name)
   if not columns then
-    fail.input("%s: no kernels: no table %s; nsys profile --trace cuda records them", source.path, table_name)
+    fail.input("%s: has no kernels: no table %s; nsys profile --trace cuda records them", source.path,
+      table_name)
   end
   local id = first_of(columns, "demangledName", "mangledName", "shortName", "name")
   if not (id and columns.start and columns["end"]) then
@@ -71,7 +72,7 @@ local function read_kernels(source)
   return read_table(source, table_name, columns, name or ("CAST(t.%s AS TEXT)"):format(id), id)
 end
 
--- What nsys numbers as CUpti_ActivityMemcpyKind.
+-- The numbers of CUpti_ActivityMemcpyKind.
 local copy_kinds = "CASE t.copyKind WHEN 1 THEN 'Memcpy HtoD' WHEN 2 THEN 'Memcpy DtoH' " ..
   "WHEN 8 THEN 'Memcpy DtoD' WHEN 9 THEN 'Memcpy HtoH' WHEN 10 THEN 'Memcpy PtoP' ELSE 'Memcpy' END"
 
@@ -98,15 +99,15 @@ local function read_marks(source)
   return list
 end
 
--- Graphs that were recorded as a whole hide their kernels: every sum would be too small.
+-- Graphs that were recorded as a whole contain no kernels: every sum would be too small.
 local function refuse_whole_graphs(source)
   if columns_of(source, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE") then
-    fail.input("%s: CUDA graphs without their kernels; nsys profile --cuda-graph-trace node records them",
+    fail.input("%s: has CUDA graphs without their kernels; nsys profile --cuda-graph-trace node records them",
       source.path)
   end
 end
 
--- path, core.sqlite -> what core.activity.read gives
+-- path, core.sqlite -> the same as core.activity.read
 function nsys.read(path, sqlite)
   local database, message = sqlite.open(path)
   if not database then fail.input("%s: %s", path, message) end

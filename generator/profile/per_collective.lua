@@ -1,14 +1,14 @@
--- The frame of metrics that have a line per collective, over all ranks.
+-- The frame of metrics with a line per collective, over all ranks.
 --
 --   per_collective.metric {
 --     columns = { { key = "calls", title = "calls" }, ... },
 --     by_group_size = true,           collectives of different numbers of ranks apart; default: together
---     match_ranks = true,             a call that several ranks' files have counts once, its shortest time
+--     match_ranks = true,             a call in several ranks' files counts once, with its shortest time
 --     row = function(calls, args) -> values by key | nil, what_is_missing
 --     check = function(args) }        raises on wrong options
 --
--- `calls` are those of activity.lua. Plain: a table, "-" where a value is not known, why on stderr;
--- that no collective has a value is an error. --json: the same with names, and all digits.
+-- `calls` are those of activity.lua. Plain output: a table with "-" for unknown values, and the reasons on
+-- stderr; it is an error if no collective has a value. --json: the same with names, and all digits.
 local activity = require "profile.activity"
 local fail = require "base.fail"
 local json = require "codec.json"
@@ -63,7 +63,7 @@ local function print_table(columns, rows)
   end
 end
 
--- Rows, and what is missing for others, a text for each.
+-- The rows; and the reasons for missing rows, as texts.
 local function rows_of(metric, groups, args)
   local rows, missing = {}, {}
   for _, group in ipairs(groups) do
@@ -112,7 +112,7 @@ function per_collective.sized(calls)
   return sized, #calls - #sized
 end
 
-per_collective.no_bytes = "bytes: neither its kernels nor a record_param_comms have In msg nelems and dtype"
+per_collective.no_bytes = "bytes: its kernels and record_param_comms have no In msg nelems and dtype"
 
 function per_collective.metric(metric)
   return { row = metric.row, run = function(args, row) return run(metric, args, row) end }

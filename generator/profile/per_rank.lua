@@ -1,12 +1,13 @@
--- The frame of metrics that have one number per rank.
+-- The frame of metrics with one number per rank.
 --
 --   per_rank.metric { value = function(rank, args) -> number, details | nil, what_is_missing,
 --                     combine = function(values, ranks) -> number, details,     default: the mean
---                     combined = "active_ms",              what the ranks' values are where they are combined
+--                     combined = "active_ms",              the name of the ranks' values
 --                     at_least = 2,                                             ranks; default 1
 --                     check = function(args) }                                  raises on wrong options
 --
--- Plain: the number. --json: the number, its statistics over the ranks, and each rank with its details.
+-- Plain output: the number. --json: the number, its statistics over the ranks, and each rank with its
+-- details.
 local activity = require "profile.activity"
 local fail = require "base.fail"
 local json = require "codec.json"

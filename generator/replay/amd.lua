@@ -1,9 +1,9 @@
--- The programs of AMD's libraries that time a single op: their command lines for a request, and what their
--- output says. They are run by argv, never through a shell.
+-- The programs of AMD's libraries that time a single op: their command lines for a request, and the time in
+-- their output. They are started with an argument vector, without a shell.
 --
---   amd.command(request) -> argv | nil, why there is none
+--   amd.command(request) -> argv | nil, reason
 --   amd.text(argv) -> the command line, for people
---   amd.run(argv, seconds) -> microseconds | nil, why not
+--   amd.run(argv, seconds) -> microseconds | nil, reason
 --   amd.device() -> the name of the GPU that they run on, or nil
 local child_process = require "system.child_process"
 local request = require "replay.request"
@@ -27,7 +27,7 @@ local function add(argv, ...)
   for i = 1, select("#", ...) do argv[#argv + 1] = tostring((select(i, ...))) end
 end
 
--- It counts in columns: of row-major operands it sees the transposed ones, so A and B change places.
+-- It counts in columns: it sees row-major operands transposed, so A and B change places.
 local function add_sizes(argv, get)
   local m, n, k = get("m"), get("n"), get("k")
   add(argv, "-m", n, "-n", m, "-k", k, "--lda", get("ldb"), "--ldb", get("lda"), "--ldc", n, "--ldd", n)
@@ -46,7 +46,7 @@ end
 local function add_scaling(argv, scaling)
   local numbers = { tensor = 1, row = 2 }
   if not scaling then return true end
-  if not numbers[scaling] then return nil, "hipblaslt-bench is not asked for scales of blocks" end
+  if not numbers[scaling] then return nil, "hipblaslt-bench has no scales of blocks" end
   add(argv, "--scaleA", numbers[scaling], "--scaleB", numbers[scaling])
   return true
 end
@@ -77,7 +77,7 @@ local spatial_options = {
   { "padding", "--pad_d", "-p", "-q" },
   { "stride", "--conv_stride_d", "-u", "-v" }, { "dilation", "--dilation_d", "-l", "-j" },
 }
-local neutral = { padding = "0" } -- of dimensions that there are not; of the others 1
+local neutral = { padding = "0" } -- of missing dimensions; of the others 1
 
 local function split(text)
   local out = {}
@@ -117,7 +117,8 @@ function amd.command(one) return makers[one.kind](one) end
 
 function amd.text(argv) return table.concat(argv, " ") end
 
--- Where each program says its time: the line counted from the last one, and microseconds in its unit.
+-- The place of the time in each program's output: the line, counted from the last one, and microseconds in
+-- its unit.
 local answers = { [programs.gemm] = { line = 5, us = 1 }, [programs.convolution] = { line = 3, us = 1000 } }
 
 local function time_in(lines, answer)
@@ -127,7 +128,7 @@ local function time_in(lines, answer)
   return number and number > 0 and number < math.huge and number * answer.us or nil
 end
 
--- All lines that a program prints; or nil, what is wrong.
+-- All lines that a program prints; or nil, reason.
 local function lines_of(argv, seconds)
   local ran = child_process.run(argv, { seconds = seconds, grace = GRACE, returns_on_signal = true })
   if not ran.well then return nil, ran.reason end
@@ -138,7 +139,7 @@ function amd.run(argv, seconds)
   local lines, why = lines_of(argv, seconds)
   if not lines then return nil, ("%s: %s"):format(argv[1], why) end
   local us = time_in(lines, answers[argv[1]])
-  if not us then return nil, argv[1] .. ": its output has no time where it is looked for" end
+  if not us then return nil, argv[1] .. ": its output has no time at the expected place" end
   return us
 end
 

@@ -1,13 +1,13 @@
--- Which matrix products and convolutions of a run mattered: by kernel time over all ranks, until their share
--- of all of their kind reaches 99%, the one that crosses it included.
+-- The matrix products and convolutions of a run with the most kernel time over all ranks, until their share
+-- of all of their kind reaches 99 %; the op that crosses 99 % is included.
 --
---   replay_ops.collect(rank) -> what choose needs of a rank
---   replay_ops.choose({ what collect gave of each rank, and its path... }) -> { gemm = { op... },
---     conv = { op... }, devices, multiprocessors (of each; nil: unknown, or not the same), is_traced,
---     left_out = { what stands in no row and why, as a text... }, notes = { the same with where it is... } }
---   replay_ops.nothing(files, chosen) -> what is wrong where nothing was chosen of these { path }
+--   replay_ops.collect(rank) -> the input of choose from one rank
+--   replay_ops.choose({ the result of collect for each rank, with its path... }) -> { gemm = { op... },
+--     conv = { op... }, devices, multiprocessors (of each; nil: unknown, or they differ), is_traced,
+--     left_out = { ops without a row, and the reason, as a text... }, notes = { the same with paths... } }
+--   replay_ops.nothing(files, chosen) -> the message if no op of these { path } was chosen
 --
--- An op: { name, request, reason (why it has none), computed_in, is_converted (between its operands' type and
+-- An op: { name, request, reason (if it has none), computed_in, is_converted (between its operands' type and
 -- that one, in its time), params, time = { count, sum, mean... }, share (cumulative) }.
 local sorted_keys = require "base.sorted_keys"
 local families = require "trace.ops.families"
@@ -55,8 +55,9 @@ end
 
 local MIXED = "more than one type" -- of an op's calls: their times cannot be separated
 
--- The type that an op was really computed in, and whether elements were converted for it. Our own traces say
--- it, or, older ones, the kernel's name; on others' GPUs float32 may be computed in TF32, which names show.
+-- The type in which an op was really computed, and whether elements were converted for it. It is in our own
+-- traces or, in older ones, in the kernel's name. GPUs of other traces may compute float32 in TF32, which
+-- names of kernels show.
 local function computed_in(one, kernels, types)
   local dtype = one and request.value(one, "dtype")
   if types[dtype or ""] then return types[dtype], true end
@@ -68,13 +69,13 @@ local function computed_in(one, kernels, types)
   return dtype, false
 end
 
--- Counts ops of this name that are left out, by why.
+-- Counts ops of this name that are left out, by the reason.
 local function leave_out(left_out, why, name, count)
   local one = left_out[why] or { count = 0, names = {} }
   one.count, one.names[name], left_out[why] = one.count + count, true, one
 end
 
--- The op of a combo, or nil: it is none that is replayed, or lacks facts, which is counted.
+-- The op of a combo, or nil: it is of a kind that is not replayed, or lacks facts; the latter is counted.
 local function op_of(rank, selection, combos, combo, left_out, types)
   local op = families.op(combos.name[combo])
   local kind = op and kinds[op.family]
@@ -87,20 +88,20 @@ local function op_of(rank, selection, combos, combo, left_out, types)
   end
   local one, reason = request.of(op, call, perf)
   local cells = cells_of(perf.params)
-  local told = one and request.line(one, "") or table.concat(texts_of(cells), " ")
+  local text = one and request.line(one, "") or table.concat(texts_of(cells), " ")
   local kernels = call.kernels()
   local type, is_converted = computed_in(one, kernels, types)
   return { kind = kind, name = op.name, request = one, reason = reason, params = cells, flops = perf.flops,
     computed_in = type, is_converted = is_converted, is_amd = is_amd(kernels),
-    key = op.name .. "\0" .. told }
+    key = op.name .. "\0" .. text }
 end
 
--- Adds to an op what the same one was computed in elsewhere.
+-- Adds the type in which the same op was computed elsewhere.
 local function join_types(op, other)
   if other.computed_in ~= op.computed_in then op.computed_in = MIXED end
 end
 
--- What the trace says of types that are computed in another, in the words of a request.
+-- Types that the trace computes in other types, in the words of a request.
 local function types_of(info)
   local out = {}
   for name, other in pairs(info.computed_in or {}) do
@@ -144,7 +145,7 @@ function replay_ops.make() return {} end
 
 -- ---- all ranks -----------------------------------------------------------------------------------------
 
--- The ops of a kind over all ranks, those that mattered first, and none of the others.
+-- The chosen ops of a kind over all ranks, those with the most time first.
 local function chosen(entries, kind)
   local all, total = {}, 0.0
   for _, entry in ipairs(entries) do
@@ -182,7 +183,7 @@ local function distinct_devices(lists)
   return out
 end
 
--- What all ranks say, or nil.
+-- The number that all ranks have in common, or nil.
 local function multiprocessors_of(lists)
   local first = lists[1] and lists[1].multiprocessors
   for _, list in ipairs(lists) do
@@ -191,14 +192,14 @@ local function multiprocessors_of(lists)
   return first
 end
 
--- The way out for ops that are left out, by the reason; other reasons have none.
+-- A way out for ops that are left out, by the reason; other reasons have none.
 local WAYS_OUT = { [perf_model.NO_SHAPES] = "; profile with record_shapes" }
 
 local function paths_in_words(paths)
   return #paths == 1 and paths[1] or ("%s and %d more"):format(paths[1], #paths - 1)
 end
 
--- Why ops of any rank stand in no row: { [why] = { count, names, paths } }.
+-- The reasons for which ops of any rank have no row: { [reason] = { count, names, paths } }.
 local function causes_of(lists)
   local causes = {}
   for _, list in ipairs(lists) do
@@ -213,19 +214,19 @@ local function causes_of(lists)
   return causes
 end
 
--- Ranks without any op, in which others' were found: what is chosen is not theirs.
+-- Adds a note on ranks without any op, if other ranks have some: the chosen ops are of the others.
 local function add_silent(notes, lists)
   local silent = {}
   for _, list in ipairs(lists) do
     if #list.ops == 0 and not next(list.left_out) then silent[#silent + 1] = list.path end
   end
   if #silent == 0 or #silent == #lists then return end
-  notes[#notes + 1] = ("%s: no GEMM or convolution with kernels there, so that what is chosen is of the other"
+  notes[#notes + 1] = ("%s: no GEMM or convolution with kernels there; the chosen ops are of the other"
     .. " ranks"):format(paths_in_words(silent))
 end
 
--- What stands in no row, a line for each cause: without the files that it is in, and with them.
-local function told(lists)
+-- The ops without a row, a line for each cause: without the paths of their traces, and with them.
+local function left_out_of(lists)
   local causes, left_out, notes = causes_of(lists), {}, {}
   for i, why in ipairs(sorted_keys(causes)) do
     local cause = causes[why]
@@ -241,7 +242,7 @@ function replay_ops.choose(lists)
   local ops = {}
   for i, list in ipairs(lists) do ops[i] = list.ops end
   local entries = pooled.by_key(ops, function(op) return op.key end)
-  local left_out, notes = told(lists)
+  local left_out, notes = left_out_of(lists)
   return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
     multiprocessors = multiprocessors_of(lists), left_out = left_out, notes = notes,
     is_traced = true }
@@ -250,7 +251,7 @@ end
 function replay_ops.nothing(files, found)
   local where = files[1].path .. (#files > 1 and (" and %d more"):format(#files - 1) or "")
   local note = found.left_out[1] and (" (%s)"):format(found.left_out[1]) or ""
-  return ("%s: no GEMM or convolution with shapes and kernels%s, so nothing to replay; profile with "
+  return ("%s: no GEMM or convolution with shapes and kernels%s: no op to replay; profile with "
     .. "record_shapes"):format(where, note)
 end
 

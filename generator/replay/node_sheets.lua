@@ -1,11 +1,11 @@
 -- The sheets gemm_node_replay, conv_node_replay and node_replay of replayed ops. The first columns are those
--- that such reports have had; then the op's parameters; then what was measured, and how.
+-- of earlier such reports; then come the op's parameters, then the results and their circumstances.
 local grouping = require "trace.ops.grouping"
 
 local node_sheets = {}
 
--- Of fewer samples the least and the greatest, which is all there is, are no 95 % interval of the median: of
--- five they hold it in 93.75 % of all cases, of three in 75 %.
+-- With fewer samples even the smallest and the largest do not enclose a 95 % interval of the median: five
+-- samples enclose it in 93.75 % of all cases, three in 75 %.
 node_sheets.LEAST_SAMPLES = 6
 
 local kinds = {
@@ -13,13 +13,13 @@ local kinds = {
   { key = "conv", name = "conv_node_replay", word = "conv" },
 }
 
--- A difference and its share in percent; empty where one of them is not known.
+-- A difference and its share in percent; empty if one of them is unknown.
 local function difference(time, profile)
   if not time or not profile or profile <= 0 then return nil, nil end
   return time - profile, 100 * (time - profile) / profile
 end
 
--- ---- columns: title, and what of a row stands there ----------------------------------------------------
+-- ---- columns: title, and the value from a row ----------------------------------------------------------
 
 local function documented(word)
   local bench = word .. "-bench"
@@ -51,7 +51,7 @@ end
 
 local function of_answer(key) return function(row) return row.answer and row.answer[key] end end
 
--- A number of a summary; of an interval only where there are samples enough for it.
+-- A number of a summary; an interval only if there are enough samples.
 local function number_of(summary, key)
   if not summary then return nil end
   if key ~= "median" and summary.samples < node_sheets.LEAST_SAMPLES then return nil end
@@ -65,7 +65,7 @@ local function gain(key)
   end
 end
 
--- What a library's other algorithms would do; none of it where no library offers any.
+-- The results of a library's other algorithms; no columns if no library has any.
 local function algorithm_columns(rows)
   for _, row in ipairs(rows) do
     if row.answer and row.answer.algorithms then

@@ -1,19 +1,20 @@
--- What is asked of gentables-replay: an op of a trace, from its arguments, as a line (bench/replay/op.h).
+-- Requests to gentables-replay: an op of a trace, from its arguments, as a line (bench/replay/op.h).
 --
---   request.of(op, call, perf) -> { kind, fields = { { name, value }... }, notes = { text... } } | nil, why
+--   request.of(op, call, perf) -> { kind, fields = { { name, value }... }, notes = { text... } }
+--     | nil, reason
 --   request.line(one, id[, limits]) -> the line, without its newline
---   request.saved(one, id[, threads]) -> the line with its notes, for whoever replays it alone, with as many
---     threads a call
+--   request.saved(one, id[, threads]) -> the line with its notes, for a replay of this op alone;
+--     threads: of a call
 --   request.value(one, name) -> the value of a field
---   request.type_named(name) -> a type of a trace (c10::BFloat16) as lines call it; nil: not known
---   request.read(line) -> the request of such a line, its id | nil, why
+--   request.type_named(name) -> the name in lines of a trace's type (c10::BFloat16); nil: unknown
+--   request.read(line) -> the request of such a line, its id | nil, reason
 --
--- `op` is a row of families.lua, `call` its arguments, `perf` what perf_model.lua makes of them.
+-- `op` is a row of families.lua, `call` its arguments, `perf` the result of perf_model.lua for them.
 local python = require "codec.python_literals"
 
 local request = {}
 
--- How a type is called in a trace, without c10:: and in lower case -> in a line.
+-- The name of a type in a trace, without c10:: and in lower case -> in a line.
 local types = {
   float = "float32", double = "float64", bfloat16 = "bfloat16", half = "float16",
   float8_e4m3fn = "float8_e4m3fn", float8_e5m2 = "float8_e5m2",
@@ -32,7 +33,7 @@ local function type_of(call, index)
   local name = call.types and call.types[index + 1]
   if type(name) ~= "string" or name == "" then return nil, "its type is not in the trace" end
   local known = request.type_named(name)
-  if not known then return nil, "there is no replay in " .. plain_name(name) end
+  if not known then return nil, "replay does not support " .. plain_name(name) end
   return known
 end
 
@@ -46,7 +47,7 @@ local function strides_of(call, index)
   return type(strides) == "table" and #strides > 0 and strides or nil
 end
 
--- The number that was given for an argument; nil: unknown.
+-- The given number of an argument; nil: unknown.
 local function number_at(call, index)
   local text = call.concrete and call.concrete[index + 1]
   return type(text) == "string" and tonumber(text) or nil
@@ -54,8 +55,8 @@ end
 
 -- ---- matrices ------------------------------------------------------------------------------------------
 
--- How a matrix of `rows` × `columns` with these last two strides lies: transposed or not, and its leading
--- dimension; nil: in neither way. Along a dimension of 1 any stride will do.
+-- The layout of a matrix of `rows` × `columns` with these last two strides: whether it is transposed, and
+-- its leading dimension; nil: neither layout. Along a dimension of 1 any stride fits.
 local function lie(rows, columns, row_stride, column_stride)
   if column_stride == 1 or columns == 1 then
     local leading = rows == 1 and math.max(row_stride, columns) or row_stride
@@ -67,7 +68,7 @@ local function lie(rows, columns, row_stride, column_stride)
   end
 end
 
--- { transposed, leading, batch } of an argument [B,]rows,columns; adds to `notes` what is not as it was.
+-- { transposed, leading, batch } of an argument [B,]rows,columns; adds differences from the trace to `notes`.
 local function matrix(call, index, name, notes)
   local shape, strides = shape_of(call, index), strides_of(call, index)
   local rows, columns, batch = shape[#shape - 1], shape[#shape], #shape == 3 and shape[1] or 1
@@ -78,7 +79,7 @@ local function matrix(call, index, name, notes)
   end
   local transposed, leading = lie(rows, columns, strides[#strides - 1], strides[#strides])
   if transposed == nil then
-    notes[#notes + 1] = ("%s has strides %s: copied first, and the copy not timed"):format(name,
+    notes[#notes + 1] = ("%s has strides %s: copied first; the copy is not timed"):format(name,
       python.write(strides))
     return packed
   end
@@ -91,7 +92,7 @@ local function elements_of(call, index)
   return count
 end
 
--- What is added: none, row or matrix.
+-- The addend: none, row or matrix.
 local function addend_of(op, call, size, notes)
   if not op.has_bias then return "none" end
   local shape, elements = shape_of(call, 0), elements_of(call, 0)
@@ -99,14 +100,14 @@ local function addend_of(op, call, size, notes)
     return "row"
   end
   if elements ~= size.batch * size.m * size.n then
-    notes[#notes + 1] = "what is added is expanded first, and that not timed"
+    notes[#notes + 1] = "the addend is expanded first; that is not timed"
   end
   return "matrix"
 end
 
 -- ---- scaled products -----------------------------------------------------------------------------------
 
--- Whether an argument that may be left out was given: it has a type, or else dimensions.
+-- Whether an optional argument was given: it has a type, or else dimensions.
 local function is_given(call, index)
   if not index then return false end
   local type = call.types and call.types[index + 1]
@@ -121,14 +122,14 @@ end
 
 local function up(a, b) return (a + b - 1) // b end
 
--- Whether a matrix is of these extents, in whichever order.
+-- Whether a matrix has these extents, in either order.
 local function is_of(shape, x, y)
   return #shape == 2 and (shape[1] == x and shape[2] == y or shape[1] == y and shape[2] == x)
 end
 
--- Which elements share a factor, of an operand of so many rows (A) or columns (B), k long, by the shape of
--- its factors, as PyTorch records it: "1x128", "128x128" (its blocks of k may be padded to four) or, where
--- factors are of E8M0, "1x32", in whole tiles of 128 by 4; nil: it is none of these.
+-- The elements of an operand that share a factor, for so many rows (A) or columns (B), k long, by the shape
+-- of its factors as PyTorch records it: "1x128", "128x128" (blocks of k may be padded to four) or, if factors
+-- are of E8M0, "1x32", in whole tiles of 128 by 4; nil: none of these.
 local function block_of(call, index, extent, k)
   local shape, blocks, type = shape_of(call, index), up(k, 128), call.types and call.types[index + 1]
   if type == "c10::Float8_e8m0fnu" then
@@ -141,13 +142,14 @@ local function block_of(call, index, extent, k)
   return (is_of(shape, rows, blocks) or is_of(shape, rows, up(blocks, 4) * 4)) and "128x128" or nil
 end
 
--- The fields of blocks that share a scale; none where one operand's are not known.
+-- The fields of blocks that share a scale; none if one operand's are unknown.
 local function block_fields(op, call, size)
   local a, b = block_of(call, op.scale_a, size.m, size.k), block_of(call, op.scale_b, size.n, size.k)
   return a and b and { { "block_a", a }, { "block_b", b } } or {}
 end
 
--- The kind of A's and of B's scales together; what cuBLASLt does not mix is made alike, and that said.
+-- The kinds of A's and B's scales together. cuBLASLt does not mix some kinds: these are made equal, with a
+-- note.
 local function scaling_of(op, call, size, notes)
   local a, b = scale_of(call, op.scale_a, size.m), scale_of(call, op.scale_b, size.n)
   if a.is_one and b.is_one then return "tensor" end
@@ -158,7 +160,7 @@ local function scaling_of(op, call, size, notes)
   return "row"
 end
 
--- The type of the result; nil, why it is not known.
+-- The type of the result; nil, reason if it is unknown.
 local function out_type_of(op, call, dtype, notes)
   if op.out then return type_of(call, op.out) end
   local text = op.out_type and call.concrete and call.concrete[op.out_type + 1]
@@ -166,13 +168,13 @@ local function out_type_of(op, call, dtype, notes)
   local number = tonumber(text)
   if number then
     local known = numbered[number]
-    return known, not known and ("there is no replay into PyTorch's type %d"):format(number) or nil
+    return known, not known and ("replay does not support PyTorch's type %d"):format(number) or nil
   end
   notes[#notes + 1] = "the result's type is not in the trace: taken as bfloat16"
   return "bfloat16"
 end
 
--- The fields of scaled products: the scales' kind, the type of the result; nil, why there are none.
+-- The fields of scaled products: the scales' kind, the type of the result; nil, reason if there are none.
 local function scaled_fields(op, call, size, dtype, notes)
   if not op.scale_a then return nil, "its scales are not among its arguments" end
   local out_type, why = out_type_of(op, call, dtype, notes)
@@ -208,7 +210,7 @@ local function list_of(notes)
   return out
 end
 
--- The type of both operands; nil, why there is none.
+-- The type of both operands; nil, reason if there is none.
 local function type_of_both(op, call)
   local dtype, why = type_of(call, op.a)
   if not dtype then return nil, why end
@@ -233,7 +235,7 @@ local function gemm(op, call, perf)
   local at, notes = parameters(perf), {}
   local size = { batch = at.B or 1, m = at.M, n = at.N, k = at.K }
   if is_empty { size.batch, size.m, size.n, size.k } then
-    return nil, "an empty product has nothing to time"
+    return nil, "an empty product cannot be timed"
   end
   local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
   local alpha, beta = factors(op, call, notes)
@@ -252,8 +254,8 @@ end
 
 -- ---- convolutions --------------------------------------------------------------------------------------
 
--- Whether strides are those of a tensor whose dimensions lie in this order, the innermost last; those of
--- dimensions of 1 say nothing.
+-- Whether strides are those of a tensor with its dimensions in this order, the innermost last. Strides of
+-- dimensions of 1 do not count.
 local function lies_in_order(shape, strides, order)
   local step = 1
   for i = #order, 1, -1 do
@@ -264,7 +266,7 @@ local function lies_in_order(shape, strides, order)
   return true
 end
 
--- Whether a tensor lies with its channels last.
+-- Whether the channels of a tensor are its innermost dimension.
 local function channels_last(shape, strides, name, notes)
   if type(strides) ~= "table" or #strides ~= #shape then
     notes.strides = "strides are not in the trace: taken as contiguous"
@@ -276,7 +278,7 @@ local function channels_last(shape, strides, name, notes)
   last[#last + 1] = 2
   if lies_in_order(shape, strides, plain) then return false end
   if lies_in_order(shape, strides, last) then return true end
-  notes[#notes + 1] = ("%s has strides %s: copied first, and the copy not timed"):format(name,
+  notes[#notes + 1] = ("%s has strides %s: copied first; the copy is not timed"):format(name,
     python.write(strides))
   return false
 end
@@ -295,7 +297,7 @@ local function convolution(op, call, perf)
   if type_of(call, op.input + 1) ~= dtype then return nil, "input and filter are of different types" end
   local at, notes = parameters(perf), {}
   local input, filter, transposed = at.input_shape, at.filter_shape, at.transposed_conv
-  if is_empty(input) or is_empty(filter) then return nil, "an empty convolution has nothing to time" end
+  if is_empty(input) or is_empty(filter) then return nil, "an empty convolution cannot be timed" end
   local groups = math.tointeger(at.groups)
   local fields = { { "dtype", dtype }, { "spatial", #input - 2 }, { "batch", input[1] },
     { "in_channels", input[2] }, { "out_channels", transposed and filter[2] * groups or filter[1] },
@@ -350,7 +352,7 @@ function request.read(line)
   if note then one.notes[1] = note end
   for word in (words or line):sub(#kind + 1):gmatch("%S+") do
     local name, value = word:match("^([%l_]+)=(.+)$")
-    if not name then return nil, ("%s is no field name=value"):format(word) end
+    if not name then return nil, ("%s is not a field name=value"):format(word) end
     if name == "id" then id = value else one.fields[#one.fields + 1] = { name, tonumber(value) or value } end
   end
   if not id then return nil, "it has no id" end

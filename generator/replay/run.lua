@@ -1,11 +1,11 @@
 -- Replays chosen ops: saves each to files of its own, computes and times them, runs AMD's programs for traces
 -- of AMD GPUs if they are installed, and makes the sheets.
 --
---   replay_run.options(args) -> the options of the command line; the time of a budget begins here, and holds
---     for all calls of replay_run.run with these options
+--   replay_run.options(args) -> the options of the command line; the time of a budget begins here, for all
+--     calls of replay_run.run with these options
 --   replay_run.run(chosen, { name, ops_folder, program, threads, began, budget, samples, on_row }) -> sheets,
 --     summary; calls on_row(row) for each row when it is final
---   replay_run.tell(summary, where): prints the summary
+--   replay_run.print_summary(summary, where): prints the summary
 --   replay_run.raise(summary): if a signal ended the replay, ends with that signal's exit code
 --
 -- `chosen` is the result of chosen_ops.lua; chosen.threads: the threads of a call, if saved ops have them.
@@ -21,19 +21,19 @@ local runner = require "replay.runner"
 local system = require "core.system"
 local tunableop = require "replay.tunableop"
 
-local replay_run = { NONE_TIMED = "no op has a time; the sheet says why" }
+local replay_run = { NONE_TIMED = "no op has a time; the sheet has the reasons" }
 
--- Seconds that an op may take where no budget says less: a call of minutes is an answer, too.
+-- Limits in seconds for an op without a budget: large, because a call may take minutes.
 local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
 
--- Samples that an op has at least where nothing else is asked for: what op.c has for min_samples.
+-- The default minimum of samples of an op, as min_samples in op.c.
 local LEAST_SAMPLES = 5
 
 local machines = { host = true, cuda = true }
 
 -- ---- files ---------------------------------------------------------------------------------------------
 
--- What is saved of an op beside its line, by the ending of the file.
+-- The files that are saved of an op, by their endings.
 local function texts_of(row, threads)
   local one, out = row.op.request, {}
   if not one then return out end
@@ -47,7 +47,7 @@ local function texts_of(row, threads)
   return out
 end
 
--- Writes the files of all rows: all or none. `threads`: of a call; nil: there is no such count.
+-- Writes the files of all rows: all or none. `threads`: of a call; nil: unknown.
 local function save(rows, folder, threads)
   local files, lines = {}, {}
   fail.unless(file.make_folder(folder))
@@ -92,8 +92,8 @@ end
 
 -- ---- replaying -----------------------------------------------------------------------------------------
 
--- What a request adds to its op: how many samples, at most `most` of each kind of calls (nil: as many as the
--- full measure has), and how long.
+-- The limits that a request adds to its op: samples, at most `most` of each kind of calls (nil: as many as
+-- the full measurement has), and time.
 local function limits_of(options, left, most)
   local out = {}
   if options.samples then out[1] = { "min_samples", options.samples } end
@@ -103,7 +103,7 @@ local function limits_of(options, left, most)
   return out
 end
 
--- Where an interval is empty its row says why.
+-- Adds a note to a row if an interval is empty.
 local function note_intervals(row)
   local least, few = node_sheets.LEAST_SAMPLES, {}
   for _, kind in ipairs { "warm", "cold" } do
@@ -122,14 +122,14 @@ local function ask(row, at, options, most)
   if process.interrupted() then return nil, "interrupted" end
   if not at.runner then return nil, at.problem end
   local left = left_of(options)
-  if left and left <= 0 then return nil, ("the budget of %g s was used up before"):format(options.budget) end
+  if left and left <= 0 then return nil, ("the budget of %g s was used up"):format(options.budget) end
   local line = request.line(row.op.request, row.id, limits_of(options, left, most))
   return at.runner:replay(line, left and left + LATE or LONGEST)
 end
 
 local function fewest_samples(answer) return math.min(answer.warm.samples, answer.cold.samples) end
 
--- Measures a row, or measures it again: of two answers the one of more samples counts.
+-- Measures a row, or measures it again: the answer with more samples counts.
 local function replay_row(row, at, options, most)
   local answer, why = ask(row, at, options, most)
   if not answer then
@@ -139,23 +139,23 @@ local function replay_row(row, at, options, most)
   end
 end
 
--- The time that a row may be compared with is of the type that its trace was computed in, whatever type its
--- operands are stored in.
+-- The times of a row are comparable if the trace was computed in the same type as the replay; the type in
+-- which operands are stored does not matter.
 local function compare_row(row)
   local op, answer = row.op, row.answer
   if answer.computed ~= op.computed_in then
     return add_note(row, ("no difference: traced in %s, replayed in %s"):format(op.computed_in,
-      answer.computed or "a type that is not told"))
+      answer.computed or "an unknown type"))
   end
   row.comparable_us = answer.warm.mean
   if op.is_converted then
     local dtype = request.value(op.request, "dtype")
-    add_note(row, ("traced in %s, with %s converted to it and back in the trace's time alone"):format(
+    add_note(row, ("traced in %s; only the trace's time includes the conversion from %s and back"):format(
       op.computed_in, dtype))
   end
 end
 
--- What stands in a row once nothing more is measured of it.
+-- Completes a row after its last measurement.
 local function finish_row(row, at, options)
   if row.answer then
     row.device = at.runner.device
@@ -167,7 +167,7 @@ local function finish_row(row, at, options)
   if options.on_row then options.on_row(row) end
 end
 
--- The first failure of a program that is not there stands in the about sheet, not in each row.
+-- If a program is missing, the about sheet has its failure, instead of each row.
 local function bench_row(row, at)
   if not row.is_amd or not row.op.request then return end
   local argv, why = amd.command(row.op.request)
@@ -185,8 +185,8 @@ local function bench_row(row, at)
   end
 end
 
--- One sample of each kind of calls of each op. Returns the samples that what is left of the budget has room
--- for, by the time that these took; nil: those of the full measure.
+-- Takes one sample of each kind of calls of each op. Returns the number of samples for which the rest of the
+-- budget has time, estimated from these; nil: as many as the full measurement has.
 local function look_round(rows, at, options)
   local began, bar = process.now(), progress.new(#rows)
   bar:show(options.name .. ", a first look")
@@ -199,8 +199,8 @@ local function look_round(rows, at, options)
   return room < (options.samples or LEAST_SAMPLES) and math.max(2, math.tointeger(room)) or nil
 end
 
--- Each op gets its full measure, what mattered most first. Of a budget each gets a little first, and then, in
--- the same order, as much as it has room for.
+-- Measures each op, those with the most time in the trace first. With a budget each gets one sample first,
+-- and then, in the same order, as many as the budget has time for.
 local function replay_all(rows, at, options)
   local most = options.budget and look_round(rows, at, options)
   local bar = progress.new(#rows)
@@ -214,7 +214,7 @@ local function replay_all(rows, at, options)
   bar:clear()
 end
 
--- ---- what is said --------------------------------------------------------------------------------------
+-- ---- the about sheet -----------------------------------------------------------------------------------
 
 local function describe_libraries(at, add)
   for _, library in ipairs(at.runner and at.runner.libraries or {}) do
@@ -232,7 +232,7 @@ end
 
 local function threads_in_words(count) return count .. (tonumber(count) == 1 and " thread" or " threads") end
 
-local SAME_TYPE = "; empty where an op was not computed in the same type both times, which its row says"
+local SAME_TYPE = "; empty if an op was computed in two types, with a note in its row"
 
 local function about_differences(chosen, at)
   local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
@@ -243,14 +243,14 @@ local function about_differences(chosen, at)
   end
   if at.is_same then return "traced and replayed on the same device" .. SAME_TYPE end
   if not chosen.is_traced then return "empty: no trace, so nothing to compare with" end
-  if traced == "" then traced = "a device that the trace does not name" end
+  if traced == "" then traced = "an unknown device" end
   return ("empty: traced on %s, replayed on %s"):format(traced, here)
 end
 
 local function about_of(chosen, at, summary, options)
   local about = {}
   local function add(what, value) about[#about + 1] = { what, value } end
-  add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "not told")
+  add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "unknown")
   local here = at.runner
   local with = here and here.machine == "host" and ", " .. threads_in_words(here.threads) or ""
   add("replayed on", here and here.device .. with or "nothing")
@@ -278,13 +278,13 @@ local function start_runner(options, threads)
     tries_all = options.tries_all }
 end
 
--- On a processor a call is compared with one of as many threads: those of the trace, unless others are asked
--- for. Where they cannot be the same, at.why_not says why.
+-- On a processor a call is compared with one of the same number of threads: the trace's, or by default the
+-- option's. If they differ, at.why_not has the reason.
 local function take_threads(at, chosen, options)
   local traced = chosen.multiprocessors
   if not traced then
     if options.threads then return end
-    at.why_not = "the trace does not tell with how many threads; --threads-per-call does"
+    at.why_not = "the trace lacks the number of threads; give --threads-per-call"
   elseif not options.threads and tonumber(at.runner.threads) ~= traced then
     at.runner:stop()
     at.runner, at.problem = start_runner(options, tostring(traced))
@@ -320,17 +320,17 @@ function replay_run.options(args)
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
--- Says what is missing, and what was done; on stderr also what of the traces stands in no row.
-function replay_run.tell(summary, where)
+-- Prints what is missing and the number of timed ops; on stderr also the ops of the traces without a row.
+function replay_run.print_summary(summary, where)
   for _, note in ipairs(summary.notes) do io.stderr:write("gentables: ", note, "\n") end
   for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
   if summary.problem and not summary.signal then
-    io.stderr:write("gentables: ", summary.problem, "; the ops are saved, and none is replayed\n")
+    io.stderr:write("gentables: ", summary.problem, "; the ops are saved, but not replayed\n")
   end
   print(("replayed  %s: %d of %d ops have a time"):format(where, summary.timed, summary.ops))
 end
 
--- What cut it off; nil: nothing did.
+-- The signal that ended the replay, or nil.
 local function caught_signal()
   local number, name = process.interrupted()
   return number and { number = number, name = name }

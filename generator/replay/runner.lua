@@ -1,15 +1,16 @@
--- Talks with gentables-replay, which computes and times: starts it, asks for ops one by one, starts it again
--- where an op ended it.
+-- The conversation with gentables-replay, which computes and times: starts it, sends ops one by one, and
+-- starts it again if an op ended it.
 --
---   runner.start({ program, machine (host, cuda or nil), threads, tries_all }) -> runner | nil, why not
+--   runner.start({ program, machine (host, cuda or nil), threads, tries_all }) -> runner | nil, reason
 --   runner.machine, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
 --   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
---     median, low, high, samples } } | nil, why it has no time; algorithms where the library offers some: how
---     many were timed; the last two where they were compared
+--     median, low, high, samples } } | nil, reason; algorithms: the number of timed algorithms, if the
+--     library has several; fastest and gain: if they were compared
 --   runner:stop()
 --
--- A signal to gentables (process.interrupted) ends the child, and is why what was under way has no answer.
+-- A signal to gentables (process.interrupted) ends the child; it is then the reason why the current op has no
+-- answer.
 local child_process = require "system.child_process"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
@@ -19,12 +20,12 @@ runner.__index = runner
 
 local PROTOCOL, START_PATIENCE, WRITE_PATIENCE, GRACE = 1, 60, 10, 1
 
--- The next line as kind, fields; or nil, what happened.
+-- The next line as kind, fields; or nil, the problem.
 local function read(self, seconds)
   local line, problem = self.child:read_line(seconds)
   if not line then return nil, problem end
   local kind, fields = protocol.parse(line)
-  if not kind then return nil, "nonsense: " .. line end
+  if not kind then return nil, "unexpected line: " .. line end
   return kind, fields
 end
 
@@ -32,7 +33,7 @@ local function greet(self)
   local kind, fields = read(self, START_PATIENCE)
   if kind == "error" then return nil, fields.reason end
   if kind ~= "hello" or tonumber(fields.protocol) ~= PROTOCOL then
-    return nil, "it is not of this version; build it and gentables from the same tree"
+    return nil, "its version differs; build it and gentables from the same tree"
   end
   self.machine, self.device, self.threads = fields.machine, fields.device, fields.threads
   self.libraries, self.absent = {}, {}
@@ -44,7 +45,7 @@ local function greet(self)
     elseif kind == "absent" then
       self.absent[#self.absent + 1] = fields.reason
     else
-      return nil, "it greets in other words: " .. tostring(fields)
+      return nil, "it sent an unexpected greeting: " .. tostring(fields)
     end
   end
 end
@@ -79,7 +80,7 @@ local function summary_of(fields, name)
   return out.samples and out
 end
 
--- What the fastest of a library's algorithms gains over its own choice.
+-- The gain of the fastest of a library's algorithms over the library's own choice.
 local function gain_of(fields)
   local out = {}
   for _, key in ipairs { "median", "low", "high" } do out[key] = tonumber(fields["gain_" .. key]) end
@@ -90,14 +91,14 @@ end
 
 local function answer_of(fields)
   local warm, cold = summary_of(fields, "warm"), summary_of(fields, "cold")
-  if not warm or not cold or not fields.by then return nil, "gentables-replay answered nonsense" end
+  if not warm or not cold or not fields.by then return nil, "gentables-replay sent an invalid answer" end
   local fastest, gain = gain_of(fields)
   return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
     warm = warm, cold = cold, algorithms = math.tointeger(tonumber(fields.algorithms)), fastest = fastest,
     gain = gain }
 end
 
--- Ends a child that does not answer any more, or is not to go on; the next op gets a new one.
+-- Ends a child that does not answer any more, or must stop; the next op gets a new one.
 local function give_up(self, problem, seconds)
   local ended = child_process.finish(self.child, problem, GRACE)
   self.child = nil
@@ -121,7 +122,7 @@ function runner:replay(line, seconds)
   end
   if kind == "error" then
     give_up(self, "end", 0)
-    return nil, "gentables-replay does not understand: " .. fields.reason
+    return nil, "gentables-replay rejected the request: " .. fields.reason
   end
   return give_up(self, fields, seconds)
 end

@@ -1,6 +1,6 @@
--- Matrix products as PyTorch's TunableOp takes them for tuning offline (PYTORCH_TUNABLEOP_UNTUNED_FILENAME,
--- torch.cuda.tunable.tune_gemm_in_file), for NVIDIA and AMD: a signature, and the sizes as the libraries
--- count, in columns, where A and B change places.
+-- Matrix products in the form that PyTorch's TunableOp tunes offline (PYTORCH_TUNABLEOP_UNTUNED_FILENAME,
+-- torch.cuda.tunable.tune_gemm_in_file), for NVIDIA and AMD: a signature, and the sizes in the libraries'
+-- order, by columns, in which A and B change places.
 local request = require "replay.request"
 
 local tunableop = {}
@@ -8,7 +8,7 @@ local tunableop = {}
 local types = { float32 = "float", float64 = "double", bfloat16 = "BFloat16", float16 = "Half" }
 local letters = { [0] = "N", [1] = "T" }
 
--- The line of a request; nil: there is none for it.
+-- The line of a request; nil: TunableOp has none for it.
 function tunableop.line(one)
   local function get(name) return request.value(one, name) end
   local dtype = one.kind == "gemm" and not get("scaling") and types[get("dtype")]

@@ -56,7 +56,7 @@ local function replay_configuration(work, configuration, lists, options, out, co
   options.ops_folder = ("%s/%s_ops"):format(out, base)
   local list, summary = replay_run.run(chosen, options)
   work:save(list, out .. "/" .. base)
-  replay_run.tell(summary, options.name)
+  replay_run.print_summary(summary, options.name)
   replay_run.raise(summary)
   if summary.timed == 0 then work:fail(("%s: %s"):format(options.name, replay_run.NONE_TIMED), 1) end
 end

@@ -217,7 +217,7 @@ local function replay(configuration, ranks, options)
   local replay_run = require "replay.run"
   local list, summary = replay_run.run(chosen, how)
   sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
-  replay_run.tell(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
+  replay_run.print_summary(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
   replay_run.raise(summary)
   if summary.timed == 0 then fail.work("%s: %s", configuration.folder, replay_run.NONE_TIMED) end
 end

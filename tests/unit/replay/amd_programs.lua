@@ -114,7 +114,7 @@ function TestAmd.test_what_they_print_otherwise_is_said_in_the_row()
   lib.program("MIOpenDriver", "exit 3\n")
   replay(DEVICE)
   luaunit.assertStrContains(lib.rows(sheets, "gemm_node_replay")[1].note,
-    "hipblaslt-bench: its output has no time where it is looked for")
+    "hipblaslt-bench: its output has no time at the expected place")
   luaunit.assertStrContains(lib.rows(sheets, "conv_node_replay")[1].note, "MIOpenDriver: ")
 end
 

@@ -123,7 +123,7 @@ function TestReports.test_calls_of_other_thread_counts_are_not_compared()
   luaunit.assertEquals(why, "empty: traced with 1 thread a call, replayed with 2")
   is_empty, why = told { device = device }
   luaunit.assertTrue(is_empty)
-  luaunit.assertStrContains(why, "empty: the trace does not tell with how many threads")
+  luaunit.assertStrContains(why, "empty: the trace lacks the number of threads")
   is_empty, why = told({ device = device }, "--threads-per-call", "2")
   luaunit.assertFalse(is_empty)
   luaunit.assertStrContains(why, "with 2 threads a call")

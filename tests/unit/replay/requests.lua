@@ -47,7 +47,7 @@ end
 
 function TestRequests.test_what_lies_in_neither_way_is_copied_and_said()
   local one = mm({ { 4, 8 }, { 8, 2 } }, { { 0, 1 }, { 2, 1 } })
-  luaunit.assertEquals(one.notes, { "A has strides (0, 1): copied first, and the copy not timed" })
+  luaunit.assertEquals(one.notes, { "A has strides (0, 1): copied first; the copy is not timed" })
 end
 
 function TestRequests.test_batches_keep_their_strides()
@@ -69,7 +69,7 @@ function TestRequests.test_what_is_added_is_a_row_or_a_matrix()
   luaunit.assertEquals(values(addmm({ 4, 2 }, concrete), "addend"), { "matrix" })
   luaunit.assertEquals(addmm({ 4, 2 }, concrete).notes, {})
   luaunit.assertEquals(addmm({ 4, 1 }, concrete).notes,
-    { "what is added is expanded first, and that not timed" })
+    { "the addend is expanded first; that is not timed" })
   luaunit.assertEquals(addmm({ 2 }).notes, { "alpha and beta are not in the trace: taken as 1" })
 end
 
@@ -155,7 +155,7 @@ function TestRequests.test_the_type_of_a_scaled_result_is_not_guessed()
   luaunit.assertEquals(out_of "5", "float16")
   luaunit.assertEquals(out_of "24", "float8_e4m3fn")
   luaunit.assertEquals(out_of "", "float8_e4m3fn") -- not given: that of A
-  luaunit.assertEquals({ out_of "99" }, { nil, "there is no replay into PyTorch's type 99" })
+  luaunit.assertEquals({ out_of "99" }, { nil, "replay does not support PyTorch's type 99" })
   local one = assert(scaled(function(call) call.concrete = nil end))
   luaunit.assertEquals(one.notes, { "the result's type is not in the trace: taken as bfloat16" })
   one = assert(scaled(function(call) call.types[6] = "float" end))
@@ -177,7 +177,7 @@ function TestRequests.test_empty_ops_have_nothing_to_time()
   for _, dims in ipairs { { { 0, 8 }, { 8, 2 } }, { { 4, 0 }, { 0, 2 } }, { { 4, 8 }, { 8, 0 } } } do
     local one, why = of("aten::mm", { dims = dims, types = { "float", "float" } })
     luaunit.assertNil(one)
-    luaunit.assertEquals(why, "an empty product has nothing to time")
+    luaunit.assertEquals(why, "an empty product cannot be timed")
   end
 end
 
@@ -196,7 +196,7 @@ function TestRequests.test_convolutions_say_where_channels_lie()
   one = convolution({ 120, 1, 24, 4 }, { 18, 1, 6, 2 })
   luaunit.assertEquals(values(one, "input_channels_last", "filter_channels_last"), { 1, 1 })
   luaunit.assertEquals(convolution({ 240, 60, 12, 2 }, { 18, 9, 3, 1 }).notes,
-    { "the input has strides (240, 60, 12, 2): copied first, and the copy not timed" })
+    { "the input has strides (240, 60, 12, 2): copied first; the copy is not timed" })
 end
 
 function TestRequests.test_a_line_reads_back_as_the_same_request()
@@ -221,7 +221,7 @@ end
 function TestRequests.test_types_that_are_not_known_are_said()
   local one, why = of("aten::mm", { dims = { { 4, 8 }, { 8, 2 } }, types = { "long int", "long int" } })
   luaunit.assertNil(one)
-  luaunit.assertEquals(why, "there is no replay in long int")
+  luaunit.assertEquals(why, "replay does not support long int")
 end
 
 return require "suites" { { "TestRequests", TestRequests } }
