@@ -158,7 +158,8 @@ end
 
 local function read(path)
   if not file.exists(path) then
-    fail_as_documented("Error: CSV file not found: " .. path, "%s does not exist; give a kernel summary", path)
+    fail_as_documented("Error: CSV file not found: " .. path,
+      "%s does not exist; give a kernel summary", path)
   end
   return kernel_kinds.of(fail.unless(kernel_summary.read(path)))
 end

@@ -80,7 +80,8 @@ end
 function trace_dir.results(dir)
   local folder = dir .. "/results_json"
   if not is_folder(folder) then
-    fail_as_documented("Error: results_json directory not found", "%s: is not a folder, or cannot be read", folder)
+    fail_as_documented("Error: results_json directory not found", "%s: is not a folder, or cannot be read",
+      folder)
   end
   local paths = {}
   for i, name in ipairs(names_in(folder, "^[^.].*%.json$")) do paths[i] = folder .. "/" .. name end
