@@ -11,8 +11,10 @@
 -- tests/recorded/derived_times_keep_their_word.lua counts how many times lie outside.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
-local rows = require "core.rows"
+local implied_grid = require "choose.implied_grid"
 local interpolation = require "choose.interpolation"
+local lists = require "lists.lists"
+local rows = require "core.rows"
 
 local derive = {}
 
@@ -148,20 +150,79 @@ function derive.times(spec, world_size, records, no_time)
   return out
 end
 
--- The derived times of a source (of model.load), computed once; {} where its sweep derived none.
+-- The rows of a file that have tokens and a hidden size, without loopback rows that do not compete.
+local function rows_with_shapes(source, path)
+  local out = {}
+  for _, row in ipairs(fail.unless(rows.records(path))) do
+    local competes = source.loopback or row.placement ~= "loopback"
+    if row.num_tokens and competes then out[#out + 1] = row end
+  end
+  return out
+end
+
+local function shape_of(record)
+  return ("%s %s %s %s %d %d"):format(record.dtype, record.op, record.mode, record.fusion,
+    record.hidden_size, record.num_tokens)
+end
+
+-- Of times in a block: those in cells without any row that may win, within the least and the largest
+-- message of the strategy. In rows of another tool, a strategy without a row beside others may be one that
+-- cannot run there.
+local function in_holes(times, records)
+  local has_row, least, largest, out = {}, {}, {}, {}
+  for _, row in ipairs(records) do
+    local plane, elements = plane_of(row), row.hidden_size * row.num_tokens
+    if lists.may_win(row.strategy) then has_row[shape_of(row)] = true end
+    least[plane] = math.min(least[plane] or elements, elements)
+    largest[plane] = math.max(largest[plane] or elements, elements)
+  end
+  for _, time in ipairs(times) do
+    local plane, elements = plane_of(time), time.hidden_size * time.num_tokens
+    local is_inside = elements >= least[plane] and elements <= largest[plane]
+    if is_inside and not has_row[shape_of(time)] then out[#out + 1] = time end
+  end
+  return out
+end
+
+-- The derived times of a file whose sweep recorded no grid: in the grid that the rows imply, or in that of
+-- spec.lua. Of a sweep's rows all times that it left out, of others those of cells without any row.
+local function times_without_grid(source, entry, is_sweep)
+  local measured, out = rows_with_shapes(source, entry.path), {}
+  local grids = entry.spec and { { spec = entry.spec, records = measured } } or implied_grid.of(measured)
+  for _, grid in ipairs(grids) do
+    local no_time = entry.provenance and entry.provenance.no_time or {}
+    local times = derive.times(grid.spec, entry.tp, grid.records, no_time)
+    if not is_sweep then times = in_holes(times, grid.records) end
+    table.move(times, 1, #times, #out + 1, out)
+  end
+  return out
+end
+
+-- Whether rows are of no known sweep: of another tool, or merged of several specs.
+function derive.is_foreign(entry) return not (entry.provenance and entry.provenance.spec) end
+
+local function times_of_file(source, entry)
+  local record = entry.provenance
+  if record and record.derived then
+    if entry.spec then
+      return derive.times(entry.spec, entry.tp, rows_with_shapes(source, entry.path), record.no_time)
+    end
+    return times_without_grid(source, entry, true)
+  elseif derive.is_foreign(entry) and not source.only_measured
+    and (entry.spec or implied_grid.has_holes(source.rows, entry.tp)) then
+    return times_without_grid(source, entry, false)
+  end
+  return {}
+end
+
+-- The derived times of a source (of model.load), computed once. A sweep derives those that it left out; of
+-- other rows, cells without any row get times, unless the source is `only_measured`.
 function derive.of_source(source)
   if source.derived then return source.derived end
   local out = {}
   for _, entry in ipairs(source.files) do
-    local record = entry.provenance
-    if entry.spec and record and record.derived then
-      local measured = {} -- what is by bytes alone has no shapes around it
-      for _, row in ipairs(fail.unless(rows.records(entry.path))) do
-        if row.num_tokens then measured[#measured + 1] = row end
-      end
-      local times = derive.times(entry.spec, entry.tp, measured, record.no_time)
-      table.move(times, 1, #times, #out + 1, out)
-    end
+    local times = times_of_file(source, entry)
+    table.move(times, 1, #times, #out + 1, out)
   end
   source.derived = out
   return out

@@ -19,6 +19,7 @@ local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local file = require "core.file"
 local folder_spec = require "base.lazy" "rows.folder_spec"
+local gaps = require "formats.gaps"
 local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
 local rows = require "core.rows"
@@ -305,7 +306,9 @@ function model.load(data_dir, arch, args, folder)
   if args.sm then fail.input("--sm goes with --arch all; %s is one arch", arch) end
   local source = model.read(data_dir, arch, args.allow_loopback)
   choice.apply(source, args, folder or source.data_dir)
+  source.only_measured = args.sm_version ~= nil -- as TensorRT-LLM's generator
   source.axes = axes_of(source)
+  source.gaps = gaps.of(source, select_table(source))
   if source.workload then
     choice.check_workload(source.workload_path, source.workload, select_table(source):blocks())
   end

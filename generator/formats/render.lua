@@ -4,6 +4,7 @@ local choice = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
+local gaps = require "formats.gaps"
 local lists = require "lists.lists"
 local model = require "formats.model"
 local template = require "codec.template"
@@ -32,6 +33,16 @@ local function workload_line(source, format)
   local part = source.parts and source.parts[1] or source
   local words = (source.parts or not format.view) and choice.workload_in_words(part)
   return words and "chosen for " .. words or nil
+end
+
+-- One line more of tables of rows without a recorded grid, if cells have no rows.
+local function gaps_line(source)
+  local lines = {}
+  for _, part in ipairs(source.parts or { source }) do
+    local arch = source.parts and part.arch .. ": " or ""
+    if part.gaps then lines[#lines + 1] = arch .. gaps.words(part.gaps) end
+  end
+  return table.concat(lines, "\n")
 end
 
 local function has_block(view, axes)
@@ -67,7 +78,8 @@ local function view_of(source, format)
     refuse_empty(source, format, view)
   end
   view.banner = banner(source.arch, source.loopback)
-  for _, line in ipairs { numerics_line(source, format) or "", workload_line(source, format) or "" } do
+  for _, line in ipairs { numerics_line(source, format) or "", workload_line(source, format) or "",
+    gaps_line(source) } do
     if line ~= "" then view.banner = view.banner .. "\n" .. line end
   end
   return view

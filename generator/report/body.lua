@@ -4,6 +4,7 @@ local colours = require "pages.colours"
 local data = require "report.data"
 local file = require "core.file"
 local formats = require "formats.list"
+local gaps = require "formats.gaps"
 local grid = require "report.winner_tables"
 local lists = require "lists.lists"
 local model = require "formats.model"
@@ -361,6 +362,10 @@ local function lead_of(views)
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(
       quantities.counted(total.oversubscribed, what:sub(1, -2)))
+  end
+  for _, view in ipairs(views) do
+    local found = view.source.gaps
+    if found then out[#out + 1] = ("%s: %s."):format(view.arch, gaps.words(found)) end
   end
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end

@@ -3,6 +3,7 @@ local changes = require "table.changes"
 local choice = require "choose.settings"
 local file = require "core.file"
 local formats = require "formats.list"
+local gaps = require "formats.gaps"
 local model = require "formats.model"
 local options = require "base.options"
 local render = require "formats.render"
@@ -102,6 +103,7 @@ return {
       local same = compare(folder .. "/" .. made.file, made.text, source.rows)
       if not same then differing = differing + 1 end
     end
+    gaps.say { source }
     local stale = render.stale(source, args.formats, chosen, folder)
     for _, left in ipairs(stale) do
       io.stdout:write(("%s/%s: has no rows here; remove it (%s)\n"):format(folder, left.file, left.why))

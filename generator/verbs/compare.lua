@@ -1,6 +1,7 @@
 -- gentables compare: two or more sweeps in one page, side by side and as differences. report/comparison.lua
 -- has the numbers, report/comparison_page.lua the page.
 local fail = require "base.fail"
+local gaps = require "formats.gaps"
 local model = require "formats.model"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
@@ -58,5 +59,6 @@ return {
     local written, message = page:write(args.out)
     if not written then fail.work("%s", message) end
     io.stdout:write("written   ", args.out, "\n")
+    gaps.say(sources)
   end,
 }

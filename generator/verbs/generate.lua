@@ -3,6 +3,7 @@ local choice = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
+local gaps = require "formats.gaps"
 local model = require "formats.model"
 local options = require "base.options"
 local render = require "formats.render"
@@ -47,6 +48,7 @@ return {
     for _, artifact in ipairs(texts) do
       io.stdout:write(padded(written[artifact.path] and "written" or "unchanged"), artifact.path, "\n")
     end
+    gaps.say { source }
     trtllm_generator.report(args, source)
   end,
 }

@@ -3,6 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
+local gaps = require "formats.gaps"
 local model = require "formats.model"
 local tables = require "core.table"
 
@@ -75,6 +76,7 @@ return {
     local written, problem = page:write(out .. "/report.html")
     if not written then fail.work("%s", problem) end
     io.stdout:write("written   ", out, "/report.html\n")
+    gaps.say(sources)
     for _, source in ipairs(args.xlsx and sources or {}) do write_workbook(source, out) end
   end,
 }

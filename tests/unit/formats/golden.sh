@@ -26,7 +26,7 @@ ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$WORK/
 sed 's/NCCL_SYMMETRIC/MPI_SM/; s/NCCL/MPI/; /SYMM_MEM/d; /AUTO/d; /UB/d' "$golden/benchmark.tp2.sm90.csv" \
     >"$WORK/benchmark.tp2.host.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/host"
-[ ! -s "$stderr" ] || die "said something"
+one_line 'the rows of TP 2 have no recorded grid: of 14 cells 10 are measured, 0 interpolated, 4 unmeasured'
 [ ! -e "$WORK/host/generated_lookup_table.cpp" ] || die "wrote a table that the host has not"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/host" --formats trtllm,c
-one_line 'generated_lookup_table.cpp: not for host'
+grep -q '^gentables: generated_lookup_table.cpp: not for host' "$stderr" || die "not said"

@@ -1,0 +1,77 @@
+-- The grid of rows whose sweep recorded none, such as rows of other tools: per TP size, dtype, op, mode and
+-- splits, all fusions, sizes and strategies that the rows have.
+local sorted_keys = require "base.sorted_keys"
+
+local implied_grid = {}
+
+local MAX_STEPS = 2e7 -- rows x cells of a grid; interpolation in a larger one takes minutes
+
+local function block_of(row)
+  return table.concat({ row.dtype, row.op, row.mode, row.splits or "" }, " ")
+end
+
+-- key -> value, a new table for a new key
+local function at(map, key)
+  map[key] = map[key] or {}
+  return map[key]
+end
+
+local function size_of(set)
+  local count = 0
+  for _ in pairs(set) do count = count + 1 end
+  return count
+end
+
+-- Whether rows (core.rows) of a TP size leave a cell of their grid without a row, in grids that are small
+-- enough for interpolation. Only this reads all rows of a large file.
+function implied_grid.has_holes(all, world_size)
+  local blocks = {}
+  for _, slice in ipairs(all:slices()) do
+    if slice.world_size == world_size and not slice.sizes_only then
+      local columns = all:slice(slice, { "hidden_size", "num_tokens" })
+      local block, shapes = at(blocks, block_of(slice)), {}
+      for i = 1, columns.count do
+        local hidden_size, num_tokens = columns.hidden_size[i], columns.num_tokens[i]
+        at(block, "hidden_sizes")[hidden_size], at(block, "num_tokens")[num_tokens] = true, true
+        shapes[hidden_size << 32 | num_tokens] = true
+      end
+      block.rows = (block.rows or 0) + columns.count
+      block.least = math.min(block.least or math.huge, size_of(shapes))
+    end
+  end
+  for _, block in pairs(blocks) do
+    local cells = size_of(block.hidden_sizes) * size_of(block.num_tokens)
+    if block.least < cells and cells * block.rows <= MAX_STEPS then return true end
+  end
+  return false
+end
+
+-- A spec of the rows of one block.
+local function spec_of(block)
+  local first, spec = block[1], { limits = { message_bytes = math.huge } }
+  local keys = { fusions = "fusion", hidden_sizes = "hidden_size", num_tokens = "num_tokens",
+    strategies = "strategy" }
+  for key, field in pairs(keys) do
+    local seen = {}
+    for _, row in ipairs(block) do seen[row[field]] = true end
+    spec[key] = sorted_keys(seen)
+  end
+  spec.dtypes, spec.splits, spec.table = { first.dtype }, first.splits, { op = first.op, mode = first.mode }
+  return spec
+end
+
+-- The grids of records (of rows.records) of one TP size that are small enough for interpolation: { { spec =
+-- what derive.times takes, records }... }.
+function implied_grid.of(records)
+  local blocks, out = {}, {}
+  for _, row in ipairs(records) do table.insert(at(blocks, block_of(row)), row) end
+  for _, key in ipairs(sorted_keys(blocks)) do
+    local spec = spec_of(blocks[key])
+    if #spec.hidden_sizes * #spec.num_tokens * #blocks[key] <= MAX_STEPS then
+      out[#out + 1] = { spec = spec, records = blocks[key] }
+    end
+  end
+  return out
+end
+
+return implied_grid

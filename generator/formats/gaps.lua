@@ -1,0 +1,70 @@
+-- Cells without rows in tables of rows that have no recorded grid (rows of other tools, or of earlier
+-- versions): how many have an interpolated choice, and how many none. The verbs that make tables print it,
+-- and their artifacts contain the same sentence.
+local derive = require "base.lazy" "choose.derive"
+local lists = require "lists.lists"
+local quantities = require "base.quantities"
+
+local gaps = {}
+
+-- Whether the sweep of a file of rows recorded its grid.
+local function has_grid(entry)
+  return not derive.is_foreign(entry) and (entry.provenance.spec.keys or entry.spec) ~= nil
+end
+
+-- The TP sizes of a source (of model.read) whose rows have no recorded grid.
+local function sizes_without_grid(source)
+  local out = {}
+  for _, entry in ipairs(source.files) do
+    if not has_grid(entry) then out[#out + 1] = entry.tp end
+  end
+  return out
+end
+
+local function count_block(found, canonical, b, block)
+  for f = 1, #block.fusions do
+    for h = 1, #block.hidden_sizes do
+      for t = 1, #block.num_tokens do
+        local cell = canonical:cell(b, f, h, t)
+        local kind = not cell and "unmeasured" or cell.derived and "derived" or "measured"
+        found[kind], found.cells = found[kind] + 1, found.cells + 1
+      end
+    end
+  end
+end
+
+-- The cells of a table (core.table) of a source at the TP sizes whose rows have no recorded grid: { tp =
+-- list, cells, measured, derived, unmeasured }; nil if all of these are measured.
+function gaps.of(source, canonical)
+  local found = { tp = sizes_without_grid(source), cells = 0, measured = 0, derived = 0, unmeasured = 0 }
+  if #found.tp == 0 then return nil end
+  for b, block in ipairs(canonical:blocks()) do
+    if lists.contains(found.tp, block.world_size) then count_block(found, canonical, b, block) end
+  end
+  return found.derived + found.unmeasured > 0 and found or nil
+end
+
+-- The sentence about such cells (of gaps.of).
+function gaps.words(found)
+  return ("the rows of TP %s have no recorded grid: of %s %d %s measured, %d interpolated, %d unmeasured")
+    :format(table.concat(found.tp, ", "), quantities.counted(found.cells, "cell"), found.measured,
+    found.measured == 1 and "is" or "are", found.derived, found.unmeasured)
+end
+
+local function way_out(source)
+  if #source.cells > 0 then return "rows of the other cells, or a smaller grid in spec.lua, are required" end
+  return "put the spec.lua of their sweep beside them, or measure the other cells"
+end
+
+-- Prints the sentence for each of these sources (of model.load), and a way out, as a note on stderr.
+function gaps.say(sources)
+  for _, source in ipairs(sources) do
+    local found = source.gaps
+    if found then
+      io.stderr:write(("gentables: %s: %s; %s\n"):format(source.data_dir, gaps.words(found), way_out(source)))
+    end
+    gaps.say(source.parts or {})
+  end
+end
+
+return gaps

@@ -1,0 +1,72 @@
+#!/bin/sh
+# Rows without a recorded grid: measured cells are chosen, cells between them are interpolated and marked,
+# the others are unmeasured; the command and the artifacts contain the same numbers.
+. "$SOURCE/tests/lib.sh"
+
+# The rows of TensorRT-LLM's benchmark on 3 hidden sizes x 5 token counts: without 2048 x 16 and without
+# 4096 x 256, the largest message; ONESHOT is not there at 1024 x 64, where the others are.
+data=$WORK/data
+mkdir "$data"
+awk -v header="$header" 'BEGIN {
+    print header
+    for (h = 1024; h <= 4096; h *= 2) for (t = 1; t <= 256; t *= 4) {
+        if (h == 2048 && t == 16 || h == 4096 && t == 256) continue
+        printf "2,bfloat16,%d,%d,%d,NCCL,NONE,allreduce,%g\n", 2 * h * t, t, h, 20 + h * t / 1e4
+        printf "2,bfloat16,%d,%d,%d,TWOSHOT,NONE,allreduce,%g\n", 2 * h * t, t, h, 9 + h * t / 5e3
+        if (h == 1024 && t == 64) continue
+        printf "2,bfloat16,%d,%d,%d,ONESHOT,NONE,allreduce,%g\n", 2 * h * t, t, h, 4 + h * t / 1e3
+    }
+}' >"$data/benchmark.tp2.sm90.csv"
+
+# agrees CELLS MEASURED INTERPOLATED UNMEASURED FOLDER: the table has these numbers of cells, and stderr and
+# the artifacts say so.
+agrees() {
+    said="of $1 cells $2 are measured, $3 interpolated, $4 unmeasured"
+    one_line "$data: the rows of TP 2 have no recorded grid: $said; "
+    [ "$(grep -c ',measured$' "$5/table.csv")" = "$2" ] || die "not $2 measured cells"
+    [ "$(grep -c ',derived$' "$5/table.csv")" = "$3" ] || die "not $3 interpolated cells"
+    [ "$(grep -c ',unmeasured,' "$5/table.csv")" = "$4" ] || die "not $4 unmeasured cells"
+    grep -q "the rows of TP 2 have no recorded grid: $said" "$5/allreduce_table.h" || die "not in the header"
+    grep -q "^The rows of TP 2 have no recorded grid: $said" "$5/report.md" || die "not in the report"
+}
+ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/out"
+agrees 15 13 1 1 "$WORK/out"
+grep -q "put the spec.lua of their sweep beside them" "$stderr" || die "no way out"
+grep -q '^sm90,2,.*,2048,16,[A-Z]*SHOT,.*,derived$' "$WORK/out/table.csv" || die "2048 x 16 not interpolated"
+grep -q '^sm90,2,.*,1024,64,TWOSHOT,.*,NCCL,.*,measured$' "$WORK/out/table.csv" ||
+    die "a strategy without a row was chosen beside others"
+ends_with 0 "$GENTABLES" check --data-dir "$data" --arch sm90 --tables "$WORK/out"
+one_line "no recorded grid"
+ends_with 0 "$GENTABLES" report --data-dir "$data" --arch sm90 --out "$WORK/page"
+one_line "no recorded grid"
+grep -q "the rows of TP 2 have no recorded grid" "$WORK/page/report.html" || die "not in the page"
+
+# TensorRT-LLM's own generator interpolates nothing.
+ends_with 0 "$GENTABLES" generate --data_dir "$data" --sm_version 90 --formats trtllm,table,c,report \
+    --out "$WORK/compatible"
+sed -i '/benchmark.tp[48].sm90.csv/d' "$stderr"
+agrees 15 13 0 2 "$WORK/compatible"
+
+# Rows in all cells: nothing to say.
+awk -F, '$5 != 2048 && $4 != 256' "$data/benchmark.tp2.sm90.csv" >"$WORK/whole.csv"
+mv "$WORK/whole.csv" "$data/benchmark.tp2.sm90.csv"
+ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/whole"
+[ ! -s "$stderr" ] || die "said something"
+! grep -q "no recorded grid" "$WORK/whole/report.md" || die "said in the report"
+
+# The rows of an adaptive sweep by an earlier version, without its spec.lua, and then without provenance.
+data=$WORK/host
+mkdir "$data"
+cp "$SOURCE/tables/host/benchmark.tp2.host.csv" "$data"
+sed '/"keys": {/,/^    }/d; s/\("hash": "122.*\),$/\1/' "$SOURCE/tables/host/benchmark.tp2.host.json" \
+    >"$data/benchmark.tp2.host.json"
+for with in provenance nothing; do
+    ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch host --out "$WORK/$with"
+    numbers=$(sed 's/.*grid: of//; s/unmeasured.*//; s/[a-z,]//g' "$stderr")
+    # shellcheck disable=SC2086
+    agrees $numbers "$WORK/$with"
+    # shellcheck disable=SC2086
+    set -- $numbers
+    [ "$4" -lt $(($1 / 5)) ] || die "$4 of $1 cells unmeasured"
+    rm -f "$data/benchmark.tp2.host.json"
+done
