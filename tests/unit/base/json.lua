@@ -1,4 +1,4 @@
--- json.lua: what comes back from JSON, and that what goes out is always the same text.
+-- json.lua: the values that are read from JSON, and that a value is always written as the same text.
 local lu = require "luaunit"
 local json = require "codec.json"
 

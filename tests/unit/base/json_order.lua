@@ -1,4 +1,4 @@
--- What is printed in a documented order: json.object.
+-- Fields are printed in a documented order: json.object.
 local json = require "codec.json"
 local luaunit = require "luaunit"
 

@@ -1,4 +1,4 @@
-// number.c: reading is rounded as strtod rounds, printing reads back as what it prints.
+// number.c: reading rounds as strtod rounds, and a printed number reads back as the same number.
 #include "../../unit_test.h"
 
 #include <stdio.h>
@@ -122,7 +122,7 @@ TEST(four_decimals_are_printed) {
     expect_printed(0.99996, "1.0000");
     expect_printed(-0.25, "-0.2500");
     expect_printed(123456789.0625, "123456789.0625");
-    // Never a 0 for what is not 0, and never digits that are not there.
+    // A number other than 0 is never printed as 0, and never with invented digits.
     expect_printed(0.00001, "1e-05");
     expect_printed(1e12, "1e+12");
 }

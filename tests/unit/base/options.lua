@@ -1,4 +1,4 @@
--- options.lua: what a command line may say.
+-- options.lua: the options of a command line.
 local fail = require "base.fail"
 local luaunit = require "luaunit"
 local options = require "base.options"

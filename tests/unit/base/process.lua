@@ -1,10 +1,11 @@
--- core.process: talk with deadlines, reasons in words, and that nothing a child has started is left.
+-- core.process: conversations with deadlines, exit reasons as text, and no leftover of a child's own
+-- children.
 local lu = require "luaunit"
 local lib = require "unit.sweep.lib"
 local process = require "core.process"
 
 local SIGKILL, SIGTERM = 9, 15
-local SOON, GRACE = 60, 0.1 -- seconds: more than it can take; how long a stubborn child is waited for
+local SOON, GRACE = 60, 0.1 -- seconds, above any time that it needs; how long a stubborn child is waited for
 
 local TestProcess = {}
 
@@ -92,7 +93,7 @@ function TestProcess.test_a_child_that_ignores_sigterm_is_killed()
 end
 
 function TestProcess.test_what_a_child_has_started_goes_with_it()
-  -- set -m gives the grandchild a process group of its own, as mpirun does with ranks.
+  -- set -m gives the grandchild a process group of its own, like mpirun's ranks.
   local child = shell("set -m; sleep 1000 & echo $!; exit 0")
   local grandchild = math.tointeger(child:read_line(SOON))
   lu.assertTrue(lib.runs(grandchild))
@@ -109,7 +110,7 @@ function TestProcess.test_collected_children_are_ended()
   lu.assertFalse(lib.runs(pid))
 end
 
--- A gentables that starts a child, says its number, and waits for it.
+-- A gentables that starts a child, prints its number, and waits for it.
 local function parent()
   local script = os.tmpname()
   lib.write(script, [[

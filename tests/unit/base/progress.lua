@@ -1,4 +1,4 @@
--- progress.lua: the bar, and that a pipe does not see it.
+-- progress.lua: the bar, which is not written to a pipe.
 local lu = require "luaunit"
 local progress = require "system.progress"
 

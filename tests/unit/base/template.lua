@@ -1,4 +1,4 @@
--- template.lua: what templates may say, and where their errors point.
+-- template.lua: the syntax of templates, and the places that their errors name.
 local fail = require "base.fail"
 local luaunit = require "luaunit"
 local template = require "codec.template"
@@ -7,7 +7,7 @@ local tests = {}
 
 local function render(text, model) return template.compile(text, "t.tmpl")(model or {}) end
 
--- The message with which rendering this fails.
+-- The message of rendering this, which must fail.
 local function failure(text, model)
   local ok, problem = pcall(render, text, model)
   luaunit.assertFalse(ok)

@@ -1,4 +1,4 @@
-// borders.c: the fewest borders, and of those the least badness, as trying all choices finds them.
+// borders.c: the fewest borders, and of those the least badness, as an exhaustive search finds them.
 #include "../../unit_test.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static double badness_of(const struct border_point *points, const size_t *chosen
     return badness;
 }
 
-// The next of all choices; false after the last.
+// The next choice of the search; false after the last.
 static bool next_choice(const struct border_point *points, size_t *chosen, size_t count) {
     for (size_t i = 0; i < count; i++) {
         if (++chosen[i] < points[i].count) return true;

@@ -1,6 +1,6 @@
 #!/bin/sh
-# What a table is chosen for: all shapes of a bin or its corner, a workload, one class of numerics, the
-# incumbent within noise. And gentables regret, which asks the artifact itself.
+# The options of a choice: all shapes of a bin or its corner, a workload, one numerics class, the incumbent
+# within noise. And gentables regret, which calls the artifact's own lookup.
 . "$SOURCE/tests/lib.sh"
 
 data=$WORK/rows
@@ -20,7 +20,7 @@ begin() {
     mkdir -p "$data"
     echo "$columns" >"$data/benchmark.tp2.host.csv"
 }
-# winner TOKENS: what the table has there
+# winner TOKENS: the table's choice
 winner() {
     awk -F, -v tokens="$1" '$8 == tokens { print $9 }' "$data/table.csv"
 }
@@ -46,7 +46,7 @@ same ONESHOT "$(winner 1)"
 printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,9\n' >"$WORK/workload.csv"
 generate --workload "$WORK/workload.csv"
 same TWOSHOT "$(winner 1)"
-# The files mention it, if they have room and it is true; with the content of the workload, too.
+# Files mention the workload, with a hash of its content, if their format has comments and the choice uses it.
 made_for='for the 2 shapes of workload.csv, by their weights (hash '
 grep -q "^ \* chosen $made_for" "$data/allreduce_table.h" || die "the header does not say what it is for"
 grep -q "made $made_for" "$data/report.md" || die "the report does not say what it is for"
@@ -59,7 +59,7 @@ generate
 if grep -q "workload" "$data/allreduce_table.h" "$data/report.md"; then die "no workload, and it is named"; fi
 generate --workload "$WORK/workload.csv"
 
-# Weights that no sum can hold, and such as are next to nothing, are as good as others.
+# Weights too large for a sum, and weights near zero, work like others.
 for weights in 1.2e307,1.08e308 5e-324,4.5e-323; do
     printf 'tokens,hidden_size,weight\n1,1024,%s\n3,1024,%s\n3,1024,%s\n' \
         "${weights%,*}" "${weights#*,}" "${weights#*,}" >"$WORK/workload.csv"
@@ -72,7 +72,7 @@ for weights in 1.2e307,1.08e308 5e-324,4.5e-323; do
 done
 
 # Numerics: only those with the bits of ONESHOT.
-class_of() { # STRATEGIES SHAPES MEAN WORST: the report has this class
+class_of() { # STRATEGIES SHAPES MEAN WORST: expects this class in the report
     grep -Fq "| NONE | $1 | $2 | $3 % | $4 % |" "$data/report.md" || die "no such class: $*"
 }
 generate --numerics same-as=ONESHOT
@@ -84,7 +84,8 @@ same TWOSHOT "$(winner 16)"
 grep -q TWOSHOT "$data/thresholds.json" || die "thresholds lack what is best"
 class_of ONESHOT "2 of 2" 50.0 100.0
 class_of TWOSHOT "2 of 2" 2.5 5.0
-# Equal bits wherever both are known make one class, which then costs nothing; bits of one size differ: two.
+# Strategies that have equal bits at all sizes known of both are one class, which then costs nothing; with
+# different bits at one size there are two.
 begin
 time_of 1 ONESHOT 10 9.9 10.1 "" "0a"
 time_of 1 TWOSHOT 20 19 21 "" "0a"
@@ -96,7 +97,7 @@ sed -i 's/^\(.*TWOSHOT.*,19,21,,\)$/\10c/' "$data/benchmark.tp2.host.csv"
 generate --against none
 class_of ONESHOT "2 of 2" 50.0 100.0
 
-# The incumbent stays within noise, and only there; without it the least badness wins.
+# The incumbent stays only within noise; without it the least badness wins.
 begin
 time_of 1 ONESHOT 10 9 11 "10;9;11;10;10" ""
 time_of 1 TWOSHOT 10.1 9 11 "10.1;9.3;10.8;10.2;9.9" ""
@@ -105,7 +106,7 @@ same ONESHOT "$(winner 1)"
 sed 's/,ONESHOT,10.0000,TWOSHOT/,TWOSHOT,10.1000,ONESHOT/' "$data/table.csv" >"$WORK/incumbent.csv"
 generate --against "$WORK/incumbent.csv"
 same TWOSHOT "$(winner 1)"
-generate # what is there is the incumbent
+generate # the existing table is the incumbent
 same TWOSHOT "$(winner 1)"
 ends_with 0 "$GENTABLES" check --data-dir "$data" --arch host
 begin
@@ -114,7 +115,7 @@ time_of 1 TWOSHOT 10.9 9 12 "10.9;9.8;12;10.9;10.9" ""
 generate --against "$WORK/incumbent.csv"
 same ONESHOT "$(winner 1)"
 
-# Regret asks the header's own lookup: right on the rows that it was made from, wrong on others.
+# Regret calls the header's own lookup: no loss on the rows that it was made from, some on others.
 ends_with 0 "$GENTABLES" regret --table "$data/allreduce_table.h" --rows "$data/benchmark.tp2.host.csv" --json
 says '"worst": []'
 begin
@@ -131,7 +132,7 @@ says "190.00 %" # 29 against 10
 says "200.00 %" # 30 against 10
 ends_with 1 "$GENTABLES" regret --table "$data/table.csv" --rows "$WORK/benchmark.tp2.host.csv" --most 0.01
 
-# Fewer thresholds within a given regret: at 16 tokens TWOSHOT is 3 % better, and that alone.
+# Fewer thresholds within a given regret: TWOSHOT is 3 % better only at 16 tokens.
 begin
 for tokens in 1 256; do
     time_of $tokens ONESHOT 10 9.99 10.01 "" ""
@@ -153,7 +154,7 @@ generate --against none
 same ONESHOT "$(winner 16 | grep -v unmeasured)" # the spec's mode has no row
 rm "$data/spec.lua"
 
-# Bad input: one line each, and nothing guessed.
+# Invalid input: one line each, and nothing is guessed.
 refused() {
     ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch host "$@"
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
-# diff: per cell what changed, what the old choice loses and whether the data supports that; in all whether
-# any change is material, with few false alarms; every format; exit codes.
+# diff: for each cell the change, the loss of the old choice and whether the data supports it; for all cells
+# whether any change is material, with few false alarms; every format; exit codes.
 . "$SOURCE/tests/readers/lib.sh"
 columns=$(head -1 "$SOURCE/tables/host/benchmark.tp2.host.csv")
 
@@ -27,8 +27,7 @@ says() { # PATTERN
     grep -Eq -- "$1" "$stdout" || die "not said: $1"
 }
 
-# 40 cells; the new rows flip 10 of them within the noise, which changes one choice, beside the one that they
-# flip for good.
+# 40 cells; the new rows change 10 of them within the noise, which changes one choice, and one cell for good.
 awk 'BEGIN { for (i = 1; i <= 40; i++) print i, 10, 12, 0.2 }' | folder old
 awk 'BEGIN { for (i = 1; i <= 40; i++) {
     if (i == 7) print i, 12, 10, 0.2
@@ -51,7 +50,7 @@ ends_with 0 diff "$WORK/old" "$WORK/new" --rows "$WORK/new" --fail-on material -
 ends_with 0 diff "$WORK/old" "$WORK/old"
 says '^host: 0 of 40 cells differ$'
 
-# Many cells, no difference but chance: a difference of 2.3 standard errors in one of 40 is none.
+# Many cells that differ only by chance: a difference of 2.3 standard errors in one of 40 is none.
 awk 'BEGIN { for (i = 1; i <= 40; i++) if (i == 9) print i, 10.53, 10, 0.2; else print i, 10, 12, 0.2 }' |
     folder chance
 tables chance
@@ -61,9 +60,9 @@ awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10, 12, 0.2 }' | folder one
 awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10.53, 10, 0.2 }' | folder one_new
 tables one
 tables one_new
-ends_with 1 diff "$WORK/one" "$WORK/one_new" --rows "$WORK/one_new" --fail-on material # the same among one
+ends_with 1 diff "$WORK/one" "$WORK/one_new" --rows "$WORK/one_new" --fail-on material # the same in one cell
 
-# Cells of one side alone, and no times.
+# Cells of only one side, and cells without times.
 sed '/,3,ONESHOT/d; s/,5,ONESHOT.*/,5,unmeasured,,,,,,/' "$WORK/old/table.csv" >"$WORK/less.csv"
 ends_with 1 diff "$WORK/old/table.csv" "$WORK/less.csv"
 says '3 tokens: ONESHOT -> unmeasured: has no choice any more'
@@ -95,21 +94,21 @@ assert [c["num_tokens"] for c in found["changes"] if c["material"]] == [7]
 END
 fi
 
-# check says the same of table.csv.
+# check prints the same for table.csv.
 sed 's/,7,ONESHOT,/,7,TWOSHOT,/' "$WORK/old/table.csv" >"$WORK/table.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/old" --arch host --tables "$WORK" --formats table
 says 'table.csv: 1 of 40 cells differ, 1 of them materially'
 
-# TensorRT-LLM's header, against the table that it was made of: what it cannot say is no change.
+# TensorRT-LLM's header, against the table that it was made of: facts that it cannot hold are no change.
 # (Chosen at the corners of the bins: else each is chosen for its own reader's bins.)
 ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/sm90" --choose corner
 ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/sm90/generated_lookup_table.cpp"
-says '^sm90: 1 of 8 cells differ' && says 'SYMM_MEM -> NCCL' # which it has no name for
+says '^sm90: 1 of 8 cells differ' && says 'SYMM_MEM -> NCCL' # the header has no name for SYMM_MEM
 sed 's/{4,8,8,8,/{5,8,8,8,/' "$WORK/sm90/generated_lookup_table.cpp" >"$WORK/header.cpp"
 ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/header.cpp" --rows "$golden"
 says 'ONESHOT -> TWOSHOT'
 
-# What is not right.
+# Invalid input.
 rejects 'is of host, .* of sm90' diff "$WORK/old/table.csv" "$WORK/sm90/table.csv"
 rejects 'nowhere' diff "$WORK/old/table.csv" "$WORK/nowhere"
 rejects 'one of text, md, json, junit, github' diff "$WORK/old" "$WORK/new" --format yaml

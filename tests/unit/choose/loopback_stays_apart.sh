@@ -1,10 +1,10 @@
 #!/bin/sh
-# Rows of ranks that share a GPU never enter a table for smXX, wherever they stand, unless --allow-loopback is
-# given; and then every artifact says so.
+# Rows of ranks that share a GPU never enter a table for smXX, in any file, unless --allow-loopback is given;
+# then every artifact mentions it.
 . "$SOURCE/tests/lib.sh"
 
 data=$WORK/data
-# measured PLACEMENT STRATEGY TIME FILE...: adds a row that says where its ranks ran.
+# measured PLACEMENT STRATEGY TIME FILE...: adds a row with this placement.
 measured() {
     placement=$1 strategy=$2 time=$3 file=$4
     if [ ! -e "$file" ]; then
@@ -15,7 +15,7 @@ measured() {
     times=$time,$time,$time,20,$time,$time,$time,0.1
     echo "2,bfloat16,2048,1,1024,$strategy,NONE,allreduce,$times,eager,fp32,$placement" >>"$file"
 }
-# chosen: what table.csv has for the one cell.
+# chosen: the choice in table.csv for the one cell.
 chosen() {
     awk -F, 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "strategy") at = i; next } { print $at }' \
         "$WORK/out/table.csv"
@@ -35,12 +35,12 @@ for artifact in allreduce_table.h generated_lookup_table.cpp report.md; do
     grep -q "loopback" "$WORK/out/$artifact" || die "$artifact does not say that it is of loopback rows"
 done
 
-# Alone in the file: there is nothing to choose.
+# Alone in the file: there is no candidate.
 rm -r "$data"
 measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90.csv"
 rejects "ran in loopback" generate --data-dir "$data" --arch sm90 --out "$WORK/alone"
 
-# In a file of their own, which is another arch's.
+# In a file of their own, for another arch.
 rm -r "$data"
 measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90-loopback.csv"
 rejects "no benchmark.tp\{N\}.sm90.csv is there" generate --data-dir "$data" --arch sm90 --out "$WORK/own"

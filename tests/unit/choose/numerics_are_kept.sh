@@ -1,6 +1,6 @@
 #!/bin/sh
-# A table of one class of numerics: no cell, derived or at the edge of what was measured, has other bits, and
-# every file that can says which bits it keeps to.
+# A table of one numerics class: no cell, derived ones and those at the edge included, has other bits, and
+# every file that can mentions the class.
 . "$SOURCE/tests/lib.sh"
 
 data=$WORK/rows
@@ -15,7 +15,7 @@ begin() {
     mkdir -p "$data"
     echo "$columns" >"$data/benchmark.tp2.host.csv"
 }
-# winners FUSION: what the table has there, in the order of the token counts
+# winners FUSION: the choices of the table, in the order of the token counts
 winners() {
     awk -F, -v fusion="$1" '$3 == fusion { printf "%s%s", sep, $9; sep = " " }' "$data/table.csv"
 }
@@ -31,11 +31,11 @@ has() { # FILE TEXT
 lacks() { # FILE TEXT
     if grep -Fq -- "$2" "$data/$1"; then die "$1 has: $2"; fi
 }
-class_of() { # FUSION STRATEGIES: the report has this class
+class_of() { # FUSION STRATEGIES: expects this class in the report
     has report.md "| $1 | $2 |"
 }
 
-# Bits that differ off the table's grid differ: the report's classes are the table's.
+# Bits that differ only off the table's grid count, too: the report's classes are the table's.
 begin
 echo 'return { arch = "host", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 },
   num_tokens = { 1, 16 }, fusions = { "NONE" },
@@ -56,7 +56,7 @@ generate --numerics same-as=ONESHOT
 wins NONE "TWOSHOT TWOSHOT"
 class_of NONE "ONESHOT, TWOSHOT"
 
-# Bits that are not the same each time belong to no class; unknown bits (rows of another tool) prove nothing.
+# Strategies with varying bits are in no class; unknown bits (rows of another tool) are no evidence.
 begin
 for tokens in 1 16; do time_of NONE $tokens ONESHOT 20 0a; done
 time_of NONE 1 TWOSHOT 10 0a
@@ -65,14 +65,14 @@ generate --numerics same-as=ONESHOT
 wins NONE "ONESHOT ONESHOT"
 has report.md "TP 2, NONE: bits that are not the same each time, no class: TWOSHOT."
 lacks report.md "| NONE | TWOSHOT |"
-generate --numerics same-as=TWOSHOT # which is what was asked for, whatever its bits
+generate --numerics same-as=TWOSHOT # the requested strategy, whatever its bits
 wins NONE "TWOSHOT TWOSHOT"
 sed -i 's/,varies$/,/' "$data/benchmark.tp2.host.csv"
 generate --numerics same-as=ONESHOT
 wins NONE "TWOSHOT TWOSHOT"
 lacks report.md "not the same each time"
 
-# Where nothing of the class was measured, programs get the strategy that was asked for, and not MPI.
+# If nothing of the class was measured, programs get the requested strategy, not MPI.
 begin
 for tokens in 1 16; do
     time_of NONE $tokens ONESHOT 20 0a
@@ -100,7 +100,7 @@ for file in "$WORK/any"/*; do
     cmp -s "$file" "$data/${file##*/}" || die "${file##*/}: other bytes once nothing is restricted"
 done
 
-# A format with a reader that has a rule of its own for that reports it.
+# A format with a reader that has a rule of its own reports that.
 begin
 mv "$data/benchmark.tp2.host.csv" "$data/benchmark.tp2.sm90.csv"
 time_of NONE 1 ONESHOT 20 0a benchmark.tp2.sm90.csv
@@ -114,7 +114,7 @@ has report.md "NCCL at once; what answers then may have other bits than ONESHOT"
 has report.md "generated_lookup_table.cpp, table.csv cannot say so in the file"
 has allreduce_table.h "FALLBACK = 0, /* ONESHOT */"
 
-# Quantisers hide what differs: what is not equal before them is not equal after them.
+# Quantisers hide differences: strategies that differ before them differ after them.
 begin
 for tokens in 1 16; do
     for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_NVFP4; do
@@ -129,6 +129,6 @@ generate --numerics same-as=ONESHOT
 wins RESIDUAL_RMS_NORM "MPI MPI"
 wins RESIDUAL_RMS_NORM_QUANT_NVFP4 "MPI MPI"
 class_of RESIDUAL_RMS_NORM_QUANT_NVFP4 TWOSHOT
-wins RESIDUAL_RMS_NORM_QUANT_FP8 "SYMM_MEM SYMM_MEM" # its sums alone were not measured
+wins RESIDUAL_RMS_NORM_QUANT_FP8 "SYMM_MEM SYMM_MEM" # its plain sums were not measured
 
 rejects "same-as=AUTO is no class" generate --data-dir "$data" --arch host --numerics same-as=AUTO

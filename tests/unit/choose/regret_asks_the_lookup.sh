@@ -1,6 +1,6 @@
 #!/bin/sh
-# gentables regret: what an artifact's own lookup loses on fresh rows, outside their intervals and as
-# measured; what was not measured; shapes that share a cell; TensorRT-LLM's flooring; headers of others.
+# gentables regret: the loss of an artifact's own lookup on fresh rows, beyond their intervals and as
+# measured; unmeasured shapes; shapes that share a cell; TensorRT-LLM's flooring; headers of others.
 . "$SOURCE/tests/lib.sh"
 
 columns="$header,low (us),high (us)"
@@ -56,8 +56,8 @@ says 'by the floor of log2'
     die "flooring reads ONESHOT at 100 tokens, which is right"
 if sed -n '/floor of log2/,$p' "$stdout" | grep -q 'fallback'; then die "flooring left the table"; fi
 says '100 tokens: TWOSHOT takes 15.00 us, ONESHOT 10.00 \(50.00 %\)'
-# What is certain is so against any strategy, not only the one with the least median: 19 to 21 against 10 to
-# 10.2 is 86 %, though the best one's interval reaches to 30.
+# A certain loss is certain against every strategy, not only the one with the least median: 19 to 21 against
+# 10 to 10.2 is 86 %, though the best one's interval reaches to 30.
 begin "$WORK/wide/benchmark.tp2.sm90.csv"
 time_of 1024 16 ONESHOT 20 19 21
 time_of 1024 16 TWOSHOT 10 9.9 30
@@ -68,7 +68,7 @@ regret "$WORK/rows/allreduce_table.h" "$fresh" --json
 says '"torn": 1'
 says '"flooring": \{'
 
-# The table by the same lookup; the fragment as TensorRT-LLM looks it up; thresholds by bytes.
+# The table by the same lookup; the fragment by TensorRT-LLM's lookup; thresholds by bytes.
 regret "$WORK/rows/table.csv" "$fresh"
 says 'as measured +16.67 % +50.00 % +50.00 %'
 regret "$WORK/rows/thresholds.json" "$fresh"
@@ -76,7 +76,7 @@ says 'as measured +16.67 % +50.00 % +50.00 %'
 regret "$WORK/rows/generated_lookup_table.cpp" "$fresh"
 says '3 shapes looked up'
 
-# What was not measured is said, and not judged where the rows have no time of the fallback.
+# Unmeasured shapes are reported, and not judged if the rows have no time of the fallback.
 begin "$WORK/other/benchmark.tp4.sm90.csv"
 time_of 1024 1 ONESHOT 10 9 11 4
 time_of 1024 1 NCCL_SYMMETRIC 20 19 21 4
@@ -89,7 +89,7 @@ sed 's/bfloat16/float16/' "$fresh" >"$WORK/float16.csv"
 ends_with 1 "$GENTABLES" regret --table "$WORK/rows/allreduce_table.h" --rows "$WORK/float16.csv"
 says '3 shapes of another data type, operation or fusion left out'
 
-# The whole header for TensorRT-LLM, and one that somebody else made, are asked by their own lookup.
+# The complete header for TensorRT-LLM, and one of another author, are called by their own lookup.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch all --out "$WORK/rows" --choose corner
 regret "$WORK/rows/customAllReduceUtils.h" "$fresh"
 says '3 shapes looked up'

@@ -1,4 +1,4 @@
-// select.c: who wins a cell, what is noise, and what is said of the choice.
+// select.c: the winner of a cell, the noise, and the figures of the choice.
 #include "../../unit_test.h"
 
 #include <math.h>
@@ -105,8 +105,8 @@ TEST(confidence_is_of_the_losses_that_decide) {
     assert_true(select_describe(candidates, 2, 0).confidence > 0.99);
 }
 
-// A time that was not measured may be far off, which its confidence says; it is chosen by what is expected
-// all the same, but for what is noise.
+// A derived time may be far off, and has less confidence; the choice still minimises the expected loss, apart
+// from noise.
 TEST(what_is_predicted_is_chosen_by_what_is_expected) {
     struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
     for (size_t i = 0; i < 2; i++) {
@@ -128,7 +128,7 @@ TEST(regret_is_the_most_that_the_intervals_allow) {
     expect_near(select_describe(clear, 2, 0).regret, 0);
 }
 
-// 10 us give or take 0.1 in log2, against what was measured and what was not.
+// 10 us give or take 0.1 in log2, against a measured and a derived time.
 TEST(regret_of_what_was_not_measured_is_what_its_spread_allows) {
     struct candidate candidates[] = {with_time(0, 10, 10), with_interval(1, 12, 10, 11, 13)};
     candidates[0].spread = 0.1;

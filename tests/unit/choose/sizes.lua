@@ -1,4 +1,4 @@
--- sizes.lua: what formats by message size choose, by the rule that tables by shape have. Takes a folder to
+-- by_bytes.lua: the choices of formats by message size, by the rule of tables by shape. Takes a folder to
 -- write to.
 local choices = require "core.choose"
 local file = require "core.file"
@@ -26,7 +26,7 @@ local function source_of(times)
   table.sort(records, function(a, b)
     return a.size < b.size or a.size == b.size and a.strategy < b.strategy
   end)
-  os.execute(("rm -rf '%s'"):format(root)) -- of a former run
+  os.execute(("rm -rf '%s'"):format(root)) -- of an earlier run
   assert(file.make_folder(root))
   local csv = root .. "/benchmark.tp2.host.csv"
   assert(file.write(csv, assert(rows.text(csv, records))))
@@ -65,7 +65,7 @@ function tests.test_what_only_intervals_tell_is_noise_where_they_overlap()
   luaunit.assertEquals(words(world), "ONESHOT")
 end
 
--- A sweep did without ONESHOT at 8 tokens, and without all of 64.
+-- A sweep skipped ONESHOT at 8 tokens, and all of 64.
 function tests.test_derived_times_count_and_are_no_measured_sizes()
   local source = source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
     [8] = { TWOSHOT = { 8, 7.9, 8.1 } } }
@@ -83,7 +83,7 @@ function tests.test_derived_times_count_and_are_no_measured_sizes()
   luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT")
 end
 
--- Beside a shape that was measured, one that was not excludes no strategy; and alone it makes no table.
+-- Derived times beside measured ones exclude no strategy; a table of only derived times is not made.
 function tests.test_derived_shapes_only_speak_where_no_other_does()
   local source = source_of { [8] = { MPI = { 1.5, 1.4, 1.6 }, TWOSHOT = { 4, 3.9, 4.1 } } }
   source.derived = {}

@@ -1,5 +1,5 @@
--- core.rows and core.table together: rows written and read back, which of them compete, the table read back.
--- Takes a folder to write to.
+-- core.rows and core.table together: rows are written and read back, candidates are selected, the table is
+-- read back. Takes a folder to write to.
 local choices = require "core.choose"
 local columns = require "lists.columns"
 local file = require "core.file"
@@ -216,8 +216,8 @@ function tests.test_a_shape_of_the_workload_that_was_measured_counts_as_it_was()
     { workload = shapes }), "TWOSHOT")
 end
 
--- The winners at hidden sizes of a table for this lookup, of rows { hidden_size, ONESHOT's time, TWOSHOT's };
--- of one by powers of two those that its reader reads.
+-- The winners at hidden sizes of a table for this lookup, from rows { hidden_size, ONESHOT's time, TWOSHOT's
+-- }; of a table by powers of two, the winners that its reader returns.
 local function winners_at(times, lookup, options)
   local records, found = {}, {}
   for _, row in ipairs(times) do
@@ -237,7 +237,7 @@ local function winners_at(times, lookup, options)
   return found
 end
 
--- At 2048 ONESHOT is better; at 2880 and 3584, which TensorRT-LLM's lookup sends there, worse.
+-- At 2048 ONESHOT is better; at 2880 and 3584, which TensorRT-LLM's lookup maps to it, worse.
 function tests.test_a_power_of_two_is_chosen_for_the_sizes_up_to_its_double()
   local times = { { 2048, 10, 20 }, { 2880, 30, 20 }, { 3584, 30, 20 }, { 4096, 20, 21 }, { 8192, 40, 80 } }
   luaunit.assertEquals(winners_at(times, "log2")[2048], "TWOSHOT")
@@ -251,14 +251,14 @@ function tests.test_a_power_of_two_that_nobody_measured_is_answered_by_what_lies
   luaunit.assertEquals(winners_at(times, "log2"), { [2048] = "TWOSHOT", [4096] = "ONESHOT" })
 end
 
--- ONESHOT is better there, and from 7168 on grows faster, as noise has it: an octave of that would say
--- TWOSHOT.
+-- ONESHOT is better there, and from 7168 on grows faster, by noise: extrapolated by an octave, TWOSHOT would
+-- win.
 function tests.test_the_last_bin_is_not_chosen_by_the_noise_of_two_sizes_close_together()
   local times = { { 4096, 40, 50 }, { 7168, 80, 100 }, { 8192, 100, 110 } }
   luaunit.assertEquals(winners_at(times, "log2")[8192], "ONESHOT")
 end
 
--- Between the sizes that were asked for lies a power of two, at which an adaptive sweep measured.
+-- A power of two between the sizes of the spec, at which an adaptive sweep measured.
 function tests.test_a_table_by_powers_of_two_has_those_between_the_sizes_asked_for()
   local function winners_by(lookup)
     local records, found = {}, {}
@@ -279,7 +279,7 @@ function tests.test_a_table_by_powers_of_two_has_those_between_the_sizes_asked_f
     [8] = "ONESHOT" })
 end
 
--- Beyond 2047 no lookup reads the cell of 1024, whatever the next one is.
+-- Beyond 2047 no lookup reads the cell of 1024, whatever the next size is.
 function tests.test_a_bin_by_powers_of_two_ends_at_the_next_one()
   local times = { { 1024, 10, 10.2 }, { 16384, 100, 20 } }
   luaunit.assertEquals(winners_at(times, "floor")[1024], "TWOSHOT")
@@ -354,7 +354,7 @@ local function change(changes)
   return made
 end
 
--- Enters into these changes what the records say.
+-- Adds the figures of the records to these changes.
 local function enter_times(changes, records)
   local path = folder .. "/times.csv"
   write(path, records)

@@ -1,5 +1,5 @@
-// How often rank 1 is asked to add in an allreduce of each size in bytes (arguments), and how many elements
-// each time: that distinguishes Open MPI's algorithms from outside. Prints `bytes calls elements`.
+// How often rank 1 adds in an allreduce of each size in bytes (arguments), and how many elements each time:
+// that distinguishes Open MPI's algorithms from outside. Prints `bytes calls elements`.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

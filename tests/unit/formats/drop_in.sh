@@ -1,6 +1,6 @@
 #!/bin/sh
-# With the flags of TensorRT-LLM's generator: its file in its place, byte for byte where its answer is right;
-# where its answer is wrong, ours; where nothing can be measured, one line.
+# With the flags of TensorRT-LLM's generator: its file in its place, byte for byte if its answer is right,
+# ours if it is wrong; if nothing can be measured, one line.
 . "$SOURCE/tests/readers/lib.sh"
 needs python3
 table=gen_heuristic_code/generated_lookup_table.cpp
@@ -19,7 +19,7 @@ cmp "$data/$table" "$WORK/oracle/$table" || die "another table"
 [ ! -e "$WORK/unused" ] || die "data was there, and something was swept"
 [ "$(ls "$data")" = "$(ls "$WORK/oracle")" ] || die "more than its table was written"
 
-# AUTO never wins, and what it costs is said.
+# AUTO never wins; its cost is printed.
 for tp in 2 4 8; do
     sed -n 's/,ONESHOT,\(.*,\)[^,]*$/,AUTO,\10.0001/p' "$data/benchmark.tp$tp.sm90.csv" >"$WORK/auto"
     cat "$WORK/auto" >>"$data/benchmark.tp$tp.sm90.csv"
@@ -37,14 +37,14 @@ done
 drop_in
 cmp "$data/$table" "$WORK/oracle/$table" || die "others' rows changed the table"
 
-# A TP size without rows is said, and does not keep the others from having a table.
+# A TP size without rows is reported, and the others still have a table.
 rm "$data/benchmark.tp8.sm90.csv"
 drop_in
 one_line 'no .*/benchmark.tp8.sm90.csv: its cells are 8'
 python3 "$SOURCE/tests/unit/formats/fragment.py" "$data" 90 >"$WORK/expected"
 cmp "$WORK/expected" "$data/$table" || die "another table of TP 2 and 4"
 
-# What does not go together: one line.
+# Options that exclude each other: one line.
 rejects 'both name the arch' generate --data_dir "$data" --sm_version 90 --arch sm90
 rejects 'a number such as 89 is required' generate --data_dir "$data" --sm_version Hopper
 rejects 'goes with --sm_version' generate --data_dir "$data" --arch sm90 --enable_auto

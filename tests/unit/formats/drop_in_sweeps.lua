@@ -1,5 +1,5 @@
--- Where a backend measures the arch, --sm_version without --data_dir sweeps TP 2, 4 and 8 on TensorRT-LLM's
--- grid, AUTO too where it is asked for, and a sweep that fails ends it. Here the bench's part is played.
+-- If a backend can measure the arch, --sm_version without --data_dir sweeps TP 2, 4 and 8 on TensorRT-LLM's
+-- grid, with AUTO if requested; a failing sweep ends it. The bench is simulated.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"

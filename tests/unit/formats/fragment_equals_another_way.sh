@@ -1,6 +1,6 @@
 #!/bin/sh
-# TensorRT-LLM's fragment, chosen at the corners of its bins, is byte for byte what fragment.py makes of the
-# same CSVs: the golden ones, and made-up ones that fill its grid.
+# TensorRT-LLM's fragment, chosen at the corners of its bins, is byte for byte the output of fragment.py for
+# the same CSVs: the golden ones, and made-up ones that fill its grid.
 . "$SOURCE/tests/lib.sh"
 needs python3
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The C header compiles without a warning as C and C++, answers every cell of table.csv with that cell's
-# strategy, and everything else as it says: the nearer size, the outermost one, the fallback.
+# The C header compiles without a warning as C and C++, returns the strategy of every cell of table.csv, and
+# for all other shapes the documented one: that of the nearer size, of the outermost one, or the fallback.
 . "$SOURCE/tests/lib.sh"
 
 {
@@ -61,7 +61,8 @@ END
 } >"$WORK/ask.c"
 [ "$(grep -c 'expect(' "$WORK/ask.c")" -gt 25 ] || die "the program asks for too little"
 
-# Beside a row stand the least margin, the least confidence and the most regret of each of its strategies.
+# The comment of a row has the least margin, the least confidence and the most regret of each of its
+# strategies.
 least=$(awk -F, '$2 == 2 && $3 == "RESIDUAL_RMS_NORM" && $9 == "ONESHOT" { printf "%.3g", 100 * $12 }' \
     "$golden/table.csv")
 grep -q "/\* 1024: ONESHOT $least %; TWOSHOT" "$golden/allreduce_table.h" || die "no margin beside a row"

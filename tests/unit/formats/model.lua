@@ -1,5 +1,5 @@
--- model.lua, render.lua and summary.lua: what a folder of rows becomes for a format. Takes a folder
--- to write to.
+-- model.lua, render.lua and summary.lua: the model that a format gets for a folder of rows. Takes a folder to
+-- write to.
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -25,7 +25,7 @@ end
 local function folder(arch, worlds)
   count = count + 1
   local path = ("%s/%d"):format(root, count)
-  os.execute(("rm -rf '%s'"):format(path)) -- of a former run
+  os.execute(("rm -rf '%s'"):format(path)) -- of an earlier run
   assert(file.make_folder(path))
   for tp, records in pairs(worlds) do
     for _, made in ipairs(records) do made.world_size = tp end
@@ -95,7 +95,7 @@ function tests.test_a_format_that_would_be_all_fallback_is_refused()
   luaunit.assertStrContains(render.text(source, formats.find "report"), "everything: no row is of bfloat16")
 end
 
--- Rows of another tool, with the advice that the refusal gives.
+-- Rows of another tool; the message has advice.
 function tests.test_the_advice_works_for_rows_of_another_tool()
   local path = folder("sm90", { [2] = { record { dtype = "float16", mode = "unknown" },
     record { dtype = "float32", mode = "unknown" } } })

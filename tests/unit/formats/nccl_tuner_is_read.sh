@@ -1,6 +1,6 @@
 #!/bin/sh
-# nccl_tuner.csv: a strict reader takes it, and NCCL's example plugin, which takes anything, does what was
-# best at each measured size, and something measured at every other.
+# nccl_tuner.csv: a strict reader accepts it, and NCCL's example plugin, which accepts anything, returns the
+# best algorithm at each measured size, and a measured one at every other size.
 . "$SOURCE/tests/readers/lib.sh"
 
 # A row for each: tp, size, algorithm, protocol, channels, time.
@@ -16,7 +16,7 @@ for tp in 2 8; do
             row_of $tp $size NCCL_RING_LL128_8CH $((size / 8192 + 15))
             row_of $tp $size NCCL_TREE_LL_2CH $((size / 1024 + 5))
             row_of $tp $size NCCL_NVLS_SIMPLE_24CH $((size / 20000 + 100 * (9 - tp)))
-            row_of $tp $size NCCL_RING_LL 1 # NCCL's own choice of channels: no rule can say that
+            row_of $tp $size NCCL_RING_LL 1 # NCCL's own choice of channels: no rule can express it
             row_of $tp $size NCCL 1
         done
     } >"$WORK/data/benchmark.tp$tp.sm90.csv"
@@ -48,7 +48,7 @@ for tp in 2 8; do
         die "TP $tp has a gap: $(cat "$tuner")"
 done
 
-# Where no row has channels, it is refused.
+# Without rows that name channels, the format is rejected.
 grep -v CH, "$WORK/data/benchmark.tp2.sm90.csv" >"$WORK/data/benchmark.tp2.sm100.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm100 --out "$WORK/out" --formats nccl
 one_line 'nccl_tuner.csv: no row of an algorithm, protocol and number of channels .* measure'

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Open MPI really reads the rules and the parameter file: its calls of an operation of our own show which
+# Open MPI really reads the rules and the parameter file: its calls of a user-defined operation show which
 # algorithm ran at each size, and ompi_info under mpirun shows the parameters. Nothing is timed.
 . "$SOURCE/tests/readers/lib.sh"
 needs mpicc mpirun
@@ -8,7 +8,7 @@ grep -q 'Open MPI) 4\.' "$stdout" || exit 77 # the classic rules, and names of p
 root=""
 [ "$(id -u)" -ne 0 ] || root=--allow-run-as-root
 
-# Rows by which 2 ranks take basic_linear at 256 B and the ring at 64 KiB; and a search.
+# Rows with which 2 ranks use basic_linear at 256 B and the ring at 64 KiB; and a search.
 mkdir -p "$WORK/data"
 {
     echo "$header"
@@ -35,26 +35,26 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WO
 mpicc -O1 "$SOURCE/tests/unit/formats/calls_of_rank.c" -o "$WORK/calls" >"$stdout" 2>"$stderr" ||
     die "no compiler"
 cd "$WORK/out"
-# mpirun's own files apart from those of others, which take the folder away that they share as they end.
+# mpirun's own files lie apart: other mpirun processes remove the shared folder when they end.
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 
 transport=$("$GENTABLES" lua "$SOURCE/tests/mpirun.lua" transport) # and Open MPI's own decisions
 
-# calls OPTION...: what rank 1 of 2 is asked to add at 256 B and 64 KiB.
+# calls OPTION...: the additions of rank 1 of 2 at 256 B and 64 KiB.
 calls() {
     # shellcheck disable=SC2086
     timeout 200 $transport -n 2 "$@" \
         "$WORK/calls" 256 65536 >"$WORK/calls.out" 2>"$stderr" || die "mpirun $*"
     tr '\n' ' ' <"$WORK/calls.out"
 }
-# By default both sizes are recursive doubling or a ring: rank 1 adds. basic_linear leaves that to rank 0; the
-# ring adds halves.
+# By default both sizes use recursive doubling or a ring, and rank 1 adds. With basic_linear only rank 0 adds;
+# the ring adds halves.
 [ "$(calls | cut -d' ' -f2)" = 1 ] || die "the default was to add on rank 1: $(cat "$WORK/calls.out")"
 rules=$(calls --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename ompi_rules.conf)
 [ "$rules" = "256 0 0 65536 1 8192 " ] || die "the rules were not read: $rules"
-# The parameter file names its own rules, which are others where the search found others.
+# The parameter file names its own rules, which differ if the search found other algorithms.
 tuned=$(calls --tune ompi_tp2.conf)
 [ "$tuned" = "256 0 0 65536 1 8192 " ] || die "the parameter file was not read: $tuned"
 rm ompi_rules.conf
@@ -71,7 +71,7 @@ has '^UCX_TLS=posix$' "$stdout"
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
-# A search that Open MPI 4.1.4 was measured by makes no files for newer ones, and says so.
+# A search that measured Open MPI 4.1.4 makes no files for newer versions, and a message reports that.
 if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "4.1.4 reads neither"; fi
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
 one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4'
@@ -80,7 +80,7 @@ one_line 'ompi_rules.json: Open MPI 6.0 and later read it, and the rows are of O
 sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
 one_line 'Open MPI 6.0 and later read it, and the rows are of Open MPI 5.0.7'
-# check detects that the times of the search changed, or are gone.
+# check detects that the times of the search changed, or are missing.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 sed -i 's/12345/23456/' "$WORK/data/transport.tp2.host.csv"
@@ -90,7 +90,7 @@ rm "$WORK/data/transport.tp2.host.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 has 'out/ompi_tp2.conf: has no rows here; remove it .no transport.tp' "$stdout"
 has 'out/ompi_tp2_rules.conf: has no rows here; remove it .no transport.tp' "$stdout"
-# Version 2 is the same with another head, and JSON that is read as such. These rows do not say their library.
+# Version 2 is the same with another head, and JSON is read as such. These rows do not name their library.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"
 sed 's/ *#.*//; s/^\([0-9]* [0-9] 0 0\) 0$/\1/' ompi_rules_v2.conf | grep '^[0-9]' >"$WORK/v2"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# thresholds.json and its Python module: every measured size gets what is best there, split points are
-# inclusive, and files that are not right are refused.
+# thresholds.json and its Python module: every measured size gets the best strategy, split points are
+# inclusive, and invalid files are rejected.
 . "$SOURCE/tests/readers/lib.sh"
 needs python3
 
@@ -41,7 +41,7 @@ assert known.strategy(4, 8192) == known.fallback == "NCCL_SYMMETRIC"
 assert known.custom_max_bytes(2) == borders[1] and known.custom_max_bytes(3) == 0
 
 
-class Tensor:  # what a dispatcher asks of PyTorch's
+class Tensor:  # the members of PyTorch's class that a dispatcher uses
     def __init__(self, count):
         self.count = count
 
@@ -73,7 +73,7 @@ for wrong in (rules, rules[:1], [], None, [{"max_bytes": None}]):
 END
 PYTHONPATH=$SOURCE/python PYTHONDONTWRITEBYTECODE=1 ends_with 0 python3 "$WORK/ask.py" "$WORK/thresholds.json"
 
-# Nothing to decide between.
+# A single strategy: no thresholds.
 grep -v SHOT "$WORK/data/benchmark.tp2.sm103.csv" >"$WORK/data/benchmark.tp2.sm90.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK" --formats thresholds
 one_line 'thresholds.json: no row of ONESHOT or TWOSHOT.* measure them'

@@ -5,10 +5,10 @@
 . "$SOURCE/tests/readers/lib.sh"
 
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of
-# 32 KiB, 4 ranks would be but for small messages. Every ninth launch the pace changes, by four times, and
-# with it that of ONESHOT, by which the search notices. An eager limit of 65536 makes launches fail;
-# fragments of 8 KiB with 32 segments never end between 2 ranks, until the search does not wait for them: so
-# long that others end in it on a busy machine, too.
+# 32 KiB; with 4 ranks that is slower for small messages. At every ninth launch the speed changes, by four
+# times, ONESHOT's included, by which the search detects it. An eager limit of 65536 makes launches fail;
+# fragments of 8 KiB with 32 segments never end between 2 ranks, until the search stops waiting: the limit is
+# long enough for other launches on a busy machine.
 mkdir -p "$WORK/bin" "$WORK/data"
 cat >"$WORK/bin/mpirun" <<'MPIRUN'
 #!/bin/sh
@@ -83,10 +83,10 @@ has '^btl_vader_single_copy_mechanism = none$' "$WORK/out/ompi_tp4.conf"
 has '^btl_vader_eager_limit = 32768$' "$WORK/out/ompi_tp4.conf"
 has '^coll_tuned_dynamic_rules_filename = ompi_tp4_rules.conf$' "$WORK/out/ompi_tp4.conf"
 if [ -e "$WORK/out/ompi_tp2_rules.conf" ]; then die "rules that no parameter file names"; fi
-# Its gain is that of the planted times, without the machine's pace.
+# Its gain is that of the planted times, whatever the machine's speed.
 has '4 ranks, calls in a row: 2\.[789][0-9] times' "$WORK/out/ompi_tp4.conf"
-# The rules of 4 ranks under these parameters: the ring above 256 B, and nothing for 5. Alone, under the
-# transport as it is, they are others: the ring pays later.
+# The rules of 4 ranks under these parameters: the ring above 256 B, and nothing for 5. Under the default
+# transport they are others: the ring wins later.
 awk '/^4 # ranks/ { on = 1 } /^5 # ranks/ { exit } on && /^[0-9]+ [0-9] 0 0/ { print $2 }' \
     "$WORK/out/ompi_tp4_rules.conf" | tr '\n' ' ' >"$WORK/rules"
 [ "$(cat "$WORK/rules")" = "0 4 " ] || die "rules of 4 ranks: $(cat "$WORK/rules")"
@@ -97,7 +97,7 @@ awk '/^2 # ranks/ { on = 1 } /^3 # ranks/ { exit } on && /^[0-9]+ [0-9] 0 0/ { p
 # Variables of the environment reach the ranks as one parameter.
 has 'mca pml ucx .*--mca mca_base_env_list UCX_TLS=posix;UCX_RNDV_SCHEME=am;UCX_POSIX_SEG_SIZE=' "$LAUNCHES"
 
-# What a budget does not hold is said; what there is by then counts: the defaults, however little it is.
+# Settings that exceed the budget are reported; the best so far counts: at least the defaults.
 for budget in 0.1 1e-06; do
     ends_with 0 sweep --fresh --tp 4 --budget $budget
     has 'TP 4: best of 24 settings: ' "$stdout"

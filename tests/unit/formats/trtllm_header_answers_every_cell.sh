@@ -1,6 +1,6 @@
 #!/bin/sh
 # customAllReduceUtils.h, over several SM versions with odd sizes and holes: it compiles with TensorRT-LLM's
-# includes, answers every cell as table.csv does, and everything else on purpose.
+# includes, returns the strategy of every cell of table.csv, and the documented one for all other shapes.
 . "$SOURCE/tests/readers/lib.sh"
 here=$SOURCE/tests/unit/formats
 tables=$WORK/tables
@@ -45,7 +45,7 @@ made=$WORK/include/tensorrt_llm/common/customAllReduceUtils.h
 has 'for SM 89, 90, 100, 120\.' "$made"
 if grep -qi 'host\b.*allreduce\|loopback' "$made"; then die "host or loopback entered"; fi
 
-# What it has to say: the cells, then what is outside. 8 is NCCL_SYMMETRIC.
+# The expected answers: of the cells, then of shapes outside. 8 is NCCL_SYMMETRIC.
 awk -F, 'BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 5
                  number["NCCL_SYMMETRIC"] = 8; number["unmeasured"] = 8; fusion["NONE"] = 0
                  fusion["RESIDUAL_RMS_NORM"] = 1
@@ -54,7 +54,7 @@ awk -F, 'BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 
     questions="$WORK/questions" answers="$WORK/answers" "$WORK"/sm*/table.csv
 [ "$(wc -l <"$WORK/questions")" -gt 100 ] || die "too few cells"
 cells=$(wc -l <"$WORK/questions")
-cell() { # SM TP FUSION HIDDEN TOKENS: what table.csv says there
+cell() { # SM TP FUSION HIDDEN TOKENS: the choice in table.csv
     awk -F, -v tp="$2" -v fusion="$3" -v hidden="$4" -v tokens="$5" '
         BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 5; number["NCCL_SYMMETRIC"] = 8
                 number["unmeasured"] = 8 }
@@ -90,7 +90,7 @@ for compiler in $(compilers c++); do
     cut -d' ' -f1 "$WORK/said" | paste -d' ' "$WORK/questions" - "$WORK/answers" |
         awk '$6 != $7' >"$WORK/wrong"
     [ ! -s "$WORK/wrong" ] || die "sm tp fusion hidden tokens, said, right: $(head -3 "$WORK/wrong")"
-    # The thresholds say the same at every cell.
+    # The thresholds give the same at every cell.
     head -n "$cells" "$WORK/said" | awk '$1 != $3' >"$WORK/wrong"
     [ ! -s "$WORK/wrong" ] || die "table, LP, by tokens, by bytes: $(head -3 "$WORK/wrong")"
     [ "$(wc -l <"$WORK/said")" = "$(wc -l <"$WORK/questions")" ] || die "not all was answered"

@@ -1,6 +1,6 @@
-// Loads an NCCL tuner file in the manner of NCCL's example plugin, traps and all, and says what each
-// question, `ranks bytes` on standard input, gets: `algorithm protocol channels`. Before that it reads the
-// file strictly: what the plugin would take in silence for something else is an error here.
+// Loads an NCCL tuner file like NCCL's example plugin, with its traps, and prints the answer, `algorithm
+// protocol channels`, for each line `ranks bytes` of standard input. Before that it reads the file strictly:
+// text that the plugin would silently misread is an error here.
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,8 +31,7 @@ static bool is_number(const char *text) {
     return *text != '\0' && strspn(text, "0123456789") == strlen(text);
 }
 
-// Splits a line; true if it has as many fields as it should, and nothing that would be read as something
-// else.
+// Splits a line; true if it has the right number of fields, and none that would be misread.
 static bool take_strictly(char *line, struct rule *rule) {
     char *fields[FIELDS + 3], *rest = NULL;
     int count = 0;
@@ -81,7 +80,7 @@ int main(int argc, char **argv) {
     if (count <= 0) return 1;
     for (size_t bytes; scanf("%d %zu", &ranks, &bytes) == 2;) {
         const char *algorithm = "default", *protocol = "default";
-        int channels = 1; // as the plugin has it, before it looks for a rule
+        int channels = 1; // the plugin's default before it finds a rule
         for (int i = 0; i < count; i++) {
             const struct rule *rule = &rules[i];
             bool fits = bytes >= rule->first && bytes <= rule->last && rule->nodes == -1 &&

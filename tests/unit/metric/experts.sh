@@ -1,6 +1,6 @@
 #!/bin/sh
 # token_to_expert_assignment of gate logs that this test makes: small ones with results by hand, large ones
-# against python3, every layout of JSON, which folder is taken, several runs.
+# against python3, every layout of JSON, the choice of the folder, several runs.
 # Needs: yaml
 . "$SOURCE/tests/unit/metric/lib.sh"
 # shellcheck source=tests/pictures.sh
@@ -26,7 +26,7 @@ reads() {
     ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/$run" "$@"
 }
 
-# says KEYS VALUE: what stands in the JSON on stdout below these keys, as python writes it.
+# says KEYS VALUE: expects this value below these keys of the JSON on stdout, as python writes it.
 says() {
     found=$(python3 -I -S -c 'import json, sys
 value = json.load(open(sys.argv[1]))
@@ -73,7 +73,7 @@ total_tokens num_experts total_steps experts_without_load " ] || die "not the do
 grep -q '^  "totals": \[4.0, 12.0, 0.0, 8.0\],$' "$stdout" || die "not as documented: floats, indent 2"
 [ ! -s "$stderr" ] || die "something on stderr"
 
-# All equal: as even as can be, and nothing is -0.0 or infinite. One expert is even, too.
+# All loads equal: perfectly even, and nothing is -0.0 or infinite. One expert is even, too.
 run_folder even
 gate_log even/gates_logs_0/gate_logs_0.json '[3,3],[0.5,0.5]'
 reads even
@@ -87,7 +87,8 @@ reads single
 says summary.entropy 0.0
 says summary.normalized_entropy 0.0
 
-# The folder of gate logs: DIR, or the first *gates_logs* in it, and that is said. The card may stand above.
+# The folder of gate logs: DIR, or the first *gates_logs* in it, which a message names. The card may be in a
+# folder above.
 run_folder several
 gate_log several/default_gates_logs/gates_logs_0/gate_logs_0.json '[1,2]'
 gate_log several/baseline_gates_logs/gates_logs_0/gate_logs_0.json '[1,3]'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# token_to_expert_assignment of what is no run, no mixture of experts or no gate log: it ends with a line that
-# names what is wrong, and prints no number.
+# token_to_expert_assignment of a folder that is no run, no mixture of experts or has no gate log: it ends
+# with a line that names the fault, and prints no number.
 # Needs: yaml
 . "$SOURCE/tests/unit/metric/lib.sh"
 
@@ -76,7 +76,7 @@ bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [3]}' \
 bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [[1, 2, 3]]}' \
     '3 experts, where .*gate_logs_0.* has 2'
 
-# Numbers that are none. One byte more or less in the message would be wrong.
+# Invalid numbers. One byte more or less in the message would be wrong.
 for bad in null '"7"' NaN -Infinity true '{}:{' '[1]:\[1' 01 1. .5 '+1:[+]1' - ']'; do
     bad_log "{\"step\": [1], \"num_tokens\": [3], \"expert_loads\": [[1, ${bad%%:*}]]}" \
         "byte 54: ${bad#*:} in expert_loads; a number is required"
@@ -90,7 +90,7 @@ bad_log '{"step": [1], "num_tokens": [3], "expert_loads": [[1, 2 3]]}' 'byte 56:
 bad_log "$good x" 'byte 0: JSON document ended early .*'
 bad_log "$good {}" 'byte 73: { after the object'
 
-# No load at all.
+# No load in any log.
 for i in 0 1 2 3; do
     printf '{"step": [1], "num_tokens": [0], "expert_loads": [[0, 0.0]]}' >"${log%1.json}$i.json"
 done
@@ -118,7 +118,7 @@ rm "$log"
 printf '%s' "$good" >"$log"
 printf '%s' "$good" >"$run/gates_logs_0/gate_logs_2.json"
 
-# Whatever happens to a byte: python's JSON and ours agree on what is a gate log, and on its sum.
+# With any byte changed, python's JSON and ours agree whether it is a gate log, and on its sum.
 python3 - "$WORK/broken" <<'END'
 import json, os, random, sys
 random.seed(5)
@@ -171,7 +171,7 @@ assert(good > 100 and bad > 500, "too few of a kind")
 END
 ends_with 0 "$GENTABLES" lua "$WORK/judge.lua" "$WORK/broken"
 
-# What may not be read. Last, as it is left out where no user may not.
+# Unreadable files. Last, because it is left out if there is no unprivileged user.
 chmod 000 "$log"
 skip_unless_unprivileged_reads "$run/card.yaml"
 ends_with 1 unprivileged "$GENTABLES" metric token_to_expert_assignment --trace "$run"

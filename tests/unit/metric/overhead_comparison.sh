@@ -1,5 +1,5 @@
 #!/bin/sh
-# What is compared and how it is judged, on kernels few enough to add up by hand; and what is refused.
+# The compared figures and their judgement, on kernels few enough to add up by hand; and rejected input.
 . "$(dirname -- "$0")/lib.sh"
 
 results=$WORK/out/kernel_comparison_results.json
@@ -18,7 +18,7 @@ compare() {
     ends_with 0 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a" --csv2 "$WORK/b" --out "$WORK/out"
 }
 
-# results_hold EXPRESSION: python, of `baseline`, `eplb` and `comparison`.
+# results_hold EXPRESSION: a python condition on `baseline`, `eplb` and `comparison`.
 results_hold() {
     python3 -c 'import json, sys
 globals().update(json.load(open(sys.argv[1])))
@@ -29,7 +29,8 @@ ends() { tail -n 1 "$stdout" | grep -Fqx "$1" || die "the last line is not: $1";
 
 moe=4000,4,1000,900,500,2000,600,fused_moe_kernel
 
-# Each collective by itself, whatever NCCL calls it; a cache is no attention; the shares are of all kernels.
+# Each collective by itself, under any of NCCL's names; a cache is no attention; the shares are of all
+# kernels.
 summary "$WORK/a" $moe 100,1,100,100,100,100,0,ncclDevKernel_ReduceScatter_Sum_f32 \
     200,1,200,200,200,200,0,ncclDevKernel_Reduce_Sum_bf16 \
     300,1,300,300,300,300,0,ncclAllReduceRingLLKernel_sum_f16 \
@@ -62,7 +63,7 @@ results_hold 'list(baseline)[:4] == ["label", "moe_kernels", "moe_total_time_ms"
 # Seven figures: six of fused_moe, NCCL's total. Five of seven are over 60 %, three between, two below 40 %.
 nccl=1000,1,1000,1000,1000,1000,0,ncclDevKernel_Broadcast
 summary "$WORK/a" $moe $nccl
-summary "$WORK/b" 3000,4,750,700,500,1500,450,fused_moe_kernel $nccl # CV as it was: 450 / 750
+summary "$WORK/b" 3000,4,750,700,500,1500,450,fused_moe_kernel $nccl # the same CV: 450 / 750
 compare
 # 4000 -> 3000, 1000 -> 750, 2000 -> 1500, 600 -> 450, 4 -> 3; CV stays 0.6, NCCL 1000.
 ends '5 of 7 improved, 2 unchanged, 0 worse: significant benefit'
@@ -81,7 +82,7 @@ summary "$WORK/b" 3000,4,750,700,500,1500,450,fused_moe_kernel 90,1,90,90,90,90,
 compare
 ends '6 of 10 improved, 3 unchanged, 1 worse: mixed results'
 
-# What only one of them has is not compared, and left out of its results; a minimum of 0 gives no ratio.
+# Kernels of only one side are not compared, and are left out of its results; a minimum of 0 gives no ratio.
 summary "$WORK/b" 4000,4,1000,900,0,2000,600,fused_moe_kernel
 compare
 ends '0 of 5 improved, 5 unchanged, 0 worse: overhead may outweigh benefits'
@@ -98,12 +99,12 @@ compare
 has '2 kernels have fused_moe in their names; fused_moe is the first, fused_moe_first' "$stdout"
 results_hold 'eplb["fused_moe_instances"] == 1'
 
-# --json prints what is written; without --out it is written where one is.
+# --json prints the file's text; without --out the file is in the default place.
 mkdir "$WORK/here"
 (cd "$WORK/here" && "$GENTABLES" metric communicationOverhead --csv1 ../a --csv2 ../b --json >../printed)
 cmp "$WORK/printed" "$WORK/here/kernel_comparison_results.json" || die "printed is not what is written"
 
-# refuses CODE A B: the results of before stay.
+# refuses CODE A B: expects that the earlier results stay.
 refuses() {
     cp "$results" "$WORK/before"
     ends_with "$1" "$GENTABLES" metric communicationOverhead --csv1 "$2" --csv2 "$3" --out "$WORK/out"
@@ -124,10 +125,10 @@ touch "$WORK/file"
 ends_with 1 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a" --csv2 "$WORK/b" --out "$WORK/file"
 one_line 'file: the folder cannot be made'
 
-# SQLite exports as versions of nsys differ, and what none of them is.
+# SQLite exports of different versions of nsys, and databases that are none.
 has_sqlite || exit 0
 
-# database FILE SQL: a database of these statements.
+# database FILE SQL: makes a database by these statements.
 database() {
     rm -f "$1"
     sqlite3 "$1" "$2"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# On the real GUI exports the comparison gives what the tool that it comes from gives; the figures are that
+# On the real GUI exports the comparison gives the results of the tool that defined it; the figures are that
 # tool's.
 . "$(dirname -- "$0")/lib.sh"
 
@@ -7,7 +7,7 @@ skip_without_data eplb
 ends_with 0 "$GENTABLES" metric communicationOverhead --csv1 "$data/EPLBOFF.csv" --csv2 "$data/EPLBON.csv" \
     --out "$WORK/out"
 tail -n 1 "$stdout" | grep -q '^4 of 8 improved, .*: mixed results$' || die "another verdict"
-# What the text says, by row: the figure without and with load balancing.
+# The expected figures by row: without and with load balancing.
 says() {
     grep -Fq "$1" "$stdout" || die "no row $1"
     grep -F "$1" "$stdout" | grep -Eq " $2 +$3 " || die "$1 is not $2 and $3"

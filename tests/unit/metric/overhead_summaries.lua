@@ -1,4 +1,4 @@
--- Kernel summaries are read from every dialect, to the last digit, and what is none is refused with its line.
+-- Kernel summaries are read from every dialect, to the last digit; other texts are rejected, with the line.
 local file = require "core.file"
 local kernel_summary = require "profile.kernel_summary"
 local luaunit = require "luaunit"
@@ -17,10 +17,10 @@ local function read(text)
   return kernel_summary.read(path)
 end
 
--- The first kernel of a text that has to be readable.
+-- The first kernel of a valid text.
 local function first(text) return assert(read(text)).kernels[1] end
 
--- A text that has to be refused, with this in the message.
+-- Expects that a text is rejected with this in the message.
 local function refused(text, message)
   local model, problem = read(text)
   luaunit.assertNil(model)

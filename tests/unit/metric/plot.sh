@@ -1,6 +1,6 @@
 #!/bin/sh
-# metric plot: runs become lines and points of the picture, by folder name or by workload card; what is left
-# out is said, and nothing to draw, or a run that cannot be read, is an error without a picture.
+# metric plot: runs become lines and points of the picture, by folder name or by workload card; skipped runs
+# are reported, and no data, or an unreadable run, is an error without a picture.
 # Needs: yaml
 . "$SOURCE/tests/unit/metric/lib.sh"
 needs gnuplot
@@ -56,7 +56,7 @@ no_picture() {
 baseline() { echo "Mixtral8x7B-vllmTP4-Perlmutter[baseline_$1_$2]-group12"; }
 all2all() { echo "Mixtral8x7B-vllmEP4-Perlmutter[defaultall2all_$1_$2]-group12"; }
 
-# As documented: names, panels, filters.
+# The documented names, panels and filters.
 run "named/$(baseline 8 8192)" 900 1100
 run "named/$(baseline 16 8192)" 2000
 run "named/$(baseline 64 8192)" 4000
@@ -83,9 +83,9 @@ for pair in TPOT:tpot request_throughput:request_throughput output_throughput:th
 done
 [ "$(find "$WORK/out" -type f | wc -l)" = 5 ] || die "something else in the folder of pictures"
 
-# The picture itself, as gnuplot reads it back: every third pixel. Left, the markers of Baseline at 8, 16 and
-# 64 stand 1 and 2 apart in log2, their values 1000, 2000 and 4000 also; right there are none, and the markers
-# of DefaultAll2All at 2048 and 8192 do not stand one above the other.
+# The picture itself, read back by gnuplot: every third pixel. Left, the markers of Baseline at 8, 16 and 64
+# are 1 and 2 apart in log2, and so are their values 1000, 2000 and 4000; right there are none, and the
+# markers of DefaultAll2All at 2048 and 8192 are not one above the other.
 cat >"$WORK/pixels.gp" <<END
 set table "$WORK/pixels"
 plot "$WORK/out/ttft_vs_config.png" binary filetype=png using 1:2:3 every 3:3 with rgbimage
@@ -126,7 +126,7 @@ assert len(left) == 1 and len(right) == 2
 assert abs(right[1][1] - left[0][1]) < 5 and right[1][0] > right[0][0] and right[1][1] > right[0][1]
 END
 
-# By workload card, beside names; any implementations. What is left out says why.
+# By workload card, beside names; any implementations. Each skipped run has its reason.
 run "cards/$(all2all 32 2048)" 11
 carded() { # NAME SEQS TOKENS MODE FRAMEWORK VALUE
     card "cards/$1" "$(settings "$2" "$3" "$4" "$5")"
@@ -143,14 +143,14 @@ grep -q 'left out, workload.data.max-num-seqs of its card is no count: e$' "$std
 grep -q 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr" || die "f"
 points "L:Baseline:32:12 L:DefaultAll2All:32:9 L:deep_ep:64:8 \
 R:Baseline:2048:10 R:Baseline:8192:12 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9"
-# Runs that differ in what the cards say beside it are no line together.
+# Runs whose cards differ in other settings make no line.
 carded g 32 8192 '' sglang 13
 ends_with 0 plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
 points "L:DefaultAll2All:32:9 L:Baseline (sglang):32:13 L:Baseline (vllm):32:12 L:deep_ep:64:8 \
 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9 R:Baseline (sglang):8192:13 R:Baseline (vllm):2048:10 \
 R:Baseline (vllm):8192:12"
 
-# Names are names, whatever they hold.
+# Names may contain any characters.
 invalid=$(printf 'x\377')
 # shellcheck disable=SC2016
 for name in '`touch ran`' '{:Bold a}_b^c' "q\"uo'te" '@x %s \n \140' 'naïve' "$invalid"; do
@@ -160,7 +160,7 @@ done
 [ ! -e "$WORK/ran" ] || die "a name was run"
 grep -q '6 runs of 6 implementations' "$stdout" || die "not every name is a line"
 
-# No data, in each way, and no picture.
+# No data, in each way: no picture.
 rm -r "$WORK/out"
 mkdir "$WORK/empty"
 failed 'empty: no folder of a serving run in it' metric plot TTFT --traces "$WORK/empty" --out "$WORK/out"
@@ -176,7 +176,7 @@ rejects 'metric plot reads --traces DIR' metric plot TTFT --out "$WORK/out"
 ends_with 1 plot speed --traces "$WORK/named" --out "$WORK/out"
 no_picture
 
-# A run that cannot be read is named; the others make no picture without it.
+# A run that cannot be read is named; no picture is made of the others.
 run "broken/$(baseline 8 8192)" 5
 run "broken/$(baseline 32 8192)" 5
 echo '{"mean_ttft_ms": ' >"$WORK/broken/$(baseline 32 8192)/results_json/b.json"
@@ -190,7 +190,7 @@ ln -s nowhere "$WORK/broken/$(baseline 32 8192)"
 failed 'baseline_32_8192\]-group12: cannot be read' metric plot TTFT --traces "$WORK/broken" --out "$WORK/out"
 no_picture
 
-# Two runs where one belongs.
+# Two runs for one point.
 run "twice/$(baseline 32 8192)" 5
 card twice/again "$(settings 32 8192)"
 run twice/again 6
@@ -198,7 +198,7 @@ ends_with 1 plot TTFT --traces "$WORK/twice" --out "$WORK/out"
 one_line 'Mixtral.* and .*/again: both are Baseline at max-num-seqs 32 and max-num-batched-tokens 8192'
 no_picture
 
-# Where the picture cannot be made.
+# If the picture cannot be made.
 ends_with 1 env PATH=/nonexistent "$GENTABLES" metric plot TTFT --traces "$WORK/named" --out "$WORK/out"
 grep -q 'out/ttft_vs_config.png: gnuplot: .*gnuplot-nox' "$stderr" || die "no word of gnuplot"
 no_picture

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Serving metrics of runs that this test makes: one number over the files, a table over runs, JSON; and what
-# is documented for wrong input.
+# Serving metrics of runs that this test makes: one number over the files, a table over runs, JSON; and the
+# documented results for invalid input.
 # Needs: yaml
 . "$SOURCE/tests/unit/metric/lib.sh"
 
@@ -10,7 +10,7 @@ run_folder() {
     printf 'workload:\n  model:\n    phase: %s\n' "$2" >"$WORK/$1/card.yaml"
 }
 
-# result RUN FILE TTFT THROUGHPUT: a result file; the arrays are there to be skipped.
+# result RUN FILE TTFT THROUGHPUT: a result file; its arrays are skipped.
 result() {
     cat >"$WORK/$1/results_json/$2" <<END
 {"date": "20250101", "completed": 3, "ttfts": [0.1, 0.2], "itls": [[0.1], []], "errors": ["", "a \"quote\""],
@@ -88,7 +88,7 @@ refused "Error: results_json directory not found" "$WORK/bare/results_json"
 mkdir "$WORK/bare/results_json"
 failed 'has no .*json' metric TTFT --trace "$WORK/bare"
 
-# One file among many that cannot be used: it is named, and there is no number from the rest.
+# One unusable file among many: it is named, and the rest gives no number.
 for value in null '"4000.5"' '[1]' 1e999; do
     result b y.json "$value" 1
     failed 'b/results_json/y.json' metric TTFT --trace "$WORK/b"
@@ -102,7 +102,7 @@ rm "$WORK/b/results_json/y.json" && mkdir "$WORK/b/results_json/y.json"
 failed 'b/results_json/y.json' metric TTFT --trace "$WORK/b"
 rmdir "$WORK/b/results_json/y.json"
 
-# A key that some files have is the mean over those, and said; one that none has is no zero.
+# A key that only some files have: its mean over those, with a message. A key that no file has is not 0.
 printf '{"completed": 1}' >"$WORK/b/results_json/z.json"
 ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b"
 [ "$(cat "$stdout")" = 7.0 ] || die "TTFT of the file that has it"

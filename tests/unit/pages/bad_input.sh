@@ -1,5 +1,5 @@
 #!/bin/sh
-# Wrong use of report and compare ends in one line that says what is valid, and leaves no page behind.
+# Wrong use of report and compare ends in one line with the valid values, and leaves no page.
 . "$SOURCE/tests/lib.sh"
 
 host=$SOURCE/tables/host
@@ -30,7 +30,7 @@ ends_with 0 "$GENTABLES" report --data-dir "$host" --arch host --out "$WORK/a"
 ends_with 0 "$GENTABLES" report --data-dir "$host" --arch host --out "$WORK/b"
 cmp -s "$WORK/a/report.html" "$WORK/b/report.html" || die "two reports of the same rows differ"
 
-# compare: two folders at least, labels for all or none, an arch where a folder has several.
+# compare: at least two folders, labels for all or none, an arch if a folder has several.
 cp "$host"/benchmark.* "$WORK/rows"
 rejects 'compare takes DIR DIR' compare "$host" --out "$WORK/compare.html"
 rejects 'compare needs --out FILE' compare "$host" "$host"

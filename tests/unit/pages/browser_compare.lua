@@ -1,5 +1,5 @@
--- gentables compare: every number of the page against what table.csv of each sweep says; labels with markup;
--- what only one of them has is said.
+-- gentables compare: every number of the page equals that of the sweeps' table.csv; labels with markup; a
+-- fact that only one sweep has is marked.
 local lu = require "luaunit"
 local lib = require "unit.pages.lib"
 
@@ -57,7 +57,7 @@ function tests.test_labels()
 end
 
 -- By hand: two shapes in common, 10 -> 20 and 20 -> 18, mean sqrt(2 * 0.9) = 1.342; NCCL would take 25 in
--- place of 20 in the first, none more in the second.
+-- place of 20 in the first, no more time in the second.
 function tests.test_numbers()
   lu.assertEquals(table.concat(seen.changed[1], "|"), "2|NONE|2|+34.2 %|1|1|1|+12.5 %|+25.0 %")
   lu.assertEquals(#seen.changed, 1)
@@ -83,8 +83,8 @@ function tests.test_missing()
   lu.assertEquals(seen.compared[2], { "Measured", "missing", "missing" })
 end
 
--- What the base chose has no time in the other: what it would lose there is not known, neither its mean nor
--- its most. And what is the same is said without a sign.
+-- The base's choice has no time in the other sweep: neither its mean loss there nor its worst is known. And
+-- equal values are shown without a sign.
 function tests.test_unknown_loss()
   local here, there = lib.folder "loss/here", lib.folder "loss/there"
   rows(here, 2, { { 1, 1024, "ONESHOT", 10 }, { 1, 1024, "NCCL", 12 } })
@@ -98,7 +98,7 @@ function tests.test_unknown_loss()
   lu.assertStrContains(page.lead, "the best times are as long as those of here")
 end
 
--- Real sweeps: every shape of both tables stands in the list, with the times and strategies of table.csv.
+-- Real sweeps: the list has every shape of both tables, with the times and strategies of table.csv.
 function tests.test_real_tables()
   local host, golden = lib.source .. "/tables/host", lib.source .. "/tests/golden/sm90"
   local out = lib.folder "real"

@@ -1,5 +1,5 @@
--- report --against: the incumbent's table stands beside the new one, the cells with another choice are marked
--- in both, and the details say what keeping it would cost.
+-- report --against: the incumbent's table is beside the new one, the cells with another choice are marked in
+-- both, and the details have the cost of keeping it.
 local lu = require "luaunit"
 local lists = require "lists.lists"
 local lib = require "unit.pages.lib"

@@ -1,5 +1,5 @@
--- What report.html answers for a shape is what a program gets that includes allreduce_table.h, and what
--- TensorRT-LLM's lookup reads in generated_lookup_table.cpp: on the grid, between, and beyond.
+-- The results of report.html for a shape are those of a program with allreduce_table.h, and those of
+-- TensorRT-LLM's lookup in generated_lookup_table.cpp: on the grid, between, and beyond.
 local lu = require "luaunit"
 local lib = require "unit.pages.lib"
 
@@ -19,7 +19,7 @@ local function shapes(tp_sizes)
   return out
 end
 
--- The answers of the page, { file = strategy }..., in the order of the shapes.
+-- The results of the page, { file = strategy }..., in the order of the shapes.
 local function ask(out, arch, fusion, list)
   local texts = {}
   for i, shape in ipairs(list) do texts[i] = ("[%d,%d,%d]"):format(table.unpack(shape)) end
@@ -37,7 +37,7 @@ local function ask(out, arch, fusion, list)
     return all;]]):format(arch, fusion, table.concat(texts, ",")))
 end
 
--- What a C program gets from the header.
+-- The results of the header in a C program.
 local function ask_header(folder, arch, fusion, list)
   local calls = {}
   for i, shape in ipairs(list) do
@@ -55,7 +55,7 @@ end
 
 local numbers = { [0] = "NCCL", [4] = "ONESHOT", [5] = "TWOSHOT", [8] = "NCCL_SYMMETRIC" }
 
--- selectStrategyLookUpTable in a few words: floors of log2; out of its range NCCL_SYMMETRIC.
+-- A short selectStrategyLookUpTable: floors of log2; out of its range NCCL_SYMMETRIC.
 local function ask_trtllm(folder, fusion_place, shape)
   local rows = {}
   local text = lib.read(folder .. "/generated_lookup_table.cpp")

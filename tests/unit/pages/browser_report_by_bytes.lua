@@ -1,5 +1,5 @@
--- report.html of rows by bytes, as gentables tune leaves them: sizes with units in place of tokens and hidden
--- sizes; every winner with by how much and how sure; bandwidths; and nothing to ask a shape for.
+-- report.html of rows by bytes, which gentables tune writes: sizes with units in place of tokens and hidden
+-- sizes; every winner with its margin and confidence; bandwidths; and no look-up of shapes.
 local lu = require "luaunit"
 local lib = require "unit.pages.lib"
 
@@ -20,7 +20,7 @@ world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,op,time (us),low (u
 lib.gentables(("report --data-dir '%s' --arch host --out '%s'"):format(out, out))
 lib.gentables(("generate --data-dir '%s' --arch host --out '%s' --formats table"):format(out, out))
 
--- By how much and how sure, as table.csv has it.
+-- Margin and confidence, as in table.csv.
 local function sureness(size)
   for _, record in ipairs(lib.csv(out .. "/table.csv")) do
     if record.op == "allgather" and record.size == size then
@@ -29,7 +29,7 @@ local function sureness(size)
   end
 end
 
--- What a table of the page shows.
+-- The text of a table of the page.
 local look = [[
   const look = (document) => {
     const grid = [...document.querySelectorAll(".grid")].find((each) => each.offsetHeight > 0);
@@ -68,7 +68,7 @@ function tests.test_allgather()
   end
 end
 
--- Two splits of one op are two tables, and a size that no unit divides is printed to the byte.
+-- Two splits of one op are two tables, and a size that is no multiple of a unit is printed in bytes.
 function tests.test_splits()
   for splits, best in pairs { ["3:1"] = "DIRECT|5.00|MPI", ["2:1"] = "MPI|5.00|DIRECT" } do
     local shown = lib.browse(out, look .. ([[
@@ -79,7 +79,7 @@ function tests.test_splits()
   end
 end
 
--- Rows by bytes are compared, splits and all.
+-- Rows by bytes are compared, with their splits.
 function tests.test_comparison()
   local path = out .. "/compare.html"
   lib.gentables(("compare '%s' '%s' --label before --label after --out '%s'"):format(out, out, path))

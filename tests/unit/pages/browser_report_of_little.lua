@@ -1,4 +1,4 @@
--- report.html of one strategy, of one cell, of a fusion without rows: it opens, says what is missing, and
+-- report.html of one strategy, of one cell, of a fusion without rows: it opens, names the missing parts, and
 -- shows the rest.
 local lu = require "luaunit"
 local lib = require "unit.pages.lib"

@@ -1,5 +1,5 @@
--- What report.html shows is what table.csv says: every TP size and fusion of two archs, every cell, the
--- details of cells, sorting, copying, moving by keys, and the state in the address.
+-- report.html shows the content of table.csv: every TP size and fusion of two archs, every cell, the details
+-- of cells, sorting, copying, moving by keys, and the state in the address.
 local lu = require "luaunit"
 local lists = require "lists.lists"
 local lib = require "unit.pages.lib"
@@ -72,7 +72,7 @@ function tests.test_every_table()
     for r, record in ipairs(records) do
       for c, name in ipairs(columns) do
         local shown, written = page.list[r][c], record[name]
-        local are_numbers = tonumber(shown) and tonumber(written) -- a page writes 1e-7, a file 1e-07
+        local are_numbers = tonumber(shown) and tonumber(written) -- a page has 1e-7, a file 1e-07
         if are_numbers then shown, written = tonumber(shown), tonumber(written) end
         lu.assertEquals(shown, written, state .. " " .. name)
       end

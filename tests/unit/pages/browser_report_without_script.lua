@@ -1,5 +1,5 @@
--- report.html where scripts do not run: every table is there to see, and nothing that needs a script. Names
--- with markup and quotes are text, with scripts and without.
+-- report.html without scripts: every table is visible, and nothing that needs a script. Names with markup and
+-- quotes are text, with scripts and without.
 local lu = require "luaunit"
 local lib = require "unit.pages.lib"
 
@@ -65,7 +65,7 @@ function tests.test_with_scripts()
   lu.assertTrue(page.controls > 5)
 end
 
--- The one place where an address may stand is the name of SVG's elements.
+-- The only address on the page is the name of SVG's elements.
 function tests.test_nothing_from_outside()
   local text = lib.read(out .. "/report.html")
   for _, forbidden in ipairs { "https?://", "<link", "@import", "<[^>&]*%ssrc=", "url%(", "<img" } do

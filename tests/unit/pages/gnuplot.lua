@@ -1,12 +1,12 @@
--- gnuplot.lua: a picture is whole or not there, labels and file names mean only themselves, and what goes
--- wrong is reported in one line.
+-- gnuplot.lua: a picture is complete or missing, labels and file names are taken literally, and errors are
+-- reported in one line.
 local lu = require "luaunit"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
 local process = require "core.process"
 local system = require "core.system"
 
-local SOON = 60 -- seconds: more than it can take
+local SOON = 60 -- seconds, above any time that it needs
 local SIGTERM = 15
 
 local work = assert(os.getenv("WORK"))
@@ -39,7 +39,7 @@ local function script(title)
   return gnuplot.png(2, 1.5) .. "set title " .. gnuplot.quote(title) .. "\nplot x\n"
 end
 
--- CRC-32 as the PNG standard has it.
+-- CRC-32 as in the PNG standard.
 local function crc32(text)
   local crc = 0xffffffff
   for i = 1, #text do
@@ -63,14 +63,14 @@ local function chunks(png)
   return list
 end
 
--- Runs `code`, which has `gnuplot` and `path`, as a process of its own: another PATH, a signal.
+-- Runs `code`, which has `gnuplot` and `path`, as a process of its own: for another PATH, or a signal.
 local function other_process(code, environment)
   local program = folder .. "/program.lua"
   assert(file.write(program, "local gnuplot, path = require 'pages.gnuplot', arg[1]\n" .. code))
   return assert(process.start({ system.program(), "lua", program, folder .. "/a.png" }, environment))
 end
 
--- Puts a program that stands in for gnuplot into a folder of its own; returns the PATH that finds it.
+-- Puts a stand-in for gnuplot into a folder of its own; returns a PATH with it.
 local function stand_in(text)
   local bin = folder .. "/bin"
   assert(file.make_folder(bin))

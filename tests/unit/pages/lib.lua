@@ -1,4 +1,4 @@
--- What the tests of pages share: files, the program, and a headless Chromium that drives a page.
+-- Shared by the tests of pages: files, the program, and a headless Chromium that drives a page.
 local json = require "codec.json"
 
 local lib = {}
@@ -15,7 +15,7 @@ function lib.read(path)
   return handle:read("a")
 end
 
--- Runs a shell command. Returns its exit code and what it printed, stderr included.
+-- Runs a shell command. Returns its exit code and its output, with stderr.
 function lib.run(command, ...)
   if select("#", ...) > 0 then command = command:format(...) end
   local handle = assert(io.popen(command .. " 2>&1"))
@@ -31,7 +31,7 @@ function lib.folder(name)
   return path
 end
 
--- Runs a verb of the program; raises with what it printed where it ends otherwise.
+-- Runs a verb of the program; raises an error with its output if the verb fails.
 function lib.gentables(arguments, code)
   local ended, text = lib.run("'%s' %s", lib.program, arguments)
   if ended ~= (code or 0) then error(("exit code %d: gentables %s\n%s"):format(ended, arguments, text)) end
@@ -100,15 +100,15 @@ local function decode64(text)
   return table.concat(out)
 end
 
--- Whether there is a Chromium; prints where there is none, and the test is to return 77.
+-- Whether there is a Chromium; if not, prints that, and the test has to return 77.
 function lib.has_browser()
   local found = find_browser() ~= nil
   if not found then print("skipped: there is no Chromium here") end
   return found
 end
 
--- Runs the body of an async JavaScript function, in a page that stands beside those in `folder`, and returns
--- what it returns. It has open(url[, without scripts]) -> window, go(window, fragment), and texts(nodes).
+-- Runs the body of an async JavaScript function, in a page beside those in `folder`, and returns its result.
+-- It has open(url[, without scripts]) -> window, go(window, fragment), and texts(nodes).
 function lib.browse(folder, script)
   local browser = assert(find_browser(), "there is no Chromium here")
   lib.write(folder .. "/harness.html", (harness:gsub("%%s", function() return script end)))

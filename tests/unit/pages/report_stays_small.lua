@@ -1,5 +1,5 @@
 -- report.html of 60,000 rows with intervals and bounds stays below 3 MB and has them all; so does that of
--- half a million made-up rows, in its measure, where the tool that makes them is at hand.
+-- half a million made-up rows, in proportion, if the tool that makes them is installed.
 local lu = require "luaunit"
 local lib = require "unit.pages.lib"
 

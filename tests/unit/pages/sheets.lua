@@ -1,5 +1,5 @@
--- sheets.lua: sheets as CSV and, where libxlsxwriter is, as workbooks. What another program reads from a
--- workbook: workbooks_open_elsewhere.sh.
+-- sheets.lua: sheets as CSV and, with libxlsxwriter, as workbooks. workbooks_open_elsewhere.sh reads
+-- workbooks with another program.
 local file = require "core.file"
 local luaunit = require "luaunit"
 local sheets = require "pages.sheets"

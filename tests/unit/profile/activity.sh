@@ -1,12 +1,12 @@
 #!/bin/sh
-# Metrics of GPU activity on traces that are small enough to compute by hand (make_trace.py says what is in
-# them), from JSON, gzip and nsys exports alike.
+# Metrics of GPU activity on traces that are small enough to compute by hand (make_trace.py lists their
+# events), from JSON, gzip and nsys exports alike.
 . "$SOURCE/tests/unit/metric/lib.sh"
 
 skip_without_traces
 python3 "$SOURCE/tests/unit/profile/make_trace.py" "$WORK"
 
-# is METRIC VALUE FILE [OPTION...]: prints this one number.
+# is METRIC VALUE FILE [OPTION...]: expects this one number.
 is() {
     metric=$1 expected=$2 file=$3
     shift 3
@@ -15,7 +15,7 @@ is() {
     [ ! -s "$stderr" ] || die "$metric of $file says something"
 }
 
-# row METRIC LINE FILE [OPTION...]: the last line of its table, spaces squeezed.
+# row METRIC LINE FILE [OPTION...]: expects this last line of its table, with spaces squeezed.
 row() {
     metric=$1 expected=$2 file=$3
     shift 3
@@ -23,7 +23,8 @@ row() {
     [ "$(tail -n 1 "$stdout" | tr -s ' ')" = "$expected" ] || die "$metric of $file is not: $expected"
 }
 
-# refuses METRIC PATTERN FILE [OPTION...]: one line that says what is missing, exit code 2, and no number.
+# refuses METRIC PATTERN FILE [OPTION...]: expects one line that names the missing fact, exit code 2, and no
+# number.
 refuses() {
     metric=$1 pattern=$2 file=$3
     shift 3
@@ -65,7 +66,7 @@ both="--trace $WORK/rank1.json"
 is load_imbalance 2.0 node.sqlite
 is stragglers 0.5 node.sqlite
 
-# What programs read.
+# JSON, for programs.
 ends_with 0 "$GENTABLES" metric stragglers --trace "$WORK/rank0.json" --trace "$WORK/rank1.json" --json
 python3 - "$stdout" <<'END' || die "not the JSON of stragglers"
 import json, sys
@@ -84,7 +85,7 @@ END
 ends_with 0 "$GENTABLES" metric memory_bandwidth --trace "$WORK/rank0.sqlite" --json
 grep -q '"Memcpy HtoD": {' "$stdout" || die "the copy's direction is not named"
 
-# What is missing is said.
+# Missing facts are named.
 refuses step_time 'rank1.json: step_time needs marks of steps' rank1.json
 refuses mfu 'rank1.json: mfu needs GEMMs' rank1.json --peak-tflops 8
 refuses mfu 'mfu needs --peak-tflops N' rank0.json

@@ -1,5 +1,5 @@
--- A trace that lacks a byte, anywhere, or has one too many, is read or refused in one line that names it; the
--- program lives on.
+-- A trace that lacks a byte, anywhere, or has one too many, is read, or rejected in one line that names it;
+-- the program does not crash.
 local activity = require "core.activity"
 local file = require "core.file"
 local luaunit = require "luaunit"
@@ -18,7 +18,7 @@ local trace = [=[{"distributedInfo": {"rank": 0, "world_size": 2}, "traceEvents"
 
 local tests = {}
 
--- Reads the text; whether it was refused.
+-- Reads the text; returns whether it was rejected.
 local function refused(text)
   local out <close> = assert(io.open(path, "wb"))
   assert(out:write(text) and out:flush())
@@ -56,8 +56,8 @@ function tests.test_a_byte_less_or_more_ends_nothing()
   luaunit.assertTrue(count > #trace)
 end
 
--- Reading on behind such an error is what simdjson does not allow. What no metric needs is passed over, and
--- may be broken within its brackets.
+-- simdjson does not permit reading on after such an error. Parts that no metric needs are skipped, and may be
+-- damaged within their brackets.
 function tests.test_nothing_is_read_behind_an_error()
   local event = [[{"traceEvents": [{"ph": "X", "cat": "kernel", "name": "k", "ts": 1, "dur": 2, %s}]}]]
   for _, fields in ipairs { '"x":"y":"z","args":{"a":"b"}', '"x" "y","args":{"a":"b"}',

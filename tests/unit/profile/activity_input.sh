@@ -1,12 +1,12 @@
 #!/bin/sh
-# Profiler files that cannot be read end in one line that names the file, exit code 2; what profilers are
-# known to write wrongly is read all the same.
+# Unreadable profiler files end in one line that names the file, exit code 2; known mistakes of profilers are
+# read.
 . "$SOURCE/tests/unit/metric/lib.sh"
 
 skip_without_traces
 python3 "$SOURCE/tests/unit/profile/make_trace.py" "$WORK"
 
-# refuses PATTERN FILE: and nothing on stdout.
+# refuses PATTERN FILE: expects one line, and nothing on stdout.
 refuses() {
     ends_with 2 timeout 200 "$GENTABLES" metric kernel_time --trace "$WORK/$2"
     one_line "$2: .*$1|$2: $1"
@@ -19,7 +19,7 @@ is() {
     [ "$(cat "$stdout")" = "$1" ] || die "kernel_time of $2 is not $1"
 }
 
-# Cut off, anywhere.
+# Cut off, at any byte.
 size=$(wc -c <"$WORK/rank0.json")
 for part in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19; do
     head -c $((size * part / 20)) "$WORK/rank0.json" >"$WORK/cut.json"
@@ -36,7 +36,7 @@ cp "$WORK/rank0.json.gz" "$WORK/damaged.json.gz"
 printf 'XXXX' | dd of="$WORK/damaged.json.gz" bs=1 seek=200 conv=notrunc 2>/dev/null
 refuses 'gzip data are damaged' damaged.json.gz
 
-# No trace, or nothing in it.
+# No trace, or an empty one.
 : >"$WORK/empty.json"
 refuses 'byte 0: the text ends here' empty.json
 echo 'no JSON' >"$WORK/text.json"

@@ -1,6 +1,6 @@
 # Computes metrics of GPU activity of real traces a second time, with Python's json and exact decimals, and
-# compares: activity_oracle.py GENTABLES FOLDER. Shares no code and no list with the program. Where it finds
-# no value, the program has to refuse in one line, exit code 2.
+# compares: activity_oracle.py GENTABLES FOLDER. Shares no code and no list with the program. If it finds no
+# value, the program must end with one line and exit code 2.
 import csv
 import gzip
 import json
@@ -123,7 +123,7 @@ NUMBERS = {
 }
 
 
-# What the metadata of the kernels themselves call the collectives of these traces.
+# The names of collectives in the metadata of these traces' kernels.
 def collective(kernel):
     told = kernel[3].get("Collective name")
     names = {"allreduce": "AllReduce", "broadcast": "Broadcast", "_allgather_base": "AllGather"}
@@ -215,8 +215,8 @@ for trace in traces.values():
         compare("%s of %s" % (metric, trace.path), found and found["value"], compute(trace))
     compare_tables(trace)
 
-# Against the reports of another analyser. Its times are of single precision, and those of kernels that an
-# operation launched: in one of the traces that is not all.
+# Against the reports of another analyser. Its times are of single precision, and only those of kernels that
+# an operation launched: in one of the traces that is not all.
 for name, trace in traces.items():
     reports = trace.path[:-len(".json.gz")] + "_csvs"
     if not os.path.isdir(reports):

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Metrics of GPU activity on real traces are what an independent computation gives.
+# Metrics of GPU activity on real traces equal an independent computation.
 . "$SOURCE/tests/unit/metric/lib.sh"
 
 skip_without_data traces

@@ -1,5 +1,5 @@
--- AMD's programs for single ops: their command lines, and what is read of what they print. Programs that
--- stand in for them are on PATH; the real ones are not asked.
+-- AMD's programs for single ops: their command lines, and the values that are read from their output. PATH
+-- has stand-ins for them; the real ones are not called.
 local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
@@ -16,7 +16,7 @@ local function trace()
   return one
 end
 
--- Each writes its arguments to a file and prints as the real ones do: the time in the documented place.
+-- Each writes its arguments to a file and prints like the real one: the time in the documented place.
 local function stand_ins()
   lib.clean()
   lib.program("hipblaslt-bench", ([[
@@ -54,7 +54,7 @@ end
 
 local TestAmd = {}
 
--- What computes on the host does not matter here.
+-- The host's libraries do not matter here.
 function TestAmd.setUp()
   stand_ins()
   lib.program("replay", [[
@@ -67,7 +67,7 @@ done
 end
 
 function TestAmd.test_command_lines_are_as_documented()
-  luaunit.assertEquals((replay(DEVICE)), 1) -- nothing has a time of the replay
+  luaunit.assertEquals((replay(DEVICE)), 1) -- no op has a time of the replay
   luaunit.assertEquals(file.read(ops .. "/gemm_001.hipblaslt-bench.txt"),
     "hipblaslt-bench --api_method c -m 30 -n 20 -k 40 --lda 40 --ldb 40 --ldc 30 --ldd 30 --stride_a 0 "
     .. "--stride_b 0 --stride_c 600 --stride_d 600 --alpha 1 --beta 0 --transA T --transB N --batch_count 1 "

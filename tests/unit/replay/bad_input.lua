@@ -1,4 +1,4 @@
--- What cannot be replayed is said, in one clear line or in its row, and the rest goes on.
+-- Ops that cannot be replayed are reported, in one clear line or in their row, and the others are replayed.
 local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
@@ -129,8 +129,8 @@ function TestBadInput.test_a_budget_that_is_used_up()
   luaunit.assertStrContains(notes()[2], "the budget of 1e-06 s was used up")
 end
 
--- Two configurations: what the first uses up the second does not get anew, so that what is left to an op only
--- falls.
+-- Two configurations share the time: the second has only the time that the first leaves, so each op has no
+-- more than the one before.
 function TestBadInput.test_a_budget_is_one_for_the_whole_command()
   lib.clean()
   local program = lib.program("replay", [[
@@ -156,7 +156,7 @@ done
   for i = 2, #left do luaunit.assertTrue(left[i] < left[i - 1]) end
 end
 
--- As of one configuration, so of a batch: gentables replay and the batch report end alike.
+-- A batch ends like one configuration: gentables replay and the batch report alike.
 function TestBadInput.test_a_batch_without_any_time_is_a_failed_measurement()
   lib.clean()
   lib.save(two_ops(), "runs/a/t_rank_0.json")
@@ -214,7 +214,7 @@ function TestBadInput.test_files_that_hold_no_op()
   end
 end
 
--- Terabytes: nothing is reserved for it.
+-- Terabytes: no memory is allocated for it.
 function TestBadInput.test_an_op_that_memory_does_not_hold()
   luaunit.assertEquals((replay("env", two_ops { dims = { { 900000, 900000 }, { 900000, 900000 } },
     strides = { { 900000, 1 }, { 900000, 1 } } })), 0)

@@ -1,5 +1,5 @@
--- A replayed time is compared with that of a trace only where both were computed in the same type, and what
--- of the traces stands in no row is said. A stand-in answers in place of gentables-replay.
+-- A replayed time is compared with that of a trace only if both were computed in the same type; facts of the
+-- traces that no row has are reported. A stand-in replaces gentables-replay.
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
@@ -20,7 +20,7 @@ done
 end
 
 local HERE = { device = "a processor", threads = 1 }
--- As gentables-workload writes them on a processor.
+-- Like traces of gentables-workload on a processor.
 local OURS = { device = "a processor", threads = 1,
   gentables = { computed_in = { ["c10::BFloat16"] = "float", ["c10::Half"] = "float" } } }
 
@@ -46,7 +46,7 @@ function TestCompared.test_what_was_traced_in_float32_is_not_compared_with_bfloa
   luaunit.assertStrContains(lib.about(sheets, "Diff columns"), "empty if an op was computed in two types")
 end
 
--- The conversions are in the trace's time alone, and that is said.
+-- Only the trace's time includes the conversions; a note reports that.
 function TestCompared.test_what_was_computed_in_float32_both_times_is_compared()
   local us, percent, note = replayed("float32", OURS, "c10::BFloat16", "k")
   luaunit.assertEquals({ tonumber(us), tonumber(percent) }, { -10, -20 })
@@ -57,7 +57,7 @@ function TestCompared.test_what_was_computed_in_float32_both_times_is_compared()
   luaunit.assertEquals(tonumber((replayed("float32", OURS, "c10::Half", "k"))), -10)
 end
 
--- Traces that do not say it: of an older gentables the kernels' names do.
+-- Traces without that fact, of an older gentables: the kernels' names have it.
 function TestCompared.test_names_of_kernels_tell_it_where_the_trace_does_not()
   local older = "openblas_SkylakeX_sgemm_of_bf16_NN"
   luaunit.assertEquals((replayed("bfloat16", HERE, "c10::BFloat16", older)), "")
@@ -79,7 +79,7 @@ function TestCompared.test_others_are_traced_in_the_type_of_their_operands()
   end
 end
 
--- The same op in two types has one time, of both.
+-- An op in two types has one time, of both.
 function TestCompared.test_what_was_traced_in_two_types_is_not_compared()
   for _, case in ipairs { { HERE, OURS }, { OURS, HERE } } do
     lib.clean()
@@ -122,10 +122,10 @@ function TestCompared.test_the_batch_report_compares_alike()
   luaunit.assertStrContains(row.note, "traced in float32, replayed in bfloat16")
 end
 
--- ---- what stands in no row -----------------------------------------------------------------------------
+-- ---- facts that no row has -----------------------------------------------------------------------------
 
--- Rank 0 has shapes; in ranks 1 and 2 is what `fill` puts there. Returns the errors of replaying them, or of
--- the batch report.
+-- Rank 0 has shapes; `fill` adds events to ranks 1 and 2. Returns the errors of replaying them, or of the
+-- batch report.
 local function beside(fill, is_batch)
   lib.clean()
   local whole, paths = lib.trace(), {}

@@ -1,5 +1,5 @@
--- What a replay keeps that does not get to its end: of a signal, and of a budget. Programs stand in for
--- gentables-replay where that has to come at a given op.
+-- The results that an interrupted replay keeps: after a signal, and at the end of a budget. Stand-ins for
+-- gentables-replay interrupt it at a given op.
 local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
@@ -23,8 +23,8 @@ local function ops_file()
   return lib.work .. "/ops.op"
 end
 
--- A program that writes down what it is asked, and answers as `cases` say, which see $line; otherwise with
--- as many samples as it is asked for at most.
+-- A program that records its requests, and answers as `cases`, which see $line; otherwise with as many
+-- samples as the request's maximum.
 local function program(cases)
   return lib.program("replay", [[
 folder=${0%/*}
@@ -44,7 +44,7 @@ done
 ]])
 end
 
--- Ctrl-C while the second op is at work, which would go on for long.
+-- Ctrl-C during the second op, which would run for long.
 local at_second = "*gemm_002*) kill -INT $PPID; exec sleep 600 ;;\n"
 local front = "env --default-signal=INT"
 
@@ -66,7 +66,7 @@ function TestCutShort.test_what_was_measured_until_a_signal_is_written()
   luaunit.assertStrContains(lib.about(sheets, "interrupted"), "by SIGINT")
 end
 
--- Of two configurations the second is not begun.
+-- Of two configurations the second does not start.
 function TestCutShort.test_a_signal_ends_the_other_configurations_too()
   lib.clean()
   for _, threads in ipairs { "256", "512" } do
@@ -91,7 +91,7 @@ function TestCutShort.test_saved_ops_are_printed_as_they_come()
   luaunit.assertStrMatches(said, ".*\ngemm_002 +1%.00 .*\ngemm_003 +not replayed: interrupted\n")
 end
 
--- What was asked, in order: the op, and how many samples at most.
+-- The requests, in order: the op, and the maximum of samples.
 local function asked()
   local list = {}
   for line in assert(file.read(lib.work .. "/bin/asked")):gmatch("[^\n]+") do
@@ -109,7 +109,7 @@ function TestCutShort.test_a_budget_gives_each_op_a_little_first()
   for _, row in ipairs(rows()) do luaunit.assertEquals(row["warm samples"], "5") end
 end
 
--- The second time there is no answer: the first one stays, and the row says why it is of so few.
+-- The second request has no answer: the first result stays, and the row has the reason for its few samples.
 function TestCutShort.test_a_first_look_counts_where_nothing_follows()
   lib.clean()
   local code = lib.run("replay", three_ops(), "--out", out, "--csv", "--budget", "1000", "--program",

@@ -1,5 +1,5 @@
--- What the tests of replays share: traces of ops with known kernel times, running gentables, and
--- programs that stand in for those of others.
+-- Shared by the tests of replays: traces of ops with known kernel times, running gentables, and stand-ins for
+-- other programs.
 --
 --   local trace = lib.trace()
 --   trace:run("aten::mm", 50, { dims = {...}, types = {...} })       an op, and its kernel of 50 µs
@@ -30,7 +30,7 @@ function lib.trace()
   return trace
 end
 
--- An mm of these sizes; `more` replaces what its arguments are by default.
+-- An mm of these sizes; `more` replaces its default arguments.
 function lib.mm(m, n, k, more)
   local args = { dims = { { m, k }, { k, n } }, types = { "float", "float" },
     strides = { { k, 1 }, { n, 1 } }, concrete = { "", "" } }
@@ -70,7 +70,8 @@ function lib.save(trace, name, header)
   return path
 end
 
--- Makes what is run a copy of gentables with this stand-in beside it, as gentables-replay; nil: as it was.
+-- Makes the program under test a copy of gentables beside this stand-in, as gentables-replay; nil: the real
+-- one.
 function lib.take(text)
   lib.gentables = text and lib.program("gentables-replay", text):gsub("%-replay$", "")
   if not text then return end
@@ -79,7 +80,7 @@ function lib.take(text)
     bin, bin, lib.work))
 end
 
--- Runs gentables, with these words in front (`env A=B`); returns its exit code, what it wrote, its errors.
+-- Runs gentables, with these words in front (`env A=B`); returns its exit code, stdout, stderr.
 function lib.run_with(front, ...)
   local words = { front, lib.gentables or os.getenv("GENTABLES") }
   for _, word in ipairs { ... } do words[#words + 1] = ("'%s'"):format(word) end
@@ -91,14 +92,14 @@ end
 
 function lib.run(...) return lib.run_with("env", ...) end
 
--- Rows of a sheet in a folder of CSVs, by title; one at least, for tests go through all of them.
+-- Rows of a sheet in a folder of CSVs, by title; at least one, because tests iterate over them.
 function lib.rows(folder, sheet)
   local rows = assert(csv.read(("%s/%s.csv"):format(folder, sheet))).rows
   assert(#rows > 0, sheet .. " has no row")
   return rows
 end
 
--- What the sheet node_replay says of something.
+-- The entry of the sheet node_replay with this name.
 function lib.about(folder, what)
   for _, row in ipairs(lib.rows(folder, "node_replay")) do
     if row.what == what then return row.value end
@@ -114,7 +115,7 @@ function lib.program(name, text)
   return folder .. "/" .. name
 end
 
--- What gentables-replay calls this machine, and which libraries it has: { openblas = true... }.
+-- gentables-replay's name for this machine, and its libraries: { openblas = true... }.
 function lib.host()
   local child = assert(process.start { lib.replay, "--serve" })
   local device, libraries = nil, {}
@@ -129,7 +130,7 @@ function lib.host()
   return device, libraries
 end
 
--- Which of these libraries this machine lacks, as a reason to skip; nil: none. And what it is called.
+-- The missing libraries of these, as a reason to skip; nil: none. And the machine's name.
 function lib.lacks(...)
   local device, libraries = lib.host()
   for _, name in ipairs { ... } do

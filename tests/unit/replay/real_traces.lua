@@ -1,4 +1,4 @@
--- Real traces: which ops are chosen of them, and that what was recorded on AMD's GPUs can be computed here.
+-- Real traces: the choice of ops, and that traces of AMD's GPUs can be computed here.
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
@@ -13,7 +13,7 @@ local sheets = out .. "/node_replay_report_csvs"
 
 local TestReal = {}
 
--- 137 of the 166 shapes of this rank make 99%. Nothing is computed: the program is not there.
+-- 137 of the 166 shapes of this rank make 99%. Nothing is computed: the program is missing.
 function TestReal.test_the_ops_of_a_training_step()
   lib.clean()
   lib.run("replay", data .. "/traces/sampled_rank-0.json.gz", "--out", out, "--csv", "--program",

@@ -1,5 +1,5 @@
--- gentables replay: which ops are chosen, what the sheets and the files say, and that nothing is compared
--- that cannot be.
+-- gentables replay: the choice of ops, the content of sheets and files, and that only comparable times are
+-- compared.
 local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
@@ -52,7 +52,7 @@ function TestReports.test_the_ops_that_make_99_percent_are_timed()
   luaunit.assertStrContains(said, "5 of 5 ops have a time")
 end
 
--- Of five samples the least and the greatest hold the median in 93.75 % of all cases: no interval of 95 %.
+-- Of five samples the least and the greatest enclose the median in 93.75 % of all cases: no interval of 95 %.
 function TestReports.test_an_interval_takes_six_samples()
   for _, case in ipairs { { "5", false }, { "6", true } } do
     lib.clean()
@@ -80,7 +80,7 @@ function TestReports.test_a_row_says_what_was_computed()
   luaunit.assertTrue(rows[3]["computed in"] == "bfloat16" and rows[3].library == "onednn"
     or rows[3].note:find("computed in float32", 1, true) ~= nil)
   luaunit.assertStrContains(rows[4].note, "B has strides (0, 1): copied first")
-  luaunit.assertEquals(rows[2].library, "onednn") -- in float32 the first of two
+  luaunit.assertEquals(rows[2].library, "onednn") -- in float32 the first of two libraries
   luaunit.assertEquals(lib.rows(folder, "conv_node_replay")[1].library, "onednn")
 end
 
@@ -101,7 +101,7 @@ function TestReports.test_the_same_device_is_compared()
   for _, row in ipairs(lib.rows(folder, "gemm_node_replay")) do
     local time, profile = tonumber(row["Avg. replay time (us)"]), tonumber(row["Avg. profile time (us)"])
     local difference, percent = time - profile, 100 * (time - profile) / profile
-    if row.note:find("computed in float32", 1, true) then -- in place of another type
+    if row.note:find("computed in float32", 1, true) then -- instead of another type
       luaunit.assertEquals(row["Diff profile vs. replay (us)"], "")
       luaunit.assertEquals(row["Diff profile vs. replay (pct)"], "")
     else
@@ -139,7 +139,7 @@ function TestReports.test_a_saved_op_is_replayed_alone()
   luaunit.assertStrContains(file.read(lib.work .. "/by_hand"), "openblas")
 end
 
--- With as many threads a call as it was replayed with; with others, that is said.
+-- With as many threads a call as the replay; with another number, a note reports that.
 function TestReports.test_a_saved_op_keeps_its_threads()
   replay("out", nil, "--csv", "--threads-per-call", "1")
   local op, alone = lib.work .. "/out/node_replay_report_ops/gemm_001.op", lib.work .. "/alone"
@@ -179,10 +179,10 @@ function TestReports.test_all_libraries_are_tried_where_that_is_asked()
   local folder = replay("out", nil, "--csv", "--try-all")
   local rows = lib.rows(folder, "gemm_node_replay")
   luaunit.assertStrContains(rows[2].note, "by a first trial")
-  luaunit.assertNotStrContains(rows[1].note, "by a first trial") -- in float64 there is one alone
+  luaunit.assertNotStrContains(rows[1].note, "by a first trial") -- in float64 there is only one
 end
 
--- Ranks are one run: the times of an op are of all of them.
+-- Ranks are one run: the times of an op are those of all of them.
 function TestReports.test_ranks_are_put_together()
   lib.clean()
   local names = {}

@@ -1,4 +1,5 @@
--- Ops of a trace as requests: how operands lie, what is added, and what is said of what cannot be as it was.
+-- Ops of a trace as requests: the layout of operands, the additions, and notes about differences from the
+-- trace.
 local families = require "trace.ops.families"
 local luaunit = require "luaunit"
 local perf_model = require "trace.ops.perf_model"
@@ -6,7 +7,7 @@ local request = require "replay.request"
 
 local function no_kernels() return {} end
 
--- The request of an op, and why there is none.
+-- The request of an op, and the reason if there is none.
 local function of(name, call)
   call.kernels = no_kernels
   local op = families.op(name)
@@ -96,7 +97,7 @@ local function scaled(change)
 end
 
 function TestRequests.test_the_scales_of_both_operands_are_read()
-  local cases = { -- of A and of B: the kind, and what the note begins with
+  local cases = { -- of A and of B: the kind, and the beginning of the note
     { {}, {}, "tensor" }, { { 16, 1 }, { 1, 24 }, "row" }, { { 1, 1 }, { 1 }, "tensor" },
     { {}, { 1, 24 }, "row", "A has one scale, and B one for each column" },
     { { 16, 1 }, {}, "row", "B has one scale, and A one for each row" },
@@ -162,7 +163,7 @@ function TestRequests.test_the_type_of_a_scaled_result_is_not_guessed()
   luaunit.assertEquals(one.notes, { "the result's scale is left out" })
 end
 
--- Its result is argument 0, so that all others stand one place later.
+-- Its result is argument 0, so all others are one place later.
 function TestRequests.test_cutlass_takes_its_scales_from_their_own_places()
   local one = assert(of("_C::cutlass_scaled_mm", {
     dims = { { 16, 24 }, { 16, 32 }, { 32, 24 }, { 16, 1 }, { 1, 24 }, { 24 } },

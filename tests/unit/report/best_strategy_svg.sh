@@ -74,7 +74,7 @@ if grep -v '^<!--' "$WORK/one/best_strategy.svg" | grep -q 'interpolated\|ranks 
     die "a note on what is not there"
 fi
 
-# A grid that is too large for a difference of lines is said, and not drawn.
+# A grid that is too large to distinguish its lines is reported, and not drawn.
 rows "$WORK/many/benchmark.tp2.sm90.csv" '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
 i=2
 while [ $i -le 60 ]; do

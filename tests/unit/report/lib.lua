@@ -1,4 +1,4 @@
--- What the Lua tests of pictures share: rows in a folder of their own, and PNGs read back by gnuplot.
+-- Shared by the Lua tests of pictures: rows in a folder of their own, and PNGs read back by gnuplot.
 local file = require "core.file"
 local process = require "core.process"
 
@@ -38,7 +38,7 @@ function lib.has_gnuplot()
   return child ~= nil
 end
 
--- The colours of pixels of a PNG as "#rrggbb"; `list`: which ones, each as gnuplot's `every` has it.
+-- The colours of pixels of a PNG as "#rrggbb"; `list`: the pixels, each in the syntax of gnuplot's `every`.
 local function read_pixels(path, list)
   local script, out = { 'set table "/dev/stdout"' }, {}
   for i, every in ipairs(list) do

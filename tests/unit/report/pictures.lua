@@ -1,4 +1,4 @@
--- Pictures of rows, as gnuplot draws them: sizes, colours at known places for known cells, and their texts.
+-- Pictures of rows, drawn by gnuplot: sizes, colours at known places for known cells, and their texts.
 local lib = require "unit.report.lib"
 local colours = require "pages.colours"
 local file = require "core.file"
@@ -118,8 +118,8 @@ function TestPictures.test_of_repeated_rows_the_least_counts()
   lu.assertAlmostEquals(slice.best[1][1].margin, 0.6, 1e-12)
 end
 
--- What the only cell looks like: the middle of the times' colours, its strategy's colour, a text, or, without
--- an interval, the lines of what is missing.
+-- The look of the only cell: the middle of the times' colours, its strategy's colour, a text, or, without an
+-- interval, hatching.
 function TestPictures.test_one_cell_of_one_strategy_is_a_picture()
   local nccl = lists.find("strategies", "NCCL").colour
   local looks = { heatmap = "#22908b", best_strategy = nccl, crossover = colours.pale(nccl, 0.35),
@@ -135,7 +135,7 @@ function TestPictures.test_one_cell_of_one_strategy_is_a_picture()
   end
 end
 
--- AUTO is a call through a table and never the best: of it alone there is no winner to draw.
+-- AUTO is a call through a table and never the best: rows of only AUTO have no winner to draw.
 function TestPictures.test_of_AUTO_alone_there_is_no_picture_of_the_best()
   local rows = sweep.of_files({ lib.rows { { 1, 1024, "AUTO", 9 } } })
   for _, kind in ipairs { "best_strategy", "strategy_difference_heatmap", "crossover", "confidence" } do
@@ -169,7 +169,7 @@ local function texts_of(model)
   return table.concat(out, "\n")
 end
 
--- A note must not explain what is not there.
+-- A note must not explain signs that the picture lacks.
 function TestPictures.test_notes_explain_only_what_is_drawn()
   local few, many = example(), {}
   for t = 1, 60 do
@@ -258,7 +258,7 @@ function TestPictures.test_no_text_is_cut_off()
   local slice = slice_of(rows)
   slice.machine = ("A <machine> with \"quotes\" & $(signs) `x` "):rep(9) .. ("w"):rep(300)
   slice.reasons = { { reason = ("why "):rep(80), count = 3 } }
-  slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that something is missing, and the reason is printed
+  slice.num_tokens[2], slice.best[1][2] = 4, nil -- so that a cell is missing, and the reason is printed
   for _, kind in ipairs(of_one_tp_size) do
     local model = require("plots." .. kind).model(slice)
     lu.assertTrue(#model.texts > 0 and #model.panels > 0, kind)
@@ -296,7 +296,7 @@ end
 
 -- ---- the looks of strategies ------------------------------------------------------------------
 
--- How a colour looks to people without one kind of cone: matrices over linear RGB (Machado, Oliveira,
+-- The look of a colour to people without one kind of cone: matrices over linear RGB (Machado, Oliveira,
 -- Fernandes 2009, severity 1).
 local eyes = {
   { { 1, 0, 0 }, { 0, 1, 0 }, { 0, 0, 1 } },
@@ -330,8 +330,8 @@ local function lab(colour, eye)
   return { 116 * y - 16, 500 * (x - y), 200 * (y - z) }
 end
 
--- Those that a table can hold together: of one backend, on the host of one MPI library; ONESHOT and TWOSHOT
--- stand in all. NCCL's channel counts look alike.
+-- Strategies that one table can have: of one backend, on the host of one MPI library; ONESHOT and TWOSHOT are
+-- in all. NCCL's channel counts look alike.
 local function families()
   local open_mpi, mpich, others, nccl = {}, {}, {}, {}
   for _, strategy in ipairs(lists.strategies) do

@@ -1,6 +1,6 @@
 #!/bin/sh
-# gentables plot as a command: the documented names, formats and kinds; what is left out is said; bad input
-# ends in one line and leaves no picture.
+# gentables plot as a command: the documented names, formats and kinds; skipped rows are reported; invalid
+# input ends in one line and leaves no picture.
 . "$SOURCE/tests/lib.sh"
 needs gnuplot
 
@@ -30,7 +30,7 @@ folder() {
     done
 }
 
-# The three pictures of each fusion and TP size, where and as they are documented.
+# The three pictures of each fusion and TP size, with their documented names and places.
 folder
 ends_with 0 plot --data_dir "$WORK/data/" --arch sm90
 for fusion in NONE RESIDUAL_RMS_NORM; do
@@ -69,7 +69,7 @@ one_line 'tp2.sm90.csv: has TP 2, 4; --tp'
 ends_with 0 plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" --tp 4 --fusion NONE --out "$WORK/one.png"
 rm -f "$WORK/one.png" "$WORK/one.svg"
 
-# The rows of other dtypes are left out, and that is said; they can be asked for.
+# The rows of other dtypes are skipped, with a message; an option selects them.
 { cells NONE 2 | sed 's/bfloat16/float16/; s/ONESHOT/NCCL/'; } >>"$one"
 ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/mixed" --kinds best_strategy --format svg
 one_line 'shows bfloat16 allreduce .*left out: float16 allreduce'
@@ -96,7 +96,7 @@ ends_with 0 plot --data-dir "$WORK/single" --arch sm90 --kinds all --format svg
 [ "$(find "$WORK/single/viz" -name '*.svg' | wc -l)" = $((kinds - 1)) ] || die "not a picture of each kind"
 one_line 'scaling, NONE: there is one TP size only; no picture'
 
-# Markup and quotes in a machine's name stand in the picture as they are, and run nothing.
+# Markup and quotes in a machine's name are printed as they are, and run nothing.
 mkdir "$WORK/names"
 cp "$SOURCE/tables/host/benchmark.tp2.host.csv" "$SOURCE/tables/host/spec.lua" "$WORK/names"
 python3 - "$SOURCE/tables/host/benchmark.tp2.host.json" "$WORK/names/benchmark.tp2.host.json" <<'END'
@@ -114,10 +114,10 @@ texts = m.parse(sys.argv[1]).getElementsByTagName("text")
 words = "".join(node.data for t in texts for s in [t] + list(t.childNodes) for node in s.childNodes
                 if node.nodeType == node.TEXT_NODE)
 wanted = "A\"quoted\" <b>&amp;</b> {/Bold x}_y `touch ran` $(touch ran) 'z' %s \\n"
-assert "".join(wanted.split()) in "".join(words.split()), words  # it may stand on two lines
+assert "".join(wanted.split()) in "".join(words.split()), words  # it may continue on a second line
 END
 
-# Nothing to write to, to draw with or to write with.
+# An unwritable folder, no gnuplot, a full disk.
 folder
 echo >"$WORK/file"
 failed "$WORK/file" plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/file"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The workbook of rows, table and summary is what another program then reads: titles that stay in view,
-# filters, number formats, colours, and the numbers of table.csv.
+# Another program reads the workbook of rows, table and summary: frozen titles, filters, number formats,
+# colours, and the numbers of table.csv.
 . "$SOURCE/tests/lib.sh"
 
 for python in python3 /usr/bin/python3 none; do
@@ -54,7 +54,7 @@ assert sorted((r["TP"], r["fusion"], r["tokens"], r["hidden size"], r["strategy"
     (int(f["world_size"]), f["fusion"], int(f["num_tokens"]), int(f["hidden_size"]), f["strategy"],
      float(f["time (us)"]), int(f["samples"])) for f in files)
 
-# The summary counts what the table has.
+# The summary counts the cells of the table.
 assert records(book["summary"])
 for line in records(book["summary"]):
     cells = [c for c in table if c["TP"] == line["TP"] and c["fusion"] == line["fusion"]]

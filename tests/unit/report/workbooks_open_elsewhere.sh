@@ -1,6 +1,6 @@
 #!/bin/sh
-# A workbook that sheets.lua writes is what another program then reads: values, titles that stay in view,
-# filters, formats, colours, and a note of what did not fit.
+# Another program reads a workbook of sheets.lua: values, frozen titles, filters, formats, colours, and a note
+# of data that did not fit.
 . "$SOURCE/tests/lib.sh"
 
 for python in python3 /usr/bin/python3 none; do
@@ -52,7 +52,7 @@ import openpyxl
 path = sys.argv[1]
 with zipfile.ZipFile(path) as parts:
     assert parts.testzip() is None
-    for name in parts.namelist():  # well formed, with a reader that mends nothing
+    for name in parts.namelist():  # well formed, by a strict reader
         ElementTree.fromstring(parts.read(name))
 with zipfile.ZipFile(sys.argv[2]) as parts:
     many = parts.read("xl/worksheets/sheet1.xml")

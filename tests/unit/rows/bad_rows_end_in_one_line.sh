@@ -1,18 +1,18 @@
 #!/bin/sh
-# Every kind of bad input ends in one line with file, line and a way out, exit code 2, and nothing written.
+# Every kind of invalid input ends in one line with file, line and a remedy, exit code 2, and nothing written.
 . "$SOURCE/tests/lib.sh"
 
 data=$WORK/data
 out=$WORK/out
 csv=$data/benchmark.tp2.sm90.csv
 
-# refuses PATTERN: generating from $data does.
+# refuses PATTERN: expects that generating from $data is rejected.
 refuses() {
     rejects "$1" generate --data-dir "$data" --arch sm90 --out "$out"
     [ ! -e "$out" ] || die "something was written"
 }
 
-# bad PATTERN LINE...: a file of a good row and these is refused.
+# bad PATTERN LINE...: expects that a file of a good row and these lines is rejected.
 bad() {
     pattern=$1
     shift
@@ -20,7 +20,7 @@ bad() {
     refuses "$pattern"
 }
 
-# bad_bytes PATTERN FORMAT: a file of these bytes, as printf makes them, is refused.
+# bad_bytes PATTERN FORMAT: expects that a file of these bytes, as printf makes them, is rejected.
 bad_bytes() {
     mkdir -p "$data"
     # shellcheck disable=SC2059
@@ -34,7 +34,7 @@ refuses 'no benchmark.tp\{N\}.sm90.csv is there'
 mkdir "$csv"
 refuses 'benchmark.tp2.sm90.csv: is not a file'
 rmdir "$csv"
-# A FIFO without a writer is refused, not waited for.
+# A FIFO without a writer is rejected without waiting.
 mkfifo "$csv"
 ends_with 2 timeout 200 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
 one_line 'benchmark.tp2.sm90.csv: is not a file'

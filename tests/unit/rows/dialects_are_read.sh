@@ -1,9 +1,8 @@
 #!/bin/sh
-# Whatever dialect of CSV, order of columns or order of rows a file comes in, the artifacts are the same
-# bytes.
+# For any dialect of CSV, order of columns or order of rows, the artifacts have the same bytes.
 . "$SOURCE/tests/lib.sh"
 
-# same: the artifacts of $WORK/data are the golden ones.
+# same: expects that the artifacts of $WORK/data are the golden ones.
 same() {
     ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch sm90 --tables "$golden" \
         --formats trtllm,c,table,report
@@ -34,7 +33,7 @@ through 'NR == 1; NR > 1 { line[NR] = $0 } END { for (i = NR; i > 1; i--) print 
 through 'NR > 1 { sub(/bfloat16/, "bf16") } 1'
 through 'NR > 1 { $9 = sprintf("%.17e", $9) } 1'
 
-# TensorRT-LLM's --benchmark mode: other names, no op, and 0.0 where nothing was measured.
+# TensorRT-LLM's --benchmark mode: other names, no op, and 0.0 for unmeasured times.
 rm -rf "$WORK/data"
 rows "$WORK/plain/benchmark.tp2.sm90.csv" "$row"
 mkdir "$WORK/data"
@@ -49,7 +48,7 @@ cp "$WORK/data/table.csv" "$WORK/of_benchmark_mode.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/plain" --arch sm90 --formats table
 cmp "$WORK/plain/table.csv" "$WORK/of_benchmark_mode.csv" || die "another table"
 
-# A file with nothing but 0.0 beside one with times: said, and left out.
+# A file with only 0.0 beside one with times: reported, and skipped.
 sed 's/NCCL,9.5,0.2/NCCL,0.0,0.0/' "$WORK/data/benchmark.tp2.sm90.csv" >"$WORK/plain/benchmark.tp4.sm90.csv"
 sed -i 's/^2,/4,/' "$WORK/plain/benchmark.tp4.sm90.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/plain" --arch sm90 --formats table

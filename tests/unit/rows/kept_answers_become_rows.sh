@@ -1,6 +1,6 @@
 #!/bin/sh
-# What the bench was asked and answered, kept in a file, becomes rows with their provenance: also where the
-# file was cut off, or several runs of the bench stand in it; and what is wrong in it ends in one line.
+# A file with requests and answers of the bench becomes rows with their provenance, also if it was cut off, or
+# has several runs of the bench; invalid lines end in one line.
 . "$SOURCE/tests/lib.sh"
 
 ask='op=allreduce dtype=bfloat16 fusion=NONE hidden_size=1024 mode=graph'

@@ -1,4 +1,4 @@
--- provenance.lua: the machine, what its fingerprint covers and what not, and the file.
+-- provenance.lua: the machine, the facts that its fingerprint covers, and the file.
 local lu = require "luaunit"
 local json = require "codec.json"
 local lib = require "unit.sweep.lib"
@@ -91,7 +91,8 @@ function TestProvenance.test_what_is_no_provenance_is_told_with_its_file()
   os.remove(path)
 end
 
--- Every field, replaced by an array and left out: reported by its name, or not needed; read never raises.
+-- Every field, replaced by an array and left out: reported by its name, or optional; read never raises an
+-- error.
 function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_name()
   local path = os.tmpname()
   local function told(record)
@@ -124,7 +125,7 @@ function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_na
   os.remove(path)
 end
 
--- A folder in the place of one of the two stands for a kill between them.
+-- A folder in the place of one of the two files simulates a kill between them.
 function TestProvenance.test_rows_never_stand_without_their_provenance()
   local folder = lib.scratch()
   local csv = folder .. "/benchmark.tp2.host.csv"

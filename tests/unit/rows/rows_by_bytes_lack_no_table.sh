@@ -1,6 +1,6 @@
 #!/bin/sh
-# Rows of GPUs by bytes alone make all that can hold them; a format by tokens and hidden size is left out,
-# which is said, and refused where it was asked for.
+# Rows of GPUs by bytes alone make all formats that can hold them; formats by tokens and hidden size are
+# skipped, with a message, and rejected if they were requested.
 . "$SOURCE/tests/lib.sh"
 
 mkdir "$WORK/rows"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Rows of two machines do not make one table, and are not judged together, unless they were merged on purpose.
+# Rows of two machines do not make one table, and are not compared, unless they were merged on purpose.
 . "$SOURCE/tests/lib.sh"
 
 host=$SOURCE/tables/host
@@ -9,7 +9,7 @@ cp "$host/spec.lua" "$host"/benchmark.tp*.host.* "$data"
 sed 's/"cpu": "[^"]*"/"cpu": "another CPU"/' "$host/benchmark.tp4.host.json" >"$data/benchmark.tp4.host.json"
 ! cmp -s "$host/benchmark.tp4.host.json" "$data/benchmark.tp4.host.json" || die "the provenance is the same"
 
-# refused COMMAND...: one line names the file and both machines.
+# refused COMMAND...: expects one line that names the file and both machines.
 refused() {
     rejects "tp4.host.json: another machine's \(another CPU, .*\) than $data/benchmark.tp2.host.json" "$@"
     one_line "or gentables merge --across-machines"

@@ -1,4 +1,4 @@
--- spec.lua: what a spec may contain; errors are reported with file and line.
+-- spec.lua: the valid content of a spec; errors are reported with file and line.
 local lu = require "luaunit"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -14,7 +14,7 @@ function TestSpec:load(text)
   return spec.load(self.path)
 end
 
--- The message that `text` is refused with, without the file's name.
+-- The message with which `text` is rejected, without the file's name.
 function TestSpec:refusal(text)
   local ok, problem = pcall(self.load, self, text)
   lu.assertFalse(ok)

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A rows file that may not be read ends in one line that says so, exit code 2, and nothing written.
+# An unreadable rows file ends in one line, exit code 2, and nothing written.
 . "$SOURCE/tests/lib.sh"
 
 csv=$WORK/data/benchmark.tp2.sm90.csv

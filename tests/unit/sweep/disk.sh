@@ -1,6 +1,6 @@
 #!/bin/sh
 # A full disk and a read-only folder: one clear line, exit code 1, nothing lost, nothing half-written, and the
-# next sweep goes on. Needs to mount; where it may not, it is skipped.
+# next sweep resumes. Needs to mount; without that right it is skipped.
 #
 #   disk.sh GENTABLES STAND_IN
 set -eu
@@ -70,7 +70,8 @@ fill() {
     head -c $((free * 1024 - $1)) /dev/zero >"$folder/ballast"
 }
 
-# until_says TEXT OPTION...: sweeps with more and more room; the journal fails first, and then the files.
+# until_says TEXT OPTION...: sweeps with more and more space until this message; the journal fails first, and
+# then the files.
 until_says() {
     wanted_last=$1
     shift
@@ -85,14 +86,14 @@ until_says() {
     done
 }
 
-# Rows of another bench: they must not stand beside the provenance of the former ones.
+# Rows of another bench: they must not lie beside the provenance of the earlier ones.
 export STAND_IN_HASH=other
 until_says 'benchmark.tp2.host.json: cannot be written'
 unset STAND_IN_HASH
 
 until_says 'keeps the results' --fresh
 
-# What the journal holds by then outlives that.
+# The content of the journal survives that.
 rm "$folder/ballast"
 output=$(sweep)
 case $output in

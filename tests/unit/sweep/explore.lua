@@ -1,4 +1,4 @@
--- explore.lua: which points a sweep visits, played against times that are known everywhere.
+-- explore.lua: the points that a sweep visits, played against known times.
 local lu = require "luaunit"
 local explore = require "sweep.explore"
 local cell_records = require "rows.cell_records"
@@ -83,7 +83,7 @@ function TestExplore.test_a_clearly_slower_strategy_is_measured_once_a_point()
   lu.assertTrue(later > 0)
 end
 
--- AUTO is never chosen: it steers nothing, however fast, and has as many launches as the best.
+-- AUTO is never chosen: it guides no visits, however fast, and has as many launches as the best.
 function TestExplore.test_AUTO_comes_along_and_steers_nothing()
   local function names(visits, left_out)
     local lines = {}
@@ -100,7 +100,7 @@ function TestExplore.test_AUTO_comes_along_and_steers_nothing()
   for _, visit in ipairs(with) do lu.assertEquals(visit.strategies[#visit.strategies], "AUTO") end
 end
 
--- Where the strategies cross, the planner looks; far from there it does not, but for the first points.
+-- The planner visits points near the crossing of strategies; far from it only the first points.
 function TestExplore.test_points_crowd_where_strategies_cross()
   local times = cells_of((play {}))
   local near = 0
@@ -170,8 +170,8 @@ function TestExplore.test_what_ended_by_itself_is_not_cut_off()
   end
 end
 
--- New points get a share of the budget alone, but all of the time that launches of others leave: they are
--- found later, in launches of their own.
+-- New points get only a share of the budget, but all of the time that launches of other points leave: they
+-- are found later, in launches of their own.
 function TestExplore.test_a_budget_that_holds_it_all_ends_nothing()
   local function last_launch(visits) return visits[#visits].launch end
   local function count_cells(visits) return select(2, cells_of(visits)) end
@@ -184,7 +184,7 @@ function TestExplore.test_a_budget_that_holds_it_all_ends_nothing()
   lu.assertTrue(last_launch(with_budget) > last_launch(visits))
 end
 
--- Between the grid's lines there is always something to look at; what is said is of its cells.
+-- Between the grid's lines there are always more points; the message counts only cells of the grid.
 function TestExplore.test_points_between_cells_that_were_not_reached_are_no_loss()
   local visits = play {}
   for ends_at = 20, #visits + 10 do
@@ -209,8 +209,8 @@ function TestExplore.test_the_same_answers_give_the_same_plan()
   lu.assertEquals(keys((play {})), keys((play {})))
 end
 
--- What launches of one fusion disagree about changes what is expected of the other: a planner that was asked
--- before it knew says the same as one that was not.
+-- Differences between launches of one fusion change the expectation for the other: a planner that was called
+-- before it had these data gives the same answer as one that was not.
 function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
   local spec = spec_with { fusions = { "NONE", "RESIDUAL_RMS_NORM" }, strategies = { "ONESHOT", "TWOSHOT" } }
   local cells = cell_records.cells(spec, 2)

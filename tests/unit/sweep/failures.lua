@@ -1,5 +1,5 @@
--- gentables sweep when something fails: the bench, its launcher, a TP size, the spec, the disk. Rows that
--- were measured are kept, and nothing is left running.
+-- gentables sweep with failures of the bench, its launcher, a TP size, the spec, the disk. Measured rows are
+-- kept, and no process is left.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "unit.sweep.lib"
@@ -8,7 +8,7 @@ local provenance = require "rows.provenance"
 local rows = require "core.rows"
 local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 
--- ---- a bench that goes wrong ------------------------------------------------------------------
+-- ---- a bench that fails -----------------------------------------------------------------------
 
 local faults = {
   die = "the bench died: killed by SIGABRT (Aborted) (stand-in: first words / stand-in: last words)",
@@ -21,8 +21,8 @@ local faults = {
   wrong_id = "the bench wrote a line that protocol 2 does not have: done id=10",
   refuse = "the bench reports: no such fusion",
 }
--- Seconds of patience: an answer that never comes, or too late, is waited for so long that a healthy stand-in
--- answers in it on a busy machine, too. Meanwhile the other tests run.
+-- Timeout in seconds: so long that a healthy stand-in answers in time on a busy machine, too. While the sweep
+-- waits for a missing or late answer, the other tests run.
 local patience = { hang = "6", late = "6" }
 local culprit = "fusion=NONE hidden_size=128 num_tokens=4"
 
@@ -43,7 +43,7 @@ function TestSweep:survives_fault(fault, child)
   lu.assertEquals(#self:requests(), 9)
 end
 
--- Where the bench answers or dies, no time is judged.
+-- If the bench answers or dies, no time is judged.
 function TestSweep:test_a_fault_that_passes_costs_one_more_request()
   for fault in pairs(faults) do
     if not patience[fault] then self:survives_fault(fault, self:start_fault(fault, "60")) end
@@ -110,7 +110,7 @@ function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep_in_one_line()
     other_bench = "TP 2: the launcher started bench other, and not stand-in",
   }
   for fault, message in pairs(messages) do
-    -- The mute one never speaks, so that its patience may be short.
+    -- The mute one never answers, so its timeout may be short.
     local seconds = fault == "mute_at_start" and "0.1" or "60"
     local err = self:ends_with(1, "", { FAULT = fault }, "--patience", seconds)
     lu.assertEquals(err, "gentables: " .. message .. "\n")
@@ -231,7 +231,7 @@ function TestSweep:test_rows_of_another_machine_at_a_tp_size_that_does_not_start
   os.remove(self.folder .. "/benchmark.tp4.host.json")
   self:requests()
   lu.assertEquals((self:few_start(1, 0)), "gentables: TP 4: " .. no_room .. tries_again)
-  self:has_all_rows() -- what TP 2 measured was kept
+  self:has_all_rows() -- the rows of TP 2 were kept
   self:few_start(0)
   lu.assertEquals(#self:requests(), 8)
 end
@@ -258,7 +258,7 @@ function TestSweep:test_a_bench_that_died_and_does_not_start_again_keeps_what_it
   lu.assertEquals(#self:requests(), 5)
 end
 
--- ---- what is missing, full or not writable ----------------------------------------------------
+-- ---- missing, full or read-only ---------------------------------------------------------------
 
 function TestSweep:test_what_is_missing_is_reported_in_one_line()
   local spec, with_bench = self.folder .. "/spec.lua", { "--out", self.folder, "--bench", lib.stand_in }
@@ -274,7 +274,7 @@ function TestSweep:test_what_is_missing_is_reported_in_one_line()
   is_refused(2, "/spec.lua: ", with_bench)
 end
 
--- A limit on the size of files stops the journal as a full disk does.
+-- A limit on the size of files stops the journal like a full disk.
 function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
   self:swept()
   local before = lib.read(self.csv) .. lib.read(self.json)
@@ -288,11 +288,11 @@ function TestSweep:test_a_file_that_cannot_grow_loses_nothing()
   local asked = #self:requests()
   lu.assertTrue(asked > 1 and asked < 8)
   self:sweep_well()
-  lu.assertEquals(#self:requests(), 8 - (asked - 1)) -- but the last one's answer found no room
+  lu.assertEquals(#self:requests(), 8 - (asked - 1)) -- the last one's answer did not fit
   self:has_all_rows()
 end
 
--- ---- a bench that is waited for ---------------------------------------------------------------
+-- ---- a slow bench -----------------------------------------------------------------------------
 
 local TestWaiting, waiting = {}, {}
 

@@ -1,4 +1,4 @@
--- journal.lua: what a sweep that was cut off leaves behind, cut off anywhere.
+-- journal.lua: the journal of an interrupted sweep, cut off anywhere.
 local lu = require "luaunit"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -106,7 +106,7 @@ function TestJournal:test_what_is_no_journal_is_none()
   lu.assertNil(journal.read(self.path .. ".missing", 2))
 end
 
--- What system.lock is given is how long it would wait; it need not be waited for.
+-- system.lock's argument is the longest time to wait; the test need not wait.
 function TestJournal:test_two_sweeps_do_not_write_one_journal()
   local first = begun(self.path, "f00d", false, false)
   local lock, waits_s = system.lock, nil
@@ -128,7 +128,7 @@ function TestJournal:test_one_that_is_empty_gets_its_head()
   lu.assertEquals(journal.read(self.path, 2), { fingerprint = "f00d", fresh = true, cells = {} })
 end
 
--- As between the opening and the locking of a sweep that starts while another one ends.
+-- Like a sweep that starts while another one ends: between opening and locking.
 function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
   local first = journal.open(self.path)
   local late <close> = io.open(self.path, "ab")

@@ -1,5 +1,5 @@
--- launcher: which words start the ranks, for each MPI that says its version, with enough cores and without;
--- and who died, by what mpirun says. The mpirun that is asked is a script that says what the real one would.
+-- launcher: the command line that starts the ranks, for each version of MPI, with enough cores and without;
+-- and which rank died, by mpirun's message. mpirun is a script that prints the output of the real one.
 local file = require "core.file"
 local lu = require "luaunit"
 local launcher = require "conversation.launcher"
@@ -12,7 +12,7 @@ function TestLauncher:setUp() self.folder = lib.scratch("/tmp") end
 
 function TestLauncher:tearDown() lib.clean(self.folder) end
 
--- The words for `ranks` ranks on `cores` cores where mpirun says `version`; nil: there is none.
+-- The command line for `ranks` ranks on `cores` cores if mpirun prints `version`; nil: there is none.
 local function words(self, version, ranks, cores, text, environment)
   local script = ("%s/ask.lua"):format(self.folder)
   lib.write(script, ([[
@@ -47,7 +47,7 @@ function TestLauncher:test_open_mpi_5_calls_its_transport_sm()
   lu.assertStrContains(words(self, "mpirun (Open MPI) 5.0.3", 2, 2), "<pml> <ob1> <--mca> <btl> <self,sm>")
 end
 
--- Open MPI 4.1 refuses a parameter that is given twice, and the command line wins over the environment.
+-- Open MPI 4.1 rejects a parameter that is given twice, and the command line overrides the environment.
 function TestLauncher:test_the_environments_own_pml_stays()
   local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "OMPI_MCA_pml=ucx" })
   lu.assertNotStrContains(found, "pml")
@@ -73,7 +73,7 @@ function TestLauncher:test_what_cannot_start_ranks_is_told()
   end
 end
 
--- As Open MPI 4.1.4 writes it, lines broken where it pleases.
+-- In the words of Open MPI 4.1.4, with its line breaks.
 function TestLauncher.test_who_died()
   local cases = {
     { "mpirun noticed that process rank 1 with PID 0 on node n\nexited on signal 9 (Killed).\n", "1",

@@ -1,19 +1,18 @@
--- What the tests of the sweep share: scratch folders, running gentables as a person would, the stand-in
--- bench.
+-- Shared by the tests of the sweep: scratch folders, running gentables like a user, the stand-in bench.
 local file = require "core.file"
 local process = require "core.process"
 local system = require "core.system"
 
 local lib = {}
 
-local TIMEOUT = 60 -- seconds for any one command; a test that takes this long is broken
+local TIMEOUT = 60 -- seconds for any one command; no working test takes this long
 
 lib.gentables = system.program()
 lib.stand_in = assert(os.getenv("STAND_IN"), "STAND_IN has to name the stand-in bench")
 
--- A new folder of its own, below `base`; lib.clean takes it away. Without `base` it is in memory where that
--- is possible, for each cell of a journal is synced, and a disk takes longer for that than a test for all
--- else; programs may not be allowed to run there.
+-- A new folder of its own, below `base`; lib.clean removes it. Without `base` it is in memory if possible,
+-- because each cell of a journal is synced, which on a disk takes longer than all the rest of a test; but
+-- programs may not be allowed to run there.
 function lib.scratch(base)
   local name = os.tmpname()
   os.remove(name)
@@ -28,7 +27,7 @@ function lib.read(path) return assert(file.read(path)) end
 
 function lib.write(path, text) assert(file.write(path, text)) end
 
--- Lines of stdout of a child that is on its way, until it closes it.
+-- Lines of stdout of a running child, until it closes stdout.
 local function read_all(child)
   local lines = {}
   while true do
@@ -59,7 +58,7 @@ end
 
 function lib.sweep(folder, environment, ...) return lib.run(lib.sweep_command(folder, ...), environment) end
 
--- Waits, without sleeping, until `condition` holds; `child` is what the time is spent on reading from.
+-- Waits, without sleeping, until `condition` holds; meanwhile it reads from `child`.
 function lib.wait_for(child, condition)
   local deadline = process.now() + TIMEOUT
   repeat

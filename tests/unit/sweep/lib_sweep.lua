@@ -9,7 +9,8 @@ local rows = require "core.rows"
 
 local TestSweep = {}
 
--- Eight cells; MPI_SM is unavailable, TWOSHOT does one token on two ranks not: 20 rows and 12 without a time.
+-- Eight cells; MPI_SM is unavailable, TWOSHOT cannot split one token over two ranks: 20 rows and 12 without a
+-- time.
 local small_spec = [[
 return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 64, 128 },
   num_tokens = { 1, 4 }, strategies = { "MPI", "ONESHOT", "TWOSHOT", "MPI_SM" },
@@ -35,7 +36,7 @@ end
 -- Sweeps; returns how it ended, stdout, stderr.
 function TestSweep:sweep(settings, ...) return lib.sweep(self.folder, self:environment(settings), ...) end
 
--- Sweeps and expects it to be well.
+-- Sweeps and expects success.
 function TestSweep:sweep_well(settings, ...)
   local ended, out, err = self:sweep(settings, ...)
   lu.assertEquals(ended, "exit code 0", err)
@@ -75,7 +76,7 @@ function TestSweep:change_spec(from, to)
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub(from, to)))
 end
 
--- What the bench was asked since this was called last: the requests.
+-- The requests to the bench since the last call.
 function TestSweep:requests()
   local found = {}
   if file.exists(self.log) then
@@ -87,7 +88,7 @@ function TestSweep:requests()
   return found
 end
 
--- Every process that the bench ran as.
+-- Every process of the bench.
 function TestSweep:pids()
   local found = {}
   for pid in (file.read(self.log) or ""):gmatch("pid (%d+)") do found[#found + 1] = math.tointeger(pid) end

@@ -1,4 +1,4 @@
--- cost.lua: how long visits are expected to take.
+-- cost.lua: the expected time of visits.
 local lu = require "luaunit"
 local cost = require "sweep.cost"
 
@@ -27,7 +27,7 @@ function TestPace.test_it_learns_how_long_bytes_take()
   lu.assertTrue(at:expect(cell(256 * MIB), 3) > 3 * guess)
 end
 
--- The time that sampling was given says nothing of bytes.
+-- The time that sampling was given is independent of bytes.
 function TestPace.test_small_visits_say_nothing_of_large_ones()
   local at = cost.new(0.1)
   local guess = at:expect(cell(64 * MIB), 3)

@@ -1,4 +1,4 @@
--- protocol.lua: the words that sweep and bench exchange.
+-- protocol.lua: the lines that sweep and bench exchange.
 local lu = require "luaunit"
 local protocol = require "conversation.protocol"
 

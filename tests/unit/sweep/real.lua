@@ -1,5 +1,5 @@
--- gentables sweep with mpirun and the bench itself: rows come out for ranks with a core each and without, and
--- no rank outlives the sweep, however it ends. Skipped (77) where there is no mpirun.
+-- gentables sweep with mpirun and the bench itself: it writes rows for ranks with a core each and without,
+-- and no rank outlives the sweep, after any end. Skipped (77) without mpirun.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "unit.sweep.lib"
@@ -8,7 +8,7 @@ local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
 local SIGINT, SIGKILL = 2, 9
-local SOON = 60 -- seconds: more than it can take
+local SOON = 60 -- seconds, above any time that it needs
 
 local probe = process.start({ "mpirun", "--version" })
 if not probe then
@@ -40,7 +40,7 @@ function TestReal:command(...)
   return { lib.gentables, "sweep", "--out", self.folder, "--bench", self.bench, ... }
 end
 
--- The processes that belong to this bench, mpirun among them.
+-- The processes of this bench, with mpirun.
 function TestReal:processes()
   local found = {}
   for _, pid in ipairs(assert(file.list("/proc"))) do
@@ -68,8 +68,8 @@ function TestReal:test_every_tp_size_gets_its_rows()
   lu.assertEquals(self:processes(), {})
 end
 
--- Starts a sweep and sends it a signal once some cell is in the journal: of 20 s, so that it is far from its
--- end, and from that of a launch, even where this test gets no processor meanwhile.
+-- Starts a sweep and sends it a signal once the journal has a cell: a sweep of 20 s, so that it is far from
+-- its end, and from that of a launch, even if this test gets no processor meanwhile.
 function TestReal:interrupted_by(signal)
   self:spec("2", "1, 4, 16, 64, 256", 1000000)
   local child = assert(process.start(self:command("--exhaustive")))

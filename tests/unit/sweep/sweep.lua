@@ -1,5 +1,5 @@
--- gentables sweep from the outside, with a stand-in bench: which rows are kept, what is measured again, and
--- that nothing is left running. failures.lua has the failures of benches and folders.
+-- gentables sweep from the outside, with a stand-in bench: the kept rows, the repeated measurements, and that
+-- no process is left. failures.lua has the failures of benches and folders.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "unit.sweep.lib"
@@ -9,9 +9,9 @@ local rows = require "core.rows"
 local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 
 local SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
-local SOON = 60 -- seconds: more than it can take
+local SOON = 60 -- seconds, above any time that it needs
 
--- ---- what is measured, and what is not --------------------------------------------------------
+-- ---- measured and kept rows -------------------------------------------------------------------
 
 function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
   local out = self:sweep_well()
@@ -121,7 +121,7 @@ function TestSweep:test_a_budget_that_is_hopeless_for_such_messages_is_refused()
   self:sweep_well({}, "--budget", tostring(4 * seconds))
 end
 
--- What is kept for the end is not the bench's, and without a budget it has all the time it needs.
+-- Time that is reserved for the end is not the bench's; without a budget it has all the time that it needs.
 function TestSweep:test_a_request_says_how_much_of_the_budget_is_left()
   self:sweep_well({}, "--budget", "20")
   local before, asked = 19.2e6, self:requests()
@@ -302,7 +302,7 @@ function TestSweep:test_cells_come_in_another_order_in_each_launch()
   lu.assertEquals(order[1], order[2])
 end
 
--- The machine changes at the third answer, and for one answer.
+-- The machine's speed changes at the third answer, for one answer.
 function TestSweep:test_what_was_measured_in_another_regime_does_not_count()
   self:sweep_well { ROUNDTRIPS = "0.1,0.1,0.1,0.4,0.1" }
   self:has_all_rows()
@@ -311,7 +311,7 @@ function TestSweep:test_what_was_measured_in_another_regime_does_not_count()
   lu.assertEquals(#self:requests(), 9)
 end
 
--- The machine changes at the third answer for good: what was measured before is too little for a table.
+-- The machine's speed changes at the third answer for good: the rows before are too few for a table.
 function TestSweep:test_the_regime_that_stays_makes_the_rows()
   self:sweep_well { ROUNDTRIPS = "0.1,0.1,0.1,0.4" }
   self:has_all_rows()
@@ -319,7 +319,7 @@ function TestSweep:test_the_regime_that_stays_makes_the_rows()
   for _, record in ipairs(rows.records(self.csv)) do lu.assertEquals(record.samples, 20) end
 end
 
--- Finished rows are of one regime, and the machine is in another one when their spec has grown.
+-- Finished rows are of one regime, and the machine is in another one when their spec grows.
 function TestSweep:test_rows_of_another_regime_are_not_mixed_with_new_ones()
   self:swept { ROUNDTRIPS = "0.1" }
   self:change_spec("{ 1, 4 }", "{ 1, 4, 16 }") -- four cells of twelve are new
@@ -333,7 +333,7 @@ function TestSweep:test_rows_of_another_regime_are_not_mixed_with_new_ones()
   lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.4, 1e-6)
 end
 
--- Here it goes back to the regime of the rows, in which only what is new is missing.
+-- Here it returns to the regime of the rows, in which only the new cells are missing.
 function TestSweep:test_rows_are_kept_where_their_regime_comes_back()
   self:swept { ROUNDTRIPS = "0.1" }
   self:change_spec("{ 1, 4 }", "{ 1, 4, 16 }")
@@ -344,7 +344,7 @@ function TestSweep:test_rows_are_kept_where_their_regime_comes_back()
   lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.1, 1e-6)
 end
 
--- What was measured later was measured in other launches, with which nothing is compared launch by launch.
+-- Cells that were measured later were measured in other launches; they are not compared launch by launch.
 function TestSweep:test_launches_of_a_later_sweep_are_others()
   self:change_spec('"ONESHOT", ', "")
   self:sweep_well()
@@ -360,8 +360,8 @@ end
 
 -- ---- interruptions ----------------------------------------------------------------------------
 
--- Starts a sweep with a bench that hangs at the first request that holds `text`, and sends it a signal there.
--- Returns how it ended and what it said.
+-- Starts a sweep with a bench that hangs at the first request that contains `text`, and sends it a signal
+-- there. Returns how it ended, stdout and stderr.
 function TestSweep:interrupt_at(text, signal, ...)
   local settings = self:environment { FAULT = "hang", AT = text }
   local child = assert(process.start(lib.sweep_command(self.folder, ...), settings))
@@ -393,7 +393,7 @@ function TestSweep:test_a_resumed_sweep_ends_with_the_rows_of_one_that_was_not()
   self:requests()
   self:interrupt_at("id=5 ", SIGTERM)
   self:sweep_well()
-  lu.assertEquals((lib.read(self.csv):gsub(",;", ",")), whole) -- but that there was a second launch
+  lu.assertEquals((lib.read(self.csv):gsub(",;", ",")), whole) -- apart from a second launch
 end
 
 function TestSweep:test_signals_end_it_with_128_and_their_number_and_leave_nothing()

@@ -43,7 +43,7 @@ function TestVisits.test_bits_that_differ_between_launches_vary()
   lu.assertEquals(pooling.row({ record(10), record(10, { bits = "cd" }) }).bits, "varies")
 end
 
--- Time proportional to bytes, but for a fixed part.
+-- Time proportional to bytes, plus a constant.
 local function points()
   local out = {}
   for x = 0, 10, 2 do
@@ -102,7 +102,7 @@ function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
   lu.assertTrue(derived[1].time_us > 5 and derived[1].time_us < 65)
 end
 
--- The derived points of a strategy that was measured at some and refused (or `failed`) at others,
+-- The derived points of a strategy that was measured at some points and refused (or `failed`) at others,
 -- "tokens x hidden" -> true
 local function derived_around(measured, refused, failed)
   local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024, 2048, 4096 },
@@ -129,11 +129,11 @@ function TestVisits.test_where_the_bench_refused_a_neighbour_nothing_is_derived(
     { { 1, 1024 }, { 1, 4096 } })
   lu.assertTrue(found["16 x 1024"])
   lu.assertTrue(found["64 x 2048"])
-  lu.assertNil(found["1 x 2048"]) -- between two that were refused
+  lu.assertNil(found["1 x 2048"]) -- between two refused points
   found = derived_around({ { 1, 1024 }, { 64, 1024 }, { 1, 4096 }, { 64, 4096 } },
     { { 1, 2048 }, { 64, 2048 } })
   lu.assertTrue(found["16 x 4096"])
-  lu.assertNil(found["16 x 2048"]) -- of a hidden size that is refused, between two that are not
+  lu.assertNil(found["16 x 2048"]) -- of a refused hidden size, between two that are not
 end
 
 function TestVisits.test_where_a_strategy_failed_beside_it_nothing_is_derived()

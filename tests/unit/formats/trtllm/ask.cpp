@@ -1,6 +1,6 @@
-// Asks TensorRT-LLM's header. On standard input stand questions, `sm tp fusion hidden tokens` with the
-// fusion's number; out come the numbers of the strategies, a line each: by the table, by SelectStrategyLP, by
-// tokens, and by bytes, of which an element has two.
+// Calls the lookups of TensorRT-LLM's header. Standard input has lines `sm tp fusion hidden tokens` with the
+// fusion's number; for each it prints the numbers of the strategies: by the table, by SelectStrategyLP, by
+// tokens, and by bytes, with two bytes an element.
 #include "tensorrt_llm/common/customAllReduceUtils.h"
 
 #include <iostream>
@@ -9,7 +9,7 @@ namespace utils = tensorrt_llm::utils::customAllReduceUtils;
 
 static_assert(utils::NUM_POINTERS_PER_RANK == 7, "a constant of TensorRT-LLM's");
 
-// The constants say what the tables hold.
+// The constants agree with the tables.
 static bool constants_are_true() {
     int tp = 0, hidden = 0, tokens = 0;
     for (auto const &entry : utils::AllReduceTableAxesOf) {

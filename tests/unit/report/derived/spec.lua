@@ -1,4 +1,4 @@
--- A small grid, swept once on two cores; most of it was not measured: rows of best_strategy_svg.sh.
+-- A small grid, swept once on two cores; most of it is derived: rows of best_strategy_svg.sh.
 return {
   arch = "host",
   tp = { 2, 4 },

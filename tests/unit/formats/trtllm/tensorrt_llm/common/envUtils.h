@@ -1,4 +1,4 @@
-// Stands in for TensorRT-LLM's header: what the generated header asks of it.
+// Stands in for TensorRT-LLM's header: the parts that the generated header uses.
 #pragma once
 #include <cstddef>
 

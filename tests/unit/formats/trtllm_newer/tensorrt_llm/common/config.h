@@ -1,4 +1,4 @@
-// Stands in for a newer TensorRT-LLM's header: its namespace has a version, and is opened by macros.
+// Stands in for a newer TensorRT-LLM's header: its namespace has a version, and macros open it.
 #pragma once
 #define TRTLLM_NAMESPACE_BEGIN                                                                               \
     namespace tensorrt_llm {                                                                                 \
