@@ -12,6 +12,18 @@ tune() {
         status=$?
 }
 
+# tuned SETTINGS ARGUMENT...: the same, with exit code 0.
+tuned() {
+    tune "$@"
+    [ "$status" = 0 ] || fail "$*: exit code $status"
+}
+
+# quiet SETTINGS ARGUMENT...: the same, and nothing on stderr.
+quiet() {
+    tuned "$@"
+    [ ! -s "$WORK/err" ] || fail "$*: it says something"
+}
+
 # has STRATEGY...: expects a time of each.
 has() {
     for strategy in "$@"; do
@@ -22,8 +34,7 @@ has() {
 # left_out FAULT PATTERN [TIMEOUT [LINES [OTHERS]]]: expects that this plug-in's FAULTY has no time, and that
 # one line, or LINES, has the reason; OTHERS, default GOOD, and NCCL have times.
 left_out() {
-    tune "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
-    [ "$status" = 0 ] || fail "$1: $status"
+    tuned "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
     grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not said"
     [ "$(wc -l <"$WORK/err")" = "${4:-1}" ] || fail "$1: not so many lines"
     # shellcheck disable=SC2086

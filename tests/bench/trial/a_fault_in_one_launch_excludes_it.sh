@@ -18,10 +18,9 @@ export LAUNCHES FAULT
 # FAULTY and GOOD differ only in the fault; with GOOD's times FAULTY would win somewhere, if it competed.
 again() {
     rm -f "$LAUNCHES"
-    tune --op allreduce,allgather --sizes 1K,2K,4K --dtype float32 --plugin "$PLUGINS/bad_told.so" \
+    tuned --op allreduce,allgather --sizes 1K,2K,4K --dtype float32 --plugin "$PLUGINS/bad_told.so" \
         --strategies GOOD,FAULTY --launches 2 --launcher "$WORK/launcher {ranks}" \
         --cache "$WORK/$FAULT.json" --out "$WORK/$FAULT" "$@"
-    [ "$status" = 0 ] || fail "$FAULT ended with $status: $(cat "$WORK/err")"
 }
 
 # excluded FAULT LAUNCHES

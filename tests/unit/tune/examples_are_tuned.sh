@@ -4,16 +4,14 @@
 # again: then nothing is launched.
 . "$(dirname "$0")/lib.sh"
 
-tune --op all_reduce,all_gather_into_tensor --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
+tuned --op all_reduce,all_gather_into_tensor --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
     --plugin "$PLUGINS/reduce_broadcast.so" --out "$WORK/tuned" --json
-[ "$status" = 0 ] || fail "ended with $status: $(cat "$WORK/err")"
 for candidate in CHUNKED_8192 CHUNKED_65536 REDUCE_BROADCAST DIRECT MPI; do
     grep -q "\"strategy\": \"$candidate\"" "$WORK/out" || fail "no $candidate: $(cat "$WORK/err")"
 done
 grep -q '"excluded": {}' "$WORK/out" || fail "something was left out: $(cat "$WORK/err")"
 cmp -s "$WORK/out" "$WORK/tuned/tuned.json" || fail "tuned.json is another"
 
-tune --op allreduce,allgather --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
+tuned --op allreduce,allgather --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
     --plugin "$PLUGINS/reduce_broadcast.so"
-[ "$status" = 0 ] || fail "from the cache: $(cat "$WORK/err")"
 said out "all results are from the cache"

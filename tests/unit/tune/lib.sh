@@ -14,6 +14,11 @@ fail() {
     exit 1
 }
 
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
 # cases "$@": each line of stdin is a command. Some run at once, each by this script in a folder of its own,
 # called with the number of a line and the line.
 cases() {
@@ -31,6 +36,12 @@ tune() {
     env ${preload:+"LD_PRELOAD=$preload" FAULT_CLOCK="$WORK/clock"} \
         "$GENTABLES" tune --bench "$BENCH" --samples "${samples:-5}" --warm-up 1 "$@" >"$WORK/out" \
         2>"$WORK/err" || status=$?
+}
+
+# tuned ARGUMENT...: the same, with exit code 0.
+tuned() {
+    tune "$@"
+    [ "$status" = 0 ] || fail "$* ended with $status: $(cat "$WORK/err")"
 }
 
 # hurries: where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has of

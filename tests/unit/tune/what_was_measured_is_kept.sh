@@ -63,9 +63,8 @@ END
 chmod +x "$WORK/busy"
 CACHE=$WORK/three.json LAUNCHER=$WORK/launcher
 export CACHE LAUNCHER GENTABLES BENCH
-tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
+tuned --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
     --launcher "$WORK/busy {ranks}"
-[ "$status" = 0 ] || fail "two at once: $(cat "$WORK/err")"
 tune --op broadcast --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
     --launcher "$LAUNCHER {ranks}"
 said out "all results are from the cache"
