@@ -57,4 +57,21 @@ function TestJson.test_what_json_has_no_word_for_is_refused()
   end
 end
 
+-- What is printed in a documented order: json.object.
+function TestJson.test_keys_come_in_the_order_that_was_given()
+  local object = json.object { { "b", 1 }, { "a", json.object { { "d", 2 }, { "c", 0.5 } } } }
+  lu.assertEquals(json.encode(object), '{\n  "b": 1,\n  "a": {\n    "d": 2,\n    "c": 0.5\n  }\n}')
+  lu.assertEquals(object.a.c, 0.5)
+end
+
+function TestJson.test_nil_leaves_its_key_out()
+  lu.assertEquals(json.encode(json.object { { "b", nil }, { "a", false } }), '{\n  "a": false\n}')
+end
+
+function TestJson.test_a_later_key_raises()
+  local object = json.object { { "b", 1 } }
+  object.a = 2
+  lu.assertErrorMsgContains("were added", json.encode, object)
+end
+
 return require "suites" { { "TestJson", TestJson } }

@@ -95,3 +95,13 @@ bad ':3: mode is "lazy"; it must be one of ' \
     '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,lazy,dedicated'
 bad ':3: placement is "here"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,eager,here'
 bad ':3: low \(us\) is "nan"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,nan,2,eager,dedicated'
+
+# A file that may not be read. Last, as it is left out where no user may not.
+rows "$csv" "$row"
+skip_unless_unprivileged_reads "$csv"
+chmod 777 "$WORK"
+ends_with 0 unprivileged "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/readable"
+chmod 000 "$csv"
+ends_with 2 unprivileged "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$out"
+one_line 'benchmark.tp2.sm90.csv: cannot be read: Permission denied'
+[ ! -e "$out" ] || die "something was written"

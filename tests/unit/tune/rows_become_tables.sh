@@ -6,7 +6,8 @@
 here=$(dirname "$0")
 
 tuned --op allreduce,allgather,alltoallv,broadcast --splits 3:1 --sizes 2K:32K:4 --dtype float32 \
-    --launches 2 --strategies CHUNKED_8192,CHUNKED_65536,DIRECT --plugin "$PLUGINS/chunked.so" --out "$WORK/rows"
+    --launches 2 --strategies CHUNKED_8192,CHUNKED_65536,DIRECT --plugin "$PLUGINS/chunked.so" \
+    --out "$WORK/rows"
 rows=$WORK/rows/benchmark.tp2.host
 grep -q ",PLUGIN_CHUNKED_8192,NONE,allreduce," "$rows.csv" || fail "no row of the plug-in"
 grep -q '"strategy": *"PLUGIN_CHUNKED_8192"' "$rows.json" || fail "not said what it was"
