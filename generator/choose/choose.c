@@ -19,6 +19,7 @@ struct choosing {
     struct material of;
     struct table *table;
     uint8_t *incumbents; // by cell; NAME_NONE: none. NULL: no table was there
+    uint8_t *judged[2];  // the same of the tables that are judged
     struct plane_task {
         size_t block, fusion;
         struct left_out left_out;
@@ -265,6 +266,21 @@ static struct cell cell_of(const struct plane *plane, const struct row_of_cells 
     };
 }
 
+// What the choices of the judged tables lose in the bin of a cell.
+static void judge_cell(const struct choosing *choosing, const struct plane *plane,
+                       const struct row_of_cells *of, size_t hidden, size_t tokens) {
+    size_t cell = plane->first_cell + hidden * plane->block->num_tokens.count + tokens;
+    const struct border_point *point = &of->points[tokens];
+    for (size_t i = 0; i < 2; i++) {
+        if (choosing->judged[i] == NULL) continue;
+        double *loss = &choosing->table->judged[i][cell];
+        *loss = NAN;
+        for (size_t s = 0; s < point->count; s++) {
+            if (point->options[s].strategy == choosing->judged[i][cell]) *loss = point->options[s].badness;
+        }
+    }
+}
+
 static bool choose_rows(const struct choosing *choosing, const struct plane *plane) {
     size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
     struct row_of_cells row = {NULL, NULL, NULL, NULL, NULL};
@@ -274,6 +290,7 @@ static bool choose_rows(const struct choosing *choosing, const struct plane *pla
         ok = borders_choose(row.points, tokens);
         struct cell *cells = choosing->table->cells + plane->first_cell + h * tokens;
         for (size_t t = 0; ok && t < tokens; t++) cells[t] = cell_of(plane, &row, h, t);
+        for (size_t t = 0; ok && t < tokens; t++) judge_cell(choosing, plane, &row, h, t);
     }
     free_row(&row);
     return ok;
@@ -307,19 +324,30 @@ static bool list_planes(struct choosing *choosing) {
     return true;
 }
 
-// What the table that was there has for each cell.
-static bool find_incumbents(struct choosing *choosing) {
-    struct table *incumbent = choosing->of.selection->incumbent;
-    const struct grid *grid = &choosing->table->grid;
-    if (incumbent == NULL) return true;
-    choosing->incumbents = malloc(grid->cell_count + 1);
-    if (choosing->incumbents == NULL) return false;
+// What another table has for each cell; NAME_NONE: nothing. False: out of memory.
+static bool find_choices(const struct grid *grid, struct table *other, uint8_t **choices) {
+    if (other == NULL) return true;
+    *choices = malloc(grid->cell_count + 1);
+    if (*choices == NULL) return false;
     for (size_t i = 0; i < grid->cell_count; i++) {
         struct cell_key key = grid_key(grid, i);
-        const struct cell *cell = table_find(incumbent, &key);
-        choosing->incumbents[i] = cell == NULL ? NAME_NONE : cell->strategy;
+        const struct cell *cell = table_find(other, &key);
+        (*choices)[i] = cell == NULL ? NAME_NONE : cell->strategy;
     }
     return true;
+}
+
+static bool find_other_tables(struct choosing *choosing) {
+    const struct selection *selection = choosing->of.selection;
+    struct table *table = choosing->table;
+    bool ok = find_choices(&table->grid, selection->incumbent, &choosing->incumbents);
+    for (size_t i = 0; ok && i < 2; i++) {
+        ok = find_choices(&table->grid, selection->judged[i], &choosing->judged[i]);
+        if (!ok || selection->judged[i] == NULL) continue;
+        table->judged[i] = malloc((table->grid.cell_count + 1) * sizeof *table->judged[i]);
+        ok = table->judged[i] != NULL;
+    }
+    return ok;
 }
 
 // Small tables are not worth a second thread.
@@ -403,7 +431,7 @@ static bool choose(struct choosing *choosing, const struct lists *lists, struct 
     chains->elsewhere =
         malloc((choosing->of.selection->only_more_cells ? rows + 1 : 1) * sizeof *chains->elsewhere);
     if (table->cells == NULL || chains->first == NULL || chains->next == NULL || chains->elsewhere == NULL ||
-        rows >= NO_ROW || !list_planes(choosing) || !find_incumbents(choosing)) {
+        rows >= NO_ROW || !list_planes(choosing) || !find_other_tables(choosing)) {
         return problem_set(problem, "out of memory");
     }
     if (!chain_rows(choosing->of.rows, &table->grid, chains, choosing->of.selection->least, lists, problem))
@@ -429,6 +457,7 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
     free(choosing.of.chains.next);
     free(choosing.of.chains.elsewhere);
     free(choosing.incumbents);
+    for (size_t i = 0; i < 2; i++) free(choosing.judged[i]);
     free(choosing.tasks);
     if (ok) return table;
     table_free(table);

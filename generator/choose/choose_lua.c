@@ -21,6 +21,7 @@
 //     derived       { { world_size =, ..., num_tokens =, strategy =, time_us =, spread =, noise = }... }:
 //                   times that were not measured
 //     incumbent     a table whose choices stay if they are within noise
+//     judged        { old, new }: two tables, what the choices of which lose is in the cells of the result
 //     same_bits_as  a strategy: only strategies with the same bits may win
 //     regret        the loss that a cell may have for the sake of fewer borders, as a share (default: 0)
 #include <lauxlib.h>
@@ -34,8 +35,15 @@
 #include "select_options.h"
 #include "table/table_lua.h"
 
-static void take_incumbent(lua_State *lua, struct selection *selection) {
+static void take_tables(lua_State *lua, struct selection *selection) {
     if (lua_getfield(lua, 2, "incumbent") != LUA_TNIL) selection->incumbent = table_lua_check(lua, -1);
+    lua_pop(lua, 1);
+    if (lua_getfield(lua, 2, "judged") != LUA_TNIL) {
+        for (int i = 0; i < 2; i++, lua_pop(lua, 1)) {
+            lua_geti(lua, -1, i + 1);
+            selection->judged[i] = table_lua_check(lua, -1);
+        }
+    }
     lua_pop(lua, 1);
 }
 
@@ -50,7 +58,7 @@ static int lua_select(lua_State *lua) {
         lua_replace(lua, 2);
     }
     select_options_take(lua, 2, lists, &selection);
-    take_incumbent(lua, &selection);
+    take_tables(lua, &selection);
     struct table **table = table_lua_push(lua);
     *table = table_select(rows, &selection, lists, &problem);
     if (*table != NULL) return 1;

@@ -180,17 +180,21 @@ local function cells_of(wanted, files)
   return cells
 end
 
--- The table of the strategies in `candidates` (nil: all) for a reader with this lookup (of core.table); made
--- once for each. What is there already has been chosen for the nearest size, and stays only there.
+-- The options of a choice of a source for a reader with this lookup (of core.table).
+function model.options_of(source, lookup)
+  return { loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0,
+    lookup = source.corner and "exact" or lookup, derived = derive.of_source(source),
+    same_bits_as = source.same_bits_as, workload = source.workload, regret = source.regret }
+end
+
+-- The table of the strategies in `candidates` (nil: all) for a reader with this lookup; made once for each.
+-- What is there already has been chosen for the nearest size, and stays only there.
 local function select_table(source, candidates, lookup)
-  lookup = source.corner and "exact" or lookup or "nearest"
-  local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. lookup
+  local options = model.options_of(source, lookup or "nearest")
+  local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. options.lookup
   if not source.tables[key] then
-    source.tables[key] = fail.unless(choices.select(source.rows, { candidates = candidates,
-      loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0, lookup = lookup,
-      derived = derive.of_source(source), same_bits_as = source.same_bits_as, workload = source.workload,
-      regret = source.regret,
-      incumbent = lookup == "nearest" and source.stays or nil }))
+    options.candidates, options.incumbent = candidates, options.lookup == "nearest" and source.stays or nil
+    source.tables[key] = fail.unless(choices.select(source.rows, options))
   end
   return source.tables[key]
 end

@@ -54,7 +54,7 @@ local function best_at(sweep, key)
   local best
   for _, strategy in ipairs(lists.strategies) do
     local i = rows[strategy.name]
-    local competes = i and strategy.candidate ~= false
+    local competes = i and lists.may_win(strategy.name)
       and (sweep.source.loopback or columns.placement[i] ~= "loopback")
     if competes and (not best or columns.time_us[i] < best.time_us) then
       best = { strategy = strategy.name, time_us = columns.time_us[i], low_us = columns.low_us[i] or nil,

@@ -1,10 +1,13 @@
 -- What changed between two tables, what that costs, and whether the data supports it. Shared by diff and
 -- check; it prints nothing.
 --
--- changes.compare(old, new, rows, options) -> { changes, compared, changed, material, tested = whether any
--- was, alpha, threshold, untested }. A change has the cell's key, old and new (choices of core.table, or
--- nil), and
---   lost      the time that the old choice takes more, as a share of the new one's; nil: unknown
+-- changes.compare(old, new, evidence, options) -> { changes, compared, changed, material, tested = whether
+-- any was, alpha, threshold, untested }. `evidence` (nil: none) is called if any cell changed, and returns
+-- rows (core.rows) and a table of which each cell has old_loss and new_loss, what the choices lose over the
+-- cell's bin by these rows; either may be nil. A change has the cell's key, old and new (choices of
+-- core.table, or nil), and
+--   lost      the time that the old choice takes more, as a share of the new one's, over the bin for which it
+--             was chosen; without such losses, at the cell's own shape; nil: unknown
 --   p         probability of so large a difference where there is none; nil without intervals
 --   verdict   "better"     the old choice loses time, and the data supports that
 --             "worse"      the new choice does
@@ -13,8 +16,8 @@
 --             "added", "removed"   only one table has a choice
 -- "better" and "worse" are material.
 --
--- The test: both medians are taken as normal around what was measured, with the standard errors that their
--- 95% intervals imply, or that are typical for the changed cells if that is more; the hypothesis is that
+-- The test: both times are taken as normal, with the standard errors that the 95% intervals at the cell's own
+-- shape imply, or that are typical for the changed cells if that is more; the hypothesis is that
 -- neither choice is slower than the other by more than `threshold`. As the choices were picked among k
 -- strategies by these very rows, the probability counts k - 1 times, and twice for the two directions.
 --
@@ -70,10 +73,27 @@ local function tail(slow, fast, options)
   return student.upper_tail(distance / spread)
 end
 
--- From the rows of the cell.
-local function test_by_rows(change, options)
+-- The losses of both choices over the cell's bin; rows of other tools have no mode.
+local function judged_at(change, judged)
+  local other = setmetatable({ mode = "unknown" }, { __index = change })
+  local cell = judged and (judged:find(change) or judged:find(other))
+  if cell and cell.new_loss then return cell.old_loss, cell.new_loss end
+end
+
+-- The times with their interval, so much longer.
+local function stretched(times, factor)
+  return { time = factor * times.time, low = times.low and factor * times.low,
+    high = times.high and factor * times.high }
+end
+
+-- From the rows of the cell, and what the choices lose over its bin.
+local function test_by_rows(change, judged, options)
   local old, new = change.old_times, change.new_times
   if not (old and new) then return end
+  local old_loss, new_loss = judged_at(change, judged)
+  if old_loss then
+    old = stretched(old, new.time * (1 + old_loss) / (1 + new_loss) / old.time)
+  end
   change.lost = old.time / new.time - 1
   if not (old.high and new.high) then return end
   local p = math.min(tail(old, new, options), tail(new, old, options))
@@ -99,18 +119,19 @@ end
 
 function changes.is_material(change) return change.verdict == "better" or change.verdict == "worse" end
 
--- See the head of this file. `rows`: core.rows, or a function that gives them where any cell changed, or nil.
-function changes.compare(old, new, rows, options)
+-- See the head of this file.
+function changes.compare(old, new, evidence, options)
   options = setmetatable(options or {}, { __index = changes.defaults })
   local list, compared = old:changes(new)
   local result = { changes = list, compared = compared, changed = #list, material = 0, alpha = options.alpha,
     threshold = options.threshold, untested = options.untested }
-  if #list > 0 and type(rows) == "function" then rows = rows() end
-  if #list > 0 and rows then tables.times(rows, list) end
+  local rows, judged
+  if #list > 0 and evidence then rows, judged = evidence() end
+  if rows then tables.times(rows, list) end
   local test = { threshold = options.threshold, typical = typical_share(list) }
   for _, change in ipairs(list) do
     if change.old and change.new then
-      if change.row_count then test_by_rows(change, test) else test_by_table(change) end
+      if change.row_count then test_by_rows(change, judged, test) else test_by_table(change) end
     end
   end
   for _, change in ipairs(statistics.holm(list, options.alpha, compared)) do change.supported = true end

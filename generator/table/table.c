@@ -25,6 +25,7 @@ void table_free(struct table *table) {
     if (table == NULL) return;
     grid_free(&table->grid);
     free(table->cells);
+    for (size_t i = 0; i < 2; i++) free(table->judged[i]);
     free(table);
 }
 

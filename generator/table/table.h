@@ -19,6 +19,8 @@ extern const struct cell table_unmeasured;
 struct table {
     struct grid grid;
     struct cell *cells; // by the grid's numbers
+    double
+        *judged[2]; // the same: expected losses of the choices of other tables, NAN unknown; NULL: no table
     // Rows that did not compete, by the reason.
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };

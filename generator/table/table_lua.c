@@ -16,7 +16,8 @@
 //   cell has is missing.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
 //   confidence =, regret =, bound_us =, placement =, derived = }, or nil if the cell is unmeasured.
-// - table:find{ world_size =, ... } gives the same, by the cell's own values.
+// - table:find{ world_size =, ... } gives the same, by the cell's own values; with old_loss and new_loss, the
+//   expected losses of the choices of the tables that select judged.
 // - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
 #include <lauxlib.h>
 #include <lua.h>
@@ -190,7 +191,13 @@ static int lua_find(lua_State *lua) {
     key.fusion = field_name(lua, 2, "fusion", &lists->fusions);
     key.hidden_size = (uint32_t)field_integer(lua, 2, "hidden_size");
     key.num_tokens = (uint32_t)field_integer(lua, 2, "num_tokens");
-    return push_cell(lua, table_find(table, &key), lists);
+    const struct cell *cell = table_find(table, &key);
+    push_cell(lua, cell, lists);
+    static const char *const fields[] = {"old_loss", "new_loss"};
+    for (size_t i = 0; i < 2 && lua_istable(lua, -1); i++) {
+        if (table->judged[i] != NULL) set_number(lua, fields[i], table->judged[i][cell - table->cells]);
+    }
+    return 1;
 }
 
 // ---- the differences of two tables --------------------------------------------------------------

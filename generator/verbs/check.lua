@@ -4,6 +4,7 @@ local choice = require "choose.settings"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
+local judge = require "formats.judge"
 local model = require "formats.model"
 local options = require "base.options"
 local render = require "formats.render"
@@ -62,21 +63,22 @@ local function mending_command(args, out)
 end
 
 -- One line about the cells that differ in the canonical table; "" if the old one cannot be read.
-local function sum_of_changes(path, text, rows)
+local function sum_of_changes(path, text, source)
   local old = tables.read(path)
   local new = old and tables.parse(path, text)
-  return new and ("%s: %s\n"):format(path, changes.sum(changes.compare(old, new, rows))) or ""
+  local function evidence() return source.rows, judge(source, old, new) end
+  return new and ("%s: %s\n"):format(path, changes.sum(changes.compare(old, new, evidence))) or ""
 end
 
 -- Compares one artifact with its file, and prints the difference. Returns whether they are the same.
-local function compare(path, text, rows)
+local function compare(path, text, source)
   if file.holds(path, text) then return true end
   if not file.exists(path) then
     io.stdout:write(path, ": is missing\n")
   else
     local old, message = file.read(path)
     io.stdout:write(old and difference(path, old, text) or message, "\n")
-    if path:find("table%.csv$") then io.stdout:write(sum_of_changes(path, text, rows)) end
+    if path:find("table%.csv$") then io.stdout:write(sum_of_changes(path, text, source)) end
   end
   return false
 end
@@ -100,7 +102,7 @@ return {
     local source = model.load(args.data_dir, args.arch, args, folder)
     local chosen, differing = render.files(source, args.formats), 0
     for _, made in ipairs(chosen) do
-      local same = compare(folder .. "/" .. made.file, made.text, source.rows)
+      local same = compare(folder .. "/" .. made.file, made.text, source)
       if not same then differing = differing + 1 end
     end
     gaps.say { source }

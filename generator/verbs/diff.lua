@@ -19,7 +19,7 @@ local function of_folder(path, wanted)
   end
   local source = model.load(path, model.only_arch(path, wanted, "table.csv"))
   local whole = model.for_format(source, formats.find "table").canonical
-  return { table = whole, arch = source.arch, path = path, folder = path, rows = source.rows }
+  return { table = whole, arch = source.arch, path = path, folder = path }
 end
 
 -- The benchmark files of a side that is a folder; {} where there are none.
@@ -88,14 +88,24 @@ local function read_sides(paths, wanted)
   return sides[1], sides[2]
 end
 
--- The rows with the times: those of --rows, else of the new folder, else of the old one; nil without any.
-local function rows_of(args, old, new)
-  local paths = {}
-  for _, side in ipairs(args.rows and {} or { new, old }) do
-    if side.rows then return side.rows end
-    if #paths == 0 then paths = files_of(side) end
+-- Rows by themselves, as a source for formats/judge.lua.
+local function source_of(paths, corner)
+  model.read_provenance(paths)
+  return { rows = model.read_rows(paths), files = paths, cells = {}, corner = corner }
+end
+
+-- The source (of model.load) of the rows with the times: those of --rows, else of the new folder, else of the
+-- old one; nil without any. A folder has a spec with the rules of its choices.
+local function evidence_of(args, old, new)
+  local function of_folder_of_rows(folder)
+    return model.load(folder, new.arch, { choose = args.choose, against = "none" })
   end
-  if not args.rows then return #paths > 0 and model.read_rows(paths) or nil end
+  for _, side in ipairs(args.rows and {} or { new, old }) do
+    if #files_of(side) > 0 then return of_folder_of_rows(side.folder) end
+  end
+  if not args.rows then return nil end
+  if #args.rows == 1 and is_folder(args.rows[1]) then return of_folder_of_rows(args.rows[1]) end
+  local paths = {}
   for _, path in ipairs(args.rows) do
     path = path:gsub("(.)/+$", "%1")
     if is_folder(path) then
@@ -105,8 +115,7 @@ local function rows_of(args, old, new)
       paths[#paths + 1] = { path = path }
     end
   end
-  model.read_provenance(paths)
-  return model.read_rows(paths)
+  return source_of(paths, args.choose == "corner")
 end
 
 -- ---- the verb ---------------------------------------------------------------------------------
@@ -154,6 +163,9 @@ return {
     { name = "rows", value = "DIR", list = true,
       help = "folders or files of the rows with the times (default: those of NEW, else of OLD)" },
     { name = "arch", value = "ARCH", help = "arch, for a header or folder with several" },
+    { name = "choose", value = "WHAT", one_of = { "bin", "corner" },
+      help = "losses over the bin of a cell, or at its own shape, as the tables were chosen (default: as the "
+        .. "spec beside the rows, else bin)" },
     { name = "format", value = "NAME", one_of = render.names, default = "text",
       help = "of " .. table.concat(render.names, ", ") },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
@@ -173,8 +185,12 @@ return {
       fail.input("%s is of %s, %s of %s; two tables of one arch are required", args[1], old.arch, args[2],
         new.arch)
     end
-    local function rows_of_both() return rows_of(args, old, new) end
-    local result = changes.compare(old.table, new.table, rows_of_both, options)
+    local function evidence()
+      local source = evidence_of(args, old, new)
+      local lookup = new.is_header and "log2" or nil -- TensorRT-LLM's
+      if source then return source.rows, require "formats.judge"(source, old.table, new.table, lookup) end
+    end
+    local result = changes.compare(old.table, new.table, evidence, options)
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
     add_drift(result, old, new)

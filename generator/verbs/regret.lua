@@ -109,7 +109,8 @@ return {
     end
     if #found.worst == 0 then fail.work("no shape has a row of the strategy that the lookup returns") end
     if args.most and found.certain.mean > args.most then
-      fail.work("the mean regret is %s, above %s", percent(found.certain.mean), percent(args.most))
+      fail.work("the mean regret outside the rows' intervals is %s, above %s",
+        percent(found.certain.mean), percent(args.most))
     end
   end,
 }

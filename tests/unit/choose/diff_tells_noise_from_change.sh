@@ -36,7 +36,7 @@ awk 'BEGIN { for (i = 1; i <= 40; i++) {
     folder new
 tables old
 tables new
-diff() { "$GENTABLES" diff "$@"; }
+diff() { "$GENTABLES" diff --choose corner "$@"; }
 ends_with 1 diff "$WORK/old/table.csv" "$WORK/new" --rows "$WORK/new"
 says '^! .*hidden 1024, 7 tokens: ONESHOT -> TWOSHOT: the old choice loses time \(the old takes \+20\.0%\)'
 says '^  .* 8 tokens: ONESHOT -> TWOSHOT: within noise \(the old takes \+0\.5%\)'
@@ -61,6 +61,19 @@ awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10.53, 10, 0.2 }' | folder one_ne
 tables one
 tables one_new
 ends_with 1 diff "$WORK/one" "$WORK/one_new" --rows "$WORK/one_new" --fail-on material # the same in one cell
+
+# A choice for a bin is judged over the bin: at 4 tokens alone TWOSHOT is faster, over the bin ONESHOT.
+printf '1 5 20 0.2\n4 10 9 0.2\n16 20 60 0.2\n' | folder bins
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/bins" --arch host --out "$WORK/bins" --formats table
+sed 's/,4,ONESHOT,10.0000,TWOSHOT/,4,TWOSHOT,9.0000,ONESHOT/' "$WORK/bins/table.csv" >"$WORK/corner.csv"
+ends_with 1 "$GENTABLES" diff "$WORK/corner.csv" "$WORK/bins"
+says '^! .* 4 tokens: TWOSHOT -> ONESHOT: the old choice loses time \(the old takes \+31\.2%\)'
+ends_with 1 diff "$WORK/corner.csv" "$WORK/bins"
+says '4 tokens: .* the new choice loses time \(the old takes -10\.0%\)'
+mv "$WORK/corner.csv" "$WORK/table.csv"
+ends_with 1 "$GENTABLES" check --data-dir "$WORK/bins" --arch host --tables "$WORK" --formats table \
+    --against none
+says 'table.csv: 1 of 3 cells differ, 1 of them materially'
 
 # Cells of only one side, and cells without times.
 sed '/,3,ONESHOT/d; s/,5,ONESHOT.*/,5,unmeasured,,,,,,/' "$WORK/old/table.csv" >"$WORK/less.csv"

@@ -1,0 +1,16 @@
+-- judge(source, old, new, lookup) gives the table whose cells have what the choices of two tables lose by the
+-- rows of a source (of model.load): old_loss and new_loss, over the bins of the new table and a lookup (nil:
+-- the nearest size).
+local choices = require "core.choose"
+local fail = require "base.fail"
+local model = require "formats.model"
+
+return function(source, old, new, lookup)
+  local options = model.options_of(source, lookup or "nearest")
+  options.cells, options.only_cells, options.same_bits_as = {}, true, nil
+  options.judged, options.least = { old, new }, true
+  for _, block in ipairs(new:blocks()) do
+    if not block.sizes_only then table.insert(options.cells, block) end
+  end
+  return fail.unless(choices.select(source.rows, options))
+end
