@@ -19,6 +19,16 @@ function summary.is_uncertain(cell)
   return cell.margin ~= nil and cell.margin < summary.least_margin
 end
 
+-- The rule by which the tables of a source are chosen, in a sentence; `what`: shapes (nil) or sizes.
+function summary.rule(source, what)
+  if source.corner then
+    return ("Apart from noise, a choice has the shortest time at the cell's own %s."):format(
+      (what or "shapes"):sub(1, -2))
+  end
+  return "Apart from noise, a choice has the least expected loss over all " .. (what or "shapes") ..
+    " that a lookup sends to its cell."
+end
+
 -- What a block of a table is of: data type, operation with its splits and, where rows say it, mode.
 function summary.words_of(block)
   local has_splits = block.splits and block.splits ~= ""

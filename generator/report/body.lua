@@ -352,10 +352,9 @@ local function lead_of(views)
     end
   end
   local what = body.go_by_bytes(views, true) and "sizes" or "shapes"
-  local out = { ("%d of %d %s were measured%s. A choice has the least expected loss over all "
-    .. what .. " that a lookup sends to its cell."):format(total.cells - total.unmeasured - total.derived,
-    total.cells, what,
-    total.derived > 0 and (", %d interpolated"):format(total.derived) or "") }
+  local out = { ("%d of %d %s were measured%s. %s"):format(total.cells - total.unmeasured - total.derived,
+    total.cells, what, total.derived > 0 and (", %d interpolated"):format(total.derived) or "",
+    summary.rule(views[1].source, what)) }
   out[#out + 1] = ("%d %s uncertain: less than %s likely to lose less than the runner-up, or, without " ..
     "intervals, with a margin below %s."):format(total.uncertain, total.uncertain == 1 and "choice is" or
     "choices are", percent(summary.least_confidence, 0), percent(summary.least_margin, 0))

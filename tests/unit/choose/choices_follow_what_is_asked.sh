@@ -36,8 +36,10 @@ time_of 16 ONESHOT 40 39 41 "" "0a"
 time_of 16 TWOSHOT 20 19 21 "" "0b"
 generate
 same TWOSHOT "$(winner 1)"
+grep -q 'least expected loss over all shapes that a lookup sends' "$data/report.md" || die "not the rule"
 generate --choose corner
 same ONESHOT "$(winner 1)"
+grep -q "shortest time at the cell's own shape" "$data/report.md" || die "the report has the rule of bins"
 
 # A workload that never leaves the corner chooses for the corner.
 printf 'tokens,hidden_size,weight\n1,1024,0.9\n16,1024,0.1\n' >"$WORK/workload.csv"
