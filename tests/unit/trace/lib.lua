@@ -1,4 +1,4 @@
--- What the Lua tests of traces share: small traces, planted event by event, with answers that are known.
+-- Shared by the Lua tests of traces: small traces, planted event by event, with known results.
 --
 --   local trace = lib.trace { rank = 0, world_size = 2 }
 --   trace:gemm { m = 64, n = 64, k = 64, kernel = "nvjet_TN", start = 100, duration = 5 }
@@ -25,7 +25,7 @@ local function arrow(self, phase, id, pid, tid, ts)
     { "name", "ac2g" }, { "bp", phase == "f" and "e" or nil } })
 end
 
--- A launch on the host and what it ran on the GPU, joined by an arrow.
+-- A launch on the host and its event on the GPU, joined by an arrow.
 local function launch(self, id, name, start, duration, stream, arguments)
   arguments.correlation, arguments["External id"], arguments.stream = id, id, stream
   add(self, { { "ph", "X" }, { "cat", "cuda_runtime" }, { "name", "cudaLaunchKernel" }, { "pid", 1 },
@@ -85,13 +85,13 @@ function trace:write(path)
   assert(file.write(path, self:text()))
 end
 
--- Where a sweep below the test's folder has a rank's trace.
+-- The path of a rank's trace in a sweep below the test's folder.
 function lib.path(sweep, threads, channels, rank)
   return ("%s/%s/%dthread/nccl_%dchannels/torch_profiler/rank%d/trace.json"):format(lib.work, sweep, threads,
     channels, rank)
 end
 
--- Runs gentables and returns its exit code, what it wrote and its errors.
+-- Runs gentables and returns its exit code, stdout and stderr.
 function lib.run(...)
   local words = { os.getenv("GENTABLES") }
   for i, word in ipairs { ... } do words[i + 1] = ("'%s'"):format(word) end

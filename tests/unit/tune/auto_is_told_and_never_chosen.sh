@@ -1,10 +1,10 @@
 #!/bin/sh
-# AUTO, the call through an incumbent's lookup, takes part in a pass over many sizes, each with the lookup's
-# own answer, and is never the answer itself.
+# AUTO, the call through an incumbent's lookup, takes part in a pass over many sizes, with the lookup's own
+# choice for each, and is never chosen itself.
 . "$(dirname "$0")/lib.sh"
 command -v cc >"$WORK/cc" || skip "no C compiler"
 
-# From 16 KiB of bfloat16 on it takes TWOSHOT, which is faster there than MPI.
+# From 16 KiB of bfloat16 on the lookup returns TWOSHOT, which is faster there than MPI.
 cat >"$WORK/lookup.c" <<'END'
 int incumbent_choose(int tp_size, int fusion, int hidden_size, int num_tokens) {
     (void)tp_size, (void)fusion;

@@ -1,4 +1,4 @@
--- cache.lua: entries of the cache count for measurements of the same kind, and for no others.
+-- cache.lua: entries of the cache count only for measurements of the same kind.
 local cache = require "tune.cache"
 local environment = require "tune.environment"
 local incumbent = require "consult.incumbent"
@@ -21,7 +21,7 @@ local function job_of(changes)
   return job
 end
 
--- Which candidates a job finds in the cache, as words.
+-- The candidates that a job finds in the cache, as text.
 local function known_to(changes)
   local job = job_of(changes)
   cache.open(path):take(job)
@@ -66,7 +66,7 @@ function TestCache.test_what_changes_times_makes_all_unknown()
   for i, changes in ipairs(others) do lu.assertEquals(known_to(changes), "", "change " .. i) end
 end
 
--- With a plug-in ranks that share a GPU have a launch each, and without one they have one for all.
+-- With a plug-in, ranks that share a GPU have a launch each; without, one launch for all.
 function TestCache.test_a_launch_for_each_rank_is_no_joint_one()
   lu.assertEquals(known_to { plugins = { "./mine.so" } }, "")
 end
@@ -76,7 +76,7 @@ function TestCache.test_who_loads_a_library_depends_on_it_and_nobody_else()
   lu.assertEquals(known_to { incumbent = "x" }, "MINE NCCL")
 end
 
--- Times of different passes are not compared: not those of MINE with what was measured again without it.
+-- Times of different passes are not compared: MINE was not measured in the second one, so no entry counts.
 function TestCache.test_candidates_of_different_passes_are_unknown_together()
   local job = job_of()
   job.cells[1].candidates = { "NCCL", "AUTO" }
@@ -92,15 +92,15 @@ function TestCache.test_candidates_of_different_passes_are_unknown_together()
   lu.assertEquals(known_to(), "")
 end
 
--- Variables of an environment, beside those of the job's.
+-- Variables of an environment, in addition to the job's.
 local function with(variables)
   local all = { HOME = "/h", NCCL_ALGO = "RING" }
   for name, value in pairs(variables) do all[name] = value end
   return all
 end
 
--- Settings of logs, dumps and caches change no time; but without NCCL's log it is unknown what
--- NCCL_SYMMETRIC is.
+-- Variables for logs, dumps and caches change no time; but without NCCL's log it is unknown whether
+-- NCCL_SYMMETRIC was really used.
 function TestCache.test_what_changes_no_time_makes_nothing_unknown()
   for name, value in pairs { NCCL_DEBUG = "INFO", NCCL_DEBUG_FILE = "/tmp/log", NCCL_DEBUG_SUBSYS = "ALL",
     NCCL_TOPO_DUMP_FILE = "/tmp/topo", CUDA_CACHE_PATH = "/tmp/kernels", CUDA_CACHE_DISABLE = "1",
@@ -128,10 +128,10 @@ function TestCache.test_symmetric_kernels_without_a_log_are_others()
   end
   lu.assertFalse(known_as(with { NCCL_DEBUG = "WARN" }))
   lu.assertTrue(known_as(with { NCCL_DEBUG_FILE = "/tmp/log" }))
-  lu.assertFalse(known_as(with {})) -- which has a log, and is to be measured
+  lu.assertFalse(known_as(with {})) -- it has a log, and must be measured
 end
 
--- A file that a variable names counts by what is in it.
+-- A file that a variable names counts by its content.
 function TestCache.test_a_file_that_is_named_counts()
   local named = os.tmpname()
   local function fill(text)
@@ -158,7 +158,7 @@ local function write(name, text)
   handle:write(text)
 end
 
--- What a file held that was written by hand, or by a program of another mind.
+-- Files that were written by hand, or by another version of the program.
 function TestCache.test_what_is_damaged_is_refused_in_a_line()
   local whole =
     '{ "strategy": "MPI", "epilogue": "none", "time_us": 1, "low_us": 1, "high_us": 1, "samples": 5 }'

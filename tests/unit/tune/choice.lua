@@ -1,5 +1,5 @@
--- gentables lua choice.lua: who competes, and that the choice of a run is that of the tables of its rows; the
--- ops of the command line by all their names, and what is said of sizes and splits.
+-- gentables lua choice.lua: the candidates, and that the choice of a run is that of the tables of its rows;
+-- the ops of the command line by all their names, and the texts of sizes and splits.
 local luaunit = require "luaunit"
 
 local choice = require "tune.choice"
@@ -12,7 +12,7 @@ local tune_rows = require "tune.to_rows"
 
 local tests = {}
 
--- Results of launches that took so long.
+-- Results of launches with these times.
 local function results(strategy, times, epilogue)
   local out = {}
   for i, time_us in ipairs(times) do
@@ -56,7 +56,8 @@ function tests.test_who_had_no_time_in_a_launch_or_is_left_out_does_not_compete(
   luaunit.assertEquals(#tune_rows.records(of, 2), 2)
 end
 
--- Medians say that another is faster at the largest size; launch by launch they differ by less than by noise.
+-- By the medians another one is faster at the largest size; launch by launch the difference is below the
+-- noise.
 local function noisy()
   return job(5,
     cell(1024, results("DIRECT", { 1.18, 1.15, 1.04, 0.36, 0.92 }),
@@ -149,7 +150,7 @@ function tests.test_splits_take_no_op_away()
   luaunit.assertEquals(names_of { op = "all_to_all_single", splits = "3:1" }, "alltoallv")
 end
 
--- What is said of a plan.
+-- The text of a plan.
 local function notes_of(ops, sizes, worlds, args)
   args.dtype, args.hidden_size = "float32", args.hidden_size or "4096"
   local said = {}

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Choices go into a folder beside those that are there, in tuned.json and in Python: those of other cells
-# stay, those of the same cells are replaced, and both are said. Of several splits Python answers with those
-# of the last tuning. What another machine or version left is refused before anything is measured.
+# New choices join those of a folder, in tuned.json and in Python: those of other cells stay, those of the
+# same cells are replaced, and both are reported. Of several splits Python uses the choices of the last
+# tuning. Files of another machine or version are rejected before anything is measured.
 . "$(dirname "$0")/lib.sh"
 
 into() {
@@ -28,7 +28,7 @@ python 'assert [c["op"] for c in cells] == ["broadcast", "allgather", "allgather
     'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
     'assert tuned.choose("broadcast", 1024, 2, "float32") == "MPI"'
 
-# A cell that is measured again is another; its neighbour of before stays its neighbour.
+# A cell that is measured again is new; its neighbour stays.
 into --op allgather --sizes 64K --strategies MPI
 said err "now: 1 of allgather, 1 of them in place of older ones; kept: 2 of broadcast, allgather"
 python 'assert len(cells) == 3, cells' \
@@ -36,7 +36,7 @@ python 'assert len(cells) == 3, cells' \
     'assert tuned.choose("allgather", 65536, 2, "float32") == "MPI"' \
     'assert tuned.choose("broadcast", 1024, 2, "float32") == "MPI"'
 
-# A launch fewer is said, as of each cell.
+# A missing launch is reported for each cell.
 into --op reducescatter --sizes 1K --strategies MPI --launches 2
 python 'assert sorted(c["launches"] for c in cells) == [1, 1, 1, 2], cells' \
     'assert json.load(open("tuned.json"))["single_launch"]'
@@ -56,7 +56,7 @@ python 'pair = tuned.choose_pair("allreduce", "RESIDUAL_RMS_NORM", 4096, 2, "flo
     'assert tuned.choose("allreduce", 4096, 2, "float32") == "TWOSHOT"' \
     'assert tuned.choose("allreduce", 65536, 2, "float32") == "MPI"'
 
-# refused PATTERN: exit 2, before anything is launched, and all stays.
+# refused PATTERN: expects exit code 2 before anything is launched, and that all files stay.
 refused() {
     cp "$WORK/tuned/tuned.json" "$WORK/before"
     into --op reducescatter --sizes 2K --launcher "false {ranks}"

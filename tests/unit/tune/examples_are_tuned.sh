@@ -1,7 +1,6 @@
 #!/bin/sh
-# The two examples pass their trial and are measured beside ours; the answers are printed, written, kept, and
-# found
-# again: then nothing is launched.
+# The two examples pass their trial and are measured beside our strategies; the choices are printed, written
+# and cached; with the cache nothing is launched.
 . "$(dirname "$0")/lib.sh"
 
 tuned --op all_reduce,all_gather_into_tensor --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \

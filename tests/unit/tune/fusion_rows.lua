@@ -1,5 +1,5 @@
--- gentables lua fusion_rows.lua ROWS.csv: a fused row says what the pair takes apart, and the call alone; a
--- candidate that cannot fuse has the pair as its row; and each has a row without an epilogue.
+-- gentables lua fusion_rows.lua ROWS.csv: a fused row has the times of the separate pair and of the call
+-- alone; a candidate that cannot fuse has the pair as its row; and each has a row without an epilogue.
 local rows = require "core.rows"
 
 local of = {}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # shellcheck disable=SC2034 # what it sets is for whoever sources it
-# What the tests of tune share. Sourced. BENCH, GENTABLES, PLUGINS, FAULT_CLOCK_LIBRARY and WORK come from
+# Shared by the tests of tune. Sourced. BENCH, GENTABLES, PLUGINS, FAULT_CLOCK_LIBRARY and WORK come from
 # CMakeLists.txt.
 set -eu
 [ $# = 0 ] || WORK=$WORK/${1%% *} # see cases
@@ -29,7 +29,7 @@ cases() {
     fi
 }
 
-# tune ARGUMENT...: `samples` samples (5); exit code in $status, what it says in $WORK/out and $WORK/err.
+# tune ARGUMENT...: `samples` samples (5); exit code in $status, its output in $WORK/out and $WORK/err.
 tune() {
     status=0
     rm -f "$WORK/clock"
@@ -44,16 +44,16 @@ tuned() {
     [ "$status" = 0 ] || fail "$* ended with $status: $(cat "$WORK/err")"
 }
 
-# hurries: where a plug-in hangs, the clock hurries up to the last seconds of the time that a call has of
-# $timeout (tests/system/faults/clock.c, bench/trial/plans.c).
+# hurries: if a plug-in hangs, the clock runs fast up to the last seconds of a call's share of $timeout
+# (tests/system/faults/clock.c, bench/trial/plans.c).
 timeout=30
 hurries() {
     preload=$FAULT_CLOCK_LIBRARY
     export FAULT_CLOCK_SKIP=$((timeout * 9 / 10 - 2))
 }
 
-# launcher: makes $WORK/launcher, which starts as many ranks as its first argument says, by mpirun, once it
-# has done what stdin says.
+# launcher: makes $WORK/launcher, which runs the script on stdin, and then starts as many ranks as its first
+# argument, by mpirun.
 launcher() {
     # shellcheck source=tests/mpirun.sh
     . "$SOURCE/tests/mpirun.sh"

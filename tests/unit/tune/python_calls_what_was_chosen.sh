@@ -1,8 +1,8 @@
 #!/bin/sh
-# The generated Python module: its ranges answer as tuned.json, split points are inclusive and cover all rows,
-# and two real processes with gloo call what was chosen, by torch.ops too: what the dispatcher chooses for
-# real tensors is what split points say of their rows. Without torch the parts that need none are tested, and
-# the test is skipped after that.
+# The generated Python module: its ranges have the choices of tuned.json, split points are inclusive and cover
+# all rows, and two real processes with gloo call the chosen candidates, also by torch.ops: the dispatcher's
+# choice for real tensors is that of the split points for their rows. Without torch the other parts are
+# tested, and then the test is skipped.
 . "$(dirname "$0")/lib.sh"
 
 tuned --op allreduce,allgather,reducescatter,alltoall,alltoallv,broadcast --sizes 1K:64K:8 --dtype float32 \
@@ -32,7 +32,7 @@ assert tuned.choose("allreduce", 1024, 7) == "MPI"
 END
 (cd "$WORK/tuned" && PYTHONPATH=. "$python" ../ranges.py) || fail "the ranges are others than the choices"
 
-# A pair has choices of its own: the sum alone keeps what is best without the epilogue.
+# A pair has choices of its own: the sum alone keeps its best candidate without the epilogue.
 tuned --op allreduce --sizes 16K,64K --dtype float32 --fusion RESIDUAL_RMS_NORM --hidden-size 1024 \
     --strategies MPI,ONESHOT --out "$WORK/fused"
 cat >"$WORK/pairs.py" <<'END'
@@ -117,7 +117,7 @@ def has_groups_and_splits(rank):
         assert "nobody" in str(error)
 
 
-# Shares of nothing: rank 1 gets no rows at all, and then rank 0 has none to send.
+# Empty shares: rank 1 gets no rows at all, and then rank 0 has none to send.
 def has_shares_of_nothing(rank):
     rows = [torch.arange(10.0).reshape(5, 2), 100 + torch.arange(8.0).reshape(4, 2)]
     for send in ([[5, 0], [4, 0]], [[0, 0], [1, 3]]):
@@ -128,7 +128,7 @@ def has_shares_of_nothing(rank):
         assert torch.equal(torch.ops.gentables.all_to_all_v(mine, receive, send[rank]), wanted)
 
 
-# A backend with a reduce-scatter and an all-to-all of its own, as NCCL, is asked for these.
+# A backend with a reduce-scatter and an all-to-all of its own, like NCCL, gets these calls.
 def takes_what_the_backend_has(rank):
     asked = []
 
@@ -153,7 +153,7 @@ def takes_what_the_backend_has(rank):
         delattr(dist, name) if function is None else setattr(dist, name, function)
 
 
-# Each op with real tensors of as many rows as lie at the ends of each range, with ranges that have many.
+# Each op with real tensors, with the numbers of rows at the ends of each range; the ranges are many.
 def dispatches_as_split_points_say():
     hidden, ops = 16, {
         "allreduce": tuned.all_reduce, "allgather": tuned.all_gather, "alltoall": tuned.all_to_all,

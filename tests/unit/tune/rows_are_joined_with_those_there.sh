@@ -1,7 +1,7 @@
 #!/bin/sh
-# Rows go into a folder beside those that are there: other cells stay, the same cells are replaced, and both
-# are said. What another bench or a sweep measured on this machine may keep them company; another machine's
-# rows, or rows without an owner, are refused before anything is measured.
+# New rows join those of a folder: other cells stay, the same cells are replaced, and both are reported. Rows
+# that another bench or a sweep measured on this machine may stay; rows of another machine, or without
+# provenance, are rejected before anything is measured.
 . "$(dirname "$0")/lib.sh"
 
 rows=$WORK/rows/benchmark.tp2.host
@@ -20,13 +20,13 @@ said err "0 rows of cells that were measured now are replaced by 2; 4 others sta
 grep ,allgather, "$rows.csv" | cmp -s - "$WORK/gathers" || fail "rows of another op are lost or others"
 [ "$(grep -c ,broadcast, "$rows.csv")" = 2 ] || fail "no broadcast: $(cat "$rows.csv")"
 
-# All of a cell goes: times of two launches are not compared.
+# A whole cell is replaced: times of two launches are not compared.
 into --op allgather --sizes 4K --strategies DIRECT --fresh
 said err "2 rows of cells that were measured now are replaced by 1; 4 others stay"
 [ "$(grep -c '^2,float32,4096,.*,allgather,' "$rows.csv")" = 1 ] || fail "of the cell: $(cat "$rows.csv")"
 [ "$(grep -c '^2,float32,1024,.*,allgather,' "$rows.csv")" = 2 ] || fail "another cell: $(cat "$rows.csv")"
 
-# Rows with shapes, of a sweep, stay as they are; the provenance says that several measured these.
+# Rows with shapes, of a sweep, stay unchanged; the provenance reports that several programs measured them.
 cat >"$WORK/spec.lua" <<'END'
 return { arch = "host", tp = { 2 }, dtypes = { "float32" }, fusions = { "NONE" }, hidden_sizes = { 128 },
   num_tokens = { 1, 2 }, strategies = { "MPI", "ONESHOT" },
@@ -45,14 +45,14 @@ grep -q ",allgather," "$WORK/swept/table.csv" || fail "table.csv has no allgathe
 grep -q ",allreduce," "$WORK/swept/table.csv" || fail "table.csv has no allreduce"
 tuned --dtype float32 --launches 2 --op broadcast --sizes 1K --strategies MPI --out "$WORK/swept"
 
-# So do those of a sweep that knew some of its times without measuring.
+# So do those of a sweep with derived times.
 sed 's/^{/{"derived": 1, /' "$WORK/swept/benchmark.tp2.host.json" >"$WORK/derived.json"
 cp "$WORK/derived.json" "$WORK/swept/benchmark.tp2.host.json"
 sed 's/num_tokens = { 1, 2 }/num_tokens = { 1, 2, 4 }/' "$WORK/spec.lua" >"$WORK/swept/spec.lua"
 "$GENTABLES" generate --data-dir "$WORK/swept" --arch host >"$WORK/out" 2>"$WORK/err" ||
     fail "generate with derived times: $(cat "$WORK/err")"
 
-# refused PATTERN: exit 2, before anything is launched, and all stays.
+# refused PATTERN: expects exit code 2 before anything is launched, and that all files stay.
 refused() {
     cp "$rows.csv" "$WORK/before"
     into --op reducescatter --sizes 1K --launcher "false {ranks}"

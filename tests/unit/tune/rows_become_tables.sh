@@ -1,7 +1,7 @@
 #!/bin/sh
 # Rows of several launches make tables: ops of any kind by bytes, splits and candidates of plug-ins in
-# table.csv, in the report and in the C header, with the answers of table.csv; and what a fusion gains
-# stands in the row.
+# table.csv, in the report and in the C header, with the choices of table.csv; the row has the gain of a
+# fusion.
 . "$(dirname "$0")/lib.sh"
 here=$(dirname "$0")
 
@@ -20,7 +20,7 @@ grep -q "4294967295" "$WORK/rows/report.md" && fail "a size alone has a hidden s
 "$GENTABLES" check --data-dir "$WORK/rows" --arch host --tables "$WORK/rows" >"$WORK/out" 2>&1 ||
     fail "check: $(cat "$WORK/out")"
 
-# The header's answers, in C and in C++.
+# The header's choices, in C and in C++.
 "$GENTABLES" lua "$here/header_asks.lua" "$WORK/rows/table.csv" >"$WORK/asks.c"
 grep -q "PLUGIN_" "$WORK/asks.c" || fail "no candidate of a plug-in stands in table.csv"
 cp "$WORK/asks.c" "$WORK/asks.cpp"

@@ -1,10 +1,10 @@
 #!/bin/sh
-# What one number of ranks gives is kept, reported and chosen whatever becomes of another: where that cannot
-# start, and where it is interrupted. A file of the cache is shared: who writes last takes nothing from who
-# wrote before. No file of a plan is left behind.
+# The rows of one number of ranks are kept, reported and chosen whatever happens with another number: if that
+# cannot start, and if it is interrupted. A file of the cache is shared: the last writer keeps the entries of
+# the earlier one. No file of a plan is left.
 . "$(dirname "$0")/lib.sh"
 
-# Ends, or waits for ever, with four ranks.
+# With four ranks it fails, or hangs.
 launcher <<'END'
 if [ "$ranks" = 4 ]; then
     [ -z "${HANGS:-}" ] || { : >"$HANGS"; exec sleep 1000; }
@@ -33,7 +33,7 @@ with_cache one --tp 4
 [ "$status" = 1 ] || fail "TP 4 alone ended with $status"
 ! grep -q "one launch" "$WORK/out" || fail "one launch of nothing: $(cat "$WORK/out")"
 
-# Interrupted at four ranks, when two are done.
+# Interrupted with four ranks, after two ranks have finished.
 HANGS=$WORK/hangs TMPDIR=$WORK/temporary "$GENTABLES" tune --bench "$BENCH" --samples 5 --warm-up 1 --tp 2,4 \
     --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$WORK/two.json" \
     --launcher "$WORK/launcher {ranks}" >"$WORK/out" 2>"$WORK/err" &
@@ -53,7 +53,7 @@ wait "$process" || status=$?
 with_cache two --tp 2
 said out "all results are from the cache"
 
-# Two runs that began with the same file: the one that ends first is the launcher of the other.
+# Two runs that read the same file: the one that ends first is the launcher of the other.
 cat >"$WORK/busy" <<'END'
 #!/bin/sh
 "$GENTABLES" tune --bench "$BENCH" --samples 5 --warm-up 1 --op broadcast --sizes 1K --dtype float32 \

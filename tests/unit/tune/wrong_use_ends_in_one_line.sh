@@ -1,6 +1,6 @@
 #!/bin/sh
-# Wrong use of tune ends with exit code 2 and one line that names valid values. If the group cannot start,
-# every op takes its default, and the exit code is 1.
+# Wrong use of tune ends with exit code 2 and one line with valid values. If the group cannot start, every op
+# has its default, and the exit code is 1.
 . "$(dirname "$0")/lib.sh"
 
 refused() {

@@ -1,6 +1,5 @@
 #!/bin/sh
-# Who starts this program may have its children ignored, as some runners do: how they ended is known all the
-# same.
+# Some runners start this program with the signal of ended children ignored: it still gets their exit codes.
 . "$SOURCE/tests/lib.sh"
 
 cat >"$WORK/ask.lua" <<'END'

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A full disk and a read-only folder end in one line, exit code 1, what was there kept and nothing half-
-# written.
+# A full disk and a read-only folder end in one line, exit code 1, with earlier files unchanged and nothing
+# half-written.
 . "$SOURCE/tests/lib.sh"
 
 out=$WORK/out
@@ -8,7 +8,7 @@ cp -r "$SOURCE/tests/golden/sm90" "$WORK/data"
 mkdir "$out"
 echo old >"$out/allreduce_table.h"
 
-# A limit on the size of files is as good as a full disk: write() fails half-way. 1 is 512 bytes.
+# A limit on the size of files acts like a full disk: write() fails half-way. 1 is 512 bytes.
 # shellcheck disable=SC2016
 ends_with 1 sh -c 'trap "" XFSZ; ulimit -f 1; exec "$0" generate --data-dir "$1" --arch sm90 --out "$2"' \
     "$GENTABLES" "$WORK/data" "$out" </dev/null
@@ -23,7 +23,7 @@ ends_with 1 sh -c 'trap "" XFSZ; ulimit -f 8; exec "$0" generate "$@"' "$GENTABL
 one_line 'allreduce_table.h: cannot be written: File too large'
 [ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
 
-# What cannot be said is a failure, too.
+# Output that cannot be written is a failure, too.
 code=0
 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK/unsaid" \
     >/dev/full 2>"$stderr" || code=$?

@@ -1,5 +1,5 @@
 #!/bin/sh
-# A command line, spec or folder that is wrong ends in one line and exit code 2.
+# An invalid command line, spec or folder ends in one line and exit code 2.
 . "$SOURCE/tests/lib.sh"
 
 rejects 'needs --data-dir DIR' generate --arch sm90
@@ -10,7 +10,7 @@ rejects 'has no option --fast' check --data-dir "$golden" --arch sm90 --fast
 ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --formats ,
 one_line '"," names no format of sm90; there are trtllm, c, .*, report'
 
-# A table in which nothing was measured would be one long fallback.
+# A table without measured cells would be one long fallback.
 rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \
     '2,float32,2048,1,1024,NCCL,NONE,allreduce,9.5'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/other" --arch sm90
@@ -25,7 +25,7 @@ awk -v header="$header" 'BEGIN {
 rejects 'a table needs rows on a grid' generate --data-dir "$WORK/scattered" --arch sm90
 
 # Two machines in one folder.
-# provenance CPU HASH: of the rows with this hash.
+# provenance CPU HASH: writes that of the rows with this hash.
 provenance() {
     cat <<END
 {"version": 1, "fingerprint": "f",

@@ -1,10 +1,9 @@
 #!/bin/sh
-# Whatever is wrong with a workload, an option or the machine ends in one clear line, and leaves nothing half
-# made.
+# Any invalid workload, option or machine ends in one clear line, and leaves nothing half made.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 
-# refused PATTERN [RANKS]: the workload on standard input.
+# refused PATTERN [RANKS]: expects that the workload on standard input is rejected.
 refused() {
     file=$(workload refused)
     rejects "refused.lua:.*$1" workload show -f "$file" -p "${2:-2}"
@@ -39,7 +38,7 @@ echo "return 5" | refused 'returns no table'
 echo "return {" | refused 'expected'
 echo "while true do end" | refused 'it takes too long'
 echo "return { name = os.getenv('HOME') }" | refused "global 'os'"
-# What a file says, and what it takes, has an end.
+# Files and their work have limits.
 echo "return { name = ('x'):rep(1e9), tokens = 8, $step }" | refused 'attempt to index a string value'
 echo "local s = 'x' while true do s = s .. s end" | refused 'it takes more than 64 MiB'
 long=$(printf '%0200d' 7)
@@ -59,11 +58,11 @@ echo "return { name = 'x', tokens = 8,
     layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 16 } } } } }" |
     refused 'layers\[1\].gemms\[1\].dtype: a table'
 
-# What a step can be at most, and what is more: that is refused before anything starts, in words of the file.
-# gentables-workload takes the former (without `end`, which has it make the arrays).
+# The limits of a step; a larger step is rejected before anything starts, in terms of the file.
+# gentables-workload accepts a step at its limit (without `end`, with which it would make the arrays).
 # shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
-# at_most RANKS MOST MORE PATTERN: of the workload on standard input, with either in place of %.
+# at_most RANKS MOST MORE PATTERN: the workload on standard input, with either number in place of %.
 at_most() {
     cat >"$WORK/limit"
     sed "s/%/$2/" "$WORK/limit" >"$WORK/most.lua"
@@ -172,7 +171,7 @@ for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--wit
     rejects "${wrong#*:}" workload report "$WORK" ${wrong%%:*}
 done
 rejects 'no workload.json in it' workload compare "$WORK" "$WORK"
-# Settings that lack what they have to have.
+# Settings without required fields.
 for settings in '{}' '[]' '{"ranks": 2}'; do
     mkdir -p "$WORK/bare"
     echo "$settings" >"$WORK/bare/workload.json"
@@ -186,14 +185,14 @@ for settings in '{}' '[]' '{"ranks": 2}'; do
 done
 rejects 'workload has no command "dance"' workload dance
 
-# The machine: one clear line, and exit code 1 for work that failed.
+# The machine: one clear line, and exit code 1 for failed work.
 ends_with 1 env GENTABLES_OPENBLAS="$WORK/none.so" "$GENTABLES" workload run -f small -p 2
 one_line 'GENTABLES_OPENBLAS: .*none.so'
 ends_with 1 env GENTABLES_OPENBLAS=libm.so.6 "$GENTABLES" workload run -f small -p 2
 one_line 'what was loaded as OpenBLAS lacks some of its functions'
 failed 'it cannot be started' workload run -f small --launcher "$WORK/none -n {ranks}"
 failed 'it died: exit code 1' workload run -f small --launcher 'false {ranks}'
-# A launcher that says which rank died, and of what, as Open MPI does where it knows.
+# A launcher that prints which rank died, and why, as Open MPI does if it can.
 dies() {
     printf '#!/bin/sh\nprintf "%s" >&2\nexit 9\n' "$1" >"$WORK/launch"
     chmod +x "$WORK/launch"
@@ -203,7 +202,8 @@ dies 'mpirun noticed that process rank 1 with PID 0 on node n.a exited\n on sign
     'rank 1 died: signal 9 [(]Killed[)]'
 dies 'mpirun detected it:\n\n  Process name: [[60811,1],3]\n  Exit code:    7\n---\n' \
     'rank 3 died: exit code 7'
-# A rank that saw it, and the launcher; and a launcher that names the rank that ended the others, or none.
+# A rank that detected it, and the launcher; and a launcher that names the rank that ended the others, or
+# none.
 seen='gentables-bench: rank 1 died, at the start\n'
 dies "${seen}noticed that process rank 1 with PID 0 on node n.a exited\n on signal 9 (Killed).\n" \
     'rank 1 died: signal 9 [(]Killed[)]'
@@ -213,7 +213,7 @@ dies "${seen}" 'rank 1 died$'
 dies 'Primary job  terminated normally, but 1 process returned\na non-zero exit code.\n' \
     'one rank died; mpirun does not name it'
 
-# Where there is no GPU, or no CUDA to build with.
+# Without a GPU, or without CUDA in the build.
 if ! nvidia-smi >/dev/null 2>&1; then
     ends_with 1 "$GENTABLES" workload run -f small -p 2 --backend cuda
     one_line 'no CUDA driver|no GPU|the CUDA driver|built without CUDA'
@@ -223,7 +223,7 @@ needs_blas
 huge=$(echo "return { name = 'x', tokens = 1000000, layers = { { name = 'l', copies = 50,
     gemms = { { name = 'g', n = 60000, k = 8, backward = false } } } } }" | workload huge)
 failed 'GB of arrays for each of 2 ranks: more than is free' workload run -f "$huge" -p 2
-# Before a hundred thousand steps, which would take longer than a test may.
+# Before the end of a hundred thousand steps, which would take longer than a test may.
 ends_with 1 "$GENTABLES" workload run -f small -p 2 --steps 100000 --trace "$WORK/none/%r.json"
 one_line 'a trace cannot be written: No such file'
 

@@ -1,5 +1,5 @@
--- Whether the rounds of results are of steps as they were: what a step's GEMMs took is no more than the step,
--- with communication and without it, and the cost is the median of their ratios.
+-- Whether the rounds of results have consistent steps: the GEMMs of a step take no longer than the step, with
+-- communication and without it, and the cost is the median of their ratios.
 --
 -- usage: gentables lua check_rounds.lua RESULT.json...
 local json = require "codec.json"

@@ -13,7 +13,7 @@ local TYPES = { float = "Float", ["c10::BFloat16"] = "BFloat16", ["c10::Half"] =
 local function is_integer(value) return math.type(value) == "integer" end
 local function is_text(value) return type(value) == "string" end
 
--- On a processor all is computed in fp32, on a GPU in the type of the operands.
+-- A processor computes all in fp32, a GPU in the type of the operands.
 local function check_computed_in(own, wrong)
   if type(own.computed_in) ~= "table" then return wrong("no computed_in") end
   local is_host = own.backend == "host"
@@ -41,7 +41,7 @@ local function check_root(root, wrong)
   check_computed_in(root.gentables, wrong)
 end
 
--- Times as they stand in the file: three decimals, and few enough digits for a double to keep nanoseconds.
+-- Times as in the file: three decimals, and few enough digits for a double to keep nanoseconds.
 local function check_times(text, wrong)
   for key, number in text:gmatch('"(%l+)":([%d.eE+-]+)') do
     if (key == "ts" or key == "dur") and not number:find("^%d+%.%d%d%d$") then wrong(key .. " " .. number) end
@@ -79,7 +79,7 @@ local function check_collective(args, type, wrong)
   if not type or args.dtype ~= TYPES[type] then wrong("dtype " .. tostring(args.dtype)) end
 end
 
--- A kernel's grid is in the trace if it is known, and never made up.
+-- A kernel's grid is in the trace if it is known, and never invented.
 local function check_place(args, clock, wrong)
   local has = args.grid ~= nil or args.block ~= nil or args.context ~= nil
   local is_whole = has and args.context and #(args.grid or {}) == 3 and #(args.block or {}) == 3
@@ -117,8 +117,9 @@ local function check_kernel(event, at, wrong)
   end
 end
 
--- A thread runs no longer than the interval is, but by what two clocks differ. A collective's kernel has the
--- processor time of all threads, and on the first one's stream begins when the one before is over.
+-- A thread runs no longer than the interval is, apart from the difference of two clocks. A collective's
+-- kernel has the processor time of all threads, and on the first one's stream begins at the end of the one
+-- before.
 local function check_processor_time(event, threads, wrong)
   local cpu = event.args and event.args["cpu time (us)"]
   local is_of_all = threads > 1 and event.cat == "kernel" and event.name:find("^nccl")
@@ -127,7 +128,8 @@ local function check_processor_time(event, threads, wrong)
   end
 end
 
--- A thread waits within a step, for one thing after the other, also as readers reckon, who add doubles.
+-- A thread waits within a step, for one event after the other, also in the arithmetic of readers that add
+-- doubles.
 local function check_waits(at, wrong)
   local ends = {}
   for _, event in ipairs(at.annotations) do
@@ -145,7 +147,7 @@ local function check_waits(at, wrong)
   end
 end
 
--- Events by what they are.
+-- Events by kind.
 local function sort_events(root, wrong)
   local at = { operations = {}, launches = {}, flows = {}, kernels = {}, annotations = {}, named = {},
     streams = {}, waits = {}, rank = root.distributedInfo.rank, correlations = {},

@@ -1,19 +1,19 @@
--- Whether all of a step is of the type that mixed_workloads (lib.sh) gives it: gentables lua check_types.lua
--- N K TRACE... says what is not, and ends with 1. Each trace is of one step.
+-- Whether all of a step has the type that mixed_workloads (lib.sh) gives it: gentables lua check_types.lua N
+-- K TRACE... prints each violation, and ends with 1. Each trace is of one step.
 local file = require "core.file"
 local json = require "codec.json"
 
 local n, k = tonumber(arg[1]), tonumber(arg[2])
 
--- Of GEMMs by their name; elements of buckets.
+-- Of GEMMs, by their name; elements of buckets.
 local GEMMS = { g = "c10::BFloat16", router = "float", half = "c10::Half", up = "c10::Half",
   down = "c10::BFloat16" }
 local GRADIENTS = { BFloat16 = 2 * n * k, Float = 2 * 3 * n, Half = 2 * 5 * 7 }
--- Of collectives, by what their name has in it.
+-- Of collectives, by a part of their name.
 local COLLECTIVES = { { "^e%.dispatch", "Half" }, { "^e%.gradient_combine", "Half" },
   { "^e%.combine", "BFloat16" }, { "^e%.gradient_dispatch", "BFloat16" }, { "%.bf16$", "BFloat16" },
   { "%.f32$", "Float" }, { "%.f16$", "Half" }, { "^bucket", false } }
--- What names of kernels end with, before what is transposed.
+-- The ends of kernels' names, before the part for transposition.
 local SHORT = { ["c10::BFloat16"] = "_bf16", ["c10::Half"] = "_f16", float = "" }
 
 local failed = false

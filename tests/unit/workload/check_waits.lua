@@ -1,5 +1,5 @@
--- Whether a result and the traces of its ranks say the same of waiting: the median over steps of what a
--- trace's waits last, those at the ends of steps as well, is the rank's.
+-- Whether a result and the traces of its ranks agree about waits: the median over steps of the length of a
+-- trace's waits, those at the ends of steps included, is the rank's.
 --
 -- usage: gentables lua check_waits.lua RESULT.json TRACE_OF_RANK_0.json TRACE_OF_RANK_1.json...
 local json = require "codec.json"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A rank that is killed, whichever and wherever it is, is named in the error, the summary and the log, each of
-# 20 times, of which some run at once: by this script, called with a transport, a rank and words.
+# A rank that is killed, any rank at any place, is named in the error, the summary and the log, each of 20
+# times, of which some run at once: by this script, called with a transport, a rank and words.
 [ $# = 0 ] || WORK=$WORK/$(echo "$*" | tr -c 'a-z0-9\n' _)
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
@@ -38,8 +38,7 @@ killed() {
     ends_with 1 "$GENTABLES" workload sweep -f "$endless" -p 2 -c 1 -t 1 --transport "$1" --fresh \
         --launcher "$WORK/killing {ranks}" -o "$WORK/sweep_20260102_030405"
     died="rank $2 died: signal 9 [(]Killed[)]"
-    # Of one that has hardly begun mpirun does not always say which it was
-    # (generator/conversation/launcher.lua).
+    # mpirun cannot always name a rank that has hardly begun (generator/conversation/launcher.lua).
     [ "$3" != hello ] || died="($died|rank $2 died|one rank died; mpirun does not name it)"
     one_line "1 thread, 1 channel: failed after .*: $died"
     has "^1 +1 +failed .*$died" "$WORK"/sweep_*/nccl_thread_sweep_summary_20260102_030405.txt

@@ -1,13 +1,13 @@
-# What the shell tests of workloads share. Sourced; GENTABLES (the program), SOURCE (the source tree) and WORK
+# Shared by the shell tests of workloads. Sourced; GENTABLES (the program), SOURCE (the source tree) and WORK
 # (a folder of this test's own) come from CMakeLists.txt.
 # shellcheck shell=sh
 # shellcheck source=tests/lib.sh
 . "$SOURCE/tests/lib.sh"
 
-# The host is what is tested, on machines with GPUs, too: a driver shows none of them.
+# The host is tested, on machines with GPUs, too: the driver shows none of them.
 export CUDA_VISIBLE_DEVICES=""
 
-# Without OpenBLAS no step can be run here.
+# Steps need OpenBLAS.
 needs_blas() {
     code=0
     "$GENTABLES" workload run -f small -p 2 --steps 1 --warm-up 0 >"$stdout" 2>"$stderr" || code=$?
@@ -15,7 +15,7 @@ needs_blas() {
     [ "$code" = 0 ] || die "a small step does not run"
 }
 
-# workload NAME: standard input becomes the workload's file; prints its name.
+# workload NAME: writes standard input to the workload's file; prints its name.
 workload() {
     cat >"$WORK/$1.lua"
     echo "$WORK/$1.lua"
@@ -48,7 +48,7 @@ types_are_told() {
 }
 
 # odd_workloads COPIES N K: $reduced, with all-reduced gradients, and $spread, with scattered ones; the sizes
-# are divisible by nothing.
+# have few divisors.
 # shellcheck disable=SC2034
 odd_workloads() {
     layers="{ { name = 'a', copies = $1,

@@ -1,5 +1,5 @@
--- Pages of sweeps that are made up here: in which unit times stand, and that whatever a folder's files lack
--- is reported in one line, with a way out.
+-- Pages of made-up sweeps: the units of times, and that anything missing in a folder's files is reported in
+-- one line, with a remedy.
 local compare = require "verbs.workload.compare"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -20,7 +20,7 @@ local function settings()
     wait = "futex", warm_up = 1, workload = "w" }
 end
 
--- Of steps of this many us.
+-- Results with steps of this many us.
 local function measured(us)
   local rank = { await_us = us / 20, communication_cpu_us = us / 10, communication_us = us / 10,
     gemm_alone_us = us / 2, gemm_cpu_us = us / 2, gemm_us = us / 2 }
@@ -39,7 +39,7 @@ local function failed()
     used = { channels = 1, threads = 1 } }
 end
 
--- Not by file.write, which waits for the disk: some are written a thousand times.
+-- Not by file.write, which waits for the disk: some files are written a thousand times.
 local function write(path, value)
   assert(file.make_folder(path:match("^(.*)/")))
   local handle <close> = assert(io.open(path, "w"))
@@ -55,7 +55,7 @@ local function save(name, one, first, second)
   return folder
 end
 
--- Runs fn; what it raised, which has to be a failure with a message of one line.
+-- Runs fn; returns its error, which must be a failure with a message of one line.
 local function refusal_of(fn)
   local ok, problem = pcall(fn)
   if ok then return nil end
@@ -71,7 +71,7 @@ local function page_of(folder)
   return assert(file.read(path))
 end
 
--- compare says on stdout what it wrote.
+-- compare prints the names of written files on stdout.
 local function comparison_of(a, b)
   local path, said = work .. "/comparison.html", print
   print = function() end -- luacheck: ignore 121
@@ -133,8 +133,8 @@ end
 
 local ODD = { "x", -0.5, json.null, json.array { {} } }
 
--- Calls with_change(what) for each field of a value, deep down, that is gone, or odd. A table that is gone
--- through must not get new fields: its keys are taken before.
+-- Calls with_change(what) for each field of a value, at any depth, with the field removed or odd. A table
+-- must not get new fields during the iteration: its keys are read before.
 local function each_change(value, with_change, at)
   for _, key in ipairs(sorted_keys(value)) do
     local old = value[key]
@@ -148,7 +148,7 @@ local function each_change(value, with_change, at)
   end
 end
 
--- Whatever is wrong with one field: a page, or a refusal, and never an error of this program.
+-- For any invalid field: a page, or a rejection, and never an error of this program.
 function TestPages.test_no_field_that_is_wrong_is_an_internal_error()
   local count, whole = 0, save("whole", settings(), measured(40), failed())
   for _, backend in ipairs { "host", "cuda" } do

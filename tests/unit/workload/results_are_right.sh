@@ -1,12 +1,12 @@
 #!/bin/sh
-# Every GEMM and every collective of every kind of workload is right, of every type, on several ranks, by both
-# transports, over channels and threads and ways to wait: the program checks each before and after it
-# measures, and ends with an error otherwise. Sizes are odd, so that no part is as large as another.
+# Every GEMM and every collective of every kind of workload has right results, in every type, on several
+# ranks, by both transports, over channels and threads and ways to wait: the program checks each before and
+# after it measures, and otherwise ends with an error. Sizes are odd, so that no two parts have the same size.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 needs_blas
 
-# right RANKS FILE OPTION...
+# right RANKS FILE OPTION...: expects right results.
 right() {
     ranks=$1
     file=$2
@@ -26,7 +26,7 @@ return { name = "routed", tokens = 60, micro_batches = 2,
   } }
 END
 )
-# Larger than the slots of shared memory, so that they are gone through several times.
+# Larger than the slots of shared memory, so that each slot is used several times.
 large=$(workload large <<'END'
 return { name = "large", tokens = 16,
   layers = { { name = "a", gemms = { { name = "g", n = 1001, k = 511 } } } } }
@@ -43,7 +43,7 @@ right 4 "$spread" -c 2 -t 2 --wait yield
 right 4 "$routed" -c 4 -t 1 --wait yield
 right 3 "$large" -c 4 -t 3
 right 2 "$reduced" -c 1 -t 1 --wait spin
-# GEMMs of several types in a step: what is summed and sent together is of one.
+# GEMMs of several types in a step: elements that are summed and sent together have one type.
 mixed_workloads 37 91
 for transport in own mpi; do
     for file in "$mixed" "$mixed_spread"; do

@@ -1,6 +1,6 @@
--- What a workload's step is made of: for the shipped ones and for others, on several numbers of ranks,
--- nothing is sent before it is computed, nothing is read before it has come, and the backward pass is twice
--- the forward one.
+-- The parts of a workload's step: for the shipped workloads and for others, on several numbers of ranks,
+-- nothing is sent before it is computed, nothing is read before it has arrived, and the backward pass is
+-- twice the forward one.
 local luaunit = require "luaunit"
 local description = require "workload.description"
 local steps = require "workload.steps"
@@ -17,7 +17,7 @@ local function sum(list) -- of "1,2,3", which stand for one rank each; a single 
   return total, count
 end
 
--- Goes through the actions as a rank would, and asserts that each is possible there.
+-- Goes through the actions as a rank would, and asserts that each is possible at that point.
 local function walk(program)
   local posted, done, written = {}, {}, {}
   local needs = {} -- collective -> GEMMs that fill what it sends
@@ -74,8 +74,8 @@ local function of_rank(list, rank)
   return numbers[rank] or numbers[1]
 end
 
--- How long ranks that compute a FLOP in a unit of time take for the step where moving costs nothing, so that
--- all they lose is what they wait for each other; of the slowest. `serial`: each collective is waited for.
+-- The time of the step for ranks that compute a FLOP in a unit of time, with free transfers, so that they
+-- lose time only by waiting for each other; of the slowest rank. `serial`: each collective is waited for.
 local function ideal_time(program, ranks, serial)
   local clocks, ready = {}, {} -- ready: when the last rank has handed it over
   for rank = 1, ranks do clocks[rank] = 0 end
@@ -148,7 +148,7 @@ function TestSteps.test_uneven_loads_that_change_places_cost_waiting_in_serial_s
   luaunit.assertTrue(ideal_time(program, 2, true) > 1.2 * gemms)
 end
 
--- What no GEMM computes is on its way for all micro-batches before the first of them is computed.
+-- Data that no GEMM computes is sent for all micro-batches before the first of them is computed.
 function TestSteps.test_what_is_there_is_handed_over_before_anything_is_computed_on_it()
   local program = steps.of(parsed [[{ name = "x", tokens = 12, micro_batches = 2, layers = {
     { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "g", n = 4, k = 4 } } } } }]], 2, "host")
@@ -185,7 +185,8 @@ function TestSteps.test_buckets_close_when_they_are_full_and_are_sent_at_once()
     .. "do gemm=4; do gemm=5; do gemm=6; do post=0; do gemm=7; do gemm=8; do post=1")
 end
 
--- A dtype's gradients wait for others of theirs; those of another, which come between them, do not count.
+-- A dtype's gradients wait for others of the same dtype; gradients of another dtype between them do not
+-- count.
 function TestSteps.test_each_dtype_fills_buckets_of_its_own()
   local program = steps.of(parsed [[{ name = "x", tokens = 8, gradients = { bucket_bytes = 300 },
     layers = { { name = "l", copies = 4, gemms = { { name = "g", n = 8, k = 10, dtype = "float16" },

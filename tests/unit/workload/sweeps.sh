@@ -1,7 +1,7 @@
 #!/bin/sh
-# A sweep from one command: the documented tree, traces that keep the rules, what trace pipeline makes of
-# them, a page in words. Run again it does what is missing or failed, and one that fails does not end the
-# rest. Ctrl-C ends what it started, and nothing else.
+# A sweep by one command: the documented tree, traces that follow the rules, the results of trace pipeline, a
+# page with sentences. A second run does the missing or failed parts, and a failing part does not end the
+# rest. Ctrl-C ends the processes of the sweep, and no others.
 # shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 needs_blas
@@ -16,8 +16,9 @@ END
 )
 sweep=$WORK/sweep_20260102_030405
 
-# ---- one that fails does not end the rest ----
-# A launcher that fails where BREAK says: the request is on standard input, the launcher sees only counts.
+# ---- a failing configuration does not end the rest ----
+# A launcher that fails for the counts in BREAK: the request is on standard input, the launcher sees only
+# counts.
 cat >"$WORK/launch" <<'END'
 #!/bin/sh
 echo launched >>"$(dirname "$0")/launches"
@@ -43,13 +44,13 @@ grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log
 [ ! -e "$failed/torch_profiler/rank0/trace_step19.json" ] || die "a failure left a trace"
 [ -s "$sweep/nccl_thread_sweep_20260102_030405.log" ] || die "no log of the sweep"
 
-# A failed run is listed with its reason, and is no trace that analysis misses.
+# A failed run is listed with its reason, and analysis does not expect its trace.
 ends_with 0 "$GENTABLES" workload report "$sweep" --csv --without plots,comparisons,merge
 [ ! -s "$stderr" ] || die "a failure is reported twice: $(cat "$stderr")"
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
 grep -q 'b, 1 thread, 3 channels: it died: exit code 3' "$WORK/c.html" || die "a gap has no reason"
 
-# ---- again: only what failed, or is gone ----
+# ---- again: only failed or missing parts ----
 rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
 ends_with 0 "$GENTABLES" workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
@@ -60,7 +61,7 @@ ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
 one_line 'was measured with another number of ranks; give another --out, or --fresh'
 rejects 'was measured with another workload' workload sweep -f small -p 2 -o "$sweep"
 
-# ---- what there is then ----
+# ---- the files afterwards ----
 "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_rounds.lua" "$sweep"/*thread/*/result.json ||
     die "rounds that cannot be"
 "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_trace.lua" \
@@ -93,7 +94,7 @@ awk -F, '$1 == "total_time" { total = $2 } $1 == "busy_time" { busy = $2 } $1 ==
     "$analysis/1thread/individual_reports/perf_1ch_rank0_csvs/gpu_timeline.csv" ||
     die "time between traced steps counts"
 
-# A trace names the processor as a replay does: on the machine that wrote it the two are compared.
+# A trace names the processor like a replay: on the machine that wrote it the two are compared.
 ends_with 0 "$GENTABLES" replay "$sweep/1thread/nccl_1channels" --out "$WORK/replay" --csv --samples 1
 replayed=$WORK/replay/node_replay_report_csvs
 grep -q '^Diff columns,.*processors of the same name' "$replayed/node_replay.csv" || die "no Diff columns"
@@ -103,7 +104,7 @@ grep -q '^Diff columns,.*processors of the same name' "$replayed/node_replay.csv
 # ---- two sweeps in one page ----
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi \
     --warm-up 2
-# elsewhere FIELD VALUE RESULT: its machine was another.
+# elsewhere FIELD VALUE RESULT: gives it another machine.
 elsewhere() {
     sed "s/\"$1\": \"[^\"]*\"/\"$1\": \"$2\"/" "$3" >"$WORK/moved"
     mv "$WORK/moved" "$3"
@@ -118,7 +119,7 @@ for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in the
 done
 rejects '1 --label for 2 inputs' workload compare "$sweep" "$WORK/other" --label one
 
-# ---- of an older gentables, which did not know what communication costs GEMMs ----
+# ---- of an older gentables, without the cost of communication for GEMMs ----
 for result in "$WORK"/other/1thread/*/result.json; do
     grep -v '"gemm_alone_us"' "$result" | sed 's/"cost"/"toll"/' >"$WORK/older"
     mv "$WORK/older" "$result"
@@ -127,7 +128,7 @@ ends_with 1 "$GENTABLES" workload report "$WORK/other" --csv
 grep -q 'lacks a right ratios.cost.high, .*: another gentables wrote it, .*; its sweep again, with --fresh' \
     "$WORK/other/workload.html" || die "no text about a sweep of an older gentables"
 
-# ---- what does not belong together, or is not whole, does not count ----
+# ---- unrelated or incomplete files do not count ----
 # In a folder with a name like a placeholder for ranks.
 odd="$WORK/a %r folder"
 one() {
@@ -152,7 +153,7 @@ one 2 -f "$tiny"
 one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; give another --out, or --fresh'
 [ ! -e "$odd/1thread/nccl_2channels/result.json" ] || die "what was measured elsewhere has joined"
 
-# With other settings --fresh leaves nothing of the old sweep, also where it gets no further.
+# With other settings --fresh removes the old sweep, even if the new one fails early.
 one 0 -f "$tiny" --fresh
 ends_with 0 "$GENTABLES" workload report "$odd" --csv --without plots,comparisons
 has 'Whether that is so is not known of fewer than 6 steps' "$odd/workload.html"
@@ -169,13 +170,13 @@ ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$odd" --st
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$odd" --steps 5
 grep -q '1 measured, 1 there already' "$stdout" || die "an old result is taken for a new one"
 
-# Others' traces are not written over.
+# Traces of others are not overwritten.
 mkdir -p "$WORK/others/4thread/nccl_8channels/torch_profiler/rank0"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 8 -t 4 -o "$WORK/others" --fresh
 one_line '4thread/nccl_8channels: was not written by gentables workload; give another --out'
 
 # ---- Ctrl-C ----
-# Another's process of the same name lives on; what the sweep started does not.
+# A process of the same name that the sweep did not start survives; those that it started do not.
 cat >"$WORK/slow" <<'END'
 #!/bin/sh
 cd "$(dirname "$0")" || exit 1
@@ -190,11 +191,11 @@ export SLEEPER
 "$SLEEPER" 600 &
 other=$!
 mkfifo "$WORK/said"
-# interrupted COMMAND...: of workload, in a folder of its own, by Ctrl-C once it has launched something.
+# interrupted COMMAND...: of workload, in a folder of its own, by Ctrl-C after its first launch.
 mkdir -p "$WORK/here"
 interrupted() {
     rm -f "$WORK/begun"
-    # A shell has what it starts behind itself ignore Ctrl-C; a terminal does not.
+    # A shell's background processes ignore Ctrl-C; those of a terminal do not.
     (cd "$WORK/here" && exec env --default-signal=INT "$GENTABLES" workload "$@" -f "$tiny" -p 2 -t 1 \
         --launcher "$WORK/slow {ranks}" >"$stdout" 2>"$WORK/said") &
     pid=$!
@@ -233,9 +234,9 @@ grep -Eq '^1 +1 +not begun +- +- +-$' "$summary" || die "the summary does not sa
     die "what it says does not go on"
 grep -q '2 measured, 0 there already' "$stdout" || die "what was cut off, or not begun, counts as measured"
 if grep -q 'not begun' "$summary"; then die "what was measured was not begun"; fi
-# What was asked for anew is not asked for again.
+# The command to resume does not repeat --fresh.
 interrupted sweep -c 2,1 -o "$made" --fresh
 one_line 'SIGINT; the same command, without --fresh, goes on where this one stopped'
-# A single configuration leaves nothing to go on with.
+# A single configuration leaves nothing to resume.
 interrupted run -c 1
 one_line 'gentables: interrupted by SIGINT$'

@@ -1,5 +1,5 @@
--- What the workload's program writes as a trace: it keeps the rules (check_trace.lua), our reader takes all
--- of it, and every time comes back as the nanoseconds that were noted.
+-- The trace that the workload's program writes: it follows the rules (check_trace.lua), our reader accepts
+-- all of it, and every time is read as the nanoseconds of the notes.
 local file = require "core.file"
 local luaunit = require "luaunit"
 
@@ -9,7 +9,7 @@ local path = work .. "/planted.json"
 
 assert(file.make_folder(work))
 
--- The events that the trace has to have, as planted_trace printed them.
+-- The events that the trace must have, as planted_trace printed them.
 local function planted()
   local handle <close> = assert(io.popen(("'%s' '%s'"):format(os.getenv("PLANTED_TRACE"), path)))
   local events = {}
@@ -24,7 +24,7 @@ end
 
 local function nanoseconds(us) return math.floor(us * 1000 + 0.5) end
 
--- Replaces the first of a pattern in the planted trace and says what the checker finds.
+-- Replaces the first match of a pattern in the planted trace and returns the checker's findings.
 local function flawed(pattern, replacement)
   local text, count = assert(file.read(path)):gsub(pattern, replacement, 1)
   luaunit.assertEquals(count, 1, pattern)
@@ -102,7 +102,8 @@ function TestTraces.test_processor_times_come_back_too()
   luaunit.assertEquals(found, expected)
 end
 
--- Steps of other kinds lie between those that are traced: no rank was idle there. Others' profilers go on.
+-- Steps of other kinds lie between the traced ones: no rank was idle there. Traces of other profilers have no
+-- such gaps.
 function TestTraces.test_shares_are_of_the_traced_steps()
   planted()
   local rank = require "trace.ops.rank"

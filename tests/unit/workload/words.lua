@@ -1,4 +1,4 @@
--- The sentences of a page: they say what the numbers allow, and no more.
+-- The sentences of a page: they claim only facts that the numbers support.
 local luaunit = require "luaunit"
 local findings = require "workload.findings"
 
@@ -34,7 +34,7 @@ function TestWords.test_the_best_is_sure_only_where_no_interval_reaches_it()
   luaunit.assertStrContains(findings.best { fast }, "One configuration is measured")
 end
 
--- GEMMs alone should take the same in every launch; where they do not, the machine changed.
+-- GEMMs alone should take the same time in every launch; otherwise the machine changed.
 function TestWords.test_a_machine_that_changed_between_launches_makes_nothing_sure()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   slow.result.times.gemms = time(1.2, 1.25, 1.3)
@@ -47,7 +47,7 @@ function TestWords.test_a_machine_that_changed_between_launches_makes_nothing_su
   luaunit.assertEquals(findings.verdict(slow.result, fast.result, "overlapped", false), "shorter")
 end
 
--- 1.20 and 1.30 do not meet, but would on a machine that is as much slower as GEMMs alone allow.
+-- 1.20 and 1.30 do not meet, but would on a machine that is slower by as much as the GEMMs alone show.
 function TestWords.test_what_gemms_alone_allow_is_no_difference()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   luaunit.assertEquals(findings.verdict(fast.result, slow.result, "overlapped", true), "longer")
@@ -56,7 +56,7 @@ function TestWords.test_what_gemms_alone_allow_is_no_difference()
   luaunit.assertStrContains(findings.best { fast, slow }, "the intervals of 2 threads, 1 channel reach it")
 end
 
--- Made-up numbers: what is hidden is at most all, and overlapped steps have their GEMMs in them.
+-- Made-up numbers: the hidden time is at most all of it, and overlapped steps include their GEMMs.
 function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   local function told(change)
     local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
@@ -81,7 +81,7 @@ function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   end), "for 190.00 ms others had their processor")
 end
 
--- More ranks than cores: others of the same step have the processor, and steps say what they say.
+-- More ranks than cores: the processor was busy with ranks of the same step, and the hidden time is known.
 function TestWords.test_ranks_that_share_cores_disturb_nobody()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ranks = { one.ranks[1], { gemm_us = 2200, gemm_cpu_us = 1000, communication_cpu_us = 50 },
@@ -91,7 +91,7 @@ function TestWords.test_ranks_that_share_cores_disturb_nobody()
   luaunit.assertFalse(findings.knows_hidden(one))
 end
 
--- What they take less than alone by a little is the place in a round, not a disturbed machine.
+-- If they take a little less than alone, the cause is the place in a round, not a disturbed machine.
 function TestWords.test_gemms_that_are_hardly_faster_contradict_nothing()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ratios.cost = { low = -0.05, median = -0.03, high = -0.01, samples = 20 }
@@ -125,7 +125,7 @@ function TestWords.test_of_a_few_steps_nothing_is_told()
   luaunit.assertStrContains(findings.hidden(one.result), "is not known of 5 steps")
 end
 
--- Their least and greatest are no interval, and nothing that is said is sure.
+-- The least and greatest of few steps are no interval, and no conclusion from them is certain.
 function TestWords.test_fewer_than_six_steps_have_no_interval()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   slow.result.times.overlapped.samples = 5
@@ -158,7 +158,7 @@ function TestWords.test_short_steps_keep_their_intervals()
   luaunit.assertEquals({ findings.unit_of { entry(1, 1, time(2, 3, 4)).result } }, { "ms", 1e3 })
 end
 
--- What events cost was never measured on a GPU.
+-- On a GPU the cost of events was never measured.
 function TestWords.test_how_kernels_are_timed_is_said_without_what_it_costs()
   local one = entry(1, 1, time(1, 1, 1)).result
   one.backend, one.clock = "cuda", "event"

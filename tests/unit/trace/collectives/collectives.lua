@@ -8,7 +8,8 @@ local TestCollectives = {}
 
 function TestCollectives.setUp() lib.clean() end
 
--- What a rank of two has by default: an allreduce, an all-gather, a broadcast. Rank 1 comes 10 us late.
+-- The default events of each of two ranks: an allreduce, an all-gather, a broadcast. Rank 1 arrives 10 us
+-- late.
 local function planted(rank, world_size)
   local trace = lib.trace { rank = rank, world_size = world_size or 2 }
   local late = 10 * rank
@@ -55,7 +56,7 @@ function TestCollectives.test_numbers_of_a_planted_sweep()
   luaunit.assertEquals(one["earliest arrival rank"], "0")
   near(one["algo bw (GB/s)"], 2 ^ 21 / 2 ^ 30 / 100e-6)
   near(one["bus bw (GB/s)"], 2 ^ 21 / 2 ^ 30 / 100e-6) -- 2 (n - 1) / n is 1 for two ranks
-  near(rows[2]["Full msg size (MB)"], 2048 / 2 ^ 20) -- what all have afterwards, fp8
+  near(rows[2]["Full msg size (MB)"], 2048 / 2 ^ 20) -- the data of all ranks afterwards, fp8
   near(rows[2]["bus bw (GB/s)"], 2048 / 2 ^ 30 / 50e-6 / 2)
   local long = sheet "nccl_long"
   luaunit.assertEquals(#long, 6)
@@ -78,7 +79,7 @@ function TestCollectives.test_summaries_and_stragglers()
   near(summary["skew in start time_max"], 30)
   near(summary["Total comm latency (ms)"], 0.4)
   local stragglers = sheet "straggler_summary"
-  luaunit.assertEquals(stragglers[1].rank, "0") -- it waits 10 + 10, the other 30
+  luaunit.assertEquals(stragglers[1].rank, "0") -- it waits 10 + 10, the other one 30
   near(stragglers[1].total_wait_time_us, 20)
   near(stragglers[2].total_wait_time_us, 30)
   luaunit.assertEquals({ stragglers[1].times_arrived_last, stragglers[2].times_arrived_last }, { "1", "2" })
@@ -88,7 +89,7 @@ function TestCollectives.test_summaries_and_stragglers()
   near(long[1].dur_sum, 410)
 end
 
--- The report of a rank groups its own kernels, faster than ranks are put together: its rows are those of the
+-- The report of a rank groups its own kernels, faster than the report of all ranks: its rows are those of the
 -- report of all ranks. Planted out of order, with kernels and splits that differ, and without metadata.
 function TestCollectives.test_a_rank_alone_is_summed_up_alike()
   write_sweep(function(trace, rank)

@@ -41,7 +41,7 @@ function TestDistributions.test_a_density_over_all_values_is_one()
   for i = 2, #density do
     sum = sum + (density[i][1] - density[i - 1][1]) * (density[i][2] + density[i - 1][2]) / 2
   end
-  lu.assertTrue(sum > 0.9 and sum < 1) -- what lies beyond the ends is cut off
+  lu.assertTrue(sum > 0.9 and sum < 1) -- the part beyond the ends is cut off
 end
 
 function TestDistributions.test_csv_as_spreadsheets_write_it()

@@ -1,5 +1,5 @@
--- Collectives of several ranks are matched by group, metadata and time: what one rank lost does not shift the
--- rest.
+-- Collectives of several ranks are matched by group, metadata and time: a lost collective of one rank does
+-- not shift the rest.
 local luaunit = require "luaunit"
 local matching = require "trace.collectives.matching"
 
@@ -18,7 +18,7 @@ local function rank_of(number, list)
 end
 
 -- `count` equal collectives; each rank arrives a little later than the one before, all end together. `tag` is
--- the number of the collective, to see which went where.
+-- the number of the collective, so that matches can be checked.
 local function calls(place, count, skip)
   local list = {}
   for i = 1, count do
@@ -100,7 +100,7 @@ function TestMatching.test_many_collectives_of_which_many_were_lost()
 end
 
 function TestMatching.test_metadata_tells_what_times_do_not()
-  -- Start and end say nothing here; only sizes do.
+  -- Start and end are ambiguous here; only sizes distinguish.
   local function list(sizes)
     local out = {}
     for i, size in ipairs(sizes) do

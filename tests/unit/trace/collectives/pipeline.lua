@@ -1,5 +1,5 @@
--- trace pipeline: the documented tree, failures that end nothing else, a second run that does what is
--- missing, and a run that is killed.
+-- trace pipeline: the documented tree, failures of single configurations, a second run that does only the
+-- missing parts, and a run that is killed.
 -- Needs: zlib xlsx
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
@@ -38,7 +38,7 @@ local function run_all(...)
   return lib.run("trace", "pipeline", lib.work .. "/sweep", "--out", lib.work .. "/out", ...)
 end
 
--- Without what takes the longest.
+-- Without the slowest parts.
 local function run(...) return run_all("--without=plots,comparisons,merge", ...) end
 
 local function rows_of(configuration)
@@ -164,7 +164,7 @@ function TestPipeline.test_what_fails_does_not_end_the_others()
   luaunit.assertStrContains(errors, "second.json") -- two traces of a rank are ambiguous
   luaunit.assertEquals(#rows_of "512/28", 6)
   luaunit.assertEquals(#rows_of "256/42", 12)
-  -- Once it is whole, what was made without it is made again.
+  -- When it is complete, the results that were made without it are made again.
   assert(file.write(broken, whole))
   run("--csv")
   luaunit.assertEquals(#rows_of "512/28", 12)
@@ -211,7 +211,7 @@ function TestPipeline.test_temporary_files_of_a_killed_run_are_removed()
   luaunit.assertTrue(file.exists(report .. "/GEMM.csv"))
 end
 
--- Kills it as soon as a report is there, and looks at what is left.
+-- Kills it as soon as a report exists, and checks the leftovers.
 function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
   plant_sweep(40)
   run("--csv")

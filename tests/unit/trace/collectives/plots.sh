@@ -1,6 +1,6 @@
 #!/bin/sh
-# trace plots: five pictures of the variance CSV, whatever threads, channels and ranks it has; bad input ends
-# in one line and leaves no picture.
+# trace plots: five pictures of the variance CSV, for any threads, channels and ranks; invalid input ends in
+# one line and leaves no picture.
 . "$SOURCE/tests/lib.sh"
 # shellcheck source=tests/pictures.sh
 . "$SOURCE/tests/pictures.sh"
@@ -43,8 +43,8 @@ write(sys.argv[3], [(64, 4, 0)], lambda: 0.0)
 END
 ends_with 0 plots "$WORK/all.csv" --out "$WORK/all"
 has_five "$WORK/all"
-# What the pictures show, not only texts and axes: boxes and their medians, violins, a line for each thread
-# count.
+# The content of the pictures, not only texts and axes: boxes and their medians, violins, a line for each
+# thread count.
 for name in threads channels ranks; do
     has_colours "$WORK/all/variance_by_${name}_boxplot.png" "#9ecae1" "#3182bd" "#d94801"
 done

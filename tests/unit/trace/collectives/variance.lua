@@ -1,5 +1,5 @@
 -- trace gemm, variance, timestamps and overlap over planted traces: each row has the times of its own GEMM,
--- also where one kernel serves two, and collectives that run at once are not counted twice.
+-- also if one kernel serves two, and simultaneous collectives are not counted twice.
 local file = require "core.file"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
@@ -107,7 +107,7 @@ function TestVariance.test_every_instance_on_demand()
   luaunit.assertEquals(rows[1].max_overlap_collective, "")
 end
 
--- A CSV that the known tools wrote: numbers as floats, another kernel's name, columns of its own.
+-- A CSV as other tools write it: numbers as floats, another kernel's name, columns of its own.
 function TestVariance.test_an_input_csv_says_which_gemms()
   plant(0, 0)
   plant(1, 200)
@@ -161,7 +161,7 @@ function TestVariance.test_no_gemm_is_told()
   luaunit.assertStrContains(errors, "no GEMM in these traces")
 end
 
--- What overlap_of says, by going through every tenth of a microsecond.
+-- The result of overlap_of, computed by checking every tenth of a microsecond.
 local function by_counting(list, start, stop)
   local covered = 0
   for tick = start * 10, stop * 10 - 1 do

@@ -1,4 +1,4 @@
--- Prints what core.trace reads, a line for each kept event: dump.lua FILE
+-- Prints the events of core.trace, one a line: dump.lua FILE
 local lib = require "unit.trace.reader.lib"
 local dump, why = lib.dump(arg[1])
 io.stderr:write(why and "gentables: " .. why .. "\n" or "")

@@ -1,4 +1,4 @@
--- Sweeps, configurations and files that say their rank are found as they are named.
+-- Sweeps, configurations and files with a rank in their names are found by their names.
 local file = require "core.file"
 local run_folder = require "trace.runs.run_folder"
 local lib = require "unit.trace.lib"
@@ -16,7 +16,7 @@ local function touch(...)
   end
 end
 
--- What is found, as one text for each configuration.
+-- The found files, as one text for each configuration.
 local function found(...)
   local paths, out = {}, {}
   for i, name in ipairs { ... } do paths[i] = lib.work .. "/" .. name end

@@ -30,7 +30,7 @@ local function line(label, row, keys)
   return table.concat(out, "\t") .. "\n"
 end
 
--- What core.trace reads of the file, a line for each kept event | nil, message.
+-- The events that core.trace reads from the file, one a line | nil, message.
 function lib.dump(path, options)
   local trace, why = core.open(path, options)
   if not trace then return nil, why end
@@ -54,10 +54,10 @@ function lib.dump(path, options)
   return table.concat(out)
 end
 
--- The trace that this text is | nil, message.
+-- The trace of this text | nil, message.
 function lib.open(text, options) return core.open(lib.write(lib.work_path("trace.json"), text), options) end
 
--- Of each flaw how many there are, and the first ones' places.
+-- The count of each flaw, and the first places.
 function lib.flaws(trace)
   local counts, firsts = {}, {}
   for _, flaw in ipairs(trace:info().flaws) do

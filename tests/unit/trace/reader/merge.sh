@@ -1,15 +1,15 @@
 #!/bin/sh
-# trace merge: the merged trace holds what the ranks' traces have, checked by a reader of its own
-# (merge_check.py), on traces made here with all that may differ between them and, where they are at hand, on
-# real ones. Bad input ends in one line and leaves what was there.
+# trace merge: the merged trace has the content of the ranks' traces, checked by a separate reader
+# (merge_check.py), on traces made here with all possible differences and, if they are available, on real
+# ones. Invalid input ends in one line and leaves earlier files.
 # Needs: zlib
 . "$SOURCE/tests/lib.sh"
 
 needs python3
 check="$SOURCE/tests/unit/trace/reader/merge_check.py"
 
-# Rank 0: keys in another order, indented, texts that JSON does not take. Rank 1: gzip, another base, two
-# GPUs, ids and numbers as texts. Rank 2: no base, arrows that lack an end, a process called as a GPU is.
+# Rank 0: keys in another order, indented, texts that are invalid JSON. Rank 1: gzip, another base, two GPUs,
+# ids and numbers as texts. Rank 2: no base, arrows without an end, a process with a GPU's name.
 python3 - "$WORK" <<'PYTHON'
 import gzip
 import json
@@ -34,7 +34,7 @@ def thread(pid, tid, name):
 
 def trace(rank, host, gpus, step):
     events = []
-    for i in range(300): # more than is read at once to find the events
+    for i in range(300): # more than one read to find the events
         gpu, at, number = gpus[i % len(gpus)], 1000.125 + step * i, i + (1 << 40 if i == 7 else 0)
         events += [
             event("cpu_op", "aten::mm", host, host, at, 9, **{"External id": number, "Input Dims": [[2, 2]]}),
@@ -103,7 +103,7 @@ grep -q 'no trace of rank 3, 4' "$stderr" || die "no message about missing ranks
 ends_with 0 "$GENTABLES" trace merge "$WORK/run" --keep cpu_op --keep python_function -o "$WORK/more.json"
 [ "$(grep -c '"cat":"cpu_op"' "$WORK/more.json")" = 900 ] || die "--keep keeps nothing"
 
-# However the files are cut, and by how many threads.
+# For any cuts of the files, and any number of threads.
 cat >"$WORK/cut.lua" <<'LUA'
 local merge, run = require "core.merge", arg[1]
 local categories = require("trace.merge.merging").categories
@@ -119,7 +119,7 @@ cmp -s "$WORK/cut1.json" "$WORK/cut4.json" || die "the threads change the trace"
 # shellcheck disable=SC2086
 python3 "$check" "$WORK/cut1.json" $ranks || die "small chunks differ"
 
-# A sweep: a merged trace for each configuration; one that fails does not end the others.
+# A sweep: a merged trace for each configuration; a failing one does not end the others.
 for channels in 28 56; do
     mkdir -p "$WORK/sweep/256thread/nccl_${channels}channels/torch_profiler"
     cp -r "$WORK/run/rank0" "$WORK/run/rank1" "$WORK/sweep/256thread/nccl_${channels}channels/torch_profiler"
@@ -129,8 +129,8 @@ ends_with 1 "$GENTABLES" trace merge "$WORK/sweep" -o "$WORK/out"
 [ "$(ls "$WORK/out")" = 256thread_56ch_merged.json ] || die "a configuration that fails ends the others"
 has '^gentables: 1 of 2 configurations are not merged: 256thread_28ch' "$stderr"
 
-# Bad input: one line, and what was there stays.
-bad() { # CODE PATTERN ARGUMENT...: merging these to `kept.json` fails
+# Invalid input: one line, and earlier files stay.
+bad() { # CODE PATTERN ARGUMENT...: expects that merging these to `kept.json` fails
     code_wanted=$1 pattern=$2
     shift 2
     echo before >"$WORK/kept.json"
@@ -164,7 +164,7 @@ one_line 'link.json: is one of the traces to be merged; give another --output'
 cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
 rejects 'nowhere/m.json: cannot be written' trace merge "$run" -o "$WORK/nowhere/m.json"
 
-# Events that cannot be used are left out, and reported; ids that have no room for the rank stay apart.
+# Unusable events are left out, and reported; ids without room for the rank stay apart.
 cat >"$WORK/odd.json" <<'JSON'
 {"traceEvents": [
 {"ph":"X","cat":"kernel","name":"a","pid":0,"tid":7,"ts":1,"dur":-5,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-# merge_check.py MERGED RANK=TRACE...: whether the merged trace holds exactly what these traces have, by
-# reading all of them again. Knows nothing of how they were merged.
+# merge_check.py MERGED RANK=TRACE...: whether the merged trace has exactly the content of these traces, by
+# reading all of them again. Shares no code with the merge.
 import collections
 import gzip
 import json

@@ -1,4 +1,4 @@
--- core.trace: what it makes of well-formed traces in any dress, and of flawed ones.
+-- core.trace: its results for well-formed traces in any format, and for flawed ones.
 -- Needs: zlib zstd
 local luaunit = require "luaunit"
 local lib = require "unit.trace.reader.lib"
@@ -112,7 +112,7 @@ function TestReader.test_chunks_and_workers_do_not_matter()
   end
 end
 
--- ---- What hangs below what --------------------------------------------------------------------
+-- ---- Parents and children ---------------------------------------------------------------------
 
 local function op(name, start, duration, more)
   return event(('"cat":"cpu_op","name":"%s","ts":%s,"dur":%s%s'):format(name, start, duration, more or ""))
@@ -382,7 +382,7 @@ function TestReader.test_zstd_cut_off_anywhere_is_refused()
   refused(bytes:sub(1, -3) .. "\0\0", "the zstd data are damaged")
 end
 
--- Whatever becomes of a byte, the reader answers, and alike in any chunk.
+-- With any byte changed, the reader gives the same answer for every size of chunks.
 function TestReader.test_any_changed_byte_is_read_or_refused_alike()
   local text = whole(EVENTS)
   for at = 1, #text do

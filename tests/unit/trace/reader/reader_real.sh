@@ -1,12 +1,12 @@
 #!/bin/sh
-# Of real traces the reader keeps, names and links what an independent reader does, plain and packed.
+# Of real traces the reader keeps, names and links the same events as an independent reader, plain and packed.
 . "$SOURCE/tests/unit/metric/lib.sh"
 
 skip_without_data traces
 skip_without_traces
 mkdir -p "$WORK"
 
-# dump FILE: what the reader makes of it.
+# dump FILE: prints the reader's events.
 dump() { "$GENTABLES" lua "$SOURCE/tests/unit/trace/reader/dump.lua" "$1"; }
 
 for trace in "$data"/*.json.gz; do

@@ -1,4 +1,4 @@
--- workers.map: answers in order, failures of single items, and no child that outlives its parent.
+-- workers.map: results in order, failures of single items, and no child that outlives its parent.
 local luaunit = require "luaunit"
 local process = require "core.process"
 local fail = require "base.fail"
@@ -106,8 +106,8 @@ function TestWorkers.test_an_error_of_the_caller_ends_the_children()
   end, { jobs = 2, each = function() error("enough") end })
 end
 
--- Starts a script with three children that print that they run, and waits for them. Its standard output
--- ends when none of them holds it any more.
+-- Starts a script with three children, which print that they run, and waits for them. Its standard output
+-- ends when all of them have closed it.
 local function start_script(body)
   local path = work_path("children.lua")
   write(path, ([[

@@ -1,6 +1,6 @@
 #!/bin/sh
 # trace report -b: a report over ranks for each folder of traces, as documented: names, defaults, filters, a
-# configuration that fails; and the sheets of traces made here, with sums that are computed by hand.
+# configuration that fails; and the sheets of traces made here, with sums computed by hand.
 # Needs: zlib xlsx
 . "$SOURCE/tests/lib.sh"
 
@@ -67,7 +67,7 @@ ends_with 0 "$GENTABLES" trace report -b "$base" --csv
 grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdout" || die "c is not written"
 [ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "collectives of one rank"
 
-# All ranks; b cannot be read, and what it has stays.
+# All ranks; b cannot be read, and its earlier reports stay.
 mkdir "$base/b/b_step_8_performance_report_csvs"
 echo before >"$base/b/b_step_8_performance_report_csvs/gemm.csv"
 ends_with 1 "$GENTABLES" trace report -b "$base" -f step_8 -a --csv
@@ -152,7 +152,7 @@ mkdir "$base/d" && gzip -c "$base/a/traces_rank_0_step_8.json" >"$base/d/node-r-
 ends_with 0 "$GENTABLES" trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$WORK/named.xlsx" --csv
 [ -e "$WORK/named_csvs/gemm.csv" ] || die "the report has another name"
 
-# Bad input: one line.
+# Invalid input: one line.
 rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
 rejects 'none has "step-" and a number in its name; -p says' trace report -b "$base" -f step_8 -p step-
 rejects '-o names one report, and there are 3 configurations' trace report -b "$base" -f rank_0 \

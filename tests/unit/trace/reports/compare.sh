@@ -1,10 +1,10 @@
 #!/bin/sh
-# trace compare: reports of two and more runs side by side, on CSVs written here, with differences that
-# are known; the reports of sweeps over threads, channels and sweeps; the page. Bad input ends in one line.
+# trace compare: reports of two and more runs side by side, on CSVs written here, with known differences; the
+# reports of sweeps over threads, channels and sweeps; the page. Invalid input ends in one line.
 # Needs: xlsx
 . "$SOURCE/tests/lib.sh"
 
-# is FILE LINE...: whether the file is these lines.
+# is FILE LINE...: expects exactly these lines.
 is() {
     is_file=$1
     shift
@@ -31,7 +31,7 @@ echo 'aten::add,elementwise,p,c,t,"((3,),)",,,,1,4,4,4,4,9,x,100' >>"$WORK/new_c
 printf 'name,param: M,Kernel Time (µs)_mean,Kernel Time (µs)_sum,name_count\naten::mm,8,2.5,5,2\n' \
     >"$WORK/base_csvs/GEMM.csv"
 
-# Rows of one key are summed before, not multiplied: 3 * 10 + 2 and 3 * 20 + 2; means are weighted.
+# Rows of one key are summed first, not multiplied: 3 * 10 + 2 and 3 * 20 + 2; means are weighted.
 ends_with 0 "$GENTABLES" trace compare "$WORK/base_csvs" "$WORK/new_csvs" --out "$WORK/out"
 csvs=$WORK/out/compare_csvs
 is "$csvs/gpu_timeline.csv" 'type,base::time ms,new::time ms,time ms__new_diff,time ms__new_pct,'\
@@ -50,7 +50,7 @@ is "$csvs/GEMM_only_baseline_new.csv" 'name,param: M,base::Kernel Time (µs)_mea
 'base::Kernel Time (µs)_sum,base::name_count' 'aten::mm,8,2.5,5,2'
 [ ! -e "$csvs/GEMM_common.csv" ] || die "a sheet without rows is written"
 
-# Three, with labels that a page has to escape.
+# Three, with labels that a page must escape.
 ends_with 0 "$GENTABLES" trace compare "$WORK/base_csvs" "$WORK/new_csvs" "$WORK/third_csvs" --label a \
     --label '<b>"x"' --label c --out "$WORK/three" --csv --html
 is "$WORK/three/compare_csvs/gpu_timeline.csv" 'type,a::time ms,"<b>""x""::time ms",c::time ms,'\
@@ -110,7 +110,7 @@ ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --html --out "$WO
 ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --out "$WORK/alone.html"
 [ -s "$WORK/alone.html" ] || die "no page alone"
 
-# Bad input.
+# Invalid input.
 bad() { # PATTERN ARGUMENT...
     pattern=$1
     shift

@@ -1,5 +1,5 @@
--- The sums of each family of ops against numbers worked out by hand. Where a widely used analyser has others,
--- the test says "known to be wrong elsewhere" and why.
+-- The sums of each family of ops against results by hand. If a widely used analyser has others, the test has
+-- "known to be wrong elsewhere" and the reason.
 local families = require "trace.ops.families"
 local luaunit = require "luaunit"
 local perf_model = require "trace.ops.perf_model"
@@ -69,7 +69,7 @@ end
 
 local TestOthers = {}
 
--- Known to be wrong elsewhere: two bytes an element, whatever the type.
+-- Known to be wrong elsewhere: two bytes an element, for every type.
 function TestOthers.test_attention_counts_both_products_and_bytes_of_its_type()
   local q, k = { 2, 6, 5, 7 }, { 2, 3, 5, 7 }
   local concrete = { "", "", "", "0.25", "False" }
@@ -97,7 +97,7 @@ local function convolution(has_bias, transposed, groups)
     { "", "", "", "[2, 2]", "[1]", "[1, 1]", transposed and "True" or "False", "[0, 0]", tostring(groups) }
 end
 
--- Known to be wrong elsewhere: a bias is seen only where there are exactly 3 inputs, and PyTorch gives 9.
+-- Known to be wrong elsewhere: a bias is detected only with exactly 3 inputs, and PyTorch gives 9.
 function TestOthers.test_convolutions()
   local types = { BF16, BF16, "" }
   local dims, concrete = convolution(false, false, 1)
@@ -141,7 +141,7 @@ function TestOthers.test_element_by_element()
     4 * (40 + 240), "vector_fp32")
 end
 
--- Known to be wrong elsewhere: one element comes out of every reduction, as its dimensions are text ("[-1]").
+-- Known to be wrong elsewhere: every reduction gives one element, because its dimensions are text ("[-1]").
 function TestOthers.test_reductions_see_which_dimensions_go()
   local dims, types = { { 4, 5, 6 }, {}, {}, {} }, { F32, "ScalarList", "Scalar", "" }
   local function sizes(name, concrete, some_dims)

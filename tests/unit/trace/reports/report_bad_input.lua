@@ -1,11 +1,11 @@
--- Traces that are not whole give a report that says so, never a wrong number in silence.
+-- Incomplete traces give a report that lists the missing parts, and no silently wrong number.
 local luaunit = require "luaunit"
 local per_rank = require "trace.reports.rank_report"
 local small_trace = require "unit.trace.reports.small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" } }
 
--- The note called `what`: count and text; nil: there is none.
+-- The note with this name: count and text; nil: there is none.
 local function note(notes, what)
   for _, row in ipairs(notes) do
     if row[1] == what then return row[2], row[4], row[3] end
@@ -140,7 +140,7 @@ function TestBadInput.test_ops_that_ran_nothing_on_the_gpu_are_said()
   luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_min"), 0.0)
 end
 
--- Threads that the trace has no name for are one row, as are arguments that differ in what is left out.
+-- Threads without a name in the trace are one row, and so are arguments that differ only in omitted parts.
 function TestBadInput.test_no_two_rows_of_a_sheet_have_the_same_key()
   local trace = small_trace.new()
   for i = 0, 3 do
@@ -165,7 +165,7 @@ function TestBadInput.test_names_that_need_quotes_are_python_literals()
   luaunit.assertStrContains(ops.cell(1, "kernel_details_summary"), [["kernel<'a'>"]])
 end
 
--- Arguments that are written with escapes, floats and words, and what is no list at all.
+-- Arguments that are written with escapes, floats and words, and texts that are no list.
 function TestBadInput.test_arguments_are_read_as_json()
   local function written(arguments)
     local path = os.getenv("WORK") .. "/arguments.json"

@@ -12,7 +12,7 @@ ends_with 0 python3 "$SOURCE/tests/unit/trace/reports/report_oracle.py" "$golden
     "$WORK/reports/h100_bert_csvs"
 cat "$stdout"
 
-# What compares them sees a difference.
+# The comparison finds a planted difference.
 for change in 's/5.806942210477941/5.806942220477941/' '/aten::eq/d' "s/'stream': 7/'stream': 8/"; do
     rm -rf "$WORK/changed"
     cp -r "$WORK/reports/h100_bert_csvs" "$WORK/changed"
@@ -20,7 +20,7 @@ for change in 's/5.806942210477941/5.806942220477941/' '/aten::eq/d' "s/'stream'
     ends_with 1 python3 "$SOURCE/tests/unit/trace/reports/report_oracle.py" "$golden" "$WORK/changed"
 done
 
-# The same input gives the same bytes, whoever reads it.
+# The same input gives the same bytes, with any number of workers.
 ends_with 0 "$GENTABLES" trace report "$golden/h100_bert.json.gz" --out "$WORK/again" --csv
 diff -r "$WORK/reports" "$WORK/again" || die "a second report differs"
 gzip -dc "$golden/h100_bert.json.gz" >"$WORK/h100_bert.json"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# gentables trace report: its options, its files, and what it refuses.
+# gentables trace report: its options, its files, and rejected input.
 # Needs: zlib xlsx
 . "$SOURCE/tests/lib.sh"
 
@@ -9,7 +9,7 @@ csvs=$WORK/out/h100_bert_csvs
 report() { ends_with 0 "$GENTABLES" trace report "$trace" --out "$WORK/out" "$@"; }
 lines() { wc -l <"$csvs/$1.csv"; }
 
-# Both forms by default, one where one is asked for; without a library for workbooks CSVs.
+# Both forms by default, one if an option selects it; CSVs without a library for workbooks.
 report
 [ -s "$csvs/GEMM.csv" ] || die "no CSVs"
 echo 'os.exit((require "pages.sheets".has_xlsx()) and 0 or 1)' >"$WORK/has_xlsx.lua"
@@ -34,7 +34,7 @@ report --csv --bins 7 --top-short 3 --short-limit 6 --micro-idle 100
 [ "$(lines short_kernels_summary)" = 4 ] || die "not the first 3 rows"
 awk -F, 'NR > 1 { total += $3 } END { exit total != 47 }' "$csvs/short_kernel_histogram.csv" ||
     die "not the 47 kernels below 6 us"
-# What idle time is split into adds up.
+# The parts of idle time add up to it.
 awk -F, '$1 == "idle_time" { idle = $2 } $1 ~ /^(micro|macro)_idle_time$/ { parts += $2; count++ }
     END { exit !(count == 2 && parts - idle < 1e-9 && idle - parts < 1e-9) }' "$csvs/gpu_timeline.csv" ||
     die "micro and macro idle time are not the idle time"
@@ -45,7 +45,8 @@ rm -r "$WORK/out"
 report --csv --no-kernel-summary
 [ ! -e "$csvs/kernel_summary.csv" ] || die "a kernel_summary despite --no-kernel-summary"
 
-# Several traces: those of the same name get reports of different names, and a failing one ends no other.
+# Several traces: those with equal names get reports with different names, and a failing one does not end the
+# others.
 mkdir -p "$WORK/a" "$WORK/b"
 cp "$trace" "$WORK/a/one.json.gz"
 cp "$trace" "$WORK/b/one.json.gz"
@@ -62,7 +63,7 @@ rejects 'b/broken.json: byte ' trace report "$WORK/b/broken.json" --out "$WORK/b
 ends_with 0 "$GENTABLES" trace report "$trace" "$trace" --out "$WORK/once" --csv
 [ "$(find "$WORK/once" -name GEMM.csv | wc -l)" = 1 ] || die "not one report"
 
-# A sweep's reports stand as its tree has them.
+# A sweep's reports lie in its tree.
 mkdir -p "$WORK/sweep_1/256thread/nccl_28channels/torch_profiler/rank3"
 cp "$trace" "$WORK/sweep_1/256thread/nccl_28channels/torch_profiler/rank3/trace.json.gz"
 ends_with 0 "$GENTABLES" trace report "$WORK/sweep_1" --out "$WORK/tree"
@@ -70,7 +71,7 @@ report=$WORK/tree/256thread/individual_reports/perf_28ch_rank3
 [ -s "${report}_csvs/GEMM.csv" ] || die "not where the tree has it"
 [ "$has_xlsx" = false ] || [ -s "$report.xlsx" ] || die "not where the tree has it"
 
-# Refused.
+# Rejected.
 ends_with 2 "$GENTABLES" trace report --out "$WORK/out"
 rejects 'needs --out DIR' trace report "$trace"
 rejects 'nothing.json' trace report "$WORK/nothing.json" --out "$WORK/out"

@@ -3,7 +3,7 @@
 #
 #   python3 report_oracle.py ORACLE OURS
 #
-# Where the oracle is wrong, DEVIATIONS says so and what is right; ours must then have that.
+# DEVIATIONS lists the cells in which the oracle is wrong, with the right values, which ours must have.
 import ast
 import csv
 import math
@@ -76,7 +76,7 @@ def matched(sheet, rows):
     return result
 
 
-# ---- Where the oracle is wrong -----------------------------------------------------------------------------
+# ---- Wrong values of the oracle ----------------------------------------------------------------------------
 
 def reduced(row):
     """The elements that come out of a reduction, from its shape and dimensions: here they are text, as [-1],
@@ -119,7 +119,7 @@ def reduction_in_unified(oracle):
     return right
 
 
-# Cells: sheet → function of the oracle's row that gives the right values of those that it has wrong.
+# Cells: sheet → function of the oracle's row that gives the right values of its wrong cells.
 DEVIATIONS = {"Reduce_fwd": reduction_cells, "unified_perf_summary": reduction_in_unified}
 IGNORED_IN_KEYS = {"Reduce_fwd": ["param: num_output_elems"]}
 

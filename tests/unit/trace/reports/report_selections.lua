@@ -1,4 +1,4 @@
--- Which ops the sheets list, and which GPU events they count: small traces with known answers.
+-- The ops that the sheets list, and the GPU events that they count: small traces with known results.
 local luaunit = require "luaunit"
 local small_trace = require "unit.trace.reports.small_trace"
 
@@ -221,7 +221,7 @@ function TestUnified.test_one_of_several_backwards_has_no_sums()
   luaunit.assertEquals(#unified.rows, 3)
 end
 
--- Every linked GPU event but communication stands in one row, and in one only.
+-- Every linked GPU event except communication is in exactly one row.
 function TestUnified.test_every_gpu_event_counts_once()
   local trace = small_trace.new()
   add_attention(trace)

@@ -1,6 +1,7 @@
 # Checks the sums of a report against the trace by other means: python3 report_sums.py TRACE REPORT_FOLDER.
 #
-# Its own reader and its own way to busy times: not by merging, but by counting what runs between any two ends.
+# Has its own reader and its own computation of busy times: it counts the running events between any two ends,
+# and does not merge.
 import csv
 import gzip
 import json

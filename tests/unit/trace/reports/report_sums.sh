@@ -1,5 +1,5 @@
 #!/bin/sh
-# Reports of real traces of all vendors: their sums agree with those that another program makes of the trace.
+# Reports of real traces of all vendors: their sums agree with those of another program.
 . "$SOURCE/tests/unit/metric/lib.sh"
 skip_without_data traces
 needs python3

@@ -1,8 +1,8 @@
--- Small traces made by hand, for tests of reports: events one call each, and the sheets that a trace gives.
+-- Small traces made by hand, for tests of reports: one call for each event, and the sheets of a trace.
 --
 --   local trace = small_trace.new()
 --   local mm = trace:op("aten::mm", 10, 20, { dims = {...}, types = {...} })
---   trace:launch(12, 5)               a call of the runtime at 12 µs, and its kernel that lasts 5
+--   trace:launch(12, 5)               a call of the runtime at 12 µs, and its kernel of 5 µs
 --   local sheets, notes = trace:sheets("name of a file")
 local file = require "core.file"
 local json = require "codec.json"
@@ -16,13 +16,13 @@ function small_trace.new()
   return setmetatable({ events = {}, correlation = 0, gpu_at = 1000 }, small_trace)
 end
 
--- Adds an event as it stands; returns its uid.
+-- Adds an event unchanged; returns its uid.
 function small_trace:add(event)
   self.events[#self.events + 1] = event
   return #self.events - 1
 end
 
--- The list with all lists in it marked as such, so that empty ones are not written as objects.
+-- The list with all lists in it marked as arrays, so that empty ones are not written as objects.
 local function lists(value)
   if type(value) ~= "table" then return value end
   local out = {}
@@ -45,7 +45,7 @@ function small_trace:kernel(start, duration, args)
     args = { correlation = args.correlation, stream = args.stream or 7 } }
 end
 
--- A launch at `start`, and what it launches: of `duration`, at args.at or one µs after the last one. args:
+-- A launch at `start`, and its GPU event of `duration`, at args.at or one µs after the last one. args:
 -- kernel, runtime (names), cat, tid, stream, without_flow.
 function small_trace:launch(start, duration, args)
   args = args or {}
@@ -74,7 +74,7 @@ end
 
 function small_trace:rank(name) return assert(rank.open(self:write(name))) end
 
--- The sheets by name, each with `cell(row, title)`; and what is incomplete.
+-- The sheets by name, each with `cell(row, title)`; and the notes about incomplete data.
 function small_trace:sheets(name, options)
   local list, notes = per_rank.sheets(self:rank(name), options)
   local by_name = {}
