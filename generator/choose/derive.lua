@@ -8,7 +8,7 @@
 -- the root of the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). Small
 -- messages are missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the
 -- bytes). The uncertainty of the nearest point's own interval is added.
--- tests/recorded/derived_times_keep_their_word.lua counts how many times lie outside.
+-- tests/recorded/derived_times_lie_in_their_intervals.lua counts how many times lie outside.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local implied_grid = require "choose.implied_grid"

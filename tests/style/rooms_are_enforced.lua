@@ -106,7 +106,7 @@ function tests.test_names_are_of_one_room()
     "tests/unit/tables: the generator has no room tables")
 end
 
-function tests.test_the_page_is_what_the_list_gives()
+function tests.test_the_page_is_rendered_from_the_list()
   fails({ ["docs/development.md"] = SOUND["docs/development.md"] },
     "docs/development.md: is not what rooms.lua")
 end

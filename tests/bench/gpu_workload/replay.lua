@@ -130,7 +130,7 @@ function TestReplay.test_every_kind_of_convolution_is_right()
 end
 
 -- 50 µs, 20 µs and 80 µs: the first is the library's choice, and the row has its time.
-function TestReplay.test_a_faster_algorithm_is_told()
+function TestReplay.test_a_faster_algorithm_is_reported()
   luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,80")), 0)
   for _, row in ipairs { gemms()[1], convolutions()[1] } do
     luaunit.assertEquals(row.algorithms, "3")
@@ -279,7 +279,7 @@ function TestReplay.test_without_a_gpu_the_host_computes()
   luaunit.assertNotEquals(gemms()[1].library, "cublaslt")
 end
 
-function TestReplay.test_what_a_library_refuses_is_told()
+function TestReplay.test_ops_that_a_library_rejects_are_reported()
   luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "refuses")), 1)
   luaunit.assertStrContains(gemms()[1].note, "cuBLASLt does not compute this (CUBLAS_STATUS_NOT_SUPPORTED)")
   luaunit.assertStrContains(convolutions()[1].note,
@@ -293,7 +293,7 @@ function TestReplay.test_what_a_library_refuses_is_told()
   luaunit.assertStrContains(gemms()[3].note, "cuBLASLt adds a row as it is")
 end
 
-function TestReplay.test_what_the_gpus_memory_does_not_hold()
+function TestReplay.test_ops_too_large_for_the_gpus_memory()
   local large = gemm("large", { m = 6000, n = 6000, k = 1, lda = 1, ldb = 6000 })
   luaunit.assertEquals((replay({ large, gemm "small" }, "memory_mib=150")), 1)
   luaunit.assertStrContains(gemms()[1].note, "GB of the GPU's memory: out of memory")

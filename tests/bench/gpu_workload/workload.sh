@@ -41,7 +41,7 @@ mixed_workloads 13 21
 for file in "$mixed" "$mixed_spread"; do
     gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$file" -p 3 --steps 1 --warm-up 0 \
         --trace "$WORK/mixed%r.json"
-    types_are_told 13 21 "$WORK"/mixed[012].json
+    traces_have_types 13 21 "$WORK"/mixed[012].json
 done
 
 gpus own_gpu 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0

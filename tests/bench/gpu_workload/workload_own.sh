@@ -42,7 +42,7 @@ grep -q '"name":"ncclGentables_ALL_TO_ALL_bf16"' "$WORK/routed1.json" || die "th
 for file in "$mixed" "$mixed_spread"; do
     gpus "gpus=1 real_clock" 0 workload run --backend cuda --transport own -f "$file" -p 2 -c 2 -t 64 \
         --steps 1 --warm-up 0 --trace "$WORK/mixed%r.json"
-    types_are_told 13 21 "$WORK"/mixed[01].json
+    traces_have_types 13 21 "$WORK"/mixed[01].json
 done
 # The shipped workloads: the small one as it is, the others with matrices of a quarter of the width and
 # length, because kernels are slow on a CPU.

@@ -187,7 +187,7 @@ TEST(nvfp4_refuses_odd_hidden_sizes) {
 }
 
 // malloc's own size of a block, which it rounds up.
-TEST(a_cell_takes_what_it_says) {
+TEST(a_cell_uses_the_memory_that_it_reports) {
     const size_t rows[] = {1, 3, 700};
     for (int op = 0; op < OPS; op++) {
         for (int fusion = 0; fusion < (op == OP_ALLREDUCE ? FUSIONS : 1); fusion++) {

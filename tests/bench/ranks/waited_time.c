@@ -33,7 +33,7 @@ TEST(time_without_a_processor_counts_half) {
     assert_true(waited.had_ns == 251 * LOOK);
 }
 
-TEST(time_in_which_nobody_looked_is_short) {
+TEST(time_between_two_checks_counts_little) {
     struct waited_time waited;
     waited_time_begin(&waited, 0, 0);
     waited_time_look(&waited, FOR_LONG, 0);
@@ -96,7 +96,7 @@ TEST(who_waited_for_a_processor_has_been_starved) {
     assert_true(before <= starved && starved <= after);
 }
 
-TEST(who_is_not_there_has_not_been_starved) {
+TEST(a_missing_thread_was_not_starved) {
     assert_true(waited_time_starved_ns(-1) == 0);
 }
 

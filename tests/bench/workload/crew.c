@@ -44,7 +44,7 @@ static bool comes_to(const struct crew *crew, char state) {
     return false;
 }
 
-TEST(threads_sleep_while_nothing_is_asked_for) {
+TEST(threads_sleep_without_work) {
     static struct bell bells[MAX_THREADS];
     static struct group group = {.rank = 0, .size = 1};
     const struct transport_kind kind = {.begin = begin, .progress = progress};

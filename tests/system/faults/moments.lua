@@ -79,7 +79,7 @@ end
 
 local function requests(folder) return select(2, text_of(folder .. "/log"):gsub("measure id", "")) end
 
-function TestMoments.test_a_sweep_that_is_killed_at_any_moment_goes_on()
+function TestMoments.test_a_sweep_that_is_killed_at_any_moment_resumes()
   local whole, folder = lib.scratch(), lib.scratch()
   lib.write(whole .. "/spec.lua", spec)
   lib.write(folder .. "/spec.lua", spec)
@@ -138,7 +138,7 @@ local function run_with_kill(case, is_of_sweep, within_s)
   return victim and (not is_of_sweep or ended:find("^killed by SIGKILL") ~= nil)
 end
 
-function TestMoments.test_whoever_is_killed_under_mpirun()
+function TestMoments.test_a_kill_under_mpirun()
   if lib.skip_without_mpirun() then lu.skip("no mpirun of Open MPI") end
   local case = lib.new_case()
   local started = process.now()

@@ -51,7 +51,7 @@ function TestJson.test_broken_text_is_refused()
   end
 end
 
-function TestJson.test_what_json_has_no_word_for_is_refused()
+function TestJson.test_values_that_json_cannot_express_are_rejected()
   for _, value in ipairs { 0 / 0, math.huge, print, { [true] = 1 } } do
     lu.assertErrorMsgContains("JSON has no", json.encode, value)
   end

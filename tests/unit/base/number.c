@@ -96,7 +96,7 @@ TEST(only_the_given_range_is_read) {
     assert_true(value == 12.3);
 }
 
-TEST(unsigned_numbers_know_their_limit) {
+TEST(unsigned_numbers_have_a_limit) {
     uint64_t value = 0;
     static const char text[] = "65536";
     assert_true(number_parse_unsigned(text, text + 5, 65536, &value));

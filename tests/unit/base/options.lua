@@ -95,7 +95,7 @@ function tests.test_values_of_another_type_are_refused()
   luaunit.assertEquals(typed_failure("--sync", "both"), '--sync: "both" is not one of pass, op')
 end
 
-function tests.test_a_list_takes_the_words_up_to_the_next_option()
+function tests.test_a_list_ends_at_the_next_option()
   local args = parse("file", "-f", "x", "y", "--data-dir", "a", "--filter=z")
   luaunit.assertEquals(args.filter, { "x", "y", "z" })
   luaunit.assertEquals(args[1], "file")
@@ -106,7 +106,7 @@ function tests.test_two_dashes_end_the_options()
   luaunit.assertEquals(parse("--data-dir", "a", "--", "--fast")[1], "--fast")
 end
 
-function tests.test_wrong_use_says_what_would_be_right()
+function tests.test_wrong_use_lists_valid_values()
   luaunit.assertStrContains(failure(), "do needs --data-dir DIR")
   luaunit.assertStrContains(failure("--data-dir"), "--data-dir needs a value: --data-dir DIR")
   luaunit.assertStrContains(failure("--data-dir", "a", "--slow"), "do has no option --slow")

@@ -29,7 +29,7 @@ function TestProcess.test_one_that_has_ended_in_time_is_still_to_be_closed()
   lu.assertEquals(child:close(SOON), "exit code 3")
 end
 
-function TestProcess.test_who_is_stopped_is_named_by_its_rank()
+function TestProcess.test_a_stopped_process_is_named_by_its_rank()
   local child = shell("PMI_RANK=7 sh -c 'echo; kill -STOP $$' & wait")
   child:read_line(SOON)
   lib.wait_for(child, function() return child:stopped() end)
@@ -58,7 +58,7 @@ function TestProcess.test_a_deadline_passes()
   lu.assertEquals(child:close(SOON), "exit code 1")
 end
 
-function TestProcess.test_how_it_ended_is_told_in_words()
+function TestProcess.test_the_end_of_a_child_is_described()
   lu.assertEquals({ shell("exit 3"):close(SOON) }, { "exit code 3", false })
   lu.assertStrContains(shell("kill -SEGV $$"):close(SOON), "killed by SIGSEGV")
 end
@@ -79,7 +79,7 @@ function TestProcess.test_the_environment_is_added_to()
   lu.assertEquals(child:read_line(SOON), "a b /changed")
 end
 
-function TestProcess.test_a_program_that_is_not_there_is_told()
+function TestProcess.test_a_missing_program_is_reported()
   local child, message = process.start({ "no-such-program" })
   lu.assertNil(child)
   lu.assertEquals(message, "no-such-program: No such file or directory")
@@ -92,7 +92,7 @@ function TestProcess.test_a_child_that_ignores_sigterm_is_killed()
   lu.assertFalse(lib.runs(child:pid()))
 end
 
-function TestProcess.test_what_a_child_has_started_goes_with_it()
+function TestProcess.test_a_childs_own_children_end_with_it()
   -- set -m gives the grandchild a process group of its own, like mpirun's ranks.
   local child = shell("set -m; sleep 1000 & echo $!; exit 0")
   local grandchild = math.tointeger(child:read_line(SOON))

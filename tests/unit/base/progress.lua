@@ -4,7 +4,7 @@ local progress = require "system.progress"
 
 local TestProgress = {}
 
-function TestProgress.test_the_line_tells_how_far_and_how_long()
+function TestProgress.test_the_line_has_progress_and_time()
   local bar = progress.new(40, io.stdout)
   bar.started, bar.done, bar.text = 0, 10, "TP 2 NONE: ONESHOT 1.50 us"
   local line = bar:line(30, 200)
@@ -17,7 +17,7 @@ function TestProgress.test_nothing_to_do_is_no_division_by_zero()
   lu.assertStrContains(progress.new(0, io.stdout):line(1, 80), "0/0")
 end
 
-function TestProgress.test_a_pipe_gets_no_bar_but_what_is_said()
+function TestProgress.test_a_pipe_gets_messages_but_no_bar()
   local path = os.tmpname()
   local stream = assert(io.open(path, "w"))
   local bar = progress.new(2, stream)

@@ -107,7 +107,7 @@ TEST(confidence_is_of_the_losses_that_decide) {
 
 // A derived time may be far off, and has less confidence; the choice still minimises the expected loss, apart
 // from noise.
-TEST(what_is_predicted_is_chosen_by_what_is_expected) {
+TEST(derived_times_are_chosen_by_expected_loss) {
     struct candidate candidates[] = {with_time(0, 10, 10), with_time(1, 11, 10)};
     for (size_t i = 0; i < 2; i++) {
         candidates[i].spread = 0.3;
@@ -129,7 +129,7 @@ TEST(regret_is_the_most_that_the_intervals_allow) {
 }
 
 // 10 us give or take 0.1 in log2, against a measured and a derived time.
-TEST(regret_of_what_was_not_measured_is_what_its_spread_allows) {
+TEST(regret_of_derived_times_follows_from_their_spread) {
     struct candidate candidates[] = {with_time(0, 10, 10), with_interval(1, 12, 10, 11, 13)};
     candidates[0].spread = 0.1;
     expect_near(select_describe(candidates, 2, 0).regret, 10 * exp2(0.196) / 11 - 1);

@@ -51,7 +51,7 @@ end
 -- Launches differ by more than the strategies, which differ by the same in each of them.
 local SLOW_AND_FAST = { { 10, 12, 14, 16 }, { 9, 10.8, 12.6, 14.4 } }
 
-function tests.test_what_each_launch_shows_is_no_noise()
+function tests.test_differences_in_each_launch_are_no_noise()
   local slow, fast = table.unpack(SLOW_AND_FAST)
   local world = only_world(source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
     [64] = { ONESHOT = { 13, 9, 17, slow }, TWOSHOT = { 11.7, 8, 15, fast } } })
@@ -59,7 +59,7 @@ function tests.test_what_each_launch_shows_is_no_noise()
   luaunit.assertAlmostEquals(world.points[2].badness.ONESHOT, 13 / 11.7 - 1, 1e-9)
 end
 
-function tests.test_what_only_intervals_tell_is_noise_where_they_overlap()
+function tests.test_overlapping_intervals_alone_are_noise()
   local world = only_world(source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
     [64] = { ONESHOT = { 13, 9, 17 }, TWOSHOT = { 11.7, 8, 15 } } })
   luaunit.assertEquals(words(world), "ONESHOT")

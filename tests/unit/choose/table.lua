@@ -44,7 +44,7 @@ function tests.test_records_come_back_as_they_were_written()
   luaunit.assertEquals(#assert(rows.read { path }), 2)
 end
 
-function tests.test_bits_that_vary_are_told_apart_from_none()
+function tests.test_varying_bits_differ_from_unknown_bits()
   local path, hash = folder .. "/bits.csv", "000000000000000a"
   local written = { record { num_tokens = 1, bits = hash }, record { num_tokens = 2, bits = "varies" },
     record { num_tokens = 3 } }
@@ -79,7 +79,7 @@ function tests.test_rows_are_written_in_the_order_of_the_lists()
   end
 end
 
-function tests.test_what_is_no_row_is_not_written()
+function tests.test_invalid_rows_are_not_written()
   local path = "rows.csv"
   for _, changes in ipairs { { time_us = 0 }, { time_us = 0 / 0 }, { time_us = 1 / 0 }, { strategy = "BEST" },
     { num_tokens = 0 }, { num_tokens = 1.5 }, { low_us = -1 }, { mode = false }, { accumulate = "fp64" } } do
@@ -101,7 +101,7 @@ function tests.test_a_cell_without_a_time_is_unmeasured()
     "\nhost,2,NONE,bfloat16,allreduce,eager,1024,16,unmeasured,,,,,,\n")
 end
 
-function tests.test_cells_that_were_asked_for_are_there()
+function tests.test_cells_of_the_spec_exist()
   local made = select({ record() }, { cells = { { world_size = 4, dtype = "float32", op = "allreduce",
     mode = "eager", fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 512 },
     num_tokens = { 1, 8, 2 } },
@@ -194,14 +194,14 @@ local function with_twoshot_at_16()
   return assert(tables.read(old))
 end
 
-function tests.test_who_is_slower_at_a_shape_of_the_bin_is_not_within_noise()
+function tests.test_a_strategy_slower_at_a_shape_of_the_bin_is_not_within_noise()
   local incumbent = with_twoshot_at_16()
   luaunit.assertEquals(with_records_beside({}, { incumbent = incumbent }), "TWOSHOT")
   luaunit.assertEquals(with_records_beside({ beside("ONESHOT", 10), beside("TWOSHOT", 11.2) },
     { incumbent = incumbent }), "ONESHOT")
 end
 
-function tests.test_nobody_is_slower_than_who_may_not_win_for_its_bits()
+function tests.test_strategies_with_other_bits_are_no_reference()
   local rows_beside = { beside("ONESHOT", 10), beside("TWOSHOT", 10), beside("MPI", 2, 16, "0b"),
     beside("MPI", 2, 24, "0b") }
   local options = { incumbent = with_twoshot_at_16() }
@@ -246,7 +246,7 @@ function tests.test_a_power_of_two_is_chosen_for_the_sizes_up_to_its_double()
   luaunit.assertEquals(winners_at({ times[1], times[4], times[5] }, "log2")[2048], "ONESHOT")
 end
 
-function tests.test_a_power_of_two_that_nobody_measured_is_answered_by_what_lies_next_to_it()
+function tests.test_an_unmeasured_power_of_two_has_its_neighbours_choice()
   local times = { { 2880, 30, 20 }, { 3584, 20, 21 }, { 4096, 20, 40 } }
   luaunit.assertEquals(winners_at(times, "log2"), { [2048] = "TWOSHOT", [4096] = "ONESHOT" })
 end
@@ -259,7 +259,7 @@ function tests.test_the_last_bin_is_not_chosen_by_the_noise_of_two_sizes_close_t
 end
 
 -- A power of two between the sizes of the spec, at which an adaptive sweep measured.
-function tests.test_a_table_by_powers_of_two_has_those_between_the_sizes_asked_for()
+function tests.test_a_table_by_powers_of_two_has_those_between_the_specs_sizes()
   local function winners_by(lookup)
     local records, found = {}, {}
     for _, num_tokens in ipairs { 1, 2, 4, 11 } do

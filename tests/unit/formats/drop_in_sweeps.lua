@@ -43,7 +43,7 @@ function tests.test_sweeps_the_grid_and_writes_beside_it()
     { work .. "/rows", work .. "/rows/gen_heuristic_code", "trtllm", "sm89" })
 end
 
-function tests.test_measures_auto_only_if_asked_for()
+function tests.test_measures_auto_only_on_request()
   local _, text = prepared { enable_auto = true }
   luaunit.assertEquals(assert(load(text))().strategies, { named[1], named[2], named[3], named[4], "AUTO" })
 end

@@ -59,7 +59,7 @@ function tests.test_worlds_are_ascending_and_hold_the_winners()
   luaunit.assertEquals(names, { "MPI", "ONESHOT", "TWOSHOT" })
 end
 
-function tests.test_rows_of_unknown_mode_stand_in_only_where_there_are_no_others()
+function tests.test_rows_of_unknown_mode_count_only_alone()
   local path = folder("sm90", {
     [2] = { record { mode = "unknown" }, record { mode = "eager", strategy = "NCCL" },
       record { mode = "graph" } },
@@ -73,7 +73,7 @@ function tests.test_rows_of_unknown_mode_stand_in_only_where_there_are_no_others
   luaunit.assertEquals(seen.world_of[4].fusions[1].rows[1][1].name, "ONESHOT")
 end
 
-function tests.test_the_spec_says_which_dtype_and_asks_for_cells()
+function tests.test_the_spec_selects_dtype_and_cells()
   local path = folder("host", { [2] = { record { dtype = "float32" }, record { strategy = "TWOSHOT" } } })
   assert(file.write(path .. "/spec.lua", [[return { arch = "host", tp = { 2, 4 }, dtypes = { "float32" },
     fusions = { "NONE" }, hidden_sizes = { 512 }, num_tokens = { 1 }, table = { dtype = "float32" } }]]))
@@ -159,7 +159,7 @@ function tests.test_formats_are_chosen_by_name_and_arch()
   luaunit.assertEquals(names("table,c", "sm90"), "table c")
 end
 
-function tests.test_the_report_tells_machine_doubts_and_what_has_no_time()
+function tests.test_the_report_has_machine_uncertain_choices_and_missing_times()
   local path = folder("host", { [2] = { record(), record { strategy = "MPI", time_us = 4.5 },
     record { num_tokens = 8, placement = "oversubscribed" } } })
   local csv = path .. "/benchmark.tp2.host.csv"

@@ -51,7 +51,7 @@ function tests.test_line_ends_marks_and_quotes_are_read()
   luaunit.assertEquals(first(nsys .. row:gsub("6000", '"6,000"'):gsub("2000.5", '"2,000.5"')), wanted)
 end
 
-function tests.test_the_header_says_the_unit()
+function tests.test_the_header_has_the_unit()
   for unit, decimals in pairs { us = 3, usec = 3, ["\u{3BC}s"] = 3, ms = 6, msec = 6, s = 9, sec = 9 } do
     local function shift(digits)
       return ("%." .. decimals + 1 .. "f"):format(digits / 10 ^ decimals)
@@ -125,7 +125,7 @@ function tests.test_broken_rows_are_refused_with_their_line()
   refused(nsys:gsub("%(ns%)", "(s)") .. row:gsub("6000", "99999999999"), "is longer than any time")
 end
 
-function tests.test_what_is_no_summary_is_refused()
+function tests.test_other_texts_are_rejected()
   for _, text in ipairs { "", "\n\n", "a,b\n1,2\n", "\0\1\2", nsys:gsub("Instances", "Num Calls") .. row,
     nsys:gsub("Name", "Source,Name") .. row } do
     refused(text, "has no CUDA GPU kernel summary")

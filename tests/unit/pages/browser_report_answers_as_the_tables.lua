@@ -102,7 +102,7 @@ function tests.test_gpu()
   compare(lib.source .. "/tests/golden/sm90", "sm90", "RESIDUAL_RMS_NORM", 1, { 1, 2, 3, 4, 6, 8, 9 })
 end
 
-function tests.test_wrong_shapes_are_said()
+function tests.test_wrong_shapes_are_reported()
   local out = lib.folder "wrong"
   lib.gentables(("report --data-dir '%s' --arch host --out '%s'"):format(lib.source .. "/tables/host", out))
   local said = lib.browse(out, [[

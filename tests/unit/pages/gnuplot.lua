@@ -82,7 +82,7 @@ end
 local draw_and_print = [[
 print(gnuplot.draw(gnuplot.png(1, 1) .. "plot x\n", path))]]
 
-function TestGnuplot.test_a_picture_has_the_size_and_the_density_asked_for()
+function TestGnuplot.test_a_picture_has_the_requested_size_and_density()
   lu.assertEquals({ gnuplot.draw(script("t"), folder .. "/a.png") }, { true })
   local list = chunks(assert(file.read(folder .. "/a.png")))
   lu.assertEquals(list[1][1], "IHDR")
@@ -93,7 +93,7 @@ function TestGnuplot.test_a_picture_has_the_size_and_the_density_asked_for()
   lu.assertEquals(names(), { "a.png" })
 end
 
-function TestGnuplot.test_a_script_that_fails_leaves_what_was_there()
+function TestGnuplot.test_a_failing_script_leaves_the_old_picture()
   assert(file.write(folder .. "/a.png", "old"))
   local done, message = gnuplot.draw(gnuplot.png(1, 1) .. "plot no_such_function(x)\n", folder .. "/a.png")
   lu.assertNil(done)
@@ -111,7 +111,7 @@ function TestGnuplot.test_nothing_drawn_is_no_picture()
   lu.assertEquals(names(), {})
 end
 
-function TestGnuplot.test_a_folder_that_is_not_there_is_told()
+function TestGnuplot.test_a_missing_folder_is_reported()
   local done, message = gnuplot.draw(script("t"), folder .. "/none/a.png")
   lu.assertNil(done)
   lu.assertEquals(message, folder .. "/none/a.png: cannot be written: No such file or directory")
@@ -144,7 +144,7 @@ function TestGnuplot.test_labels_run_nothing()
   end
 end
 
-function TestGnuplot.test_without_gnuplot_one_line_says_so()
+function TestGnuplot.test_without_gnuplot_there_is_one_line()
   local child = other_process(draw_and_print, { "PATH=/nonexistent" })
   local line = child:read_line(SOON)
   lu.assertStrMatches(line, "nil\t.*/a%.png: gnuplot: No such file or directory; .*gnuplot%-nox.*")

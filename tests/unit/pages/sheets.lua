@@ -10,7 +10,7 @@ local tests = {}
 
 local function sheet(columns, ...) return { name = "numbers", columns = columns, rows = { ... } } end
 
-function tests.test_csv_quotes_what_has_to_be_quoted()
+function tests.test_csv_quotes_fields_that_need_it()
   local csv = sheets.csv(sheet({ "a", "b" }, { "x,y", 'say "no"' }, { "two\nlines", "('a', 1)" },
     { "plain", "" }))
   luaunit.assertEquals(csv, 'a,b\n"x,y","say ""no"""\n"two\nlines","(\'a\', 1)"\nplain,\n')
@@ -69,7 +69,7 @@ function tests.test_a_folder_is_written_whole_or_not_at_all()
   luaunit.assertEquals(file.read(folder .. "/csv/numbers.csv"), "a\n1\n")
 end
 
-function tests.test_what_an_earlier_report_had_does_not_stay_in_its_folder()
+function tests.test_sheets_of_an_earlier_report_are_removed()
   local report, other = folder .. "/report_csvs", folder .. "/mine"
   for _, place in ipairs { report, other } do
     file.make_folder(place)
@@ -108,7 +108,7 @@ function tests.test_the_same_sheets_give_the_same_workbook()
   luaunit.assertTrue(texts[1] == texts[2])
 end
 
-function tests.test_a_workbook_that_fails_leaves_what_was_there()
+function tests.test_a_failing_workbook_leaves_the_old_one()
   if not sheets.has_xlsx() then luaunit.skip("no libxlsxwriter") end
   local path = folder .. "/books/book.xlsx"
   file.make_folder(folder .. "/books")

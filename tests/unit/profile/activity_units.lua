@@ -14,14 +14,14 @@ local function list(...)
   return out
 end
 
-function tests.test_a_union_joins_what_touches_or_lies_within()
+function tests.test_a_union_joins_touching_and_nested_intervals()
   local union = intervals.union(list({ 0, 10 }, { 2, 3 }, { 5, 12 }, { 12, 13 }, { 20, 20 }, { 30, 31 }))
   luaunit.assertEquals(union, list({ 0, 13 }, { 20, 20 }, { 30, 31 }))
   luaunit.assertEquals(intervals.sum(union), 14)
   luaunit.assertEquals(intervals.union(list()), list())
 end
 
-function tests.test_sums_and_unions_leave_out_what_is_not_kept()
+function tests.test_sums_and_unions_leave_out_other_events()
   local some = list({ 0, 10 }, { 5, 7 }, { 8, 15 })
   local function not_first(i) return i > 1 end
   luaunit.assertEquals(intervals.sum(some), 19)
@@ -132,7 +132,7 @@ function tests.test_collectives_by_kernel_and_by_metadata()
   end
 end
 
-function tests.test_bytes_are_of_the_full_message_and_only_where_told()
+function tests.test_bytes_are_of_the_full_message_if_metadata_has_them()
   local function bytes_of(...) return collective.describe("ncclDevKernel_Generic(x)", told(...)).bytes end
   luaunit.assertEquals(bytes_of("allreduce", 10, 10, "BFloat16"), 20)
   luaunit.assertEquals(bytes_of("_allgather_base", 10, 40, "c10::Half"), 80)

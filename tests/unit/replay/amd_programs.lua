@@ -109,7 +109,7 @@ function TestAmd.test_without_them_command_lines_are_written_all_the_same()
   luaunit.assertStrContains(lib.about(sheets, "not here"), "its command lines are in the ops' files")
 end
 
-function TestAmd.test_what_they_print_otherwise_is_said_in_the_row()
+function TestAmd.test_unexpected_output_is_reported_in_the_row()
   lib.program("hipblaslt-bench", "echo 'Invalid combination'\n")
   lib.program("MIOpenDriver", "exit 3\n")
   replay(DEVICE)
@@ -118,7 +118,7 @@ function TestAmd.test_what_they_print_otherwise_is_said_in_the_row()
   luaunit.assertStrContains(lib.rows(sheets, "conv_node_replay")[1].note, "MIOpenDriver: ")
 end
 
-function TestAmd.test_traces_of_others_ask_nothing_of_them()
+function TestAmd.test_traces_of_other_gpus_call_none_of_them()
   replay("NVIDIA H100")
   luaunit.assertNil((file.read(lib.work .. "/hipblaslt")))
   luaunit.assertNil((file.read(ops .. "/gemm_001.hipblaslt-bench.txt")))

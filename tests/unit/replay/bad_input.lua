@@ -63,7 +63,7 @@ function TestBadInput.test_a_type_that_is_not_known()
   luaunit.assertEquals(notes()[1], "not replayed: replay does not support complex<float>")
 end
 
-function TestBadInput.test_strides_that_are_not_told()
+function TestBadInput.test_missing_strides()
   luaunit.assertEquals((replay("env", two_ops { strides = {} })), 0)
   luaunit.assertStrContains(notes()[1], "strides are not in the trace: taken as contiguous")
 end

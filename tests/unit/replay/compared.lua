@@ -39,7 +39,7 @@ end
 
 local TestCompared = {}
 
-function TestCompared.test_what_was_traced_in_float32_is_not_compared_with_bfloat16()
+function TestCompared.test_a_trace_in_float32_is_not_compared_with_bfloat16()
   local us, percent, note = replayed("bfloat16", OURS, "c10::BFloat16", "k")
   luaunit.assertEquals({ us, percent }, { "", "" })
   luaunit.assertEquals(note, "no difference: traced in float32, replayed in bfloat16")
@@ -47,7 +47,7 @@ function TestCompared.test_what_was_traced_in_float32_is_not_compared_with_bfloa
 end
 
 -- Only the trace's time includes the conversions; a note reports that.
-function TestCompared.test_what_was_computed_in_float32_both_times_is_compared()
+function TestCompared.test_times_both_in_float32_are_compared()
   local us, percent, note = replayed("float32", OURS, "c10::BFloat16", "k")
   luaunit.assertEquals({ tonumber(us), tonumber(percent) }, { -10, -20 })
   luaunit.assertStrContains(note, "traced in float32; only the trace's time includes the conversion from")
@@ -58,7 +58,7 @@ function TestCompared.test_what_was_computed_in_float32_both_times_is_compared()
 end
 
 -- Traces without that fact, of an older gentables: the kernels' names have it.
-function TestCompared.test_names_of_kernels_tell_it_where_the_trace_does_not()
+function TestCompared.test_names_of_kernels_show_the_type_if_the_trace_does_not()
   local older = "openblas_SkylakeX_sgemm_of_bf16_NN"
   luaunit.assertEquals((replayed("bfloat16", HERE, "c10::BFloat16", older)), "")
   luaunit.assertEquals(tonumber((replayed("float32", HERE, "c10::BFloat16", older))), -10)
@@ -80,7 +80,7 @@ function TestCompared.test_others_are_traced_in_the_type_of_their_operands()
 end
 
 -- An op in two types has one time, of both.
-function TestCompared.test_what_was_traced_in_two_types_is_not_compared()
+function TestCompared.test_a_trace_in_two_types_is_not_compared()
   for _, case in ipairs { { HERE, OURS }, { OURS, HERE } } do
     lib.clean()
     local paths = {}
@@ -152,7 +152,7 @@ local function fill_without_shapes(trace)
   trace:run("aten::addmm", 50, {})
 end
 
-function TestCompared.test_ranks_without_shapes_are_told_once()
+function TestCompared.test_ranks_without_shapes_are_reported_once()
   local errors = beside(fill_without_shapes)
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: 8 ops left out: aten::addmm, aten::mm: shapes"
     .. " are missing; profile with record_shapes")
@@ -161,7 +161,7 @@ function TestCompared.test_ranks_without_shapes_are_told_once()
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: 8 ops left out: aten::addmm, aten::mm:")
 end
 
-function TestCompared.test_ranks_without_any_op_are_told()
+function TestCompared.test_ranks_without_any_op_are_reported()
   local errors = beside(function(trace) trace:run("aten::relu", 50, {}) end)
   luaunit.assertStrContains(errors, "/t_rank_1.json and 1 more: no GEMM or convolution with kernels there;"
     .. " the chosen ops are of the other ranks")

@@ -52,7 +52,7 @@ local function rows() return lib.rows(sheets, "gemm_node_replay") end
 
 local TestCutShort = {}
 
-function TestCutShort.test_what_was_measured_until_a_signal_is_written()
+function TestCutShort.test_results_before_a_signal_are_written()
   lib.clean()
   local code, said, errors = lib.run_with(front, "replay", three_ops(), "--out", out, "--csv", "--program",
     program(at_second))
@@ -120,7 +120,7 @@ function TestCutShort.test_a_first_look_counts_where_nothing_follows()
   luaunit.assertEquals(rows()[3]["warm samples"], "5")
 end
 
-function TestCutShort.test_fewer_samples_than_the_full_measure_are_told()
+function TestCutShort.test_fewer_samples_than_the_full_measure_are_reported()
   local lacks = lib.lacks("openblas")
   luaunit.skipIf(lacks, lacks)
   lib.clean()

@@ -71,7 +71,7 @@ function TestReports.test_an_interval_takes_six_samples()
   end
 end
 
-function TestReports.test_a_row_says_what_was_computed()
+function TestReports.test_a_row_has_the_computed_type()
   local folder = replay("out", nil, "--csv")
   local rows = lib.rows(folder, "gemm_node_replay")
   luaunit.assertEquals(rows[1]["computed in"], "float64")
@@ -175,7 +175,7 @@ function TestReports.test_products_are_written_for_tunableop()
     "GemmTunableOp_float_NN,nn_24_32_16_ld_24_16_24\n")
 end
 
-function TestReports.test_all_libraries_are_tried_where_that_is_asked()
+function TestReports.test_all_libraries_are_tried_on_request()
   local folder = replay("out", nil, "--csv", "--try-all")
   local rows = lib.rows(folder, "gemm_node_replay")
   luaunit.assertStrContains(rows[2].note, "by a first trial")

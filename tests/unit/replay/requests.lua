@@ -27,7 +27,7 @@ end
 
 local TestRequests = {}
 
-function TestRequests.test_strides_tell_how_a_matrix_lies()
+function TestRequests.test_strides_give_the_layout_of_a_matrix()
   local cases = { -- of A, 4 × 8: transposed, leading dimension
     { { 8, 1 }, 0, 8 }, { { 1, 4 }, 1, 4 }, { { 11, 1 }, 0, 11 }, { { 1, 9 }, 1, 9 }, { { 0, 1 }, 0, 8 },
     { { 2, 16 }, 0, 8 },
@@ -46,7 +46,7 @@ function TestRequests.test_a_dimension_of_one_fits_any_stride()
   luaunit.assertEquals(values(one, "trans_a", "lda"), { 1, 5 })
 end
 
-function TestRequests.test_what_lies_in_neither_way_is_copied_and_said()
+function TestRequests.test_other_layouts_are_copied_and_reported()
   local one = mm({ { 4, 8 }, { 8, 2 } }, { { 0, 1 }, { 2, 1 } })
   luaunit.assertEquals(one.notes, { "A has strides (0, 1): copied first; the copy is not timed" })
 end
@@ -63,7 +63,7 @@ local function addmm(added, concrete)
     strides = { {}, { 8, 1 }, { 2, 1 }, {}, {} } }))
 end
 
-function TestRequests.test_what_is_added_is_a_row_or_a_matrix()
+function TestRequests.test_the_addend_is_a_row_or_a_matrix()
   local concrete = { "", "", "", "0.5", "2" }
   luaunit.assertEquals(values(addmm({ 2 }, concrete), "addend", "beta", "alpha"), { "row", 0.5, 2 })
   luaunit.assertEquals(values(addmm({ 1, 2 }, concrete), "addend"), { "row" })
@@ -112,7 +112,7 @@ function TestRequests.test_the_scales_of_both_operands_are_read()
 end
 
 -- Of 300 × 700 by 700 × 520: six blocks of 128 along K, padded to eight; 22 of 32, padded to 24.
-function TestRequests.test_the_shapes_of_scales_tell_their_blocks()
+function TestRequests.test_the_shapes_of_scales_give_their_blocks()
   local e8m0 = "c10::Float8_e8m0fnu"
   local cases = { -- the scales of A and of B, their type, the blocks
     { { 300, 6 }, { 6, 520 }, "float", "1x128", "1x128" },
@@ -189,7 +189,7 @@ local function convolution(input_strides, filter_strides)
     concrete = { "", "", "", "[2]", "[1, 0]", "[1, 1]", "False", "[0, 0]", "2" } }))
 end
 
-function TestRequests.test_convolutions_say_where_channels_lie()
+function TestRequests.test_convolutions_have_the_place_of_channels()
   local one = convolution({ 120, 30, 6, 1 }, { 18, 9, 3, 1 })
   luaunit.assertEquals(values(one, "spatial", "stride", "padding", "groups", "bias", "out_channels", "input"),
     { 2, "2,2", "1,0", 2, 1, 8, "5,6" })
@@ -219,7 +219,7 @@ function TestRequests.test_a_saved_op_keeps_its_notes()
   luaunit.assertEquals(request.saved(again, "x"), request.saved(one, "x"))
 end
 
-function TestRequests.test_types_that_are_not_known_are_said()
+function TestRequests.test_unknown_types_are_reported()
   local one, why = of("aten::mm", { dims = { { 4, 8 }, { 8, 2 } }, types = { "long int", "long int" } })
   luaunit.assertNil(one)
   luaunit.assertEquals(why, "replay does not support long int")

@@ -91,7 +91,7 @@ local function found(comparison)
   return out, least
 end
 
-function tests.test_best_is_what_the_rows_have()
+function tests.test_best_is_from_the_rows()
   local before = slowed(assert(file.read(host .. FILE)), 1)
   local after = slowed(before, FACTOR)
   local counts, least = found(comparing.of { load(folder_of(before)), load(folder_of(after)) })

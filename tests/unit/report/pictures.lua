@@ -65,7 +65,7 @@ function TestPictures.test_hatched_strategies_are_hatched()
   lu.assertTrue(colours.luminance(on_line) > 0.6)
 end
 
-function TestPictures.test_sizes_are_inches_times_300_and_said_so()
+function TestPictures.test_sizes_are_inches_times_300_as_the_file_states()
   for _, kind in ipairs { "heatmap", "best_strategy", "confidence", "crossover", "time_vs_size", "busbw" } do
     local path, model = draw(kind, example())
     local width, height, density = lib.measure(path)
@@ -148,7 +148,7 @@ function TestPictures.test_of_AUTO_alone_there_is_no_picture_of_the_best()
   end
 end
 
-function TestPictures.test_a_larger_grid_than_fits_has_no_texts_and_says_so()
+function TestPictures.test_a_grid_too_large_for_texts_has_a_note()
   local rows = {}
   for t = 1, 60 do
     for h = 1, 40 do rows[#rows + 1] = { t, 64 * h, "NCCL", 1 + (t * h) % 7 } end
@@ -170,7 +170,7 @@ local function texts_of(model)
 end
 
 -- A note must not explain signs that the picture lacks.
-function TestPictures.test_notes_explain_only_what_is_drawn()
+function TestPictures.test_notes_explain_only_drawn_signs()
   local few, many = example(), {}
   for t = 1, 60 do
     for h = 1, 40 do
@@ -243,7 +243,7 @@ function TestPictures.test_borders_stand_where_the_winner_changes()
   lu.assertEquals(model.borders, { { 1, 9.5, 1, 10.5 } })
 end
 
-function TestPictures.test_shares_are_told()
+function TestPictures.test_shares_are_shown()
   local out = {}
   for i, entry in ipairs((require("plots.best_strategy").distribution(slice_of(example())))) do
     out[i] = ("%s %d"):format(entry.strategy.name, entry.count)
@@ -355,7 +355,7 @@ local function share_an_op(one, other)
   return false
 end
 
-function TestPictures.test_marks_tell_strategies_apart()
+function TestPictures.test_marks_distinguish_strategies()
   local groups, nccl = families()
   groups[#groups + 1] = nccl
   for _, group in ipairs(groups) do
@@ -368,7 +368,7 @@ function TestPictures.test_marks_tell_strategies_apart()
   end
 end
 
-function TestPictures.test_colour_blind_people_tell_strategies_apart()
+function TestPictures.test_colours_of_strategies_suit_colour_blind_people()
   local LEAST = 10 -- Lab units; 2.3 are just noticeable
   for _, group in ipairs((families())) do
     for i, one in ipairs(group) do

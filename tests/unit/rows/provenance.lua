@@ -21,7 +21,7 @@ local function fingerprint(changes, other_bench, other_limits)
   return provenance.fingerprint(machine(changes), other_bench or bench, other_limits or limits)
 end
 
-function TestProvenance.test_the_fingerprint_covers_what_changes_a_time()
+function TestProvenance.test_the_fingerprint_covers_facts_that_change_times()
   local same = fingerprint()
   local others = { { cpu = "B" }, { cores = 2 }, { caches = { L1d = "32K" } }, { mpi = "MPICH 4" } }
   for _, changes in ipairs(others) do
@@ -38,7 +38,7 @@ function TestProvenance.test_the_fingerprint_covers_a_launcher_that_was_given()
   lu.assertNotEquals(with("srun -n {ranks}"), with("srun --exclusive -n {ranks}"))
 end
 
-function TestProvenance.test_the_fingerprint_leaves_out_what_does_not()
+function TestProvenance.test_the_fingerprint_leaves_out_other_facts()
   lu.assertEquals(fingerprint { os = "Fedora", memory_gib = 8 }, fingerprint())
   local larger = { min_samples = 1, max_samples = 2, cell_us = 3, message_bytes = 9 }
   lu.assertEquals(fingerprint({}, bench, larger), fingerprint())
@@ -79,7 +79,7 @@ function TestProvenance.test_a_record_is_written_and_read_back()
   lib.clean(folder)
 end
 
-function TestProvenance.test_what_is_no_provenance_is_told_with_its_file()
+function TestProvenance.test_invalid_provenance_is_reported_with_its_file()
   local path = os.tmpname()
   for _, text in ipairs { "{", "[]", "{}", '{"version": 2, "fingerprint": "x", "machine": {}}', "7",
     '{"version": null}' } do
@@ -93,7 +93,7 @@ end
 
 -- Every field, replaced by an array and left out: reported by its name, or optional; read never raises an
 -- error.
-function TestProvenance.test_a_field_that_is_not_what_it_has_to_be_is_told_by_name()
+function TestProvenance.test_an_invalid_field_is_reported_by_name()
   local path = os.tmpname()
   local function told(record)
     lib.write(path, json.encode(record))

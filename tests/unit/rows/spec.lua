@@ -26,7 +26,7 @@ end
 
 local least = 'arch = "host", tp = { 4, 2 }, hidden_sizes = { 1024 }, num_tokens = { 16, 1 }'
 
-function TestSpec:test_what_the_bench_cannot_measure_is_refused_with_its_line()
+function TestSpec:test_cells_that_the_bench_cannot_measure_are_rejected_with_their_line()
   local function refused(line, key_and_value, words)
     local message = self:refusal("return { " .. least .. ",\n" .. key_and_value .. " }")
     lu.assertStrMatches(message, line .. ": .*" .. words .. ".*")
@@ -37,7 +37,7 @@ function TestSpec:test_what_the_bench_cannot_measure_is_refused_with_its_line()
   refused(2, "limits = { max_samples = 1 << 62 }", "from 1 to 1000000")
 end
 
-function TestSpec:test_what_is_left_out_is_filled_in()
+function TestSpec:test_missing_fields_have_defaults()
   local found = self:load("return { " .. least .. " }")
   lu.assertEquals(found.tp, { 2, 4 })
   lu.assertEquals(found.num_tokens, { 1, 16 })
@@ -65,7 +65,7 @@ function TestSpec.test_the_shipped_spec_is_right()
   lu.assertEquals(found.arch, "host")
 end
 
-function TestSpec:test_an_unknown_key_is_told_with_its_line()
+function TestSpec:test_an_unknown_key_is_reported_with_its_line()
   lu.assertStrMatches(self:refusal("return {\n  " .. least .. ",\n  hiden_sizes = { 3 },\n}"),
     '3: unknown key "hiden_sizes"; valid keys: arch, .*')
   lu.assertStrMatches(self:refusal("return {\n" .. least .. ",\nlimits = {\n  cell_ms = 3 } }"),
@@ -130,7 +130,7 @@ function TestSpec:test_text_still_has_its_methods_afterwards()
   lu.assertEquals(("x"):rep(2), "xx")
 end
 
-function TestSpec.test_a_missing_file_is_told()
+function TestSpec.test_a_missing_file_is_reported()
   local ok, problem = pcall(spec.load, "/nonexistent/spec.lua")
   lu.assertFalse(ok)
   lu.assertStrContains(problem.message, "/nonexistent/spec.lua")

@@ -65,7 +65,7 @@ function TestExplore.test_exhaustive_visits_every_cell_with_all_in_every_launch(
   for _, visit in ipairs(visits) do lu.assertEquals(#visit.strategies, 3) end
 end
 
-function TestExplore.test_what_is_clear_is_visited_at_few_points()
+function TestExplore.test_clear_regions_are_visited_at_few_points()
   local function one_wins(strategy, cell) return (strategy == "ONESHOT" and 1 or 5) * cell.size end
   local _, count = cells_of((play({}, one_wins)))
   lu.assertTrue(count < 24 // 2, count)
@@ -115,7 +115,7 @@ function TestExplore.test_points_crowd_where_strategies_cross()
   lu.assertTrue(near > 0)
 end
 
-function TestExplore.test_what_is_sure_after_two_launches_is_visited_twice_but_for_the_first_points()
+function TestExplore.test_points_that_are_certain_after_two_launches_are_visited_twice_except_the_first()
   local times, count = cells_of((play { launches = 5 }))
   local five = 0
   for _, visits in pairs(times) do
@@ -127,7 +127,7 @@ function TestExplore.test_what_is_sure_after_two_launches_is_visited_twice_but_f
 end
 
 -- Two strategies that are equally fast, with and without noise that differs from launch to launch.
-function TestExplore.test_what_launches_disagree_about_is_visited_more_often()
+function TestExplore.test_points_where_launches_disagree_are_visited_more_often()
   local random = 1
   local function quiet(strategy, cell) return (strategy == "MPI" and 3 or 1) * cell.size end
   local function noisy(strategy, cell)
@@ -144,7 +144,7 @@ end
 
 local function small_enough(cell) return cell.size <= 1 << 20 end
 
-function TestExplore.test_what_does_not_fit_is_not_asked_for_and_is_unreached()
+function TestExplore.test_cells_beyond_the_budget_are_not_visited_and_are_unreached()
   for _, exhaustive in ipairs { true, false } do
     local visits, planner = play { exhaustive = exhaustive, launches = 2, fits = small_enough }
     for _, visit in ipairs(visits) do lu.assertTrue(small_enough(visit.cell)) end
@@ -160,7 +160,7 @@ function TestExplore.test_what_does_not_fit_is_not_asked_for_and_is_unreached()
   end
 end
 
-function TestExplore.test_what_ended_by_itself_is_not_cut_off()
+function TestExplore.test_a_finished_sweep_is_not_cut_off()
   for _, exhaustive in ipairs { true, false } do
     local visits, planner = play { exhaustive = exhaustive, ends_at = 1000 }
     lu.assertFalse(planner:is_cut_off(visits[#visits].launch + 1))
@@ -247,7 +247,7 @@ function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
   lu.assertEquals(unreached(asked), unreached(silent))
 end
 
-function TestExplore.test_rows_that_are_kept_are_not_asked_for()
+function TestExplore.test_kept_rows_are_not_requested()
   local spec = spec_with()
   local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2), launches = 2,
     exhaustive = true,

@@ -134,7 +134,7 @@ function TestSweep:test_launchers_that_start_other_ranks_or_none_are_reported()
   is_refused(1, "TP 2: cannot be started: no%-such: No such file or directory", with "no-such {ranks}")
 end
 
-function TestSweep:test_what_became_of_the_devices_in_all_launches_is_in_the_provenance()
+function TestSweep:test_the_provenance_has_the_devices_over_all_launches()
   self:change_spec("launches = 1", "launches = 2")
   self:sweep_well { DEVICES = 1 }
   lu.assertEquals(provenance.read(self.json).devices, { { rank = "0", clock_mhz = "1980",
@@ -236,7 +236,7 @@ function TestSweep:test_rows_of_another_machine_at_a_tp_size_that_does_not_start
   lu.assertEquals(#self:requests(), 8)
 end
 
-function TestSweep:test_a_tp_size_that_starts_no_more_keeps_what_it_measured()
+function TestSweep:test_a_tp_size_that_no_longer_starts_keeps_its_rows()
   local launches = { "launches = 1", "launches = 2" }
   local err, out = self:few_start(1, 1, {}, table.unpack(launches))
   lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
@@ -248,7 +248,7 @@ function TestSweep:test_a_tp_size_that_starts_no_more_keeps_what_it_measured()
   lu.assertEquals(#rows.records(self.folder .. "/benchmark.tp4.host.csv"), 20)
 end
 
-function TestSweep:test_a_bench_that_died_and_does_not_start_again_keeps_what_it_measured()
+function TestSweep:test_a_bench_that_died_and_does_not_start_again_keeps_its_rows()
   local err = self:few_start(1, 1, { FAULT = "die", AT = "id=12 " })
   lu.assertStrMatches(err, "gentables: TP 4 [^\n]* tried again with a new bench\ngentables: TP 4: the bench "
     .. "died: exit code 1 %(no room for 4 ranks%); the next sweep tries again; %-%-tp [^\n]*\n")
@@ -260,7 +260,7 @@ end
 
 -- ---- missing, full or read-only ---------------------------------------------------------------
 
-function TestSweep:test_what_is_missing_is_reported_in_one_line()
+function TestSweep:test_missing_parts_are_reported_in_one_line()
   local spec, with_bench = self.folder .. "/spec.lua", { "--out", self.folder, "--bench", lib.stand_in }
   is_refused(2, "no mpirun [^\n]*; install Open MPI or MPICH, ", with_bench,
     { "PATH=/nonexistent", "GENTABLES_LAUNCHER=" })

@@ -46,7 +46,7 @@ function TestJournal:write(...)
   into:close()
 end
 
-function TestJournal:test_what_was_added_is_read_back()
+function TestJournal:test_added_cells_are_read_back()
   self:write(1, 4)
   local found = journal.read(self.path, 2)
   lu.assertEquals(found.fingerprint, "f00d")
@@ -100,7 +100,7 @@ function TestJournal:test_a_cell_that_does_not_read_loses_no_other()
   lu.assertEquals(cells[2].cell.num_tokens, 16)
 end
 
-function TestJournal:test_what_is_no_journal_is_none()
+function TestJournal:test_other_files_are_no_journal()
   lib.write(self.path, "world_size,dtype\n2,bfloat16\n")
   lu.assertNil(journal.read(self.path, 2))
   lu.assertNil(journal.read(self.path .. ".missing", 2))
@@ -129,7 +129,7 @@ function TestJournal:test_one_that_is_empty_gets_its_head()
 end
 
 -- Like a sweep that starts while another one ends: between opening and locking.
-function TestJournal:test_what_was_removed_meanwhile_is_not_locked()
+function TestJournal:test_a_removed_file_is_not_locked()
   local first = journal.open(self.path)
   local late <close> = io.open(self.path, "ab")
   lu.assertNil((system.lock(late)))

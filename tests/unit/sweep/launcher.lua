@@ -62,7 +62,7 @@ function TestLauncher:test_a_launcher_that_is_given_is_taken_as_it_is()
   lu.assertEquals(words(self, nil, 4, 2, "srun --mpi=pmix -n {ranks}"), "<srun> <--mpi=pmix> <-n> <4>")
 end
 
-function TestLauncher:test_what_cannot_start_ranks_is_told()
+function TestLauncher:test_a_launcher_that_cannot_start_ranks_is_reported()
   local _, ended, errors = words(self, nil, 2, 2)
   lu.assertEquals(ended, "exit code 2")
   lu.assertStrMatches(errors, "gentables: no mpirun .*\n")
@@ -74,7 +74,7 @@ function TestLauncher:test_what_cannot_start_ranks_is_told()
 end
 
 -- In the words of Open MPI 4.1.4, with its line breaks.
-function TestLauncher.test_who_died()
+function TestLauncher.test_the_dead_rank()
   local cases = {
     { "mpirun noticed that process rank 1 with PID 0 on node n\nexited on signal 9 (Killed).\n", "1",
       "rank 1 died: signal 9 (Killed)" },

@@ -11,7 +11,7 @@ end
 
 local MIB = 1 << 20
 
-function TestPace.test_before_any_visit_bytes_and_strategies_tell()
+function TestPace.test_before_any_visit_bytes_and_strategies_count()
   local at = cost.new(0.1)
   lu.assertTrue(at:expect(cell(4096), 3) < 0.15)
   local one, two = at:expect(cell(256 * MIB), 1), at:expect(cell(256 * MIB), 2)
@@ -28,14 +28,14 @@ function TestPace.test_it_learns_how_long_bytes_take()
 end
 
 -- The time that sampling was given is independent of bytes.
-function TestPace.test_small_visits_say_nothing_of_large_ones()
+function TestPace.test_small_visits_predict_no_large_ones()
   local at = cost.new(0.1)
   local guess = at:expect(cell(64 * MIB), 3)
   for i = 1, 1000 do at:take(cell(4 * i), 3, 0.1) end
   lu.assertAlmostEquals(at:expect(cell(64 * MIB), 3), guess, 0.2 * guess)
 end
 
-function TestPace.test_a_cell_is_expected_to_take_what_it_took_before()
+function TestPace.test_a_cell_is_expected_to_take_its_last_time()
   local at = cost.new(0.1)
   at:take(cell(MIB), 2, 7)
   lu.assertEquals(at:expect(cell(MIB), 2), 7)

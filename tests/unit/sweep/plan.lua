@@ -40,7 +40,7 @@ function TestPlan.test_cells_beyond_the_limit_are_skipped_with_a_reason()
   lu.assertEquals(#cell_records.missing(spec, cells, {}), 6)
 end
 
-function TestPlan.test_only_what_is_not_done_is_missing()
+function TestPlan.test_only_unfinished_cells_are_missing()
   local spec = spec_with()
   local cells = cell_records.cells(spec, 2)
   local done = {}

@@ -15,14 +15,14 @@ function TestProtocol.test_fields_are_read()
   lu.assertEquals(fields, { id = "1", strategy = "TWOSHOT", reason = "fewer tokens than ranks = 2" })
 end
 
-function TestProtocol.test_what_is_no_line_is_refused()
+function TestProtocol.test_invalid_lines_are_rejected()
   local lines = { "", " row id=1", "Row id=1", "row  id=1", "row id=1 ", "row id", "row id=1 id=2", "42" }
   for _, line in ipairs(lines) do
     lu.assertNil(protocol.parse(line), line)
   end
 end
 
-function TestProtocol.test_a_request_says_everything()
+function TestProtocol.test_a_request_is_complete()
   local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0.02 }
   local text = protocol.request(7, cell, { "MPI", "ONESHOT" }, limits)
   lu.assertEquals(text, "measure id=7 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 "
@@ -30,7 +30,7 @@ function TestProtocol.test_a_request_says_everything()
     .. "strategies=MPI,ONESHOT\n")
 end
 
-function TestProtocol.test_a_request_with_a_budget_says_what_is_left_of_it()
+function TestProtocol.test_a_request_has_the_remaining_budget()
   local limits = { min_samples = 1, max_samples = 2, cell_us = 3, precision = 0.02, left_us = 70 }
   lu.assertStrContains(protocol.request(7, cell, { "MPI" }, limits), " left_us=70 strategies=MPI\n")
 end

@@ -27,7 +27,7 @@ function TestSweep:test_a_sweep_writes_rows_and_where_they_come_from()
 end
 
 -- Here AUTO is faster, but no table may choose it.
-function TestSweep:test_what_is_never_chosen_is_never_called_the_best()
+function TestSweep:test_a_strategy_that_is_never_chosen_is_never_the_best()
   self:change_spec('"MPI", "ONESHOT"', '"AUTO", "ONESHOT"')
   local out = self:sweep_well()
   lu.assertStrContains(lib.read(self.csv), ",AUTO,")
@@ -44,7 +44,7 @@ function TestSweep:test_a_finished_sweep_starts_no_bench()
   lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
 end
 
-function TestSweep:test_a_grown_spec_measures_only_what_is_new()
+function TestSweep:test_a_grown_spec_measures_only_new_cells()
   self:swept()
   self:change_spec("{ 1, 4 }", "{ 1, 4, 16 }")
   self:sweep_well()
@@ -105,7 +105,7 @@ function TestSweep:test_a_budget_bounds_each_cell()
   lu.assertStrContains(self:requests()[1], " budget_us=200000 ")
 end
 
-function TestSweep:test_a_budget_that_is_too_small_says_what_would_do()
+function TestSweep:test_a_budget_that_is_too_small_gives_the_required_one()
   self:ends_with(2, "budget 0.5 is too small for one sample per cell; about 2 seconds", {}, "--budget", "0.5")
 end
 
@@ -122,7 +122,7 @@ function TestSweep:test_a_budget_that_is_hopeless_for_such_messages_is_refused()
 end
 
 -- Time that is reserved for the end is not the bench's; without a budget it has all the time that it needs.
-function TestSweep:test_a_request_says_how_much_of_the_budget_is_left()
+function TestSweep:test_each_request_has_the_rest_of_the_budget()
   self:sweep_well({}, "--budget", "20")
   local before, asked = 19.2e6, self:requests()
   lu.assertEquals(#asked, 8)
@@ -144,7 +144,7 @@ function TestSweep:cut_off_at(id, ...)
   return out
 end
 
-function TestSweep:test_a_sweep_that_its_budget_cut_off_is_no_finished_one_and_goes_on()
+function TestSweep:test_a_sweep_that_its_budget_cut_off_is_unfinished_and_resumes()
   local out = self:cut_off_at(4)
   lu.assertStrContains(out, "TP 2: budget spent: 1 of 2 launches, 5 cells not reached; the next")
   lu.assertNotStrContains(out, "unlikely to change a choice")
@@ -172,7 +172,7 @@ function TestSweep:test_launches_that_a_point_lacks_are_made_up()
   end
 end
 
-function TestSweep:test_a_sweep_can_be_cut_off_twice_and_keeps_what_was_measured()
+function TestSweep:test_a_sweep_can_be_cut_off_twice_and_keeps_its_rows()
   self:cut_off_at(4)
   self:cut_off_at(3)
   self:measures(16 - 3 - 2)
@@ -191,7 +191,7 @@ function TestSweep:test_a_terminal_sees_how_far_it_is()
   self:has_all_rows()
 end
 
-function TestSweep:test_only_the_tp_sizes_that_are_asked_for()
+function TestSweep:test_only_the_requested_tp_sizes()
   self:change_spec("tp = { 2 }", "tp = { 2, 4 }")
   self:sweep_well({}, "--tp", "4")
   lu.assertFalse(file.exists(self.csv))
@@ -199,7 +199,7 @@ function TestSweep:test_only_the_tp_sizes_that_are_asked_for()
   self:ends_with(2, 'gentables: --tp: 3 is no TP size of the spec, which has 2, 4', {}, "--tp", "3")
 end
 
-function TestSweep:test_the_rows_of_another_machine_are_replaced_and_it_says_whose()
+function TestSweep:test_the_rows_of_another_machine_are_replaced_and_it_is_named()
   self:swept({ LIBRARY = "Open MPI v4.0.3, package: x" })
   local out = self:sweep_well()
   local name = self.csv:gsub("%p", "%%%0")
@@ -257,7 +257,7 @@ function TestSweep:test_a_tp_size_that_the_spec_no_longer_has_is_named_and_in_no
   lu.assertNotStrContains(lib.read(self.folder .. "/table.csv"), "host,3,")
 end
 
-function TestSweep:test_rows_that_the_provenance_does_not_tell_of_are_measured_anew()
+function TestSweep:test_rows_that_the_provenance_lacks_are_measured_again()
   self:sweep_well()
   lib.write(self.csv, (lib.read(self.csv):gsub("\n[^\n]*\n$", "\n")))
   self:generates(2, ("%s: describes other rows than those in %s; sweep again"):format(self.json, self.csv))
@@ -266,7 +266,7 @@ function TestSweep:test_rows_that_the_provenance_does_not_tell_of_are_measured_a
   self:generates(0, "")
 end
 
-function TestSweep:test_broken_provenance_is_told_and_fresh_mends_it()
+function TestSweep:test_broken_provenance_is_reported_and_fresh_replaces_it()
   self:sweep_well()
   lib.write(self.json, "{")
   self:ends_with(2, self.json .. ": is not JSON")
@@ -303,7 +303,7 @@ function TestSweep:test_cells_come_in_another_order_in_each_launch()
 end
 
 -- The machine's speed changes at the third answer, for one answer.
-function TestSweep:test_what_was_measured_in_another_regime_does_not_count()
+function TestSweep:test_cells_of_another_regime_do_not_count()
   self:sweep_well { ROUNDTRIPS = "0.1,0.1,0.1,0.4,0.1" }
   self:has_all_rows()
   local record = provenance.read(self.json)
@@ -371,7 +371,7 @@ function TestSweep:interrupt_at(text, signal, ...)
   return child:close(SOON), child:errors(), child
 end
 
-function TestSweep:test_a_killed_sweep_goes_on_where_it_stopped()
+function TestSweep:test_a_killed_sweep_resumes()
   local ended = self:interrupt_at("id=7 ", SIGKILL)
   lu.assertStrContains(ended, "killed by SIGKILL")
   local pids = self:pids()

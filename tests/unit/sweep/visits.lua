@@ -54,7 +54,7 @@ local function points()
   return out
 end
 
-function TestVisits.test_what_was_measured_is_met()
+function TestVisits.test_interpolation_meets_measured_points()
   for _, point in ipairs(points()) do
     local time, nearest, distance = interpolation.predict(points(), point)
     lu.assertEquals({ time, nearest, distance }, { point.time, point, 0 })
@@ -80,7 +80,7 @@ function TestVisits.test_a_row_is_split_into_its_launches_and_makes_the_same_row
   lu.assertEquals(pooling.row(by_launch), row)
 end
 
-function TestVisits.test_only_what_has_neither_time_nor_reason_is_derived()
+function TestVisits.test_only_points_without_time_and_reason_are_derived()
   local spec = { dtypes = { "bfloat16" }, fusions = { "NONE" }, hidden_sizes = { 1024 },
     num_tokens = { 1, 4, 16, 64 }, strategies = { "ONESHOT", "TWOSHOT" },
     limits = { message_bytes = 1 << 20 }, table = { op = "allreduce", mode = "eager" } }
@@ -143,7 +143,7 @@ function TestVisits.test_where_a_strategy_failed_beside_it_nothing_is_derived()
   lu.assertNil(found["16 x 2048"])
 end
 
-function TestVisits.test_beyond_what_was_measured_nothing_is_derived()
+function TestVisits.test_beyond_measured_points_nothing_is_derived()
   local found = derived_around({ { 4, 1024 }, { 64, 1024 }, { 64, 2048 }, { 16, 2048 } }, {})
   lu.assertTrue(found["16 x 1024"])
   lu.assertNil(found["16 x 4096"])

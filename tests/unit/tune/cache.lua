@@ -55,7 +55,7 @@ function TestCache.test_the_same_is_known()
     "AUTO MINE NCCL")
 end
 
-function TestCache.test_what_changes_times_makes_all_unknown()
+function TestCache.test_settings_that_change_times_make_all_unknown()
   local others = { { machine = { cpu = "a", cores = 3 } }, { identity = { hash = "x" } },
     { launcher = "srun -n {ranks}" }, { samples = 6 }, { warm_up = 2 }, { launches = 2 }, { sync = "op" },
     { arch = "sm90" }, { environment = { HOME = "/h" } },
@@ -71,7 +71,7 @@ function TestCache.test_a_launch_for_each_rank_is_no_joint_one()
   lu.assertEquals(known_to { plugins = { "./mine.so" } }, "")
 end
 
-function TestCache.test_who_loads_a_library_depends_on_it_and_nobody_else()
+function TestCache.test_only_candidates_that_load_a_library_depend_on_it()
   lu.assertEquals(known_to { libraries = "x" }, "AUTO NCCL")
   lu.assertEquals(known_to { incumbent = "x" }, "MINE NCCL")
 end
@@ -101,7 +101,7 @@ end
 
 -- Variables for logs, dumps and caches change no time; but without NCCL's log it is unknown whether
 -- NCCL_SYMMETRIC was really used.
-function TestCache.test_what_changes_no_time_makes_nothing_unknown()
+function TestCache.test_settings_that_change_no_time_make_nothing_unknown()
   for name, value in pairs { NCCL_DEBUG = "INFO", NCCL_DEBUG_FILE = "/tmp/log", NCCL_DEBUG_SUBSYS = "ALL",
     NCCL_TOPO_DUMP_FILE = "/tmp/topo", CUDA_CACHE_PATH = "/tmp/kernels", CUDA_CACHE_DISABLE = "1",
     CUDA_HOME = "/usr/local/cuda", CUDA_VERSION = "13.0", OMPI_MCA_btl_base_verbose = "10",
@@ -159,7 +159,7 @@ local function write(name, text)
 end
 
 -- Files that were written by hand, or by another version of the program.
-function TestCache.test_what_is_damaged_is_refused_in_a_line()
+function TestCache.test_damaged_files_are_rejected_in_a_line()
   local whole =
     '{ "strategy": "MPI", "epilogue": "none", "time_us": 1, "low_us": 1, "high_us": 1, "samples": 5 }'
   local function refused(results)

@@ -34,7 +34,7 @@ local function job(launches, ...)
     candidates = { MPI = {}, DIRECT = {}, MPI_BASIC_LINEAR = {}, ONESHOT = {}, TWOSHOT = {} } }
 end
 
-function tests.test_who_lacks_a_launch_does_not_compete()
+function tests.test_a_strategy_that_lacks_a_launch_does_not_compete()
   local of = cell(1024, results("MPI", { 4, 4, 4 }), results("DIRECT", { 1, 1 }))
   choice.make(job(3, of))
   luaunit.assertEquals(of.best.strategy, "MPI")
@@ -43,7 +43,7 @@ function tests.test_who_lacks_a_launch_does_not_compete()
     reason = "has a time in 2 of 3 launches" } })
 end
 
-function tests.test_who_had_no_time_in_a_launch_or_is_left_out_does_not_compete()
+function tests.test_a_strategy_without_a_time_in_a_launch_or_left_out_does_not_compete()
   local wrong = cell(1024, results("MPI", { 4, 4, 4 }), results("DIRECT", { 1, 1 }))
   wrong.no_time = { { strategy = "DIRECT", epilogue = "none", reason = "wrong result" } }
   local left_out = cell(2048, results("MPI", { 4, 4, 4 }), results("MPI_BASIC_LINEAR", { 1, 1, 1 }))
@@ -86,7 +86,7 @@ function tests.test_the_choice_is_that_of_the_tables_of_the_same_rows()
   luaunit.assertFalse(of.cells[3].sure)
 end
 
-function tests.test_what_is_sure_wins_wherever_it_is()
+function tests.test_a_certain_winner_wins_at_any_place()
   local of = job(3, cell(1024, results("DIRECT", { 1, 1.01, 1 }), results("MPI", { 2, 2, 2.01 })),
     cell(4096, results("DIRECT", { 4, 4, 4.01 }), results("MPI", { 2, 2.01, 2 })))
   choice.make(of)
@@ -164,7 +164,7 @@ local function notes_of(ops, sizes, worlds, args)
   return plan.cells(of, args), said
 end
 
-function tests.test_sizes_that_an_epilogue_rounds_are_told()
+function tests.test_sizes_that_an_epilogue_rounds_are_reported()
   local cells, said = notes_of({ "allreduce" }, { 1024, 4096, 32768, 40000 }, { 2, 4 },
     { fusion = "RESIDUAL_RMS_NORM" })
   luaunit.assertEquals(#cells, 4)
@@ -172,7 +172,7 @@ function tests.test_sizes_that_an_epilogue_rounds_are_told()
   luaunit.assertStrContains(said[1], "of 16 KiB each: 1 KiB as 16 KiB, 4 KiB as 16 KiB, 40000 B as 32 KiB")
 end
 
-function tests.test_an_epilogue_of_no_allreduce_is_refused_or_told()
+function tests.test_an_epilogue_of_no_allreduce_is_rejected_or_reported()
   local ok, problem = pcall(notes_of, { "allgather" }, { 1024 }, { 2 }, { fusion = "RESIDUAL_RMS_NORM" })
   luaunit.assertFalse(ok)
   luaunit.assertStrContains(tostring(problem), "--fusion goes with --op allreduce")
@@ -180,7 +180,7 @@ function tests.test_an_epilogue_of_no_allreduce_is_refused_or_told()
   luaunit.assertStrContains(said[1], "allgather is measured without")
 end
 
-function tests.test_weights_that_repeat_are_told()
+function tests.test_repeated_weights_are_reported()
   local _, said = notes_of({ "alltoallv" }, { 16384 }, { 2, 3, 4 }, { splits = "3:1" })
   luaunit.assertEquals(#said, 2)
   luaunit.assertStrContains(said[1], "at TP 3 is 3:1:3: the weights repeat")

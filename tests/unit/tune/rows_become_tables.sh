@@ -21,7 +21,7 @@ grep -q "4294967295" "$WORK/rows/report.md" && fail "a size alone has a hidden s
     fail "check: $(cat "$WORK/out")"
 
 # The header's choices, in C and in C++.
-"$GENTABLES" lua "$here/header_asks.lua" "$WORK/rows/table.csv" >"$WORK/asks.c"
+"$GENTABLES" lua "$here/header_lookups.lua" "$WORK/rows/table.csv" >"$WORK/asks.c"
 grep -q "PLUGIN_" "$WORK/asks.c" || fail "no candidate of a plug-in stands in table.csv"
 cp "$WORK/asks.c" "$WORK/asks.cpp"
 ${CC:-cc} -std=c99 -Wall -Wextra -Wconversion -Werror -I "$WORK/rows" "$WORK/asks.c" -o "$WORK/asks" ||

@@ -39,8 +39,8 @@ END
     sed 's/"allreduce", bucket_bytes = 200/"reduce_scatter"/' "$mixed" >"$mixed_spread"
 }
 
-# types_are_told N K TRACE...: in traces of $mixed or $mixed_spread, of a step each.
-types_are_told() {
+# traces_have_types N K TRACE...: in traces of $mixed or $mixed_spread, of a step each.
+traces_have_types() {
     "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_types.lua" "$@" ||
         die "types are not what they should be"
     shift 2

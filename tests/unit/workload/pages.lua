@@ -103,7 +103,7 @@ function TestPages.test_short_steps_stand_in_microseconds()
   luaunit.assertNotNil(comparison_of(long, long):find(">ms, medians with"))
 end
 
-function TestPages.test_settings_that_lack_something_are_told()
+function TestPages.test_settings_without_a_field_are_reported()
   local whole = save("whole", settings(), measured(40), failed())
   for _, text in ipairs { "{}", "[]", '{"ranks": 2}' } do
     local folder = save("bare", text, measured(40), failed())

@@ -149,7 +149,7 @@ function TestSteps.test_uneven_loads_that_change_places_cost_waiting_in_serial_s
 end
 
 -- Data that no GEMM computes is sent for all micro-batches before the first of them is computed.
-function TestSteps.test_what_is_there_is_handed_over_before_anything_is_computed_on_it()
+function TestSteps.test_available_data_are_sent_before_anything_is_computed()
   local program = steps.of(parsed [[{ name = "x", tokens = 12, micro_batches = 2, layers = {
     { name = "e", experts = { load = { 1, 2 } }, gemms = { { name = "g", n = 4, k = 4 } } } } }]], 2, "host")
   walk(program)

@@ -39,7 +39,7 @@ function TestTraces.test_the_rules_are_kept()
   luaunit.assertEquals(check(path), {})
 end
 
-function TestTraces.test_the_checker_sees_what_is_broken()
+function TestTraces.test_the_checker_finds_broken_rules()
   planted()
   luaunit.assertEquals(check(path), {})
   for _, flaw in ipairs {
@@ -129,7 +129,7 @@ function TestTraces.test_shares_are_of_the_traced_steps()
   luaunit.assertEquals(#sheet_of(work .. "/foreign.json").rows, #sheet.rows - 1)
 end
 
-function TestTraces.test_what_cannot_be_written_is_told_and_leaves_nothing()
+function TestTraces.test_a_failed_write_is_reported_and_leaves_nothing()
   local _, how, code = os.execute(("'%s' '%s/none/t.json' >/dev/null 2>&1"):format(os.getenv("PLANTED_TRACE"),
     work))
   luaunit.assertEquals({ how, code }, { "exit", 1 })

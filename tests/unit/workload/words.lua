@@ -48,7 +48,7 @@ function TestWords.test_a_machine_that_changed_between_launches_makes_nothing_su
 end
 
 -- 1.20 and 1.30 do not meet, but would on a machine that is slower by as much as the GEMMs alone show.
-function TestWords.test_what_gemms_alone_allow_is_no_difference()
+function TestWords.test_differences_within_those_of_gemms_alone_are_none()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   luaunit.assertEquals(findings.verdict(fast.result, slow.result, "overlapped", true), "longer")
   fast.result.times.gemms, slow.result.times.gemms = time(0.95, 1, 1.05), time(0.95, 1, 1.05)
@@ -82,7 +82,7 @@ function TestWords.test_numbers_that_contradict_each_other_give_no_share()
 end
 
 -- More ranks than cores: the processor was busy with ranks of the same step, and the hidden time is known.
-function TestWords.test_ranks_that_share_cores_disturb_nobody()
+function TestWords.test_ranks_that_share_cores_are_no_disturbance()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ranks = { one.ranks[1], { gemm_us = 2200, gemm_cpu_us = 1000, communication_cpu_us = 50 },
     one.ranks[1] }
@@ -100,7 +100,7 @@ function TestWords.test_gemms_that_are_hardly_faster_contradict_nothing()
     .. " nothing)")
 end
 
-function TestWords.test_what_is_hidden_is_said_with_how_sure_it_is()
+function TestWords.test_the_hidden_share_has_its_interval()
   local function hidden(low, median, high)
     local shares = { low = low, median = median, high = high }
     return findings.hidden(entry(1, 1, time(1, 1, 1), exposed, shares).result)
@@ -117,7 +117,7 @@ function TestWords.test_where_nothing_stands_out_nothing_is_hidden()
 end
 
 -- Of steps without any collective a few take longer by chance.
-function TestWords.test_of_a_few_steps_nothing_is_told()
+function TestWords.test_few_steps_allow_no_conclusion()
   local one = entry(1, 1, time(1, 1, 1), time(0.5, 1, 1.5), { low = 0.9, median = 1, high = 1 })
   luaunit.assertTrue(findings.knows_hidden(one.result))
   one.result.times.exposed.samples = 5
@@ -159,7 +159,7 @@ function TestWords.test_short_steps_keep_their_intervals()
 end
 
 -- On a GPU the cost of events was never measured.
-function TestWords.test_how_kernels_are_timed_is_said_without_what_it_costs()
+function TestWords.test_the_timing_of_kernels_is_reported_without_its_cost()
   local one = entry(1, 1, time(1, 1, 1)).result
   one.backend, one.clock = "cuda", "event"
   luaunit.assertEquals(findings.why({ one }, 2),
@@ -173,7 +173,7 @@ function TestWords.test_how_kernels_are_timed_is_said_without_what_it_costs()
     .. " those of the others timed by events around each GEMM and each collective.")
 end
 
-function TestWords.test_shared_cores_and_own_cores_are_told_apart()
+function TestWords.test_shared_cores_and_own_cores_are_distinguished()
   local one, more = entry(1, 1, time(1, 1, 1)).result, entry(2, 2, time(1, 1, 1)).result
   luaunit.assertStrContains(findings.why({ one }, 2), "4 threads share 2 cores: what moves data")
   luaunit.assertStrContains(findings.why({ one, more }, 2), "4 to 6 threads share 2 cores: what moves data")
@@ -182,7 +182,7 @@ function TestWords.test_shared_cores_and_own_cores_are_told_apart()
   luaunit.assertStrContains(findings.why({ one, more }, 2), "share 4 cores: where they are more than")
 end
 
-function TestWords.test_what_communication_costs_gemms_is_said_with_how_sure_it_is()
+function TestWords.test_the_cost_of_communication_for_gemms_has_its_interval()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   luaunit.assertEquals(findings.cost(one), "GEMMs take 1.10 ms of a step beside communication, 1.00 ms alone."
     .. " Communication costs them +10 % (95 % interval +5 to +15 %). They run on a processor for 1.00 ms, and"
@@ -199,7 +199,7 @@ function TestWords.test_what_communication_costs_gemms_is_said_with_how_sure_it_
   luaunit.assertStrContains(findings.cost(one), "What communication costs them is not known of 5 steps.")
 end
 
-function TestWords.test_what_was_used_is_told_where_it_differs()
+function TestWords.test_different_settings_are_reported()
   local one = entry(2, 1, time(1, 1, 1))
   luaunit.assertNil(findings.used(one))
   one.result.used = { threads = 1, channels = 1 }
@@ -207,7 +207,7 @@ function TestWords.test_what_was_used_is_told_where_it_differs()
     "2 threads, 1 channel were asked for; 1 thread, 1 channel were used")
 end
 
-function TestWords.test_counts_that_no_log_tells_are_not_called_none()
+function TestWords.test_counts_that_no_log_has_are_unknown()
   local one = entry(512, 28, time(1, 1, 1))
   one.result.backend, one.result.used = "cuda", { threads = 0, channels = 0 }
   one.result.note = "NCCL's log does not show its channels and threads"

@@ -130,7 +130,7 @@ function TestCollectives.test_uneven_all_to_all()
   near(one["rank_1_size (MB)"], 3)
 end
 
-function TestCollectives.test_a_lost_collective_is_told_and_shifts_nothing()
+function TestCollectives.test_a_lost_collective_is_reported_and_shifts_no_other()
   for rank = 0, 2 do
     local trace = lib.trace { rank = rank, world_size = 3 }
     for i = 1, 20 do
@@ -184,14 +184,14 @@ local function expect(code, pattern, ...)
   luaunit.assertStrContains(errors, pattern)
 end
 
-function TestCollectives.test_a_missing_rank_is_told()
+function TestCollectives.test_a_missing_rank_is_reported()
   planted(0, 3):write(lib.path("sweep", 256, 28, 0))
   planted(2, 3):write(lib.path("sweep", 256, 28, 2))
   expect(0, "nccl_28channels: rank 1 of 3 is missing")
   luaunit.assertStrContains(sheet("nccl_notes")[1].note, "rank 1 of 3 is missing")
 end
 
-function TestCollectives.test_a_rank_of_another_world_is_left_out_and_told()
+function TestCollectives.test_a_rank_of_another_world_is_left_out_and_reported()
   write_sweep()
   planted(2, 2):write(lib.path("sweep", 256, 28, 2))
   planted(3, 4):write(lib.path("sweep", 256, 28, 3))
@@ -201,7 +201,7 @@ function TestCollectives.test_a_rank_of_another_world_is_left_out_and_told()
   luaunit.assertEquals(ranks, { ["0"] = true, ["1"] = true, ["2"] = true })
 end
 
-function TestCollectives.test_duplicate_ranks_are_told_with_their_files()
+function TestCollectives.test_duplicate_ranks_are_reported_with_their_files()
   write_sweep()
   planted(1):write((lib.path("sweep", 256, 28, 1):gsub("trace.json", "other.json")))
   expect(2, "rank1/other.json")
@@ -210,7 +210,7 @@ function TestCollectives.test_duplicate_ranks_are_told_with_their_files()
   expect(0, "both say in distributedInfo that they are rank 0", "--trace-name", "trace.json")
 end
 
-function TestCollectives.test_what_fails_does_not_end_the_others()
+function TestCollectives.test_a_failure_does_not_end_the_others()
   write_sweep()
   for rank = 0, 1 do planted(rank):write(lib.path("sweep", 512, 28, rank)) end
   local path = lib.path("sweep", 512, 28, 1)
@@ -229,14 +229,14 @@ function TestCollectives.test_nothing_to_read_is_wrong_use()
   luaunit.assertStrContains(errors, "absent")
 end
 
-function TestCollectives.test_a_trace_without_collectives_is_told()
+function TestCollectives.test_a_trace_without_collectives_is_reported()
   local trace = lib.trace { rank = 0, world_size = 1 }
   trace:gemm { m = 8, n = 8, k = 8, kernel = "gemm", start = 100, duration = 5 }
   trace:write(lib.path("sweep", 256, 28, 0))
   expect(1, "no collective")
 end
 
-function TestCollectives.test_an_unknown_type_has_no_bandwidth_and_that_is_told()
+function TestCollectives.test_an_unknown_type_has_no_bandwidth_and_is_reported()
   write_sweep(function(trace)
     trace:collective { name = "allreduce", elements = 64, dtype = "Quantum", start = 6000, duration = 5 }
   end)

@@ -99,7 +99,7 @@ function TestMatching.test_many_collectives_of_which_many_were_lost()
   check_losses(2000, losses)
 end
 
-function TestMatching.test_metadata_tells_what_times_do_not()
+function TestMatching.test_metadata_distinguishes_where_times_do_not()
   -- Start and end are ambiguous here; only sizes distinguish.
   local function list(sizes)
     local out = {}
@@ -124,7 +124,7 @@ function TestMatching.test_groups_of_one_name_stay_apart()
   luaunit.assertEquals({ collectives[1].expected, collectives[2].expected }, { 2, 2 })
 end
 
-function TestMatching.test_a_list_of_ranks_that_was_cut_tells_nothing()
+function TestMatching.test_a_shortened_list_of_ranks_does_not_count()
   luaunit.assertTrue(matching.names_rank("[0, 1, 12]", 12))
   luaunit.assertFalse(matching.names_rank("[0, 1, 12]", 2))
   luaunit.assertNil(matching.names_rank("[0, 1, 2, ...]", 40))
@@ -149,7 +149,7 @@ function TestMatching.test_a_send_belongs_to_the_receive_of_the_other_rank()
   luaunit.assertEquals(found_of(collectives, lists), { 2, 2, 2, 1, 2, 2, 2, 2, 2, 2 })
 end
 
-function TestMatching.test_sends_between_nobody_knows_whom_stay_alone()
+function TestMatching.test_sends_between_unknown_ranks_stay_alone()
   local function list(name)
     return { { name = name, elements = 64, group = "0", start = 100.0, duration = 5.0 } }
   end

@@ -89,7 +89,7 @@ function TestPipeline.test_the_tree_is_the_documented_one()
   luaunit.assertEquals(tree(lib.work .. "/sweep"), before)
 end
 
-function TestPipeline.test_it_says_what_the_single_commands_say()
+function TestPipeline.test_it_prints_the_results_of_the_single_commands()
   luaunit.assertEquals(run_all("--csv", "--without", "plots"), 0)
   luaunit.assertEquals(lib.run("trace", "overlap", lib.work .. "/sweep", "--out", lib.work .. "/single"), 0)
   luaunit.assertEquals(lib.run("trace", "collectives", lib.work .. "/sweep", "--out", lib.work .. "/single",
@@ -120,7 +120,7 @@ function TestPipeline.test_files_that_name_their_rank_are_a_configuration()
   end
 end
 
-function TestPipeline.test_a_second_run_does_what_is_missing()
+function TestPipeline.test_a_second_run_does_the_missing_parts()
   local _, first = run()
   local count = made(first)
   local before = tree(out)
@@ -138,7 +138,7 @@ function TestPipeline.test_a_second_run_does_what_is_missing()
   end
 end
 
-function TestPipeline.test_what_changed_is_made_again()
+function TestPipeline.test_changed_parts_are_made_again()
   run_all("--csv", "--without", "plots")
   plant(512, 42, 1, 8)
   local _, text = run_all("--csv", "--without", "plots")
@@ -152,7 +152,7 @@ function TestPipeline.test_what_changed_is_made_again()
   luaunit.assertTrue(file.exists(out .. "/top1_gemm_kernels_time_variance.csv"))
 end
 
-function TestPipeline.test_what_fails_does_not_end_the_others()
+function TestPipeline.test_a_failure_does_not_end_the_others()
   local broken = lib.path("sweep", 512, 28, 0)
   local whole = assert(file.read(broken))
   assert(file.write(broken, whole:sub(1, 900)))

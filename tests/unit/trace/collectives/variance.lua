@@ -108,7 +108,7 @@ function TestVariance.test_every_instance_on_demand()
 end
 
 -- A CSV as other tools write it: numbers as floats, another kernel's name, columns of its own.
-function TestVariance.test_an_input_csv_says_which_gemms()
+function TestVariance.test_an_input_csv_selects_gemms()
   plant(0, 0)
   plant(1, 200)
   local input = lib.work .. "/mine.csv"
@@ -152,7 +152,7 @@ function TestVariance.test_all_gemms_of_all_ranks()
     rows[4].name_count }, { "256", "28", "1", "64", "3" })
 end
 
-function TestVariance.test_no_gemm_is_told()
+function TestVariance.test_no_gemm_is_reported()
   local trace = lib.trace { rank = 0, world_size = 1 }
   trace:collective { name = "allreduce", elements = 64, start = 100, duration = 5 }
   trace:write(lib.path("sweep", 256, 28, 0))

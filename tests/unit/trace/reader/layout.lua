@@ -72,7 +72,7 @@ function TestLayout.test_numbers_and_ranges()
   luaunit.assertErrorMsgContains("--ranks: 3-1 is no number", run_folder.numbers, { "3-1" }, "ranks")
 end
 
-function TestLayout.test_a_filter_that_lets_nothing_through_says_what_is_there()
+function TestLayout.test_a_filter_without_a_match_lists_the_names()
   touch("s/1thread/nccl_1channels/torch_profiler/rank0/a.json")
   luaunit.assertErrorMsgContains("there are threads 1; channels 1; ranks 0", run_folder.select,
     run_folder.find { lib.work .. "/s" }, { threads = { [2] = true } })

@@ -43,7 +43,7 @@ end
 
 local TestReader = {}
 
-function TestReader.test_an_event_is_kept_with_all_that_it_says()
+function TestReader.test_an_event_is_kept_with_all_its_facts()
   local trace = lib.open(whole(EVENTS))
   local info = trace:info()
   luaunit.assertEquals(info, { rank = 3, world_size = 8, base_nanoseconds = 1767189312000000000, devices = 2,
@@ -134,7 +134,7 @@ function TestReader.test_host_events_nest_by_time()
     { inner = "outer", same = "inner", innermost = "same" })
 end
 
-function TestReader.test_an_event_that_overlaps_has_no_parent_and_is_told()
+function TestReader.test_an_event_that_overlaps_has_no_parent_and_is_reported()
   local parents, trace = parents_of { op("outer", 0, 100), op("first", 0, 10), op("across", 8, 10),
     op("below", 9, 0.5), op("within", 12, 1) }
   luaunit.assertEquals(parents, { first = "outer", below = "first", within = "outer" })
@@ -215,7 +215,7 @@ local function flaws_of(text, name)
   return counts[name], firsts[name], trace
 end
 
-function TestReader.test_events_without_usable_times_are_left_out_and_told()
+function TestReader.test_events_without_usable_times_are_left_out_and_reported()
   for _, dur in ipairs { "null", '"long"', "[1]", "{}", "nan", "true", "1e999", "1e300", '""', "-" } do
     local text = "[" .. FINE .. "," .. op("x", 1, dur) .. "," .. FINE .. "]"
     local count, first, trace = flaws_of(text, "malformed")
@@ -229,12 +229,12 @@ function TestReader.test_events_without_usable_times_are_left_out_and_told()
     "malformed")), 2)
 end
 
-function TestReader.test_negative_durations_are_zero_and_told()
+function TestReader.test_negative_durations_are_zero_and_reported()
   local count, first, trace = flaws_of("[" .. FINE .. "," .. op("x", 5, "-0.5") .. "]", "negative")
   luaunit.assertEquals({ count, first, trace:event(2).duration }, { 1, #FINE + 2, 0.0 })
 end
 
-function TestReader.test_control_characters_and_broken_utf8_are_mended_and_told()
+function TestReader.test_control_characters_and_broken_utf8_are_replaced_and_reported()
   for broken, mended in pairs { ["a\0b"] = "a b", ["\1\n\t"] = "   ", ["\xFFz"] = "?z", ["\xE4"] = "?",
     ["\xED\xA0\x80"] = "???", ["\xF4\x90\x80\x80"] = "????", ["\xC3"] = "?", ["q\\u0041\x02\\\""] = 'qA "',
     ["\1C:\\\xC3\x9Cser"] = " C:\\\xC3\x9Cser", ["\\\\\2"] = "\\ ", ["\\\3"] = "\\ ",
@@ -268,7 +268,7 @@ function TestReader.test_a_trace_without_gpu_events_is_read()
   luaunit.assertEquals({ info.gpu_events, info.kept_events, info.flaws }, { 0, 1, {} })
 end
 
-function TestReader.test_200000_distinct_names_are_told_apart()
+function TestReader.test_200000_distinct_names_are_distinguished()
   local lines, count = {}, 200000
   for i = 1, count do lines[i] = op("triton_fused_kernel_number_" .. i, i, 1) end
   local trace = lib.open("[" .. table.concat(lines, ",\n") .. "]")
@@ -288,7 +288,7 @@ end
 
 -- ---- Refused ----------------------------------------------------------------------------------
 
-function TestReader.test_what_is_no_trace_is_refused()
+function TestReader.test_other_files_are_rejected()
   for text, pattern in pairs {
     [""] = "byte 0: the text ends here", ["  \n"] = "byte 3: the text ends",
     ["hello"] = "byte 0: no profiler", ["12"] = "byte 0: no profiler trace",
@@ -313,7 +313,7 @@ function TestReader.test_files_that_cannot_be_read_are_refused()
   luaunit.assertStrMatches(why, ".*: is not a file")
 end
 
-function TestReader.test_what_stands_behind_the_root_is_refused()
+function TestReader.test_text_after_the_root_is_rejected()
   local text = whole(EVENTS)
   for _, more in ipairs { "x", "{}", "]", "}", ",", "\0" } do
     refused(text .. " \n" .. more, ("byte %d: no JSON: the root ended before this"):format(#text + 2))

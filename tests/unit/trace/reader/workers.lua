@@ -147,7 +147,7 @@ function TestWorkers.test_children_end_with_a_parent_that_is_killed()
   assert_that_all_end(parent)
 end
 
-function TestWorkers.test_what_a_child_has_started_ends_too()
+function TestWorkers.test_a_childs_own_children_end_too()
   local parent = start_script([[
     local sleep = require("core.process").start { "sh", "-c", "echo; exec sleep 1000" }
     sleep:read_line(1000)
@@ -157,7 +157,7 @@ function TestWorkers.test_what_a_child_has_started_ends_too()
   assert_that_all_end(parent)
 end
 
-function TestWorkers.test_a_child_that_is_told_to_end_finishes_its_file()
+function TestWorkers.test_a_terminated_child_finishes_its_file()
   local folder = work_path("files")
   require("core.file").make_folder(folder)
   local parent = start_script(([[

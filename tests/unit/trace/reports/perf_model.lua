@@ -44,7 +44,7 @@ function TestGemm.test_eight_bits_in_sixteen_bits_out()
   luaunit.assertEquals(param(model, "bias"), false)
 end
 
-function TestGemm.test_flags_say_how_the_matrices_of_te_lie()
+function TestGemm.test_flags_give_the_layout_of_te_matrices()
   local dims = { { 2, 8 }, {}, {}, {}, {}, { 4, 8 }, {}, {}, {}, {} }
   local concrete = { "", "", "", "", "1", "", "", "", "", "0" }
   local model = of("tex_ts::te_gemm_ts", dims, { BF16, "", "", "", "", BF16 }, concrete)
@@ -52,7 +52,7 @@ function TestGemm.test_flags_say_how_the_matrices_of_te_lie()
   luaunit.assertEquals({ param(model, "M"), param(model, "N"), param(model, "K") }, { 2, 4, 8 })
 end
 
-function TestGemm.test_kernels_tell_what_is_transposed()
+function TestGemm.test_names_of_kernels_show_transposition()
   local function transposed(name)
     local model = of("aten::mm", { { 4, 8 }, { 8, 2 } }, { BF16, BF16 }, nil, { "memset", name })
     return python.write(param(model, "transpose"))
@@ -172,7 +172,7 @@ function TestOthers.test_normalisation()
     e // c * (2 * c + 2) + 2 * e, 2 * (2 * e + c), "vector_bf16")
 end
 
-function TestOthers.test_the_backward_of_a_normalisation_counts_what_its_mask_asks_for()
+function TestOthers.test_the_backward_of_a_normalisation_counts_the_outputs_of_its_mask()
   local e, c, types = 2 * 8 * 9, 8, { BF16, BF16, BF16 }
   local dims = { { 2, 8, 9 }, { 2, 8, 9 }, { 8 }, { 8 }, { 8 }, { 8 }, { 8 }, {}, {}, {} }
   local function model(training, mask)

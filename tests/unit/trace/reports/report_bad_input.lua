@@ -24,7 +24,7 @@ function TestBadInput.test_a_whole_trace_has_no_notes()
   luaunit.assertNil(per_rank.warning("path", notes))
 end
 
-function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_counted_and_said()
+function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_counted_and_reported()
   local trace = small_trace.new()
   trace:op("aten::mm", 0, 10, MATRICES)
   trace:launch(1, 10, { at = 100 })
@@ -86,7 +86,7 @@ function TestBadInput.test_arguments_of_any_form_do_no_harm()
   luaunit.assertEquals(launched, #ops * #forms)
 end
 
-function TestBadInput.test_without_gpu_events_times_are_zero_and_it_is_said()
+function TestBadInput.test_without_gpu_events_times_are_zero_and_it_is_reported()
   local trace = small_trace.new()
   trace:op("aten::mm", 0, 10, MATRICES)
   local sheets, notes = trace:sheets("no_gpu")
@@ -108,7 +108,7 @@ function TestBadInput.test_without_flows_correlations_link()
   luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 5.0)
 end
 
-function TestBadInput.test_kernels_without_a_launch_are_said_and_counted_where_asked_for()
+function TestBadInput.test_kernels_without_a_launch_are_reported_and_counted_on_request()
   local trace = small_trace.new()
   trace:kernel(100, 10)
   local sheets, notes = trace:sheets("unlinked")
@@ -120,7 +120,7 @@ function TestBadInput.test_kernels_without_a_launch_are_said_and_counted_where_a
   luaunit.assertEquals(sheets.gpu_timeline.cell(1, "time ms"), 0.01)
 end
 
-function TestBadInput.test_an_op_whose_kernels_take_no_time_has_no_rate()
+function TestBadInput.test_an_op_with_kernels_of_no_time_has_no_rate()
   local trace = small_trace.new()
   trace:op("aten::mm", 0, 10, MATRICES)
   trace:launch(1, 0)
@@ -129,7 +129,7 @@ function TestBadInput.test_an_op_whose_kernels_take_no_time_has_no_rate()
   luaunit.assertNil(gemm.cell(1, "TFLOPS/s_mean"))
 end
 
-function TestBadInput.test_ops_that_ran_nothing_on_the_gpu_are_said()
+function TestBadInput.test_ops_without_gpu_events_are_reported()
   local trace = small_trace.new()
   trace:op("aten::mm", 0, 10, MATRICES)
   trace:launch(1, 6)

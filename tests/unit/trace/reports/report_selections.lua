@@ -50,7 +50,7 @@ function TestLaunchers.test_communication_is_no_op_but_is_below_one()
   luaunit.assertEquals(sheets.gpu_timeline.cell(2, "time ms"), 0.05)
 end
 
-function TestLaunchers.test_a_category_comes_from_the_first_kernel_where_no_name_tells()
+function TestLaunchers.test_a_category_comes_from_the_first_kernel_if_no_name_has_it()
   local trace = small_trace.new()
   trace:op("my::one", 0, 10)
   trace:launch(1, 5, { kernel = "void at::native::reduce_kernel<512>()" })
@@ -102,7 +102,7 @@ function TestPerOp.test_an_op_below_another_of_its_sheet_is_not_listed_again()
   luaunit.assertEquals(names(trace:sheets("norm").Normalization), { "aten::layer_norm" })
 end
 
-function TestPerOp.test_other_ops_below_their_like_are_listed_and_said()
+function TestPerOp.test_nested_ops_of_a_kind_are_listed_and_reported()
   local trace = small_trace.new()
   local args = { dims = { { 8 }, { 8 } }, types = { "float", "float" } }
   trace:op("aten::div", 0, 50, args)
@@ -164,7 +164,7 @@ function TestUnified.test_a_backward_op_has_the_sums_of_its_forward()
   luaunit.assertStrContains(unified.cell(1, "perf_params"), "'causal': True")
 end
 
-function TestUnified.test_what_no_op_says_anything_of_is_a_row_of_its_own()
+function TestUnified.test_events_without_an_op_are_a_row_of_their_own()
   local trace = small_trace.new()
   trace:op("outer", 0, 100)
   trace:op("aten::mm", 10, 20, MATRICES)

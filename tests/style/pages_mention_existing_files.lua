@@ -1,8 +1,8 @@
 -- The files, headings and options that README.md and the pages of docs/ mention exist. An option that no verb
 -- has would lead readers into an error.
 --
---   gentables lua tests/style/pages_say_what_is_there.lua SOURCES          prints what is wrong
---   gentables lua tests/style/pages_say_what_is_there.lua SOURCES write    writes the tables that lists give
+--   gentables lua tests/style/pages_mention_existing_files.lua SOURCES        prints each error
+--   gentables lua tests/style/pages_mention_existing_files.lua SOURCES write  writes the tables of lists
 local file = require "core.file"
 local formats = require "formats.list"
 local is_rendered = dofile(arg[0]:match("^(.*/)") .. "rendered.lua")
@@ -222,7 +222,7 @@ local function check_tables()
     local page, name, text = table.unpack(part)
     if not is_rendered(source .. "/" .. page, name, text, writes) then
       say(page, 1, "the table of %s is not what the list gives; gentables lua %s . write", name,
-        "tests/style/pages_say_what_is_there.lua")
+        "tests/style/pages_mention_existing_files.lua")
     end
   end
 end

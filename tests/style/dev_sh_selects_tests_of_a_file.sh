@@ -2,7 +2,7 @@
 # cmake/dev.sh check: which tests concern one file of each kind, the closest first; and its message for a
 # missing file.
 #
-#   sh dev_sh_checks_what_concerns_a_file.sh GENTABLES BUILD_TREE
+#   sh dev_sh_selects_tests_of_a_file.sh GENTABLES BUILD_TREE
 gentables=$1 tree=$2
 . "$(dirname "$0")/../system/package/lib.sh"
 begin dev_sh_check
@@ -40,7 +40,7 @@ concerns generator/trace/reader/splitter.cpp trace_merge trace_reader
 concerns bench/host/strategies/twoshot.c by_hand_prints_a_table every_strategy_is_right
 leaves bench/host/strategies/twoshot.c trace_reader
 closest bench/elements/statistics.c bench_statistics
-closest docs/tables.md pages_say_what_is_there
+closest docs/tables.md pages_mention_existing_files
 leaves docs/tables.md a_project_builds
 concerns tests/stand_ins/bench.c sweep.sweep
 closest tests/unit/trace/reader/reader.lua trace_reader

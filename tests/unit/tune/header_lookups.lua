@@ -1,5 +1,5 @@
--- gentables lua header_asks.lua TABLE.csv: a C program that calls the lookup of allreduce_table.h for every
--- size of the table, and beyond, and ends with 0 if all results are the table's.
+-- gentables lua header_lookups.lua TABLE.csv: a C program that calls the lookup of allreduce_table.h for
+-- every size of the table, and beyond, and ends with 0 if all results are the table's.
 local tables = require "core.table"
 
 local canonical = assert(tables.read(arg[1]))
