@@ -17,7 +17,7 @@
 // A file with these bytes, and a path to it.
 class file_in_memory {
   public:
-    file_in_memory(const uint8_t *data, size_t size) : number_(memfd_create("fuzz", MFD_CLOEXEC)) {
+    file_in_memory(const void *data, size_t size) : number_(memfd_create("fuzz", MFD_CLOEXEC)) {
         if (number_ < 0 || write(number_, data, size) != ssize_t(size)) die("no file in memory");
         path_ = "/proc/self/fd/" + std::to_string(number_);
     }

@@ -1,15 +1,8 @@
-// Shared by the fuzz targets of the generator: a Lua state with its modules, files in memory, and an end of
-// the program if a result is invalid.
+// Shared by the fuzz targets of the generator: a Lua state with its modules, and a check of messages.
 #ifndef GENTABLES_FUZZ_GENERATOR_H
 #define GENTABLES_FUZZ_GENERATOR_H
 
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <string>
-#include <sys/mman.h>
-#include <unistd.h>
 
 extern "C" {
 #include <lauxlib.h>
@@ -19,29 +12,9 @@ extern "C" {
 #include "modules.h"
 }
 
+#include "file_in_memory.h"
+
 namespace fuzz {
-
-[[noreturn]] inline void die(const char *what, const std::string &detail) {
-    fprintf(stderr, "%s: %s\n", what, detail.c_str());
-    abort();
-}
-
-// A file in memory with these bytes, and a path to it.
-class file {
-  public:
-    file(const void *data, size_t size) : number_(memfd_create("input", MFD_CLOEXEC)) {
-        if (number_ < 0 || write(number_, data, size) != ssize_t(size)) die("no file in memory", "");
-        path_ = "/proc/self/fd/" + std::to_string(number_);
-    }
-    ~file() { close(number_); }
-    file(const file &) = delete;
-    file &operator=(const file &) = delete;
-    const char *path() const { return path_.c_str(); }
-
-  private:
-    int number_;
-    std::string path_;
-};
 
 // A message must be one line with text.
 inline void check_message(const std::string &message) {

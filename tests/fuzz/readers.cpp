@@ -31,7 +31,7 @@ lua_State *prepared() {
     if (lua != nullptr) return lua;
     lua = fuzz::lua();
     if (luaL_dofile(lua, GENTABLES_HOME "/tests/fuzz/readers.lua") != LUA_OK) {
-        fuzz::die("no reader", lua_tostring(lua, -1));
+        die("no reader", lua_tostring(lua, -1));
     }
     lua_sethook(lua, count, LUA_MASKLINE, 0);
     return lua;
@@ -44,6 +44,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     lua_State *lua = prepared();
     lua_pushvalue(lua, -1);
     lua_pushlstring(lua, reinterpret_cast<const char *>(data), size);
-    if (lua_pcall(lua, 1, 0, 0) != LUA_OK) fuzz::die("an error", lua_tostring(lua, -1));
+    if (lua_pcall(lua, 1, 0, 0) != LUA_OK) die("an error", lua_tostring(lua, -1));
     return 0;
 }

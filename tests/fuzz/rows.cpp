@@ -12,8 +12,8 @@ extern "C" {
 namespace {
 
 struct rows *read(const void *data, size_t size) {
-    fuzz::file file(data, size);
-    const char *path = file.path();
+    file_in_memory file(data, size);
+    const char *path = file.path().c_str();
     struct problem problem = {};
     struct rows *rows = rows_read(&path, 1, lists_of(fuzz::lua()), &problem);
     if (rows == nullptr) fuzz::check_message(problem.text);
@@ -40,8 +40,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (!text.empty()) {
         struct rows *again = read(text.data(), text.size());
         // A time below the last written decimal is read as none.
-        if (again != nullptr && again->count != rows->count) fuzz::die("other rows", text);
-        if (again != nullptr && text_of(again) != text) fuzz::die("other text", text);
+        if (again != nullptr && again->count != rows->count) die("other rows", text);
+        if (again != nullptr && text_of(again) != text) die("other text", text);
         rows_free(again);
     }
     rows_free(rows);

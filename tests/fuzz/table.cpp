@@ -13,11 +13,11 @@ namespace {
 
 // Whether it is read; the text that it then has.
 bool read(const void *data, size_t size, std::string *text) {
-    fuzz::file file(data, size);
+    file_in_memory file(data, size);
     const struct lists *lists = lists_of(fuzz::lua());
     struct problem problem = {};
     char arch[64];
-    struct table *table = table_read(file.path(), lists, arch, &problem);
+    struct table *table = table_read(file.path().c_str(), lists, arch, &problem);
     if (table == nullptr) {
         fuzz::check_message(problem.text);
         return false;
@@ -35,6 +35,6 @@ bool read(const void *data, size_t size, std::string *text) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::string once, twice;
     if (!read(data, size, &once)) return 0;
-    if (read(once.data(), once.size(), &twice) && once != twice) fuzz::die("other text", once + twice);
+    if (read(once.data(), once.size(), &twice) && once != twice) die("other text", once + twice);
     return 0;
 }

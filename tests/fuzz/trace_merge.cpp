@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     std::string together = outcome(file.path(), 3, &is_read);
     if (merged != together) die("another outcome with several workers", merged, together);
     if (!is_merged) return 0;
-    file_in_memory result(reinterpret_cast<const uint8_t *>(merged.data()), merged.size());
+    file_in_memory result(merged.data(), merged.size());
     trace::trace read;
     problem problem{};
     if (!trace::read(result.path().c_str(), {}, read, problem)) die("is no trace", problem.text, merged);
