@@ -16,8 +16,7 @@ local TestBadInput = {}
 
 function TestBadInput.test_a_whole_trace_has_no_notes()
   local trace = small_trace.new()
-  trace:op("aten::mm", 0, 10, MATRICES)
-  trace:launch(1, 5)
+  trace:ran("aten::mm", 0, 5, MATRICES)
   local sheets, notes = trace:sheets("whole")
   luaunit.assertEquals(notes, {})
   luaunit.assertNil(sheets.incomplete)
@@ -26,14 +25,11 @@ end
 
 function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_counted_and_reported()
   local trace = small_trace.new()
-  trace:op("aten::mm", 0, 10, MATRICES)
-  trace:launch(1, 10, { at = 100 })
-  trace:op("aten::mm", 20, 10, MATRICES)
-  trace:launch(21, 10, { at = 104 }) -- until 114: 4 of it are left
+  trace:ran("aten::mm", 0, 10, MATRICES, { at = 100 })
+  trace:ran("aten::mm", 20, 10, MATRICES, { at = 104 }) -- until 114: 4 of it are left
   trace:op("aten::mm", 40, 10, MATRICES)
   local inside = trace:launch(41, 2, { at = 105 }) -- nothing is left
-  trace:op("aten::mm", 60, 10, MATRICES)
-  trace:launch(61, 10, { at = 106, stream = 8 }) -- another stream: no overlap
+  trace:ran("aten::mm", 60, 10, MATRICES, { at = 106, stream = 8 }) -- another stream: no overlap
   local sheets, notes = trace:sheets("overlapping")
   local count, text, first = note(notes, "overlapping GPU")
   luaunit.assertEquals(count, 2)
@@ -48,11 +44,9 @@ end
 function TestBadInput.test_missing_shapes_leave_ops_out_counted()
   local trace = small_trace.new()
   for i = 0, 2 do
-    trace:op("aten::mm", 20 * i, 10)
-    trace:launch(20 * i + 1, 5)
+    trace:ran("aten::mm", 20 * i, 5)
   end
-  trace:op("aten::mm", 80, 10, { dims = { { 4, 8 }, { 9, 2 } }, types = { "float", "float" } })
-  trace:launch(81, 5)
+  trace:ran("aten::mm", 80, 5, { dims = { { 4, 8 }, { 9, 2 } }, types = { "float", "float" } })
   local sheets, notes = trace:sheets("shapes")
   luaunit.assertNil(sheets.GEMM)
   luaunit.assertEquals(sheets.ops_summary.cell(1, "Count"), 4)
@@ -75,8 +69,7 @@ function TestBadInput.test_arguments_of_any_form_do_no_harm()
   for _, name in ipairs(ops) do
     for _, form in ipairs(forms) do
       form.concrete = { "?", "[x]", "[]", "True", "[0", "-", "1e999" }
-      trace:op(name, at, 10, form)
-      trace:launch(at + 1, 5)
+      trace:ran(name, at, 5, form)
       at = at + 20
     end
   end
@@ -101,8 +94,7 @@ end
 
 function TestBadInput.test_without_flows_correlations_link()
   local trace = small_trace.new()
-  trace:op("aten::mm", 0, 10, MATRICES)
-  trace:launch(1, 5, { without_flow = true })
+  trace:ran("aten::mm", 0, 5, MATRICES, { without_flow = true })
   local sheets, notes = trace:sheets("no_flows")
   luaunit.assertEquals(notes, {})
   luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 5.0)
@@ -122,8 +114,7 @@ end
 
 function TestBadInput.test_an_op_with_kernels_of_no_time_has_no_rate()
   local trace = small_trace.new()
-  trace:op("aten::mm", 0, 10, MATRICES)
-  trace:launch(1, 0)
+  trace:ran("aten::mm", 0, 0, MATRICES)
   local gemm = trace:sheets("no_time").GEMM
   luaunit.assertEquals(gemm.cell(1, "Kernel Time (µs)_sum"), 0.0)
   luaunit.assertNil(gemm.cell(1, "TFLOPS/s_mean"))
@@ -131,8 +122,7 @@ end
 
 function TestBadInput.test_ops_without_gpu_events_are_reported()
   local trace = small_trace.new()
-  trace:op("aten::mm", 0, 10, MATRICES)
-  trace:launch(1, 6)
+  trace:ran("aten::mm", 0, 6, MATRICES)
   trace:op("aten::mm", 20, 10, MATRICES)
   local sheets, notes = trace:sheets("idle")
   luaunit.assertEquals(note(notes, "without GPU events"), 1)

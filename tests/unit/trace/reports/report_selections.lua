@@ -52,14 +52,10 @@ end
 
 function TestLaunchers.test_a_category_comes_from_the_first_kernel_if_no_name_has_it()
   local trace = small_trace.new()
-  trace:op("my::one", 0, 10)
-  trace:launch(1, 5, { kernel = "void at::native::reduce_kernel<512>()" })
-  trace:op("my::two", 20, 10)
-  trace:launch(21, 4, { kernel = "void at::native::vectorized_elementwise_kernel<4>()" })
-  trace:op("triton_poi_fused", 40, 10)
-  trace:launch(41, 3)
-  trace:op("my::three", 60, 10)
-  trace:launch(61, 2)
+  trace:ran("my::one", 0, 5, nil, { kernel = "void at::native::reduce_kernel<512>()" })
+  trace:ran("my::two", 20, 4, nil, { kernel = "void at::native::vectorized_elementwise_kernel<4>()" })
+  trace:ran("triton_poi_fused", 40, 3)
+  trace:ran("my::three", 60, 2)
   local ops = trace:sheets("categories").ops_summary_by_category
   local got = {}
   for row = 1, 4 do got[row] = ops.cell(row, "op category") end
@@ -69,8 +65,7 @@ end
 function TestLaunchers.test_rows_of_the_same_time_stand_in_the_order_of_the_file()
   local trace = small_trace.new()
   for i, name in ipairs { "c", "a", "b" } do
-    trace:op(name, 20 * i, 10)
-    trace:launch(20 * i + 1, 5)
+    trace:ran(name, 20 * i, 5)
   end
   luaunit.assertEquals(names(trace:sheets("ties").ops_summary), { "c", "a", "b" })
 end
@@ -116,10 +111,8 @@ end
 
 function TestPerOp.test_columns_that_only_other_ops_have_are_nan()
   local trace = small_trace.new()
-  trace:op("aten::mm", 0, 10, MATRICES)
-  trace:launch(1, 5, { kernel = "Cijk_Alik_Bljk_x" })
-  trace:op("aten::mm", 20, 10, MATRICES)
-  trace:launch(21, 4)
+  trace:ran("aten::mm", 0, 5, MATRICES, { kernel = "Cijk_Alik_Bljk_x" })
+  trace:ran("aten::mm", 20, 4, MATRICES)
   local gemm = trace:sheets("nan").GEMM
   luaunit.assertEquals(gemm.cell(1, "param: transpose"), "(True, False)")
   luaunit.assertEquals(gemm.cell(2, "param: transpose"), "nan")
@@ -195,8 +188,7 @@ end
 function TestUnified.test_ops_with_other_kernels_are_other_combos_of_one_row()
   local trace = small_trace.new()
   for i, kernel in ipairs { "one", "other", "one" } do
-    trace:op("my::op", 20 * i, 10)
-    trace:launch(20 * i + 1, i, { kernel = kernel })
+    trace:ran("my::op", 20 * i, i, nil, { kernel = kernel })
   end
   local selection, combos = trace:rank("combos"):select("unified")
   luaunit.assertEquals(combos.count, { 2, 1 })

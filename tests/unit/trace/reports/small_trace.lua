@@ -63,6 +63,12 @@ function small_trace:launch(start, duration, args)
   return self:kernel(at, duration, args)
 end
 
+-- An op of 10 µs and, 1 µs later, its launch, as op and launch take them.
+function small_trace:ran(name, start, duration, args, launch_args)
+  self:op(name, start, 10, args)
+  return self:launch(start + 1, duration, launch_args)
+end
+
 -- Writes the trace; returns its path.
 function small_trace:write(name)
   local folder = os.getenv("WORK")
