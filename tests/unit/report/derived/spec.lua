@@ -1,4 +1,5 @@
--- A small grid, swept once on two cores; most of it is derived: rows of best_strategy_svg.sh.
+-- Rows of best_strategy_svg.sh: two strategies at some shapes of a small grid, from a sweep on two cores; the
+-- rest of the grid is derived.
 return {
   arch = "host",
   tp = { 2, 4 },
