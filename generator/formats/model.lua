@@ -21,6 +21,7 @@ local file = require "core.file"
 local folder_spec = require "base.lazy" "rows.folder_spec"
 local gaps = require "formats.gaps"
 local lists = require "lists.lists"
+local machines = require "base.lazy" "rows.machines"
 local provenance = require "base.lazy" "rows.provenance"
 local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
@@ -115,10 +116,10 @@ function model.read_provenance(found)
       entry.provenance = fail.unless(provenance.read(path))
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
-      if not provenance.same_machine(first.machine, entry.provenance.machine) then
+      if not machines.same(first.machine, entry.provenance.machine) then
         fail.input("%s: another machine's (%s) than %s (%s); use a folder for each, or " ..
-          "gentables merge --across-machines", path, provenance.describe(entry.provenance.machine),
-          first.path, provenance.describe(first.machine))
+          "gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
+          first.path, machines.describe(first.machine))
       end
     end
   end
@@ -133,7 +134,7 @@ local function read_refused(data_dir, arch, wanted, files)
   for _, tp in ipairs(machine and wanted and wanted.tp or {}) do
     local path = ("%s/benchmark.tp%d.%s.json"):format(data_dir, tp, arch)
     local record = not has[tp] and file.exists(path) and fail.unless(provenance.read(path))
-    if record and provenance.describes(record, "") and provenance.same_machine(machine, record.machine) then
+    if record and provenance.describes(record, "") and machines.same(machine, record.machine) then
       refused[#refused + 1] = { tp = tp, provenance = record }
     end
   end

@@ -8,6 +8,7 @@ local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local model = require "formats.model"
+local machines = require "rows.machines"
 local provenance = require "rows.provenance"
 local sorted_keys = require "base.sorted_keys"
 local spec = require "rows.spec"
@@ -203,7 +204,7 @@ end
 
 local function machine_of(source)
   for _, file in ipairs(source.files) do
-    if file.provenance then return provenance.describe(file.provenance.machine) end
+    if file.provenance then return machines.describe(file.provenance.machine) end
   end
 end
 

@@ -9,7 +9,7 @@ local grid = require "report.winner_tables"
 local lists = require "lists.lists"
 local model = require "formats.model"
 local page = require "pages.page"
-local provenance = require "rows.provenance"
+local machines = require "rows.machines"
 local quantities = require "base.quantities"
 local summary = require "formats.summary"
 local template = require "codec.template"
@@ -369,7 +369,7 @@ local function lead_of(views)
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end
   local record = #views == 1 and record_of(views[1].source)
-  if record then out[#out + 1] = ("Measured on %s."):format(provenance.describe(record.machine)) end
+  if record then out[#out + 1] = ("Measured on %s."):format(machines.describe(record.machine)) end
   return table.concat(out, " ")
 end
 

@@ -11,7 +11,7 @@ local outcome = require "sweep.outcome"
 local cost = require "sweep.cost"
 local process = require "core.process"
 local progress = require "system.progress"
-local provenance = require "rows.provenance"
+local machines = require "rows.machines"
 local tp_size = require "sweep.tp_size"
 
 local all_sizes = {}
@@ -134,7 +134,7 @@ local function check_refused(job, open)
     if other then
       drop_empty_journals(job)
       local words = "; nothing is written, because %s has rows of %s; another --arch or --out is required"
-      outcome.fail_for(refused, words:format(state.csv, provenance.describe(other)))
+      outcome.fail_for(refused, words:format(state.csv, machines.describe(other)))
     end
   end
   return refused

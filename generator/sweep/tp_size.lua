@@ -14,6 +14,7 @@ local lists = require "lists.lists"
 local cost = require "sweep.cost"
 local cell_records = require "rows.cell_records"
 local process = require "core.process"
+local machines = require "rows.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 local pooling = require "sweep.pooling"
@@ -25,8 +26,8 @@ tp_size.__index = tp_size
 
 -- Why earlier rows cannot be kept.
 local function replaced(old, job)
-  if not provenance.same_machine(old.machine, job.machine) then
-    return "replaces the rows of " .. provenance.describe(old.machine)
+  if not machines.same(old.machine, job.machine) then
+    return "replaces the rows of " .. machines.describe(old.machine)
   end
   return "measures again: the bench, the launcher, the incumbent or the spec's limits have changed"
 end
@@ -288,7 +289,7 @@ end
 -- The machine of the existing rows if it is another one; nil if it is this one, or unknown.
 function tp_size:other_machine(job)
   local old = file.exists(self.csv) and provenance.read(self.json)
-  return old and not provenance.same_machine(old.machine, job.machine) and old.machine or nil
+  return old and not machines.same(old.machine, job.machine) and old.machine or nil
 end
 
 -- Enters the state of the devices at the end of a launch. Values over all launches, such as the least clock

@@ -4,7 +4,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
-local provenance = require "rows.provenance"
+local machines = require "rows.machines"
 
 local document = {}
 
@@ -68,10 +68,10 @@ function document.read(path, job)
     or type(found.machine) ~= "table" then
     fail.input("%s: is not of this version of gentables; remove it, or use another --out", path)
   end
-  local is_ours = found.arch == job.arch and provenance.same_machine(found.machine, job.machine)
+  local is_ours = found.arch == job.arch and machines.same(found.machine, job.machine)
   if not is_ours then
     fail.input("%s: is of %s (%s), and this is %s (%s); another --out is required", path,
-      provenance.describe(found.machine), tostring(found.arch), provenance.describe(job.machine), job.arch)
+      machines.describe(found.machine), tostring(found.arch), machines.describe(job.machine), job.arch)
   end
   return found
 end

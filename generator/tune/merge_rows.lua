@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
+local machines = require "rows.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
@@ -29,9 +30,9 @@ function merge_rows.read(job, csv)
   if not provenance.describes(record, fail.unless(file.read(csv))) then
     fail.input("%s: is not of the rows in %s; another --out is required", json_path, csv)
   end
-  if not provenance.same_machine(record.machine, job.machine) then
+  if not machines.same(record.machine, job.machine) then
     fail.input("%s: rows of %s, and this is %s; another --out is required", csv,
-      provenance.describe(record.machine), provenance.describe(job.machine))
+      machines.describe(record.machine), machines.describe(job.machine))
   end
   return { records = fail.unless(rows.records(csv)), record = record }
 end

@@ -4,6 +4,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local regroup = require "rows.regroup"
 local lists = require "lists.lists"
+local machines = require "rows.machines"
 local provenance = require "rows.provenance"
 
 local merge = {}
@@ -53,9 +54,9 @@ local function difference(a, b)
     return ("%s has no %s beside it, so the machine of its rows is unknown"):format(without.path,
       provenance.path_of(without.path):match("[^/]*$"))
   end
-  if not provenance.same_machine(a.record.machine, b.record.machine) then
-    return ("rows of %s, and %s has rows of %s"):format(provenance.describe(b.record.machine), a.path,
-      provenance.describe(a.record.machine))
+  if not machines.same(a.record.machine, b.record.machine) then
+    return ("rows of %s, and %s has rows of %s"):format(machines.describe(b.record.machine), a.path,
+      machines.describe(a.record.machine))
   elseif a.record.fingerprint ~= b.record.fingerprint then
     return ("measured by another bench, launcher or limits than %s"):format(a.path)
   end

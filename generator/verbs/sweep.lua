@@ -6,6 +6,7 @@ local file = require "core.file"
 local incumbents = require "consult.incumbent"
 local lists = require "lists.lists"
 local process = require "core.process"
+local machines = require "rows.machines"
 local provenance = require "rows.provenance"
 local spec = require "rows.spec"
 local system = require "core.system"
@@ -103,7 +104,7 @@ local function new_job(args)
     arch = arch, backend = backend,
     sizes = check_tp(args.tp, loaded), budget_s = args.budget, exhaustive = args.exhaustive,
     patience = args.patience, fresh = args.fresh, launcher = given_launcher,
-    program = program, identity = identity, machine = provenance.machine(library),
+    program = program, identity = identity, machine = machines.facts(library),
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher,

@@ -14,7 +14,7 @@ local group = require "tune.measure"
 local incumbent = require "consult.incumbent"
 local plan = require "tune.plan"
 local progress = require "system.progress"
-local provenance = require "rows.provenance"
+local machines = require "rows.machines"
 local rows = require "core.rows"
 local sanitizer = require "tune.sanitizer"
 local system = require "core.system"
@@ -89,7 +89,7 @@ local function new_job(args)
   check_backend(args)
   local program = program_of(args)
   local identity, library = bench.identify(program)
-  local job = { program = program, identity = identity, machine = provenance.machine(library),
+  local job = { program = program, identity = identity, machine = machines.facts(library),
     library = library, plugins = args.plugin or {}, samples = args.samples,
     warm_up = args.warm_up, launches = args.launches, sync = args.sync, timeout = args.timeout,
     launcher = args.launcher, excluded = {},

@@ -14,7 +14,7 @@ local fail = require "base.fail"
 local launcher = require "conversation.launcher"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
-local provenance = require "rows.provenance"
+local machines = require "rows.machines"
 local system = require "core.system"
 local workers = require "system.workers"
 
@@ -134,7 +134,7 @@ end
 -- What each kind of line adds to the result.
 local takes = {
   hello = function(result, fields)
-    result.machine = { cpu = provenance.machine("").cpu, cores = tonumber(fields.cores), isa = fields.isa,
+    result.machine = { cpu = machines.facts("").cpu, cores = tonumber(fields.cores), isa = fields.isa,
       core = fields.core, library = fields.library }
   end,
   accepted = function(result, fields)

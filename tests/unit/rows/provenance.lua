@@ -3,6 +3,7 @@ local lu = require "luaunit"
 local json = require "codec.json"
 local lib = require "unit.sweep.lib"
 local file = require "core.file"
+local machines = require "rows.machines"
 local provenance = require "rows.provenance"
 
 local TestProvenance = {}
@@ -26,7 +27,7 @@ function TestProvenance.test_the_fingerprint_covers_facts_that_change_times()
   local others = { { cpu = "B" }, { cores = 2 }, { caches = { L1d = "32K" } }, { mpi = "MPICH 4" } }
   for _, changes in ipairs(others) do
     lu.assertNotEquals(fingerprint(changes), same)
-    lu.assertFalse(provenance.same_machine(machine(changes), machine()))
+    lu.assertFalse(machines.same(machine(changes), machine()))
   end
   lu.assertNotEquals(fingerprint({}, { protocol = 1, hash = "abd", isa = "avx2", compiler = "gcc-12" }), same)
   lu.assertNotEquals(fingerprint({}, bench, { min_samples = 1, max_samples = 2, cell_us = 4 }), same)
@@ -45,10 +46,10 @@ function TestProvenance.test_the_fingerprint_leaves_out_other_facts()
 end
 
 function TestProvenance.test_this_machine_is_described()
-  local facts = provenance.machine("Open MPI v4.1.4, package: someone@somewhere, ident: 4.1.4")
+  local facts = machines.facts("Open MPI v4.1.4, package: someone@somewhere, ident: 4.1.4")
   lu.assertEquals(facts.mpi, "Open MPI 4.1.4")
   lu.assertTrue(facts.cores >= 1)
-  lu.assertStrMatches(provenance.describe(facts), ".+, %d+ cores?, Open MPI 4.1.4")
+  lu.assertStrMatches(machines.describe(facts), ".+, %d+ cores?, Open MPI 4.1.4")
 end
 
 function TestProvenance.test_the_hash_is_fnv_1a()
