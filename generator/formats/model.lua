@@ -117,9 +117,10 @@ function model.read_provenance(found)
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
       if not machines.same(first.machine, entry.provenance.machine) then
-        fail.input("%s: another machine's (%s) than %s (%s); use a folder for each, or " ..
-          "gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
-          first.path, machines.describe(first.machine))
+        fail.input("%s: another machine's (%s) than %s (%s), as it differs in %s; use a folder for each, " ..
+          "or gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
+          first.path, machines.describe(first.machine),
+          machines.differences(entry.provenance.machine, first.machine, "there"))
       end
     end
   end

@@ -1,5 +1,6 @@
 -- The machine of rows: its facts, whether two machines are the same for rows, and a short text about one.
 local json = require "codec.json"
+local sorted_keys = require "base.sorted_keys"
 
 local machines = {}
 
@@ -73,6 +74,7 @@ function machines.facts(library)
     cores = count_cores(),
     caches = caches(),
     memory_gib = memory_kib and math.floor(memory_kib / (1 << 20) + 0.5) or 0,
+    kernel = first_line("/proc/sys/kernel/osrelease"),
     os = (os_name:gsub('^"(.*)"$', "%1")),
     mpi = short_library(library),
   }
@@ -86,6 +88,39 @@ end
 
 -- Whether rows of both machines may be in one file.
 function machines.same(a, b) return json.encode(machines.identity(a)) == json.encode(machines.identity(b)) end
+
+-- The facts as name -> text, for people. Caches count one by one.
+local function texts_of(machine)
+  local names = { cpu = "CPU", gpu = "GPU", memory_gib = "GiB of memory", mpi = "MPI",
+    os = "system" }
+  local out = {}
+  for key, value in pairs(machine) do
+    if key == "caches" then
+      for level, size in pairs(value) do out[level .. " cache"] = tostring(size) end
+    else
+      out[names[key] or key] = type(value) == "table" and json.compact(value) or tostring(value)
+    end
+  end
+  return out
+end
+
+-- The facts in which a machine differs from this one, as `CPU (X, here Y), L3 cache (none, here 32768K)`;
+-- "" if no known fact differs. Has facts that machines.same leaves out, too: memory, system and kernel.
+-- `where`: a word in place of "here".
+function machines.differences(other, this, where)
+  local others, ours, names, out = texts_of(other), texts_of(this), {}, {}
+  for _, of in ipairs { others, ours } do
+    for name in pairs(of) do names[name] = true end
+  end
+  if not (others.kernel and ours.kernel) then names.kernel = nil end -- earlier versions did not record it
+  for _, name in ipairs(sorted_keys(names)) do
+    if others[name] ~= ours[name] then
+      out[#out + 1] = ("%s (%s, %s %s)"):format(name, others[name] or "none", where or "here",
+        ours[name] or "none")
+    end
+  end
+  return table.concat(out, ", ")
+end
 
 -- A short text about the machine. Few facts of imported rows are known.
 function machines.describe(machine)

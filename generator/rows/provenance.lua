@@ -41,6 +41,36 @@ function provenance.fingerprint(machine, bench, limits, launcher, incumbent)
   }))
 end
 
+-- The field `launch` of a record: hashes of the launcher and of the incumbent of provenance.fingerprint, by
+-- which a change of them is found; not their texts, which have paths.
+function provenance.of_launch(launcher, incumbent)
+  return { launcher = launcher and provenance.hash(launcher) or nil,
+    incumbent = incumbent and provenance.hash(incumbent) or nil }
+end
+
+-- The parts of the fingerprint of a sweep (`job`: { identity, spec, launch }) that have changed since
+-- `record`, apart from the machine, as text.
+function provenance.changed_parts(record, job)
+  local out = {}
+  local function compare(what, old, new)
+    if old ~= new then
+      out[#out + 1] = ("%s (%s, now %s)"):format(what, tostring(old or "none"), tostring(new or "none"))
+    end
+  end
+  for _, name in ipairs { "hash", "compiler", "isa", "protocol" } do
+    compare("the bench's " .. name, record.bench[name], job.identity[name])
+  end
+  local limits = record.spec and record.spec.keys and record.spec.keys.limits
+  for _, name in ipairs(limits and { "min_samples", "max_samples", "cell_us" } or {}) do
+    compare("the spec's " .. name, limits[name], job.spec.limits[name])
+  end
+  for _, name in ipairs { "launcher", "incumbent" } do
+    if record.launch and record.launch[name] ~= job.launch[name] then out[#out + 1] = "the " .. name end
+  end
+  -- Earlier versions did not record limits and launch.
+  return out[1] and table.concat(out, ", ") or "the launcher, the incumbent or the spec's limits"
+end
+
 -- The fingerprint of rows of another program, from the facts in their files.
 function provenance.imported_fingerprint(machine, bench)
   return provenance.hash(json.encode({ machine = machine, bench = bench }))
@@ -86,13 +116,14 @@ local function optional(check)
 end
 
 local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
-  caches = optional(is_object), os = optional(is_text), memory_gib = optional(is_integer) }
+  caches = optional(is_object), os = optional(is_text), kernel = optional(is_text),
+  memory_gib = optional(is_integer) }
 -- The machine of imported rows, and of rows merged from several machines.
 local foreign_fields = { gpu = optional(is_text), machines = optional(is_object) }
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
-  complete = optional(is_flag),
+  complete = optional(is_flag), launch = optional(is_object),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
 
 local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }

@@ -6,6 +6,7 @@
 -- reason.
 local fail = require "base.fail"
 local journal = require "sweep.journal"
+local leftovers = require "sweep.leftovers"
 local launches = require "sweep.launches"
 local outcome = require "sweep.outcome"
 local cost = require "sweep.cost"
@@ -133,16 +134,26 @@ local function check_refused(job, open)
     local other = state:other_machine(job)
     if other then
       drop_empty_journals(job)
-      local words = "; nothing is written, because %s has rows of %s; another --arch or --out is required"
-      outcome.fail_for(refused, words:format(state.csv, machines.describe(other)))
+      local words = "; nothing is written, because %s has rows of %s, which differs in %s; another --arch or "
+        .. "--out is required"
+      outcome.fail_for(refused, words:format(state.csv, machines.describe(other),
+        machines.differences(other, job.machine)))
     end
   end
   return refused
 end
 
+-- Whether every TP size has rows of this machine.
+local function has_rows(job)
+  for _, state in ipairs(job.states) do
+    if #state.with == 0 then return false end
+  end
+  return true
+end
+
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), arch, backend,
--- sizes, budget_s, exhaustive, patience, fresh, launcher, program, identity, machine, fingerprint,
--- environment, began_at }.
+-- sizes, budget_s, exhaustive, patience, fresh, launcher, launch, program, identity, machine,
+-- fingerprint, environment, began_at }.
 function all_sizes.run(job)
   job.asked, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0
   job.states = {}
@@ -161,6 +172,7 @@ function all_sizes.run(job)
   local refused = check_refused(job, open)
   write_worlds(job)
   outcome.print(job)
+  if #refused == 0 and has_rows(job) then leftovers.remove(job) end
   outcome.raise(job, refused)
 end
 

@@ -2,6 +2,7 @@
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
+local leftovers = require "sweep.leftovers"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 
@@ -9,18 +10,8 @@ local outcome = {}
 
 -- ---- before measuring -------------------------------------------------------------------------
 
--- Prints the existing files of TP sizes that the spec does not have.
-local function say_left_out(job)
-  for _, name in ipairs(fail.unless(file.list(job.out))) do
-    local tp, arch = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
-    if arch == job.arch and not lists.contains(job.spec.tp, math.tointeger(tp)) then
-      print(("%s/%s: stays; tables do not use it, because the spec has no TP %s"):format(job.out, name, tp))
-    end
-  end
-end
-
 function outcome.announce(job)
-  say_left_out(job)
+  leftovers.announce(job)
   local continues = false
   for _, state in ipairs(job.states) do
     if state.note then print(("%s: %s"):format(state.csv, state.note)) end

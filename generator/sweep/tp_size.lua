@@ -27,9 +27,10 @@ tp_size.__index = tp_size
 -- Why earlier rows cannot be kept.
 local function replaced(old, job)
   if not machines.same(old.machine, job.machine) then
-    return "replaces the rows of " .. machines.describe(old.machine)
+    return ("replaces the rows of %s; this machine differs in %s"):format(machines.describe(old.machine),
+      machines.differences(old.machine, job.machine))
   end
-  return "measures again: the bench, the launcher, the incumbent or the spec's limits have changed"
+  return ("measures again: changed: %s"):format(provenance.changed_parts(old, job))
 end
 
 -- Whether a row is of a shape of the spec, or of one between two of them.
@@ -397,6 +398,7 @@ function tp_size:provenance(job)
     fingerprint = job.fingerprint,
     machine = job.machine,
     bench = job.identity,
+    launch = job.launch,
     spec = job.recorded_spec,
     exhaustive = job.exhaustive or nil,
     derived = self.derived,

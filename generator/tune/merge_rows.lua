@@ -31,8 +31,9 @@ function merge_rows.read(job, csv)
     fail.input("%s: is not of the rows in %s; another --out is required", json_path, csv)
   end
   if not machines.same(record.machine, job.machine) then
-    fail.input("%s: rows of %s, and this is %s; another --out is required", csv,
-      machines.describe(record.machine), machines.describe(job.machine))
+    fail.input("%s: rows of %s, and this is %s; they differ in %s; another --out is required", csv,
+      machines.describe(record.machine), machines.describe(job.machine),
+      machines.differences(record.machine, job.machine))
   end
   return { records = fail.unless(rows.records(csv)), record = record }
 end

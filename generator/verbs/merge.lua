@@ -55,8 +55,9 @@ local function difference(a, b)
       provenance.path_of(without.path):match("[^/]*$"))
   end
   if not machines.same(a.record.machine, b.record.machine) then
-    return ("rows of %s, and %s has rows of %s"):format(machines.describe(b.record.machine), a.path,
-      machines.describe(a.record.machine))
+    return ("rows of %s, and %s has rows of %s, which differs in %s"):format(
+      machines.describe(b.record.machine), a.path, machines.describe(a.record.machine),
+      machines.differences(a.record.machine, b.record.machine))
   elseif a.record.fingerprint ~= b.record.fingerprint then
     return ("measured by another bench, launcher or limits than %s"):format(a.path)
   end

@@ -107,8 +107,9 @@ local function new_job(args)
     program = program, identity = identity, machine = machines.facts(library),
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
-  job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher,
-    args.incumbent and file.read(args.incumbent) or nil)
+  local incumbent = args.incumbent and file.read(args.incumbent) or nil
+  job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, incumbent)
+  job.launch = provenance.of_launch(job.launcher, incumbent)
   return job
 end
 

@@ -225,7 +225,7 @@ function TestSweep:test_rows_of_another_machine_at_a_tp_size_that_does_not_start
   local before = lib.read(self.csv)
   local err = self:few_start(1, 0)
   lu.assertStrMatches(err, "gentables: TP 4: [^\n]*; nothing is written, because [^\n]*tp4.host.csv has "
-    .. "rows of [^\n]*, Open MPI 4.0.3; another %-%-arch or %-%-out is required\n")
+    .. "rows of [^\n]*, Open MPI 4.0.3, which differs in [^\n]*; another %-%-arch or %-%-out is required\n")
   lu.assertEquals(lib.read(self.csv), before)
   os.remove(self.folder .. "/benchmark.tp4.host.csv")
   os.remove(self.folder .. "/benchmark.tp4.host.json")
