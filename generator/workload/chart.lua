@@ -1,5 +1,5 @@
--- A drawing of the steps of each configuration, as SVG: a row each, and on it GEMMs alone, serial and
--- overlapped as a median with its interval where it has one, on one scale from 0.
+-- A drawing of the steps of each configuration, as SVG: a row for each, with GEMMs alone, serial and
+-- overlapped as a median with its interval, if it has one, on one scale from 0.
 local findings = require "workload.findings"
 
 local chart = {}
@@ -10,7 +10,7 @@ local KINDS = {
   { "overlapped", "overlapped", "#228833" },
 }
 
--- A round number of which a few reach `most`.
+-- A round step of the scale: a few of them reach `most`.
 local function tick_of(most)
   local tick = 10 ^ math.floor(math.log(most, 10))
   for _, factor in ipairs { 0.1, 0.2, 0.5, 1 } do
@@ -53,7 +53,7 @@ local function add_entry(add, entry, x, top)
   end
 end
 
--- The steps of measured entries, as markup; numbers are of a unit that is so many us long.
+-- The steps of measured entries, as markup; `length`: of the numbers' unit, in us.
 function chart.steps(entries, length)
   local out, most = {}, largest(entries)
   local bottom = TOP + ROW * #entries

@@ -1,4 +1,4 @@
--- The options that the commands which measure have in common, and what they say: counts, ranks, the workload.
+-- The options that measuring commands share, and their meaning: counts, ranks, the workload.
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local sorted_keys = require "base.sorted_keys"
@@ -14,8 +14,8 @@ common_options.MOST_RANKS = 16
 
 local MOST_STEPS = 100000
 
--- Where steps run: the maximum of channels and threads, the defaults of a sweep and of a single run, and the
--- transports, of which the first is the default.
+-- The backends: the maximum of channels and threads, the defaults of a sweep and of a single run, and the
+-- transports; the first is the default.
 local backends = {
   host = { channels = 32, threads = 16, sweep = { channels = "1,2,4", threads = "1,2" },
     run = { channels = "2", threads = "1" }, transports = { "own", "mpi" } },
@@ -38,7 +38,7 @@ common_options.options = {
   { name = "wait", value = "HOW", one_of = { "futex", "yield", "spin" }, default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
   { name = "transport", value = "NAME",
-    help = "who moves data: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
+    help = "how data moves: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or own: our kernels, with all ranks on one GPU" },
   common_options.BACKEND,
   { name = "launcher", value = "COMMAND",
@@ -49,7 +49,7 @@ common_options.options = {
     help = "stall timeout of the ranks" },
 }
 
--- `more`: what the message says besides.
+-- `more`: the rest of the message.
 local function whole(text, option, least, most, more)
   local number = numbers.whole(text, least, most)
   if not number then
@@ -65,12 +65,12 @@ local function one_of(text, option, known)
     table.concat(sorted_keys(known), " or "))
 end
 
--- On the host less is possible than on GPUs: what the message about too many says of these; `no_gpu`: why
--- the host was taken, if no option required it.
+-- The end of the message about too many channels or threads on the host: GPUs allow more. `no_gpu`: the
+-- reason for the host, if no option required it.
 local function of_gpus(option, backend, no_gpu)
   if backend ~= backends.host then return nil end
   return (" on the host%s (--backend cuda takes up to %d)"):format(
-    no_gpu and (", for no GPU can be used: %s"):format(no_gpu) or "", backends.cuda[option])
+    no_gpu and (" because no GPU can be used: %s"):format(no_gpu) or "", backends.cuda[option])
 end
 
 -- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
@@ -102,20 +102,20 @@ local function backend_of(transport)
   return found
 end
 
--- On GPUs: what was decided, in words. Of one GPU NCCL makes no communicator of several ranks; our kernels
--- take all of them there. `why`: there are more that cannot be used.
+-- The decision for GPUs, in words. NCCL makes no communicator of several ranks on one GPU; our kernels run
+-- all ranks there. `why`: the reason why other GPUs cannot be used.
 local function decide_gpus(args, why)
   if args.gpus == 1 then args.transport = args.transport or "own" end
-  local where = ("for %d GPUs are seen"):format(args.gpus)
+  local where = ("%d GPUs are usable"):format(args.gpus)
   if args.transport == "own" then
-    where = ("all ranks on one GPU, by --transport own%s"):format(why and (", for " .. why) or "")
+    where = ("all ranks on one GPU, by --transport own%s"):format(why and ("; " .. why) or "")
   end
-  return ("cuda, %s; --backend host decides otherwise"):format(where)
+  return ("cuda: %s; --backend host selects the host"):format(where)
 end
 
--- Settles where it runs, before anything else is read: args.backend becomes a name, and args.gpus how many
--- GPUs can be used, where that decides anything. `begun`: the settings of a sweep that is gone on with.
--- Returns the decisions that no option required, in words; nil: none.
+-- Decides the backend, before anything else is read: args.backend becomes a name, and args.gpus the number of
+-- usable GPUs, if the decision depends on it. `begun`: the settings of a sweep that is resumed. Returns the
+-- decisions that no option required, in words; nil: none.
 function common_options.settle(args, begun)
   args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
   if args.backend then
@@ -127,15 +127,15 @@ function common_options.settle(args, begun)
   if not begun or begun.backend == "cuda" then args.gpus, why = configuration.gpus(args.program) end
   if begun then
     args.backend, args.transport = begun.backend, args.transport or begun.transport
-    return begun.backend .. ", as this sweep was begun"
+    return begun.backend .. ": this sweep was begun on it"
   end
   args.backend = args.gpus > 0 and "cuda" or "host"
   if args.gpus > 0 then return decide_gpus(args, why) end
   args.no_gpu = why
-  return "host, for no GPU can be used: " .. why
+  return "host: no GPU can be used: " .. why
 end
 
--- The channels and the threads that args ask for; `kind`: sweep or run.
+-- The channels and the threads of the options; `kind`: sweep or run.
 function common_options.counts(args, kind)
   local backend = backends[args.backend]
   return counts(args.channels or backend[kind].channels, "channels", backend, args.no_gpu),
@@ -154,7 +154,7 @@ local function default_ranks(args)
   return math.max(2, math.min(8, is_of_gpus and args.gpus or workers.jobs()))
 end
 
--- What is to be measured, all but channels and threads; after common_options.settle.
+-- The measurement of the options, without channels and threads; after common_options.settle.
 function common_options.read(args)
   local workload = description.load(args.config)
   local ranks = args.ranks or default_ranks(args)

@@ -1,14 +1,14 @@
--- One configuration: starts gentables-workload under a launcher, in processes of its own, sends it the step
--- and reads its results. All messages go to a log.
+-- One configuration: starts gentables-workload under a launcher, in its own processes, sends it the step and
+-- reads its results. All messages go to a log.
 --
 --   local result, failure = configuration.measure { program =, launcher =, ranks =, text = (steps.text),
 --     channels =, threads =, steps =, warm_up =, wait =, backend =, transport =, patience =,
---     path = (of traces), check = function(result so far) -> why it is not to be gone on with, or nil,
+--     path = (of traces), check = function(result so far) -> the reason to stop, or nil,
 --     progress = function(done, of) }
 --
--- `failure` is { reason, log, used, note }: one line, the words, and the { channels, threads } that were
--- accepted before it failed (nil: none), with what was said of these; and refused = true where `check` said
--- why. A signal to gentables ends what was started here; failure.signal is its number then.
+-- `failure` is { reason, log, used, note }: one line, the log's lines, the { channels, threads } that were
+-- accepted before it failed (nil: none), with a note on these; and refused = true if `check` returned the
+-- reason. A signal to gentables ends the started processes; failure.signal is then its number.
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local launcher = require "conversation.launcher"
@@ -24,13 +24,13 @@ configuration.__index = configuration
 local PROTOCOL = "4"
 local VERSION_PATIENCE, GRACE = 30, 10 -- seconds
 
--- ---- who is started ----------------------------------------------------------------------------
+-- ---- the program -------------------------------------------------------------------------------
 
 local function program_of(given)
   return given or (system.program():gsub("[^/]*$", "gentables-workload"))
 end
 
--- How many GPUs the program beside gentables, or `given`, can use; and why none, or only one.
+-- The number of GPUs that the program beside gentables, or `given`, can use; and the reason if it is 0 or 1.
 function configuration.gpus(given)
   local ran = child_process.run({ program_of(given), "--gpus" }, { seconds = VERSION_PATIENCE })
   if ran.problem == "start" then return 0, ("no gentables-workload (%s)"):format(ran.reason) end
@@ -38,10 +38,10 @@ function configuration.gpus(given)
   local kind, fields = protocol.parse(line or "")
   local count = kind == "gpus" and math.tointeger(tonumber(fields.count))
   if count then return count, fields.reason ~= "" and fields.reason or nil end
-  return 0, ("gentables-workload does not say whether it can use one (%s)"):format(line or ran.reason)
+  return 0, ("gentables-workload --gpus has no valid answer (%s)"):format(line or ran.reason)
 end
 
--- The program beside gentables, or `given`; and what it says it is.
+-- The program beside gentables, or `given`; and its hash from --version.
 function configuration.identify(given)
   local program = program_of(given)
   local ran = child_process.run({ program, "--version" }, { seconds = VERSION_PATIENCE })
@@ -51,14 +51,14 @@ function configuration.identify(given)
   end
   local spoken, hash = (ran.lines[1] or ""):match("^gentables%-workload protocol=(%S+) program=(%S+)")
   if spoken ~= PROTOCOL then
-    fail.input("%s --version does not say protocol %s; build it and gentables from the same tree", program,
+    fail.input("%s --version does not print protocol %s; build it and gentables from the same tree", program,
       PROTOCOL)
   end
   return program, hash
 end
 
--- The launcher's words. A rank is bound to a core of its own; where there are cores enough, its threads get
--- theirs, too.
+-- The words of the launcher's command. Each rank is bound to its own core; if there are enough cores, each of
+-- its threads, too.
 local function command(options)
   local cores = workers.jobs()
   local words = launcher.command(options.ranks, cores, options.launcher)
@@ -70,31 +70,30 @@ local function command(options)
   return words
 end
 
--- ---- talk --------------------------------------------------------------------------------------
+-- ---- conversation --------------------------------------------------------------------------------------
 
 local function note(self, text) self.log[#self.log + 1] = text end
 
--- The child's last words, without rules and blank lines, for the log.
+-- Adds the child's messages to the log, without rules and blank lines.
 local function note_errors(self)
   for line in self.child:errors():gmatch("[^\n]+") do
     if line:find("%w") then note(self, "stderr: " .. line) end
   end
 end
 
--- The rank that died and the cause: from the launcher, else from a rank that noticed it, which does not have
--- the cause (nor the phase: steps of a workload have none), else a rank's own last message; nil if there is
--- none.
+-- The rank that died and the cause: from the launcher; else from a rank that noticed it, without the cause
+-- and the phase (steps of a workload have no phases); else a rank's own last message; nil if there is none.
 local function last_words(errors)
-  local said = errors:match("gentables%-%l+: ([^\n]+)")
-  local gone = said and said:match("^rank (%d+) died, ")
+  local message = errors:match("gentables%-%l+: ([^\n]+)")
+  local gone = message and message:match("^rank (%d+) died, ")
   local rank, line = launcher.who_died(errors)
-  if rank and (not said or gone == rank) then return line end
-  return gone and ("rank %s died"):format(gone) or said or line
+  if rank and (not message or gone == rank) then return line end
+  return gone and ("rank %s died"):format(gone) or message or line
 end
 
 local function failed(self, problem, refused)
   local before = problem == "timeout" and last_words(self.child:errors())
-  -- If a rank saw that another one died, the launcher has yet to report the cause.
+  -- If a rank reports that another one died, the launcher has not yet reported the cause.
   if problem:find("^rank %d+ died, ") then problem = "end" end
   local ended = child_process.finish(self.child, problem, GRACE)
   note_errors(self)
@@ -110,13 +109,13 @@ local function failed(self, problem, refused)
     note = self.result.note, refused = refused, signal = ended.signal }
 end
 
--- The next line as kind and fields; or nil and what is wrong.
+-- The next line as kind and fields; or nil, reason.
 local function read(self)
   local line, problem = self.child:read_line(self.patience)
   if not line then return nil, problem end
   local kind, fields = protocol.parse(line)
   if kind ~= "progress" then note(self, line) end
-  if not kind then return nil, "it says what is not known: " .. line:sub(1, 100) end
+  if not kind then return nil, "it sent an unknown line: " .. line:sub(1, 100) end
   if kind == "error" then return nil, fields.reason or "error" end
   return kind, fields
 end
@@ -131,7 +130,7 @@ local function numbers(fields)
   return out
 end
 
--- What each kind of line adds to the result.
+-- Adds the fields of each kind of line to the result.
 local takes = {
   hello = function(result, fields)
     result.machine = { cpu = machines.facts("").cpu, cores = tonumber(fields.cores), isa = fields.isa,
@@ -166,7 +165,7 @@ local function listen(self, options)
       local why = kind ~= "round" and options.check and options.check(result)
       if why then return nil, why, true end
     else
-      return nil, "it says what is not known: " .. kind
+      return nil, "it sent an unknown line: " .. kind
     end
     if process.interrupted() then return nil, "interrupted" end
   end
@@ -196,7 +195,7 @@ function configuration.measure(options)
   note(self, "> " .. asked:match("[^\n]*"))
   local written, result, refused
   written, problem = self.child:write(options.text .. asked, self.patience)
-  -- One that died early takes no more; what it said comes first.
+  -- A program that died early does not read; its own messages come first.
   if written or problem == "end" then result, problem, refused = listen(self, options) end
   if not result then return failed(self, problem, refused) end
   self.child:close(GRACE)

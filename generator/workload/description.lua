@@ -17,7 +17,7 @@ local BUCKET_BYTES = 4 << 20
 
 local COLLECTIVES = { allreduce = true, reduce_scatter = true, none = true }
 
--- The workloads that come along.
+-- The shipped workloads.
 description.shipped = { "small", "dense", "moe" }
 
 -- ---- checks ------------------------------------------------------------------------------------
@@ -26,7 +26,7 @@ local function reject(at, message, ...)
   fail.input("%s: %s: %s", at.path, at.key, message:format(...))
 end
 
--- A wrong value as messages have it.
+-- A wrong value as messages show it.
 local function shown(value)
   local text = tostring(value):gsub("%c", " ")
   return #text > MOST_SHOWN and text:sub(1, MOST_SHOWN) .. "..." or text
@@ -47,7 +47,7 @@ local function check_keys(at, value, known)
   for key in pairs(value) do keys[#keys + 1] = tostring(key) end
   table.sort(keys)
   for _, key in ipairs(keys) do
-    if not known[key] then reject(at, "there is no key %s; %s are", shown(key), names_of(known)) end
+    if not known[key] then reject(at, "unknown key %s; valid: %s", shown(key), names_of(known)) end
   end
 end
 
@@ -64,7 +64,7 @@ end
 local function name_of(at, value)
   if value == nil then reject(at, "is missing; a name is required") end
   if type(value) ~= "string" or not value:find("^[%w._-]+$") or #value > 40 then
-    reject(at, "%s is no name; at most 40 letters, digits, '.', '_' and '-' are required",
+    reject(at, "%s is not a name; at most 40 letters, digits, '.', '_' and '-' are required",
       shown(value))
   end
   return value
@@ -88,7 +88,7 @@ local DTYPES = { bfloat16 = true, float16 = true, float32 = true }
 -- The dtype of each backend; a missing one is an error when it is needed.
 local function dtype(at, value)
   local function known(where, name)
-    if not DTYPES[name] then reject(where, "there is no %s; %s are", shown(name), names_of(DTYPES)) end
+    if not DTYPES[name] then reject(where, "unknown type %s; valid: %s", shown(name), names_of(DTYPES)) end
     return name
   end
   if type(value) == "string" then return { host = known(at, value), cuda = value } end
@@ -126,13 +126,13 @@ end
 
 local layer_keys = { name = true, copies = true, gemms = true, experts = true }
 
--- How many GEMMs a step has with these: for each of the forward pass two of the backward one.
+-- The number of GEMMs of a step with these: each GEMM of the forward pass may have two in the backward pass.
 local function count_gemms(before, at, gemms, copies, micro_batches)
   local each = 0
   for _, one in ipairs(gemms) do each = each + (one.backward and 3 or 1) end
   local count = before + each * copies * micro_batches
   if count <= limits.items then return count end
-  reject(at, "brings a step to %d GEMMs, those of copies, micro-batches and the backward pass among them;"
+  reject(at, "gives a step %d GEMMs, including copies, micro-batches and the backward pass;"
     .. " maximum %d", count, limits.items)
 end
 
@@ -163,7 +163,8 @@ local function gradients(at, value)
   check_keys(at, value, gradient_keys)
   local collective = value.collective or "allreduce"
   if not COLLECTIVES[collective] then
-    reject(below(at, "collective"), "there is no %s; %s are", shown(collective), names_of(COLLECTIVES))
+    reject(below(at, "collective"), "unknown collective %s; valid: %s", shown(collective),
+      names_of(COLLECTIVES))
   end
   return { collective = collective,
     bucket_bytes = whole(below(at, "bucket_bytes"), value.bucket_bytes, BUCKET_BYTES, 1 << 30) }
@@ -183,7 +184,7 @@ local function check(path, value)
     steps = whole(below(at, "steps"), value.steps, 20, MOST),
     warm_up = whole(below(at, "warm_up"), value.warm_up, 3, MOST, 0), layers = {}, gemm_count = 0 }
   if out.tokens % out.micro_batches ~= 0 then
-    reject(below(at, "tokens"), "%d is no multiple of %d micro-batches", out.tokens, out.micro_batches)
+    reject(below(at, "tokens"), "%d is not a multiple of %d micro-batches", out.tokens, out.micro_batches)
   end
   for i, layer in ipairs(list(below(at, "layers"), value.layers)) do
     add_layer(out, below(below(at, "layers"), i), layer, out.tokens // out.micro_batches)
@@ -193,7 +194,7 @@ end
 
 -- ---- files -------------------------------------------------------------------------------------
 
--- Calls fn without methods of strings, which a file could spend hours in.
+-- Calls fn without the methods of strings, because a file could spend hours in them.
 local function without_methods(fn, ...)
   local strings = getmetatable("")
   local methods = strings.__index
@@ -203,9 +204,9 @@ local function without_methods(fn, ...)
   return table.unpack(results, 1, results.n)
 end
 
--- Runs the file without functions at hand, not for long, and in little memory.
+-- Runs the file without functions, with limits of time and memory.
 local function run(path, text)
-  -- Lua cuts long names off, so that it gets none of the path.
+  -- Lua cuts long names off, so it gets no part of the path.
   local function with_path(message)
     local line, what = tostring(message):match("^workload:(%d+): (.*)$")
     if line then fail.input("%s:%s: %s", path, line, what) end
@@ -214,12 +215,14 @@ local function run(path, text)
   local chunk, message = load(text, "=workload", "t", {})
   if not chunk then with_path(message) end
   local thread = coroutine.create(chunk)
-  debug.sethook(thread, function() error("it takes too long", 0) end, "", MAX_INSTRUCTIONS)
+  debug.sethook(thread, function() error("it runs too long", 0) end, "", MAX_INSTRUCTIONS)
   local ran, ok, value = without_methods(system.within, MAX_MEMORY, coroutine.resume, thread)
   if not ran then ok, value = false, ok end
-  if value == "not enough memory" then fail.input("%s: it takes more than %d MiB", path, MAX_MEMORY >> 20) end
+  if value == "not enough memory" then fail.input("%s: it uses more than %d MiB", path, MAX_MEMORY >> 20) end
   if not ok then with_path(value) end
-  if type(value) ~= "table" then fail.input("%s: returns no table; return { ... } is required", path) end
+  if type(value) ~= "table" then
+    fail.input("%s: does not return a table; return { ... } is required", path)
+  end
   return value
 end
 
@@ -232,7 +235,7 @@ end
 
 -- Checks the text of a file; `path` is for messages.
 function description.parse(text, path)
-  if #text > MAX_BYTES then fail.input("%s: %d bytes are no workload", path, #text) end
+  if #text > MAX_BYTES then fail.input("%s: %d bytes are too large for a workload", path, #text) end
   local out = check(path, run(path, text))
   out.text = text
   return out
@@ -241,15 +244,15 @@ end
 function description.load(text)
   local path = path_of(text)
   if not file.exists(path) then
-    fail.input("%s: no such file, and no workload that comes along; those are %s", text,
+    fail.input("%s: no such file or shipped workload; shipped: %s", text,
       table.concat(description.shipped, ", "))
   end
   return description.parse(fail.unless(file.read(path)), path)
 end
 
--- What elements are on this backend, where a GEMM has no dtype of its own; raises where there is none.
+-- The dtype of elements on this backend if a GEMM has no dtype of its own; raises if there is none.
 function description.dtype_on(workload, backend)
-  return workload.dtype[backend] or fail.input("%s: dtype: there is none for %s; valid: %s",
+  return workload.dtype[backend] or fail.input("%s: dtype: %s has none; valid: %s",
     workload.path, backend, names_of(DTYPES))
 end
 

@@ -1,38 +1,37 @@
--- What the numbers of a configuration say, in words; each sentence says how sure it is. `result` is what
--- configuration.lua returned: medians over the measured steps with 95 % intervals, of the slowest rank of
--- each.
+-- The results of a configuration, in sentences with their certainty. `result` is that of configuration.lua:
+-- medians over the measured steps with 95 % intervals, of the slowest rank of each step.
 local findings = {}
 
-local MOST_UNEXPLAINED = 0.1 -- of a step's GEMMs: time in which nothing of the rank's own ran
-local LEAST_SAMPLES = 6 -- of fewer there is no 95 % interval, and a few are above zero by chance
+local MOST_UNEXPLAINED = 0.1 -- of a step's GEMMs: time in which no thread of the rank ran
+local LEAST_SAMPLES = 6 -- fewer give no 95 % interval; a few may be above zero by chance
 
 local function several(count, what) return ("%d %s%s"):format(count, what, count == 1 and "" or "s") end
 
--- How a configuration, { threads =, channels = }, is called.
+-- The name of a configuration, { threads =, channels = }.
 function findings.name(entry)
   return several(entry.threads, "thread") .. ", " .. several(entry.channels, "channel")
 end
 
--- What pages say of the intervals that they show.
-findings.INTERVALS = ("95 %% intervals, where there are at least %d steps"):format(LEAST_SAMPLES)
+-- The text of pages about the intervals that they show.
+findings.INTERVALS = ("95 %% intervals, if there are at least %d steps"):format(LEAST_SAMPLES)
 
--- Whether a summary's low and high are an interval of its median, not just its least and greatest sample.
+-- Whether a summary's low and high are an interval of its median, not only its smallest and largest sample.
 function findings.has_interval(summary) return summary.samples >= LEAST_SAMPLES end
 
--- "1.90 to 2.10", of a summary's interval in another unit; nil where it has none.
+-- "1.90 to 2.10", of a summary's interval in another unit; nil if it has none.
 function findings.interval(summary, scale, format)
   if not findings.has_interval(summary) then return nil end
   return (format .. " to " .. format):format(summary.low * scale, summary.high * scale)
 end
 
--- The unit of times like this one, and its length in us: what takes less than a millisecond would have its
--- digits, and its interval, rounded away in one.
+-- The unit of times like this one, and its length in us. Times below a millisecond are in us, because
+-- rounding would remove their digits, and their interval.
 function findings.unit(us)
-  if math.abs(us) < 999.995 then return "us", 1 end -- what is not written as 1000.00
+  if math.abs(us) < 999.995 then return "us", 1 end -- below 1000.00 after rounding
   return "ms", 1e3
 end
 
--- The unit in which steps of these results stand beside each other: that of the shortest.
+-- The unit for steps of these results side by side: that of the shortest.
 function findings.unit_of(results)
   local least = math.huge
   for _, result in ipairs(results) do
@@ -49,7 +48,7 @@ function findings.time(us)
   return ("%.2f %s"):format(us / length, unit)
 end
 
--- The median of a time with its interval, or of how few steps it is.
+-- The median of a time with its interval, or with the number of steps if they are too few.
 local function known(time)
   local _, length = findings.unit(time.median)
   return ("%s (%s)"):format(findings.time(time.median),
@@ -58,17 +57,17 @@ end
 
 local function percent(share) return ("%.0f %%"):format(100 * share) end
 
--- Percent by which something changes, without the sign.
+-- Percent by which something changes; a change that rounds to 0 has no sign.
 local function change(share) return (("%+.0f"):format(100 * share):gsub("^[+-]0$", "0")) end
 
 -- "GEMMs alone take ..., with each collective waited for ..., overlapped ..."
 function findings.times(result)
   local times = result.times
-  return ("A step takes %s of GEMMs alone, %s where each collective is waited for at once, and %s"
+  return ("A step takes %s of GEMMs alone, %s if each collective is waited for at once, and %s"
     .. " overlapped."):format(known(times.gemms), known(times.serial), known(times.overlapped))
 end
 
--- Where a rank's overlapped steps spend their GEMMs: { wall, cpu, communication }, us, of the slowest rank.
+-- The parts of the GEMMs in a rank's overlapped steps: { wall, cpu, communication }, us, of the slowest rank.
 local function gemms_of(result)
   local slowest
   for _, rank in ipairs(result.ranks) do
@@ -77,7 +76,7 @@ local function gemms_of(result)
   return { wall = slowest.gemm_us, cpu = slowest.gemm_cpu_us, communication = slowest.communication_cpu_us }
 end
 
--- Why the numbers cannot be of a machine that was left alone, in a sentence; nil where they can.
+-- The reason why the numbers show a disturbed machine, in a sentence; nil if they do not.
 local function contradiction(result)
   local hidden, left = result.ratios.hidden, result.times.left
   if findings.has_interval(left) and left.high < 0 then
@@ -85,7 +84,7 @@ local function contradiction(result)
       low = -left.high, high = -left.low, samples = left.samples }
   end
   if findings.has_interval(hidden) and hidden.low > 1 then
-    return ("overlapping seems to hide more than there is: %s (%s to %s)"):format(percent(hidden.median),
+    return ("overlapping seems to hide more than all of it: %s (%s to %s)"):format(percent(hidden.median),
       percent(hidden.low), percent(hidden.high))
   end
   local gemms, cost = gemms_of(result), result.ratios.cost
@@ -96,37 +95,36 @@ local function contradiction(result)
   if result.backend == "cuda" then return nil end
   local unexplained = gemms.wall - gemms.cpu - gemms.communication
   if #result.ranks <= result.machine.cores and unexplained > MOST_UNEXPLAINED * gemms.wall then
-    return ("overlapped GEMMs take %s, run on a processor for %s of that, and moving data runs for %s: for %s"
-      .. " %s"):format(findings.time(gemms.wall), findings.time(gemms.cpu),
-        findings.time(gemms.communication),
-      findings.time(unexplained), result.wait == "futex" and "others had their processor"
-      or "threads that poll, or others, had it")
+    return ("overlapped GEMMs take %s, run on a processor for %s of that, and moving data runs for %s;"
+      .. " threads were descheduled for %s%s"):format(findings.time(gemms.wall), findings.time(gemms.cpu),
+        findings.time(gemms.communication), findings.time(unexplained),
+        result.wait == "futex" and "" or ", also by threads that poll")
   end
 end
 
--- Whether the numbers say how much was hidden: the collectives' time is told from noise, and nothing
--- contradicts itself.
-function findings.knows_hidden(result)
+-- Whether the hidden part of the communication is known: the collectives' time is above noise, and no numbers
+-- contradict each other.
+function findings.has_hidden(result)
   local exposed = result.times.exposed
   return findings.has_interval(exposed) and findings.has_interval(result.ratios.hidden) and exposed.low > 0
     and not contradiction(result)
 end
 
--- How much of the communication was hidden.
+-- A sentence about the hidden part of the communication.
 function findings.hidden(result)
   local hidden, exposed = result.ratios.hidden, result.times.exposed
   local why = contradiction(result)
   if why then
-    return ("The machine was disturbed, or the numbers contradict each other: %s. There is no saying how much"
-      .. " was hidden."):format(why)
+    return ("The machine was disturbed, or the numbers contradict each other: %s. The hidden time cannot be"
+      .. " estimated."):format(why)
   end
   if not findings.has_interval(exposed) or not findings.has_interval(hidden) then
-    return ("What the collectives add to a step, and how much of it was hidden, is not known of %s."):format(
+    return ("The time that collectives add to a step, and its hidden part, are unknown from %s."):format(
       several(math.min(exposed.samples, hidden.samples), "step"))
   end
-  if not findings.knows_hidden(result) then
-    return ("What the collectives add to a step, %s, cannot be told from noise: there is no saying how much"
-      .. " was hidden."):format(known(exposed))
+  if not findings.has_hidden(result) then
+    return ("The time that collectives add to a step, %s, is within noise; its hidden part cannot be"
+      .. " estimated."):format(known(exposed))
   end
   local sure = hidden.low > 0 and "surely some" or hidden.high < 0 and "surely none: overlapping costs time"
     or hidden.median < 0 and "it may be none, or cost time" or "it may be none"
@@ -135,21 +133,21 @@ function findings.hidden(result)
     sure)
 end
 
--- How much longer GEMMs take beside communication, and how sure that is.
+-- The slowdown of GEMMs beside communication, with its certainty.
 local function cost_of(result)
   local cost = result.ratios.cost
   if not findings.has_interval(cost) then
-    return ("What communication costs them is not known of %s."):format(several(cost.samples, "step"))
+    return ("The cost of communication for them is unknown from %s."):format(several(cost.samples, "step"))
   end
-  if contradiction(result) then return "What of that communication costs them these numbers do not say." end
+  if contradiction(result) then return "The part that communication costs them is unknown." end
   local sure = cost.low <= 0 and "; it may cost them nothing"
     or result.backend == "cuda" and "; multiprocessors that move data do not multiply" or ""
   return ("Communication costs them %s %% (95 %% interval %s to %s %%%s)."):format(change(cost.median),
     change(cost.low), change(cost.high), sure)
 end
 
--- What communication at the same time cost the GEMMs: the sums of their intervals in neighbouring steps, with
--- it and without it; on a processor, how much of the former they ran.
+-- The cost for GEMMs of communication at the same time: the sums of their intervals in neighbouring steps,
+-- with it and without it; on a processor, also the time in which the former ran.
 function findings.cost(result)
   local times, gemms = result.times, gemms_of(result)
   local text = ("GEMMs take %s of a step beside communication, %s alone. %s"):format(
@@ -160,20 +158,21 @@ function findings.cost(result)
 end
 
 -- The source of the kernels' times; CUPTI may have lost records of some configurations.
-local function told_by(results)
+local function clock_of(results)
   local by_cupti = 0
   for _, result in ipairs(results) do by_cupti = by_cupti + (result.clock == "cupti" and 1 or 0) end
-  if by_cupti == #results then return "Kernels are told of by CUPTI." end
+  if by_cupti == #results then return "The times of kernels are from CUPTI." end
   local events = "timed by events around each GEMM and each collective"
   if by_cupti == 0 then return ("Kernels are %s."):format(events) end
-  return ("Kernels of %d of %d configurations are told of by CUPTI, those of the others %s."):format(by_cupti,
-    #results, events)
+  return ("The times of kernels are from CUPTI in %d of %d configurations; in the others kernels are %s.")
+    :format(by_cupti, #results, events)
 end
 
--- Why, of one configuration or of several on a machine; on a GPU, how its time line was taken.
+-- The reason for the hidden part, of one configuration or of several on a machine; on a GPU, the source of
+-- its time line.
 function findings.why(results, ranks)
   local first = results[1]
-  if first.backend == "cuda" then return told_by(results) end
+  if first.backend == "cuda" then return clock_of(results) end
   local least, most = math.huge, 0
   for _, result in ipairs(results) do
     local threads = ranks * (1 + result.used.threads)
@@ -182,54 +181,54 @@ function findings.why(results, ranks)
   local cores, count = first.machine.cores, least == most and tostring(least)
     or ("%d to %d"):format(least, most)
   if most <= cores then
-    return ("%s threads have %d cores: what moves data has cores of its own."):format(count, cores)
+    return ("%s threads have %d cores: threads that move data have their own cores."):format(count, cores)
   end
-  return ("%s threads share %d cores: %swhat moves data takes its time from the GEMMs, so that only waiting"
-    .. " for other ranks can be hidden, not moving."):format(count, cores,
-    least <= cores and "where they are more than these, " or "")
+  return ("%s threads share %d cores: %sthreads that move data take their time from the GEMMs, so only the"
+    .. " waiting for other ranks can be hidden, not the movement."):format(count, cores,
+    least <= cores and "if they are more than the cores, " or "")
 end
 
 function findings.tracing(result)
   local tracing = result.ratios.tracing
   if not findings.has_interval(tracing) then
-    return ("What tracing costs is not known of %s."):format(several(tracing.samples, "step"))
+    return ("The cost of tracing is unknown from %s."):format(several(tracing.samples, "step"))
   end
   return ("Tracing costs %.1f %% of a step (95 %% interval %.1f to %.1f %%)."):format(100 * tracing.median,
     100 * tracing.low, 100 * tracing.high)
 end
 
--- What was asked for and what there was.
+-- The requested and the used settings.
 function findings.used(entry)
   local used = entry.result.used
   if used.channels == entry.channels and used.threads == entry.threads then return entry.result.note end
   if used.channels == 0 or used.threads == 0 then -- the log has no such line
-    return ("%s were asked for%s"):format(findings.name(entry),
+    return ("%s were requested%s"):format(findings.name(entry),
       entry.result.note and "; " .. entry.result.note or ".")
   end
   if entry.result.backend == "cuda" then
-    return ("%s were asked for; NCCL's log says %s%s"):format(findings.name(entry), findings.name(used),
+    return ("%s were requested; NCCL's log has %s%s"):format(findings.name(entry), findings.name(used),
       entry.result.note and "; " .. entry.result.note or ".")
   end
-  return ("%s were asked for; %s were used: a thread without a channel has nothing to do.%s"):format(
+  return ("%s were requested; %s were used: a thread without a channel has no work.%s"):format(
     findings.name(entry), findings.name(used), entry.result.note and " " .. entry.result.note .. "." or "")
 end
 
--- What the sureness of comparisons between configurations is of.
+-- The basis of the certainty of comparisons between configurations.
 findings.LAUNCHES = "Each configuration is one launch, one after another; intervals are of the steps within a"
-  .. " launch. GEMMs alone, which should take the same in all, say what else changed between launches."
+  .. " launch. GEMMs alone should take the same time in all; they show other changes between launches."
 
--- Whether the machine was the same in both launches, judged by GEMMs alone: true, and by what factor
--- they differ at most, their intervals included; or false.
+-- Whether the machine was the same in both launches, judged by GEMMs alone: true, and the factor by which
+-- they differ at most, including their intervals; or false.
 local function drift(a, b)
   local x, y = a.times.gemms, b.times.gemms
   if x.high < y.low or y.high < x.low then return false end
   return true, math.max(x.high, y.high) / math.min(x.low, y.low)
 end
 
--- How time `name` of result b compares with a's: "shorter" or "longer" where that is sure; else nil and why:
--- "few": one is of too few steps to have an interval; "meet": the intervals do, or would if the machine was
--- as much slower as GEMMs alone allow; "changed": GEMMs alone, which should take the same in both, differ.
--- `controlled`: they should.
+-- Compares time `name` of result b with a's: "shorter" or "longer" if that is certain; else nil and the
+-- reason. "few": one has too few steps for an interval; "meet": the intervals overlap, or would overlap on a
+-- machine slower by the difference of GEMMs alone; "changed": GEMMs alone differ, although they should take
+-- the same time in both. `controlled`: whether they should.
 function findings.verdict(a, b, name, controlled)
   local x, y, stretch = a.times[name], b.times[name], 1
   if not findings.has_interval(x) or not findings.has_interval(y) then return nil, "few" end
@@ -243,17 +242,17 @@ function findings.verdict(a, b, name, controlled)
   return nil, "meet"
 end
 
--- What stands where a verdict is "few".
-findings.FEW = ("not known of fewer than %d steps"):format(LEAST_SAMPLES)
+-- The text for the verdict "few".
+findings.FEW = ("unknown for fewer than %d steps"):format(LEAST_SAMPLES)
 
--- "not sure: ..." about GEMMs alone in two launches.
+-- The text for the verdict "changed", about GEMMs alone in two launches.
 local function changed(a, b)
-  return ("the machine changed between launches: GEMMs alone, which should take the same, took %s with %s and"
-    .. " %s with %s"):format(known(a.result.times.gemms), findings.name(a), known(b.result.times.gemms),
+  return ("the machine changed between launches: GEMMs alone, which should take the same time, took %s with"
+    .. " %s and %s with %s"):format(known(a.result.times.gemms), findings.name(a), known(b.result.times.gemms),
     findings.name(b))
 end
 
--- Which configuration had the shortest overlapped step, and how sure that is. `entries`: those with a result.
+-- The configuration with the shortest overlapped step, and its certainty. `entries`: those with a result.
 function findings.best(entries)
   local order = table.move(entries, 1, #entries, 1, {})
   table.sort(order, function(a, b)
@@ -267,16 +266,16 @@ function findings.best(entries)
   local text = ("The shortest step is that of %s: %s."):format(findings.name(best), known(time))
   for i = 2, #order do
     local longer, why = findings.verdict(best.result, order[i].result, "overlapped", true)
-    if why == "few" then return ("%s Whether that is so is %s."):format(text, findings.FEW) end
-    if why == "changed" then return ("%s That is not sure: %s."):format(text, changed(best, order[i])) end
+    if why == "few" then return ("%s The order is %s."):format(text, findings.FEW) end
+    if why == "changed" then return ("%s That is uncertain: %s."):format(text, changed(best, order[i])) end
     if not longer then close[#close + 1] = findings.name(order[i]) end
   end
   if #close == 0 then
-    return text .. " No other interval reaches it, not even if the machine was as much slower then as GEMMs"
-      .. " alone allow: that is sure of these launches."
+    return text .. " No other interval reaches it, even on a machine slower by the difference of GEMMs alone:"
+      .. " that is certain for these launches."
   end
-  return text .. (" That is not sure: the intervals of %s reach it, or would with a machine that is slower by"
-    .. " as much as GEMMs alone differ."):format(table.concat(close, "; "))
+  return text .. (" That is uncertain: the intervals of %s reach it, or would on a machine slower by the"
+    .. " difference of GEMMs alone."):format(table.concat(close, "; "))
 end
 
 return findings

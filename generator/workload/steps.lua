@@ -1,12 +1,11 @@
--- What each rank does in a step: a workload (description.lua) as GEMMs, collectives and the order in which
--- they are computed, handed over and waited for, in the words of gentables-workload
--- (bench/workload/program.h).
+-- The work of each rank in a step: a workload (description.lua) as GEMMs, collectives and the order in which
+-- they are computed, started and waited for, in the words of gentables-workload (bench/workload/program.h).
 --
 --   local program = steps.of(workload, ranks, backend)  { gemms, collectives, actions }, lists of words
 --   steps.text(program)                                 the request lines
 --
--- A GEMM's operands and result are of its dtype, and so is its gradient: what is sent together is of one.
--- Whatever gentables-workload would refuse (limits.lua) is refused here, with its position in the file.
+-- A GEMM's operands, result and gradient are of its dtype; each bucket and its collective have one dtype.
+-- Steps that gentables-workload would reject (limits.lua) are rejected here, with their position in the file.
 local fail = require "base.fail"
 local limits = require "workload.limits"
 local description = require "workload.description"
@@ -32,14 +31,14 @@ local function reject(self, where, message, ...)
   fail.input("%s: %s: %s", self.workload.path, where, message:format(...))
 end
 
--- A name that is made of those in the file.
+-- A name that is composed of those in the file.
 local function check_name(self, name)
   if #name <= limits.name then return end
   reject(self, name, "has %d characters; maximum %d", #name, limits.name)
 end
 
--- Adds a collective that sends or receives `most` elements on a rank, of `where`, which they are `what` of;
--- returns its number.
+-- Adds a collective that sends or receives `most` elements on a rank: the `what` of `where`, for messages.
+-- Returns its number.
 function builder:collective(where, most, what, fields)
   if most > limits.elements then
     reject(self, where, "%s: %d elements in one collective; maximum %d", what, most,
@@ -58,7 +57,7 @@ end
 
 function builder:post(number) table.insert(self.actions, ("do post=%d"):format(number)) end
 
--- Once: a second wait for the same is none.
+-- Adds a wait for a collective, unless the step already has one.
 function builder:await(number)
   if number == nil or self.awaited[number] then return end
   self.awaited[number] = true
@@ -70,22 +69,22 @@ local function by_rank(value)
   return type(value) == "table" and table.concat(value, ",") or tostring(value)
 end
 
--- What of the file says how many products each element of a result is the sum of; of the weights' gradients
--- it is what brings rows.
+-- The key in the file that is the number of products in each element of a result; for the weights' gradients
+-- it is the key that gives rows.
 local SUMMED = { forward = "k", input = "n" }
 
--- `k` products, or so many for each rank, beside those `before` that they are added to. Returns how many.
+-- Checks a sum of `k` products, or of one number for each rank, added to `before`. Returns the total number.
 local function check_sums(self, one, phase, k, before)
   local products = before + (type(k) == "table" and math.max(table.unpack(k)) or k)
   if products * self.ranks > limits.products then
-    reject(self, one.label, "%s: of sums of %d products on each of %d ranks a float32 does not hold all"
-      .. " exactly; maximum %d products", SUMMED[phase] or one.rows_come_by, products,
+    reject(self, one.label, "%s: a float32 is not exact for sums of %d products on each of %d ranks;"
+      .. " maximum %d products", SUMMED[phase] or one.rows_come_by, products,
       self.ranks, limits.products // self.ranks)
   end
   return products
 end
 
--- One of the three GEMMs that a layer's GEMM stands for. `operands`: { a =, b =, into = } as words.
+-- One of the three GEMMs of a layer's GEMM. `operands`: { a =, b =, into = } as words.
 function builder:gemm(one, phase, rows, operands, accumulate)
   local forms = {
     forward = { m = rows, n = one.n, k = one.k, layout = "NT" },
@@ -107,7 +106,7 @@ end
 
 -- ---- experts -----------------------------------------------------------------------------------
 
--- `rows` shared out by weights, as whole numbers: the largest remainders get one more.
+-- `rows` divided by weights, as whole numbers: the largest remainders get one more.
 local function share(rows, weights)
   local total, out, left, order = 0, {}, rows, {}
   for _, weight in ipairs(weights) do total = total + weight end
@@ -124,8 +123,8 @@ local function share(rows, weights)
   return out
 end
 
--- How many rows each rank sends to each, the `call`-th time that experts are called: every rank's tokens are
--- routed alike. Returns sent[to] of any rank, and the rows that each rank gets.
+-- The rows that each rank sends to each at the `call`-th call of experts: every rank's tokens are routed
+-- alike. Returns sent[to] of any rank, and the rows that each rank gets.
 local function routing(workload, layer, ranks, call)
   local weights, load = {}, layer.experts.load
   for rank = 0, ranks - 1 do weights[rank + 1] = load[(rank + call) % #load + 1] end
@@ -145,8 +144,8 @@ local function routing(workload, layer, ranks, call)
   return sent, rows
 end
 
--- The all_to_all that brings rows of so many elements of this GEMM's to the experts, or back: `sent` to each
--- of them by each rank.
+-- The all_to_all of rows of this GEMM, each of so many elements, to the experts or back: `sent` to each of
+-- them by each rank.
 function builder:exchange(name, sent, one, width, back)
   local matrix, all, most = {}, 0, 0
   for from = 1, self.ranks do
@@ -178,10 +177,9 @@ end
 
 -- ---- gradients and weights ---------------------------------------------------------------------
 
--- GEMMs whose gradients are summed together, in the order in which these are ready. Each dtype fills a bucket
--- of its own, which is closed when it has `limit_bytes` or nothing more comes, as PyTorch's
--- DistributedDataParallel has them (torch/csrc/distributed/c10d/reducer.cpp,
--- compute_bucket_assignment_by_size).
+-- GEMMs in buckets: the gradients of a bucket are summed together, in the order in which they are ready. Each
+-- dtype fills its own bucket, which is closed when it has `limit_bytes` or at the end, as in PyTorch's
+-- DistributedDataParallel (torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size).
 local function gradients_by_bucket(layers, limit_bytes)
   local buckets, open, number = {}, {}, 0
   for l = #layers, 1, -1 do
@@ -204,7 +202,7 @@ local function gradients_by_bucket(layers, limit_bytes)
   return buckets
 end
 
--- Where each gradient goes: one.into; and a bucket's last GEMM has one.closes.
+-- Sets the bucket of each gradient, one.into, and one.closes of a bucket's last GEMM.
 local function make_buckets(self, limit_bytes)
   for i, bucket in ipairs(gradients_by_bucket(self.layers, limit_bytes)) do
     local number = self:collective(bucket[#bucket].label, bucket.size, "gradients, n * k",
@@ -215,7 +213,7 @@ local function make_buckets(self, limit_bytes)
   end
 end
 
--- A layer's GEMMs by dtype: what lies in one array.
+-- A layer's GEMMs by dtype: each array has one dtype.
 local function by_dtype(gemms)
   local groups, of = {}, {}
   for _, one in ipairs(gemms) do
@@ -230,7 +228,7 @@ local function by_dtype(gemms)
   return groups
 end
 
--- The gathers of weights of one dtype, and the scatter of their gradients, if they have any. `suffix`: what
+-- The gathers of weights of one dtype, and the scatter of their gradients, if they have any. `suffix`
 -- distinguishes them from those of the layer's other dtypes.
 local function spread_group(self, layer, group, suffix)
   local part = (group.size + self.ranks - 1) // self.ranks
@@ -266,7 +264,7 @@ end
 
 -- ---- passes ------------------------------------------------------------------------------------
 
--- Posts what is not posted yet.
+-- Posts the collectives that are not posted yet.
 local function post_once(self, numbers)
   for _, number in ipairs(numbers) do
     if not self.gathered[number] then self:post(number) end
@@ -274,7 +272,7 @@ local function post_once(self, numbers)
   end
 end
 
--- Posts the gathers of the next layer in this direction that has some, and waits for this one's.
+-- Posts the gathers of the next layer in this direction that has any, and waits for this layer's.
 local function gather(self, at, step, field)
   local layer, next_at = self.layers[at], at + step
   if #layer[field] == 0 then return end
@@ -304,7 +302,7 @@ local function forward_layer(self, l, part)
   if not route_here and after and after.routes then self:post(after.routes[part].dispatch) end
 end
 
--- The backward GEMMs of one of a layer's GEMMs; hands over what is whole then.
+-- The backward GEMMs of one of a layer's GEMMs; starts the collectives with complete input.
 local function backward_gemm(self, layer, g, part)
   local one, here = layer.gemms[g], layer.routes and layer.routes[part]
   local rows = here and here.rows or one.m
@@ -335,12 +333,13 @@ local function backward_layer(self, l, part)
   end
 end
 
--- What experts in the first layer compute on is there from the beginning, for every micro-batch.
+-- The input of experts in the first layer exists from the beginning, for every micro-batch.
 local function begin(self)
   for _, routes in ipairs(self.layers[1].routes or {}) do self:post(routes.dispatch) end
 end
 
--- The forward pass is over: behind the last layer come the losses, and with each micro-batch's its gradients.
+-- The end of the forward pass: after the last layer come the losses, and with each micro-batch's loss its
+-- gradients.
 local function turn(self)
   for _, routes in ipairs(self.layers[#self.layers].routes or {}) do
     self:await(routes.combine)
@@ -350,7 +349,7 @@ end
 
 -- ---- public ------------------------------------------------------------------------------------
 
--- Copies of the layers, whose GEMMs have labels, sequence numbers and the dtype of this backend.
+-- Copies of the layers; their GEMMs have labels, sequence numbers and the dtype of this backend.
 local function layers_of(workload, backend)
   local layers, sequence, dtype = {}, 0, description.dtype_on(workload, backend)
   for l, layer in ipairs(workload.layers) do
@@ -366,8 +365,8 @@ local function layers_of(workload, backend)
   return layers
 end
 
--- Experts' GEMMs follow each other on the rows that came; where the first or last has no backward part,
--- nothing would fill what is sent back.
+-- Experts' GEMMs follow each other on the received rows; if the first or the last has no backward part, the
+-- buffer that is sent back stays empty.
 local function check_experts(workload, layer)
   local gemms = layer.gemms
   if gemms[1].backward and gemms[#gemms].backward then return end
@@ -375,10 +374,10 @@ local function check_experts(workload, layer)
     layer.name)
 end
 
--- A collective is an action at least, so that these are not too many, either.
+-- A collective is at least one action, so this limits collectives, too.
 local function check_actions(self)
   if #self.actions <= limits.items then return end
-  reject(self, "layers", "a step has %d actions: GEMMs, starts of and waits for collectives;"
+  reject(self, "layers", "a step has %d actions: GEMMs, starts and waits of collectives;"
     .. " maximum %d", #self.actions, limits.items)
 end
 

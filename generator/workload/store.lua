@@ -1,13 +1,13 @@
--- A sweep's folder: what it was asked for, and what is known of each configuration.
+-- A sweep's folder: its settings, and the result of each configuration.
 --
 --   sweep_YYYYMMDD_HHMMSS/workload.json, verbs/workload.lua       the settings, and the workload's text
 --     {T}thread/nccl_{C}channels/result.json                status ok, failed or interrupted, times, reason
---                               /run_output.log             what was said
+--                               /run_output.log             all messages
 --                               /torch_profiler/rank{R}/trace_step{N}.json
 --     nccl_thread_sweep_*.log, nccl_thread_sweep_summary_*.txt
 --
--- A result counts for the settings and on the machine that it was measured with, and while its traces are as
--- they were written. Unreadable results are reported, and measured anew.
+-- A result is valid for its settings and its machine, while its traces have the size with which they were
+-- written. Unreadable results are reported, and measured again.
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -18,11 +18,11 @@ local store = {}
 store.__index = store
 
 local SETTINGS, RESULT, LOG, TRACES = "workload.json", "result.json", "run_output.log", "torch_profiler"
--- What trace pipeline and report make of the traces.
+-- The output of trace pipeline and report.
 local DERIVED = { "tracelens_analysis", "merged_traces", "workload.html" }
-local LOCK_PATIENCE = 4 -- seconds in which the children of a run that was killed have ended
+local LOCK_PATIENCE = 4 -- seconds until the children of a killed run have ended
 
--- What has to be the same when a sweep is gone on with, and how that is called.
+-- The settings that must be the same when a sweep is resumed, and their names in messages.
 local same = {
   { "backend", "backend" },
   { "ranks", "number of ranks" }, { "workload", "workload" }, { "steps", "number of steps" },
@@ -30,8 +30,8 @@ local same = {
   { "program", "gentables-workload" },
 }
 
--- What makes it another machine: fields of a result's `machine`, on which backend they matter (nil: on all),
--- and how they are called.
+-- The fields of a result's `machine` that identify a machine, on which backend they matter (nil: on all), and
+-- their names in messages.
 local machine = {
   { "cpu", "processor" }, { "cores", "number of cores", on = "host" },
   { "isa", "instruction set", on = "host" }, { "library", "OpenBLAS", on = "host" },
@@ -39,17 +39,17 @@ local machine = {
   { "device", "GPU", on = "cuda" }, { "engine", "libraries", on = "cuda" },
 }
 
--- The table in this file; nil where there is no file; nil and why where it cannot be read.
+-- The table in this file; nil if it is missing; nil and the reason if it cannot be read.
 local function read_json(path)
   if not file.exists(path) then return nil end
   local text, message = file.read(path)
   if not text then return nil, message end
   local value, why = json.decode(text)
   if type(value) == "table" then return value end
-  return nil, ("%s: %s"):format(path, why or "no object")
+  return nil, ("%s: %s"):format(path, why or "not an object")
 end
 
--- ---- what others rely on -----------------------------------------------------------------------
+-- ---- fields ----------------------------------------------------------------------------------
 
 local function is_text(value) return type(value) == "string" end
 local function is_number(value) return type(value) == "number" end
@@ -65,14 +65,14 @@ end
 
 local function optional(check) return function(value) return value == nil or check(value) end end
 
--- What a sweep's settings have.
+-- The fields of a sweep's settings.
 local setting_fields = {
   { "backend", one_of("host", "cuda") }, { "id", is_text }, { "name", is_text }, { "program", is_text },
   { "ranks", is_positive }, { "steps", is_positive }, { "transport", one_of("own", "mpi", "nccl") },
   { "wait", is_text }, { "warm_up", is_count }, { "workload", is_text },
 }
 
--- What a result has that is none, beside `of`; and what a measured one has, and each of its ranks.
+-- The fields of a failed result, beside `of`; and those of a measured one, and of each of its ranks.
 local failure_fields = { { "status", is_text }, { "reason", is_text }, { "note", optional(is_text) },
   { "seconds", optional(is_number) }, { "used", optional(is_table) } }
 local measured_fields = { { "backend", one_of("host", "cuda") }, { "machine", is_table },
@@ -104,7 +104,7 @@ local function value_at(from, path)
   return from
 end
 
--- Adds the names of fields that are missing, or are what they cannot be; of a list, `at` is its index.
+-- Adds the names of fields that are missing or have a wrong type; of a list, `at` is its index.
 local function add_lacking(out, value, fields, at)
   for _, field in ipairs(fields) do
     if not field[2](value_at(value, field[1])) then out[#out + 1] = (at or "") .. field[1] end
@@ -112,11 +112,11 @@ local function add_lacking(out, value, fields, at)
   return out
 end
 
--- "PATH: lacks a right times.left, ..."; nil: it lacks nothing.
+-- "PATH: lacks a valid times.left, ..."; nil if no field is missing.
 local function lacks(path, names)
   if #names == 0 then return nil end
   local more = #names > 3 and (" and %d more"):format(#names - 3) or ""
-  return ("%s: lacks a right %s%s: another gentables wrote it, or it is damaged"):format(path,
+  return ("%s: lacks a valid %s%s: it is damaged, or from another version of gentables"):format(path,
     table.concat(names, ", ", 1, math.min(#names, 3)), more)
 end
 
@@ -144,7 +144,7 @@ local function write(path, text)
   if not written then fail.work("%s", message) end
 end
 
--- A file, or a folder with all that is in it; a link alone. What cannot be removed stays.
+-- Removes a file, or a folder with its content; of a link, only the link. Ignores errors.
 local function remove(path)
   if os.remove(path) then return end
   for _, name in ipairs(file.list(path) or {}) do remove(path .. "/" .. name) end
@@ -153,7 +153,7 @@ end
 
 -- ---- the sweep ---------------------------------------------------------------------------------
 
--- What a result says of itself so that it counts for these settings alone.
+-- The fields of a result that identify its settings.
 local function id_of(settings)
   local parts = {}
   for i, row in ipairs(same) do parts[i] = tostring(settings[row[1]]) end
@@ -188,7 +188,7 @@ local function each_configuration(self, each)
   end
 end
 
--- Takes the sweep that was here away, and what was made of it.
+-- Removes the sweep in this folder, and its reports.
 local function clear(self)
   each_configuration(self, function(threads, channels)
     self:forget(threads, channels)
@@ -206,7 +206,7 @@ local function refuse_others(self)
   end)
 end
 
--- Refuses configurations without a result of ours: who wrote them is not known.
+-- Raises for a configuration without a result of ours: its author is unknown.
 local function refuse_unknown(self)
   each_configuration(self, function(threads, channels)
     local path = self:path(threads, channels)
@@ -216,7 +216,7 @@ local function refuse_unknown(self)
   end)
 end
 
--- Makes the folder one of the sweep `new`.
+-- Initialises the folder for the sweep `new`.
 local function settle(self, new, fresh)
   local path = self.folder .. "/" .. SETTINGS
   local old, why = read_json(path)
@@ -238,15 +238,17 @@ function store.begun(folder)
   return settings and #add_lacking({}, settings, setting_fields) == 0 and settings or nil
 end
 
--- Opens the folder to measure in it, and locks it against another run. `fresh`: whatever is there; a sweep
--- with other settings is taken away.
+-- Opens the folder for measuring, and locks it against another run. `fresh`: replaces a sweep with other
+-- settings.
 function store.open(folder, job, fresh)
   local self = setmetatable({ folder = folder }, store)
   local made, message = file.make_folder(folder)
   if not made then fail.input("%s; give another --out", message) end
   self.lock, message = io.open(folder .. "/.lock", "a")
   if not self.lock then fail.input("%s; give another --out", message) end
-  if not system.lock(self.lock, LOCK_PATIENCE) then fail.work("%s: another sweep is at work here", folder) end
+  if not system.lock(self.lock, LOCK_PATIENCE) then
+    fail.work("%s: another sweep is running in this folder", folder)
+  end
   self.settings = settings_of(job)
   settle(self, self.settings, fresh)
   write(folder .. "/" .. SETTINGS, json.encode(self.settings) .. "\n")
@@ -265,14 +267,14 @@ function store:path(threads, channels)
   return ("%s/%dthread/nccl_%dchannels"):format(self.folder, threads, channels)
 end
 
--- Where rank %r's trace goes; with `rank`, that rank's.
+-- The path of rank %r's trace; with `rank`, of that rank.
 function store:trace(threads, channels, rank)
   return ("%s/torch_profiler/rank%s/trace_step%d.json"):format(self:path(threads, channels), rank or "%r",
     self.settings.steps - 1)
 end
 
--- What is known of a configuration under these settings: { status, seconds, reason and used | times... }, or
--- nil; and why, where it cannot be read.
+-- The result of a configuration under these settings: { status, seconds, reason and used | times... }, or
+-- nil; and the reason, if it cannot be read.
 function store:result(threads, channels)
   local path = self:path(threads, channels) .. "/" .. RESULT
   local result, why = read_json(path)
@@ -283,7 +285,7 @@ function store:result(threads, channels)
   return result
 end
 
--- The bytes of each rank's trace; nil where one is not there.
+-- The bytes of each rank's trace; nil if one is missing.
 local function trace_bytes(self, threads, channels)
   local out = {}
   for rank = 0, self.settings.ranks - 1 do
@@ -294,7 +296,7 @@ local function trace_bytes(self, threads, channels)
   return out
 end
 
--- The result of a configuration that is measured and whole; or nil, and what is wrong with what is there.
+-- The result of a configuration that is measured and complete; or nil, and the problem of an existing one.
 function store:finished(threads, channels)
   local result, why = self:result(threads, channels)
   if not result or result.status ~= "ok" then return nil, why end
@@ -302,19 +304,19 @@ function store:finished(threads, channels)
   if not bytes then return nil end
   for rank, count in ipairs(result.trace_bytes or {}) do
     if bytes[rank] ~= count then
-      return nil, ("%s: has %d bytes, and was written with %d"):format(
+      return nil, ("%s: has %d bytes, but was written with %d"):format(
         self:trace(threads, channels, rank - 1), bytes[rank], count)
     end
   end
   return result
 end
 
--- Takes away what an earlier run left of a configuration.
+-- Removes the result of an earlier run of a configuration.
 function store:forget(threads, channels)
   for _, name in ipairs { RESULT, LOG, TRACES } do remove(self:path(threads, channels) .. "/" .. name) end
 end
 
--- Empties a configuration's folder, so that nothing stale stays beside a failure.
+-- Empties a configuration's folder, so that a failure has no stale files beside it.
 function store:prepare(threads, channels)
   self:forget(threads, channels)
   for rank = 0, self.settings.ranks - 1 do
@@ -327,7 +329,7 @@ function store:keep_log(threads, channels, log)
   write(self:path(threads, channels) .. "/" .. LOG, table.concat(log, "\n") .. "\n")
 end
 
--- Keeps what was found, { status, ... }, and what was said.
+-- Writes a result, { status, ... }, and the log.
 function store:keep(threads, channels, result, log)
   result.of = self.settings.id
   if result.status == "ok" then result.trace_bytes = trace_bytes(self, threads, channels) end
@@ -337,8 +339,8 @@ end
 
 -- ---- machines ----------------------------------------------------------------------------------
 
--- What differs between the machines of two results: { { what, a's, b's }... }. What one does not say yet
--- does not differ.
+-- The differences between the machines of two results: { { what, a's, b's }... }. A fact that one does not
+-- have yet is not a difference.
 function store.machines_differ(a, b)
   local out = {}
   for _, row in ipairs(machine) do
@@ -350,14 +352,14 @@ function store.machines_differ(a, b)
   return out
 end
 
--- Why a result that begins with what `result` says so far cannot stand in this sweep; nil: it can.
+-- The reason why a result that begins with the fields in `result` cannot be in this sweep; nil: it can.
 function store:refusal(result)
   local reason
   each_configuration(self, function(threads, channels)
     local there = not reason and self:result(threads, channels)
     local differs = there and there.status == "ok" and store.machines_differ(there, result)[1]
     if differs then
-      reason = ("%s: was measured with another %s: %s, and here is %s; give another --out, or --fresh with"
+      reason = ("%s: was measured with another %s: %s instead of %s; give another --out, or --fresh with"
         .. " all of its configurations"):format(self.folder, table.unpack(differs))
     end
   end)
@@ -367,21 +369,21 @@ end
 -- ---- reading -----------------------------------------------------------------------------------
 
 -- { folder, settings, entries = { { threads, channels, status, seconds, used (where accepted), note (where
--- something was said of these), result (status ok), reason (otherwise) }... } in order }.
+-- there is one), result (status ok), reason (otherwise) }... } in order }.
 function store.read(folder)
   local self = setmetatable({ folder = (folder:gsub("(.)/+$", "%1")) }, store)
   local why
   self.settings, why = read_json(self.folder .. "/" .. SETTINGS)
   if not self.settings then
     fail.input("%s; give a folder that gentables workload sweep wrote",
-      why or ("%s: no %s in it"):format(folder, SETTINGS))
+      why or ("%s: has no %s"):format(folder, SETTINGS))
   end
   why = lacks(self.folder .. "/" .. SETTINGS, add_lacking({}, self.settings, setting_fields))
   if why then fail.input("%s; run its sweep again with --fresh", why) end
   self.entries = {}
   each_configuration(self, function(threads, channels)
     local result, problem = self:result(threads, channels)
-    if problem then problem = problem .. "; its sweep again, with --fresh, measures it anew" end
+    if problem then problem = problem .. "; run its sweep again with --fresh" end
     if result or problem then
       table.insert(self.entries, { threads = threads, channels = channels,
         reason = result and result.reason or problem, seconds = result and result.seconds,
@@ -394,7 +396,7 @@ function store.read(folder)
   return self
 end
 
--- Those that were measured.
+-- The measured configurations.
 function store:measured()
   local out = {}
   for _, entry in ipairs(self.entries) do

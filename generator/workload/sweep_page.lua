@@ -1,5 +1,5 @@
--- The page of a sweep: what its numbers say in words, then the numbers, the pictures of how GEMMs vary, and
--- where everything is. Only shows: store.lua has the times, trace pipeline made the rest.
+-- The page of a sweep: findings in words, then the numbers, pictures of varying GEMMs, and the paths of all
+-- files. It only shows: store.lua has the times, trace pipeline made the rest.
 local chart = require "workload.chart"
 local csv = require "codec.csv"
 local file = require "core.file"
@@ -15,7 +15,7 @@ local MOST_ROWS = 20 -- of GEMMs that vary
 -- ---- words -------------------------------------------------------------------------------------
 
 local function add_words(out, sweep, measured)
-  out:section("What the numbers say")
+  out:section("Findings")
   out:text(findings.best(measured))
   out:note(findings.LAUNCHES)
   local results = {}
@@ -60,7 +60,7 @@ local function add_steps(out, measured)
   local rows = {}
   for i, entry in ipairs(measured) do
     local result, ratios = entry.result, entry.result.ratios
-    local hides = findings.knows_hidden(result)
+    local hides = findings.has_hidden(result)
     rows[i] = { entry.threads, entry.channels, result.used.threads, result.used.channels,
       result.times.gemms.median / length, result.times.serial.median / length,
       result.times.overlapped.median / length, interval(result.times.overlapped, 1 / length, "%.2f"),
@@ -69,7 +69,7 @@ local function add_steps(out, measured)
   end
   out:section("Steps", { note = unit .. ", medians of the slowest rank of each step; " .. findings.INTERVALS
     .. ". hidden = (serial − overlapped) / (serial − GEMMs alone), of steps that follow each other; empty"
-    .. " where serial and GEMMs alone cannot be told apart, or numbers contradict each other" })
+    .. " if serial and GEMMs alone differ by noise only, or if numbers contradict each other" })
   out:table { columns = { "threads", "channels", "threads used", "channels used",
     { title = "GEMMs alone", format = "%.2f" }, { title = "serial", format = "%.2f" },
     { title = "overlapped", format = "%.2f" }, "interval", { title = "hidden (%)", format = "%.0f" },
@@ -77,20 +77,20 @@ local function add_steps(out, measured)
     { title = "tracing (%)", format = "%.1f" }, "steps" }, rows = rows }
 end
 
--- What stands in the table of ranks, by backend: fields of a rank and their titles, and what they are.
+-- The table of ranks, by backend: fields of a rank with their titles, and a note on them.
 local RANKS = {
   host = { { "gemm_us", "GEMMs" }, { "gemm_alone_us", "alone" }, { "gemm_cpu_us", "on a processor" },
     { "communication_us", "communication" }, { "communication_cpu_us", "on a processor" },
     { "await_us", "waiting" },
-    note = " of an overlapped step, medians: intervals, and how much of them the thread ran on a processor;"
-      .. " alone: GEMMs of a step without communication. Communication is added up over the rank's"
-      .. " communication threads, so that it may be longer than the step, and than its kernels in the trace,"
-      .. " which last from the first thread to the last. Waiting is for collectives, at the step's end, too."
-      .. " What waits has an interval; only the difference of steps says what was hidden" },
+    note = " of an overlapped step, medians: intervals, and the part of them in which the thread ran on a"
+      .. " processor; alone: GEMMs of a step without communication. Communication is the sum over the rank's"
+      .. " communication threads: it may be longer than the step, and longer than its kernels in the trace,"
+      .. " which last from the first thread to the last. Waiting is for collectives, also at the step's end."
+      .. " A waiting thread has an interval, too; only the difference of steps shows the hidden time" },
   cuda = { { "gemm_us", "GEMMs" }, { "gemm_alone_us", "alone" }, { "communication_us", "communication" },
     note = " of an overlapped step, medians: intervals of GEMMs and of collectives on the GPU; alone: GEMMs"
       .. " of a step without communication. A collective"
-      .. " that waits for other ranks has one, too; only the difference of steps says what was hidden" },
+      .. " that waits for other ranks has one, too; only the difference of steps shows the hidden time" },
 }
 
 local function add_ranks(out, measured, backend)
@@ -108,7 +108,7 @@ local function add_ranks(out, measured, backend)
   out:table { columns = columns, rows = rows }
 end
 
--- ---- what trace pipeline made ------------------------------------------------------------------
+-- ---- results of trace pipeline -----------------------------------------------------------------
 
 local VARIANCE = { "threads", "channel", "rank", "kernel_name", "col_Input Dims_first" }
 local VARIANCE_NUMBERS = { "kernel_time_min_us", "kernel_time_max_us", "time_diff_us",
@@ -137,10 +137,10 @@ local function overlap_csv(analysis)
 end
 
 local function add_variance(out, analysis)
-  out:section("GEMMs that vary", { note = "kernel times in us: shortest and longest instance, and how much"
-    .. " of the longest a collective was under way" })
+  out:section("GEMMs that vary", { note = "kernel times in us: shortest and longest instance, and the part"
+    .. " of the longest with a collective at the same time" })
   local path = overlap_csv(analysis)
-  if not path then return out:missing("the table of GEMMs; gentables workload report makes it") end
+  if not path then return out:missing("the table of GEMMs; run gentables workload report") end
   local rows, count = variance_rows(path)
   local function us(title) return { title = title, format = "%.1f" } end
   out:table { columns = { "threads", "channels", "rank", "kernel", "shapes", us "shortest", us "longest",
@@ -156,11 +156,11 @@ local function add_pictures(out, analysis)
     figures[i] = { title = picture.name:gsub("_", " "), png = bytes or nil,
       missing = not bytes and "plots/" .. picture.name .. ".png" or nil }
   end
-  out:section("How GEMMs vary over threads, channels and ranks")
+  out:section("Variation of GEMMs over threads, channels and ranks")
   out:figures(figures)
 end
 
--- "cuBLASLt version=130100 workspace_mib=64, NCCL 22703", as the program says it, with versions as people
+-- "cuBLASLt version=130100 workspace_mib=64, NCCL 22703", as the program prints it, with versions as people
 -- write them: cuBLASLt 13.1.0 (workspace 64 MiB), NCCL 2.27.3.
 local function libraries(text)
   return text and text:gsub("version=(%d+) workspace_mib=(%d+)", "%1 (workspace %2 MiB)")
@@ -169,7 +169,7 @@ local function libraries(text)
     end)
 end
 
--- Rows of facts, as page.facts takes them, about what the backend computes with.
+-- Rows of facts, as page.facts takes them, about the backend's hardware and libraries.
 local facts_of = {
   host = function(settings, machine)
     return { { "processor", machine.cpu }, { "cores", machine.cores }, { "waiting", settings.wait },
@@ -192,7 +192,7 @@ local function add_files(out, sweep)
   for _, one in ipairs(file.list(sweep.folder .. "/merged_traces") or {}) do
     facts[#facts + 1] = { "all ranks in one, for ui.perfetto.dev", "merged_traces/" .. one }
   end
-  out:section("Where everything is")
+  out:section("Files")
   out:facts(facts)
 end
 
@@ -207,7 +207,7 @@ function sweep_page.add(out, sweep)
     add_steps(out, measured)
     add_ranks(out, measured, sweep.settings.backend)
   else
-    out:section("What the numbers say")
+    out:section("Findings")
     out:text("No configuration was measured.")
     add_failures(out, sweep)
   end

@@ -1,5 +1,5 @@
 -- gentables trace compare: reports side by side, of traces, over the thread and channel counts of a sweep, or
--- over sweeps: workbooks, CSVs and a page. Reads what is there; only of traces it makes the reports itself.
+-- over sweeps: workbooks, CSVs and a page. Reads existing reports; makes reports only for traces.
 local report_page = require "trace.compare.report_page"
 local differences = require "trace.compare.differences"
 local report_pairs = require "trace.compare.report_pairs"
@@ -80,7 +80,7 @@ end
 
 -- ---- the command -------------------------------------------------------------------------------
 
--- Where things go: a folder, or only the page.
+-- The paths of the output: a folder, or only the page.
 local function out_of(args)
   local path = #args.out > 1 and args.out:gsub("/+$", "") or args.out
   if path:find("%.html?$") then
@@ -92,7 +92,7 @@ local function out_of(args)
   return { folder = path, page = path .. "/comparison.html" }
 end
 
--- All that was not asked for is left out; without a wish everything is made that can be.
+-- Selects the outputs: those that options name, by default all that can be made.
 local function choose_forms(args)
   if args.csv or args.xlsx or args.html then return end
   args.csv, args.html = true, true
@@ -122,7 +122,7 @@ return {
       .. " baseline" },
   options = {
     { name = "out", value = "DIR|FILE.html", required = true,
-      help = "where it goes; FILE.html: only the page" },
+      help = "folder of the output; FILE.html: only the page" },
     { name = "label", value = "L", many = true,
       help = "the name of an input; once for each, in their order" },
     { name = "over", value = "threads|channels", many = true,

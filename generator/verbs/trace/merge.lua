@@ -10,7 +10,7 @@ local function ranks_below(count)
   return ranks
 end
 
--- Files without a rank in their names are counted in their order.
+-- Numbers files without a rank in their names in their order.
 local function take_first(configuration, count)
   for index = #configuration.files, count + 1, -1 do
     if not configuration.files[index].rank then table.remove(configuration.files, index) end
@@ -30,7 +30,7 @@ local function find(args)
   return run_folder.select(named, { ranks = ranks_below(count) })
 end
 
--- The ranks that --num-ranks asked for and no file is of.
+-- The ranks of --num-ranks that have no file.
 local function missing(configuration, count)
   local there, out = {}, {}
   for _, entry in ipairs(configuration.files) do there[entry.rank] = true end
@@ -45,7 +45,7 @@ local function merge_one(path, configuration, args)
   for _, note in ipairs(merged.notes) do io.stderr:write("gentables: note: ", note, "\n") end
   local absent = args.num_ranks and missing(configuration, args.num_ranks) or {}
   if #absent > 0 then
-    io.stderr:write(("gentables: note: %s: no trace of rank %s, which --num-ranks %s asks for\n"):format(
+    io.stderr:write(("gentables: note: %s: no trace of rank %s; --num-ranks is %s\n"):format(
       configuration.folder, table.concat(absent, ", "), args.num_ranks))
   end
   local left = merged.lone_flows > 0
@@ -81,7 +81,7 @@ return {
     { name = "num-ranks", short = "n", value = "N", type = "whole",
       help = "only ranks 0 to N-1 (default: all)" },
     { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
-    { name = "gzip", help = "compress it with gzip, whatever its name" },
+    { name = "gzip", help = "compress it with gzip under any name" },
     { name = "keep", value = "CATEGORY", many = true,
       help = "keep events of this category, too: cpu_op, python_function, ..." },
   },

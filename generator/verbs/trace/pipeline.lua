@@ -1,6 +1,6 @@
--- gentables trace pipeline: everything that is made of a sweep, in the documented tree. Each trace is read
--- once, in a child process, for its report, its collectives and its GEMMs; what was made before from the
--- same inputs and options stays. A failure is reported, and does not end the rest.
+-- gentables trace pipeline: all reports of a sweep, in the documented tree. Each trace is read once, in a
+-- child process, for its report, its collectives and its GEMMs. Earlier results of the same inputs and
+-- options are kept. If one step fails, the others still run.
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.command"
@@ -12,12 +12,12 @@ local workers = require "system.workers"
 
 local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
 
--- What --without can leave out.
+-- The steps that --without can leave out.
 local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "merge" }
 
--- ---- doing it ----------------------------------------------------------------------------------
+-- ---- the run ----------------------------------------------------------------------------------
 
--- Splits tasks into those to be done and those that are done, of which the kept text is taken.
+-- Splits tasks into open ones and those with a kept result, and returns the kept text of the latter.
 local function to_do(pipeline, list)
   local missing = {}
   for _, task in ipairs(list) do
@@ -32,7 +32,7 @@ local function to_do(pipeline, list)
   return missing
 end
 
--- Does what is missing; task.answer is then what its run returned, nil where it failed.
+-- Runs the open tasks; task.answer is then the result of the run, nil if it failed.
 local function do_all(pipeline, list)
   local missing = to_do(pipeline, list)
   pipeline.bar.total = pipeline.bar.total + #missing
@@ -53,7 +53,7 @@ local function do_all(pipeline, list)
     end })
 end
 
--- What is incomplete in traces, { { entry, text }... }: once where it is the same in several.
+-- The incomplete parts of traces, { { entry, text }... }: a text that several traces have occurs once.
 local function say_warnings(pipeline, warnings)
   local order, paths = {}, {}
   for _, one in ipairs(warnings) do
@@ -72,8 +72,8 @@ local function say_warnings(pipeline, warnings)
   end
 end
 
--- What was read: answers[entry], and { { entry, value = as of variance.of }... }. Incomplete parts are
--- reported.
+-- The data of the traces: answers[entry], and { { entry, value = as of variance.of }... }. Reports incomplete
+-- parts.
 local function answers_of(pipeline, traces)
   local answers, found, warnings = {}, {}, {}
   for _, task in ipairs(traces) do
@@ -89,7 +89,7 @@ local function answers_of(pipeline, traces)
   return answers, found
 end
 
--- What is not whole in collectives and merged traces.
+-- The incomplete parts of collectives and merged traces.
 local function say_notes(pipeline, made)
   for _, task in ipairs(made) do
     local answer = task.answer and not task.was_there and pack.unpack(task.answer)
@@ -117,7 +117,7 @@ end
 
 local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
 
--- Reports, collectives, tables, pictures: what follows from traces that are read once.
+-- Reports, collectives, tables, pictures: the results that need each trace once.
 local function analyse(pipeline, configurations)
   local traces, by_configuration, answers, found = read_traces(pipeline, configurations)
   if #found == 0 then return end
@@ -149,7 +149,7 @@ local function without_of(args)
   for _, given in ipairs(args.without or {}) do
     for step in given:gmatch("[^,]+") do
       if not known[step] then
-        fail.input("--without: %s is no step; valid: %s", step, table.concat(STEPS, ", "))
+        fail.input("--without: unknown step %s; valid: %s", step, table.concat(STEPS, ", "))
       end
       without[step] = true
     end
@@ -157,7 +157,7 @@ local function without_of(args)
   return without
 end
 
--- Raises where an option is wrong that says what is made, whatever the traces.
+-- Raises for a wrong option that selects outputs, before any trace is read.
 local function check(args)
   without_of(args)
 end
@@ -191,7 +191,8 @@ local function run(args)
   pipeline.bar:clear()
   work.bar = nil
   pipeline.stamps:close()
-  print(("written   %s: %d made, %d there already"):format(pipeline.analysis, pipeline.made, pipeline.there))
+  print(("written   %s: %d made, %d already present"):format(pipeline.analysis, pipeline.made,
+    pipeline.there))
   work.done = pipeline.made + pipeline.there
   return work:finish()
 end

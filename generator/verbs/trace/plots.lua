@@ -1,4 +1,4 @@
--- gentables trace plots: how much the kernel time of GEMMs varies, over threads, channels and ranks: five
+-- gentables trace plots: variation of the kernel time of GEMMs over threads, channels and ranks: five
 -- pictures of the CSV that trace variance writes. It measures nothing.
 local fail = require "base.fail"
 local plots = require "trace.gemm.variance_plots"
@@ -6,7 +6,7 @@ local plots = require "trace.gemm.variance_plots"
 local command = {}
 
 command.summary =
-  "Draws how much the kernel time of GEMMs varies over threads, channels and ranks: five PNGs."
+  "Draws the variation of GEMMs' kernel time over threads, channels and ranks: five PNGs."
 command.positional = { name = "CSV...", min = 0, max = math.huge, help = "output of trace variance" }
 command.options = {
   { name = "out", value = "DIR", help = "folder of the pictures (default: plots beside the CSV)" },

@@ -1,5 +1,5 @@
--- gentables trace report: what one rank did, from its trace: the GPU's time line, ops, kernels and
--- collectives, a workbook and a folder of CSVs for each trace. The sheets are made by
+-- gentables trace report: the work of one rank, from its trace: the GPU's time line, ops, kernels and
+-- collectives, a workbook and a folder of CSVs for each trace, with the sheets of
 -- trace/reports/rank_report.lua. With -b one report for each folder of traces, over its ranks:
 -- trace/reports/workbooks.lua.
 local fail = require "base.fail"
@@ -12,7 +12,7 @@ local workers = require "system.workers"
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 
--- The options of trace/reports/rank_report.lua that the command line asks for.
+-- The options of trace/reports/rank_report.lua on the command line.
 local function options_of(args)
   if args.kernel_summary and args.no_kernel_summary then
     fail.input("--kernel-summary and --no-kernel-summary are both given; give one of them")
@@ -24,7 +24,7 @@ local function options_of(args)
     by_kernel_count = args.by_kernel_count }
 end
 
--- ---- Where reports go ------------------------------------------------------------------------------------
+-- ---- Paths of reports ------------------------------------------------------------------------------------
 
 local function base_name(path)
   local name = path:match("([^/]+)$")
@@ -32,7 +32,7 @@ local function base_name(path)
   return name
 end
 
--- The report's path without its extension: that of a sweep as its tree has it, else the trace's own name.
+-- The report's path without its extension: a sweep's report as in its tree, else the trace's own name.
 local function base_of(entry)
   if not entry.threads and not entry.channels then return base_name(entry.path) end
   local name = "perf"
@@ -42,7 +42,7 @@ local function base_of(entry)
   return ("%dthread/individual_reports/%s"):format(entry.threads, name)
 end
 
--- The name with one folder more of the path in front.
+-- The name with one more folder of the path in front.
 local function longer(path, name)
   local folders, depth = {}, select(2, name:gsub("__", "")) + 1
   for part in path:gmatch("[^/]+") do folders[#folders + 1] = part end
@@ -50,7 +50,7 @@ local function longer(path, name)
   return folder and folder .. "__" .. name
 end
 
--- Gives each entry a base of its own: traces of the same name are distinguished by their folders.
+-- Gives each entry its own base: traces of the same name are distinguished by their folders.
 local function name_all(entries)
   local clashes = true
   for _, entry in ipairs(entries) do entry.base = base_of(entry) end
@@ -71,7 +71,8 @@ local function name_all(entries)
   end
 end
 
--- Both forms unless one is asked for; without what writes workbooks that is said, and CSVs are written.
+-- Both forms, unless an option selects one. If the library for workbooks is missing, prints that and writes
+-- CSVs.
 local function choose_forms(args)
   if args.csv or args.xlsx then return end
   args.csv = true
@@ -82,7 +83,7 @@ end
 
 -- ---- The work --------------------------------------------------------------------------------------------
 
--- Writes the report of one trace; returns what is to be said of it.
+-- Writes the report of one trace; returns its notes as text.
 local function report(path, base, args, options, threads)
   local one = fail.unless(rank.open(path, { workers = threads }))
   local list, notes = per_rank.sheets(one, options)
@@ -91,8 +92,8 @@ local function report(path, base, args, options, threads)
   return per_rank.warning(path, notes) or ""
 end
 
--- The traces to read, and whether a configuration is left out, which is said. Several traces of one rank are
--- a problem only where the tree has one name for them.
+-- The traces to read, and whether a configuration was left out, with a message. Several traces of one rank
+-- are a problem only if the tree has one name for them.
 local function entries_of(args)
   local entries, is_whole = {}, true
   for _, configuration in ipairs(job.new(args).configurations) do
@@ -108,7 +109,7 @@ local function entries_of(args)
   return entries, is_whole
 end
 
--- Says what was written, or why not. Returns whether it was.
+-- Prints the written path or the reason of the failure. Returns whether the report was written.
 local function tell(entry, result, args)
   if not result.ok then
     io.stderr:write("gentables: ", result.value, "\n")
@@ -119,7 +120,7 @@ local function tell(entry, result, args)
   return true
 end
 
--- One trace is read here, by all threads; of several each in a process of its own.
+-- Reads a single trace in this process, with all threads; several traces each in its own process.
 local function report_all(entries, args, options)
   if #entries == 1 then
     local entry = entries[1]
@@ -137,7 +138,7 @@ end
 
 -- ---- The batch -------------------------------------------------------------------------------------------
 
--- Options that go with -b, and those that do not.
+-- The options for -b, and the others.
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
@@ -152,7 +153,7 @@ end
 local function run_batch(args)
   refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
   if args.budget and not args.replay then fail.input("--budget goes with -r, the replay") end
-  if #args > 0 then fail.input("-b names the traces' folder already, so %s is too much", args[1]) end
+  if #args > 0 then fail.input("-b names the traces' folder; remove %s", args[1]) end
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
@@ -165,7 +166,7 @@ local function run_batch(args)
 end
 
 local function check_traces(args)
-  refuse(args, of_batch, "goes with -b, the folder that holds the traces' folders")
+  refuse(args, of_batch, "requires -b, the folder above the traces' folders")
   if #args == 0 then
     fail.input("trace report takes PATH..., or -b DIR; see gentables trace report --help")
   end

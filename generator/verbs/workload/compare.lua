@@ -1,5 +1,5 @@
--- gentables workload compare: sweeps side by side in one page: steps of each configuration and what differs
--- beyond noise, then what trace compare shows of their traces. The first is the baseline.
+-- gentables workload compare: sweeps side by side in one page: steps of each configuration, their differences
+-- beyond noise, then the same comparison of their traces as trace compare makes. The first is the baseline.
 local report_page = require "trace.compare.report_page"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
@@ -22,7 +22,7 @@ local function results_of(sweeps)
   return list
 end
 
--- Why a configuration of one sweep is not in another.
+-- Prints the reason for each configuration that one sweep has and another lacks.
 local function add_missing(out, sweeps, names)
   local lists = {}
   for i, sweep in ipairs(sweeps) do lists[i] = sweep.entries end
@@ -34,7 +34,7 @@ local function add_missing(out, sweeps, names)
   end
 end
 
--- Whether GEMMs alone should take the same in both: the same ones, computed by the same.
+-- Whether GEMMs alone are comparable in both: the same GEMMs, computed by the same library and machine.
 local function controlled(sweeps, i)
   local a, b = sweeps[1], sweeps[i]
   local x, y = a:measured()[1], b:measured()[1]
@@ -44,7 +44,7 @@ end
 
 local function percent_of(a, b) return 100 * (b.median / a.median - 1) end
 
--- One sentence for each other sweep. `control`: whether GEMMs alone should take the same in it.
+-- One sentence for each other sweep. `control`: whether GEMMs alone are comparable in it.
 local function sentence(results, names, i, control)
   local counts, compared, worst = { shorter = 0, longer = 0, changed = 0, few = 0, meet = 0 }, 0, nil
   for _, one in ipairs(results) do
@@ -62,38 +62,37 @@ local function sentence(results, names, i, control)
     end
   end
   if compared == 0 then return ("%s and %s have no configuration in common."):format(names[1], names[i]) end
-  local few = ("Whether overlapped steps of %d differ is %s."):format(counts.few, findings.FEW)
+  local few = ("The difference of overlapped steps of %d is %s."):format(counts.few, findings.FEW)
   local common = ("%s and %s have %d configuration%s in common."):format(names[1], names[i], compared,
     compared == 1 and "" or "s")
   if counts.few == compared then return common .. " " .. few end
   local text = ("%s In %d of them the overlapped step of %s is surely shorter, in %d surely longer"):format(
     common, counts.shorter, names[i], counts.longer)
   if control then
-    text = ("%s; in %d the machine changed between launches, as GEMMs alone tell"):format(text,
+    text = ("%s; in %d the machine changed between launches, as GEMMs alone show"):format(text,
       counts.changed)
   end
   if counts.meet > 0 then
-    text = ("%s; in %d the intervals meet%s"):format(text, counts.meet,
-      control and ", or would if it was as much slower as GEMMs alone allow" or "")
+    text = ("%s; in %d the intervals overlap%s"):format(text, counts.meet,
+      control and ", within the difference of GEMMs alone" or "")
   end
   text = text .. "."
   if not control then
-    text = text .. " GEMMs alone need not take the same in both, so nothing tells whether a machine changed"
-      .. " between launches."
+    text = text .. " GEMMs alone are not comparable in both, so a change of the machine between launches"
+      .. " cannot be detected."
   end
   if counts.few > 0 then text = text .. " " .. few end
-  return worst and text .. (" The most: %s, %+.1f %%."):format(worst[1], worst[2]) or text
+  return worst and text .. (" The largest difference: %s, %+.1f %%."):format(worst[1], worst[2]) or text
 end
 
 local KINDS = { { "gemms", "GEMMs alone" }, { "serial", "serial" }, { "overlapped", "overlapped" } }
 
 local CLASSES = { shorter = "better", longer = "worse" }
 
-local NOT_SURE = { changed = " (not sure: the machine changed)", meet = " (not sure)",
+local NOT_SURE = { changed = " (uncertain: the machine changed)", meet = " (uncertain)",
   few = (" (%s)"):format(findings.FEW) }
 
--- controls[i]: whether GEMMs alone should take the same in sweep i as in the first; `length`: of the unit, in
--- us.
+-- controls[i]: whether GEMMs alone are comparable in sweep i and the first; `length`: of the unit, in us.
 local function row_of(one, kind, count, controls, length)
   local function time_of(i) return one[i] and one[i].times[kind[1]] end
   return side_by_side.row({ one.threads, one.channels, kind[2] }, count, function(i)
@@ -126,7 +125,7 @@ local function add_steps(out, results, names, controls)
     for _, kind in ipairs(KINDS) do rows[#rows + 1] = row_of(one, kind, #names, controls, length) end
   end
   out:section("Steps", { note = unit .. ", medians with " .. findings.INTERVALS
-    .. "; where those of two sweeps meet, a difference is not sure. " .. findings.LAUNCHES })
+    .. "; if those of two sweeps overlap, a difference is uncertain. " .. findings.LAUNCHES })
   out:table { columns = columns_of({ "threads", "channels", "step" }, names, "%.2f", true), rows = rows }
 end
 
@@ -134,21 +133,21 @@ local function add_hidden(out, results, names)
   local rows = {}
   for r, one in ipairs(results) do
     rows[r] = side_by_side.row({ one.threads, one.channels }, #names, function(i)
-      local hides = one[i] and findings.knows_hidden(one[i]) and one[i].ratios.hidden
+      local hides = one[i] and findings.has_hidden(one[i]) and one[i].ratios.hidden
       return hides and 100 * hides.median or nil, hides and findings.interval(hides, 100, "%.0f") or nil
     end)
   end
-  out:section("Hidden communication", { note = "% of what the collectives add to a step; empty where noise,"
-    .. " or numbers that contradict each other, do not let it be told" })
+  out:section("Hidden communication", { note = "% of the collectives' addition to a step; empty if it is"
+    .. " within noise, or if numbers contradict each other" })
   out:table { columns = columns_of({ "threads", "channels" }, names, "%.0f"), rows = rows }
 end
 
 local SETTINGS = { { "name", "workload" }, { "ranks", "ranks" }, { "backend", "backend" },
   { "transport", "transport" }, { "wait", "waiting" }, { "steps", "steps" }, { "warm_up", "warm-up steps" } }
--- Fields with values that are of no use to a reader.
-local HASHES = { { "workload", "what a step does, or its sizes" }, { "program", "gentables-workload" } }
+-- Fields that are hashes; the page shows their meaning instead.
+local HASHES = { { "workload", "the work of a step, or its sizes" }, { "program", "gentables-workload" } }
 
--- { { what, the first's, sweep's }... } of what they were measured with and on.
+-- { { what, the first's, sweep's }... }: differences of settings and machines.
 local function differences(first, sweep)
   local out, x, y = {}, first:measured()[1], sweep:measured()[1]
   for _, row in ipairs(SETTINGS) do
@@ -177,7 +176,7 @@ end
 
 local function add_all(out, sweeps, names)
   local results, controls = results_of(sweeps), {}
-  out:section("What the numbers say")
+  out:section("Findings")
   for i = 2, #sweeps do
     controls[i] = controlled(sweeps, i)
     out:text(sentence(results, names, i, controls[i]))
@@ -193,7 +192,7 @@ local function analyses_of(sweeps)
   local out = {}
   for i, sweep in ipairs(sweeps) do
     if file.status(sweep.folder .. "/tracelens_analysis") ~= "folder" then
-      return nil, sweep.folder .. ": not analysed yet; gentables workload report does that"
+      return nil, sweep.folder .. ": not analysed yet; run gentables workload report first"
     end
     out[i] = sources.find(sweep.folder)
   end
@@ -205,7 +204,7 @@ return {
   positional = { name = "A B...", min = 2, max = math.huge, help = "sweeps; the first is the baseline" },
   options = {
     { name = "out", short = "o", value = "FILE.html", default = "sweep_comparison.html",
-      help = "where the page goes" },
+      help = "path of the page" },
     { name = "label", value = "L", many = true,
       help = "the name of a sweep; once for each, in their order" },
   },

@@ -1,4 +1,4 @@
--- gentables workload pipeline: one command from a workload to its page: sweep, and then report.
+-- gentables workload pipeline: from a workload to its page with one command: sweep, then report.
 local options = require "base.options"
 local report = require "verbs.workload.report"
 local sweep = require "verbs.workload.sweep"

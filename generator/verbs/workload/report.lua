@@ -1,5 +1,5 @@
--- gentables workload report: everything that a sweep says: trace pipeline's reports, variance, time stamps,
--- overlap, pictures and merged traces, and a page that puts it in words. What is there stays.
+-- gentables workload report: the analysis of a sweep: trace pipeline's reports, variance, time stamps,
+-- overlap, pictures and merged traces, and a page that explains the numbers in words. Keeps existing results.
 local fail = require "base.fail"
 local options = require "base.options"
 local pipeline = require "verbs.trace.pipeline"
@@ -20,7 +20,7 @@ report.options = {
 }
 report.example = "gentables workload report experiments/sweep_dense"
 
--- The options of trace pipeline for these of the report, after the words in `out`.
+-- Appends the options of trace pipeline for these of the report to `out`.
 local function pipeline_options(args, out)
   if args.top_k then table.move({ "--top-k", args.top_k }, 1, 2, #out + 1, out) end
   for _, step in ipairs(args.without or {}) do table.move({ "--without", step }, 1, 2, #out + 1, out) end
@@ -30,14 +30,14 @@ local function pipeline_options(args, out)
   return options.parse(pipeline, "trace pipeline", out)
 end
 
--- Those for the measured parts of this sweep; the reasons for the rest are reported already.
+-- The options for the measured parts of this sweep; the reasons for the rest are reported already.
 local function pipeline_args(sweep, args)
   local out = { "--out", sweep.folder }
   for _, entry in ipairs(sweep:measured()) do out[#out + 1] = sweep:path(entry.threads, entry.channels) end
   return pipeline_options(args, out)
 end
 
--- trace pipeline's exit code; what it refuses is reported, and the page is made all the same.
+-- The exit code of trace pipeline. Prints its error, and returns, so that the page is made nevertheless.
 local function analyse(sweep, args)
   local ok, result = pcall(function() return pipeline.run(pipeline_args(sweep, args)) end)
   if ok then return result or 0 end
@@ -46,7 +46,7 @@ local function analyse(sweep, args)
   return result.code
 end
 
--- Raises where an option is wrong: before what it is about is measured.
+-- Raises for a wrong option, before the sweep is measured.
 function report.check(args) pipeline.check(pipeline_options(args, {})) end
 
 -- Analyses the sweep in this folder and writes its page. Returns the exit code.

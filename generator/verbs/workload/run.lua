@@ -1,4 +1,4 @@
--- gentables workload run: measures one configuration and prints what it found.
+-- gentables workload run: measures one configuration and prints the results.
 local child_process = require "system.child_process"
 local common_options = require "workload.common_options"
 local fail = require "base.fail"
@@ -74,9 +74,9 @@ return {
     end
     local job = common_options.read(args)
     if decided then
-      local out = args.json and io.stderr or io.stdout -- JSON stands alone
+      local out = args.json and io.stderr or io.stdout -- stdout has only JSON
       out:write(("backend   %s\n\n"):format(decided))
-      out:flush() -- measuring takes its time
+      out:flush() -- the measurement takes long
     end
     local bar = progress.new(job.warm_up + job.steps)
     local result, failure = configuration.measure(common_options.measurement(job, channels, threads,

@@ -1,4 +1,5 @@
--- gentables workload show: what a workload does in a step, on so many ranks, without measuring anything.
+-- gentables workload show: prints the GEMMs and collectives of a step for a number of ranks, without
+-- measuring.
 local common_options = require "workload.common_options"
 local description = require "workload.description"
 local steps = require "workload.steps"
@@ -23,13 +24,13 @@ local function flops_of(program, ranks)
 end
 
 return {
-  summary = "Shows what a workload does in a step, without measuring.",
+  summary = "Shows the GEMMs and collectives of a step, without measuring.",
   options = {
     { name = "config", short = "f", value = "FILE", required = true,
       help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
     { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
-      default = 2, help = "on how many ranks" },
-    { name = "backend", value = "NAME", default = "host", help = "where: host, or cuda" },
+      default = 2, help = "number of ranks" },
+    { name = "backend", value = "NAME", default = "host", help = "host or cuda" },
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)

@@ -1,6 +1,6 @@
--- gentables workload sweep: measures a workload over channels and threads, each configuration in processes
--- of its own, and leaves traces, logs and a summary in the documented tree (workload/store.lua). On a folder
--- that is there it does what is missing or failed. A failure is reported and does not end the rest.
+-- gentables workload sweep: measures a workload over channels and threads, each configuration in its own
+-- processes, and writes traces, logs and a summary in the documented tree (workload/store.lua). In an
+-- existing folder it measures missing and failed configurations. If one fails, the others still run.
 local child_process = require "system.child_process"
 local common_options = require "workload.common_options"
 local configurations = require "trace.runs.configurations"
@@ -29,7 +29,7 @@ sweep.example = "gentables workload sweep -f dense -p 2 -o experiments/sweep_den
 
 -- ---- log and summary ---------------------------------------------------------------------------
 
--- The time that names log and summary: the folder's own, that of a log that is there, or now.
+-- The time in the names of log and summary: the folder's, that of an existing log, or now.
 local function stamp_of(folder)
   local stamp = folder:match("sweep_(%d%d%d%d%d%d%d%d_%d%d%d%d%d%d)/*$")
   if stamp then return stamp end
@@ -40,27 +40,28 @@ local function stamp_of(folder)
   return os.date("%Y%m%d_%H%M%S")
 end
 
-local function say(job, format, ...)
+local function log_line(job, format, ...)
   local text = select("#", ...) > 0 and format:format(...) or format
   job.log:write(os.date("%Y-%m-%d %H:%M:%S "), text, "\n")
   job.log:flush()
   return text
 end
 
--- What a configuration had to do with, and what it found or why not; `marks`: of its notes.
+-- A line of the summary: the settings of a configuration, and its result or the reason; `marks`: of its
+-- notes.
 local function summary_row(entry, marks)
   local result, used, found = entry.result, entry.used or {}, entry.reason or ""
   if result then
     found = ("%s, hidden %s"):format(findings.time(result.times.overlapped.median),
-      findings.knows_hidden(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-")
+      findings.has_hidden(result) and ("%.0f %%"):format(100 * result.ratios.hidden.median) or "-")
   end
   return (("%-7d %-8d %-11s %8s %-9s %-9s %s%s"):format(entry.threads, entry.channels, entry.status,
     entry.seconds and ("%.1f"):format(entry.seconds) or "-", used.threads or "-", used.channels or "-", found,
     marks):gsub(" +$", ""))
 end
 
--- What was said of configurations that were begun, such as what NCCL refuses of them:
--- { { text, entries }... }, each text once, and how many were begun. A note may be several (engine.h).
+-- The notes on configurations that were begun, such as values that NCCL rejected: { { text, entries }... },
+-- each text once, and the number of begun configurations. A note may contain several (engine.h).
 local function notes_of(entries)
   local out, begun = {}, 0
   for _, entry in ipairs(entries) do
@@ -92,7 +93,8 @@ local function names_of(entries)
   return table.concat(groups, "; ")
 end
 
--- The lines under the table, "[1] 250 threads x 28, 42 channels: NCCL: ...", and the marks of each entry's.
+-- The lines under the table, "[1] 250 threads x 28, 42 channels: NCCL: ...", and the marks of each entry's
+-- notes.
 local function lines_of(entries)
   local notes, begun = notes_of(entries)
   local lines, marks = {}, {}
@@ -116,8 +118,8 @@ local function summary_of(job, entries, lines, marks)
   return table.concat(table.move(lines, 1, #lines, #out + 1, out), "\n") .. "\n"
 end
 
--- What is known of the sweep's configurations, those among them that are asked for and not there; `refused`:
--- the one of these that was not let in.
+-- The entries of the sweep's configurations, including requested ones without a result; `refused`: the one
+-- among these that was rejected.
 local function entries_of(job, refused)
   local entries, there = store.read(job.folder).entries, {}
   for _, entry in ipairs(entries) do there[configurations.key(entry)] = true end
@@ -132,7 +134,7 @@ local function entries_of(job, refused)
   return entries
 end
 
--- Returns its path, and the lines under its table.
+-- Writes the summary. Returns its path, and the lines under its table.
 local function write_summary(job, refused)
   local path = ("%s/nccl_thread_sweep_summary_%s.txt"):format(job.folder, job.stamp)
   local entries = entries_of(job, refused)
@@ -147,16 +149,16 @@ end
 -- The command that resumes an interrupted sweep: with its folder and all options.
 local function way_on(job)
   local more = {}
-  if not job.is_told then more[1] = "with -o " .. job.folder end
+  if not job.has_out then more[1] = "with -o " .. job.folder end
   if job.fresh then more[#more + 1] = "without --fresh" end
-  return ("the same command%s goes on where this one stopped"):format(
-    #more > 0 and ", " .. table.concat(more, " and ") .. "," or "")
+  return ("to resume, run the same command%s"):format(
+    #more > 0 and " " .. table.concat(more, " and ") or "")
 end
 
--- What a failure leaves of a configuration. One that was cut off, or does not belong here, ends the sweep.
+-- Keeps the result of a failed configuration. Ends the sweep if it was interrupted or rejected.
 local function keep_failure(job, threads, channels, failure, seconds, bar)
   local name = findings.name { threads = threads, channels = channels }
-  local text = say(job, "%s: failed after %.1f s: %s", name, seconds, failure.reason)
+  local text = log_line(job, "%s: failed after %.1f s: %s", name, seconds, failure.reason)
   if failure.refused then
     job.store:keep_log(threads, channels, failure.log)
   else
@@ -171,11 +173,11 @@ local function keep_failure(job, threads, channels, failure, seconds, bar)
   fail.input("%s", failure.reason)
 end
 
--- Measures one configuration; returns whether that went well.
+-- Measures one configuration; returns whether that succeeded.
 local function measure(job, threads, channels, bar)
   local name = findings.name { threads = threads, channels = channels }
   local began = process.now()
-  say(job, "%s: begins", name)
+  log_line(job, "%s: begins", name)
   job.store:prepare(threads, channels)
   local steps = job.warm_up + job.steps
   local result, failure = configuration.measure(common_options.measurement(job, channels, threads, {
@@ -186,25 +188,27 @@ local function measure(job, threads, channels, bar)
     local log = result.log
     result.log, result.status = nil, "ok"
     job.store:keep(threads, channels, result, log)
-    say(job, "%s: ok, %.1f s%s", name, result.seconds, result.note and "; " .. result.note or "")
+    log_line(job, "%s: ok, %.1f s%s", name, result.seconds, result.note and "; " .. result.note or "")
     return true
   end
   keep_failure(job, threads, channels, failure, process.now() - began, bar)
   return false
 end
 
--- At once: where this is cut off, nothing old counts as new.
+-- Removes all results at once, so that after an interrupt no old result counts as new.
 local function forget_all(job)
   for _, one in ipairs(job.configurations) do job.store:forget(one.threads, one.channels) end
 end
 
--- All that is missing. Returns how many were there, are made, and failed.
+-- Measures all missing configurations. Returns the numbers of kept, measured and failed ones.
 local function measure_all(job)
   local there, made, failed, missing = 0, 0, 0, {}
   for _, one in ipairs(job.configurations) do
     local finished, problem = job.store:finished(one.threads, one.channels)
     if finished then there = there + 1 else missing[#missing + 1] = one end
-    if problem then io.stderr:write("gentables: ", say(job, "%s; it is measured anew", problem), "\n") end
+    if problem then
+      io.stderr:write("gentables: ", log_line(job, "%s; it is measured again", problem), "\n")
+    end
   end
   local bar = progress.new(#missing)
   for _, one in ipairs(missing) do
@@ -218,7 +222,7 @@ end
 
 local function default_folder() return "experiments/sweep_" .. os.date("%Y%m%d_%H%M%S") end
 
--- { { threads, channels }... }, as they are measured.
+-- { { threads, channels }... }, in the order of measurement.
 local function configurations_of(threads, channels)
   local out = {}
   for _, t in ipairs(threads) do
@@ -227,7 +231,7 @@ local function configurations_of(threads, channels)
   return out
 end
 
--- Measures what args ask for. Returns the sweep's folder, and how many configurations failed.
+-- Measures the sweep of the options. Returns its folder, and the number of failed configurations.
 function sweep.measure(args)
   local folder = (args.out or default_folder()):gsub("(.)/+$", "%1")
   local decided = common_options.settle(args, not args.fresh and store.begun(folder) or nil)
@@ -235,23 +239,23 @@ function sweep.measure(args)
   local job = common_options.read(args)
   job.folder = folder
   job.configurations = configurations_of(threads, channels)
-  job.is_told, job.fresh = args.out ~= nil, args.fresh
+  job.has_out, job.fresh = args.out ~= nil, args.fresh
   job.store = store.open(job.folder, job, args.fresh)
   job.stamp = stamp_of(job.folder)
   local message
   job.log, message = io.open(("%s/nccl_thread_sweep_%s.log"):format(job.folder, job.stamp), "a")
   if not job.log then fail.work("%s", message) end
   print("folder    " .. job.folder)
-  if decided then print("backend   " .. say(job, "%s", decided)) end
-  io.stdout:flush() -- measuring takes its time
-  say(job, "workload %s, %d ranks: threads %s, channels %s", job.workload.name, job.ranks,
+  if decided then print("backend   " .. log_line(job, "%s", decided)) end
+  io.stdout:flush() -- the measurement takes long
+  log_line(job, "workload %s, %d ranks: threads %s, channels %s", job.workload.name, job.ranks,
     table.concat(threads, ","), table.concat(channels, ","))
   if args.fresh then forget_all(job) end
   local there, made, failed = measure_all(job)
   local summary, lines = write_summary(job)
   print("written   " .. summary)
   for _, line in ipairs(lines) do print("          " .. line) end
-  local text = say(job, "%d measured, %d there already, %d failed", made, there, failed)
+  local text = log_line(job, "%d measured, %d already present, %d failed", made, there, failed)
   print(("written   %s: %s"):format(job.folder, text))
   job.log:close()
   job.store:close()

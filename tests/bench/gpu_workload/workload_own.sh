@@ -75,12 +75,12 @@ rest() {
         -t 32 --steps 2 --warm-up 0 -o "$WORK/sweep_20260102_030406"
 }
 rest 2 2,4,3
-one_line 'measured with another GPU: stand-in GPU, and here is stand-in GPU of another kind; give'
+one_line 'measured with another GPU: stand-in GPU instead of stand-in GPU of another kind; give'
 [ ! -e "$WORK/sweep_20260102_030406/32thread/nccl_3channels/result.json" ] || die "another GPU has joined"
 [ "$kept" = "$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)" ] ||
     die "what another GPU measured was touched"
 rest 0 2,4 # nothing is missing, so nothing is measured
-grep -q '0 measured, 2 there already, 0 failed' "$stdout" || die "what is there was measured again"
+grep -q '0 measured, 2 already present, 0 failed' "$stdout" || die "what is there was measured again"
 # Two sweeps of two GPUs in one page: the page reports that their GPUs differ.
 gpus "gpus=1 other_gpu" 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2 -t 32 \
     --steps 2 --warm-up 0 -o "$WORK/elsewhere"

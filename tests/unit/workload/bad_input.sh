@@ -12,12 +12,12 @@ refused() {
 step='layers = { { name = "l", gemms = { { name = "g", n = 8, k = 8 } } } }'
 
 echo "return { name = 'x', tokens = 8, colour = 1, $step }" |
-    refused 'workload: there is no key colour; .*tokens'
+    refused 'workload: unknown key colour; .*tokens'
 echo "return { name = 'x', $step }" | refused 'tokens: is missing'
 echo "return { name = 'x', tokens = 0, $step }" | refused 'tokens: 0 is impossible; .* from 1'
 echo "return { name = 'x', tokens = 2.5, $step }" | refused 'tokens: 2.5 is impossible'
-echo "return { name = 'x', tokens = 9, micro_batches = 2, $step }" | refused 'tokens: 9 is no multiple of 2'
-echo "return { name = 'a b', tokens = 8, $step }" | refused 'name: a b is no name'
+echo "return { name = 'x', tokens = 9, micro_batches = 2, $step }" | refused 'tokens: 9 is not a multiple'
+echo "return { name = 'a b', tokens = 8, $step }" | refused 'name: a b is not a name'
 echo "return { tokens = 8, $step }" | refused 'name: is missing'
 echo "return { name = 'x', tokens = 8 }" | refused 'layers: a list'
 echo "return { name = 'x', tokens = 8, layers = {} }" | refused 'layers: a list'
@@ -26,21 +26,21 @@ echo "return { name = 'x', tokens = 8,
     refused 'layers\[1\].gemms\[1\].n: -8 is impossible'
 echo "return { name = 'x', tokens = 8,
     layers = { { name = 'l', gemms = { { name = 'g', n = 8, kk = 8 } } } } }" |
-    refused 'layers\[1\].gemms\[1\]: there is no key kk'
+    refused 'layers\[1\].gemms\[1\]: unknown key kk'
 echo "return { name = 'x', tokens = 8, layers = { { name = 'l', experts = { load = { 0 } },
     gemms = { { name = 'g', n = 8, k = 8 } } } } }" | refused '.*experts.load\[1\]: 0 is impossible'
 echo "return { name = 'x', tokens = 1, layers = { { name = 'l', experts = { load = { 1, 9 } },
     gemms = { { name = 'g', n = 8, k = 8 } } } } }" | refused 'l: rank . of 2 gets no tokens'
 echo "return { name = 'x', tokens = 8, gradients = { collective = 'gossip' }, $step }" |
-    refused 'gradients.collective: there is no gossip; allreduce'
-echo "return { name = 'x', tokens = 8, dtype = 'int7', $step }" | refused 'dtype.*: there is no int7'
-echo "return 5" | refused 'returns no table'
+    refused 'gradients.collective: unknown collective gossip; valid: allreduce'
+echo "return { name = 'x', tokens = 8, dtype = 'int7', $step }" | refused 'dtype.*: unknown type int7'
+echo "return 5" | refused 'does not return a table'
 echo "return {" | refused 'expected'
-echo "while true do end" | refused 'it takes too long'
+echo "while true do end" | refused 'it runs too long'
 echo "return { name = os.getenv('HOME') }" | refused "global 'os'"
 # Files and their work have limits.
 echo "return { name = ('x'):rep(1e9), tokens = 8, $step }" | refused 'attempt to index a string value'
-echo "local s = 'x' while true do s = s .. s end" | refused 'it takes more than 64 MiB'
+echo "local s = 'x' while true do s = s .. s end" | refused 'it uses more than 64 MiB'
 long=$(printf '%0200d' 7)
 for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
     "name = 'x', tokens = 8, dtype = '$long'" "name = 'x', tokens = 8, x$long = 1" \
@@ -50,10 +50,10 @@ for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
 done
 echo "return { name = 'x', tokens = 8,
     layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 'int7' } } } } }" |
-    refused 'layers\[1\].gemms\[1\].dtype: there is no int7; bfloat16, float16, float32 are'
+    refused 'layers\[1\].gemms\[1\].dtype: unknown type int7; valid: bfloat16, float16, float32'
 echo "return { name = 'x', tokens = 8,
     layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = { tpu = 'int7' } } } } } }" |
-    refused 'layers\[1\].gemms\[1\].dtype: there is no key tpu; cuda, host are'
+    refused 'layers\[1\].gemms\[1\].dtype: unknown key tpu; valid: cuda, host'
 echo "return { name = 'x', tokens = 8,
     layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 16 } } } } }" |
     refused 'layers\[1\].gemms\[1\].dtype: a table'
@@ -76,7 +76,7 @@ at_most() {
     sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"
 }
 gemm="gemms = { { name = 'g', n = 1, k = 1 } }"
-at_most 2 50 51 'layers\[1\]: brings a step to 102000 GEMMs, .*; maximum 100000' <<END
+at_most 2 50 51 'layers\[1\]: gives a step 102000 GEMMs, .*; maximum 100000' <<END
 local parts = % return { name = 'x', tokens = parts, micro_batches = parts, layers = { { name = 'l',
   copies = 1000, gemms = { { name = 'g', n = 1, k = 1, backward = false },
     { name = 'h', n = 1, k = 1, backward = false } } } } }
@@ -85,20 +85,20 @@ at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions:
 return { name = 'x', tokens = 33, micro_batches = 33, gradients = { bucket_bytes = 1 },
   layers = { { name = 'l', copies = %, $gemm } } }
 END
-at_most 4 1048575 1048576 'l.g: tokens: of sums of 1048576 products on each of 4 .* maximum 1048575' <<END
+at_most 4 1048575 1048576 'l.g: tokens: .* sums of 1048576 products on each of 4 .* maximum 1048575' <<END
 return { name = 'x', tokens = %, layers = { { name = 'l', $gemm } } }
 END
-at_most 4 1048575 1048576 'l.g: m: of sums of 1048576 products' <<END
+at_most 4 1048575 1048576 'l.g: m: a float32 is not exact for sums of 1048576 products' <<END
 return { name = 'x', tokens = 1,
   layers = { { name = 'l', gemms = { { name = 'g', m = %, n = 1, k = 1 } } } } }
 END
-at_most 4 1048575 1048576 'l.g: k: of sums of 1048576 products' <<END
+at_most 4 1048575 1048576 'l.g: k: a float32 is not exact for sums of 1048576 products' <<END
 return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = 1, k = % } } } } }
 END
-at_most 4 1048575 1048576 'l.g: n: of sums of 1048576 products' <<END
+at_most 4 1048575 1048576 'l.g: n: a float32 is not exact for sums of 1048576 products' <<END
 return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = %, k = 1 } } } } }
 END
-at_most 6 699048 699052 'l.g: tokens: of sums of 699052 products on each of 6 .* maximum 699050' <<END
+at_most 6 699048 699052 'l.g: tokens: .* sums of 699052 products on each of 6 .* maximum 699050' <<END
 return { name = 'x', tokens = %, micro_batches = 4, layers = { { name = 'l', $gemm } } }
 END
 at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; maximum 2147483647' <<END
@@ -126,15 +126,15 @@ rejects 'refused.lua: .* maximum 63' workload sweep -f "$WORK/refused.lua" -p 2 
 [ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
 
 ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
-one_line 'none.lua: no such file, and no workload that comes along; those are small'
+one_line 'none.lua: no such file or shipped workload; shipped: .*small'
 
 # Options.
 run() { ends_with 2 "$GENTABLES" workload run -f small "$@"; }
 run -c 0 && one_line '--channels: 0 is impossible; .* 1 to 32'
 run -c 42 --backend host &&
     one_line '--channels: 42 is impossible; .* 1 to 32 .* on the host [(]--backend cuda .* 128[)]'
-run -c 42 && one_line '--channels: 42 is impossible; .* on the host, for no GPU can be used: .*--backend'
-run -t 512 && one_line '--threads: 512 is impossible; .* on the host, for no GPU can be used: .*--backend'
+run -c 42 && one_line '--channels: 42 is impossible; .* on the host because no GPU can be used: .*--backend'
+run -t 512 && one_line '--threads: 512 is impossible; .* on the host because no GPU can be used: .*--backend'
 run -t x && one_line '--threads: x is impossible'
 run -c 1, && one_line '--channels: "1," has an empty entry; whole numbers from 1 to 32, with a comma between'
 run -t 1,,2 && one_line '--threads: "1,,2" has an empty entry'
@@ -151,26 +151,26 @@ run --backend tpu && one_line 'there is no tpu; valid: cuda or host'
 run --steps 0 && one_line '--steps: "0" is not a whole number'
 run --patience -1 && one_line '--patience'
 run --program "$WORK/none" && one_line 'no gentables-workload'
-run --program /bin/true && one_line 'does not say protocol'
+run --program /bin/true && one_line 'does not print protocol'
 run --launcher 'mpirun' && one_line '[{]ranks[}]'
 run --trace out.json && one_line '%r'
 bf16=$(echo "return { name = 'x', tokens = 8, dtype = { cuda = 'bfloat16' }, $step }" | workload bf16)
 for command in run show; do
-    rejects 'dtype: there is none for host; valid: bfloat16, float16, float32' workload "$command" -f "$bf16"
+    rejects 'dtype: host has none; valid: bfloat16, float16, float32' workload "$command" -f "$bf16"
 done
 host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
 ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
-one_line 'dtype: there is none for cuda; valid: bfloat16, float16, float32'
-rejects 'no workload.json in it' workload report "$WORK"
+one_line 'dtype: cuda has none; valid: bfloat16, float16, float32'
+rejects 'has no workload.json' workload report "$WORK"
 # Errors in the report's options are reported before anything is measured.
-for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: foo is no step"; do
+for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: unknown step foo"; do
     # shellcheck disable=SC2086
     rejects "${wrong#*:}" workload pipeline -f small -p 2 ${wrong%%:*} -o "$WORK/never"
     [ ! -e "$WORK/never" ] || die "${wrong%%:*} is refused after the sweep has begun"
     # shellcheck disable=SC2086
     rejects "${wrong#*:}" workload report "$WORK" ${wrong%%:*}
 done
-rejects 'no workload.json in it' workload compare "$WORK" "$WORK"
+rejects 'has no workload.json' workload compare "$WORK" "$WORK"
 # Settings without required fields.
 for settings in '{}' '[]' '{"ranks": 2}'; do
     mkdir -p "$WORK/bare"
@@ -178,10 +178,10 @@ for settings in '{}' '[]' '{"ranks": 2}'; do
     for command in "report $WORK/bare" "compare $WORK/bare $WORK/bare -o $WORK/c.html"; do
         # shellcheck disable=SC2086
         ends_with 2 "$GENTABLES" workload $command
-        one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; run its sweep again'
+        one_line 'bare/workload.json: lacks a valid backend, id, name and . more: .*; run its sweep again'
     done
     ends_with 2 "$GENTABLES" workload sweep -f small -p 2 -o "$WORK/bare"
-    one_line 'bare/workload.json: lacks a right backend, id, name and . more: .*; .*--fresh'
+    one_line 'bare/workload.json: lacks a valid backend, id, name and . more: .*; .*--fresh'
 done
 rejects 'workload has no command "dance"' workload dance
 

@@ -109,7 +109,7 @@ function TestPages.test_settings_without_a_field_are_reported()
     local folder = save("bare", text, measured(40), failed())
     for _, fn in ipairs { page_of, function(at) comparison_of(whole, at) end,
       function(at) comparison_of(at, whole) end } do
-      luaunit.assertStrMatches(refusal_of(function() fn(folder) end), ".*/bare/workload.json: lacks a right"
+      luaunit.assertStrMatches(refusal_of(function() fn(folder) end), ".*/bare/workload.json: lacks a valid"
         .. " backend, id, name and %d more: .*; run its sweep again with %-%-fresh")
     end
   end
@@ -117,7 +117,7 @@ function TestPages.test_settings_without_a_field_are_reported()
     local one = settings()
     one[key] = nil
     luaunit.assertStrContains(refusal_of(function() page_of(save("one", one, measured(40), failed())) end),
-      "/one/workload.json: lacks a right " .. key .. ": ")
+      "/one/workload.json: lacks a valid " .. key .. ": ")
   end
 end
 
@@ -125,8 +125,8 @@ function TestPages.test_results_that_lack_something_are_gaps_with_a_reason()
   for _, case in ipairs { { "{}", "of" }, { '{"of": "i", "status": "ok"}', "backend, machine" },
     { '{"of": "i"}', "status, reason" } } do
     local text = page_of(save("gap", settings(), case[1], measured(40)))
-    luaunit.assertNotNil(text:find("nccl_1channels/result.json: lacks a right " .. case[2], 1, true), case[2])
-    luaunit.assertStrContains(text, "its sweep again, with --fresh, measures it anew")
+    luaunit.assertNotNil(text:find("nccl_1channels/result.json: lacks a valid " .. case[2], 1, true), case[2])
+    luaunit.assertStrContains(text, "run its sweep again with --fresh")
     luaunit.assertStrContains(text, "28.00 us")
   end
 end

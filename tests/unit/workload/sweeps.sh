@@ -55,7 +55,7 @@ rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
 ends_with 0 "$GENTABLES" workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
 if grep -q incomplete "$stderr"; then die "our own traces are incomplete"; fi
-grep -q '2 measured, 2 there already, 0 failed' "$stdout" || die "it measured what was there"
+grep -q '2 measured, 2 already present, 0 failed' "$stdout" || die "it measured what was there"
 [ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
 one_line 'was measured with another number of ranks; give another --out, or --fresh'
@@ -80,10 +80,10 @@ for name in 1thread/individual_reports/perf_3ch_rank1_csvs/GEMM.csv 2thread/coll
 done
 [ "$(find "$sweep/merged_traces" -name '*_merged.json' | wc -l)" = 4 ] || die "not four merged traces"
 has 'all_to_allv' "$analysis/1thread/collective_reports/collective_1ch_csvs/nccl_long.csv"
-for text in 'The shortest step is that of' 'what moves data' \
-    'hides\|cannot be told from noise\|no saying how much' \
+for text in 'The shortest step is that of' 'threads that move data' \
+    'hides\|is within noise\|cannot be estimated' \
     'Tracing costs' 'beside communication, .* [mu]s alone' 'a thread without a channel' 'on the host; GEMMs' \
-    "added up over the rank's\|added up over the rank&#39;s" 'Each configuration is one launch'; do
+    "the sum over the rank's\|the sum over the rank&#39;s" 'Each configuration is one launch'; do
     grep -q "$text" "$sweep/workload.html" || die "the page does not say: $text"
 done
 # Shares are of the steps that were traced, one in five.
@@ -114,7 +114,7 @@ ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --
     "$WORK/c.html"
 for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: own, mpi' \
     'differ in their warm-up steps: 1, 2' 'differ in their processor: .*, some other one' \
-    'GEMMs alone need not take the same in both' 'not analysed yet'; do
+    'GEMMs alone are not comparable in both' 'not analysed yet'; do
     grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
 done
 rejects '1 --label for 2 inputs' workload compare "$sweep" "$WORK/other" --label one
@@ -125,7 +125,7 @@ for result in "$WORK"/other/1thread/*/result.json; do
     mv "$WORK/older" "$result"
 done
 ends_with 1 "$GENTABLES" workload report "$WORK/other" --csv
-grep -q 'lacks a right ratios.cost.high, .*: another gentables wrote it, .*; its sweep again, with --fresh' \
+grep -q 'lacks a valid ratios.cost.high, .*: it is damaged, .*; run its sweep again with --fresh' \
     "$WORK/other/workload.html" || die "no text about a sweep of an older gentables"
 
 # ---- unrelated or incomplete files do not count ----
@@ -142,21 +142,21 @@ first=$odd/1thread/nccl_1channels
 : >"$first/result.json"
 truncate -s -3 "$odd/1thread/nccl_2channels/torch_profiler/rank0/trace_step2.json"
 ends_with 0 "$GENTABLES" workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
-has 'Whether overlapped steps of 1 differ is not known of fewer than 6 steps' "$WORK/c.html"
+has 'The difference of overlapped steps of 1 is unknown for fewer than 6 steps' "$WORK/c.html"
 one 0 -f "$tiny"
-grep -q '2 measured, 0 there already' "$stdout" || die "an empty result, or a cut trace, counts"
-has 'nccl_1channels/result.json: .*; it is measured anew' "$stderr"
-has 'rank0/trace_step2.json: has .* bytes.*; it is measured anew' "$stderr"
+grep -q '2 measured, 0 already present' "$stdout" || die "an empty result, or a cut trace, counts"
+has 'nccl_1channels/result.json: .*; it is measured again' "$stderr"
+has 'rank0/trace_step2.json: has .* bytes.*; it is measured again' "$stderr"
 elsewhere core Elsewhere "$first/result.json"
 rm "$odd/1thread/nccl_2channels/result.json"
 one 2 -f "$tiny"
-one_line 'was measured with another OpenBLAS core: Elsewhere, and here is .*; give another --out, or --fresh'
+one_line 'was measured with another OpenBLAS core: Elsewhere instead of .*; give another --out, or --fresh'
 [ ! -e "$odd/1thread/nccl_2channels/result.json" ] || die "what was measured elsewhere has joined"
 
 # With other settings --fresh removes the old sweep, even if the new one fails early.
 one 0 -f "$tiny" --fresh
 ends_with 0 "$GENTABLES" workload report "$odd" --csv --without plots,comparisons
-has 'Whether that is so is not known of fewer than 6 steps' "$odd/workload.html"
+has 'The order is unknown for fewer than 6 steps' "$odd/workload.html"
 ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 3 -c 1 -t 1 -o "$odd" --steps 5 --fresh --launcher \
     'false {ranks}'
 ends_with 1 "$GENTABLES" workload report "$odd" --csv
@@ -168,7 +168,7 @@ ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$odd" --st
 [ "$(find "$odd" -name 'trace_*.json' | wc -l)" = 2 ] || die "traces of another sweep stay"
 [ "$(grep -c ' ok ' "$odd"/nccl_thread_sweep_summary_*.txt)" = 1 ] || die "an old result is in the summary"
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$odd" --steps 5
-grep -q '1 measured, 1 there already' "$stdout" || die "an old result is taken for a new one"
+grep -q '1 measured, 1 already present' "$stdout" || die "an old result is taken for a new one"
 
 # Traces of others are not overwritten.
 mkdir -p "$WORK/others/4thread/nccl_8channels/torch_profiler/rank0"
@@ -213,30 +213,30 @@ interrupted sweep -c 1 -o "$WORK/cut"
 child=$(cat "$WORK/launched")
 kill -0 "$other" || die "another's process was ended"
 kill "$other"
-one_line 'interrupted by SIGINT; the same command goes on where this one stopped'
+one_line 'interrupted by SIGINT; to resume, run the same command'
 if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi
 has '1 thread, 1 channel: failed after .*: interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_*.log
 has 'failed: interrupted by SIGINT' "$WORK/cut/1thread/nccl_1channels/run_output.log"
 has '^1 +1 +interrupted +[0-9.]+ +- +- +interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_summary_*.txt
 ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut"
-grep -q '1 measured, 0 there already' "$stdout" || die "what was cut off counts as measured"
+grep -q '1 measured, 0 already present' "$stdout" || die "what was cut off counts as measured"
 
 # The summary lists configurations that were not started. Without -o the name of the folder is made from the
 # time: the name is printed at the beginning, and the command to resume at the end.
 interrupted sweep -c 2,1
 made=$(sed -n 's/^folder    //p' "$stdout")
 case $made in experiments/sweep_*) ;; *) die "the folder is not printed" ;; esac
-one_line "SIGINT; the same command, with -o $made, goes on where this one stopped"
+one_line "SIGINT; to resume, run the same command with -o $made"
 summary=$(echo "$WORK/here/$made"/nccl_thread_sweep_summary_*.txt)
 grep -Eq '^1 +2 +interrupted ' "$summary" || die "the summary does not say what was cut off"
 grep -Eq '^1 +1 +not begun +- +- +-$' "$summary" || die "the summary does not say what was not begun"
 (cd "$WORK/here" && "$GENTABLES" workload sweep -f "$tiny" -p 2 -t 1 -c 2,1 -o "$made") >"$stdout" ||
     die "what it says does not go on"
-grep -q '2 measured, 0 there already' "$stdout" || die "what was cut off, or not begun, counts as measured"
+grep -q '2 measured, 0 already present' "$stdout" || die "what was cut off, or not begun, counts as measured"
 if grep -q 'not begun' "$summary"; then die "what was measured was not begun"; fi
 # The command to resume does not repeat --fresh.
 interrupted sweep -c 2,1 -o "$made" --fresh
-one_line 'SIGINT; the same command, without --fresh, goes on where this one stopped'
+one_line 'SIGINT; to resume, run the same command without --fresh'
 # A single configuration leaves nothing to resume.
 interrupted run -c 1
 one_line 'gentables: interrupted by SIGINT$'

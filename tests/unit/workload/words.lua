@@ -28,9 +28,9 @@ function TestWords.test_the_best_is_sure_only_where_no_interval_reaches_it()
     entry(2, 4, time(1.15, 1.3, 1.4))
   local text = findings.best { slow, fast }
   luaunit.assertStrContains(text, "1 thread, 1 channel: 1.10 ms (1.00 to 1.20). No other")
-  luaunit.assertStrContains(text, "sure of these launches")
+  luaunit.assertStrContains(text, "certain for these launches")
   text = findings.best { slow, near, fast }
-  luaunit.assertStrContains(text, "not sure: the intervals of 2 threads, 4 channels reach it")
+  luaunit.assertStrContains(text, "uncertain: the intervals of 2 threads, 4 channels reach it")
   luaunit.assertStrContains(findings.best { fast }, "One configuration is measured")
 end
 
@@ -38,8 +38,8 @@ end
 function TestWords.test_a_machine_that_changed_between_launches_makes_nothing_sure()
   local fast, slow = entry(1, 1, time(1, 1.1, 1.2)), entry(2, 1, time(1.3, 1.4, 1.5))
   slow.result.times.gemms = time(1.2, 1.25, 1.3)
-  luaunit.assertStrContains(findings.best { fast, slow }, "That is not sure: the machine changed between"
-    .. " launches: GEMMs alone, which should take the same, took 1.00 ms (0.99 to 1.01) with 1 thread,"
+  luaunit.assertStrContains(findings.best { fast, slow }, "That is uncertain: the machine changed between"
+    .. " launches: GEMMs alone, which should take the same time, took 1.00 ms (0.99 to 1.01) with 1 thread,"
     .. " 1 channel and 1.25 ms (1.20 to 1.30) with 2 threads, 1 channel.")
   local verdict, why = findings.verdict(fast.result, slow.result, "overlapped", true)
   luaunit.assertEquals({ verdict, why }, { nil, "changed" })
@@ -60,9 +60,9 @@ end
 function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   local function told(change)
     local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
-    luaunit.assertTrue(findings.knows_hidden(one))
+    luaunit.assertTrue(findings.has_hidden(one))
     change(one)
-    luaunit.assertFalse(findings.knows_hidden(one))
+    luaunit.assertFalse(findings.has_hidden(one))
     luaunit.assertStrContains(findings.hidden(one), "The machine was disturbed, or the numbers contradict")
     luaunit.assertNotStrContains(findings.hidden(one), "overlapping hides")
     luaunit.assertNotStrContains(findings.cost(one), " %")
@@ -70,7 +70,7 @@ function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   end
   luaunit.assertStrContains(told(function(one)
     one.ratios.hidden = { low = 1.77, median = 2.19, high = 4.54, samples = 20 }
-  end), "more than there is: 219 % (177 % to 454 %)")
+  end), "more than all of it: 219 % (177 % to 454 %)")
   luaunit.assertStrContains(told(function(one) one.times.left = time(-0.5, -0.4, -0.1) end),
     "less than their GEMMs alone, by 400.00 us (100.00 to 500.00)")
   luaunit.assertStrContains(told(function(one)
@@ -78,7 +78,7 @@ function TestWords.test_numbers_that_contradict_each_other_give_no_share()
   end), "GEMMs take less beside communication than alone, by 30 % (12 % to 40 %)")
   luaunit.assertStrContains(told(function(one)
     one.ranks[1].gemm_us, one.ranks[1].gemm_cpu_us, one.ranks[1].communication_cpu_us = 371e3, 171e3, 10e3
-  end), "for 190.00 ms others had their processor")
+  end), "threads were descheduled for 190.00 ms")
 end
 
 -- More ranks than cores: the processor was busy with ranks of the same step, and the hidden time is known.
@@ -86,16 +86,16 @@ function TestWords.test_ranks_that_share_cores_are_no_disturbance()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ranks = { one.ranks[1], { gemm_us = 2200, gemm_cpu_us = 1000, communication_cpu_us = 50 },
     one.ranks[1] }
-  luaunit.assertTrue(findings.knows_hidden(one))
+  luaunit.assertTrue(findings.has_hidden(one))
   one.machine.cores = 3
-  luaunit.assertFalse(findings.knows_hidden(one))
+  luaunit.assertFalse(findings.has_hidden(one))
 end
 
 -- If they take a little less than alone, the cause is the place in a round, not a disturbed machine.
 function TestWords.test_gemms_that_are_hardly_faster_contradict_nothing()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ratios.cost = { low = -0.05, median = -0.03, high = -0.01, samples = 20 }
-  luaunit.assertTrue(findings.knows_hidden(one))
+  luaunit.assertTrue(findings.has_hidden(one))
   luaunit.assertStrContains(findings.cost(one), "costs them -3 % (95 % interval -5 to -1 %; it may cost them"
     .. " nothing)")
 end
@@ -112,17 +112,17 @@ end
 
 function TestWords.test_where_nothing_stands_out_nothing_is_hidden()
   local one = entry(1, 1, time(1, 1, 1), time(-0.5, 0.5, 1.5), { low = 0.9, median = 1, high = 1 })
-  luaunit.assertStrContains(findings.hidden(one.result), "cannot be told from noise")
-  luaunit.assertFalse(findings.knows_hidden(one.result))
+  luaunit.assertStrContains(findings.hidden(one.result), "is within noise")
+  luaunit.assertFalse(findings.has_hidden(one.result))
 end
 
 -- Of steps without any collective a few take longer by chance.
 function TestWords.test_few_steps_allow_no_conclusion()
   local one = entry(1, 1, time(1, 1, 1), time(0.5, 1, 1.5), { low = 0.9, median = 1, high = 1 })
-  luaunit.assertTrue(findings.knows_hidden(one.result))
+  luaunit.assertTrue(findings.has_hidden(one.result))
   one.result.times.exposed.samples = 5
-  luaunit.assertFalse(findings.knows_hidden(one.result))
-  luaunit.assertStrContains(findings.hidden(one.result), "is not known of 5 steps")
+  luaunit.assertFalse(findings.has_hidden(one.result))
+  luaunit.assertStrContains(findings.hidden(one.result), "are unknown from 5 steps")
 end
 
 -- The least and greatest of few steps are no interval, and no conclusion from them is certain.
@@ -131,14 +131,14 @@ function TestWords.test_fewer_than_six_steps_have_no_interval()
   slow.result.times.overlapped.samples = 5
   luaunit.assertEquals({ findings.verdict(fast.result, slow.result, "overlapped", true) }, { nil, "few" })
   luaunit.assertEquals({ findings.verdict(slow.result, fast.result, "overlapped", false) }, { nil, "few" })
-  luaunit.assertStrContains(findings.best { fast, slow }, "Whether that is so is not known of fewer than 6")
+  luaunit.assertStrContains(findings.best { fast, slow }, "The order is unknown for fewer than 6")
   luaunit.assertStrContains(findings.best { slow }, "1.40 ms (of 5 steps) a step")
   luaunit.assertNil(findings.interval(slow.result.times.overlapped, 1, "%.0f"))
   slow.result.times.overlapped.samples = 6
   luaunit.assertEquals(findings.interval(slow.result.times.overlapped, 1e-3, "%.1f"), "1.3 to 1.5")
   luaunit.assertStrContains(findings.tracing(slow.result), "95 % interval 0.0 to 2.0 %")
   slow.result.ratios.tracing.samples = 1
-  luaunit.assertEquals(findings.tracing(slow.result), "What tracing costs is not known of 1 step.")
+  luaunit.assertEquals(findings.tracing(slow.result), "The cost of tracing is unknown from 1 step.")
 end
 
 -- In milliseconds with two decimals 30 us were 0.03, from 0.03 to 0.03.
@@ -148,7 +148,7 @@ function TestWords.test_short_steps_keep_their_intervals()
   one.result.times.gemms, one.result.times.serial = time(0.0288, 0.0301, 0.0322), time(0.99, 1.01, 1.02)
   one.result.ranks = { { gemm_us = 30, gemm_cpu_us = 29.5, communication_cpu_us = 1.25 } }
   luaunit.assertEquals(findings.times(one.result), "A step takes 30.10 us (28.80 to 32.20) of GEMMs alone,"
-    .. " 1.01 ms (0.99 to 1.02) where each collective is waited for at once, and 31.20 us (29.50 to 33.30)"
+    .. " 1.01 ms (0.99 to 1.02) if each collective is waited for at once, and 31.20 us (29.50 to 33.30)"
     .. " overlapped.")
   luaunit.assertStrContains(findings.best { one }, "1 channel, 31.20 us (29.50 to 33.30) a step")
   luaunit.assertStrContains(findings.hidden(one.result),
@@ -165,21 +165,21 @@ function TestWords.test_the_timing_of_kernels_is_reported_without_its_cost()
   luaunit.assertEquals(findings.why({ one }, 2),
     "Kernels are timed by events around each GEMM and each collective.")
   one.clock = "cupti"
-  luaunit.assertEquals(findings.why({ one }, 2), "Kernels are told of by CUPTI.")
+  luaunit.assertEquals(findings.why({ one }, 2), "The times of kernels are from CUPTI.")
   local other = entry(2, 1, time(1, 1, 1)).result
   other.backend, other.clock = "cuda", "event"
   luaunit.assertEquals(findings.why({ one, other }, 2),
-    "Kernels of 1 of 2 configurations are told of by CUPTI,"
-    .. " those of the others timed by events around each GEMM and each collective.")
+    "The times of kernels are from CUPTI in 1 of 2 configurations;"
+    .. " in the others kernels are timed by events around each GEMM and each collective.")
 end
 
 function TestWords.test_shared_cores_and_own_cores_are_distinguished()
   local one, more = entry(1, 1, time(1, 1, 1)).result, entry(2, 2, time(1, 1, 1)).result
-  luaunit.assertStrContains(findings.why({ one }, 2), "4 threads share 2 cores: what moves data")
-  luaunit.assertStrContains(findings.why({ one, more }, 2), "4 to 6 threads share 2 cores: what moves data")
+  luaunit.assertStrContains(findings.why({ one }, 2), "4 threads share 2 cores: threads that move data")
+  luaunit.assertStrContains(findings.why({ one, more }, 2), "4 to 6 threads share 2 cores: threads that move")
   one.machine.cores = 4
-  luaunit.assertStrContains(findings.why({ one }, 2), "cores of its own")
-  luaunit.assertStrContains(findings.why({ one, more }, 2), "share 4 cores: where they are more than")
+  luaunit.assertStrContains(findings.why({ one }, 2), "have their own cores")
+  luaunit.assertStrContains(findings.why({ one, more }, 2), "share 4 cores: if they are more than")
 end
 
 function TestWords.test_the_cost_of_communication_for_gemms_has_its_interval()
@@ -196,7 +196,7 @@ function TestWords.test_the_cost_of_communication_for_gemms_has_its_interval()
   luaunit.assertStrContains(findings.cost(one),
     "+1 to +15 %; multiprocessors that move data do not multiply)")
   one.ratios.cost.samples = 5
-  luaunit.assertStrContains(findings.cost(one), "What communication costs them is not known of 5 steps.")
+  luaunit.assertStrContains(findings.cost(one), "The cost of communication for them is unknown from 5 steps.")
 end
 
 function TestWords.test_different_settings_are_reported()
@@ -204,7 +204,7 @@ function TestWords.test_different_settings_are_reported()
   luaunit.assertNil(findings.used(one))
   one.result.used = { threads = 1, channels = 1 }
   luaunit.assertStrContains(findings.used(one),
-    "2 threads, 1 channel were asked for; 1 thread, 1 channel were used")
+    "2 threads, 1 channel were requested; 1 thread, 1 channel were used")
 end
 
 function TestWords.test_counts_that_no_log_has_are_unknown()
@@ -212,7 +212,7 @@ function TestWords.test_counts_that_no_log_has_are_unknown()
   one.result.backend, one.result.used = "cuda", { threads = 0, channels = 0 }
   one.result.note = "NCCL's log does not show its channels and threads"
   luaunit.assertEquals(findings.used(one),
-    "512 threads, 28 channels were asked for; NCCL's log does not show its channels and threads")
+    "512 threads, 28 channels were requested; NCCL's log does not show its channels and threads")
 end
 
 return require "suites" { { "TestWords", TestWords } }

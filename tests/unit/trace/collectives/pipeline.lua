@@ -62,7 +62,7 @@ local function tree(folder, into, prefix)
 end
 
 local function made(text)
-  local count, there = text:match("(%d+) made, (%d+) there already")
+  local count, there = text:match("(%d+) made, (%d+) already present")
   return tonumber(count), tonumber(there)
 end
 
@@ -180,7 +180,7 @@ end
 
 function TestPipeline.test_wrong_use_ends_in_one_line()
   for pattern, words in pairs { ['--short-limit: "soon" is not a number'] = { "--short-limit", "soon" },
-    ["--without: pictures is no step"] = { "--without", "pictures" },
+    ["--without: unknown step pictures"] = { "--without", "pictures" },
     ['--top-k: "0" is not a whole number'] = { "--top-k", "0" },
     ["two configurations of one name"] = { "--csv", lib.work .. "/other" } } do
     os.execute(("cp -r '%s/sweep' '%s/other'"):format(lib.work, lib.work))
