@@ -248,8 +248,8 @@ findings.FEW = ("unknown for fewer than %d steps"):format(LEAST_SAMPLES)
 -- The text for the verdict "changed", about GEMMs alone in two launches.
 local function changed(a, b)
   return ("the machine changed between launches: GEMMs alone, which should take the same time, took %s with"
-    .. " %s and %s with %s"):format(known(a.result.times.gemms), findings.name(a), known(b.result.times.gemms),
-    findings.name(b))
+    .. " %s and %s with %s"):format(known(a.result.times.gemms), findings.name(a),
+    known(b.result.times.gemms), findings.name(b))
 end
 
 -- The configuration with the shortest overlapped step, and its certainty. `entries`: those with a result.
