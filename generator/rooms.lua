@@ -41,7 +41,7 @@ rooms.generator = {
   { name = "pages", purpose = "HTML pages, side-by-side tables, sheets, gnuplot, geometry of pictures",
     uses = { "base", "system", "codec" } },
   { name = "pictures", purpose = "the list of pictures of rows, and their common parts",
-    uses = { "base", "system", "codec", "lists", "rows", "choose", "formats", "pages" } },
+    uses = { "base", "system", "codec", "lists", "rows", "table", "choose", "formats", "pages" } },
   { name = "plots", purpose = "one file per picture", catalogue = true,
     uses = { "base", "lists", "formats", "pages", "pictures" } },
   { name = "report", purpose = "report.html, the workbook, the page that compares sweeps",

@@ -184,9 +184,10 @@ end
 
 -- The options of a choice of a source for a reader with this lookup (of core.table).
 function model.options_of(source, lookup)
-  return { loopback = source.loopback, cells = source.cells, only_cells = #source.cells > 0,
-    lookup = source.corner and "exact" or lookup, derived = derive.of_source(source),
-    same_bits_as = source.same_bits_as, workload = source.workload, regret = source.regret }
+  return { loopback = source.loopback, least = source.least, cells = source.cells,
+    only_cells = #source.cells > 0, lookup = source.corner and "exact" or lookup,
+    derived = derive.of_source(source), same_bits_as = source.same_bits_as, workload = source.workload,
+    regret = source.regret }
 end
 
 -- The table of the strategies in `candidates` (nil: all) for a reader with this lookup; made once for each.
@@ -200,6 +201,9 @@ local function select_table(source, candidates, lookup)
   end
   return source.tables[key]
 end
+
+-- The canonical table of a source.
+function model.canonical(source) return select_table(source) end
 
 -- What formats without axes for them hold. The spec says it; without one, the only dtype and op that there
 -- are will be meant.

@@ -8,7 +8,7 @@ local kinds = {
   { name = "heatmap", documented = true, help = "the time of every strategy" },
   { name = "best_strategy", documented = true, help = "the best strategy of each cell" },
   { name = "strategy_difference_heatmap", documented = true,
-    help = "how much longer every strategy takes than the best" },
+    help = "how much longer every strategy takes than the fastest" },
   { name = "time_vs_size", help = "time against message size, with intervals and bound" },
   { name = "crossover", help = "borders between regions with different best strategies" },
   { name = "confidence", help = "margin and confidence of each choice" },

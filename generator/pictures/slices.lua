@@ -4,9 +4,10 @@
 --   local sweep = require("pictures.slices").of_folder("tables/host", "host")
 --   local slice = sweep:slice(2, "NONE")
 --   slice.rows.ONESHOT[h][t].time_us
-local choices = require "core.choose"
+local derive = require "choose.derive"
 local fail = require "base.fail"
 local lists = require "lists.lists"
+local lookup = require "core.lookup_rule"
 local model = require "formats.model"
 local machines = require "rows.machines"
 local provenance = require "rows.provenance"
@@ -96,6 +97,7 @@ local function fusions_of(chosen, wanted)
 end
 
 local function open(source, given)
+  source.least = true -- of repeated rows
   local slices = source.rows:slices()
   local axes = axes_of(slices, given, source.spec)
   local chosen = choose(slices, axes)
@@ -108,8 +110,9 @@ local function open(source, given)
     shown = in_words(axes), left_out = left_out(slices, axes) }, methods)
 end
 
--- Reads a folder. `given`: { dtype, op, mode }, each or nil. Raises for wrong or missing input.
-function sweep.of_folder(data_dir, arch, given) return open(model.read(data_dir, arch), given or {}) end
+-- Reads a folder; its choices are those of its table.csv. `given`: { dtype, op, mode }, each or nil. Raises
+-- for wrong or missing input.
+function sweep.of_folder(data_dir, arch, given) return open(model.load(data_dir, arch), given or {}) end
 
 -- Reads benchmark files of any name; the arch is that in documented names. Uses readable provenance beside
 -- them.
@@ -122,7 +125,8 @@ function sweep.of_files(paths, given)
     if record then files[i].provenance = record end
   end
   local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files,
-    rows = model.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {} }
+    rows = model.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {},
+    derived = {}, tables = {} }
   return open(source, given or {})
 end
 
@@ -170,15 +174,47 @@ local function enter_rows(slice, columns, hidden_index_of, token_index_of)
   end
 end
 
--- The winners of the cells: [h][t] = cell of core.table, or nil.
+-- The interpolated times of a slice: [name][h][t] = microseconds.
+local function derived_of(source, key, hidden_index, token_index)
+  local out = {}
+  for _, time in ipairs(derive.of_source(source)) do
+    local h, t = hidden_index[time.hidden_size], token_index[time.num_tokens]
+    local is_of = time.world_size == key.world_size and time.dtype == key.dtype and time.op == key.op
+      and time.mode == key.mode and time.fusion == key.fusion
+    if is_of and h and t then
+      local grid = out[time.strategy] or {}
+      out[time.strategy], grid[h] = grid, grid[h] or {}
+      grid[h][t] = time.time_us
+    end
+  end
+  return out
+end
+
+-- The block of a table that has the cells of `key`.
+local function block_of(table_of, key)
+  for _, block in ipairs(table_of:blocks()) do
+    local is_of = block.world_size == key.world_size and block.dtype == key.dtype and block.op == key.op
+      and block.mode == key.mode and not block.splits and not block.sizes_only
+    if is_of and lists.contains(block.fusions, key.fusion) then return block end
+  end
+end
+
+-- The choice that the table gives for each shape: [h][t] = cell of core.table, or nil. For a shape between
+-- the table's sizes it is that of the nearest cell, with the strategy's own time at the shape, if it has one.
 local function best_of(table_of, slice, key)
-  local best = {}
+  local best, block = {}, block_of(table_of, key)
   for h, hidden_size in ipairs(slice.hidden_sizes) do
     best[h] = {}
-    for t, num_tokens in ipairs(slice.num_tokens) do
-      key.hidden_size, key.num_tokens = hidden_size, num_tokens
-      best[h][t] = table_of:find(key)
-      slice.has_best = slice.has_best or best[h][t] ~= nil
+    for t, num_tokens in ipairs(block and slice.num_tokens or {}) do
+      key.hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, hidden_size)]
+      key.num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, num_tokens)]
+      local cell = table_of:find(key)
+      if cell and (key.hidden_size ~= hidden_size or key.num_tokens ~= num_tokens) then
+        local row = slice.rows[cell.strategy] and slice.rows[cell.strategy][h][t]
+        cell.time_us, cell.derived = row and row.time_us, not row
+      end
+      best[h][t] = cell
+      slice.has_best = slice.has_best or cell ~= nil
     end
   end
   return best
@@ -217,21 +253,17 @@ local function strategies_of(slice)
 end
 
 -- The table of all cells; made by the first call.
-function methods:table()
-  if not self.canonical then
-    local source = self.source
-    self.canonical = fail.unless(choices.select(source.rows,
-      { loopback = source.loopback, cells = source.cells, least = true }))
-  end
-  return self.canonical
-end
+function methods:table() return model.canonical(self.source) end
 
 -- The slice of a TP size and fusion, or nil without rows:
 --   arch, tp, fusion, dtype, op, mode, machine (words, or nil)
 --   hidden_sizes, num_tokens   ascending
 --   strategies                 rows of lists.strategies that have a time here, in the list's order
 --   rows[name][h][t]           { time_us, low_us, high_us, bound_us, size_bytes, placement }, or nil
---   best[h][t]                 the winner, a cell of core.table, or nil
+--   derived[name][h][t]        microseconds: interpolated times of shapes without a row
+--   time_at(name, h, t)        the time of a strategy in `strategies`, and whether it is interpolated; or nil
+--   note_of_derived            the note for interpolated times, or nil where there are none
+--   best[h][t]                 the table's choice for the shape, a cell of core.table, or nil
 --   has_best, has_interval, has_bound, oversubscribed
 --   reasons                    { { reason, count }... } of cells x strategies without a time
 function methods:slice(tp, fusion)
@@ -245,8 +277,15 @@ function methods:slice(tp, fusion)
   slice.num_tokens, token_index_of = axis(columns.num_tokens, of_spec.num_tokens)
   enter_rows(slice, columns, hidden_index_of, token_index_of)
   slice.strategies = strategies_of(slice)
+  slice.derived = derived_of(self.source, key, hidden_index_of, token_index_of)
   slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op,
     mode = key.mode, fusion = fusion })
+  slice.note_of_derived = next(slice.derived) and "~: interpolated, not measured." or nil
+  function slice.time_at(name, h, t)
+    local row, derived = slice.rows[name][h][t], slice.derived[name]
+    if row then return row.time_us, false end
+    return derived and derived[h] and derived[h][t], true
+  end
   slice.reasons = reasons_of(self.source, tp, key)
   return slice
 end

@@ -47,18 +47,20 @@ function best_strategy.cell(slice, h, t)
   if not best then return nil end
   local strategy = lists.find("strategies", best.strategy)
   return { colour = strategy.colour, hatched = strategy.hatched,
-    text = strategy.mark .. (summary.is_uncertain(best) and "?" or "") }
+    text = strategy.mark .. (best.derived and "~" or "") .. (summary.is_uncertain(best) and "?" or "") }
 end
 
--- The note for question marks; nil if there is none.
-function best_strategy.uncertainty_note(slice)
+-- The note for the marks behind strategies; nil if there are none.
+function best_strategy.mark_note(slice)
+  local uncertain, derived
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
-      if summary.is_uncertain(cell) then
-        return "?: uncertain: " .. best_strategy.uncertainty_text(slice) .. "."
-      end
+      uncertain, derived = uncertain or summary.is_uncertain(cell), derived or cell.derived
     end
   end
+  local notes = { uncertain and "?: uncertain: " .. best_strategy.uncertainty_text(slice) .. "." or nil }
+  if derived then notes[#notes + 1] = "~: chosen by an interpolated time." end
+  return #notes > 0 and table.concat(notes, " ") or nil
 end
 
 -- When a choice is uncertain in this slice, as text; see formats/summary.lua.
@@ -74,7 +76,7 @@ function best_strategy.model(slice)
     title = ("Best strategy, TP %d, %s"):format(slice.tp, slice.fusion),
     panels = { { cell = function(h, t) return best_strategy.cell(slice, h, t) end } },
     legend = best_strategy.legend(slice), text_is = "marks",
-    text_note = best_strategy.uncertainty_note(slice),
+    text_note = best_strategy.mark_note(slice),
     missing_is = "unmeasured",
   })
 end

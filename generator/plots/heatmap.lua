@@ -6,10 +6,11 @@ local quantities = require "base.quantities"
 
 local function range_of(slice)
   local low, high = math.huge, 0
-  for _, grid in pairs(slice.rows) do
+  for name in pairs(slice.rows) do
     for h = 1, #slice.hidden_sizes do
-      for _, row in pairs(grid[h]) do
-        low, high = math.min(low, row.time_us), math.max(high, row.time_us)
+      for t = 1, #slice.num_tokens do
+        local time_us = slice.time_at(name, h, t)
+        if time_us then low, high = math.min(low, time_us), math.max(high, time_us) end
       end
     end
   end
@@ -21,16 +22,15 @@ local function model(slice)
   local low, high = range_of(slice)
   local panels = {}
   for i, strategy in ipairs(slice.strategies) do
-    local grid = slice.rows[strategy.name]
     panels[i] = { title = strategy.name, cell = function(h, t)
-      local row = grid[h][t]
-      return row and { colour = colours.at(colours.time, math.log(row.time_us / low) / math.log(high / low)),
-        text = quantities.three_digits(row.time_us) }
+      local time_us, derived = slice.time_at(strategy.name, h, t)
+      return time_us and { colour = colours.at(colours.time, math.log(time_us / low) / math.log(high / low)),
+        text = (derived and "~" or "") .. quantities.three_digits(time_us) }
     end }
   end
   return maps.model(slice, {
     title = ("Time per strategy, TP %d, %s"):format(slice.tp, slice.fusion),
-    panels = panels, text_is = "times",
+    panels = panels, text_is = "times", text_note = slice.note_of_derived,
     bar = { label = "time (µs)", scale = colours.time, low = low, high = high, log = true,
       ticks = geometry.log_ticks(low, high, 10) },
   })

@@ -46,7 +46,7 @@ local function series_of(slices, hidden_size, num_tokens, share, index)
     text_points = true, text = ("%d %s"):format(num_tokens, num_tokens == 1 and "token" or "tokens") }
   for _, slice in ipairs(slices) do
     local best = best_at(slice, hidden_size, num_tokens)
-    if best then
+    if best and best.time_us then
       local strategy = lists.find("strategies", best.strategy)
       table.insert(series.points, { slice.tp, best.time_us, text = strategy.mark, strategy = strategy.name })
     end

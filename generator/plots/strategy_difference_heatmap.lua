@@ -1,7 +1,8 @@
--- How much longer every strategy takes than the best one, in percent: a panel each, from white to red. AUTO
--- and other strategies that may not be chosen never count as best; if one is faster, its difference is
--- negative, and white.
+-- How much longer every strategy takes than the fastest one at the shape, in percent: a panel each, from
+-- white to red. AUTO and other strategies that may not be chosen never count as fastest; if one is faster,
+-- its difference is negative, and white.
 local colours = require "pages.colours"
+local lists = require "lists.lists"
 local maps = require "pages.maps"
 
 -- Larger differences have the darkest red, so that colours mean the same in every picture.
@@ -14,15 +15,26 @@ local function in_text(percent)
   return text == "-0.0" and "0.0" or text
 end
 
+-- The least time at a shape, of what may be chosen; nil without one.
+local function least_at(slice, h, t)
+  local least
+  for _, strategy in ipairs(slice.strategies) do
+    local time_us = lists.may_win(strategy.name) and slice.time_at(strategy.name, h, t)
+    if time_us and (not least or time_us < least) then least = time_us end
+  end
+  return least
+end
+
 local function model(slice)
   local panels = {}
   for i, strategy in ipairs(slice.strategies) do
-    local grid = slice.rows[strategy.name]
     panels[i] = { title = strategy.name, cell = function(h, t)
-      local row, best = grid[h][t], slice.best[h][t]
-      if not row or not best then return nil end
-      local percent = 100 * (row.time_us - best.time_us) / best.time_us
-      return { colour = colours.at(colours.loss, percent / MOST), text = in_text(percent) }
+      local time_us, derived = slice.time_at(strategy.name, h, t)
+      local least = time_us and least_at(slice, h, t)
+      if not least then return nil end
+      local percent = 100 * (time_us - least) / least
+      return { colour = colours.at(colours.loss, percent / MOST),
+        text = (derived and "~" or "") .. in_text(percent) }
     end }
   end
   local ticks = {}
@@ -30,9 +42,9 @@ local function model(slice)
     ticks[#ticks + 1] = { value = value, text = (value == MOST and "≥ %d" or "%d"):format(value) }
   end
   return maps.model(slice, {
-    title = ("Difference to the best strategy, TP %d, %s"):format(slice.tp, slice.fusion),
-    panels = panels, text_is = "differences",
-    bar = { label = "more than the best (%)", scale = colours.loss, low = 0, high = MOST, ticks = ticks },
+    title = ("Difference to the fastest strategy, TP %d, %s"):format(slice.tp, slice.fusion),
+    panels = panels, text_is = "differences", text_note = slice.note_of_derived,
+    bar = { label = "more than the fastest (%)", scale = colours.loss, low = 0, high = MOST, ticks = ticks },
   })
 end
 
