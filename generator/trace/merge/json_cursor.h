@@ -1,6 +1,9 @@
 // Goes over the text of one JSON value after the other without making anything of them, for what copies JSON.
 // Whatever it passes over is checked, so that a copy is JSON, too; texts have to be UTF-8 without control
 // characters already (see trace/reader/mend.h).
+//
+// simdjson returns values as they are written only by its On Demand API, which does not check them and is no
+// faster here.
 #ifndef GENTABLES_TRACE_JSON_CURSOR_H
 #define GENTABLES_TRACE_JSON_CURSOR_H
 
