@@ -5,7 +5,7 @@
 --
 --   name       the folder, below generator/ or bench/
 --   purpose    what belongs there, in one line
---   uses       the rooms whose modules it may require or include
+--   uses       the rooms with modules that it may require or include
 --   catalogue  one file per row of a list: no upper limit
 --
 -- A module is a Lua file, a .c or .cpp with its .h, or a .h alone. How to add a room: a folder and a row.

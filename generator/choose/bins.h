@@ -42,8 +42,8 @@ struct bins {
     size_t workload_count;
 };
 
-// The indices of the sizes of an axis that share a bin with the one at `at`: itself alone, but for powers of
-// two, whose bins hold all sizes up to the next power.
+// The indices of the sizes of an axis that share a bin with the one at `at`: only that one or, for powers of
+// two, all sizes below the next power.
 struct bins_span {
     size_t first, last;
 };

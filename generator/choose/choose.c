@@ -75,8 +75,8 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
 
 // ---- numerics
 
-// Removes the levels, derived ones too, of strategies whose bits differ from those of the required one, which
-// stays even if its bits are unknown or vary. False: out of memory.
+// Removes the levels, derived ones too, of strategies with other bits than the required one, which stays even
+// if its bits are unknown or vary. False: out of memory.
 static bool drop_other_bits(struct plane *plane) {
     const struct material *of = plane->of;
     const struct grid_block *block = plane->block;

@@ -20,7 +20,7 @@
 //     workload      { { hidden_size =, num_tokens =, weight = }... }
 //     derived       { { world_size =, ..., num_tokens =, strategy =, time_us =, spread =, noise = }... }:
 //                   times that were not measured
-//     incumbent     a table whose choices stay if they are within noise
+//     incumbent     a table that keeps its choices within noise
 //     judged        { old, new }: two tables, what the choices of which lose is in the cells of the result
 //     same_bits_as  a strategy: only strategies with the same bits may win
 //     regret        the loss that a cell may have for the sake of fewer borders, as a share (default: 0)

@@ -3,9 +3,9 @@
 // - classes(rows, { world_size =, dtype =, op =, mode =, fusion = }, options) gives, in the order of the list
 //   of strategies, { { names = { strategies }, shapes =, cost =, worst = }... }: the number of shapes where
 //   the class has a time, and the loss there of the best of the class against the best of all, as shares: the
-//   mean and the worst. Then the number of shapes, the names of strategies whose bits are unknown, and of
-//   those whose bits vary. Options: first = a strategy: the first class is its own; loopback = whether
-//   loopback rows count.
+//   mean and the worst. Then the number of shapes, the names of strategies with unknown bits, and of those
+//   with varying bits. Options: first = a strategy: the first class is its own; loopback = whether loopback
+//   rows count.
 //
 // numerics.h defines equal bits. A class has the strategies that equal its first member, so that a table with
 // the bits of that one has no others.
@@ -117,7 +117,7 @@ static void push_class(lua_State *lua, const struct classes *all, uint8_t class,
     lua_setfield(lua, -2, "worst");
 }
 
-// The strategies whose bits vary, or those whose bits are unknown.
+// The strategies with varying bits, or those with unknown bits.
 static void push_names(lua_State *lua, const struct classes *all, bool varying, const struct lists *lists) {
     lua_Integer count = 0;
     lua_newtable(lua);

@@ -184,8 +184,8 @@ local function in_holes(times, records)
   return out
 end
 
--- The derived times of a file whose sweep recorded no grid: in the grid that the rows imply, or in that of
--- spec.lua. Of a sweep's rows all times that it left out, of others those of cells without any row.
+-- The derived times of a file without a recorded grid: in the grid that the rows imply, or in that of
+-- spec.lua. For a sweep, all times that it left out; for other rows, those of cells without any row.
 local function times_without_grid(source, entry, is_sweep)
   local measured, out = rows_with_shapes(source, entry.path), {}
   local grids = entry.spec and { { spec = entry.spec, records = measured } } or implied_grid.of(measured)

@@ -1,4 +1,4 @@
--- The grid of rows whose sweep recorded none, such as rows of other tools: per TP size, dtype, op, mode and
+-- The grid of rows without a recorded one, such as rows of other tools: per TP size, dtype, op, mode and
 -- splits, all fusions, sizes and strategies that the rows have.
 local sorted_keys = require "base.sorted_keys"
 

@@ -14,7 +14,7 @@ static int compare_shapes(const void *left, const void *right) {
     return (a->shape > b->shape) - (a->shape < b->shape);
 }
 
-// The bits in rows of the slice, sorted by shape; marks the strategies whose bits vary. Returns the count.
+// The bits in rows of the slice, sorted by shape; marks the strategies with varying bits. Returns the count.
 static size_t take_bits(const struct rows *rows, struct slice_key slice, uint8_t barred,
                         const struct lists *lists, struct numerics *numerics, struct told_bits *told) {
     size_t count = 0;

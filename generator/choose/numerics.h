@@ -7,7 +7,7 @@
 
 enum bits_relation { BITS_NEVER_TOLD, BITS_EQUAL, BITS_DIFFERENT };
 
-// By strategy. The relation is symmetric; one whose bits vary differs from all, itself included.
+// By strategy. The relation is symmetric; a strategy with varying bits differs from all, itself included.
 struct numerics {
     uint8_t relation[NAMES_MAX][NAMES_MAX];
     bool told[NAMES_MAX], varies[NAMES_MAX];

@@ -148,7 +148,7 @@ static bool lay_out_elsewhere(struct plane *plane) {
     return true;
 }
 
-// ---- cells whose own shape is unmeasured
+// ---- cells with an unmeasured shape of their own
 
 static bool has_level(const struct plane *plane, size_t cell) {
     for (size_t s = 0; s < plane->strategy_count; s++) {
@@ -157,7 +157,7 @@ static bool has_level(const struct plane *plane, size_t cell) {
     return false;
 }
 
-// A shape whose levels may be used for a cell, and its distance from the cell, in octaves.
+// A shape with levels that a cell may use, and its distance from the cell, in octaves.
 struct stand_in {
     double distance;
     size_t cell, extra; // one of the two, the other SIZE_MAX

@@ -29,7 +29,7 @@ choice.options = {
 
 -- ---- numerics ---------------------------------------------------------------------------------
 
--- The strategy whose bits are required; nil: any. `where` is for messages.
+-- The strategy with the required bits; nil: any bits. `where` is for messages.
 function choice.numerics(text, where)
   if text == nil or text == "any" then return nil end
   local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
@@ -147,7 +147,7 @@ local function regret_of(value, where)
   return share
 end
 
--- The table whose choices stay within noise: the one that is replaced, else the one beside the rows.
+-- The table that keeps its choices within noise: the one that is replaced, else the one beside the rows.
 local function find_incumbent(source, folder)
   local replaced = folder .. "/table.csv"
   return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"

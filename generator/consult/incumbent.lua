@@ -1,6 +1,6 @@
--- The incumbent: a table that is in use, whose lookup AUTO calls (bench/measure/incumbent.c), as a module
--- that the bench loads: made of an allreduce_table.h, or of TensorRT-LLM's customAllReduceUtils.h for one SM
--- version.
+-- The incumbent: a table in use, made into a module that the bench loads. AUTO calls its lookup
+-- (bench/measure/incumbent.c). The table is an allreduce_table.h, or TensorRT-LLM's customAllReduceUtils.h
+-- for one SM version.
 local compiled = require "consult.compiled"
 local fail = require "base.fail"
 local file = require "core.file"

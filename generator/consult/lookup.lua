@@ -157,7 +157,7 @@ end
 
 -- ---- which ------------------------------------------------------------------------------------
 
--- Looks the shapes up in the artifact at `path`, whose format its content shows. Raises if it is no artifact.
+-- Looks the shapes up in the artifact at `path`; its content shows the format. Raises if it is no artifact.
 function ask.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = compiled.prefix_of(text)

@@ -12,7 +12,7 @@ local function has_grid(entry)
   return not derive.is_foreign(entry) and (entry.provenance.spec.keys or entry.spec) ~= nil
 end
 
--- The TP sizes of a source (of model.read) whose rows have no recorded grid.
+-- The TP sizes of a source (of model.read) that have rows without a recorded grid.
 local function sizes_without_grid(source)
   local out = {}
   for _, entry in ipairs(source.files) do
@@ -33,8 +33,8 @@ local function count_block(found, canonical, b, block)
   end
 end
 
--- The cells of a table (core.table) of a source at the TP sizes whose rows have no recorded grid: { tp =
--- list, cells, measured, derived, unmeasured }; nil if all of these are measured.
+-- The cells of a table (core.table) of a source at the TP sizes that have rows without a recorded grid: { tp
+-- = list, cells, measured, derived, unmeasured }; nil if all of these are measured.
 function gaps.of(source, canonical)
   local found = { tp = sizes_without_grid(source), cells = 0, measured = 0, derived = 0, unmeasured = 0 }
   if #found.tp == 0 then return nil end

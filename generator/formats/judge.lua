@@ -1,6 +1,6 @@
--- judge(source, old, new, lookup) gives the table whose cells have what the choices of two tables lose by the
--- rows of a source (of model.load): old_loss and new_loss, over the bins of the new table and a lookup (nil:
--- the nearest size).
+-- judge(source, old, new, lookup) gives a table with two more fields in its cells: old_loss and new_loss, the
+-- losses of the choices of two tables by the rows of a source (of model.load), over the bins of the new table
+-- and a lookup (nil: the nearest size).
 local choices = require "core.choose"
 local fail = require "base.fail"
 local model = require "formats.model"

@@ -14,7 +14,7 @@
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
 --   by_bytes  beside that plane it holds what was measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
---   with      the name of another format, to whose files these refer: both are written
+--   with      the name of another format with files to which these refer: both are written
 --   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
 --   view      function(source, format) -> what the template sees, in place of model.for_format: { worlds... }
 --   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out

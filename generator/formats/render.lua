@@ -169,8 +169,7 @@ function render.stale(source, names, made, folder)
 end
 
 -- All files that these formats (--formats; nil: all that the arch has) make of a source, in order:
--- { { file = name, text } }. A format whose rows were not measured is left out, and refused where it was
--- named.
+-- { { file = name, text } }. A format without measured rows is left out, or rejected if `names` has it.
 function render.files(source, names)
   local files = {}
   for _, format in ipairs(render.formats(names, source.arch)) do

@@ -231,9 +231,9 @@ function summary.elsewhere(source)
   return out
 end
 
--- The classes of equal bits of a source's rows, and what keeping to one costs: { { slice, names, shapes, of =
--- shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies whose
--- bits are unknown while others' are known; with `varies`, of strategies whose bits differ from run to run.
+-- The classes of equal bits of a source's rows, and the cost of keeping to one: { { slice, names, shapes, of
+-- = shapes in all, cost, worst = shares of time } ... }, and { { slice, names } ... } of strategies with
+-- unknown bits beside known ones; with `varies`, of strategies with bits that differ from run to run.
 function summary.numerics(source)
   local classes, unknown = {}, {}
   if not source.rows:has_bits() then return classes, unknown end

@@ -5,8 +5,9 @@
 -- strategy_SOURCE` (bench/elements/strategy.h), and a row in `strategies`.
 --
 -- How to add a strategy on GPUs: the file bench/cuda/kernels/KERNEL.h with the device function KERNEL<Type,
--- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` whose `cuda` describes
--- it. With an #include of the file, tests/bench/kernels/kernel_cases.cpp runs all its cases on a CPU.
+-- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` with a `cuda` that
+-- describes it. With an #include of the file, tests/bench/kernels/kernel_cases.cpp runs all its cases on a
+-- CPU.
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local communication = require "lists.communication"
@@ -24,10 +25,10 @@ lists.dtypes = {
   { name = "float32", short = "fp32", bytes = 4, significand_bits = 24, aliases = { "fp32", "float" } },
 }
 
--- The epilogue. `trtllm`: the index in TensorRT-LLM's table. `quantises`: the fusion whose result it rounds
--- further, so that results that differ there may have equal bits here. `short`: in the names of its kernels
--- and its check. `code_bits` of each element of its result; absent: elements have the call's data type.
--- `block`: consecutive elements of a row that share a scale of one byte; absent: no scales. `scale`: of
+-- The epilogue. `trtllm`: the index in TensorRT-LLM's table. `quantises`: the fusion with the result that it
+-- rounds further, so that results that differ there may have equal bits here. `short`: in the names of its
+-- kernels and its check. `code_bits` of each element of its result; absent: elements have the call's data
+-- type. `block`: consecutive elements of a row that share a scale of one byte; absent: no scales. `scale`: of
 -- calls of the bench.
 --
 -- How to add a fusion: a row here, and its arithmetic, once for CPUs (DTYPE_epilogue_SHORT in

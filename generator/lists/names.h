@@ -30,7 +30,7 @@ struct lists {
     struct names dtypes, ops, modes, fusions, strategies, placements, accumulates;
     struct columns columns;
     bool candidate[NAMES_MAX];    // per strategy: whether a table may choose it
-    uint8_t quantises[NAMES_MAX]; // per fusion: the fusion whose result it rounds further; NAME_NONE: none
+    uint8_t quantises[NAMES_MAX]; // per fusion: the one with a result that it rounds further; NAME_NONE: none
 };
 
 // Adds a name; or, if `index` is below the count, an alias of that name. False if the list is full or the

@@ -1,5 +1,5 @@
 -- The benchmark of FlashInfer's fused allreduce in vLLM and SGLang (benchmark_fused_collective.py): its
--- printed output, whose number of ranks --tp gives, or its Markdown. FlashInfer's TensorRT-LLM kernels are
+-- printed output, with the number of ranks from --tp, or its Markdown. FlashInfer's TensorRT-LLM kernels are
 -- ONESHOT and TWOSHOT. The framework's own calls, and calls without a residual, have no strategy here and are
 -- skipped.
 local FUSIONS = { rmsnorm = "RESIDUAL_RMS_NORM", rmsnorm_fp8_quant = "RESIDUAL_RMS_NORM_QUANT_FP8",

@@ -230,7 +230,7 @@ function data.bus_factor(block)
   return op.bus_factor and op.bus_factor(block.world_size)
 end
 
--- One arch: `source` (of model.load), and its canonical table's `blocks` (of summary.blocks), whose fusions
+-- One arch: `source` (of model.load), and its canonical table's `blocks` (of summary.blocks); their fusions
 -- may have the incumbent's choices as `old`.
 function data.of(source, blocks)
   local out = {}

@@ -1,5 +1,5 @@
-// The times of cells whose choice differs between two tables, for Lua: one pass over the rows for any number
-// of cells.
+// The times of cells with different choices in two tables, for Lua: one pass over the rows for any number of
+// cells.
 //
 // - times(rows, changes), of changes as table:changes gives them, sets in each that has rows: row_count = the
 //   number of rows, and old_times and new_times = { time =, low =, high = } of the row of the old and of the

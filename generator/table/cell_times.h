@@ -1,4 +1,4 @@
-// Times of cells whose choice differs, for Lua.
+// Times of cells with different choices in two tables, for Lua.
 #ifndef GENTABLES_CELL_TIMES_H
 #define GENTABLES_CELL_TIMES_H
 

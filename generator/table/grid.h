@@ -67,8 +67,8 @@ enum lookup {
     LOOKUP_EXACT,   // the shape itself and no other
 };
 
-// The largest number whose square is at most the product of two, which are not 0: numbers up to it are at
-// least as near to the lower one as to the upper one, as ratios.
+// The largest number with a square that is at most the product of two, which are not 0: numbers up to it are
+// at least as near to the lower one as to the upper one, as ratios.
 uint64_t grid_border(uint64_t lower, uint64_t upper);
 
 // The index of the size on an axis that answers for `value`. The nearest: the smaller of two that are as

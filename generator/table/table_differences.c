@@ -1,4 +1,4 @@
-// The cells whose choices differ between two tables; see table_differences.h.
+// The cells with different choices in two tables; see table_differences.h.
 #include "table_differences.h"
 
 struct comparison {

@@ -144,7 +144,7 @@ local function choose(job, canonical, cell)
   cell.sure = is_sure(cell.best, cell.runner_up)
 end
 
--- Chooses for all cells. job.stays: a table (of core.table) whose choices stay within noise, or nil.
+-- Chooses for all cells. job.stays: a table (of core.table) that keeps its choices within noise, or nil.
 function choice.make(job)
   for _, cell in ipairs(job.cells) do rank(job, cell) end
   for _, world_size in ipairs(job.world_sizes) do

@@ -1,5 +1,5 @@
 #!/bin/sh
-# The time of a pass over many ops beyond the calls themselves, whose data are filled and checked: three
+# The time of a pass over many ops beyond the calls themselves, with data that are filled and checked: three
 # candidates, 5 warm-ups and 20 samples each, ranks already started. Prints both kinds of synchronisation, and
 # fails if 100 ops take more than 0.1 s up to 64 KiB, or 0.5 s at 1 MiB.
 #   sh tests/perf/tune.sh BUILD

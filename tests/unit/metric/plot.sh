@@ -143,7 +143,7 @@ grep -q 'left out, workload.data.max-num-seqs of its card is no count: e$' "$std
 grep -q 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr" || die "f"
 points "L:Baseline:32:12 L:DefaultAll2All:32:9 L:deep_ep:64:8 \
 R:Baseline:2048:10 R:Baseline:8192:12 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9"
-# Runs whose cards differ in other settings make no line.
+# Runs with cards that differ in other settings make no line.
 carded g 32 8192 '' sglang 13
 ends_with 0 plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
 points "L:DefaultAll2All:32:9 L:Baseline (sglang):32:13 L:Baseline (vllm):32:12 L:deep_ep:64:8 \
