@@ -1,17 +1,32 @@
 -- The words that docs/glossary.md forbids ("Words that this project does not use"): comments and pages use
--- others. Prints each line that has one, and the counts by folder; ends with 1 if there are more than the
--- limits, or fewer in a file than ALLOWED lists.
+-- others. Prints each line that has one, and the counts by folder. ALLOWED lists the lines that keep one,
+-- with the reason. Ends with 1 if more lines than MOST have no reason, or if a file has fewer than ALLOWED
+-- lists.
 --
 --   gentables lua tests/style/words.lua SOURCES
 local file = require "core.file"
 
 local sources = arg[1] .. "/"
 local GLOSSARY = "docs/glossary.md"
--- Lines that have no reason in ALLOWED. These limits only go down.
-local MOST_COMMENTS, MOST_IN_PAGES = 80, 5
+-- The most comment lines without a reason in ALLOWED. This limit only goes down; lines of pages have none.
+local MOST = 21
 
--- Lines that have such a word for a reason: { file = { lines, reason } }.
-local ALLOWED = {}
+local BENCH = "the bench's hash covers its comments: an edit means to measure tables/host again"
+local PROOF = "the file is an input of slow proofs"
+
+-- { file = { number of lines, reason } }.
+local ALLOWED = {
+  ["bench/cuda/candidate.h"] = { 1, BENCH },
+  ["bench/cuda/kernels/layer.h"] = { 1, BENCH },
+  ["bench/cuda/timing.c"] = { 1, BENCH },
+  ["bench/replay/data.c"] = { 1, BENCH },
+  ["bench/replay/engines/onednn.c"] = { 1, BENCH },
+  ["bench/workload/engines/engine_loopback.c"] = { 1, BENCH },
+  ["bench/workload/gpu/gpu_gemms.h"] = { 1, BENCH },
+  ["bench/workload/program.c"] = { 1, BENCH },
+  ["bench/workload/trace.c"] = { 2, BENCH },
+  ["tests/stand_ins/engine/engine.cpp"] = { 1, PROOF },
+}
 
 -- How comments begin, by the ending of a file's name; "" has scripts without one and CMakeLists.txt.
 local COMMENTS = {
@@ -90,24 +105,35 @@ local function each_file(found)
   assert(names:close(), "the files cannot be listed")
 end
 
+-- The number of lines of a file that ALLOWED has, and whether the entry has a reason and not too many lines.
+local function allowed_lines(path, found)
+  local entry = ALLOWED[path]
+  if not entry then return 0, true end
+  ALLOWED[path] = nil
+  if type(entry[2]) == "string" and entry[2] ~= "" and entry[1] <= found then return entry[1], true end
+  print(("%s: has %d such lines; ALLOWED has %d, reason: %s"):format(path, found, entry[1],
+    tostring(entry[2])))
+  return entry[1], false
+end
+
 local wrong, comments, in_pages, folders = false, 0, 0, {}
 local words = forbidden_words()
 each_file(function(path, marks)
   local lines = lines_with(path, marks, words)
-  local allowed = ALLOWED[path] and ALLOWED[path][1] or 0
-  if #lines == 0 and allowed == 0 then return end
-  if allowed > #lines then
-    print(("%s: has %d such lines; ALLOWED says %d"):format(path, #lines, allowed))
-    wrong = true
-  end
-  local count = math.max(#lines - allowed, 0)
-  if count == 0 then return end
+  local allowed, is_right = allowed_lines(path, #lines)
+  wrong = wrong or not is_right
+  local count = #lines - allowed
+  if count <= 0 then return end
   if path:find("%.md$") then in_pages = in_pages + count else comments = comments + count end
   local folder = path:match("^[^/]*/[^/]*/") or path:match("^[^/]*")
   folders[folder] = (folders[folder] or 0) + count
   print(table.concat(lines, "\n"))
 end)
+for path in pairs(ALLOWED) do
+  print(path .. ": ALLOWED has it, but there is no such file")
+  wrong = true
+end
 for folder, count in pairs(folders) do print(("%4d %s"):format(count, folder)) end
-print(("%d comments and %d lines of pages have words that %s forbids; at most %d and %d"):format(comments,
-  in_pages, GLOSSARY, MOST_COMMENTS, MOST_IN_PAGES))
-return (wrong or comments > MOST_COMMENTS or in_pages > MOST_IN_PAGES) and 1 or 0
+print(("%d comments and %d lines of pages have words that %s forbids, without a reason; at most %d and 0")
+  :format(comments, in_pages, GLOSSARY, MOST))
+return (wrong or comments > MOST or in_pages > 0) and 1 or 0
