@@ -1,0 +1,165 @@
+-- Of random rows, every artifact shows the choices of the canonical table: table.csv read back, the C
+-- header's cells, the data of report.html, pictures, the page that compares, diff; and the figures beside a
+-- choice do not contradict each other.
+local changes = require "table.changes"
+local comparing = require "report.comparison"
+local consult = require "consult.lookup"
+local data = require "report.data"
+local file = require "core.file"
+local formats = require "formats.list"
+local judge = require "formats.judge"
+local lu = require "luaunit"
+local model = require "formats.model"
+local rows = require "core.rows"
+local summary = require "formats.summary"
+local sweep = require "pictures.slices"
+local tables = require "core.table"
+
+local TABLES = tonumber(os.getenv "TABLES") or 1000
+local STRATEGIES = { "MPI", "ONESHOT", "TWOSHOT", "MPI_RING" }
+local folder = os.getenv "WORK"
+local csv = folder .. "/benchmark.tp2.host.csv"
+
+-- Ascending different powers of two and sizes between them.
+local function random_axis(most)
+  local axis, value = {}, math.random(1, 3)
+  for i = 1, math.random(1, most) do
+    axis[i] = value
+    value = value * math.random(2, 4) + math.random(0, 1)
+  end
+  return axis
+end
+
+-- Times of strategies that change places over the shapes, with noise; some are missing.
+local function random_records()
+  local records, hidden_sizes, num_tokens = {}, random_axis(3), random_axis(6)
+  local start, slope = {}, {}
+  for _, name in ipairs(STRATEGIES) do start[name], slope[name] = 1 + 4 * math.random(), math.random() end
+  for _, hidden_size in ipairs(hidden_sizes) do
+    for _, tokens in ipairs(num_tokens) do
+      for _, name in ipairs(STRATEGIES) do
+        local time_us = start[name] * (hidden_size * tokens) ^ slope[name] * (0.8 + 0.4 * math.random())
+        local half = time_us * 0.2 * math.random()
+        records[#records + 1] = math.random() < 0.9 and { world_size = 2, dtype = "bfloat16",
+          size = 2 * hidden_size * tokens, num_tokens = tokens, hidden_size = hidden_size, strategy = name,
+          fusion = "NONE", op = "allreduce", mode = "eager", placement = "dedicated", time_us = time_us,
+          low_us = time_us - half, high_us = time_us + half } or nil
+      end
+    end
+  end
+  return records
+end
+
+-- hidden size -> tokens -> strategy
+local function choices_of(table_of)
+  local out, block = {}, table_of:blocks()[1]
+  for h, hidden_size in ipairs(block.hidden_sizes) do
+    out[hidden_size] = {}
+    for t, num_tokens in ipairs(block.num_tokens) do
+      local cell = table_of:cell(1, 1, h, t)
+      out[hidden_size][num_tokens] = cell and cell.strategy
+    end
+  end
+  return out
+end
+
+-- The same of axes and rows of anything; name(value) is its strategy.
+local function choices_in(axes, list, name)
+  local out = {}
+  for h, hidden_size in ipairs(axes.hidden_sizes) do
+    out[hidden_size] = {}
+    for t, num_tokens in ipairs(axes.num_tokens) do
+      local value = list[h][t]
+      out[hidden_size][num_tokens] = value and name(value) or nil
+    end
+  end
+  return out
+end
+
+local function strategy_of(cell) return cell.strategy end
+
+local function of_report(source, canonical)
+  local found = data.of(source, summary.blocks(canonical))
+  local names, block = data.strategies { found }, found.blocks[1]
+  local list, next_letter = {}, block.fusions[1].best:gmatch(utf8.charpattern)
+  for h = 1, #block.hidden do
+    list[h] = {}
+    for t = 1, #block.tokens do list[h][t] = next_letter() end
+  end
+  return choices_in({ hidden_sizes = block.hidden, num_tokens = block.tokens }, list,
+    function(letter) return names[letter] and names[letter].name end)
+end
+
+local function of_lookup(canonical, block)
+  local shapes, out = {}, {}
+  assert(file.write(folder .. "/table.csv", canonical:text("host")))
+  for _, hidden_size in ipairs(block.hidden_sizes) do
+    for _, num_tokens in ipairs(block.num_tokens) do
+      shapes[#shapes + 1] = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+        fusion = "NONE", hidden_size = hidden_size, num_tokens = num_tokens }
+    end
+  end
+  for i, answer in ipairs(consult.artifact(folder .. "/table.csv", shapes)) do
+    local line = out[shapes[i].hidden_size] or {}
+    out[shapes[i].hidden_size], line[shapes[i].num_tokens] = line, answer.strategy
+  end
+  os.remove(folder .. "/table.csv")
+  return out
+end
+
+-- The margin and the confidence have the same sign, and a table loses no more than itself.
+local function check_figures(canonical, judged)
+  local block = canonical:blocks()[1]
+  for h, hidden_size in ipairs(block.hidden_sizes) do
+    for t, num_tokens in ipairs(block.num_tokens) do
+      local found = judged:find { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+        fusion = "NONE", hidden_size = hidden_size, num_tokens = num_tokens }
+      local cell = canonical:cell(1, 1, h, t)
+      lu.assertEquals(found ~= nil, cell ~= nil)
+      lu.assertEquals(found and found.old_loss, found and found.new_loss)
+      if cell and cell.confidence and cell.margin ~= 0 then
+        lu.assertEquals(cell.margin > 0, cell.confidence > 0.5)
+      end
+    end
+  end
+end
+
+local function check_artifacts(source, canonical)
+  local expected, block = choices_of(canonical), canonical:blocks()[1]
+  local read = assert(tables.parse("table.csv", canonical:text("host")))
+  lu.assertEquals(choices_of(read), expected)
+  lu.assertEquals(of_lookup(canonical, block), expected)
+  local world = model.for_format(source, formats.find "c").worlds[1]
+  lu.assertEquals(choices_in(world, world.fusions[1].rows, function(row) return row.name end), expected)
+  lu.assertEquals(of_report(source, canonical), expected)
+  local slice = sweep.of_folder(folder, "host"):slice(2, "NONE")
+  lu.assertEquals(choices_in(slice, slice.best, strategy_of), expected)
+  local comparison = comparing.of { source, source }
+  local group, of_group = comparison.groups[1], {}
+  for h, row in ipairs(group.cells) do
+    of_group[h] = {}
+    for t, cells in ipairs(row) do of_group[h][t] = cells[2] end
+  end
+  lu.assertEquals(choices_in(group, of_group, strategy_of), expected)
+  lu.assertEquals({ group.against[2].faster, group.against[2].slower, group.against[2].changed }, { 0, 0, 0 })
+  lu.assertEquals(changes.compare(read, canonical).changed, 0)
+  check_figures(canonical, judge(source, read, canonical))
+end
+
+local tests = {}
+
+function tests.test_random_tables()
+  os.execute(("rm -rf '%s'"):format(folder))
+  assert(file.make_folder(folder))
+  math.randomseed(1)
+  for _ = 1, TABLES do
+    local records = random_records()
+    if #records > 0 then
+      assert(file.write(csv, assert(rows.text(csv, records))))
+      local source = model.load(folder, "host")
+      check_artifacts(source, model.canonical(source))
+    end
+  end
+end
+
+return require "suites" { { "artifacts_agree", tests } }
