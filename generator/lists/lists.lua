@@ -31,10 +31,14 @@ lists.dtypes = {
 -- type. `block`: consecutive elements of a row that share a scale of one byte; absent: no scales. `scale`: of
 -- calls of the bench.
 --
--- How to add a fusion: a row here, and its arithmetic, once for CPUs (DTYPE_epilogue_SHORT in
--- templates/bench/kernels.c.tmpl), once for GPUs (Fusion::SHORT in bench/cuda/kernels/arguments.h, and
--- epilogue.h there), and once in float64 (check_SHORT in bench/calls/cell_check.c); without them the build
--- fails. bench/plugins/plugin.h has a number for plug-ins, which never changes.
+-- How to add a fusion: a row at the end of this list, and
+--   its number for plug-ins, GT_FUSION_NAME, at the end of gt_fusion in bench/plugins/plugin.h
+--   for CPUs, DTYPE_epilogue_SHORT in templates/bench/kernels.c.tmpl
+--   for GPUs, Fusion::SHORT in bench/cuda/kernels/arguments.h, and its arithmetic in store_norm of epilogue.h
+--     there; with `code_bits`, also in `quantise` of helpers.h
+--   the check in float64, check_SHORT in bench/calls/cell_check.c
+-- Without them the build fails, except for `quantise`. The committed tables then have its number:
+-- cmake --build build --target render-tables.
 lists.fusions = {
   { name = "NONE", short = "none", trtllm = 0 },
   { name = "RESIDUAL_RMS_NORM", short = "rms_norm", trtllm = 1 },
