@@ -1,7 +1,7 @@
 -- Choices by message size, for readers that have no shapes (NCCL, Open MPI, MPICH, thresholds). It renders
 -- nothing.
 --
--- sizes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of the
+-- by_bytes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of the
 -- rows of `fusion` (nil: NONE, the plain sums) of source.axes.
 --   points    ascending { size, badness = { strategy -> share lost }, excess = the same beyond noise }
 --   measured  { first, last = bytes } of the sizes at which anything was; other points follow from these
@@ -11,7 +11,7 @@
 -- The rule is that of tables by shape (select.c); its losses are those of core.choose: shapes of equal bytes
 -- count alike. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has no
 -- other times counts only if its size has no other shape. The segments are the fewest that lose at no size
--- more than source.regret (default: sizes.REGRET), apart from noise. A strategy that has no time for some
+-- more than source.regret (default: by_bytes.REGRET), apart from noise. A strategy that has no time for some
 -- shape of a size is not chosen there. Between two sizes the border is that of core.lookup_rule.
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
@@ -19,9 +19,9 @@ local lists = require "lists.lists"
 local lookup = require "core.lookup_rule"
 local sorted_keys = require "base.sorted_keys"
 
-local sizes = {}
+local by_bytes = {}
 
-sizes.REGRET = 0.02 -- a table follows what was measured, and not its noise
+by_bytes.REGRET = 0.02 -- a table follows what was measured, and not its noise
 
 -- Whether a derived time is of a slice.
 local function is_of(slice, time)
@@ -136,8 +136,8 @@ local function points_of(by_size)
 end
 
 -- The segments of ascending points { size, badness, excess } that lose no more than `regret`.
-function sizes.segments(points, regret)
-  return segments_of(points, choices.along(points, regret or sizes.REGRET))
+function by_bytes.segments(points, regret)
+  return segments_of(points, choices.along(points, regret or by_bytes.REGRET))
 end
 
 -- The strategies that may win a slice: name -> true. Where numerics matter, those with the wanted bits.
@@ -158,7 +158,7 @@ local function winners_of(source, slice, may_win)
 end
 
 -- See the head of this file; may_win(row of lists.strategies). Worlds without any such row are left out.
-function sizes.worlds(source, may_win, fusion)
+function by_bytes.worlds(source, may_win, fusion)
   local worlds = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
     local allowed = winners_of(source, slice, may_win)
@@ -166,10 +166,10 @@ function sizes.worlds(source, may_win, fusion)
     if measured.first then
       worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
         measured = measured,
-        segments = sizes.segments(points, source.regret) }
+        segments = by_bytes.segments(points, source.regret) }
     end
   end
   return worlds
 end
 
-return sizes
+return by_bytes

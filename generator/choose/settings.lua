@@ -10,9 +10,9 @@ local provenance = require "base.lazy" "rows.provenance"
 local spec = require "base.lazy" "rows.spec"
 local tables = require "core.table"
 
-local choice = {}
+local settings = {}
 
-choice.options = {
+settings.options = {
   { name = "against", value = "TABLE",
     help = "table.csv whose choices stay within noise, or none (default: that of --out, else of the rows)" },
   { name = "numerics", value = "CLASS",
@@ -30,7 +30,7 @@ choice.options = {
 -- ---- numerics ---------------------------------------------------------------------------------
 
 -- The strategy with the required bits; nil: any bits. `where` is for messages.
-function choice.numerics(text, where)
+function settings.numerics(text, where)
   if text == nil or text == "any" then return nil end
   local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
   local row = name and lists.find("strategies", name)
@@ -89,7 +89,7 @@ end
 local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
 
 -- Raises unless each shape of a workload lies within what some block of a table (of core.table) has.
-function choice.check_workload(path, shapes, blocks)
+function settings.check_workload(path, shapes, blocks)
   for _, shape in ipairs(shapes) do
     local known = false
     for _, block in ipairs(blocks) do
@@ -105,7 +105,7 @@ end
 
 -- The workload for which the choices of a source (of model.load) are made, in words; nil: none. Its file is
 -- identified by name and by content, because other files may have that name.
-function choice.workload_in_words(source)
+function settings.workload_in_words(source)
   if not source.workload then return nil end
   local count = #source.workload
   return ("the %s of %s, by their weights (hash %s)"):format(count == 1 and "shape" or count .. " shapes",
@@ -167,10 +167,10 @@ end
 
 -- Sets the choices of the command line, else those of the spec, in `source` (of model.read). `folder` has the
 -- tables that are made or checked.
-function choice.apply(source, args, folder)
+function settings.apply(source, args, folder)
   local said = source.spec and source.spec.choice or {}
   local against = args.against ~= "none" and (args.against or find_incumbent(source, folder)) or nil
-  source.same_bits_as = choice.numerics(args.numerics or said.numerics,
+  source.same_bits_as = settings.numerics(args.numerics or said.numerics,
     args.numerics and "--numerics" or "the spec's numerics")
   source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
   source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
@@ -178,4 +178,4 @@ function choice.apply(source, args, folder)
   source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)
 end
 
-return choice
+return settings

@@ -1,23 +1,23 @@
 -- Values as Python literals: the sheets have shapes, types and details of kernels in this form, because
 -- scripts that read such sheets parse it.
 --
--- A value is a number, a text, a boolean, a list (written as a tuple), or python.none.
+-- A value is a number, a text, a boolean, a list (written as a tuple), or python_literals.none.
 local numbers = require "base.numbers"
 
-local python = {}
+local python_literals = {}
 
-python.none = setmetatable({}, { __name = "python.none" })
+python_literals.none = setmetatable({}, { __name = "python.none" })
 
 local escapes = { ["\n"] = "\\n", ["\r"] = "\\r", ["\t"] = "\\t", ["\\"] = "\\\\" }
 
-function python.text(text)
+function python_literals.text(text)
   local quote = text:find("'", 1, true) and not text:find('"', 1, true) and '"' or "'"
   text = text:gsub("[%c\\]", function(char) return escapes[char] or ("\\x%02x"):format(char:byte()) end)
   if quote == "'" then text = text:gsub("'", "\\'") end
   return quote .. text .. quote
 end
 
-function python.number(number)
+function python_literals.number(number)
   if number ~= number then return "nan" end
   if number == math.huge or number == -math.huge then return number > 0 and "inf" or "-inf" end
   return numbers.shortest(number)
@@ -25,19 +25,19 @@ end
 
 local function sequence(values, is_list)
   local out = {}
-  for i, value in ipairs(values) do out[i] = python.write(value, is_list) end
+  for i, value in ipairs(values) do out[i] = python_literals.write(value, is_list) end
   if is_list then return "[" .. table.concat(out, ", ") .. "]" end
   return "(" .. table.concat(out, ", ") .. (#out == 1 and ",)" or ")")
 end
 
 -- The literal of a value. `as_lists`: lists are written with brackets, as in the columns named _first.
-function python.write(value, as_lists)
+function python_literals.write(value, as_lists)
   local kind = type(value)
-  if kind == "string" then return python.text(value) end
-  if kind == "number" then return python.number(value) end
+  if kind == "string" then return python_literals.text(value) end
+  if kind == "number" then return python_literals.number(value) end
   if kind == "boolean" then return value and "True" or "False" end
-  if kind ~= "table" or value == python.none then return "None" end
+  if kind ~= "table" or value == python_literals.none then return "None" end
   return sequence(value, as_lists)
 end
 
-return python
+return python_literals

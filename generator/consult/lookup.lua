@@ -1,7 +1,7 @@
 -- What an artifact answers: compiles the header or table as its users do and asks its own lookup. A table.csv
 -- is looked up as the C header looks it up, by the nearest size; thresholds.json by bytes.
 --
---   local answers, facts = ask.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
+--   local answers, facts = lookup.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
 --
 -- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is {
 -- strategy =, measured =, cell = }: strategy is nil if the artifact has no answer; cell is a text that shapes
@@ -14,10 +14,10 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
-local lookup = require "core.lookup_rule"
+local lookup_rule = require "core.lookup_rule"
 local tables = require "core.table"
 
-local ask = {}
+local lookup = {}
 
 local ANSWER_S = 60
 
@@ -123,8 +123,8 @@ local function ask_table(path, shapes)
     local block = block_for(blocks, shape)
     local at = block and { world_size = block.world_size, dtype = block.dtype, op = block.op,
       mode = block.mode, fusion = shape.fusion,
-      hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, shape.hidden_size)],
-      num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, shape.num_tokens)] }
+      hidden_size = block.hidden_sizes[lookup_rule.nearest(block.hidden_sizes, shape.hidden_size)],
+      num_tokens = block.num_tokens[lookup_rule.nearest(block.num_tokens, shape.num_tokens)] }
     local cell = at and table_of:find(at)
     answers[i] = { strategy = cell and cell.strategy, measured = cell ~= nil,
       cell = cell and cell_records.key(at) }
@@ -158,7 +158,7 @@ end
 -- ---- which ------------------------------------------------------------------------------------
 
 -- Looks the shapes up in the artifact at `path`; its content shows the format. Raises if it is no artifact.
-function ask.artifact(path, shapes, options)
+function lookup.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = compiled.prefix_of(text)
   if prefix then return ask_header(path, text, prefix, shapes) end
@@ -173,4 +173,4 @@ function ask.artifact(path, shapes, options)
     "thresholds.json and table.csv", path)
 end
 
-return ask
+return lookup

@@ -13,7 +13,7 @@
 --              bytes, winners }... } in the table's order
 --   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
 --              order
-local choice = require "base.lazy" "choose.settings"
+local settings = require "base.lazy" "choose.settings"
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
@@ -308,19 +308,19 @@ local function load_parts(data_dir, args)
   return source
 end
 
--- The same, chosen as `args` say (those of choice.options; nil: none), for tables in `folder` (nil: there).
+-- The same, chosen as `args` say (those of settings.options; nil: none), for tables in `folder` (nil: there).
 -- `all`: see lists.all_archs; args.sm: of these only what --sm asks for.
 function model.load(data_dir, arch, args, folder)
   args = args or {}
   if arch == lists.all_archs.name then return load_parts(data_dir, args) end
   if args.sm then fail.input("--sm goes with --arch all; %s is one arch", arch) end
   local source = model.read(data_dir, arch, args.allow_loopback)
-  choice.apply(source, args, folder or source.data_dir)
+  settings.apply(source, args, folder or source.data_dir)
   source.only_measured = args.sm_version ~= nil -- as TensorRT-LLM's generator
   source.axes = axes_of(source)
   source.gaps = gaps.of(source, select_table(source))
   if source.workload then
-    choice.check_workload(source.workload_path, source.workload, select_table(source):blocks())
+    settings.check_workload(source.workload_path, source.workload, select_table(source):blocks())
   end
   return source
 end

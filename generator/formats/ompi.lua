@@ -17,7 +17,7 @@ local choices = require "core.choose"
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
-local sizes = require "choose.by_bytes"
+local by_bytes = require "choose.by_bytes"
 
 local ompi = {}
 
@@ -154,7 +154,7 @@ local function choose(search)
   local default, spread = search.settings[ompi.default_setting], spread_of(search)
   local best
   for _, setting in ipairs(search.order) do
-    local segments = sizes.segments(points_of(search.settings[setting]))
+    local segments = by_bytes.segments(points_of(search.settings[setting]))
     local gain, worst, count = gain_of(segments, default)
     local may_win = is_in_last_round(search, setting) and worst * spread * (1 + MAY_LOSE) >= 1
     if may_win and (not best or gain > best.gain) then
@@ -181,7 +181,7 @@ local function searches_of(source)
       local search = read_search(path)
       local alone = is_in_last_round(search, ompi.rules_alone) and search.settings[ompi.rules_alone]
       source.searches[entry.tp] = { best = choose(search),
-        alone = alone and sizes.segments(points_of(alone)) }
+        alone = alone and by_bytes.segments(points_of(alone)) }
     end
   end
   return source.searches
@@ -189,7 +189,7 @@ end
 
 function ompi.worlds(source)
   local worlds, searches, seen = {}, searches_of(source), {}
-  for _, world in ipairs(sizes.worlds(source, ompi.can_name)) do
+  for _, world in ipairs(by_bytes.worlds(source, ompi.can_name)) do
     local search = searches[world.tp]
     if search and search.alone then world.segments = search.alone end
     worlds[#worlds + 1], seen[world.tp] = world, true

@@ -1,6 +1,6 @@
 -- Formats to texts, and texts to files: one artifact at a time, reproducible byte for byte (no date, no
 -- path).
-local choice = require "choose.settings"
+local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -31,7 +31,7 @@ end
 -- The same of a table that is chosen for a workload. Formats by bytes know no shapes.
 local function workload_line(source, format)
   local part = source.parts and source.parts[1] or source
-  local words = (source.parts or not format.view) and choice.workload_in_words(part)
+  local words = (source.parts or not format.view) and settings.workload_in_words(part)
   return words and "chosen for " .. words or nil
 end
 

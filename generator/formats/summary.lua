@@ -1,6 +1,6 @@
 -- The numbers of a report: shares of the strategies, margins, uncertain choices, the physical bound, and the
 -- reasons for missing times. The template has the words.
-local choice = require "choose.settings"
+local settings = require "choose.settings"
 local choices = require "core.choose"
 local formats = require "formats.list"
 local model = require "formats.model"
@@ -252,7 +252,7 @@ end
 
 -- In a sentence, which shapes the choices of a source are for, and which files do not say so; nil: all alike.
 function summary.workload(source)
-  local words = choice.workload_in_words(source)
+  local words = settings.workload_in_words(source)
   if not words then return nil end
   local without = {}
   for _, entry in ipairs(summary.formats(source)) do

@@ -13,7 +13,7 @@
 -- most: the most values that any table has along each axis.
 local lists = require "lists.lists"
 local model = require "formats.model"
-local sizes = require "choose.by_bytes"
+local by_bytes = require "choose.by_bytes"
 
 local trtllm = {}
 
@@ -68,7 +68,7 @@ end
 local function thresholds_of(part, worlds)
   local out, world_of = {}, {}
   for _, world in ipairs(worlds) do world_of[world.tp] = world end
-  local one_or_two = sizes.worlds(part, function(strategy)
+  local one_or_two = by_bytes.worlds(part, function(strategy)
     return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT"
   end)
   local bytes = lists.find("dtypes", part.axes.dtype).bytes
@@ -113,11 +113,11 @@ local function by_tokens(view)
   return out
 end
 
-local function by_bytes(part)
+local function worlds_by_bytes(part)
   local out, of_tp = {}, {}
   for _, fusion in ipairs(trtllm.fusions()) do
     local function may_win(strategy) return strategy.trtllm ~= nil end
-    for _, world in ipairs(sizes.worlds(part, may_win, fusion.name)) do
+    for _, world in ipairs(by_bytes.worlds(part, may_win, fusion.name)) do
       local steps = {}
       for i, segment in ipairs(world.segments) do
         steps[i] = { from = segment.first, strategy = number_of(segment.strategy) }
@@ -138,7 +138,7 @@ local function table_of(part, format)
   for i, world in ipairs(view.worlds) do worlds[i] = with_all_fusions(world) end
   local sm = math.tointeger(part.arch:match("^sm(%d+)$"))
   return { sm = sm, axes = view.axes, worlds = worlds, name = "AllReduceBestStrategyTableSM" .. sm,
-    thresholds = thresholds_of(part, worlds), by_tokens = by_tokens(view), by_bytes = by_bytes(part),
+    thresholds = thresholds_of(part, worlds), by_tokens = by_tokens(view), by_bytes = worlds_by_bytes(part),
     data_dir = part.data_dir }
 end
 

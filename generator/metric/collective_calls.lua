@@ -1,5 +1,5 @@
 -- collective_calls: number of kernels of each collective, and their time in ms.
-local intervals = require "profile.busy_time"
+local busy_time = require "profile.busy_time"
 local per_collective = require "profile.per_collective"
 
 -- The calls as intervals.
@@ -13,7 +13,7 @@ return per_collective.metric {
   columns = { { key = "calls", title = "calls" }, { key = "time_ms", title = "time (ms)" },
     { key = "mean_ms", title = "mean (ms)" } },
   row = function(calls)
-    local time_ms = intervals.sum(columns_of(calls)) / 1e6
+    local time_ms = busy_time.sum(columns_of(calls)) / 1e6
     return { calls = #calls, time_ms = time_ms, mean_ms = time_ms / #calls }
   end,
 }

@@ -1,13 +1,13 @@
 -- load_imbalance: the largest over the smallest time in which a rank's kernels run. Ranks that wait in a
 -- collective count as active; --json has the same ratio without communication as well.
-local intervals = require "profile.busy_time"
+local busy_time = require "profile.busy_time"
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"
 
 local function ratio(values) return math.max(table.unpack(values)) / math.min(table.unpack(values)) end
 
 local function compute_ms(rank)
-  return intervals.sum(intervals.union(rank.kernels, kernels.computing(rank))) / 1e6
+  return busy_time.sum(busy_time.union(rank.kernels, kernels.computing(rank))) / 1e6
 end
 
 return per_rank.metric {

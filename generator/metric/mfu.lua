@@ -2,7 +2,7 @@
 -- not counted, so it is a lower bound.
 local fail = require "base.fail"
 local gemm = require "profile.gemm"
-local intervals = require "profile.busy_time"
+local busy_time = require "profile.busy_time"
 local per_rank = require "profile.per_rank"
 
 local function tell_what_is_missing(rank, model)
@@ -26,7 +26,7 @@ return per_rank.metric {
       return nil, "shapes: no GEMM has Input Dims; the profiler's record_shapes=True records them"
     end
     tell_what_is_missing(rank, model)
-    local span_ns = intervals.span(rank.kernels, rank.copies, rank.sets)
+    local span_ns = busy_time.span(rank.kernels, rank.copies, rank.sets)
     local tflops = model.flops / span_ns / 1e3
     return tflops / args.peak_tflops, { flops = model.flops, gemms = model.calls,
       gemms_without_shapes = model.without_shapes, total_ms = span_ns / 1e6, tflops = tflops }

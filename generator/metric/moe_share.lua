@@ -1,5 +1,5 @@
 -- moe_share: the share of all kernels' time in kernels with moe or expert in their name.
-local intervals = require "profile.busy_time"
+local busy_time = require "profile.busy_time"
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"
 
@@ -13,7 +13,7 @@ return per_rank.metric {
     local all, missing = kernels.time(rank)
     if not all then return nil, missing end
     local count, names = 0, rank.kernels.name
-    local sum = intervals.sum(rank.kernels, function(i)
+    local sum = busy_time.sum(rank.kernels, function(i)
       local found = is_moe(names[i])
       if found then count = count + 1 end
       return found

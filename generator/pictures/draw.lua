@@ -1,8 +1,8 @@
 -- Draws pictures of rows: one, or all of a folder at once, several gnuplots side by side. plots/ has the
 -- kinds of pictures, slices.lua the rows.
 --
---   local pictures, sweep = require "pictures.draw", require "pictures.slices"
---   local rows = sweep.of_files { "benchmark.tp2.sm90.csv" }
+--   local pictures, picture_slices = require "pictures.draw", require "pictures.slices"
+--   local rows = picture_slices.of_files { "benchmark.tp2.sm90.csv" }
 --   assert(pictures.draw("heatmap", rows, { tp = 2, fusion = "NONE", path = "heatmap.png" }))
 local fail = require "base.fail"
 local file = require "core.file"

@@ -1,8 +1,8 @@
 -- The rows of a folder, or of single files, for pictures: slices of one TP size and fusion, each a grid of
 -- hidden sizes x token counts.
 --
---   local sweep = require("pictures.slices").of_folder("tables/host", "host")
---   local slice = sweep:slice(2, "NONE")
+--   local rows = require("pictures.slices").of_folder("tables/host", "host")
+--   local slice = rows:slice(2, "NONE")
 --   slice.rows.ONESHOT[h][t].time_us
 local derive = require "choose.derive"
 local fail = require "base.fail"
@@ -14,7 +14,7 @@ local provenance = require "rows.provenance"
 local sorted_keys = require "base.sorted_keys"
 local spec = require "rows.spec"
 
-local sweep = {}
+local picture_slices = {}
 local methods = {}
 methods.__index = methods
 
@@ -112,11 +112,13 @@ end
 
 -- Reads a folder; its choices are those of its table.csv. `given`: { dtype, op, mode }, each or nil. Raises
 -- for wrong or missing input.
-function sweep.of_folder(data_dir, arch, given) return open(model.load(data_dir, arch), given or {}) end
+function picture_slices.of_folder(data_dir, arch, given)
+  return open(model.load(data_dir, arch), given or {})
+end
 
 -- Reads benchmark files of any name; the arch is that in documented names. Uses readable provenance beside
 -- them.
-function sweep.of_files(paths, given)
+function picture_slices.of_files(paths, given)
   local files, arch = {}, nil
   for i, path in ipairs(paths) do
     files[i] = { path = path }
@@ -290,4 +292,4 @@ function methods:slice(tp, fusion)
   return slice
 end
 
-return sweep
+return picture_slices

@@ -5,7 +5,7 @@ local geometry = require "pages.geometry"
 local lines = require "pages.lines"
 local statistics = require "base.statistics"
 
-local sizes = {}
+local time_over_size = {}
 
 local MOST_POINTS, PER_DOUBLING = 64, 4
 
@@ -108,7 +108,7 @@ end
 
 -- The model of a picture over sizes. spec: title, y (see pages/lines.lua), value(row, time_us), note, better
 -- = math.min or math.max.
-function sizes.model(slice, spec)
+function time_over_size.model(slice, spec)
   local series, bounds, thinned = series_of(slice, spec.value)
   local notes = { spec.note }
   if slice.has_bound then table.insert(series, bound_series(bounds, spec.better)) end
@@ -124,4 +124,4 @@ function sizes.model(slice, spec)
     notes = notes, x = { label = "message size", ticks = geometry.byte_ticks }, y = spec.y })
 end
 
-return sizes
+return time_over_size

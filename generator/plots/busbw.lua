@@ -1,7 +1,7 @@
 -- Bus bandwidth, as nccl-tests defines it, against the message size.
 local geometry = require "pages.geometry"
 local lists = require "lists.lists"
-local sizes = require "pictures.time_over_size"
+local time_over_size = require "pictures.time_over_size"
 
 local BYTES_PER_US_IN_GBPS = 1e-3
 
@@ -9,7 +9,7 @@ local function model(slice)
   local factor_of = lists.find("ops", slice.op).bus_factor
   if not factor_of then return nil, ("busbw is not defined for %s"):format(slice.op) end
   local factor = factor_of(slice.tp)
-  return sizes.model(slice, {
+  return time_over_size.model(slice, {
     title = ("Bus bandwidth, TP %d, %s"):format(slice.tp, slice.fusion),
     y = { label = "busbw (GB/s)", ticks = geometry.log_ticks }, better = math.max,
     value = function(row, time_us) return row.size_bytes / time_us * BYTES_PER_US_IN_GBPS * factor end,

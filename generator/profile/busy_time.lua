@@ -1,9 +1,9 @@
 -- Intervals of time: sums, unions, intersections, spans. A list of intervals is two columns { start, stop }
 -- of whole nanoseconds, ascending by start; the optional `keep(i)` returns whether an interval counts.
-local intervals = {}
+local busy_time = {}
 
 -- The sum of all lengths; overlapping time counts more than once.
-function intervals.sum(list, keep)
+function busy_time.sum(list, keep)
   local sum, start, stop = 0, list.start, list.stop
   for i = 1, #start do
     if not keep or keep(i) then sum = sum + stop[i] - start[i] end
@@ -12,7 +12,7 @@ function intervals.sum(list, keep)
 end
 
 -- The union of the intervals, as a list without overlap.
-function intervals.union(list, keep)
+function busy_time.union(list, keep)
   local starts, stops, count = {}, {}, 0
   for i = 1, #list.start do
     if not keep or keep(i) then
@@ -29,7 +29,7 @@ function intervals.union(list, keep)
 end
 
 -- The time in which both unions run.
-function intervals.common(a, b)
+function busy_time.common(a, b)
   local sum, i, k = 0, 1, 1
   while i <= #a.start and k <= #b.start do
     local from, to = math.max(a.start[i], b.start[k]), math.min(a.stop[i], b.stop[k])
@@ -40,7 +40,7 @@ function intervals.common(a, b)
 end
 
 -- From the first start to the last stop in all of these lists; nil: all are empty.
-function intervals.span(...)
+function busy_time.span(...)
   local first, last
   for _, list in ipairs { ... } do
     for i = 1, #list.start do
@@ -51,4 +51,4 @@ function intervals.span(...)
   return first and last - first
 end
 
-return intervals
+return busy_time

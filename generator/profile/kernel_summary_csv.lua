@@ -7,7 +7,7 @@
 local file = require "core.file"
 local kernel_csv = require "core.kernel_csv"
 
-local csv = {}
+local kernel_summary_csv = {}
 
 -- The content of a column, by its name in any version of nsys. A header with another name is of another
 -- report.
@@ -186,7 +186,7 @@ local function choose(path, found)
 end
 
 -- The kernels in the CSV file at `path`, or nil, message.
-function csv.read(path)
+function kernel_summary_csv.read(path)
   local text, message = file.read(path)
   if not text then return nil, message end
   local head = text:sub(1, 2)
@@ -197,4 +197,4 @@ function csv.read(path)
   return choose(path, found)
 end
 
-return csv
+return kernel_summary_csv

@@ -3,7 +3,7 @@
 --
 -- Durations are counted by their length: a clock with steps of some nanoseconds gives only thousands of
 -- lengths for millions of calls, and all results are computed exactly from these counts.
-local sqlite = {}
+local kernel_summary_sqlite = {}
 
 local kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL"
 
@@ -151,7 +151,7 @@ local function read_kernels(database)
 end
 
 -- The kernels in the database at `path`, or nil, message.
-function sqlite.read(path)
+function kernel_summary_sqlite.read(path)
   local there, core = pcall(require, "core.sqlite")
   if not there then
     return nil, path .. ": gentables was built without SQLite; give the CSV of nsys stats --format csv"
@@ -165,4 +165,4 @@ function sqlite.read(path)
   return kernels
 end
 
-return sqlite
+return kernel_summary_sqlite

@@ -2,7 +2,7 @@
 -- ranks, and in it the first rule that matches the message. What is not known could change what a rule means,
 -- and is refused.
 local json = require "codec.json"
-local ompi = require "reading.ompi_config"
+local ompi_config = require "reading.ompi_config"
 
 local VERSION = 3
 local KNOWN = {
@@ -41,10 +41,10 @@ local function rule_of(source, where, rule)
   if (rule.reqs or 0) ~= 0 or (rule.faninout or 0) ~= 0 then
     source:leave_out("fan-in, segment size or requests: of a rule")
   end
-  local number = type(rule.alg) == "string" and ompi.number(source, nil, rule.alg) or rule.alg
+  local number = type(rule.alg) == "string" and ompi_config.number(source, nil, rule.alg) or rule.alg
   return { from = bound(source, where .. ".msg_size_min", rule.msg_size_min, 0),
     to = bound(source, where .. ".msg_size_max", rule.msg_size_max, math.maxinteger),
-    strategy = ompi.strategy(source, nil, number) }
+    strategy = ompi_config.strategy(source, nil, number) }
 end
 
 local function entry_of(source, where, entry)
@@ -93,7 +93,7 @@ return function(source)
   for i, entry in ipairs(list) do
     entries[i] = entry_of(source, ("collectives.allreduce[%d]"):format(i - 1), entry)
   end
-  return ompi.cells(source, sizes_of(source, entries), function(size)
+  return ompi_config.cells(source, sizes_of(source, entries), function(size)
     for _, entry in ipairs(entries) do
       if entry.from <= size and size <= entry.to then return entry.rules end
     end

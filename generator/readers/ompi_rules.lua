@@ -1,7 +1,7 @@
 -- Rules of Open MPI's coll/tuned: classic, and version 2 (from 5.0.7 on), which has a fifth number in a rule.
 -- A communicator takes the rules of the largest size that is not above its own. Other collectives are
 -- skipped. A table has no place for fan-in, segment size and requests; the reader reports them.
-local ompi = require "reading.ompi_config"
+local ompi_config = require "reading.ompi_config"
 
 local ALLREDUCE, MOST_COLLECTIVES, MOST_RULES = 2, 64, 100000
 local NEWEST = 2
@@ -58,7 +58,7 @@ local function rules_of(source, take, version, is_allreduce)
     if i > 1 then rules[i - 1].to = from - 1 end
     if is_allreduce and extra > 0 then source:leave_out("fan-in, segment size or requests: of a rule") end
     rules[i] = { line = line, from = from, to = math.maxinteger,
-      strategy = is_allreduce and ompi.strategy(source, line, algorithm) or nil }
+      strategy = is_allreduce and ompi_config.strategy(source, line, algorithm) or nil }
   end
   return rules
 end
@@ -90,7 +90,7 @@ return function(source)
     source:fail(rest().line, "%d follows the last rule; the file would end here", rest().value)
   end
   if not by_size or #sizes == 0 then source:fail(nil, "has no rules for allreduce (2)") end
-  return ompi.cells(source, sizes, function(size)
+  return ompi_config.cells(source, sizes, function(size)
     local best
     for _, known in ipairs(sizes) do
       if known <= size then best = by_size[known] end

@@ -3,13 +3,13 @@
 local lists = require "lists.lists"
 local ranges = require "reading.ranges"
 
-local ompi = {}
+local ompi_config = {}
 
 -- Algorithm 0 is the decision that is built in.
 local BUILT_IN = "MPI"
 
 -- The strategy of an algorithm's number.
-function ompi.strategy(source, line, number)
+function ompi_config.strategy(source, line, number)
   if number == 0 then return BUILT_IN end
   for _, row in ipairs(lists.strategies) do
     if row.ompi_algorithm == number then return row.name end
@@ -18,7 +18,7 @@ function ompi.strategy(source, line, number)
 end
 
 -- The number of an algorithm's name, as 6.0 has it.
-function ompi.number(source, line, name)
+function ompi_config.number(source, line, name)
   if name == "ignore" then return 0 end
   for _, row in ipairs(lists.strategies) do
     if row.ompi_algorithm and row.name:lower() == "mpi_" .. name then return row.ompi_algorithm end
@@ -28,7 +28,7 @@ end
 
 -- The table of all numbers of ranks. `sizes`: those that the file names, ascending; rules_of(size) gives the
 -- rules.
-function ompi.cells(source, sizes, rules_of)
+function ompi_config.cells(source, sizes, rules_of)
   local cells, before = {}, nil
   for _, size in ipairs(source.options.tp or sizes) do
     local rules = rules_of(size)
@@ -40,4 +40,4 @@ function ompi.cells(source, sizes, rules_of)
   return { tables = { { arch = "host", cells = cells } } }
 end
 
-return ompi
+return ompi_config

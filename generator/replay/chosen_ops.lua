@@ -1,11 +1,11 @@
 -- The matrix products and convolutions of a run with the most kernel time over all ranks, until their share
 -- of all of their kind reaches 99 %; the op that crosses 99 % is included.
 --
---   replay_ops.collect(rank) -> the input of choose from one rank
---   replay_ops.choose({ the result of collect for each rank, with its path... }) -> { gemm = { op... },
+--   chosen_ops.collect(rank) -> the input of choose from one rank
+--   chosen_ops.choose({ the result of collect for each rank, with its path... }) -> { gemm = { op... },
 --     conv = { op... }, devices, multiprocessors (of each; nil: unknown, or they differ), is_traced,
 --     left_out = { ops without a row, and the reason, as a text... }, notes = { the same with paths... } }
---   replay_ops.nothing(files, chosen) -> the message if no op of these { path } was chosen
+--   chosen_ops.nothing(files, chosen) -> the message if no op of these { path } was chosen
 --
 -- An op: { name, request, reason (if it has none), computed_in, is_converted (between its operands' type and
 -- that one, in its time), params, time = { count, sum, mean... }, share (cumulative) }.
@@ -14,10 +14,10 @@ local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 local request = require "replay.request"
 
-local replay_ops = { field = "replay" }
+local chosen_ops = { field = "replay" }
 
 local SHARE = 0.99
 
@@ -31,10 +31,10 @@ local function cells_of(params)
   local out = {}
   for _, param in ipairs(params) do
     local value = param[2]
-    if value ~= python.none and type(value) ~= "number" and type(value) ~= "string" then
-      value = python.write(value)
+    if value ~= python_literals.none and type(value) ~= "number" and type(value) ~= "string" then
+      value = python_literals.write(value)
     end
-    out[#out + 1] = { name = param[1], value = value ~= python.none and value or nil }
+    out[#out + 1] = { name = param[1], value = value ~= python_literals.none and value or nil }
   end
   return out
 end
@@ -111,7 +111,7 @@ local function types_of(info)
   return out
 end
 
-function replay_ops.collect(rank)
+function chosen_ops.collect(rank)
   local selection, combos = rank:select("modelled")
   local info, found, left_out = rank.trace:info(), {}, {}
   local types = types_of(info)
@@ -141,7 +141,7 @@ function replay_ops.collect(rank)
 end
 
 -- No sheet of the batch report is made from it.
-function replay_ops.make() return {} end
+function chosen_ops.make() return {} end
 
 -- ---- all ranks -----------------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ local function left_out_of(lists)
   return left_out, notes
 end
 
-function replay_ops.choose(lists)
+function chosen_ops.choose(lists)
   local ops = {}
   for i, list in ipairs(lists) do ops[i] = list.ops end
   local entries = pooled.by_key(ops, function(op) return op.key end)
@@ -248,11 +248,11 @@ function replay_ops.choose(lists)
     is_traced = true }
 end
 
-function replay_ops.nothing(files, found)
+function chosen_ops.nothing(files, found)
   local where = files[1].path .. (#files > 1 and (" and %d more"):format(#files - 1) or "")
   local note = found.left_out[1] and (" (%s)"):format(found.left_out[1]) or ""
   return ("%s: no GEMM or convolution with shapes and kernels%s: no op to replay; profile with "
     .. "record_shapes"):format(where, note)
 end
 
-return replay_ops
+return chosen_ops

@@ -10,7 +10,7 @@
 --   request.read(line) -> the request of such a line, its id | nil, reason
 --
 -- `op` is a row of families.lua, `call` its arguments, `perf` the result of perf_model.lua for them.
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
 local request = {}
 
@@ -80,7 +80,7 @@ local function matrix(call, index, name, notes)
   local transposed, leading = lie(rows, columns, strides[#strides - 1], strides[#strides])
   if transposed == nil then
     notes[#notes + 1] = ("%s has strides %s: copied first; the copy is not timed"):format(name,
-      python.write(strides))
+      python_literals.write(strides))
     return packed
   end
   return { transposed = transposed, leading = leading, batch = batch > 1 and strides[1] or 0 }
@@ -279,7 +279,7 @@ local function channels_last(shape, strides, name, notes)
   if lies_in_order(shape, strides, plain) then return false end
   if lies_in_order(shape, strides, last) then return true end
   notes[#notes + 1] = ("%s has strides %s: copied first; the copy is not timed"):format(name,
-    python.write(strides))
+    python_literals.write(strides))
   return false
 end
 

@@ -5,7 +5,7 @@ local data = require "report.data"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
-local grid = require "report.winner_tables"
+local winner_tables = require "report.winner_tables"
 local lists = require "lists.lists"
 local model = require "formats.model"
 local page = require "pages.page"
@@ -43,7 +43,7 @@ local function view_of(source)
   local blocks = summary.blocks(canonical)
   for _, block in ipairs(blocks) do
     for _, fusion in ipairs(block.by_fusion) do
-      if source.incumbent then fusion.old = grid.old_choices(block, fusion, source.incumbent) end
+      if source.incumbent then fusion.old = winner_tables.old_choices(block, fusion, source.incumbent) end
     end
   end
   return { source = source, arch = source.arch, blocks = blocks, data = data.of(source, blocks) }
@@ -72,7 +72,7 @@ local function overview_of(view, fusions)
       for _, fusion in ipairs(block.by_fusion) do
         if fusion.name == name and fusion.tally.unmeasured < fusion.tally.cells then
           row.pictures[f] = { id = data.id(view.arch, block, name), tally = fusion.tally,
-            svg = grid.small_picture(block, fusion) }
+            svg = winner_tables.small_picture(block, fusion) }
         end
       end
     end
@@ -108,9 +108,9 @@ local function tables_of(view)
       local old = fusion.old
       out[#out + 1] = { id = data.id(view.arch, block, fusion.name), title = title,
         empty = fusion.tally.unmeasured == fusion.tally.cells,
-        sizes = block.sizes_only and grid.size_table(block, fusion),
-        new = grid.new_table(block, fusion, old and "new" or "", old),
-        old = old and grid.old_table(block, fusion, "incumbent", old) }
+        sizes = block.sizes_only and winner_tables.size_table(block, fusion),
+        new = winner_tables.new_table(block, fusion, old and "new" or "", old),
+        old = old and winner_tables.old_table(block, fusion, "incumbent", old) }
     end
   end
   return out
@@ -394,7 +394,7 @@ function body.page(sources)
   for i, source in ipairs(sources) do views[i] = view_of(source) end
   local names = shown_names(views)
   local p = page.new(title_of_page(views), { lead = lead_of(views),
-    style = assert(file.read(own_file "report.css")) .. grid.style(names),
+    style = assert(file.read(own_file "report.css")) .. winner_tables.style(names),
     script = own_script() })
   local parts = template.load(own_file "report.html.tmpl")
   local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = data,

@@ -3,7 +3,7 @@
 local colours = require "pages.colours"
 local comparing = require "report.comparison"
 local file = require "core.file"
-local grid = require "report.winner_tables"
+local winner_tables = require "report.winner_tables"
 local page = require "pages.page"
 local quantities = require "base.quantities"
 local side_by_side = require "pages.side_by_side"
@@ -214,7 +214,7 @@ local function change_picture(group, s)
 end
 
 local function change_table(group, s, caption)
-  return grid.table(group, "cells change", caption, function(h, t)
+  return winner_tables.table(group, "cells change", caption, function(h, t)
     local cell = group.against[s].at[h][t]
     if not cell then return '<td class="none">–' end
     return ('<td class="%s%s">%s'):format(change_class(cell.ratio), cell.changed and " differs" or "",
@@ -229,7 +229,7 @@ local function add_pictures(p, group, labels)
       list[s] = { title = label,
         missing = ("no rows of TP %d, %s, %s"):format(group.tp, group.fusion, group.words) }
     else
-      list[s] = { title = label, markup = grid.small_picture(group, fusion_of(group, s)) }
+      list[s] = { title = label, markup = winner_tables.small_picture(group, fusion_of(group, s)) }
     end
   end
   for s = 2, #labels do
@@ -248,7 +248,8 @@ local function add_tables(p, group, labels)
   p:html('<details><summary>With numbers</summary><div class="pair">\n')
   for s, label in ipairs(labels) do
     if not group.missing[s] then
-      p:html('<div class="table">' .. grid.new_table(group, fusion_of(group, s), label) .. "</div>\n")
+      local markup = winner_tables.new_table(group, fusion_of(group, s), label)
+      p:html('<div class="table">' .. markup .. "</div>\n")
     end
   end
   for s = 2, #labels do
@@ -268,7 +269,7 @@ local function legend_of(comparison)
     end
   end
   for _, strategy in ipairs(comparing.strategies(comparison)) do
-    if wins[strategy.name] then out[#out + 1] = grid.key(strategy) end
+    if wins[strategy.name] then out[#out + 1] = winner_tables.key(strategy) end
   end
   out[#out + 1] = '<li><span class="key none">–</span> unmeasured</li>'
   return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
@@ -386,7 +387,7 @@ function comparison_page.page(sources, labels)
   local p = page.new("AllReduce: " .. table.concat(labels, " against ", 1, 2) .. (#labels > 2 and
     (" and %d more"):format(#labels - 2) or ""), { lead = #labels == 2 and lead_of(comparison, labels) or
     ("%d sweeps; the first, %s, is the base."):format(#labels, labels[1]),
-    style = style() .. "\n" .. grid.style(names) })
+    style = style() .. "\n" .. winner_tables.style(names) })
   add_changes(p, comparison, labels)
   add_strategies(p, comparison, labels)
   add_sources(p, comparison, labels)

@@ -7,10 +7,10 @@ local page = require "pages.page"
 local quantities = require "base.quantities"
 local summary = require "formats.summary"
 
-local grid = {}
+local winner_tables = {}
 
 -- The style of the strategies in the set `names`.
-function grid.style(names)
+function winner_tables.style(names)
   local out = {}
   for _, strategy in ipairs(lists.strategies) do
     if names[strategy.name] then
@@ -56,7 +56,7 @@ local function cell_text(name, mark, is_changed)
 end
 
 -- A table over the hidden sizes and token counts of `block`; get(h, t) returns a cell with its tag.
-function grid.table(block, class, caption, get)
+function winner_tables.table(block, class, caption, get)
   local out = { ('<table class="%s"><caption>%s</caption>%s<tbody>'):format(class, page.escape(caption),
     head(block)) }
   for h = #block.hidden_sizes, 1, -1 do
@@ -69,14 +69,14 @@ function grid.table(block, class, caption, get)
 end
 
 -- A strategy in a legend.
-function grid.key(strategy)
+function winner_tables.key(strategy)
   return ('<li title="%s"><span class="key %s">%s</span> %s</li>'):format(page.escape(strategy.help),
     data.class(strategy.name), page.escape(strategy.mark), page.escape(strategy.name))
 end
 
 -- The incumbent's choices for the cells of a fusion, [h][t] = name or false; nil if it has none. `old` is a
 -- core.table.
-function grid.old_choices(block, fusion, old)
+function winner_tables.old_choices(block, fusion, old)
   local any, out = false, {}
   local key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
     fusion = fusion.name }
@@ -94,9 +94,9 @@ end
 
 local function winner(cell) return cell and cell.strategy or nil end
 
--- The table of a fusion (of summary.blocks); `old`: of grid.old_choices, or nil. "?": uncertain.
-function grid.new_table(block, fusion, caption, old)
-  return grid.table(block, "cells new", caption, function(h, t)
+-- The table of a fusion (of summary.blocks); `old`: of winner_tables.old_choices, or nil. "?": uncertain.
+function winner_tables.new_table(block, fusion, caption, old)
+  return winner_tables.table(block, "cells new", caption, function(h, t)
     local cell = fusion.rows[h][t]
     return cell_text(winner(cell), cell and summary.is_uncertain(cell) and "?" or "",
       old ~= nil and (old[h][t] or nil) ~= winner(cell))
@@ -104,8 +104,8 @@ function grid.new_table(block, fusion, caption, old)
 end
 
 -- The table of the incumbent's choices.
-function grid.old_table(block, fusion, caption, old)
-  return grid.table(block, "cells old", caption, function(h, t)
+function winner_tables.old_table(block, fusion, caption, old)
+  return winner_tables.table(block, "cells old", caption, function(h, t)
     local name = old[h][t] or nil
     return cell_text(name, "", name ~= winner(fusion.rows[h][t]))
   end)
@@ -136,7 +136,7 @@ local function size_row(block, bytes, cell)
 end
 
 -- The winners of a fusion of a block by bytes, a row for each size, with margin and confidence.
-function grid.size_table(block, fusion)
+function winner_tables.size_table(block, fusion)
   local out = { '<table class="sizes"><thead><tr>' }
   local function add(tag, i, text)
     local class = size_texts[size_columns[i]] and "" or ' class="number"'
@@ -176,7 +176,7 @@ local function paths(block, fusion)
 end
 
 -- A small picture of a fusion's winners, as SVG within the page; a white corner is an uncertain choice.
-function grid.small_picture(block, fusion)
+function winner_tables.small_picture(block, fusion)
   local out = { ('<svg viewBox="0 0 %d %d" preserveAspectRatio="none" aria-hidden="true">'):format(
     #block.num_tokens, #block.hidden_sizes) }
   local by_name = paths(block, fusion)
@@ -201,4 +201,4 @@ function grid.small_picture(block, fusion)
   return table.concat(out)
 end
 
-return grid
+return winner_tables

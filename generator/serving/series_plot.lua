@@ -9,7 +9,7 @@ local run_finder = require "serving.runs"
 local result = require "serving.result"
 local template = require "codec.template"
 
-local plot = {}
+local series_plot = {}
 
 -- The panels: `varies` over the runs, where `fixed` is `at`.
 local panels = {
@@ -278,7 +278,7 @@ local function count(number, word) return ("%d %s%s"):format(number, word, numbe
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
-function plot.run(args, row)
+function series_plot.run(args, row)
   check_use(args, row)
   local traces, folder = without_slash(args.traces), without_slash(args.out or ".")
   local runs = run_finder.find(traces)
@@ -292,4 +292,4 @@ function plot.run(args, row)
     count(#model.all_series, "implementation")))
 end
 
-return plot
+return series_plot

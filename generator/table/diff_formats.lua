@@ -1,7 +1,7 @@
 -- How a difference of two tables (changes.lua) is shown: a row in `list` for each format.
 local changes = require "table.changes"
 
-local formats = {}
+local diff_formats = {}
 
 -- ---- text -------------------------------------------------------------------------------------
 
@@ -141,7 +141,7 @@ local function github(result)
   return #out > 0 and table.concat(out, "\n") .. "\n" or ""
 end
 
-formats.list = {
+diff_formats.list = {
   { name = "text", write = text },
   { name = "md", write = markdown },
   { name = "json", write = json },
@@ -149,14 +149,14 @@ formats.list = {
   { name = "github", write = github },
 }
 
-formats.names = {}
-for i, format in ipairs(formats.list) do formats.names[i] = format.name end
+diff_formats.names = {}
+for i, format in ipairs(diff_formats.list) do diff_formats.names[i] = format.name end
 
 -- function(result) -> text of the format with this name, or nil.
-function formats.of(name)
-  for _, format in ipairs(formats.list) do
+function diff_formats.of(name)
+  for _, format in ipairs(diff_formats.list) do
     if format.name == name then return format.write end
   end
 end
 
-return formats
+return diff_formats

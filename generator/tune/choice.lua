@@ -10,7 +10,7 @@ local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rows = require "core.rows"
 local statistics = require "base.statistics"
-local tune_rows = require "tune.to_rows"
+local to_rows = require "tune.to_rows"
 
 local choice = {}
 
@@ -94,7 +94,7 @@ end
 
 -- The table of one number of ranks; nil if nothing has a time.
 local function table_of(job, world_size)
-  local records = tune_rows.records(job, world_size)
+  local records = to_rows.records(job, world_size)
   if #records == 0 then return nil end
   local of_world = fail.unless(rows.of(("TP %d"):format(world_size), records))
   return fail.unless(choices.select(of_world, { lookup = "nearest", incumbent = job.stays,
@@ -104,7 +104,7 @@ end
 -- The table's choice for a cell; nil without one.
 local function found_in(canonical, cell, fusion)
   local of_table = canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
-    mode = tune_rows.MODE, splits = cell.splits, fusion = fusion,
+    mode = to_rows.MODE, splits = cell.splits, fusion = fusion,
     hidden_size = cell.num_tokens and cell.hidden_size or rows.HIDDEN_SIZE_NONE,
     num_tokens = cell.num_tokens or cell.size }
   return of_table and of_table.strategy
@@ -113,9 +113,9 @@ end
 -- The entry in `running`, fastest first, that the table chose; of two ways of an epilogue the faster one. For
 -- a size that no row can hold, the fastest.
 local function chosen_of(job, canonical, cell, fusion, running)
-  local name = canonical and tune_rows.fits(cell) and found_in(canonical, cell, fusion)
+  local name = canonical and to_rows.fits(cell) and found_in(canonical, cell, fusion)
   for _, entry in ipairs(running) do
-    if not name or tune_rows.name(job, entry.strategy) == name then return entry end
+    if not name or to_rows.name(job, entry.strategy) == name then return entry end
   end
 end
 

@@ -12,7 +12,7 @@ local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
 local ways = require "tune.ways"
 
-local group = {}
+local rank_group = {}
 
 local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
 local SLOWER = 4 -- times the deadline under compute-sanitizer
@@ -91,7 +91,7 @@ end
 -- process with those before it, so that a name that exists already is found. Plug-ins that answer are in
 -- job.plugins, their candidates in job.owned. A plug-in with an invalid answer, or that crashes or hangs, is
 -- left out.
-function group.candidates(job)
+function rank_group.candidates(job)
   for _, path in ipairs(job.plugins) do check_path(path) end
   local candidates, hash = read_candidates(job, {})
   if not candidates then fail.input("%s", hash) end
@@ -378,7 +378,7 @@ local function try_plugins(job, world_size, cells)
 end
 
 -- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.
-function group.measure(job, world_size, cells)
+function rank_group.measure(job, world_size, cells)
   try_plugins(job, world_size, cells)
   for number = 1, job.launches do
     local problem = run_group(job, world_size, cells, number)
@@ -386,4 +386,4 @@ function group.measure(job, world_size, cells)
   end
 end
 
-return group
+return rank_group

@@ -4,12 +4,12 @@ local columns = require "lists.columns"
 local lists = require "lists.lists"
 local rows = require "core.rows"
 
-local tune_rows = {}
+local to_rows = {}
 
-tune_rows.MODE = "eager"
+to_rows.MODE = "eager"
 
 -- The name of a candidate in rows and tables.
-function tune_rows.name(job, name)
+function to_rows.name(job, name)
   return (job.candidates[name].plugin and lists.plugin_prefix or "") .. name
 end
 
@@ -34,8 +34,8 @@ local function record_of(job, cell, entry)
   local alone = has_epilogue and by_kind[entry.strategy .. " alone"]
   local record = { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
     op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
-    strategy = tune_rows.name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
-    mode = tune_rows.MODE, launches = entry.launches, splits = cell.splits,
+    strategy = to_rows.name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
+    mode = to_rows.MODE, launches = entry.launches, splits = cell.splits,
     separate_us = separate and separate.time_us or nil, alone_us = alone and alone.time_us or nil }
   for _, column in ipairs(columns) do
     if column.bench and record[column.key] == nil then record[column.key] = first[column.key] end
@@ -45,17 +45,17 @@ local function record_of(job, cell, entry)
 end
 
 -- Whether a row can hold the cell's size.
-function tune_rows.fits(cell) return cell.num_tokens ~= nil or cell.size < rows.HIDDEN_SIZE_NONE end
+function to_rows.fits(cell) return cell.num_tokens ~= nil or cell.size < rows.HIDDEN_SIZE_NONE end
 
 -- The rows of one number of ranks.
-function tune_rows.records(job, world_size)
+function to_rows.records(job, world_size)
   local records = {}
   for _, cell in ipairs(job.cells) do
-    if cell.world_size == world_size and tune_rows.fits(cell) then
+    if cell.world_size == world_size and to_rows.fits(cell) then
       for _, entry in ipairs(entries_of(cell)) do records[#records + 1] = record_of(job, cell, entry) end
     end
   end
   return records
 end
 
-return tune_rows
+return to_rows

@@ -10,7 +10,7 @@ local merge_rows = require "tune.merge_rows"
 local provenance = require "rows.provenance"
 local tables = require "core.table"
 local template = require "codec.template"
-local tune_rows = require "tune.to_rows"
+local to_rows = require "tune.to_rows"
 
 local write = {}
 
@@ -91,7 +91,7 @@ local function provenance_of(job, world_size, records)
   local plugins = json.array {}
   for _, candidate in ipairs(job.candidates) do
     if candidate.plugin and candidate.usual then
-      local name = tune_rows.name(job, candidate.name)
+      local name = to_rows.name(job, candidate.name)
       plugins[#plugins + 1] = { strategy = name, parameters = candidate.parameters }
     end
   end
@@ -108,7 +108,7 @@ local function rows_path(job, folder, world_size)
 end
 
 local function write_rows(job, folder, world_size)
-  local records = tune_rows.records(job, world_size)
+  local records = to_rows.records(job, world_size)
   if #records == 0 then return end
   merge_rows.write(job, rows_path(job, folder, world_size), records, provenance_of(job, world_size, records))
 end

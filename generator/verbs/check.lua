@@ -1,6 +1,6 @@
 -- gentables check: compares committed tables with what the rows give. Writes nothing.
 local changes = require "table.changes"
-local choice = require "choose.settings"
+local settings = require "choose.settings"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
@@ -86,7 +86,7 @@ end
 return {
   difference = difference,
   summary = "Compares the tables in a folder with what the rows give; exit code 1 if they differ.",
-  options = options.with(choice.options, {
+  options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
     { name = "arch", value = "ARCH", required = true,
       help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats that hold several" },

@@ -5,7 +5,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "base.lazy" "formats.list"
 local model = require "base.lazy" "formats.model"
-local render = require "table.diff_formats"
+local diff_formats = require "table.diff_formats"
 local rows = require "core.rows"
 local strategy_drift = require "base.lazy" "table.strategy_drift"
 local tables = require "core.table"
@@ -166,8 +166,8 @@ return {
     { name = "choose", value = "WHAT", one_of = { "bin", "corner" },
       help = "losses over the bin of a cell, or at its own shape, as the tables were chosen (default: as the "
         .. "spec beside the rows, else bin)" },
-    { name = "format", value = "NAME", one_of = render.names, default = "text",
-      help = "of " .. table.concat(render.names, ", ") },
+    { name = "format", value = "NAME", one_of = diff_formats.names, default = "text",
+      help = "of " .. table.concat(diff_formats.names, ", ") },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
       help = "exit code 1 for any difference, or only for a material one" },
     { name = "threshold", value = "SHARE", type = "number", least = 0, most = 10,
@@ -194,7 +194,7 @@ return {
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
     add_drift(result, old, new)
-    local text = render.of(args.format)(result)
+    local text = diff_formats.of(args.format)(result)
     if args.out then
       local written, message = file.write(args.out, text)
       if not written then fail.work("%s", message) end

@@ -1,5 +1,5 @@
 -- gentables generate: rows -> table -> artifacts. Measures nothing; touches only files that change.
-local choice = require "choose.settings"
+local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -14,7 +14,7 @@ local function padded(word) return ("%-10s"):format(word) end
 return {
   summary = "Writes an arch's tables from the rows in a folder; each cell has the strategy with the least\n"
     .. "expected loss. Measures nothing.",
-  options = options.with(choice.options, {
+  options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH",
       help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats that hold several" },

@@ -7,7 +7,7 @@ local kinds = require "pictures.list"
 local lists = require "lists.lists"
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
-local sweep = require "pictures.slices"
+local picture_slices = require "pictures.slices"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
@@ -84,7 +84,7 @@ local function plot_folder(args)
   end
   local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
   check_gnuplot(endings)
-  local rows = sweep.of_folder(args.data_dir, args.arch, args)
+  local rows = picture_slices.of_folder(args.data_dir, args.arch, args)
   local out = without_slash(args.out or args.data_dir)
   local entries = pictures.entries(rows, out, wanted, endings)
   local count, left_out = pictures.draw_all(rows, entries, true)
@@ -127,7 +127,7 @@ local function plot_one(args)
     fail.input("--out %s: ends in neither .png nor .svg", args.out)
   end
   check_gnuplot({ ending })
-  local rows = sweep.of_files({ table.unpack(args, 2) }, args)
+  local rows = picture_slices.of_files({ table.unpack(args, 2) }, args)
   local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
   local of = { fusion = check_fusion(rows, args.fusion), path = args.out,
     tp = not over_tp_sizes and tp_of(rows, args.tp) or nil }

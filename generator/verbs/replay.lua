@@ -4,7 +4,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local job = require "trace.runs.job"
-local replay_ops = require "replay.chosen_ops"
+local chosen_ops = require "replay.chosen_ops"
 local request = require "replay.request"
 local replay_run = require "replay.run"
 local sheets = require "pages.sheets"
@@ -47,9 +47,9 @@ local function name_of(configuration)
 end
 
 local function replay_configuration(work, configuration, lists, options, out, count)
-  local chosen = replay_ops.choose(lists)
+  local chosen = chosen_ops.choose(lists)
   if #chosen.gemm + #chosen.conv == 0 then
-    return work:fail(replay_ops.nothing(configuration.files, chosen), 2)
+    return work:fail(chosen_ops.nothing(configuration.files, chosen), 2)
   end
   local base = base_of(configuration, count)
   options.name = name_of(configuration)
@@ -65,8 +65,8 @@ local function replay_traces(args, options)
   if not args.out then fail.input("replay needs --out DIR; see gentables replay --help") end
   local work = job.new(args)
   local usable = work:usable()
-  local ranks = require "trace.ops.rank"
-  local answers = work:read(usable, function(t) return replay_ops.collect(ranks.of(t)) end)
+  local rank = require "trace.ops.rank"
+  local answers = work:read(usable, function(t) return chosen_ops.collect(rank.of(t)) end)
   for _, configuration in ipairs(usable) do
     local lists = lists_of(configuration, answers)
     if #lists > 0 then replay_configuration(work, configuration, lists, options, args.out, #usable) end

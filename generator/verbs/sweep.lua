@@ -3,7 +3,7 @@ local backends = require "conversation.backends"
 local bench = require "conversation.bench"
 local fail = require "base.fail"
 local file = require "core.file"
-local incumbents = require "consult.incumbent"
+local incumbent = require "consult.incumbent"
 local lists = require "lists.lists"
 local process = require "core.process"
 local machines = require "rows.machines"
@@ -79,7 +79,7 @@ local function open_incumbent(args, job)
   if not lists.contains(job.spec.strategies, "AUTO") then
     fail.input("--incumbent goes with AUTO, which is not among the spec's strategies")
   end
-  local module = incumbents.module(args.incumbent, job.arch)
+  local module = incumbent.module(args.incumbent, job.arch)
   job.environment = { "GENTABLES_INCUMBENT=" .. module.path }
   return module
 end
@@ -107,9 +107,9 @@ local function new_job(args)
     program = program, identity = identity, machine = machines.facts(library),
   }
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
-  local incumbent = args.incumbent and file.read(args.incumbent) or nil
-  job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, incumbent)
-  job.launch = provenance.of_launch(job.launcher, incumbent)
+  local library_text = args.incumbent and file.read(args.incumbent) or nil
+  job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, library_text)
+  job.launch = provenance.of_launch(job.launcher, library_text)
   return job
 end
 

@@ -10,7 +10,7 @@ local bench = require "conversation.bench"
 local cache = require "tune.cache"
 local choice = require "tune.choice"
 local fail = require "base.fail"
-local group = require "tune.measure"
+local rank_group = require "tune.measure"
 local incumbent = require "consult.incumbent"
 local plan = require "tune.plan"
 local progress = require "system.progress"
@@ -102,7 +102,7 @@ local function new_job(args)
     job.machine.gpu = backends.gpu(library)
     job.sanitizer = sanitizer.find(args.sanitizer)
   end
-  job.candidates, job.libraries = group.candidates(job)
+  job.candidates, job.libraries = rank_group.candidates(job)
   job.ops = plan.read_ops(args, job.backend)
   job.sizes = plan.read_sizes(args.sizes)
   job.world_sizes = args.tp
@@ -126,7 +126,7 @@ local function measure(job, kept)
   local problems = {}
   for _, world_size in ipairs(job.world_sizes) do
     local cells = kept:missing(job, world_size)
-    local problem = #cells > 0 and group.measure(job, world_size, cells)
+    local problem = #cells > 0 and rank_group.measure(job, world_size, cells)
     if problem then
       problems[#problems + 1] = ("TP %d: %s"):format(world_size, problem)
       choice.take_default(job, world_size, problem)

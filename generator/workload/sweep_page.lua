@@ -4,7 +4,7 @@ local chart = require "workload.chart"
 local csv = require "codec.csv"
 local file = require "core.file"
 local page = require "pages.page"
-local plots = require "trace.gemm.variance_plots"
+local variance_plots = require "trace.gemm.variance_plots"
 local findings = require "workload.findings"
 
 local sweep_page = {}
@@ -150,7 +150,7 @@ end
 
 local function add_pictures(out, analysis)
   local figures = {}
-  for i, picture in ipairs(plots.list) do
+  for i, picture in ipairs(variance_plots.list) do
     local path = ("%s/plots/%s.png"):format(analysis, picture.name)
     local bytes = file.exists(path) and file.read(path)
     figures[i] = { title = picture.name:gsub("_", " "), png = bytes or nil,

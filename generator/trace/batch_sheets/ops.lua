@@ -4,7 +4,7 @@ local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
 -- Which families of ops each sheet has, by the names of their own sheets.
 local batch_sheets = {
@@ -43,9 +43,9 @@ end
 
 -- A parameter as a cell.
 local function cell_of(value)
-  if value == python.none then return nil end
+  if value == python_literals.none then return nil end
   if type(value) == "number" or type(value) == "string" then return value end
-  return python.write(value)
+  return python_literals.write(value)
 end
 
 local function params_of(perf)
@@ -56,7 +56,9 @@ end
 
 local function key_of(sheet, name, perf)
   local parts = { sheet, name }
-  for _, param in ipairs(perf.params) do parts[#parts + 1] = param[1] .. "=" .. python.write(param[2]) end
+  for _, param in ipairs(perf.params) do
+    parts[#parts + 1] = param[1] .. "=" .. python_literals.write(param[2])
+  end
   return table.concat(parts, "\0")
 end
 

@@ -1,15 +1,15 @@
 -- Collectives over all ranks of a configuration, and over configurations: what each trace is asked, the
 -- sheets, and where they go.
-local collective_sheets = require "trace.collectives.rank_sheets"
+local rank_sheets = require "trace.collectives.rank_sheets"
 local run_folder = require "trace.runs.run_folder"
 
-local collectives = {}
+local configuration_report = {}
 
-collectives.SUMMARY = "nccl_summary_implicit_sync"
+configuration_report.SUMMARY = "nccl_summary_implicit_sync"
 
 -- Where a configuration's report goes below `out`, without its extension: those of a sweep as its tree has
 -- them.
-function collectives.base(out, configuration)
+function configuration_report.base(out, configuration)
   local folder, name = out, "collective"
   if configuration.threads then
     folder = ("%s/%dthread/collective_reports"):format(out, configuration.threads)
@@ -18,9 +18,9 @@ function collectives.base(out, configuration)
   return folder .. "/" .. name
 end
 
--- The sheets of a configuration; answers[entry] = { info, collectives } (see collectives.ask), nil for traces
--- that could not be read. Also notes: what is not whole.
-function collectives.sheets(configuration, answers)
+-- The sheets of a configuration; answers[entry] = { info, collectives } (see configuration_report.ask), nil
+-- for traces that could not be read. Also notes: what is not whole.
+function configuration_report.sheets(configuration, answers)
   local infos, ranks = {}, {}
   for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
   local notes, left_out = run_folder.check(configuration, infos)
@@ -33,21 +33,21 @@ function collectives.sheets(configuration, answers)
         .. ": could not be read; it is not in this"
     end
   end
-  return collective_sheets.make(ranks, notes)
+  return rank_sheets.make(ranks, notes)
 end
 
 -- Asked of each trace.
-function collectives.ask(t) return { info = t:info(), collectives = collective_sheets.digest(t) } end
+function configuration_report.ask(t) return { info = t:info(), collectives = rank_sheets.digest(t) } end
 
 -- The summaries of several configurations, { { configuration, sheets }... }, as one sheet with their threads
 -- and channels in front; nil where fewer than two have one.
-function collectives.across(made)
+function configuration_report.across(made)
   local sheet, count = nil, 0
   for _, one in ipairs(made) do
     for _, summary in ipairs(one.sheets) do
-      if summary.name == collectives.SUMMARY then
+      if summary.name == configuration_report.SUMMARY then
         count = count + 1
-        sheet = sheet or { name = collectives.SUMMARY, rows = {},
+        sheet = sheet or { name = configuration_report.SUMMARY, rows = {},
           columns = table.move(summary.columns, 1, #summary.columns, 3, { "threads", "channels" }) }
         for _, row in ipairs(summary.rows) do
           sheet.rows[#sheet.rows + 1] = table.move(row, 1, #summary.columns, 3,
@@ -60,6 +60,8 @@ function collectives.across(made)
 end
 
 -- Where that goes.
-function collectives.across_base(out) return out .. "/comparisons/collectives_across_configurations" end
+function configuration_report.across_base(out)
+  return out .. "/comparisons/collectives_across_configurations"
+end
 
-return collectives
+return configuration_report

@@ -7,7 +7,7 @@ local matching = require "trace.collectives.matching"
 local incomplete = require "trace.collectives.incomplete"
 local statistics = require "base.statistics"
 
-local sheets = {}
+local rank_sheets = {}
 
 local MB, GB = 2 ^ 20, 2 ^ 30
 
@@ -355,9 +355,9 @@ local function with_rows(list)
   return out
 end
 
--- ranks = { { rank, base_nanoseconds, events, told }... }, as sheets.digest makes them -> the sheets that
+-- ranks = { { rank, base_nanoseconds, events, told }... }, as rank_sheets.digest makes them -> the sheets that
 -- have rows (none: no collective), and notes: `notes` and what is not whole, as texts.
-function sheets.make(ranks, notes)
+function rank_sheets.make(ranks, notes)
   notes = table.move(notes or {}, 1, #(notes or {}), 1, {})
   incomplete.align_clocks(ranks, notes)
   local all, offsets = matching.match(ranks)
@@ -379,17 +379,17 @@ end
 
 -- The sheet nccl_summary_long of one open trace, which needs no others to be compared with; nil: it has no
 -- collective.
-function sheets.summary_long(t, rank)
+function rank_sheets.summary_long(t, rank)
   local groups = t:collective_durations()
   for _, group in ipairs(groups) do group.rank = rank end
   return #groups > 0 and summary_long_sheet(groups) or nil
 end
 
--- What sheets.make needs of an open trace.
-function sheets.digest(t, rank)
+-- What rank_sheets.make needs of an open trace.
+function rank_sheets.digest(t, rank)
   local info = t:info()
   local events, told = t:collectives()
   return { rank = rank, base_nanoseconds = info.base_nanoseconds, events = events, told = told }
 end
 
-return sheets
+return rank_sheets

@@ -1,9 +1,9 @@
 -- Which collectives of a rank overlap a stretch of its time. Intervals are clipped to the stretch and united,
 -- so that collectives that run at once are not counted twice.
-local overlap_of = {}
+local overlap = {}
 
--- events, told as of t:collectives() -> what overlap_of.stretch asks.
-function overlap_of.index(events, told)
+-- events, told as of t:collectives() -> what overlap.stretch asks.
+function overlap.index(events, told)
   local list = {}
   for i, event in ipairs(events) do
     list[i] = { start = event.start, stop = event.start + event.duration, uid = event.uid,
@@ -44,7 +44,7 @@ end
 
 -- start..stop in µs -> { count, names (";"), percentage (of the one that overlaps most), collective (its
 -- name), total_us (of the union) }; percentage is 0 and collective nil where nothing overlaps.
-function overlap_of.stretch(list, start, stop)
+function overlap.stretch(list, start, stop)
   local found = reaching(list, start, stop)
   local names, most, most_name, total, covered_to = {}, 0, nil, 0, start
   for i, one in ipairs(found) do
@@ -60,4 +60,4 @@ function overlap_of.stretch(list, start, stop)
     percentage = stop > start and 100 * most / (stop - start) or 0 }
 end
 
-return overlap_of
+return overlap

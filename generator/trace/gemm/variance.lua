@@ -2,8 +2,8 @@
 -- open), and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
 -- themselves, so that they belong to the right GEMM where one kernel serves several.
 local input_csv = require "trace.gemm.input_csv"
-local ops = require "trace.gemm.instances"
-local overlap_of = require "trace.gemm.overlap"
+local gemm_instances = require "trace.gemm.instances"
+local overlap = require "trace.gemm.overlap"
 
 local variance = {}
 
@@ -44,7 +44,7 @@ local function all_of(instances, collectives)
   local out = {}
   for i, one in ipairs(instances) do
     out[i] = { kernel = one.longest_kernel, start_us = one.start_us, time_us = one.time_us,
-      overlap = overlap_of.stretch(collectives, one.start_us, one.stop_us) }
+      overlap = overlap.stretch(collectives, one.start_us, one.stop_us) }
   end
   return out
 end
@@ -67,7 +67,7 @@ local function describe(gemm, number, index, collectives, with_all)
     least_us = cells[index_of(gemm.columns, LEAST)], most_us = cells[index_of(gemm.columns, MOST)],
     shortest_at_us = shortest.start_us, longest_at_us = longest.start_us,
     shortest_us = shortest.time_us, longest_us = longest.time_us,
-    overlap = overlap_of.stretch(collectives, longest.start_us, longest.stop_us),
+    overlap = overlap.stretch(collectives, longest.start_us, longest.stop_us),
     all = with_all and all_of(instances, collectives) or nil }
 end
 
@@ -76,7 +76,7 @@ end
 -- asked for), index (in the input CSV) }... } }. options: all, and top_k or the rows `indices` of `input`
 -- (input_csv.read), of which those without a GEMM have none here.
 function variance.of(t, options)
-  local gemm, collectives = ops.gemm(t), overlap_of.index(t:collectives())
+  local gemm, collectives = gemm_instances.gemm(t), overlap.index(t:collectives())
   local picked = {}
   for _, one in ipairs(wanted(gemm, options)) do
     local number, index = one[1], one[2]
@@ -129,9 +129,8 @@ local function append_times(row, at, one)
     one.shortest_us, one.longest_us)
 end
 
-local function append_overlap(row, at, overlap)
-  return append(row, at, overlap.count, overlap.names, overlap.percentage, overlap.collective,
-    overlap.total_us / 1000)
+local function append_overlap(row, at, found)
+  return append(row, at, found.count, found.names, found.percentage, found.collective, found.total_us / 1000)
 end
 
 local function titles_of(first, gemm, ...)

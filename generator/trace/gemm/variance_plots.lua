@@ -1,7 +1,7 @@
 -- Pictures of how much the kernel time of GEMMs varies, over threads, channels and ranks, from the CSV that
 -- trace variance writes.
 --
---   plots.draw({ { threads = 256, channel = 28, rank = 0, time_diff_us = 3.5 }... }, "plots")
+--   variance_plots.draw({ { threads = 256, channel = 28, rank = 0, time_diff_us = 3.5 }... }, "plots")
 local boxes = require "pages.boxes"
 local csv = require "codec.csv"
 local distributions = require "pages.distributions"
@@ -12,7 +12,7 @@ local quantities = require "base.quantities"
 local template = require "codec.template"
 local workers = require "system.workers"
 
-local plots = {}
+local variance_plots = {}
 
 local Y_LABEL = "time_diff_us: longest − shortest kernel time (µs)"
 local LOG_FROM = 100 -- largest / least value from which on the axis is logarithmic
@@ -49,7 +49,7 @@ local function number_in(table_of, i, column, path)
 end
 
 -- The rows of these CSVs, each { threads, channel, rank, time_diff_us }; what is not right raises.
-function plots.read(paths)
+function variance_plots.read(paths)
   local rows = {}
   for _, path in ipairs(paths) do
     local table_of = fail.unless(csv.read(path))
@@ -154,7 +154,7 @@ local function interaction(rows)
 end
 
 -- The five pictures: file name and function(rows) -> model. What documents them calls them so.
-plots.list = {
+variance_plots.list = {
   { name = "variance_violin_combined", model = violins },
   { name = "variance_by_threads_boxplot", model = function(rows) return boxplot(rows, "threads") end },
   { name = "variance_by_channels_boxplot", model = function(rows) return boxplot(rows, "channel") end },
@@ -173,19 +173,19 @@ end
 
 -- Draws the five pictures of rows, as read gives them, into a folder, which is made. Raises where one
 -- cannot be drawn. Returns their paths.
-function plots.draw(rows, out)
+function variance_plots.draw(rows, out)
   local ready, message = gnuplot.is_here()
   if ready then ready, message = gnuplot.has_font() end
   if not ready then fail.work("%s", message) end
   local made, problem = file.make_folder(out)
   if not made then fail.work("%s", problem) end
   local paths = {}
-  local results = workers.map(plots.list, function(picture) return draw_one(rows, picture, out) end)
+  local results = workers.map(variance_plots.list, function(picture) return draw_one(rows, picture, out) end)
   for i, result in ipairs(results) do
     if not result.ok then fail.with(result.code, "%s", result.value) end
-    paths[i] = ("%s/%s.png"):format(out, plots.list[i].name)
+    paths[i] = ("%s/%s.png"):format(out, variance_plots.list[i].name)
   end
   return paths
 end
 
-return plots
+return variance_plots

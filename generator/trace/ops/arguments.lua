@@ -1,9 +1,9 @@
 -- The arguments of an op in a trace, by their index from 0: shapes, types, strides, values. `call` is as in
 -- perf_model.lua.
 local families = require "trace.ops.families"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
-local none = python.none
+local none = python_literals.none
 local arguments = {}
 
 -- ---- Types -----------------------------------------------------------------------------------------------

@@ -9,9 +9,9 @@
 -- spec are nil where the width or the precision of a type is unknown. Values of params are those of
 -- codec/python_literals.lua.
 local arguments = require "trace.ops.arguments"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
-local none = python.none
+local none = python_literals.none
 local width_of, spec_of, dtype_of = arguments.width_of, arguments.spec_of, arguments.dtype_of
 local shape_of, strides_of, given = arguments.shape_of, arguments.strides_of, arguments.given
 local tensor_of, has_tensor = arguments.tensor_of, arguments.has_tensor

@@ -7,16 +7,16 @@
 --
 -- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
 -- options_text, without (set of steps), gzip, threads_each.
-local collective_sheets = require "trace.collectives.rank_sheets"
-local collectives = require "trace.collectives.configuration_report"
+local rank_sheets = require "trace.collectives.rank_sheets"
+local configuration_report = require "trace.collectives.configuration_report"
 local sources = require "trace.compare.sources"
 local report_pairs = require "trace.compare.report_pairs"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
 local merging = require "trace.merge.merging"
-local per_rank = require "trace.reports.rank_report"
-local plots = require "trace.gemm.variance_plots"
+local rank_report = require "trace.reports.rank_report"
+local variance_plots = require "trace.gemm.variance_plots"
 local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
@@ -63,7 +63,7 @@ end
 
 -- Returns what is incomplete.
 local function write_report(pipeline, one, base)
-  local list, notes = per_rank.sheets(one, pipeline.report_options)
+  local list, notes = rank_report.sheets(one, pipeline.report_options)
   save(pipeline, list, base)
   return notes
 end
@@ -78,9 +78,9 @@ function tasks.trace(pipeline, entry)
     run = function()
       local one = fail.unless(rank.open(entry.path, { workers = pipeline.threads_each }))
       local notes = with_report and write_report(pipeline, one, base) or {}
-      return pack.pack { info = one.trace:info(), collectives = collective_sheets.digest(one.trace),
+      return pack.pack { info = one.trace:info(), collectives = rank_sheets.digest(one.trace),
         variance = variance.of(one.trace, { top_k = pipeline.top_k }),
-        warning = per_rank.warning(entry.path, notes) }
+        warning = rank_report.warning(entry.path, notes) }
     end }
 end
 
@@ -112,16 +112,16 @@ local function stamp_of_all(list, ...)
 end
 
 function tasks.collectives(pipeline, configuration, answers, traces)
-  local base = collectives.base(pipeline.analysis, configuration)
+  local base = configuration_report.base(pipeline.analysis, configuration)
   local function files(kept) return pack.unpack(kept).count > 0 and saved(pipeline, base) or {} end
   return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), files = files, title = base,
     configuration = configuration, stamp = stamp_of_all(traces, "collectives", pipeline.forms),
     run = function()
-      local list, notes = collectives.sheets(configuration, answers)
+      local list, notes = configuration_report.sheets(configuration, answers)
       if #list > 0 then save(pipeline, list, base) else remove(pipeline, base) end
       local summary
       for _, sheet in ipairs(list) do
-        if sheet.name == collectives.SUMMARY then summary = sheet end
+        if sheet.name == configuration_report.SUMMARY then summary = sheet end
       end
       for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
       if #list == 0 then
@@ -166,10 +166,10 @@ end
 function tasks.plots(pipeline, found, traces)
   local rows, folder, files = plot_rows(found), pipeline.analysis .. "/plots", {}
   if #rows == 0 then return nil end
-  for i, picture in ipairs(plots.list) do files[i] = ("%s/%s.png"):format(folder, picture.name) end
+  for i, picture in ipairs(variance_plots.list) do files[i] = ("%s/%s.png"):format(folder, picture.name) end
   return { name = "plots", files = files, stamp = stamp_of_all(traces, "plots"), title = folder,
     run = function()
-      plots.draw(rows, folder)
+      variance_plots.draw(rows, folder)
       return ""
     end }
 end
@@ -183,7 +183,7 @@ function tasks.across(pipeline, made_tasks)
       made[#made + 1] = { configuration = task.configuration, sheets = { answer.summary } }
     end
   end
-  local sheet, base = collectives.across(made), collectives.across_base(pipeline.analysis)
+  local sheet, base = configuration_report.across(made), configuration_report.across_base(pipeline.analysis)
   if not sheet then return nil end
   return { name = "collectives_across_configurations", files = saved(pipeline, base), title = base,
     stamp = stamp_of_all(made_tasks, pipeline.forms), run = function()
@@ -222,7 +222,7 @@ function tasks.folders(pipeline, configurations)
   local folders, seen = { analysis, analysis .. "/plots", analysis .. "/comparisons",
     pipeline.stamps.folder, pipeline.out .. "/merged_traces" }, {}
   for _, configuration in ipairs(configurations) do
-    for _, path in ipairs { collectives.base(pipeline.analysis, configuration),
+    for _, path in ipairs { configuration_report.base(pipeline.analysis, configuration),
       report_base(pipeline, configuration.files[1]) } do
       local folder = folder_of(path)
       if not seen[folder] then folders[#folders + 1] = folder end

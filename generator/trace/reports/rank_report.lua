@@ -1,17 +1,17 @@
 -- The report of one rank: the sheets of trace/reports/list.lua, and where they go.
 --
 --   local rank = require("trace.ops.rank").open(path)
---   local made, notes = per_rank.sheets(rank, { short_limit = 50 })
---   per_rank.write(made, { folder = "out/x_csvs", xlsx = "out/x.xlsx" })
+--   local made, notes = rank_report.sheets(rank, { short_limit = 50 })
+--   rank_report.write(made, { folder = "out/x_csvs", xlsx = "out/x.xlsx" })
 --
 -- options: include_unlinked, micro_idle (µs), short_limit (µs), bins, top_short, kernel_summary and
 -- collectives (false: without), by_kernel_count.
 local list = require "trace.reports.list"
 local sheets = require "pages.sheets"
 
-local per_rank = {}
+local rank_report = {}
 
-per_rank.defaults = { short_limit = 10, bins = 100 }
+rank_report.defaults = { short_limit = 10, bins = 100 }
 
 -- What is said of each flaw of a trace, by its name in core.trace.
 local flaws = {
@@ -33,14 +33,14 @@ end
 local function with_defaults(options)
   return setmetatable({}, { __index = function(_, key)
     local value = options and options[key]
-    if value == nil then value = per_rank.defaults[key] end
+    if value == nil then value = rank_report.defaults[key] end
     return value
   end })
 end
 
 -- All sheets of a rank, in order, and rows { what, count, where first, note } of what is incomplete; they are
 -- the last sheet, `incomplete`, where there are any.
-function per_rank.sheets(rank, options)
+function rank_report.sheets(rank, options)
   local notes = {}
   add_flaws(notes, rank.trace:info())
   local made = list.make_of_rank(rank, with_defaults(options), notes)
@@ -51,10 +51,10 @@ function per_rank.sheets(rank, options)
 end
 
 -- Writes the sheets; paths = { folder, xlsx }, each or both. Raises where that fails.
-function per_rank.write(made, paths) sheets.save(made, paths) end
+function rank_report.write(made, paths) sheets.save(made, paths) end
 
 -- What is incomplete in one line, for stderr; nil: nothing is.
-function per_rank.warning(path, notes)
+function rank_report.warning(path, notes)
   if #notes == 0 then return nil end
   local counts, names = {}, {}
   for _, note in ipairs(notes) do
@@ -65,4 +65,4 @@ function per_rank.warning(path, notes)
   return ("%s: incomplete: %s; the sheet incomplete says more"):format(path, table.concat(names, ", "))
 end
 
-return per_rank
+return rank_report

@@ -2,8 +2,8 @@
 -- ranks beside its traces. A configuration that fails is reported and does not end the others; what was there
 -- stays until the new report is whole.
 --
---   batch.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
---               jobs, replay = options of replay/run.lua, or nil }
+--   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
+--               jobs, replay = options of replay/replay_run.lua, or nil }
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -12,9 +12,9 @@ local sheet_list = require "trace.reports.list"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 
-local batch = {}
+local workbooks = {}
 
-batch.defaults = { pattern = "rank_", extension = "json", filters = { "rank_0" } }
+workbooks.defaults = { pattern = "rank_", extension = "json", filters = { "rank_0" } }
 
 local DEEPEST = 64 -- folders below the base
 
@@ -90,7 +90,7 @@ local function complete(configuration, options)
 end
 
 -- The configurations below the base, and the number of files without a rank in their names.
-function batch.find(options)
+function workbooks.find(options)
   local base = #options.base > 1 and options.base:gsub("/+$", "") or options.base
   if fail.unless(file.status(base)) ~= "folder" then
     fail.input("-b: %s is no folder; give the one that contains the traces' folders", base)
@@ -200,17 +200,17 @@ end
 
 -- The replay's report stands beside the other, and the ops' files beside it.
 local function replay(configuration, ranks, options)
-  local replay_ops = require "replay.chosen_ops"
+  local chosen_ops = require "replay.chosen_ops"
   local path = configuration.output:gsub("_performance_report%.xlsx$", ""):gsub("%.xlsx$", "")
     .. "_node_replay_report"
   local lists = {}
   for i, rank in ipairs(ranks) do
-    lists[i] = rank[replay_ops.field]
+    lists[i] = rank[chosen_ops.field]
     lists[i].path = configuration.files[i].path
   end
-  local chosen = replay_ops.choose(lists)
+  local chosen = chosen_ops.choose(lists)
   if #chosen.gemm + #chosen.conv == 0 then
-    fail.input("%s", replay_ops.nothing(configuration.files, chosen))
+    fail.input("%s", chosen_ops.nothing(configuration.files, chosen))
   end
   local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
     { __index = options.replay })
@@ -253,13 +253,13 @@ local function nothing_found(options, nameless)
 end
 
 -- Writes all reports; returns the exit code.
-function batch.run(given)
+function workbooks.run(given)
   local options = setmetatable({}, { __index = function(_, key)
     local value = given[key]
-    if value == nil then value = batch.defaults[key] end
+    if value == nil then value = workbooks.defaults[key] end
     return value
   end })
-  local list, nameless = batch.find(options)
+  local list, nameless = workbooks.find(options)
   if #list == 0 then nothing_found(options, nameless) end
   if options.output and #list > 1 then
     fail.input("-o names one report, and there are %d configurations; give a narrower -b or -f",
@@ -284,4 +284,4 @@ function batch.run(given)
   return failed > 0 and 1 or 0
 end
 
-return batch
+return workbooks

@@ -2,7 +2,7 @@
 -- by category and by arguments.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
 local statistics = { "mean", "median", "deviation", "min", "max", "sum" }
 
@@ -38,7 +38,7 @@ local function by_name(selection, combos, categories)
     rows = ranked(groups, count, function(group, row)
       local direct, subtree = groups[1].sum[group], groups[2].sum[group]
       row:add(combos.name[firsts[group]], direct, subtree, direct / 1e3, subtree / 1e3, groups.count[group],
-        python.write(lists[group], true))
+        python_literals.write(lists[group], true))
     end) }
 end
 

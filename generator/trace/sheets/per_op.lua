@@ -3,7 +3,7 @@
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 local sorted_keys = require "base.sorted_keys"
 
 local per_op = {}
@@ -31,7 +31,7 @@ end
 local function key_of(sheet, name, perf)
   local parts = { sheet, name }
   for _, param in ipairs(perf.params) do
-    parts[#parts + 1] = param[1] .. "=" .. python.write(param[2])
+    parts[#parts + 1] = param[1] .. "=" .. python_literals.write(param[2])
   end
   return table.concat(parts, "\0")
 end
@@ -86,9 +86,9 @@ local function cell_of(perf, name)
   for _, param in ipairs(perf.params) do
     if param[1] == name then
       local value = param[2]
-      if value == python.none then return nil end
+      if value == python_literals.none then return nil end
       if type(value) == "number" or type(value) == "string" then return value end
-      return python.write(value)
+      return python_literals.write(value)
     end
   end
   return "nan"

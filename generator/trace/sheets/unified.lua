@@ -2,7 +2,7 @@
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
 local columns = { "name", "op category", "process_name", "process_label", "thread_name", "Input Dims",
   "Input type", "Input Strides", "Concrete Inputs", "ex_UID", "operation_count", "total_duration_us",
@@ -31,7 +31,9 @@ end
 -- { 'name': value, … }
 local function dictionary(params)
   local out = {}
-  for i, param in ipairs(params) do out[i] = python.text(param[1]) .. ": " .. python.write(param[2]) end
+  for i, param in ipairs(params) do
+    out[i] = python_literals.text(param[1]) .. ": " .. python_literals.write(param[2])
+  end
   return "{" .. table.concat(out, ", ") .. "}"
 end
 

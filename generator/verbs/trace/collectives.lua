@@ -1,5 +1,5 @@
 -- gentables trace collectives: collectives over all ranks of a configuration, and over configurations.
-local collectives = require "trace.collectives.configuration_report"
+local configuration_report = require "trace.collectives.configuration_report"
 local communication = require "lists.communication"
 local job = require "trace.runs.job"
 
@@ -8,20 +8,20 @@ local command = {}
 function command.run(args)
   local work = job.new(args)
   local usable, made = work:usable(), {}
-  local answers = work:read(usable, collectives.ask)
+  local answers = work:read(usable, configuration_report.ask)
   for _, configuration in ipairs(usable) do
-    local list, notes = collectives.sheets(configuration, answers)
+    local list, notes = configuration_report.sheets(configuration, answers)
     for _, note in ipairs(notes) do work:note(configuration, note) end
     if #list > 0 then
-      work:save(list, collectives.base(args.out, configuration))
+      work:save(list, configuration_report.base(args.out, configuration))
       made[#made + 1] = { configuration = configuration, sheets = list }
     else
       work:fail(("%s: no collective: no kernel has %s in its name"):format(configuration.folder,
         communication.patterns_text()), 1)
     end
   end
-  local across = collectives.across(made)
-  if across then work:save({ across }, collectives.across_base(args.out)) end
+  local across = configuration_report.across(made)
+  if across then work:save({ across }, configuration_report.across_base(args.out)) end
   return work:finish()
 end
 

@@ -2,11 +2,11 @@
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.command"
 local job = require "trace.runs.job"
-local ops = require "trace.gemm.instances"
+local gemm_instances = require "trace.gemm.instances"
 
 local function ask(top_k)
   return function(t)
-    local gemm = ops.gemm(t)
+    local gemm = gemm_instances.gemm(t)
     return { rank = t:info().rank, columns = gemm.columns,
       rows = table.move(gemm.rows, 1, math.min(#gemm.rows, top_k), 1, {}) }
   end

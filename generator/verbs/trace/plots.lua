@@ -1,7 +1,7 @@
 -- gentables trace plots: variation of the kernel time of GEMMs over threads, channels and ranks: five
 -- pictures of the CSV that trace variance writes. It measures nothing.
 local fail = require "base.fail"
-local plots = require "trace.gemm.variance_plots"
+local variance_plots = require "trace.gemm.variance_plots"
 
 local command = {}
 
@@ -22,7 +22,7 @@ function command.run(args)
     fail.input("--out and --output-dir are the same; give one of them")
   end
   local out = args.out or args.output_dir or (paths[1]:match("^(.*/)[^/]*$") or "") .. "plots"
-  for _, path in ipairs(plots.draw(plots.read(paths), (out:gsub("(.)/+$", "%1")))) do
+  for _, path in ipairs(variance_plots.draw(variance_plots.read(paths), (out:gsub("(.)/+$", "%1")))) do
     io.stdout:write("written   ", path, "\n")
   end
 end

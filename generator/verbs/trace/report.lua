@@ -4,7 +4,7 @@
 -- trace/reports/workbooks.lua.
 local fail = require "base.fail"
 local job = require "trace.runs.job"
-local per_rank = require "trace.reports.rank_report"
+local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
@@ -18,8 +18,8 @@ local function options_of(args)
     fail.input("--kernel-summary and --no-kernel-summary are both given; give one of them")
   end
   return { include_unlinked = args.include_unlinked, micro_idle = args.micro_idle,
-    short_limit = args.short_limit or per_rank.defaults.short_limit,
-    bins = args.bins or per_rank.defaults.bins, top_short = args.top_short,
+    short_limit = args.short_limit or rank_report.defaults.short_limit,
+    bins = args.bins or rank_report.defaults.bins, top_short = args.top_short,
     kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
     by_kernel_count = args.by_kernel_count }
 end
@@ -86,10 +86,10 @@ end
 -- Writes the report of one trace; returns its notes as text.
 local function report(path, base, args, options, threads)
   local one = fail.unless(rank.open(path, { workers = threads }))
-  local list, notes = per_rank.sheets(one, options)
+  local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
-  per_rank.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
-  return per_rank.warning(path, notes) or ""
+  rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
+  return rank_report.warning(path, notes) or ""
 end
 
 -- The traces to read, and whether a configuration was left out, with a message. Several traces of one rank

@@ -6,7 +6,7 @@ local lookup = require "core.lookup_rule"
 local luaunit = require "luaunit"
 local model = require "formats.model"
 local rows = require "core.rows"
-local sizes = require "choose.by_bytes"
+local by_bytes = require "choose.by_bytes"
 
 local root = os.getenv "WORK"
 local tests = {}
@@ -34,7 +34,7 @@ local function source_of(times)
 end
 
 local function only_world(source)
-  local worlds = sizes.worlds(source, function() return true end)
+  local worlds = by_bytes.worlds(source, function() return true end)
   luaunit.assertEquals(#worlds, 1)
   return worlds[1]
 end
@@ -93,7 +93,7 @@ function tests.test_derived_shapes_only_speak_where_no_other_does()
       spread = 0.2, noise = 0.01, placement = "dedicated" })
   end
   luaunit.assertEquals(words(only_world(source)), "MPI")
-  luaunit.assertEquals(sizes.worlds(source, function(strategy) return strategy.name == "ONESHOT" end), {})
+  luaunit.assertEquals(by_bytes.worlds(source, function(strategy) return strategy.name == "ONESHOT" end), {})
 end
 
 function tests.test_noise_is_that_of_the_table_by_shape()

@@ -1,8 +1,8 @@
--- The sums behind metrics of GPU activity, by hand: intervals, FLOPs, least squares, matched calls, names.
+-- The sums behind metrics of GPU activity, by hand: busy time, FLOPs, least squares, matched calls, names.
 local collective = require "profile.collective"
 local gemm = require "profile.gemm"
 local hockney = require "metric.hockney"
-local intervals = require "profile.busy_time"
+local busy_time = require "profile.busy_time"
 local luaunit = require "luaunit"
 local call_matching = require "profile.call_matching"
 
@@ -15,29 +15,29 @@ local function list(...)
 end
 
 function tests.test_a_union_joins_touching_and_nested_intervals()
-  local union = intervals.union(list({ 0, 10 }, { 2, 3 }, { 5, 12 }, { 12, 13 }, { 20, 20 }, { 30, 31 }))
+  local union = busy_time.union(list({ 0, 10 }, { 2, 3 }, { 5, 12 }, { 12, 13 }, { 20, 20 }, { 30, 31 }))
   luaunit.assertEquals(union, list({ 0, 13 }, { 20, 20 }, { 30, 31 }))
-  luaunit.assertEquals(intervals.sum(union), 14)
-  luaunit.assertEquals(intervals.union(list()), list())
+  luaunit.assertEquals(busy_time.sum(union), 14)
+  luaunit.assertEquals(busy_time.union(list()), list())
 end
 
 function tests.test_sums_and_unions_leave_out_other_events()
   local some = list({ 0, 10 }, { 5, 7 }, { 8, 15 })
   local function not_first(i) return i > 1 end
-  luaunit.assertEquals(intervals.sum(some), 19)
-  luaunit.assertEquals(intervals.sum(some, not_first), 9)
-  luaunit.assertEquals(intervals.union(some, not_first), list({ 5, 7 }, { 8, 15 }))
+  luaunit.assertEquals(busy_time.sum(some), 19)
+  luaunit.assertEquals(busy_time.sum(some, not_first), 9)
+  luaunit.assertEquals(busy_time.union(some, not_first), list({ 5, 7 }, { 8, 15 }))
 end
 
 function tests.test_common_time_of_two_unions()
-  luaunit.assertEquals(intervals.common(list({ 0, 10 }, { 20, 30 }), list({ 5, 25 }, { 29, 40 })), 11)
-  luaunit.assertEquals(intervals.common(list({ 0, 10 }), list({ 10, 20 })), 0)
-  luaunit.assertEquals(intervals.common(list({ 0, 10 }), list()), 0)
+  luaunit.assertEquals(busy_time.common(list({ 0, 10 }, { 20, 30 }), list({ 5, 25 }, { 29, 40 })), 11)
+  luaunit.assertEquals(busy_time.common(list({ 0, 10 }), list({ 10, 20 })), 0)
+  luaunit.assertEquals(busy_time.common(list({ 0, 10 }), list()), 0)
 end
 
 function tests.test_a_span_is_over_all_lists_and_ends_with_the_last_stop()
-  luaunit.assertEquals(intervals.span(list({ 5, 90 }, { 6, 7 }), list(), list({ 3, 4 })), 87)
-  luaunit.assertNil(intervals.span(list(), list()))
+  luaunit.assertEquals(busy_time.span(list({ 5, 90 }, { 6, 7 }), list(), list({ 3, 4 })), 87)
+  luaunit.assertNil(busy_time.span(list(), list()))
 end
 
 local function operation(name, start, stop, ...)

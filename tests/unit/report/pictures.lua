@@ -2,12 +2,12 @@
 local lib = require "unit.report.lib"
 local colours = require "pages.colours"
 local file = require "core.file"
-local layout = require "pages.geometry"
+local geometry = require "pages.geometry"
 local lists = require "lists.lists"
 local lu = require "luaunit"
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
-local sweep = require "pictures.slices"
+local picture_slices = require "pictures.slices"
 
 if not lib.has_gnuplot() then
   print("skipped: there is no gnuplot here")
@@ -19,12 +19,12 @@ local of_one_tp_size = { "heatmap", "best_strategy", "strategy_difference_heatma
   "crossover", "confidence", "busbw" }
 local TestPictures = {}
 
-local function slice_of(path, fusion) return sweep.of_files({ path }):slice(2, fusion or "NONE") end
+local function slice_of(path, fusion) return picture_slices.of_files({ path }):slice(2, fusion or "NONE") end
 
 -- Draws one picture; returns its path and its model.
 local function draw(kind, rows, ending)
   local path = lib.folder() .. "/picture" .. (ending or ".png")
-  local of = sweep.of_files({ rows })
+  local of = picture_slices.of_files({ rows })
   lu.assertEquals({ pictures.draw(kind, of, { tp = 2, fusion = "NONE", path = path }) }, { true })
   return path, require("plots." .. kind).model(of:slice(2, "NONE"))
 end
@@ -137,7 +137,7 @@ end
 
 -- AUTO is a call through a table and never the best: rows of only AUTO have no winner to draw.
 function TestPictures.test_of_AUTO_alone_there_is_no_picture_of_the_best()
-  local rows = sweep.of_files({ lib.rows { { 1, 1024, "AUTO", 9 } } })
+  local rows = picture_slices.of_files({ lib.rows { { 1, 1024, "AUTO", 9 } } })
   for _, kind in ipairs { "best_strategy", "strategy_difference_heatmap", "crossover", "confidence" } do
     local path = lib.folder() .. "/picture.png"
     local drawn, reason, code = pictures.draw(kind, rows, { tp = 2, fusion = "NONE", path = path })
@@ -218,14 +218,14 @@ end
 
 function TestPictures.test_busbw_is_size_over_time_times_the_factor()
   local path = lib.rows({ { 1, 4096, "NCCL", 4 } }, 4)
-  local model = require("plots.busbw").model(sweep.of_files({ path }):slice(4, "NONE"))
+  local model = require("plots.busbw").model(picture_slices.of_files({ path }):slice(4, "NONE"))
   -- 8192 bytes in 4 us are 2.048 GB/s; 2 (4 - 1) / 4 = 1.5 of that
   lu.assertAlmostEquals(model.panels[1].series[1].points[1][2], 3.072, 1e-9)
 end
 
 function TestPictures.test_scaling_needs_two_tp_sizes()
   local paths = { lib.rows({ { 1, 1024, "NCCL", 4 } }, 2), lib.rows({ { 1, 1024, "ONESHOT", 6 } }, 4) }
-  local rows = sweep.of_files(paths)
+  local rows = picture_slices.of_files(paths)
   local scaling = require "plots.scaling"
   local model, reason = scaling.model { rows:slice(2, "NONE") }
   lu.assertNil(model)
@@ -263,7 +263,7 @@ function TestPictures.test_no_text_is_cut_off()
     local model = require("plots." .. kind).model(slice)
     lu.assertTrue(#model.texts > 0 and #model.panels > 0, kind)
     for _, text in ipairs(model.texts) do
-      local right = text.x + layout.width_of(text.text, text.points)
+      local right = text.x + geometry.width_of(text.text, text.points)
       lu.assertTrue(right <= model.width, kind .. ": " .. text.text)
       lu.assertTrue(text.y > 0.05 and text.y < model.height, kind)
     end
@@ -280,18 +280,18 @@ function TestPictures.test_ticks_are_few_and_within()
     for i, tick in ipairs(ticks) do out[i] = tick.text end
     return table.concat(out, " ")
   end
-  lu.assertEquals(texts(layout.log_ticks(0.9, 110, 12)), "1 2 5 10 20 50 100")
-  lu.assertEquals(texts(layout.log_ticks(0.9, 110, 5)), "1 3 10 30 100")
-  lu.assertEquals(texts(layout.log_ticks(3.1, 4.2, 5)), "3.1 4.2")
-  lu.assertEquals(texts(layout.byte_ticks(2048, 65536, 3)), "2 KiB 8 KiB 32 KiB")
+  lu.assertEquals(texts(geometry.log_ticks(0.9, 110, 12)), "1 2 5 10 20 50 100")
+  lu.assertEquals(texts(geometry.log_ticks(0.9, 110, 5)), "1 3 10 30 100")
+  lu.assertEquals(texts(geometry.log_ticks(3.1, 4.2, 5)), "3.1 4.2")
+  lu.assertEquals(texts(geometry.byte_ticks(2048, 65536, 3)), "2 KiB 8 KiB 32 KiB")
   lu.assertEquals(quantities.three_digits(0.123), "0.12")
   lu.assertEquals(quantities.three_digits(9.996), "10.0")
   lu.assertEquals(quantities.three_digits(123456), "123k")
 end
 
 function TestPictures.test_labels_are_one_line_of_valid_text()
-  lu.assertEquals(layout.legible("a\nb\255"), "a?b?")
-  lu.assertEquals(layout.shorten("µµµµµµµµµµ", 72, 5 * 0.62), "µµµµ…")
+  lu.assertEquals(geometry.legible("a\nb\255"), "a?b?")
+  lu.assertEquals(geometry.shorten("µµµµµµµµµµ", 72, 5 * 0.62), "µµµµ…")
 end
 
 -- ---- the looks of strategies ------------------------------------------------------------------

@@ -4,7 +4,7 @@ local heatmap = require "plots.heatmap"
 local lib = require "unit.report.lib"
 local lu = require "luaunit"
 local model = require "formats.model"
-local sweep = require "pictures.slices"
+local picture_slices = require "pictures.slices"
 
 local derived = os.getenv "SOURCE" .. "/tests/unit/report/derived"
 local tests = {}
@@ -18,7 +18,7 @@ end
 -- Calls check(cell of table.csv or nil, slice, h, t) for each shape of the table.
 local function each_cell(folder, check)
   local table_of = model.canonical(model.load(folder, "host"))
-  local of, count = sweep.of_folder(folder, "host"), 0
+  local of, count = picture_slices.of_folder(folder, "host"), 0
   for b, block in ipairs(table_of:blocks()) do
     for f, fusion in ipairs(block.fusions) do
       local slice = of:slice(block.world_size, fusion)
@@ -52,11 +52,11 @@ end
 function tests.test_a_choice_is_for_its_bin()
   local rows = lib.rows { { 1, 1024, "ONESHOT", 10 }, { 1, 1024, "TWOSHOT", 10.5 },
     { 16, 1024, "ONESHOT", 40 }, { 16, 1024, "TWOSHOT", 20 } }
-  lu.assertEquals(sweep.of_files({ rows }):slice(2, "NONE").best[1][1].strategy, "TWOSHOT")
+  lu.assertEquals(picture_slices.of_files({ rows }):slice(2, "NONE").best[1][1].strategy, "TWOSHOT")
 end
 
 function tests.test_heat_maps_have_interpolated_times()
-  local slice = sweep.of_folder(derived, "host"):slice(2, "NONE")
+  local slice = picture_slices.of_folder(derived, "host"):slice(2, "NONE")
   local marked = 0
   for _, panel in ipairs(heatmap.model(slice).panels) do
     for _, text in ipairs(panel.texts) do

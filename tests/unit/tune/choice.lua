@@ -8,7 +8,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local plan = require "tune.plan"
 local rows = require "core.rows"
-local tune_rows = require "tune.to_rows"
+local to_rows = require "tune.to_rows"
 
 local tests = {}
 
@@ -53,7 +53,7 @@ function tests.test_a_strategy_without_a_time_in_a_launch_or_left_out_does_not_c
   luaunit.assertEquals(wrong.best.strategy, "MPI")
   luaunit.assertEquals(left_out.best.strategy, "MPI")
   luaunit.assertEquals(#wrong.no_time, 1)
-  luaunit.assertEquals(#tune_rows.records(of, 2), 2)
+  luaunit.assertEquals(#to_rows.records(of, 2), 2)
 end
 
 -- By the medians another one is faster at the largest size; launch by launch the difference is below the
@@ -73,7 +73,7 @@ function tests.test_the_choice_is_that_of_the_tables_of_the_same_rows()
   choice.make(of)
   local path = os.tmpname()
   local handle <close> = assert(io.open(path, "w"))
-  handle:write(assert(rows.text(path, tune_rows.records(of, 2))))
+  handle:write(assert(rows.text(path, to_rows.records(of, 2))))
   handle:close()
   local canonical = assert(choices.select(assert(rows.read { path }), { lookup = "nearest" }))
   os.remove(path)
@@ -107,7 +107,7 @@ function tests.test_a_pair_is_chosen_apart_from_the_sum_alone()
   luaunit.assertEquals(of.plain.strategy, "MPI")
   luaunit.assertEquals(of.best.fusion_gain, 1.5)
   local times = {}
-  for _, record in ipairs(tune_rows.records(all, 2)) do
+  for _, record in ipairs(to_rows.records(all, 2)) do
     times[record.strategy .. " " .. record.fusion] = { record.time_us, record.separate_us or 0 }
   end
   luaunit.assertEquals(times["TWOSHOT RESIDUAL_RMS_NORM"], { 7, 7 }) -- its fused way is slower

@@ -3,7 +3,7 @@
 local file = require "core.file"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
-local overlap_of = require "trace.gemm.overlap"
+local overlap = require "trace.gemm.overlap"
 
 local TestVariance = {}
 
@@ -181,11 +181,11 @@ function TestVariance.test_overlap_of_many_random_intervals()
     for i = 1, 30 do
       events[i] = { start = math.random(0, 300), duration = math.random(0, 5) ^ 2, uid = i, told = 1 }
     end
-    local list = overlap_of.index(events, { { name = "x" } })
+    local list = overlap.index(events, { { name = "x" } })
     for _ = 1, 5 do
       local start = math.random(0, 300)
       local stop = start + math.random(1, 40)
-      local found, count = overlap_of.stretch(list, start, stop), 0
+      local found, count = overlap.stretch(list, start, stop), 0
       for _, one in ipairs(events) do
         if one.start < stop and one.start + one.duration > start then count = count + 1 end
       end

@@ -3,7 +3,7 @@
 local families = require "trace.ops.families"
 local luaunit = require "luaunit"
 local perf_model = require "trace.ops.perf_model"
-local python = require "codec.python_literals"
+local python_literals = require "codec.python_literals"
 
 local BF16, F32 = "c10::BFloat16", "float"
 
@@ -55,7 +55,7 @@ end
 function TestGemm.test_names_of_kernels_show_transposition()
   local function transposed(name)
     local model = of("aten::mm", { { 4, 8 }, { 8, 2 } }, { BF16, BF16 }, nil, { "memset", name })
-    return python.write(param(model, "transpose"))
+    return python_literals.write(param(model, "transpose"))
   end
   luaunit.assertEquals(transposed("Cijk_Ailk_Bljk_HHS_BH"), "(False, False)")
   luaunit.assertEquals(transposed("Cijk_Alik_Bjlk_HHS_BH"), "(True, True)")
@@ -156,7 +156,7 @@ function TestOthers.test_reductions_see_which_dimensions_go()
     { 24, 4 * 144, "max" })
   luaunit.assertEquals(sizes("aten::cumsum", { "", "1", "" }), { 120, 4 * 240, "sum" })
   luaunit.assertEquals(sizes("aten::norm", { "", "2", "[1]", "False" }), { 24, 4 * 144, "norm" })
-  luaunit.assertEquals(sizes("aten::sum", nil), { python.none, nil, "sum" })
+  luaunit.assertEquals(sizes("aten::sum", nil), { python_literals.none, nil, "sum" })
 end
 
 -- Known to be wrong elsewhere: the text "False" counts as training, an empty shape as a weight or bias.

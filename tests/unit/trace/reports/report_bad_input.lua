@@ -1,6 +1,6 @@
 -- Incomplete traces give a report that lists the missing parts, and no silently wrong number.
 local luaunit = require "luaunit"
-local per_rank = require "trace.reports.rank_report"
+local rank_report = require "trace.reports.rank_report"
 local small_trace = require "unit.trace.reports.small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" } }
@@ -20,7 +20,7 @@ function TestBadInput.test_a_whole_trace_has_no_notes()
   local sheets, notes = trace:sheets("whole")
   luaunit.assertEquals(notes, {})
   luaunit.assertNil(sheets.incomplete)
-  luaunit.assertNil(per_rank.warning("path", notes))
+  luaunit.assertNil(rank_report.warning("path", notes))
 end
 
 function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_counted_and_reported()
@@ -38,7 +38,7 @@ function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_count
   luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 10.0 + 4 + 0 + 10)
   luaunit.assertEquals(sheets.kernel_summary.cell(1, "Kernel duration (µs)_sum"), 14.0)
   luaunit.assertEquals(sheets.gpu_timeline.cell(1, "time ms"), 0.016)
-  luaunit.assertStrContains(per_rank.warning("a.json", notes), "a.json: incomplete: overlapping GPU 2;")
+  luaunit.assertStrContains(rank_report.warning("a.json", notes), "a.json: incomplete: overlapping GPU 2;")
 end
 
 function TestBadInput.test_missing_shapes_leave_ops_out_counted()

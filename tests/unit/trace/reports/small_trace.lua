@@ -6,7 +6,7 @@
 --   local sheets, notes = trace:sheets("name of a file")
 local file = require "core.file"
 local json = require "codec.json"
-local per_rank = require "trace.reports.rank_report"
+local rank_report = require "trace.reports.rank_report"
 local rank = require "trace.ops.rank"
 
 local small_trace = {}
@@ -82,7 +82,7 @@ function small_trace:rank(name) return assert(rank.open(self:write(name))) end
 
 -- The sheets by name, each with `cell(row, title)`; and the notes about incomplete data.
 function small_trace:sheets(name, options)
-  local list, notes = per_rank.sheets(self:rank(name), options)
+  local list, notes = rank_report.sheets(self:rank(name), options)
   local by_name = {}
   for _, sheet in ipairs(list) do
     local place = {}
