@@ -6,7 +6,7 @@
 --     { label =, names =, lines = {
 --       { colour =, point =, points = { { category, y, low, high }... } }... } } } })
 local distributions = require "pages.distributions"
-local frames = require "pages.frame"
+local frames = require "pages.frames"
 local geometry = require "pages.geometry"
 
 local boxes = {}

@@ -8,7 +8,7 @@
 -- An axis is { label =, ticks = function(low, high, most) -> { { value, text }... }, values = { ... } }:
 -- with `values` these alone are ticks. A series that is `plain` is a line without points; `hatched` ones
 -- are dashed.
-local frames = require "pages.frame"
+local frames = require "pages.frames"
 local geometry = require "pages.geometry"
 
 local lines = {}

@@ -9,7 +9,7 @@
 -- with `bar` all panels share one. `scale = "log"` places cells by value, not in rows of equal cells;
 -- `borders`, `lines` and `names` then lie over them, in the same coordinates: see maps.axis.
 local colours = require "pages.colours"
-local frames = require "pages.frame"
+local frames = require "pages.frames"
 local geometry = require "pages.geometry"
 
 local maps = {}
@@ -238,7 +238,7 @@ local function add_panels(model, spec, contents, sizes, gaps)
   end
 end
 
--- The model of the template; `slice`: of pictures/slices.lua.
+-- The model of the template; `slice`: of pictures/picture_slices.lua.
 function maps.model(slice, spec)
   local gaps = gaps_of(slice, spec)
   local sizes = sizes_of(slice, spec, gaps)

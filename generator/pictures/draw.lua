@@ -1,7 +1,7 @@
 -- Draws pictures of rows: one, or all of a folder at once, several gnuplots side by side. plots/ has the
--- kinds of pictures, slices.lua the rows.
+-- kinds of pictures, picture_slices.lua the rows.
 --
---   local pictures, picture_slices = require "pictures.draw", require "pictures.slices"
+--   local pictures, picture_slices = require "pictures.draw", require "pictures.picture_slices"
 --   local rows = picture_slices.of_files { "benchmark.tp2.sm90.csv" }
 --   assert(pictures.draw("heatmap", rows, { tp = 2, fusion = "NONE", path = "heatmap.png" }))
 local fail = require "base.fail"
@@ -33,8 +33,8 @@ local function model_of(kind, rows, of)
   return module.model(slices)
 end
 
--- Draws one picture of `rows` (of slices.lua): of = { tp =, fusion =, path = that ends in .png or .svg }.
--- Returns true | nil, message, and "empty" if there is nothing to draw.
+-- Draws one picture of `rows` (of picture_slices.lua): of = { tp =, fusion =, path = that ends in .png or
+-- .svg }. Returns true | nil, message, and "empty" if there is nothing to draw.
 function pictures.draw(kind, rows, of)
   local terminal = pictures.formats[of.path:match("%.(%w+)$") or ""]
   if not terminal then return nil, of.path .. ": neither .png nor .svg" end

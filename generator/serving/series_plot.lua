@@ -1,11 +1,11 @@
 -- gentables metric plot: a serving metric over max-num-seqs and over max-num-batched-tokens, a line for each
--- implementation, from a folder of runs' folders. It sorts runs into lines and lays the picture out. runs.lua
--- finds the runs, result.lua reads them, templates/plots/ draws.
+-- implementation, from a folder of runs' folders. It sorts runs into lines and lays the picture out.
+-- run_finder.lua finds the runs, result.lua reads them, templates/plots/ draws.
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
 local json = require "codec.json"
-local run_finder = require "serving.runs"
+local run_finder = require "serving.run_finder"
 local result = require "serving.result"
 local template = require "codec.template"
 

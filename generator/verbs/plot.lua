@@ -7,7 +7,7 @@ local kinds = require "pictures.list"
 local lists = require "lists.lists"
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
-local picture_slices = require "pictures.slices"
+local picture_slices = require "pictures.picture_slices"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 

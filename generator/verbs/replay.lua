@@ -6,7 +6,7 @@ local file = require "core.file"
 local job = require "trace.runs.job"
 local chosen_ops = require "replay.chosen_ops"
 local request = require "replay.request"
-local replay_run = require "replay.run"
+local replay_run = require "replay.replay_run"
 local sheets = require "pages.sheets"
 
 local NAME = "node_replay_report"

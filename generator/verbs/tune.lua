@@ -2,15 +2,15 @@
 -- each size.
 --
 -- All candidates of the command line's cells (tune/plan.lua) are measured in one group of ranks, interleaved
--- (tune/measure.lua); before that, plug-ins are tried in processes of their own. The cache (tune/cache.lua)
--- keeps results of the same machine, bench and libraries. tune/choice.lua chooses and prints, tune/write.lua
--- writes.
+-- (tune/rank_group.lua); before that, plug-ins are tried in processes of their own. The cache
+-- (tune/cache.lua) keeps results of the same machine, bench and libraries. tune/choice.lua chooses and
+-- prints, tune/write.lua writes.
 local backends = require "conversation.backends"
 local bench = require "conversation.bench"
 local cache = require "tune.cache"
 local choice = require "tune.choice"
 local fail = require "base.fail"
-local rank_group = require "tune.measure"
+local rank_group = require "tune.rank_group"
 local incumbent = require "consult.incumbent"
 local plan = require "tune.plan"
 local progress = require "system.progress"

@@ -355,8 +355,8 @@ local function with_rows(list)
   return out
 end
 
--- ranks = { { rank, base_nanoseconds, events, told }... }, as rank_sheets.digest makes them -> the sheets that
--- have rows (none: no collective), and notes: `notes` and what is not whole, as texts.
+-- ranks = { { rank, base_nanoseconds, events, told }... }, as rank_sheets.digest makes them -> the sheets
+-- that have rows (none: no collective), and notes: `notes` and what is not whole, as texts.
 function rank_sheets.make(ranks, notes)
   notes = table.move(notes or {}, 1, #(notes or {}), 1, {})
   incomplete.align_clocks(ranks, notes)

@@ -2,7 +2,7 @@
 -- open), and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
 -- themselves, so that they belong to the right GEMM where one kernel serves several.
 local input_csv = require "trace.gemm.input_csv"
-local gemm_instances = require "trace.gemm.instances"
+local gemm_instances = require "trace.gemm.gemm_instances"
 local overlap = require "trace.gemm.overlap"
 
 local variance = {}

@@ -214,7 +214,7 @@ local function replay(configuration, ranks, options)
   end
   local how = setmetatable({ name = configuration.folder, ops_folder = path .. "_ops" },
     { __index = options.replay })
-  local replay_run = require "replay.run"
+  local replay_run = require "replay.replay_run"
   local list, summary = replay_run.run(chosen, how)
   sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
   replay_run.print_summary(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")

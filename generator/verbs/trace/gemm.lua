@@ -1,8 +1,8 @@
 -- gentables trace gemm: the GEMMs of every rank, threads and channels, in one table.
 local fail = require "base.fail"
-local gemm_command = require "trace.gemm.command"
+local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
-local gemm_instances = require "trace.gemm.instances"
+local gemm_instances = require "trace.gemm.gemm_instances"
 
 local function ask(top_k)
   return function(t)

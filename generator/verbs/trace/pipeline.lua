@@ -3,7 +3,7 @@
 -- options are kept. If one step fails, the others still run.
 local pack = require "codec.pack"
 local fail = require "base.fail"
-local gemm_command = require "trace.gemm.command"
+local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local progress = require "system.progress"
 local stamps = require "trace.pipeline.stamps"

@@ -162,7 +162,7 @@ local function run_batch(args)
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
     csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
-    replay = args.replay and require("replay.run").options(args) }
+    replay = args.replay and require("replay.replay_run").options(args) }
 end
 
 local function check_traces(args)

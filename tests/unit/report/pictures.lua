@@ -7,7 +7,7 @@ local lists = require "lists.lists"
 local lu = require "luaunit"
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
-local picture_slices = require "pictures.slices"
+local picture_slices = require "pictures.picture_slices"
 
 if not lib.has_gnuplot() then
   print("skipped: there is no gnuplot here")

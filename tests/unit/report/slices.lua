@@ -4,7 +4,7 @@ local heatmap = require "plots.heatmap"
 local lib = require "unit.report.lib"
 local lu = require "luaunit"
 local model = require "formats.model"
-local picture_slices = require "pictures.slices"
+local picture_slices = require "pictures.picture_slices"
 
 local derived = os.getenv "SOURCE" .. "/tests/unit/report/derived"
 local tests = {}

@@ -44,8 +44,8 @@ local function head(frame, slice, title)
   frame:lines(words, geometry.font.subtitle, "#555555")
 end
 
--- A frame with title and subtitle. `slice` is one of pictures/slices.lua, or { subtitle = }; `width` in
--- inches; the frame is wider if its title is.
+-- A frame with title and subtitle. `slice` is one of pictures/picture_slices.lua, or { subtitle = }; `width`
+-- in inches; the frame is wider if its title is.
 function frames.new(slice, title, width, legend, notes)
   width = math.max(width, 6.2, geometry.width_of(title, geometry.font.title) * 1.08 + 2 * EDGE)
   local frame = setmetatable({ width = width, down = EDGE, texts = {}, swatches = {}, hatches = {},

@@ -1,7 +1,7 @@
 -- The rows of a folder, or of single files, for pictures: slices of one TP size and fusion, each a grid of
 -- hidden sizes x token counts.
 --
---   local rows = require("pictures.slices").of_folder("tables/host", "host")
+--   local rows = require("pictures.picture_slices").of_folder("tables/host", "host")
 --   local slice = rows:slice(2, "NONE")
 --   slice.rows.ONESHOT[h][t].time_us
 local derive = require "choose.derive"
