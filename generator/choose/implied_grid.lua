@@ -4,7 +4,7 @@ local sorted_keys = require "base.sorted_keys"
 
 local implied_grid = {}
 
-local MAX_STEPS = 2e7 -- rows x cells of a grid; interpolation in a larger one takes minutes
+local MAX_STEPS = 1e7 -- rows x cells of a grid: about two seconds of interpolation
 
 local function block_of(row)
   return table.concat({ row.dtype, row.op, row.mode, row.splits or "" }, " ")
