@@ -219,7 +219,7 @@ end
 local function add_confidence(p, views)
   p:section("Confidence", { id = "sure", note = "Margin: how much more the runner-up loses. Worst loss: " ..
     "the most that a choice can lose if the medians lie anywhere in their intervals. Bound: the share of " ..
-    "the best time that memory and links need at least." })
+    "the choice's time that memory and links need at least." })
   p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "uncertain", "margin, median",
     "margin, least", "worst loss", "bound, median (range)" }, rows = sure_rows(views),
     may_go = may_go(views) }
@@ -229,7 +229,7 @@ local function add_confidence(p, views)
   else
     p:heading(count > #rows and ("The %d least confident of %d uncertain choices"):format(#rows, count)
       or quantities.counted(count, "uncertain choice"))
-    p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "best", "runner-up",
+    p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "choice", "runner-up",
       "margin", "confidence", "worst loss" }, rows = rows, may_go = may_go(views) }
   end
 end

@@ -122,9 +122,9 @@ local function bandwidth(bytes, time_us, factor)
   return factor and quantities.three_digits(factor * bytes / time_us / 1000) or ""
 end
 
-local size_columns = { "size", "best", "time (µs)", "runner-up", "takes longer", "confidence",
+local size_columns = { "size", "choice", "time (µs)", "runner-up", "margin", "confidence",
   "algbw (GB/s)", "busbw (GB/s)" }
-local size_texts = { best = true, ["runner-up"] = true }
+local size_texts = { choice = true, ["runner-up"] = true }
 
 local function size_row(block, bytes, cell)
   if not cell then return { quantities.exact_bytes(bytes), "unmeasured", "", "", "", "", "", "" } end

@@ -50,7 +50,8 @@ function cellOf(choice, h, t) {
       bound: numberAt(owner, "b", index), strategy: DATA.strategies[letter] });
   }
   rows.sort((a, b) => a.time - b.time || a.strategy.place - b.strategy.place);
-  return { h, t, index, rows, best: best === "." ? null : best, hidden: block.hidden[h],
+  const least = Math.min(...rows.filter((row) => !row.strategy.never).map((row) => row.time));
+  return { h, t, index, rows, least, best: best === "." ? null : best, hidden: block.hidden[h],
     tokens: block.tokens[t], second: fusion.second[index], margin: numberAt(fusion, "margin", index),
     confidence: numberAt(fusion, "confidence", index), regret: numberAt(fusion, "regret", index),
     old: fusion.old && fusion.old[index] !== "." ? fusion.old[index] : null,

@@ -15,9 +15,13 @@ function sureness(share) {
 
 function verdict(cell) {
   if (cell.best === null) return "No strategy that may be chosen was measured here.";
-  const words = [`${nameOf(cell.best)} is best.`];
-  if (cell.second !== ".") words.push(`${nameOf(cell.second)} takes ${percent(cell.margin)} longer.`);
-  else words.push("No other strategy was measured.");
+  const words = [`${nameOf(cell.best)} is chosen.`];
+  if (cell.second !== ".") {
+    const margin = `${percent(Math.abs(cell.margin))} ${cell.margin < 0 ? "less" : "more"}`;
+    words.push(`${nameOf(cell.second)} loses ${margin}.`);
+  } else {
+    words.push("No other strategy was measured.");
+  }
   if (!Number.isNaN(cell.confidence)) {
     words.push(`The choice is ${sureness(cell.confidence)} likely to lose less than the runner-up.`);
   }
@@ -26,14 +30,15 @@ function verdict(cell) {
   const loss = incumbentLoss(cell);
   if (cell.old !== null && cell.old !== cell.best) {
     words.push(`The incumbent, ${nameOf(cell.old)}, ` +
-      (Number.isNaN(loss) ? "was not measured here." : `takes ${percent(loss)} longer.`));
+      (Number.isNaN(loss) ? "was not measured here."
+        : `takes ${percent(loss)} longer than the fastest here.`));
   } else if (choice.fusion.old && cell.old === null) {
     words.push("The incumbent has no choice here.");
   }
   return words.join(" ");
 }
 
-// The worst loss of choosing this row, defined as the table's regret of the winner.
+// The worst loss of choosing this row at this shape; that of a choice is over its bin.
 function regretOf(rows, row) {
   const others = rows.filter((other) => other !== row && !other.strategy.never).map((other) => other.low);
   if (others.length === 0 || others.some(Number.isNaN) || Number.isNaN(row.high)) return NaN;
@@ -61,23 +66,23 @@ function detailsTable(cell) {
     bound: cell.rows.some((row) => !Number.isNaN(row.bound)) };
   const columns = [["strategy"], [""], ["time (µs)", "number"]];
   if (has.interval) columns.push(["95 % interval", "number"]);
-  columns.push(["longer than the best", "number"]);
-  if (has.interval) columns.push(["worst loss", "number"]);
+  columns.push(["longer than the fastest", "number"]);
+  if (has.interval) columns.push(["worst loss here", "number"]);
   if (has.bound) columns.push(["share of bound", "number"]);
   const head = element("tr", {}, ...columns.map(([title, className]) =>
     element("th", { scope: "col", className: className ?? "" }, title)));
   const rows = cell.rows.map((row) => {
     const number = (text) => element("td", { className: "number" }, text);
     const tr = element("tr", {}, element("td", {}, key(row.letter), " " + row.strategy.name +
-      (row.strategy.never ? " (never chosen)" : row.letter === cell.old ? " (incumbent)" : "")),
+      (row.strategy.never ? " (never chosen)" : row.letter === cell.best ? " (choice)"
+        : row.letter === cell.old ? " (incumbent)" : "")),
       element("td", {}, bar(row, longest)), number(row.time.toFixed(digits)));
     if (has.interval) {
       tr.append(number(Number.isNaN(row.low) ? ""
         : `${row.low.toFixed(digits)} to ${row.high.toFixed(digits)}`));
     }
-    tr.append(number(row.letter === cell.best ? "best" : percent(row.time / cell.time - 1)));
-    const regret = row.letter === cell.best ? cell.regret : regretOf(cell.rows, row);
-    if (has.interval) tr.append(number(percent(regret)));
+    tr.append(number(row.time === cell.least ? "fastest" : percent(row.time / cell.least - 1)));
+    if (has.interval) tr.append(number(percent(regretOf(cell.rows, row))));
     if (has.bound) tr.append(number(percent(row.bound / row.time, 0)));
     return tr;
   });

@@ -18,14 +18,15 @@ function mix(scale, share) {
 // `value` of a cell (NaN: none), its text, and the scale from `low` to `high`. `needs`: a field that a fusion
 // must have.
 const VIEWS = {
-  best: { title: "the best strategy" },
+  best: { title: "the choice" },
   time: { title: "its time (µs)", scale: "time", logarithmic: true, value: (cell) => cell.time,
     text: (value) => value >= 1000 ? value.toFixed(0) : value.toPrecision(3),
-    words: "Time of the best strategy, in µs, on a logarithmic scale" },
+    words: "Time of the choice at the shape, in µs, on a logarithmic scale" },
   margin: { title: "margin over the runner-up", scale: "certainty", low: 0, high: 0.2,
     value: (cell) => cell.margin,
     text: percent, words: "How much more the runner-up loses" },
-  confidence: { title: "confidence", needs: (fusion) => fusion.confidence, scale: "certainty", low: 0.5, high: 1,
+  confidence: { title: "confidence", needs: (fusion) => fusion.confidence, scale: "certainty", low: 0.5,
+    high: 1,
     value: (cell) => cell.confidence, text: percent,
     words: "Probability that it loses less than the runner-up" },
   regret: { title: "worst loss", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
@@ -36,15 +37,15 @@ const VIEWS = {
     value: (cell) => cell.best === null ? NaN
       : cell.rows.find((row) => row.letter === cell.best).bound / cell.time,
     text: (value) => percent(value, 0),
-    words: "The share of the best time that memory and links need at least" },
+    words: "The share of the choice's time that memory and links need at least" },
   incumbent: { title: "loss of the incumbent", needs: (fusion) => fusion.old, scale: "loss", low: 0,
     high: 0.2, value: incumbentLoss, text: percent,
-    words: "How much longer the incumbent's choice takes than the best" },
+    words: "How much longer the incumbent's choice takes than the fastest strategy at the shape" },
 };
 
 function incumbentLoss(cell) {
   const row = cell.rows.find((entry) => entry.letter === cell.old);
-  return row && cell.best !== null ? row.time / cell.time - 1 : NaN;
+  return row && cell.best !== null ? row.time / cell.least - 1 : NaN;
 }
 
 function gridOf() {

@@ -49,7 +49,8 @@ function tests.test_marks()
 end
 
 function tests.test_losses()
-  lu.assertStrContains(seen.details, "The incumbent, ONESHOT, takes 25\u{202f}% longer.")
+  lu.assertStrContains(seen.details,
+    "The incumbent, ONESHOT, takes 25\u{202f}% longer than the fastest here.")
   lu.assertEquals(seen.losses, { "25\u{202f}% differs", "0.0\u{202f}%", "– differs" })
 end
 

@@ -53,13 +53,13 @@ function tests.test_allgather()
   lu.assertEquals(shown.head, { "size", "1 KiB", "1 MiB" })
   lu.assertEquals(shown.cells, { "D", "M" })
   lu.assertEquals(shown.sizes[1],
-    "size|best|time (µs)|runner-up|takes longer|confidence|algbw (GB/s)|busbw (GB/s)")
+    "size|choice|time (µs)|runner-up|margin|confidence|algbw (GB/s)|busbw (GB/s)")
   lu.assertEquals(shown.sizes[2], "1 KiB|DIRECT|4.00|MPI|" .. sureness "1024" .. "|0.26|0.19") -- 3 of 4
   lu.assertEquals(shown.sizes[3], "1 MiB|MPI|100|DIRECT|" .. sureness "1048576" .. "|10.5|7.86") -- by links
   lu.assertStrContains(shown.list[1], "size (bytes)|algbw (GB/s)|busbw (GB/s)|strategy")
   lu.assertStrContains(shown.list[3], "1048576|10.4858|7.8643|MPI|100.0000|DIRECT|")
   lu.assertStrContains(shown.details, "1 MiB, float32 allgather by bytes")
-  lu.assertStrContains(shown.details, "MPI is best. DIRECT takes ")
+  lu.assertStrContains(shown.details, "MPI is chosen. DIRECT loses ")
   lu.assertStrContains(shown.text, "Collectives on host")
   lu.assertTrue(shown.marks >= 3)
   lu.assertFalse(shown.ask)

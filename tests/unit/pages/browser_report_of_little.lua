@@ -26,7 +26,7 @@ function tests.test_one_cell()
   local page = look("one_cell", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n", "cell=1x1024")
   lu.assertEquals(page.grids, 1)
   lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000||||")
-  lu.assertStrContains(page.details, "NCCL is best. No other strategy was measured.")
+  lu.assertStrContains(page.details, "NCCL is chosen. No other strategy was measured.")
 end
 
 function tests.test_one_strategy()

@@ -112,8 +112,14 @@ function tests.test_details_have_every_strategy()
     local count = 0
     for _ in pairs(records) do count = count + 1 end
     lu.assertEquals(#lines, count, key)
-    for _, line in ipairs(lines) do
-      local record = records[line[1]:match("[%w_]+$")]
+    for i, line in ipairs(lines) do
+      local record = records[line[1]:gsub(" %(.*%)$", ""):match("[%w_]+$")]
+      local longer = 100 * (tonumber(line[3]) / tonumber(lines[1][3]) - 1)
+      local is_fastest = line[5] == "fastest"
+      lu.assertEquals(is_fastest, i == 1, key)
+      if not is_fastest then
+        lu.assertTrue(math.abs(tonumber(line[5]:match("^[%d.]+")) - longer) <= 0.5 + 0.01 * longer, key)
+      end
       local time, low, high = tonumber(line[3]), line[4]:match("^(%S+) to (%S+)$")
       local function near(a, b) return math.abs(a - b) <= 5e-3 * b end
       lu.assertTrue(near(time, tonumber(record["time (us)"])), key)
