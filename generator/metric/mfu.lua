@@ -5,10 +5,10 @@ local gemm = require "profile.gemm"
 local busy_time = require "profile.busy_time"
 local per_rank = require "profile.per_rank"
 
-local function tell_what_is_missing(rank, model)
-  if model.without_shapes > 0 then
+local function tell_what_is_missing(rank, sums)
+  if sums.without_shapes > 0 then
     io.stderr:write(("gentables: %s: %d of %d GEMMs have no shapes: not counted\n"):format(rank.label,
-      model.without_shapes, model.calls))
+      sums.without_shapes, sums.calls))
   end
 end
 
@@ -19,16 +19,16 @@ return per_rank.metric {
     end
   end,
   value = function(rank, args)
-    local model = gemm.model(rank.gemms)
+    local sums = gemm.sums(rank.gemms)
     if rank.siblings > 1 then return nil, "a file of one GPU: its GEMMs do not name their GPU" end
-    if model.calls == 0 then return nil, "GEMMs: no aten::mm, addmm, bmm, baddbmm or _scaled_mm in it" end
-    if model.calls == model.without_shapes then
+    if sums.calls == 0 then return nil, "GEMMs: no aten::mm, addmm, bmm, baddbmm or _scaled_mm in it" end
+    if sums.calls == sums.without_shapes then
       return nil, "shapes: no GEMM has Input Dims; the profiler's record_shapes=True records them"
     end
-    tell_what_is_missing(rank, model)
+    tell_what_is_missing(rank, sums)
     local span_ns = busy_time.span(rank.kernels, rank.copies, rank.sets)
-    local tflops = model.flops / span_ns / 1e3
-    return tflops / args.peak_tflops, { flops = model.flops, gemms = model.calls,
-      gemms_without_shapes = model.without_shapes, total_ms = span_ns / 1e6, tflops = tflops }
+    local tflops = sums.flops / span_ns / 1e3
+    return tflops / args.peak_tflops, { flops = sums.flops, gemms = sums.calls,
+      gemms_without_shapes = sums.without_shapes, total_ms = span_ns / 1e6, tflops = tflops }
   end,
 }

@@ -8,7 +8,7 @@
 //
 // kernels, copies and sets are columns { start, stop, name, device, stream, bytes }, by start; times are
 // whole nanoseconds; bytes is -1 if unknown. negative: the number of durations below zero, which count as
-// zero. activity.lua makes the model from it.
+// zero. activity.lua gives it its form.
 extern "C" {
 #include "system/file.h"
 }

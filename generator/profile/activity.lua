@@ -1,4 +1,4 @@
--- GPU activity of a run, as one model: ranks with their kernels, copies, collectives, steps and GEMMs, from
+-- GPU activity of a run, in one form: ranks with their kernels, copies, collectives, steps and GEMMs, from
 -- torch-profiler traces (core.activity) and nsys SQLite exports (nsys.lua).
 --
 --   activity.load(paths) -> list of ranks. A file is a rank; a file with several GPUs is a rank for each.

@@ -1,6 +1,6 @@
 -- FLOPs of GEMM operations from the shapes of their inputs: 2 * M * N * K, times the batch.
 --
---   gemm.model(gemms) -> { flops, calls, without_shapes }
+--   gemm.sums(gemms) -> { flops, calls, without_shapes }
 --
 -- `gemms` are those of activity.lua. If an operation runs inside another one on the same thread, only the
 -- outer one counts: they are the same GEMM.
@@ -20,7 +20,7 @@ function gemm.flops(operation)
   return 2 * batch * a[#a - 1] * a[#a] * b[#b]
 end
 
-function gemm.model(gemms)
+function gemm.sums(gemms)
   local sum, calls, without, busy_until = 0, 0, 0, {}
   for _, operation in ipairs(gemms) do -- by start
     local until_then = busy_until[operation.thread]

@@ -1,4 +1,4 @@
--- Kernel summaries of Nsight Systems, of any source, as one model:
+-- Kernel summaries of Nsight Systems, of any source, in one form:
 --
 --   { kernels = { { name, total_ns, instances, avg_ns, med_ns, min_ns, max_ns, std_ns, time_pct }... },
 --     total_ns }

@@ -65,7 +65,7 @@ function tests.test_an_operation_within_another_is_counted_once()
   local a, b = { 2, 3 }, { 3, 5 }
   local other_thread = operation("aten::mm", 12, 13, a, b)
   other_thread.thread = 2
-  luaunit.assertEquals(gemm.model { operation("aten::mm", 10, 20, a, b), operation("aten::mm", 11, 19, a, b),
+  luaunit.assertEquals(gemm.sums { operation("aten::mm", 10, 20, a, b), operation("aten::mm", 11, 19, a, b),
     other_thread, operation("aten::mm", 20, 30, a, b), operation("aten::mm", 40, 50) },
     { flops = 180, calls = 4, without_shapes = 1 })
 end
