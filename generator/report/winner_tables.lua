@@ -1,7 +1,7 @@
 -- The static pictures of report.html: a table per fusion, coloured by the winner, and the small pictures of
 -- all of them. Hidden sizes are the rows, the largest on top, and tokens the columns, as in gentables plot.
 local colours = require "pages.colours"
-local data = require "report.data"
+local data = require "report.report_data"
 local lists = require "lists.lists"
 local page = require "pages.page"
 local quantities = require "base.quantities"

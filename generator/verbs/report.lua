@@ -1,5 +1,5 @@
 -- gentables report: report.html, one file with the best strategy of each cell, its confidence and all
--- numbers. report/body.lua makes the page.
+-- numbers. report/report_html.lua makes the page.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -70,7 +70,7 @@ return {
     end
     local out = (args.out or args.data_dir[1]):gsub("(.)/+$", "%1")
     if args.xlsx then check_xlsx() end
-    local page = require("report.body").page(sources)
+    local page = require("report.report_html").page(sources)
     local made, message = file.make_folder(out)
     if not made then fail.work("%s", message) end
     local written, problem = page:write(out .. "/report.html")

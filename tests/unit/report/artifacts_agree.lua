@@ -4,7 +4,7 @@
 local changes = require "table.changes"
 local comparing = require "report.comparison"
 local consult = require "consult.lookup"
-local data = require "report.data"
+local data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
 local judge = require "formats.judge"

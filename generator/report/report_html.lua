@@ -1,7 +1,7 @@
 -- report.html: the best strategies, one table with all its times, a lookup of shapes, the confidence of
 -- choices, all numbers, the machine. body.page(sources) returns a page (pages/page.lua).
 local colours = require "pages.colours"
-local data = require "report.data"
+local data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
