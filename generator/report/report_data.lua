@@ -10,7 +10,7 @@ local model = require "formats.model"
 local render = require "formats.render"
 local summary = require "formats.summary"
 
-local data = {}
+local report_data = {}
 
 -- A letter for each strategy, by its index in the list of strategies: a to z, A to Z, then other characters
 -- of one UTF-16 unit.
@@ -186,8 +186,8 @@ end
 -- ---- all of it --------------------------------------------------------------------------------
 
 -- letter -> { name, mark, help, place, never } of strategies with a time, or a place in a table, in `archs`
--- (of data.of).
-function data.strategies(archs)
+-- (of report_data.of).
+function report_data.strategies(archs)
   local used = {}
   for _, arch in ipairs(archs) do
     for _, block in ipairs(arch.blocks) do
@@ -211,7 +211,7 @@ function data.strategies(archs)
 end
 
 -- The CSS class of a strategy.
-function data.class(name) return "s" .. index_in_list[name] end
+function report_data.class(name) return "s" .. index_in_list[name] end
 
 -- The op of a block, with its splits and ".by.bytes", as in the page's state.
 local function op_of(block)
@@ -219,20 +219,20 @@ local function op_of(block)
 end
 
 -- The id of a table on the page, which is also the page's state for it.
-function data.id(arch, block, fusion)
+function report_data.id(arch, block, fusion)
   return ("arch=%s&tp=%d&fusion=%s&data=%s.%s.%s"):format(arch, block.world_size, fusion, block.dtype,
     op_of(block), block.mode)
 end
 
 -- busbw over algbw; nil for an op without a bus bandwidth.
-function data.bus_factor(block)
+function report_data.bus_factor(block)
   local op = lists.find("ops", block.op)
   return op.bus_factor and op.bus_factor(block.world_size)
 end
 
 -- One arch: `source` (of model.load), and its canonical table's `blocks` (of summary.blocks); their fusions
 -- may have the incumbent's choices as `old`.
-function data.of(source, blocks)
+function report_data.of(source, blocks)
   local out = {}
   for i, block in ipairs(blocks) do
     local fusions = {}
@@ -241,10 +241,10 @@ function data.of(source, blocks)
     out[i] = { tp = block.world_size, dtype = block.dtype, op = op_of(block), mode = block.mode,
       bytes = lists.find("dtypes", block.dtype).bytes,
       hidden = block.sizes_only and { 1 } or block.hidden_sizes, tokens = block.num_tokens, fusions = fusions,
-      bus = block.sizes_only and data.bus_factor(block) or nil }
+      bus = block.sizes_only and report_data.bus_factor(block) or nil }
   end
   return { name = source.arch, blocks = out, header = header_of(source), trtllm = trtllm_of(source),
     confidence = summary.least_confidence, margin = summary.least_margin }
 end
 
-return data
+return report_data

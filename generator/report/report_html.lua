@@ -1,7 +1,7 @@
 -- report.html: the best strategies, one table with all its times, a lookup of shapes, the confidence of
--- choices, all numbers, the machine. body.page(sources) returns a page (pages/page.lua).
+-- choices, all numbers, the machine. report_html.page(sources) returns a page (pages/page.lua).
 local colours = require "pages.colours"
-local data = require "report.report_data"
+local report_data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
@@ -14,7 +14,7 @@ local quantities = require "base.quantities"
 local summary = require "formats.summary"
 local template = require "codec.template"
 
-local body = {}
+local report_html = {}
 
 local MOST_UNCERTAIN = 20 -- uncertain choices that are listed
 
@@ -46,13 +46,13 @@ local function view_of(source)
       if source.incumbent then fusion.old = winner_tables.old_choices(block, fusion, source.incumbent) end
     end
   end
-  return { source = source, arch = source.arch, blocks = blocks, data = data.of(source, blocks) }
+  return { source = source, arch = source.arch, blocks = blocks, data = report_data.of(source, blocks) }
 end
 
 local words_of = summary.words_of
 
 -- Whether any block, or with `all` every block, is by bytes, without tokens and hidden sizes.
-function body.go_by_bytes(views, all)
+function report_html.go_by_bytes(views, all)
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do
       if (block.sizes_only or false) ~= (all or false) then return not all end
@@ -71,7 +71,7 @@ local function overview_of(view, fusions)
       row.pictures[f] = false
       for _, fusion in ipairs(block.by_fusion) do
         if fusion.name == name and fusion.tally.unmeasured < fusion.tally.cells then
-          row.pictures[f] = { id = data.id(view.arch, block, name), tally = fusion.tally,
+          row.pictures[f] = { id = report_data.id(view.arch, block, name), tally = fusion.tally,
             svg = winner_tables.small_picture(block, fusion) }
         end
       end
@@ -106,7 +106,7 @@ local function tables_of(view)
     for _, fusion in ipairs(block.by_fusion) do
       local title = title_of(view, block, fusion)
       local old = fusion.old
-      out[#out + 1] = { id = data.id(view.arch, block, fusion.name), title = title,
+      out[#out + 1] = { id = report_data.id(view.arch, block, fusion.name), title = title,
         empty = fusion.tally.unmeasured == fusion.tally.cells,
         sizes = block.sizes_only and winner_tables.size_table(block, fusion),
         new = winner_tables.new_table(block, fusion, old and "new" or "", old),
@@ -119,7 +119,8 @@ end
 -- The strategies with a time, or with a place in a table: name -> true.
 local function shown_names(views)
   local names = {}
-  for _, strategy in pairs(data.strategies(body.archs(views))) do names[strategy.name] = true end
+  local strategies = report_data.strategies(report_html.archs(views))
+  for _, strategy in pairs(strategies) do names[strategy.name] = true end
   return names
 end
 
@@ -180,8 +181,10 @@ end
 -- the size if none is.
 local function may_go(views)
   local out = { "arch", "data" }
-  if body.go_by_bytes(views, true) then table.move({ "fusion", "tokens", "hidden" }, 1, 3, #out + 1, out) end
-  if not body.go_by_bytes(views) then out[#out + 1] = "size" end
+  if report_html.go_by_bytes(views, true) then
+    table.move({ "fusion", "tokens", "hidden" }, 1, 3, #out + 1, out)
+  end
+  if not report_html.go_by_bytes(views) then out[#out + 1] = "size" end
   return out
 end
 
@@ -336,7 +339,7 @@ end
 local function title_of_page(views)
   local names = {}
   for i, view in ipairs(views) do names[i] = view.arch end
-  local others = body.go_by_bytes(views)
+  local others = report_html.go_by_bytes(views)
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do others = others or block.op ~= "allreduce" end
   end
@@ -351,7 +354,7 @@ local function lead_of(views)
       for name in pairs(total) do total[name] = total[name] + block.total[name] end
     end
   end
-  local what = body.go_by_bytes(views, true) and "sizes" or "shapes"
+  local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
   local out = { ("%d of %d %s were measured%s. %s"):format(total.cells - total.unmeasured - total.derived,
     total.cells, what, total.derived > 0 and (", %d interpolated"):format(total.derived) or "",
     summary.rule(views[1].source, what)) }
@@ -374,7 +377,7 @@ local function lead_of(views)
 end
 
 -- The data of each view for the page's scripts.
-function body.archs(views)
+function report_html.archs(views)
   local out = {}
   for i, view in ipairs(views) do out[i] = view.data end
   return out
@@ -385,11 +388,11 @@ local function has_shapes(views)
   for _, view in ipairs(views) do
     if view.data.header or view.data.trtllm then return true end
   end
-  return not body.go_by_bytes(views, true)
+  return not report_html.go_by_bytes(views, true)
 end
 
 -- The page (of pages/page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).
-function body.page(sources)
+function report_html.page(sources)
   local views = {}
   for i, source in ipairs(sources) do views[i] = view_of(source) end
   local names = shown_names(views)
@@ -397,8 +400,8 @@ function body.page(sources)
     style = assert(file.read(own_file "report.css")) .. winner_tables.style(names),
     script = own_script() })
   local parts = template.load(own_file "report.html.tmpl")
-  local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = data,
-    by_bytes = body.go_by_bytes(views, true), overview_of = overview_of, fusions_of = fusions_of,
+  local model_of_parts = { views = views, legend = legend_of(views), escape = page.escape, data = report_data,
+    by_bytes = report_html.go_by_bytes(views, true), overview_of = overview_of, fusions_of = fusions_of,
     tables_of = tables_of, percent = percent }
   local parts_of_page = { { "winners", "Best strategies" }, { "choice", "One table" },
     has_shapes(views) and { "lookup", "Look up a shape", class = "js-only" } or nil }
@@ -414,10 +417,11 @@ function body.page(sources)
   add_numerics(p, views)
   add_machine(p, views)
   add_missing(p, views)
-  p:data("data", { archs = body.archs(views), strategies = data.strategies(body.archs(views)),
+  local archs = report_html.archs(views)
+  p:data("data", { archs = archs, strategies = report_data.strategies(archs),
     scales = { time = colours.time, loss = colours.loss, certainty = colours.certainty,
       sequence = colours.sequence } })
   return p
 end
 
-return body
+return report_html

@@ -1,7 +1,7 @@
 -- The static pictures of report.html: a table per fusion, coloured by the winner, and the small pictures of
 -- all of them. Hidden sizes are the rows, the largest on top, and tokens the columns, as in gentables plot.
 local colours = require "pages.colours"
-local data = require "report.report_data"
+local report_data = require "report.report_data"
 local lists = require "lists.lists"
 local page = require "pages.page"
 local quantities = require "base.quantities"
@@ -19,7 +19,7 @@ function winner_tables.style(names)
         hatch = ";background-image:var(--hatch);text-shadow:" .. ("0 0 2px %s,"):format(colour):rep(4)
           .. ("0 0 5px %s"):format(colour)
       end
-      out[#out + 1] = (".%s{background-color:%s;color:%s;fill:%s%s}"):format(data.class(strategy.name),
+      out[#out + 1] = (".%s{background-color:%s;color:%s;fill:%s%s}"):format(report_data.class(strategy.name),
         colour, colours.text_on(colour), colour, hatch)
     end
   end
@@ -41,7 +41,7 @@ end
 
 -- name -> { open = its cell's tag, changed = the same if the incumbent has another strategy, mark }
 local tags = setmetatable({}, { __index = function(self, name)
-  local class = data.class(name)
+  local class = report_data.class(name)
   self[name] = { open = ("<td class=%s>"):format(class), changed = ('<td class="%s differs">'):format(class),
     mark = lists.find("strategies", name).mark }
   return self[name]
@@ -71,7 +71,7 @@ end
 -- A strategy in a legend.
 function winner_tables.key(strategy)
   return ('<li title="%s"><span class="key %s">%s</span> %s</li>'):format(page.escape(strategy.help),
-    data.class(strategy.name), page.escape(strategy.mark), page.escape(strategy.name))
+    report_data.class(strategy.name), page.escape(strategy.mark), page.escape(strategy.name))
 end
 
 -- The incumbent's choices for the cells of a fusion, [h][t] = name or false; nil if it has none. `old` is a
@@ -132,7 +132,7 @@ local function size_row(block, bytes, cell)
   if summary.is_uncertain(cell) then sure = sure .. (sure ~= "" and ", " or "") .. "uncertain" end
   return { quantities.exact_bytes(bytes), cell.strategy, quantities.three_digits(cell.time_us),
     cell.runner_up or "none", percent(cell.margin, 1), sure, bandwidth(bytes, cell.time_us, 1),
-    bandwidth(bytes, cell.time_us, data.bus_factor(block)) }
+    bandwidth(bytes, cell.time_us, report_data.bus_factor(block)) }
 end
 
 -- The winners of a fusion of a block by bytes, a row for each size, with margin and confidence.
@@ -183,7 +183,8 @@ function winner_tables.small_picture(block, fusion)
   for _, strategy in ipairs(lists.strategies) do
     local path = by_name[strategy.name]
     if path then
-      out[#out + 1] = ('<path class="%s" d="%s"/>'):format(data.class(strategy.name), table.concat(path))
+      local class = report_data.class(strategy.name)
+      out[#out + 1] = ('<path class="%s" d="%s"/>'):format(class, table.concat(path))
     end
   end
   local uncertain = {}

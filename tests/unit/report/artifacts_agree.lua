@@ -4,7 +4,7 @@
 local changes = require "table.changes"
 local comparing = require "report.comparison"
 local consult = require "consult.lookup"
-local data = require "report.report_data"
+local report_data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
 local judge = require "formats.judge"
@@ -79,8 +79,8 @@ end
 local function strategy_of(cell) return cell.strategy end
 
 local function of_report(source, canonical)
-  local found = data.of(source, summary.blocks(canonical))
-  local names, block = data.strategies { found }, found.blocks[1]
+  local found = report_data.of(source, summary.blocks(canonical))
+  local names, block = report_data.strategies { found }, found.blocks[1]
   local list, next_letter = {}, block.fusions[1].best:gmatch(utf8.charpattern)
   for h = 1, #block.hidden do
     list[h] = {}
