@@ -12,7 +12,7 @@ local lu = require "luaunit"
 local model = require "formats.model"
 local rows = require "core.rows"
 local summary = require "formats.summary"
-local sweep = require "pictures.slices"
+local sweep = require "pictures.picture_slices"
 local tables = require "core.table"
 
 local TABLES = tonumber(os.getenv "TABLES") or 1000
