@@ -80,7 +80,6 @@ if "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allgather --sanitizer 
 grep -q "absent is no path of a program" "$WORK/err" || fail "no message about a missing sanitizer"
 
 # Errors in the sanitizer's own notation.
-# shellcheck disable=SC2016
 sanitizer '"$@" || exit
 say() { echo "========= $*"; }
 say "Invalid __global__ write of size 4 bytes"
@@ -111,7 +110,6 @@ left_alone() {
 }
 unset CUDA_HOME
 left_alone 'echo "========= Error: Device not supported."; exit 1' "Device not supported."
-# shellcheck disable=SC2016
 left_alone '"$@" >/dev/null; echo "========= ERROR SUMMARY: 0 errors"; exit 3' "exit code 3"
 left_alone 'echo "trial strategy=PEER_COPIES status=failed reason=writes beyond a buffer"' \
     "PEER_COPIES: writes beyond a buffer"

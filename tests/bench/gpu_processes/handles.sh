@@ -7,7 +7,6 @@ only cuda
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 # shellcheck disable=SC2086
 if STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \

@@ -20,7 +20,6 @@ in_place() {
     place
     "$@"
 }
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 mpirun="$mpirun -n"
 

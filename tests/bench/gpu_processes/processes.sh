@@ -2,7 +2,6 @@
 # Ranks that are processes: every strategy has right results with every kind of memory handle. If one kind
 # fails, the next one is used, or the output has the reason.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
-# shellcheck source=tests/bench/gpu_processes/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"
 
 # ---- every way to share memory, every strategy ----

@@ -2,7 +2,6 @@
 # Ranks that are processes: the rows of gentables sweep. A wrong result has no row; a rank that stops or dies
 # costs no row.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
-# shellcheck source=tests/bench/gpu_processes/lib_processes.sh
 . "$(dirname "$0")/lib_processes.sh"
 
 # ---- rows ----

@@ -2,10 +2,8 @@
 # Workloads on GPUs, with stand-ins for the driver, cuBLASLt and NCCL that compute on the CPU: every kind of
 # collective and GEMM has right results, traces follow the rules, the settings reach NCCL and its log is read,
 # and all ranks name a rank that fails.
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 
-# shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
 . "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
 only cuda cublasLt nccl
 

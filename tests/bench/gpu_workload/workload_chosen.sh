@@ -1,9 +1,7 @@
 #!/bin/sh
 # The default backend of a workload, with stand-ins: GPUs if they can be used. A missing library or GPU ends
 # in one clear line.
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
-# shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
 . "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
 odd_workloads 2 13 21
 

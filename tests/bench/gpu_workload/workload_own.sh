@@ -2,9 +2,7 @@
 # Workloads by our own kernels, all ranks on one GPU, with stand-ins: every kind of collective has right
 # results; sizes that do not fit are rejected; sweeps resume, but not on another GPU; kernels that wait too
 # long are stopped.
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
-# shellcheck source=tests/bench/gpu_workload/lib_libraries.sh
 . "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
 odd_workloads 2 13 21
 routed=$(routed_workload)
@@ -88,7 +86,6 @@ ends_with 0 "$GENTABLES" workload compare "$WORK/sweep_20260102_030406" "$WORK/e
 has 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html"
 
 # ---- kernels that wait too long are stopped; later kernels are not affected ----
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 export MPIRUN="$mpirun"
 cat >"$WORK/short_patience" <<'END'

@@ -2,7 +2,6 @@
 # Shared by the tests of the bench: how it is started, and how a test fails. Sourced.
 set -eu
 mkdir -p "$WORK"
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 
 # run RANKS ARGUMENT...: the bench under mpirun.

@@ -4,7 +4,6 @@
 # not permit.
 if [ $# = 0 ]; then
     for may in "" --map-root-user; do
-        # shellcheck disable=SC2086
         ! unshare --mount $may mount -t tmpfs tmpfs /dev/shm 2>/dev/null ||
             exec unshare --mount $may sh "$0" own
     done

@@ -15,7 +15,6 @@ exec $MPIRUN -n 1 env XDG_CACHE_HOME="$EMPTY" HOME="$EMPTY" "$@" : \
     -n 1 env XDG_CACHE_HOME="$FULL" HOME="$FULL" "$@"
 END
 chmod +x "$WORK/launcher"
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 PLAN=$WORK/plan EMPTY=$WORK/empty FULL=$WORK/full MPIRUN=$mpirun
 export PLAN EMPTY FULL MPIRUN

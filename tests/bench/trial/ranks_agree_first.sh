@@ -6,7 +6,6 @@
 
 printf 'plan samples=2 warm_up=0 seed=1 sync=pass\nmeasure op=allreduce dtype=float32 count=256\n' \
     >"$WORK/plan"
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 status=0
 $mpirun -n 1 "$BENCH" \

@@ -9,7 +9,6 @@ while [ "$count" -le 1536 ]; do
     echo "measure op=allreduce dtype=float32 count=$count strategies=CHUNKED_8192,CHUNKED_65536"
     count=$((count + 256))
 done >>"$WORK/plan"
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 $mpirun -n 2 "$BENCH" --trial "$WORK/plan" \
     --plugin "$PLUGINS/chunked.so" --timeout 60 >"$WORK/out" 2>"$WORK/err" ||

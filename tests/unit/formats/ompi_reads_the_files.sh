@@ -64,10 +64,8 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WO
 if [ ! -e "$WORK/both/ompi_tp2_rules.conf" ]; then die "a parameter file without its rules"; fi
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 # Variables of the environment reach the ranks.
-# shellcheck disable=SC2086
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
 has '^UCX_TLS=posix$' "$stdout"
-# shellcheck disable=SC2086
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader --level 9 --parsable >"$stdout"
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"

@@ -3,7 +3,6 @@
 # against python3, every layout of JSON, the choice of the folder, several runs.
 # Needs: yaml
 . "$SOURCE/tests/unit/metric/lib.sh"
-# shellcheck source=tests/pictures.sh
 . "$SOURCE/tests/pictures.sh"
 
 # run_folder NAME: a run of a mixture-of-experts model.

@@ -152,7 +152,6 @@ R:Baseline (vllm):8192:12"
 
 # Names may contain any characters.
 invalid=$(printf 'x\377')
-# shellcheck disable=SC2016
 for name in '`touch ran`' '{:Bold a}_b^c' "q\"uo'te" '@x %s \n \140' 'naïve' "$invalid"; do
     run "signs/M[${name}_32_8192]" 5
 done

@@ -55,7 +55,6 @@ hurries() {
 # launcher: makes $WORK/launcher, which runs the script on stdin, and then starts as many ranks as its first
 # argument, by mpirun.
 launcher() {
-    # shellcheck source=tests/mpirun.sh
     . "$SOURCE/tests/mpirun.sh"
     {
         printf '#!/bin/sh\nranks=$1\nshift\n'

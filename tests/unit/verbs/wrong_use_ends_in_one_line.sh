@@ -34,7 +34,6 @@ provenance() {
 END
 }
 hash_of() {
-    # shellcheck disable=SC2016
     echo 'print(require("rows.provenance").hash(require("core.file").read(arg[1])))' >"$WORK/hash.lua"
     "$GENTABLES" lua "$WORK/hash.lua" "$1"
 }

@@ -1,6 +1,5 @@
 #!/bin/sh
 # Any invalid workload, option or machine ends in one clear line, and leaves nothing half made.
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 
 # refused PATTERN [RANKS]: expects that the workload on standard input is rejected.
@@ -60,7 +59,6 @@ echo "return { name = 'x', tokens = 8,
 
 # The limits of a step; a larger step is rejected before anything starts, in terms of the file.
 # gentables-workload accepts a step at its limit (without `end`, with which it would make the arrays).
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 # at_most RANKS MOST MORE PATTERN: the workload on standard input, with either number in place of %.
 at_most() {
@@ -70,7 +68,6 @@ at_most() {
     sed '1,/^$/d; /^end$/d' "$stdout" >"$WORK/program"
     # Rank 0 reads the file itself: the mpirun of Open MPI 4.1.4 now and then crashes (in
     # orte_iof_hnp_read_local_handler) while it passes on the end of a long standard input.
-    # shellcheck disable=SC2016
     $mpirun -n "$1" sh -c 'exec "$0" <"$1"' "${GENTABLES%/*}/gentables-workload" "$WORK/program" \
         </dev/null >"$WORK/answer" 2>&1 || die "the program refuses $2: $(tail -n 20 "$WORK/answer")"
     sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"

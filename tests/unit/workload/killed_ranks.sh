@@ -2,10 +2,8 @@
 # A rank that is killed, any rank at any place, is named in the error, the summary and the log, each of 20
 # times, of which some run at once: by this script, called with a transport, a rank and words.
 [ $# = 0 ] || WORK=$WORK/$(echo "$*" | tr -c 'a-z0-9\n' _)
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 [ $# != 0 ] || needs_blas
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 
 endless=$(workload endless <<'END'

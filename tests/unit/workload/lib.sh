@@ -1,7 +1,6 @@
 # Shared by the shell tests of workloads. Sourced; GENTABLES (the program), SOURCE (the source tree) and WORK
 # (a folder of this test's own) come from CMakeLists.txt.
 # shellcheck shell=sh
-# shellcheck source=tests/lib.sh
 . "$SOURCE/tests/lib.sh"
 
 # The host is tested, on machines with GPUs, too: the driver shows none of them.
@@ -23,7 +22,6 @@ workload() {
 
 # mixed_workloads N K: $mixed, with GEMMs of three types, in experts, too, and collectives of the same types;
 # and $mixed_spread, the same with weights spread over the ranks.
-# shellcheck disable=SC2034
 mixed_workloads() {
     mixed=$(workload mixed <<END
 return { name = "mixed", dtype = "bfloat16", tokens = 12, micro_batches = 2,

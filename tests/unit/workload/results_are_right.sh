@@ -2,7 +2,6 @@
 # Every GEMM and every collective of every kind of workload has right results, in every type, on several
 # ranks, by both transports, over channels and threads and ways to wait: the program checks each before and
 # after it measures, and otherwise ends with an error. Sizes are odd, so that no two parts have the same size.
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 needs_blas
 

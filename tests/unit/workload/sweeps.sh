@@ -2,7 +2,6 @@
 # A sweep by one command: the documented tree, traces that follow the rules, the results of trace pipeline, a
 # page with sentences. A second run does the missing or failed parts, and a failing part does not end the
 # rest. Ctrl-C ends the processes of the sweep, and no others.
-# shellcheck source=tests/unit/workload/lib.sh
 . "$SOURCE/tests/unit/workload/lib.sh"
 needs_blas
 
@@ -30,7 +29,6 @@ shift
 exec $MPIRUN -n 2 "$@"
 END
 chmod +x "$WORK/launch"
-# shellcheck source=tests/mpirun.sh
 . "$SOURCE/tests/mpirun.sh"
 export MPIRUN="$mpirun"
 failed '1 thread, 3 channels: failed after .* s: it died: exit code 3' workload sweep -f "$tiny" -p 2 -c 1,3 \

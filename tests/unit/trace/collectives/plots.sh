@@ -2,7 +2,6 @@
 # trace plots: five pictures of the variance CSV, for any threads, channels and ranks; invalid input ends in
 # one line and leaves no picture.
 . "$SOURCE/tests/lib.sh"
-# shellcheck source=tests/pictures.sh
 . "$SOURCE/tests/pictures.sh"
 needs gnuplot
 five='variance_by_channels_boxplot.png

@@ -1,7 +1,6 @@
 #!/bin/sh
 # Collectives of a real pair of ranks without metadata, and of a sweep derived from a real trace: the results
 # of trace collectives and trace overlap equal Python's from the same files.
-# shellcheck source=tests/unit/metric/lib.sh
 . "$SOURCE/tests/unit/metric/lib.sh"
 skip_without_data traces
 needs python3

@@ -4,7 +4,6 @@
 skip_without_data traces
 needs python3
 
-# shellcheck disable=SC2154
 ends_with 0 "$GENTABLES" trace report "$data"/*.json.gz --out "$WORK/reports" --csv --include-unlinked
 for trace in "$data"/*.json.gz; do
     name=$(basename "$trace" .json.gz)
