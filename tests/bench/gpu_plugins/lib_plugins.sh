@@ -24,6 +24,11 @@ quiet() {
     [ ! -s "$WORK/err" ] || fail "$*: it says something"
 }
 
+# said FILE PATTERN: `out` or `err` of the last run has a line with this pattern.
+said() {
+    grep -q -- "$2" "$WORK/$1" || fail "$1 lacks: $2"
+}
+
 # has STRATEGY...: expects a time of each.
 has() {
     for strategy in "$@"; do

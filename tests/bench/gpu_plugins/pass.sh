@@ -3,6 +3,7 @@
 # among the ways that have an epilogue; or op by op, with the same answers; or in several orders, if not all
 # of them fit in memory at once.
 . "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
 
 # pass SYNC ARGUMENT...: three ops, and one with an epilogue.
@@ -25,15 +26,13 @@ END
 
 # timed: expects a time of every candidate of every request, reduced in each way.
 timed() {
-    grep -q "^none id=2 strategy=ONESHOT .*does not do this op" "$WORK/out" || fail "who has no time"
+    said out "^none id=2 strategy=ONESHOT .*does not do this op"
     for row in "1 strategy=NCCL" "1 strategy=ONESHOT" "1 strategy=NOTED" "2 strategy=NCCL"; do
-        grep -q "^row id=$row time_us=.* samples=5 .* fusion=NONE mean_of_max_us=[0-9]" "$WORK/out" ||
-            fail "no time of $row"
+        said out "^row id=$row time_us=.* samples=5 .* fusion=NONE mean_of_max_us=[0-9]"
     done
     for fusion in RESIDUAL_RMS_NORM NONE; do
         for name in NCCL NOTED; do
-            grep -q "^row id=3 strategy=$name time_us=.* fusion=$fusion " "$WORK/out" ||
-                fail "no time of $name with $fusion"
+            said out "^row id=3 strategy=$name time_us=.* fusion=$fusion "
         done
     done
 }
@@ -49,17 +48,17 @@ pass pass
 timed
 order
 [ "$(grep -c '^512 0$' "$WORK/order")" -gt 1 ] || fail "no random order: $(cat "$WORK/order")"
-grep -q '^pass total_us=[1-9].* op_total_us=0.0 ' "$WORK/out" || fail "the cost of a pass"
+said out '^pass total_us=[1-9].* op_total_us=0.0 '
 
 pass op
 timed
 order
 [ "$(grep -c '^512 0$' "$WORK/order")" = 1 ] || fail "ops are mixed: $(cat "$WORK/order")"
-grep -q '^pass total_us=0.0 .* op_total_us=[1-9]' "$WORK/out" || fail "the cost op by op"
+said out '^pass total_us=0.0 .* op_total_us=[1-9]'
 
 pass both
 timed
-grep -q '^pass total_us=[1-9].* op_total_us=[1-9]' "$WORK/out" || fail "both costs"
+said out '^pass total_us=[1-9].* op_total_us=[1-9]'
 [ "$(grep -c '^row .* op_us=[0-9.]*[1-9]' "$WORK/out")" = 8 ] || fail "no time op by op"
 
 # Memory is sufficient for each of two requests alone, and for the third not at all.
@@ -71,12 +70,12 @@ measure op=broadcast dtype=bfloat16 count=2000000 strategies=NCCL
 END
 bench "" --pass "$WORK/plan" --arena 2M
 [ "$status" = 0 ] || fail "an order after the other: $status"
-grep -q "^row id=1 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the first order"
-grep -q "^row id=2 strategy=NCCL .* samples=3 " "$WORK/out" || fail "the second order"
-grep -q "^none id=3 strategy=NCCL .*its data need" "$WORK/out" || fail "what has no room at all"
+said out "^row id=1 strategy=NCCL .* samples=3 "
+said out "^row id=2 strategy=NCCL .* samples=3 "
+said out "^none id=3 strategy=NCCL .*its data need"
 # The progress over the whole pass: NCCL and the bound of each request, three times.
 for done in 6 12; do
-    grep -q "^progress done=$done of=18\$" "$WORK/out" || fail "how far the pass is: $done calls"
+    said out "^progress done=$done of=18\$"
 done
 
 # If a communicator is lost, the op that used it is lost; the ops before and after it use another. Graphs that
@@ -92,20 +91,17 @@ for mode in graph eager; do
     bench "nccl_breaks=256" --pass "$WORK/plan"
     [ "$status" = 0 ] || fail "a communicator that is lost, $mode: $status"
     for id in 1 3; do
-        grep -q "^row id=$id strategy=NCCL .* mode=$mode " "$WORK/out" ||
-            fail "no other communicator for op $id, $mode"
+        said out "^row id=$id strategy=NCCL .* mode=$mode "
     done
-    grep -q "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
-        fail "no reason at the op that lost it, $mode"
+    said out "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in"
     if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
 # If the second communicator is lost, too, a prepared op gets a third; no op is called without one.
 bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"
-grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "no third communicator"
+said out "^row id=1 strategy=NCCL "
 for id in 2 3; do
-    grep -q "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in" "$WORK/out" ||
-        fail "without a communicator op $id has a time"
+    said out "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in"
 done
 
 # If the host is always late for a candidate, the candidate has a reason in place of a time; here the host is
@@ -114,14 +110,13 @@ echo "plan samples=3 warm_up=1 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
 bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "a host that is late: $status"
-grep -q "^row id=1 strategy=NCCL " "$WORK/out" || fail "the one that the host is in time for"
-grep -q "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay" "$WORK/out" ||
-    fail "no reason at the strategy that the host is late for"
+said out "^row id=1 strategy=NCCL "
+said out "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay"
 if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "a time although the host is late"; fi
 
 # Calls in a row print a message about missing memory, too.
 bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
-grep -q "^# .* NCCL  *its data need [0-9]* KiB" "$WORK/out" || fail "calls in a row without room"
+said out "^# .* NCCL  *its data need [0-9]* KiB"
 
 # In one launch for all ranks, too; an epilogue that ignores the stream is not timed.
 plan="plan samples=3 warm_up=0 seed=1 sync=pass
@@ -130,8 +125,8 @@ echo "$plan" >"$WORK/plan"
 bench "gpus=1" --pass "$WORK/plan" --loopback
 [ "$(grep -c '^row ' "$WORK/out")" = 2 ] || fail "one launch for all"
 bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/plan" --loopback
-grep -q "^row id=1 strategy=ONESHOT_NATIVE " "$WORK/out" || fail "the one that is in time"
-grep -q "^none id=1 strategy=ONESHOT .*wrong result" "$WORK/out" || fail "what comes late in one launch"
+said out "^row id=1 strategy=ONESHOT_NATIVE "
+said out "^none id=1 strategy=ONESHOT .*wrong result"
 
 # A size without a shape is taken as rows of tokens with any number of 16 bytes, odd or prime; the candidate
 # reports a size that it cannot split so.
@@ -145,18 +140,16 @@ sizes() {
 in_rows() {
     for strategy in "$@"; do
         for count in 16 24 1000 8072 32768; do
-            grep -q "^row id=$count strategy=$strategy " "$WORK/out" || fail "$strategy of $count elements"
+            said out "^row id=$count strategy=$strategy "
         done
-        grep -q "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which" "$WORK/out" ||
-            fail "$strategy of 2002 bytes"
+        said out "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which"
     done
 }
 sizes ONESHOT,TWOSHOT,TWOSHOT_NATIVE,NVLS_ONESHOT,NVLS_TWOSHOT >"$WORK/plan"
 bench "multicast" --pass "$WORK/plan"
 in_rows ONESHOT TWOSHOT TWOSHOT_NATIVE NVLS_ONESHOT NVLS_TWOSHOT
 for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do
-    grep -q "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank" "$WORK/out" ||
-        fail "$strategy of 16 bytes"
+    said out "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank"
 done
 sizes ONESHOT,TWOSHOT >"$WORK/plan"
 bench "gpus=1" --pass "$WORK/plan" --loopback
@@ -168,5 +161,4 @@ LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --op a
     --fusion RESIDUAL_RMS_NORM --hidden-size 64 --plugin "$PLUGINS/fused.so" \
     --strategies NOTED,NOTED_EPILOGUE >"$WORK/out" 2>"$WORK/err" || status=$?
 [ "$status" = 2 ] || fail "a twin by its name: $status"
-grep -q "NOTED_EPILOGUE is NOTED with its epilogue apart.*NOTED is required" "$WORK/err" ||
-    fail "a twin by its name"
+said err "NOTED_EPILOGUE is NOTED with its epilogue apart.*NOTED is required"

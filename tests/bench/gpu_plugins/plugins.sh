@@ -31,7 +31,7 @@ for strategy in WRAPPED_NCCL NCCL ONESHOT; do
     way "$strategy" alone
 done
 way ONESHOT fused
-grep -q '"fusion_gain": [0-9]' "$WORK/out" || fail "the output lacks the gain of the fusion"
+said out '"fusion_gain": [0-9]'
 number='[0-9][0-9.]*'
 rows=$WORK/fused/benchmark.tp2.sm90.csv
 head -n 1 "$rows" | grep -q ',separate (us),alone (us)' || fail "no columns of the ways"
@@ -55,11 +55,10 @@ fused fused
 [ ! -s "$WORK/err" ] || fail "one that fuses by itself says something"
 for each in fused separate alone; do way NOTED $each; done
 fused fused_weight
-grep -q "NOTED: wrong result: out" "$WORK/err" || fail "no message about forgotten weights"
+said err "NOTED: wrong result: out"
 [ "$(wc -l <"$WORK/err")" = 1 ] || fail "forgotten weights: not one line"
 fused fused_beyond
-grep -q "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer" "$WORK/err" ||
-    fail "no message about a norm beyond its buffer"
+said err "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer"
 
 # A candidate that works only in place is called in place, as NCCL defines it for each op, and the rows have
 # it; a pair's sum likewise. A candidate that supports both is timed out of place.
@@ -76,22 +75,20 @@ way PLACED alone
 for op in allreduce reducescatter; do
     bench "" --plugin "$PLUGINS/in_place.so" --op "$op" -b 512 -e 512 --mode graph --samples 3 \
         --strategies PLACED,NCCL
-    grep -q "PLACED  *$above_0 .* 0\$" "$WORK/out" || fail "$op in place in a graph"
+    said out "PLACED  *$above_0 .* 0\$"
 done
 bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
-grep -q "PLACED .*works only in place, and back-to-back calls" "$WORK/out" || fail "back to back in place"
+said out "PLACED .*works only in place, and back-to-back calls"
 
 # By hand, too; a line reports calls that cannot be captured.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
 bench "" --plugin "$PLUGINS/nccl_allreduce.so" $graph --strategies WRAPPED_NCCL,NCCL
-grep -q "WRAPPED_NCCL  *$above_0 .* 0\$" "$WORK/out" || fail "a captured run"
+said out "WRAPPED_NCCL  *$above_0 .* 0\$"
 # shellcheck disable=SC2086
 bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
-grep -q "PEER_COPIES .*cannot be captured into a graph" "$WORK/out" ||
-    fail "no reason for a strategy that cannot be captured"
+said out "PEER_COPIES .*cannot be captured into a graph"
 
 tuned "" --op allreduce --sizes 4K --plugin "$HOST_PLUGIN"
-grep -q "none of its candidates works on memory of GPUs; it is left out" "$WORK/err" ||
-    fail "a library for the host: not said"
+said err "none of its candidates works on memory of GPUs; it is left out"
 has NCCL ONESHOT

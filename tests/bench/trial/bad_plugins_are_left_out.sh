@@ -45,7 +45,7 @@ left_out() {
     [ "$(wc -l <"$WORK/err")" -le "${3:-1}" ] || fail "$1: more than a line: $(cat "$WORK/err")"
     grep -q '"strategy": "MPI", ' "$WORK/out" || grep -q '"strategy": "MPI"' "$WORK/out" || fail "$1: no MPI"
     case $1 in leak* | fork* | heap) return ;; esac # a leak cannot be attributed to a candidate
-    grep -q '"strategy": "GOOD"' "$WORK/out" || fail "$1: no GOOD: $(cat "$WORK/err")"
+    said out '"strategy": "GOOD"'
 }
 
 # An epilogue is tried, too; a right one is timed fused.

@@ -44,6 +44,11 @@ tuned() {
     [ "$status" = 0 ] || fail "$* ended with $status: $(cat "$WORK/err")"
 }
 
+# gentables ARGUMENT...: any other command of it, with exit code 0.
+gentables() {
+    "$GENTABLES" "$@" >"$WORK/out" 2>"$WORK/err" || fail "$*: $(cat "$WORK/out" "$WORK/err")"
+}
+
 # hurries: if a plug-in hangs, the clock runs fast up to the last seconds of a call's share of $timeout
 # (tests/system/faults/clock.c, bench/trial/plans.c).
 timeout=30

@@ -32,15 +32,13 @@ return { arch = "host", tp = { 2 }, dtypes = { "float32" }, fusions = { "NONE" }
   num_tokens = { 1, 2 }, strategies = { "MPI", "ONESHOT" },
   limits = { launches = 1, min_samples = 3, max_samples = 5 } }
 END
-"$GENTABLES" sweep "$WORK/spec.lua" --bench "$BENCH" --out "$WORK/swept" --exhaustive >"$WORK/out" \
-    2>"$WORK/err" || fail "sweep: $(cat "$WORK/err")"
+gentables sweep "$WORK/spec.lua" --bench "$BENCH" --out "$WORK/swept" --exhaustive
 grep ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" | cut -d, -f1-10 >"$WORK/sums"
 tuned --dtype float32 --launches 2 --op allgather --sizes 1K --strategies MPI --out "$WORK/swept"
 grep ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" | cut -d, -f1-10 | cmp -s - "$WORK/sums" ||
     fail "a sweep's rows are lost or others"
 grep -q '"merged"' "$WORK/swept/benchmark.tp2.host.json" || fail "it does not say that several measured this"
-"$GENTABLES" generate --data-dir "$WORK/swept" --arch host >"$WORK/out" 2>"$WORK/err" ||
-    fail "generate: $(cat "$WORK/err")"
+gentables generate --data-dir "$WORK/swept" --arch host
 grep -q ",allgather," "$WORK/swept/table.csv" || fail "table.csv has no allgather"
 grep -q ",allreduce," "$WORK/swept/table.csv" || fail "table.csv has no allreduce"
 tuned --dtype float32 --launches 2 --op broadcast --sizes 1K --strategies MPI --out "$WORK/swept"
@@ -49,8 +47,7 @@ tuned --dtype float32 --launches 2 --op broadcast --sizes 1K --strategies MPI --
 sed 's/^{/{"derived": 1, /' "$WORK/swept/benchmark.tp2.host.json" >"$WORK/derived.json"
 cp "$WORK/derived.json" "$WORK/swept/benchmark.tp2.host.json"
 sed 's/num_tokens = { 1, 2 }/num_tokens = { 1, 2, 4 }/' "$WORK/spec.lua" >"$WORK/swept/spec.lua"
-"$GENTABLES" generate --data-dir "$WORK/swept" --arch host >"$WORK/out" 2>"$WORK/err" ||
-    fail "generate with derived times: $(cat "$WORK/err")"
+gentables generate --data-dir "$WORK/swept" --arch host
 
 # refused PATTERN: expects exit code 2 before anything is launched, and that all files stay.
 refused() {

@@ -42,7 +42,12 @@ traces_have_types() {
     "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_types.lua" "$@" ||
         die "types are not what they should be"
     shift 2
-    "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_trace.lua" "$@" || die "traces break the rules"
+    keep_rules "$@"
+}
+
+# keep_rules TRACE...: traces keep the rules of check_trace.lua.
+keep_rules() {
+    "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_trace.lua" "$@" || die "these break the rules: $*"
 }
 
 # odd_workloads COPIES N K: $reduced, with all-reduced gradients, and $spread, with scattered ones; the sizes
