@@ -2,7 +2,9 @@
 -- tables and documentation are rendered from these lists.
 --
 -- How to add a strategy on CPUs: the file bench/host/strategies/SOURCE.c with `const struct strategy
--- strategy_SOURCE` (bench/elements/strategy.h), and a row in `strategies`.
+-- strategy_SOURCE` (bench/elements/strategy.h), and a row in `strategies`. The test every_strategy_is_right
+-- compares its sums for each dtype, fusion and shape. Unless the row is `optional`, sweeps without a list of
+-- strategies measure it, and the rows in tables/ are to be measured again.
 --
 -- How to add a strategy on GPUs: the file bench/cuda/kernels/KERNEL.h with the device function KERNEL<Type,
 -- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` with a `cuda` that
@@ -350,44 +352,6 @@ function lists.add_plugin(name)
   table.insert(lists.strategies, { name = name, plugin = true, optional = true, mark = "p" .. number,
     colour = colours[(number - 1) % #colours + 1], hatched = true, help = "a candidate of a plug-in" })
   return name
-end
-
--- The parameters of Open MPI that `sweep --transport` searches, by major version: families of settings {
--- base, axes }. A setting is the family's base and one text of each axis: parameters joined by ";", or "" for
--- the defaults. `component`: this coll component does all calls, and has no algorithms to choose from. Up to
--- Open MPI 4 the shared-memory transport is called vader, and a parameter names the mechanism of its single
--- copies.
---
--- Without single copies a message is sent in pieces, and more of them may be in flight than the default of
--- three. coll/sm passes a message through segments with a fragment for each rank; the sets of segments have a
--- flag each, and with more sets ranks wait less for each other. By default its control blocks are a page
--- apart, and its fragments a power of two, so that they compete for few sets of a cache.
---
--- UCX, if Open MPI was built with it, uses only devices of a network by default. Names in capitals are
--- variables of the environment that configure it: shared memory only; pieces in place of single copies, above
--- a limit with a rendezvous; and queue elements that fit small messages, because the first calls that need a
--- piece seem to be slow (its pages are new), which matters less for longer calls.
-function lists.ompi_parameters(major)
-  local btl = major >= 5 and "btl_sm" or "btl_vader"
-  local one_copy = major < 5 and "btl_vader_single_copy_mechanism=none;" or ""
-  local copies = { "", ("%s%s_max_send_size=65536;pml_ob1_send_pipeline_depth=16"):format(one_copy, btl),
-    ("%s%s_max_send_size=262144"):format(one_copy, btl) }
-  local eager, fragments, segments = {}, {}, {}
-  for i, limit in ipairs { 32768, 65536 } do eager[i] = ("%s_eager_limit=%d"):format(btl, limit) end
-  for i, size in ipairs { 8256, 16448, 32832 } do fragments[i] = ("coll_sm_fragment_size=%d"):format(size) end
-  for i, sets in ipairs { { 32, 8 }, { 64, 8 }, { 128, 8 } } do
-    segments[i] = ("coll_sm_comm_num_segments=%d;coll_sm_comm_in_use_flags=%d"):format(sets[1], sets[2])
-  end
-  local pieces, elements = {}, {}
-  for i, sizes in ipairs { { 32768, 65536 }, { 49152, 65536 }, { 61440, 131072 } } do
-    pieces[i] = ("UCX_POSIX_SEG_SIZE=%d;UCX_RNDV_THRESH=%d"):format(sizes[1], sizes[2])
-  end
-  for i, size in ipairs { 4224, 8448 } do elements[i] = ("UCX_POSIX_FIFO_ELEM_SIZE=%d"):format(size) end
-  return { { axes = { copies, eager } },
-    { component = "sm", base = "coll_sm_priority=90;coll_sm_control_size=64",
-      axes = { fragments, segments } },
-    { base = "pml=ucx;pml_ucx_tls=any;pml_ucx_devices=any;UCX_TLS=posix;UCX_RNDV_SCHEME=am",
-      axes = { pieces, elements } } }
 end
 
 -- What a table is for; the first matching pattern counts. `backend`: the one that measures it. `fallback`:

@@ -2,7 +2,7 @@
 -- the transport, component and algorithm with the fastest calls in a row. formats/ompi.lua makes files of the
 -- result.
 --
--- The space is lists.ompi_parameters: families of settings. The search has a budget. In a turn every
+-- The space is ompi_parameters.lua: families of settings. The search has a budget. In a turn every
 -- remaining setting is launched once, in random order, and the defaults twice, as two settings, which shows
 -- the noise of a comparison. After HEAT turns the slower half of each family is dropped, down to FINALISTS,
 -- HEATS times; the finalists take turns until the budget ends, LAST_TURNS at most. The search reports turns
@@ -19,6 +19,7 @@ local json = require "codec.json"
 local launcher = require "conversation.launcher"
 local lists = require "lists.lists"
 local ompi = require "formats.ompi"
+local ompi_parameters = require "sweep.ompi_parameters"
 local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
@@ -363,7 +364,7 @@ function transport.run(job)
   if not version then
     fail.input("--transport searches Open MPI's parameters; the mpirun in PATH is not Open MPI's")
   end
-  local families = lists.ompi_parameters(version.major)
+  local families = ompi_parameters(version.major)
   job.library = version.text
   job.fingerprint = job.fingerprint .. " transport"
   job.budget_s = job.budget_s and job.budget_s / #job.sizes or BUDGET_S
