@@ -7,6 +7,7 @@ local formats = require "base.lazy" "formats.list"
 local model = require "base.lazy" "formats.model"
 local diff_formats = require "table.diff_formats"
 local rows = require "core.rows"
+local settings = require "base.lazy" "choose.settings"
 local strategy_drift = require "base.lazy" "table.strategy_drift"
 local tables = require "core.table"
 
@@ -94,11 +95,13 @@ local function source_of(paths, corner)
   return { rows = model.read_rows(paths), files = paths, cells = {}, corner = corner }
 end
 
--- The source (of model.load) of the rows with the times: those of --rows, else of the new folder, else of the
+-- The source (of model.read) of the rows with the times: those of --rows, else of the new folder, else of the
 -- old one; nil without any. A folder has a spec with the rules of its choices.
 local function evidence_of(args, old, new)
   local function of_folder_of_rows(folder)
-    return model.load(folder, new.arch, { choose = args.choose, against = "none" })
+    local source = model.read(folder, new.arch)
+    settings.apply(source, { choose = args.choose, against = "none" }, folder)
+    return source
   end
   for _, side in ipairs(args.rows and {} or { new, old }) do
     if #files_of(side) > 0 then return of_folder_of_rows(side.folder) end
