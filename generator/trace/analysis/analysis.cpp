@@ -14,8 +14,8 @@ namespace trace {
 
 namespace {
 
-// Clocks of GPUs tick in nanoseconds; at the times of day that some files have, a double is off by up to half
-// of one. An overlap that is no longer is none.
+// GPU clocks tick in nanoseconds; with the times of day in some files, a double is off by up to half a
+// nanosecond. An overlap up to this length is not counted.
 constexpr double TICK = 0.002; // µs
 
 bool holds(std::string_view text, const char *part) {
@@ -38,7 +38,7 @@ uint8_t flags_of(std::string_view name, std::string &lower) {
     return flags;
 }
 
-// Flags of the names of events only: the texts of arguments are many and have none.
+// Flags of the names of events only: texts of arguments are many and have no flags.
 void flag_names(analysis &to) {
     to.name_flags.assign(to.of->names.size(), 0);
     std::vector<bool> is_done(to.of->names.size());
@@ -66,7 +66,8 @@ void gather(analysis &to) {
         std::sort(to.gpu.begin(), to.gpu.end(), earlier);
 }
 
-// A stream does one thing after another: what began too early is moved to the end of what was before it.
+// A stream runs one event after another: an event that begins too early is moved to the end of the previous
+// one.
 void clip(analysis &to) {
     std::vector<double> last_end(to.of->tracks.size(), -std::numeric_limits<double>::infinity());
     for (gpu_event &one : to.gpu) {
@@ -121,7 +122,7 @@ int what(const analysis &analysis, const gpu_event &one) {
     return analysis.has(event, COMMUNICATION) ? COMMUNICATING : COMPUTING;
 }
 
-// The union of the steps that were traced; none where a trace is not our own, and goes on between its steps.
+// The union of the traced steps; empty for traces of other programs, which continue between their steps.
 std::vector<span> traced_steps(const trace &of, uint64_t &count) {
     std::vector<span> steps;
     for (const event &one : of.events) {
@@ -135,7 +136,7 @@ std::vector<span> traced_steps(const trace &of, uint64_t &count) {
     return traced;
 }
 
-// Of the pauses between and around busy intervals those that are within steps.
+// The parts of pauses between and around busy intervals that are within steps.
 void split_idle_steps(const std::vector<span> &all, const std::vector<span> &steps, double limit,
                       timeline &to) {
     size_t next = 0;

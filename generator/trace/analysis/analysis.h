@@ -1,5 +1,5 @@
-// What every sheet of a report is made from: the GPU events of a trace in order of time, none overlapping
-// another of its stream, and what their names say. Made once per trace (analysis.cpp), then only read.
+// The base of every sheet of a report: the GPU events of a trace in order of time, without overlap within a
+// stream, and the flags of their names. Made once per trace (analysis.cpp), then only read.
 #ifndef GENTABLES_TRACE_ANALYSIS_H
 #define GENTABLES_TRACE_ANALYSIS_H
 
@@ -10,17 +10,17 @@
 
 namespace trace {
 
-// A GPU event. Where the file lets it begin before the one before it on its stream has ended, it begins
-// when that one ends, and lasts no longer than is left of it.
+// A GPU event. If in the file it begins before the previous one on its stream has ended, it begins when that
+// one ends, and its duration is at most the rest.
 struct gpu_event {
     double start, end, duration; // µs; duration as written, end = start + duration
     uint32_t event;
 };
 
-// What the name of an event says.
+// The flags of an event's name.
 enum : uint8_t {
     COMMUNICATION = 1, // is_communication in collectives.h
-    COPY = 2,          // a kernel that does nothing but copy memory
+    COPY = 2,          // a kernel that only copies memory
     EXECUTE = 4,       // it is "execute", a frame around an op
     GRAPH = 8,         // it launches a graph
     MOVES_DATA = 16,   // a kernel that copies or transposes
@@ -47,14 +47,13 @@ void analyse(const trace &of, analysis &to);
 // The event, or the first one around it, that is a cpu_op; NONE: there is none.
 uint32_t nearest_op(const trace &of, uint32_t event);
 
-// Where the time of the GPU goes, µs. Of a trace of our own `total` and `idle` are of the steps that were
-// traced (ProfilerStep), and what lies between them is `untraced`; else total is from the first start to the
-// last end.
+// The GPU's time by use, µs. In own traces `total` and `idle` are of the traced steps (ProfilerStep),
+// and the time between them is `untraced`; in others total is from the first start to the last end.
 struct timeline {
     double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
     double micro_idle, macro_idle; // pauses up to the limit, and longer ones
     double untraced;
-    uint64_t steps; // that were traced; 0: all from the first start to the last end
+    uint64_t steps; // traced ones; 0: all from the first start to the last end
     uint64_t events;
 };
 

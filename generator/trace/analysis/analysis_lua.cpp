@@ -10,7 +10,7 @@
 //   A:track(number) -> process_name, process_label, thread_name
 //   A:kernel_rows() -> { { parent, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
-//   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing where none is so short
+//   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing if none is so short
 //   A:select(kind, models) -> S     selection_lua.cpp
 #include <algorithm>
 

@@ -1,12 +1,12 @@
-// The kernels that communicate, with what their args say of the collective. Which of them belong together on
-// different ranks is trace/collectives/matching.lua's.
+// The kernels that communicate, with the metadata of the collective in their args.
+// trace/collectives/matching.lua matches them over ranks.
 //
-//   t:collectives() -> events, descriptions; in order of the file
-//       events: { start, duration, stream, uid, told = k }..., descriptions[k]: { kernel, name, dtype, group,
-//       ranks, in_split, out_split, in_elements, out_elements, group_size }
-//   t:collective_durations() -> { { told = description, durations = { ... } }... }
-//       one entry for all collectives whose descriptions are equal but for kernel and splits; entries and
-//       durations are in order of their starts
+//   t:collectives() -> events, metadata; in order of the file
+//       events: { start, duration, stream, uid, metadata = k }...; metadata[k]: { kernel, name,
+//       dtype, group, ranks, in_split, out_split, in_elements, out_elements, group_size }
+//   t:collective_durations() -> { { metadata = metadata, durations = { ... } }... }
+//       one entry for all collectives with metadata that differ at most in kernel and splits; entries
+//       and durations are in order of their starts
 //
 // Times are in us. A field that the trace does not have is nil.
 #include "collectives.h"
@@ -31,13 +31,13 @@ bool holds(std::string_view text, std::string_view part) {
     return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
 }
 
-void push_told(lua_State *lua, const trace &trace, const event &event) {
+void push_metadata(lua_State *lua, const trace &trace, const event &event) {
     lua_createtable(lua, 0, 10);
-    set_said(lua, "kernel", trace, event.name);
+    set_known_text(lua, "kernel", trace, event.name);
     if (event.arguments != NONE) set_collective(lua, trace, trace.collectives[event.arguments]);
 }
 
-void push_event(lua_State *lua, const event &event, lua_Integer told) {
+void push_event(lua_State *lua, const event &event, lua_Integer metadata) {
     lua_createtable(lua, 0, 5);
     lua_pushnumber(lua, event.start);
     lua_setfield(lua, -2, "start");
@@ -47,18 +47,18 @@ void push_event(lua_State *lua, const event &event, lua_Integer told) {
     lua_setfield(lua, -2, "stream");
     lua_pushinteger(lua, event.uid);
     lua_setfield(lua, -2, "uid");
-    lua_pushinteger(lua, told);
-    lua_setfield(lua, -2, "told");
+    lua_pushinteger(lua, metadata);
+    lua_setfield(lua, -2, "metadata");
 }
 
-// What makes collectives the same in a summary; texts of a trace have one number each.
+// The key of collectives in a summary; each text of a trace has one number.
 using identity = std::array<int64_t, 7>;
 
 identity identity_of(const trace &trace, const event &event) {
     if (event.arguments == NONE) return {-1, -1, -1, -1, -1, -1, -1};
-    const collective &told = trace.collectives[event.arguments];
-    return {told.name,        told.dtype,        told.group,     told.ranks,
-            told.in_elements, told.out_elements, told.group_size};
+    const collective &metadata = trace.collectives[event.arguments];
+    return {metadata.name,        metadata.dtype,        metadata.group,     metadata.ranks,
+            metadata.in_elements, metadata.out_elements, metadata.group_size};
 }
 
 // Numbers of events, in groups.
@@ -125,7 +125,7 @@ int lua_collectives(lua_State *lua) {
         auto [index, is_new] =
             indices.try_emplace({event.name, event.arguments}, lua_Integer(indices.size() + 1));
         if (is_new) {
-            push_told(lua, trace, event);
+            push_metadata(lua, trace, event);
             lua_rawseti(lua, -2, index->second);
         }
         push_event(lua, event, index->second);
@@ -140,8 +140,8 @@ int lua_collective_durations(lua_State *lua) {
     lua_Integer row = 0;
     for (const std::vector<uint32_t> &numbers : same_collectives(trace)) {
         lua_createtable(lua, 0, 2);
-        push_told(lua, trace, trace.events[numbers.front()]);
-        lua_setfield(lua, -2, "told");
+        push_metadata(lua, trace, trace.events[numbers.front()]);
+        lua_setfield(lua, -2, "metadata");
         lua_createtable(lua, int(numbers.size()), 0);
         for (size_t i = 0; i < numbers.size(); i++) {
             lua_pushnumber(lua, trace.events[numbers[i]].duration);

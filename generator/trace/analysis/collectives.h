@@ -1,4 +1,4 @@
-// Which kernels communicate.
+// Finds the kernels that communicate.
 #ifndef GENTABLES_TRACE_COLLECTIVES_H
 #define GENTABLES_TRACE_COLLECTIVES_H
 
@@ -9,7 +9,7 @@
 
 namespace trace {
 
-// Whether a kernel of this name communicates: it contains a pattern, in any case.
+// Whether a kernel of this name communicates: its name contains a pattern, in any case.
 bool is_communication(std::string_view kernel);
 
 // The kernels that communicate: event numbers, in order of the file.

@@ -1,4 +1,4 @@
-// Which instances of a selection are alike: see combine in selection.h.
+// Finds equal instances of a selection: see combine in selection.h.
 #include "selection.h"
 
 #include <unordered_map>

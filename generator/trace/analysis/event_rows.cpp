@@ -1,4 +1,4 @@
-// Events as rows, for reports over many traces: what ran, by category and name; the short kernels with and
+// Events as rows, for reports over many traces: events by category and name; the short kernels with and
 // without an External id; single GPU events.
 //
 //   A:event_rows() -> { { category, name, count, sum, mean, deviation, min, max }, ... }  kernels, copies and
@@ -44,7 +44,7 @@ struct totals {
     }
 };
 
-// Rows by two numbers; those that sort alike keep the order of the numbers, which is that of the file.
+// Rows by two numbers; rows with equal keys keep the order of the numbers, which is that of the file.
 template <class Key> std::vector<std::pair<Key, totals>> sorted(const std::map<Key, totals> &rows) {
     std::vector<std::pair<Key, totals>> list(rows.begin(), rows.end());
     std::stable_sort(list.begin(), list.end(),
@@ -61,7 +61,7 @@ void set_totals(lua_State *lua, const totals &row) {
     set_number(lua, "max", row.max);
 }
 
-// The name of the op that launched it, or of the launch; EMPTY_TEXT: nothing did.
+// The name of the op that launched it, or of the launch; EMPTY_TEXT: it has no launch.
 uint32_t parent_name(const analysis &of, const gpu_event &one) {
     uint32_t launch = of.at(one).parent, op = nearest_op(*of.of, launch);
     if (op != NONE) return of.of->events[op].name;

@@ -64,7 +64,7 @@ grouping grouped(const selection &of, const std::vector<uint32_t> &group_of, uin
 
 namespace {
 
-// The busy time of an instance's own GPU events, which stand in order of time, without those that only move
+// The busy time of an instance's own GPU events, which are in order of time, without those that only move
 // data.
 double computing_time(const selection &of, uint32_t instance) {
     busy all;

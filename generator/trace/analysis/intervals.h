@@ -1,5 +1,5 @@
-// Busy time: how long at least one of many intervals lasts. Intervals come in order of their start. A union
-// is a list of intervals that neither overlap nor touch. Times are differences of doubles.
+// Busy time: the time in which at least one of many intervals lasts. Intervals come in order of their start.
+// A union is a list of intervals that neither overlap nor touch. Times are differences of doubles.
 #ifndef GENTABLES_TRACE_INTERVALS_H
 #define GENTABLES_TRACE_INTERVALS_H
 
@@ -34,16 +34,16 @@ class busy {
     bool open_ = false;
 };
 
-// Adds an interval to a union that has none which starts later.
+// Adds an interval that starts no earlier than the last one of the union.
 void add_to_union(std::vector<span> &to, span one);
 
 // The union of two unions.
 std::vector<span> united(const std::vector<span> &a, const std::vector<span> &b);
 
-// How long the intervals of `of` last where none of `without` does; both are unions.
+// The time in which the intervals of `of` last and none of `without` does; both are unions.
 double time_without(const std::vector<span> &of, const std::vector<span> &without);
 
-// How long the intervals of a union last.
+// The length of a union.
 double total_time(const std::vector<span> &spans);
 
 } // namespace trace

@@ -1,4 +1,4 @@
-// What the kernels of an op did, by their index within it: see kernel_detail in groups.h.
+// The kernels of an op, by their index within it: see kernel_detail in groups.h.
 #include <algorithm>
 #include <cmath>
 
@@ -9,7 +9,7 @@ namespace trace {
 
 namespace {
 
-// What the kernel at an index within its op did over all instances.
+// The kernel at an index within its op, over all instances.
 kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instances, uint32_t index,
                         std::vector<double> &durations) {
     durations.clear();

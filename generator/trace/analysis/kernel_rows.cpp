@@ -1,4 +1,4 @@
-// Kernels by what launched them, and the short ones among them: see groups.h.
+// Kernels by their launches, and the short ones among them: see groups.h.
 #include <algorithm>
 #include <unordered_map>
 
@@ -61,7 +61,7 @@ std::vector<uint32_t> first_kernels(const analysis &of) {
     return result;
 }
 
-// The nearest op, else what launched it.
+// The nearest op, else the launch.
 uint32_t parent_of(const analysis &of, const gpu_event &one) {
     uint32_t launch = of.at(one).parent, op = nearest_op(*of.of, launch);
     return op != NONE ? op : launch;
@@ -119,7 +119,7 @@ histogram short_kernel_histogram(const analysis &of, double limit, uint32_t bins
     for (double duration : durations) {
         auto bin = uint32_t((duration - result.begin) / width);
         bin = std::min(bin, bins - 1);
-        while (bin > 0 && duration < edge(bin)) bin--; // where the division rounded
+        while (bin > 0 && duration < edge(bin)) bin--; // if the division rounded up
         while (bin + 1 < bins && duration >= edge(bin + 1)) bin++;
         result.counts[bin]++;
     }

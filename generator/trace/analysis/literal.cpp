@@ -74,7 +74,7 @@ bool take_escape(cursor &from, std::string &to) {
     return true;
 }
 
-// The text after a quote that was taken, and the quote that ends it.
+// The text after its opening quote, and its closing quote.
 bool take_text(cursor &from, std::string &to) {
     to.clear();
     while (from.at < from.end && *from.at != '"') {
@@ -87,7 +87,7 @@ bool take_text(cursor &from, std::string &to) {
     return from.take('"');
 }
 
-// A number as it stands.
+// A number as written.
 bool take_number(cursor &from, std::string_view &number) {
     const char *begin = from.at;
     while (from.at < from.end && std::string_view("+-.0123456789eE").find(*from.at) != std::string_view::npos)
@@ -132,7 +132,7 @@ void append_python_number(double number, std::string &to) {
 
 namespace {
 
-// Reads values one by one; V says what becomes of them.
+// Reads values one by one; V handles them.
 template <class V> bool take_value(cursor &from, V &to, int depth) {
     if (from.take('"')) return take_text(from, to.scratch) && to.text();
     if (from.take("true")) return to.word(true);

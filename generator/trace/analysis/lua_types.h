@@ -1,5 +1,5 @@
-// What analyses and selections share on Lua's side: userdata that own a C++ value and keep another alive, and
-// columns of numbers and texts.
+// The types that analyses and selections share for Lua: userdata that own a C++ value and keep another alive,
+// and columns of numbers and texts.
 #ifndef GENTABLES_TRACE_LUA_TYPES_H
 #define GENTABLES_TRACE_LUA_TYPES_H
 
@@ -13,7 +13,7 @@ namespace trace {
 inline const char *const ANALYSIS_TYPE = "gentables.trace_analysis";
 inline const char *const SELECTION_TYPE = "gentables.trace_selection";
 
-// Runs F; memory that runs out becomes Lua's error.
+// Runs F; a failed allocation becomes Lua's error.
 template <int (*F)(lua_State *)> int guarded(lua_State *lua) {
     try {
         return F(lua);
@@ -22,7 +22,7 @@ template <int (*F)(lua_State *)> int guarded(lua_State *lua) {
     return luaL_error(lua, "not enough memory");
 }
 
-// The T that is the first argument; raises where its trace, `depth` user values away, is closed.
+// The T in the first argument; raises if its trace, `depth` user values away, is closed.
 template <class T> T &argument(lua_State *lua, const char *type, int depth) {
     T &result = **static_cast<T **>(luaL_checkudata(lua, 1, type));
     lua_pushvalue(lua, 1);
@@ -65,7 +65,7 @@ inline void make_type(lua_State *lua, const char *name, const luaL_Reg *methods,
     lua_pop(lua, 1);
 }
 
-// A number that names something, or nil.
+// The number of a thing, or nil.
 inline void push_number_of(lua_State *lua, uint32_t number) {
     if (number == NONE) {
         lua_pushnil(lua);

@@ -1,6 +1,6 @@
-// Which ops a sheet lists, and which GPU events are theirs: see selection.h.
+// Selects the ops of a sheet and their GPU events: see selection.h.
 //
-// GPU events find their ops, not the other way round: each goes up through what is around its launch, as few
+// The search goes from GPU events to ops: each goes up through the events around its launch, with as few
 // steps as ops are nested.
 #include "selection.h"
 
@@ -21,7 +21,7 @@ void add_instance(selection &to, slot_list &slots, uint32_t event) {
 }
 
 // Gives every instance its GPU events, in the order of `indices`. `owners(index, take)` calls take(instance)
-// for each instance that this GPU event belongs to.
+// for each instance that has this GPU event.
 template <class Indices, class Owners> void hand_out(selection &to, const Indices &indices, Owners owners) {
     to.first.assign(to.instances.size() + 1, 0);
     for (uint32_t index : indices) owners(index, [&](uint32_t instance) { to.first[instance + 1]++; });
@@ -32,7 +32,7 @@ template <class Indices, class Owners> void hand_out(selection &to, const Indice
         owners(index, [&](uint32_t instance) { to.gpu[next[instance]++] = index; });
 }
 
-// All indices of analysis::gpu, that is by time.
+// All indices of analysis::gpu, by time.
 struct by_time {
     uint32_t count;
     struct iterator {
@@ -49,7 +49,7 @@ by_time all_by_time(const analysis &analysis) {
     return {uint32_t(analysis.gpu.size())};
 }
 
-// The instances that are above a GPU event.
+// The instances above a GPU event.
 auto above(const selection &to, const slot_list &slots) {
     return [&to, &slots](uint32_t index, auto take) {
         const trace &of = *to.of->of;
@@ -198,7 +198,7 @@ void select_backward(const analysis &analysis, const op_models &models, selectio
 
 namespace {
 
-// What is below each host event.
+// The events below each host event.
 enum : uint8_t {
     HAS_GPU = 1,
     HAS_COMMUNICATION = 2,
@@ -219,7 +219,7 @@ void mark_launch(const trace &of, std::vector<uint8_t> &marks, uint32_t launch) 
 
 using forwards = std::unordered_map<uint32_t, uint32_t>; // event → the forward op it belongs to, or NONE
 
-// The only backward of each forward op that has sums for it: the event of the engine.
+// The only backward of each forward op with a backward model: the event of the engine.
 forwards single_backwards(const trace &of, const op_models &models) {
     forwards engine_of, result;
     for (const backward &pair : backwards(of)) {
@@ -233,7 +233,7 @@ forwards single_backwards(const trace &of, const op_models &models) {
     return result;
 }
 
-// The ops that such events of the engine are named after, and run.
+// The ops that give such events of the engine their names, and that these run.
 forwards backward_ops(const trace &of, const op_models &models) {
     forwards engines = single_backwards(of, models), result;
     if (engines.empty()) return result;
@@ -274,7 +274,7 @@ bool is_taken(bool is_modelled, bool is_backward, uint8_t marks) {
     return (marks & LAUNCHES) && !(marks & HAS_COMMUNICATION);
 }
 
-// Gives every taken op, and all below it, the number of its instance.
+// Gives every taken op, and all events below it, the number of its instance.
 slot_list take_ops(const analysis &analysis, const op_models &models, selection &to) {
     const trace &of = *analysis.of;
     std::vector<uint8_t> marks = mark_all(analysis, models);

@@ -5,7 +5,7 @@
 //       has_backward, outermost }: op_model in selection.h
 //   S:combos() -> columns, a row for each combo, and nested, a number
 //       { name, arguments, track, kernel, model_name, model_arguments, first_kernel, kernels, uid, count };
-//       arguments are -1 where there are none; model_...: of the forward op, where this is a backward
+//       arguments are -1 if there are none; model_...: of the forward op, if this is a backward
 //   S:kernels(combo) -> { name, ... }                                  in the order of the selection
 //   S:group(map, groups, specs) -> columns { count, uid, combo }, and at 1, 2, ... for each spec columns
 //       { mean, median, deviation, min, max, sum, count }. map[combo] = group, or nil: left out;
@@ -121,7 +121,7 @@ int push_kernels(lua_State *lua) {
     return 1;
 }
 
-// The grouping that map (2) and groups (3) say.
+// The grouping of map (2) and groups (3).
 grouping grouping_argument(lua_State *lua, const selection &of) {
     luaL_checktype(lua, 2, LUA_TTABLE);
     lua_Integer groups = luaL_checkinteger(lua, 3);
@@ -147,7 +147,7 @@ void set_statistics(lua_State *lua, const std::vector<statistics> &rows) {
     set("count", &statistics::count);
 }
 
-// Pushes the columns of the spec on top of the stack, which it takes off.
+// Pushes the columns of the spec on top of the stack; pops the spec.
 void measure_spec(lua_State *lua, const selection &of, const grouping &groups) {
     lua_rawgeti(lua, -1, 1);
     const char *what = luaL_checkstring(lua, -1);
@@ -186,7 +186,7 @@ int group(lua_State *lua) {
     return 1;
 }
 
-// Two texts for each group, as the sheets have them.
+// Two texts for each group, in the form of the sheets.
 int details(lua_State *lua) {
     const selection &of = selection_argument(lua);
     grouping groups = grouping_argument(lua, of);
@@ -205,7 +205,7 @@ int details(lua_State *lua) {
     return 2;
 }
 
-// Of the GPU events of an instance the one that lasts longest; nullptr: it has none.
+// The longest GPU event of an instance; nullptr: it has none.
 const gpu_event *longest(const selection &of, uint32_t instance) {
     const gpu_event *result = nullptr;
     for (uint32_t i = of.first[instance]; i < of.first[instance + 1]; i++) {

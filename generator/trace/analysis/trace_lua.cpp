@@ -8,8 +8,8 @@
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
 //                 out_split, in_elements, out_elements, group_size } }
-//   t:analysis() -> what reports are made from: analysis_lua.cpp
-//   t:close() gives the memory back before t is collected
+//   t:analysis() -> the base of reports: analysis_lua.cpp
+//   t:close() frees the memory before t is collected
 //
 // A fact that the file does not have is nil. Times are in µs.
 #include "trace_lua.h"
@@ -91,10 +91,10 @@ void set_arguments(lua_State *lua, const trace &from, const event &event) {
         return;
     }
     const argument_set &set = from.argument_sets[event.arguments];
-    set_said(lua, "dims", from, set.dims);
-    set_said(lua, "types", from, set.types);
-    set_said(lua, "strides", from, set.strides);
-    set_said(lua, "concrete", from, set.concrete);
+    set_known_text(lua, "dims", from, set.dims);
+    set_known_text(lua, "types", from, set.types);
+    set_known_text(lua, "strides", from, set.strides);
+    set_known_text(lua, "concrete", from, set.concrete);
 }
 
 void set_track(lua_State *lua, const trace &from, const track &track) {
@@ -109,7 +109,7 @@ int push_event(lua_State *lua) {
     static const char *const KINDS[] = {"cpu_op", "runtime", "driver", "kernel", "memcpy", "memset", "mark"};
     const trace &from = check_trace(lua, 1);
     lua_Integer number = luaL_checkinteger(lua, 2);
-    luaL_argcheck(lua, number >= 1 && uint64_t(number) <= from.events.size(), 2, "there is no such event");
+    luaL_argcheck(lua, number >= 1 && uint64_t(number) <= from.events.size(), 2, "no such event");
     const event &event = from.events[size_t(number) - 1];
     lua_createtable(lua, 0, 20);
     set_integer(lua, "uid", event.uid);
@@ -155,7 +155,7 @@ read_options options_of(lua_State *lua) {
     return options;
 }
 
-// open(path[, options]). The trace is Lua's before it is filled, so that nothing is lost when Lua raises.
+// open(path[, options]). Lua owns the trace before it is filled, so that it is freed if Lua raises.
 int open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     read_options options = options_of(lua);
@@ -177,7 +177,7 @@ int open(lua_State *lua) {
     return 2;
 }
 
-// The analyses stand in files of their own.
+// The analyses have their own files.
 const luaL_Reg METHODS[] = {
     {"info", info},
     {"event", push_event},
@@ -206,16 +206,16 @@ void push_text(lua_State *lua, const trace &trace, uint32_t text) {
     lua_pushlstring(lua, found.data(), found.size());
 }
 
-void set_collective(lua_State *lua, const trace &from, const collective &told) {
-    set_said(lua, "name", from, told.name);
-    set_said(lua, "dtype", from, told.dtype);
-    set_said(lua, "group", from, told.group);
-    set_said(lua, "ranks", from, told.ranks);
-    set_said(lua, "in_split", from, told.in_split);
-    set_said(lua, "out_split", from, told.out_split);
-    set_known(lua, "in_elements", told.in_elements);
-    set_known(lua, "out_elements", told.out_elements);
-    set_known(lua, "group_size", told.group_size);
+void set_collective(lua_State *lua, const trace &from, const collective &metadata) {
+    set_known_text(lua, "name", from, metadata.name);
+    set_known_text(lua, "dtype", from, metadata.dtype);
+    set_known_text(lua, "group", from, metadata.group);
+    set_known_text(lua, "ranks", from, metadata.ranks);
+    set_known_text(lua, "in_split", from, metadata.in_split);
+    set_known_text(lua, "out_split", from, metadata.out_split);
+    set_known(lua, "in_elements", metadata.in_elements);
+    set_known(lua, "out_elements", metadata.out_elements);
+    set_known(lua, "group_size", metadata.group_size);
 }
 
 } // namespace trace

@@ -1,5 +1,5 @@
 // Traces for Lua: core.trace. An analysis that Lua can call is a function declared here, with a row in the
-// list of methods in trace_lua.cpp; it stands in a file of its own.
+// list of methods in trace_lua.cpp; it has its own file.
 #ifndef GENTABLES_TRACE_LUA_H
 #define GENTABLES_TRACE_LUA_H
 
@@ -9,12 +9,12 @@
 
 namespace trace {
 
-// The trace at `index` of the stack; raises where there is none.
+// The trace at `index` of the stack; raises if it is not one.
 trace &check_trace(lua_State *lua, int index);
 
 void push_text(lua_State *lua, const trace &trace, uint32_t text);
 
-// What follows sets a field of the table on top of the stack.
+// Each of the following sets a field of the table on top of the stack.
 inline void set_number(lua_State *lua, const char *key, double value) {
     lua_pushnumber(lua, value);
     lua_setfield(lua, -2, key);
@@ -25,7 +25,7 @@ inline void set_integer(lua_State *lua, const char *key, uint64_t value) {
     lua_setfield(lua, -2, key);
 }
 
-// Nothing where it is UNKNOWN.
+// Sets no field if it is UNKNOWN.
 inline void set_known(lua_State *lua, const char *key, int64_t value) {
     if (value != UNKNOWN) set_integer(lua, key, uint64_t(value));
 }
@@ -35,16 +35,16 @@ inline void set_text(lua_State *lua, const char *key, const trace &of, uint32_t 
     lua_setfield(lua, -2, key);
 }
 
-// Nothing where it is EMPTY_TEXT.
-inline void set_said(lua_State *lua, const char *key, const trace &of, uint32_t text) {
+// Sets no field if it is EMPTY_TEXT.
+inline void set_known_text(lua_State *lua, const char *key, const trace &of, uint32_t text) {
     if (text != EMPTY_TEXT) set_text(lua, key, of, text);
 }
 
 // Sets the description of a collective.
-void set_collective(lua_State *lua, const trace &from, const collective &told);
+void set_collective(lua_State *lua, const trace &from, const collective &metadata);
 
 struct analysis;
-// The analysis that is the first argument; raises where it, or its trace, is none.
+// The analysis in the first argument; raises if it is not one, or if its trace is closed.
 const analysis &check_analysis(lua_State *lua);
 
 int lua_select(lua_State *lua); // selection_lua.cpp: a method of an analysis
@@ -53,9 +53,10 @@ int lua_event_rows(lua_State *lua); // event_rows.cpp: methods of an analysis, l
 int lua_short_rows(lua_State *lua);
 int lua_gpu_rows(lua_State *lua);
 
-int lua_analysis(lua_State *lua);    // analysis_lua.cpp; it is kept as the trace's user value
+int lua_analysis(lua_State *lua);    // analysis_lua.cpp; kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp
-// Reads the patterns of generator/lists/communication.lua, for is_communication; when core.trace is loaded.
+// Reads the patterns of generator/lists/communication.lua, for is_communication; called when core.trace is
+// loaded.
 void read_communication_patterns(lua_State *lua);
 int lua_collective_durations(lua_State *lua);
 

@@ -33,7 +33,7 @@ end
 local function missing_in(one, ranks)
   local missing = {}
   for rank_index, rank in ipairs(ranks) do
-    local is_in = matching.names_rank(one.told.ranks, rank.rank) ~= false
+    local is_in = matching.names_rank(one.metadata.ranks, rank.rank) ~= false
     if is_in and not one.items[rank_index] then missing[#missing + 1] = rank.rank end
   end
   return missing
@@ -75,13 +75,13 @@ function incomplete.note(all, timed, ranks, offsets, notes)
   end)
   add(count, "collectives not found on every rank (%d): %s", named)
   count, named = some(timed, function(one)
-    return one.told.group_size and one.expected < one.told.group_size and one.id
+    return one.metadata.group_size and one.expected < one.metadata.group_size and one.id
   end)
   add(count, "collectives with more ranks than are here, whose latency is the least of these (%d): %s", named)
   count, named = some(all, function(one) return one.count > 1 and one.apart and one.id end)
   add(count, "collectives not on all their ranks at one time, so that times say little (%d): %s", named)
   count, named = some(timed, function(one) return not one.algorithm_bandwidth and one.id end)
-  add(count, "collectives without bandwidth, as type, size or time is not told (%d): %s", named)
+  add(count, "collectives without bandwidth: type, size or time is unknown (%d): %s", named)
 end
 
 return incomplete

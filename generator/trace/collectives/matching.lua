@@ -19,15 +19,15 @@ local SHIFT_SPACINGS = 12 -- what an offset between two clocks has to save, in s
 -- ---- groups and signatures ---------------------------------------------------------------------
 
 -- What has to agree where the collective is the same.
-local function signature_of(told, stream)
-  if not told.name then return ("%s\0%s"):format(told.kernel, stream) end
-  local kind = kinds.of(told.name)
-  local parts = { kind.pair and "point to point" or told.name, told.dtype or "" }
+local function signature_of(metadata, stream)
+  if not metadata.name then return ("%s\0%s"):format(metadata.kernel, stream) end
+  local kind = kinds.of(metadata.name)
+  local parts = { kind.pair and "point to point" or metadata.name, metadata.dtype or "" }
   if kind.same_sizes then
-    parts[#parts + 1] = told.in_elements or ""
-    parts[#parts + 1] = told.out_elements or ""
+    parts[#parts + 1] = metadata.in_elements or ""
+    parts[#parts + 1] = metadata.out_elements or ""
   elseif kind.pair then
-    parts[#parts + 1] = math.max(told.in_elements or 0, told.out_elements or 0)
+    parts[#parts + 1] = math.max(metadata.in_elements or 0, metadata.out_elements or 0)
   end
   return table.concat(parts, "\0")
 end
@@ -38,7 +38,7 @@ local function streams_agree(ranks)
   for _, rank in ipairs(ranks) do
     local set, list = {}, {}
     for _, event in ipairs(rank.events) do
-      if not rank.told[event.told].name and not set[event.stream] then
+      if not rank.metadata[event.metadata].name and not set[event.stream] then
         set[event.stream] = true
         list[#list + 1] = event.stream
       end
@@ -53,18 +53,18 @@ end
 
 -- Whether events of this kind can be matched: not, if sends and receives go between more
 -- than two ranks, of which nothing says which two.
-local function is_matchable(told)
-  local pair = told.name and kinds.of(told.name).pair
-  return not pair or told.group_size == 2
+local function is_matchable(metadata)
+  local pair = metadata.name and kinds.of(metadata.name).pair
+  return not pair or metadata.group_size == 2
 end
 
--- What a rank has to match: { event, told, rank_index, start, stop, signature }, sorted by start.
+-- What a rank has to match: { event, metadata, rank_index, start, stop, signature }, sorted by start.
 local function items_of(rank, rank_index, same_streams)
   local items = {}
   for i, event in ipairs(rank.events) do
-    local told, start = rank.told[event.told], event.start + (rank.shift or 0)
-    items[i] = { event = event, told = told, rank_index = rank_index, start = start,
-      stop = start + event.duration, signature = signature_of(told, same_streams and event.stream or "") }
+    local metadata, start = rank.metadata[event.metadata], event.start + (rank.shift or 0)
+    items[i] = { event = event, metadata = metadata, rank_index = rank_index, start = start,
+      stop = start + event.duration, signature = signature_of(metadata, same_streams and event.stream or "") }
   end
   table.sort(items, function(a, b)
     if a.start ~= b.start then return a.start < b.start end
@@ -79,14 +79,14 @@ local function groups_of(ranks)
   local groups, of_key, same_streams = {}, {}, streams_agree(ranks)
   for rank_index, rank in ipairs(ranks) do
     for _, item in ipairs(items_of(rank, rank_index, same_streams)) do
-      local key = (item.told.group or "\0") .. "\0" .. (item.told.ranks or "")
+      local key = (item.metadata.group or "\0") .. "\0" .. (item.metadata.ranks or "")
       local group = of_key[key]
       if not group then
-        group = { name = item.told.group, ranks = item.told.ranks, lists = {}, alone = {} }
+        group = { name = item.metadata.group, ranks = item.metadata.ranks, lists = {}, alone = {} }
         of_key[key] = group
         groups[#groups + 1] = group
       end
-      local lists = is_matchable(item.told) and group.lists or group.alone
+      local lists = is_matchable(item.metadata) and group.lists or group.alone
       lists[rank_index] = lists[rank_index] or {}
       table.insert(lists[rank_index], item)
     end
@@ -347,17 +347,17 @@ local function append_alone(group, ranks, out)
   for rank_index = 1, #ranks do
     for index, item in ipairs(group.alone[rank_index] or {}) do
       out[#out + 1] = { id = ("%s_rank%d_%d"):format(group.id, ranks[rank_index].rank, index - 1),
-        index = index - 1, told = item.told, expected = 1, items = { [rank_index] = item } }
+        index = index - 1, metadata = item.metadata, expected = 1, items = { [rank_index] = item } }
     end
   end
 end
 
 matching.NO_GROUP = "Unknown_Group"
 
--- ranks = { { rank, events, told, shift = µs to add to its times | nil }... } (events and told as of
+-- ranks = { { rank, events, metadata, shift = µs to add to its times | nil }... } (events and metadata as of
 -- t:collectives()) -> collectives, offsets.
---   collectives: { { id, index, told, expected = how many of these ranks take part,
---     items = { [rank_index] = { event, told, start, stop } } }... }, group by group
+--   collectives: { { id, index, metadata, expected = how many of these ranks take part,
+--     items = { [rank_index] = { event, metadata, start, stop } } }... }, group by group
 --   offsets[rank_index]: µs by which that rank's clock seems ahead of the others; used to match, not for
 --     times. rank_index: of `ranks`.
 function matching.match(ranks)
@@ -369,7 +369,7 @@ function matching.match(ranks)
       local items = {}
       for _, item in ipairs(slot.items) do items[item.rank_index] = item end
       out[#out + 1] = { id = ("%s_%d"):format(group.id, index - 1), index = index - 1,
-        told = slot.items[1].told, expected = expected, items = items }
+        metadata = slot.items[1].metadata, expected = expected, items = items }
     end
     append_alone(group, ranks, out)
   end

@@ -31,28 +31,31 @@ local function measure(one, ranks)
   one.wall, one.apart = last_end - first, last > first_end
 end
 
-local function message_bytes(told, elements)
-  local size = collective.element_size(told.dtype)
+local function message_bytes(metadata, elements)
+  local size = collective.element_size(metadata.dtype)
   return size and elements and elements * size
 end
 
-local function megabytes(told, elements)
-  local bytes = message_bytes(told, elements)
+local function megabytes(metadata, elements)
+  local bytes = message_bytes(metadata, elements)
   return bytes and bytes / MB
 end
 
 -- algbw and busbw in GB/s; nil if type or time are unknown.
-local function bandwidths(told, latency)
-  local kind = kinds.of(told.name)
-  local bytes = message_bytes(told, kind.full == "out" and told.out_elements or told.in_elements)
+local function bandwidths(metadata, latency)
+  local kind = kinds.of(metadata.name)
+  local bytes = message_bytes(metadata, kind.full == "out" and metadata.out_elements or metadata.in_elements)
   if not bytes or latency <= 0 then return nil end
   local algorithm = bytes / GB / (latency / 1e6)
   local bus_factor = communication.bus_factors[kind.operation]
-  local factor = bus_factor and told.group_size and told.group_size > 0 and bus_factor(told.group_size)
+  local size = metadata.group_size
+  local factor = bus_factor and size and size > 0 and bus_factor(size)
   return algorithm, factor and algorithm * factor, bytes
 end
 
-local function is_timed(one) return one.told.name ~= nil and kinds.of(one.told.name).operation ~= nil end
+local function is_timed(one)
+  return one.metadata.name ~= nil and kinds.of(one.metadata.name).operation ~= nil
+end
 
 -- ---- rows by title -----------------------------------------------------------------------------
 
@@ -71,11 +74,12 @@ end
 local METADATA = { "Process Group Name", "Process Group Ranks", "Collective name", "Group size", "dtype",
   "In msg nelems", "In msg size (MB)", "Out msg nelems", "Out msg size (MB)" }
 
-local function fill_metadata(row, told)
-  row["Process Group Name"], row["Process Group Ranks"] = told.group, told.ranks
-  row["Collective name"], row["Group size"], row.dtype = told.name, told.group_size, told.dtype
-  row["In msg nelems"], row["In msg size (MB)"] = told.in_elements, megabytes(told, told.in_elements)
-  row["Out msg nelems"], row["Out msg size (MB)"] = told.out_elements, megabytes(told, told.out_elements)
+local function fill_metadata(row, metadata)
+  row["Process Group Name"], row["Process Group Ranks"] = metadata.group, metadata.ranks
+  row["Collective name"], row["Group size"], row.dtype = metadata.name, metadata.group_size, metadata.dtype
+  row["In msg nelems"], row["Out msg nelems"] = metadata.in_elements, metadata.out_elements
+  row["In msg size (MB)"] = megabytes(metadata, metadata.in_elements)
+  row["Out msg size (MB)"] = megabytes(metadata, metadata.out_elements)
   return row
 end
 
@@ -149,8 +153,9 @@ local function long_sheet(all, ranks)
       if item then
         local stream = item.event.stream >= 0 and item.event.stream or nil
         add(fill_metadata({ collective_id = one.id, index_in_group = one.index, rank = rank.rank,
-          ["In split size"] = item.told.in_split, ["Out split size"] = item.told.out_split, stream = stream,
-          ts = item.start, dur = item.event.duration }, item.told))
+          ["In split size"] = item.metadata.in_split,
+          ["Out split size"] = item.metadata.out_split, stream = stream, ts = item.start,
+          dur = item.event.duration }, item.metadata))
       end
     end
   end
@@ -169,23 +174,23 @@ end
 
 local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
 
--- Of all ranks: { { rank, told, durations }... }, those of a rank with equal descriptions together.
+-- Of all ranks: { { rank, metadata, durations }... }, those of a rank with equal descriptions together.
 local function durations_of(all, ranks)
   local rows, out = {}, {}
   for _, one in ipairs(all) do
     for rank_index, rank in ipairs(ranks) do
       local item = one.items[rank_index]
       if item then
-        rows[#rows + 1] = { rank = rank.rank, told = item.told, duration = item.event.duration }
+        rows[#rows + 1] = { rank = rank.rank, metadata = item.metadata, duration = item.event.duration }
       end
     end
   end
   for i, group in ipairs(group_by(rows, function(row)
-    local told = row.told
-    return table.pack(row.rank, told.group, told.ranks, told.name, told.group_size, told.dtype,
-      told.in_elements, told.out_elements)
+    local metadata = row.metadata
+    return table.pack(row.rank, metadata.group, metadata.ranks, metadata.name, metadata.group_size,
+      metadata.dtype, metadata.in_elements, metadata.out_elements)
   end)) do
-    out[i] = { rank = group[1].rank, told = group[1].told, durations = {} }
+    out[i] = { rank = group[1].rank, metadata = group[1].metadata, durations = {} }
     for k, row in ipairs(group) do out[i].durations[k] = row.duration end
   end
   return out
@@ -195,7 +200,7 @@ local function summary_long_sheet(groups)
   local sheet, add = new_sheet("nccl_summary_long", columns("rank", METADATA,
     statistic_columns("dur", LONG_STATISTICS), "count"))
   for _, group in ipairs(groups) do
-    local row = fill_metadata({ rank = group.rank, count = #group.durations }, group.told)
+    local row = fill_metadata({ rank = group.rank, count = #group.durations }, group.metadata)
     fill_statistics(row, "dur", group.durations, LONG_STATISTICS)
     add(row)
   end
@@ -209,7 +214,7 @@ local function fill_ranks(row, one, ranks, sized)
     if item then
       row[prefix .. "ts"], row[prefix .. "dur"] = item.start, item.event.duration
       if sized then
-        row[prefix .. "size (MB)"] = megabytes(item.told, item.told.in_elements)
+        row[prefix .. "size (MB)"] = megabytes(item.metadata, item.metadata.in_elements)
       else
         row[prefix .. "wait_time"] = one.latest_start - item.start
       end
@@ -234,7 +239,7 @@ local function implicit_sync_sheet(timed, ranks)
       ["skew in end time"] = one.end_skew, comm_latency = one.latency,
       ["Full msg size (MB)"] = one.bytes and one.bytes / MB,
       ["algo bw (GB/s)"] = one.algorithm_bandwidth, ["bus bw (GB/s)"] = one.bus_bandwidth,
-      ranks = one.count }, one.told)
+      ranks = one.count }, one.metadata)
     fill_ranks(row, one, ranks)
     add(row)
   end
@@ -266,13 +271,14 @@ local function summary_implicit_sync_sheet(timed)
   local sheet, add = new_sheet("nccl_summary_implicit_sync", columns(titles, "count",
     "Total comm latency (ms)"))
   local groups = group_by(timed, function(one)
-    return table.pack(one.told.name, one.told.dtype, one.told.in_elements)
+    return table.pack(one.metadata.name, one.metadata.dtype, one.metadata.in_elements)
   end)
   for _, group in ipairs(groups) do
-    local told, values = group[1].told, summary_values(group)
-    local row = { ["Collective name"] = told.name, dtype = told.dtype, ["In msg nelems"] = told.in_elements,
-      ["In msg size (MB)"] = megabytes(told, told.in_elements), count = #group,
-      ["Total comm latency (ms)"] = sum_of(values.comm_latency) / 1000 }
+    local metadata, values = group[1].metadata, summary_values(group)
+    local row = { ["Collective name"] = metadata.name, dtype = metadata.dtype,
+      ["In msg nelems"] = metadata.in_elements,
+      ["In msg size (MB)"] = megabytes(metadata, metadata.in_elements),
+      count = #group, ["Total comm latency (ms)"] = sum_of(values.comm_latency) / 1000 }
     for _, what in ipairs(SUMMARISED) do fill_statistics(row, what, values[what], SUMMARY_STATISTICS) end
     add(row)
   end
@@ -286,13 +292,15 @@ local function all2allv_sheet(all, ranks)
     "size (MB)"), "wall_time", "total size (MB)", "size_imbalance", "throughput (GB/s)",
     "skew in start time", "skew in end time", "ranks"))
   for _, one in ipairs(all) do
-    if one.told.name and kinds.of(one.told.name).uneven then
-      local told, sizes = one.told, {}
-      for _, item in pairs(one.items) do sizes[#sizes + 1] = megabytes(item.told, item.told.in_elements) end
+    if one.metadata.name and kinds.of(one.metadata.name).uneven then
+      local metadata, sizes = one.metadata, {}
+      for _, item in pairs(one.items) do
+        sizes[#sizes + 1] = megabytes(item.metadata, item.metadata.in_elements)
+      end
       local total = #sizes == one.count and sum_of(sizes) or nil
-      local row = { collective_id = one.id, ["Process Group Name"] = told.group,
-        ["Process Group Ranks"] = told.ranks, ["Collective name"] = told.name,
-        ["Group size"] = told.group_size, dtype = told.dtype, wall_time = one.wall,
+      local row = { collective_id = one.id, ["Process Group Name"] = metadata.group,
+        ["Process Group Ranks"] = metadata.ranks, ["Collective name"] = metadata.name,
+        ["Group size"] = metadata.group_size, dtype = metadata.dtype, wall_time = one.wall,
         ["total size (MB)"] = total, ["skew in start time"] = one.start_skew,
         ["skew in end time"] = one.end_skew, ranks = one.count }
       if total and total > 0 then row.size_imbalance = math.max(table.unpack(sizes)) / (total / #sizes) end
@@ -355,8 +363,8 @@ local function with_rows(list)
   return out
 end
 
--- ranks = { { rank, base_nanoseconds, events, told }... }, as rank_sheets.digest makes them -> the sheets
--- that have rows (none: no collective), and notes: `notes` and what is not whole, as texts.
+-- ranks = { { rank, base_nanoseconds, events, metadata }... }, as rank_sheets.digest makes them -> the sheets
+-- with rows (none: no collective), and notes: `notes` and the incomplete parts, as texts.
 function rank_sheets.make(ranks, notes)
   notes = table.move(notes or {}, 1, #(notes or {}), 1, {})
   incomplete.align_clocks(ranks, notes)
@@ -366,7 +374,7 @@ function rank_sheets.make(ranks, notes)
   table.sort(all, by_start)
   for _, one in ipairs(all) do
     if is_timed(one) then
-      one.algorithm_bandwidth, one.bus_bandwidth, one.bytes = bandwidths(one.told, one.latency)
+      one.algorithm_bandwidth, one.bus_bandwidth, one.bytes = bandwidths(one.metadata, one.latency)
       timed[#timed + 1] = one
     end
   end
@@ -388,8 +396,8 @@ end
 -- What rank_sheets.make needs of an open trace.
 function rank_sheets.digest(t, rank)
   local info = t:info()
-  local events, told = t:collectives()
-  return { rank = rank, base_nanoseconds = info.base_nanoseconds, events = events, told = told }
+  local events, metadata = t:collectives()
+  return { rank = rank, base_nanoseconds = info.base_nanoseconds, events = events, metadata = metadata }
 end
 
 return rank_sheets

@@ -2,12 +2,12 @@
 -- so that collectives that run at once are not counted twice.
 local overlap = {}
 
--- events, told as of t:collectives() -> what overlap.stretch asks.
-function overlap.index(events, told)
+-- The index of a trace's collectives for overlap.stretch; events and metadata are those of t:collectives().
+function overlap.index(events, metadata)
   local list = {}
   for i, event in ipairs(events) do
     list[i] = { start = event.start, stop = event.start + event.duration, uid = event.uid,
-      name = told[event.told].name or told[event.told].kernel }
+      name = metadata[event.metadata].name or metadata[event.metadata].kernel }
   end
   table.sort(list, function(a, b)
     if a.start ~= b.start then return a.start < b.start end

@@ -255,7 +255,7 @@ class merge_crew {
         joiner_->finish(text);
         joiner_.reset();
         make_piece(text, options_.packs, desk.piece);
-        found_[desk.file].told_rank = desk.root.rank;
+        found_[desk.file].file_rank = desk.root.rank;
         found_[desk.file].world_size = desk.root.world_size;
         found_[desk.file].base_nanoseconds = desk.root.base_nanoseconds;
     }
@@ -299,7 +299,7 @@ std::vector<merge_rank> ranks_of(const std::vector<merge_input> &inputs,
     int64_t most = 0, base = base_of(found);
     for (size_t i = 0; i < inputs.size(); i++) {
         merge_rank rank{};
-        rank.rank = inputs[i].rank != UNKNOWN ? inputs[i].rank : found[i].told_rank;
+        rank.rank = inputs[i].rank != UNKNOWN ? inputs[i].rank : found[i].file_rank;
         if (rank.rank == UNKNOWN) rank.rank = int64_t(i);
         if (found[i].base_nanoseconds != UNKNOWN) rank.shift_nanoseconds = found[i].base_nanoseconds - base;
         if (found[i].devices.size() > 1) rank.devices = found[i].devices;

@@ -25,7 +25,7 @@ struct merge_options {
 // What was found of a rank.
 struct merge_found {
     int64_t rank = UNKNOWN; // in the merged trace
-    int64_t told_rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = UNKNOWN;
+    int64_t file_rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = UNKNOWN;
     std::vector<std::string> devices;
     std::vector<uint64_t> kept; // events of each category
     uint64_t counts[size_t(merge_count::count)] = {};

@@ -350,12 +350,12 @@ void merge_events::take(chunk &chunk, const merge_rank &rank, merged_chunk &to) 
     if (cursor.take(']')) return;
     do {
         if (*cursor.at != '{') {
-            to.damage = "no JSON, or no profiler trace: an event, which is an object, is missing here";
+            to.damage = "not JSON, or not a profiler trace: an event (an object) is missing here";
             break;
         }
         if (take_event(cursor) == outcome::malformed) to.counts[size_t(merge_count::malformed)]++;
     } while (cursor.take(','));
-    if (to.damage == nullptr && !cursor.take(']')) to.damage = "no JSON: a comma is missing here";
+    if (to.damage == nullptr && !cursor.take(']')) to.damage = "not JSON: a comma is missing here";
     to.damage_offset = chunk.offset + uint64_t(cursor.at - chunk.text);
     settle_flows();
 }

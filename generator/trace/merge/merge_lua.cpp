@@ -2,7 +2,7 @@
 //
 //   merge.write(path, { { path =, rank = nil: as the file says }... },
 //               { categories = { name... }, workers =, gzip = bool, chunk_size = })
-//   -> { { rank, told_rank, world_size, base_nanoseconds, devices = { pid... }, kept = { [category] = events
+//   -> { { rank, file_rank, world_size, base_nanoseconds, devices = { pid... }, kept = { [category] = events
 //   },
 //          malformed, negative, long_ids, lone_flows }... }, in order of the files, or nil, message
 //   merge.can_gzip() -> bool
@@ -81,7 +81,7 @@ void take_options(lua_State *lua, merge_options &options) {
 void push_found(lua_State *lua, const merge_found &found, const std::vector<std::string> &categories) {
     lua_createtable(lua, 0, 10);
     set_known(lua, "rank", found.rank);
-    set_known(lua, "told_rank", found.told_rank);
+    set_known(lua, "file_rank", found.file_rank);
     set_known(lua, "world_size", found.world_size);
     set_known(lua, "base_nanoseconds", found.base_nanoseconds);
     for (size_t i = 0; i < size_t(merge_count::count); i++) {

@@ -37,13 +37,13 @@ end
 
 -- Clocks are aligned by what the files say; where only some do, the others cannot be.
 local function notes_of_clocks(files, found, notes)
-  local told, untold = 0, {}
+  local known, unknown = 0, {}
   for i, one in ipairs(found) do
-    if one.base_nanoseconds then told = told + 1 else untold[#untold + 1] = files[i].path end
+    if one.base_nanoseconds then known = known + 1 else unknown[#unknown + 1] = files[i].path end
   end
-  if told > 0 and #untold > 0 then
+  if known > 0 and #unknown > 0 then
     notes[#notes + 1] = ("%s: no baseTimeNanoseconds, unlike others; the clock is taken as it stands"):format(
-      table.concat(untold, ", "))
+      table.concat(unknown, ", "))
   end
 end
 
@@ -51,7 +51,7 @@ local function notes_of_ranks(configuration, found)
   local infos = {}
   for i, one in ipairs(found) do
     configuration.files[i].rank = one.rank
-    infos[i] = { rank = one.told_rank, world_size = one.world_size }
+    infos[i] = { rank = one.file_rank, world_size = one.world_size }
   end
   local notes = run_folder.check(configuration, infos)
   for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end

@@ -8,7 +8,7 @@ local arguments = {}
 
 -- ---- Types -----------------------------------------------------------------------------------------------
 
--- By the type's name in lower case, without c10::. Types that are not here have no known width.
+-- By the type's name in lower case, without c10::. Other types have no known width.
 local types = {
   { pattern = "^double$", width = 8, precision = "fp64" },
   { pattern = "^long$", width = 8 }, { pattern = "^long int$", width = 8 },
@@ -58,7 +58,7 @@ function arguments.shape_of(call, index)
   return call.in_doubles and doubles_of(shape) or shape
 end
 
--- The shape of a tensor with this many dimensions at least.
+-- The shape of a tensor with at least this many dimensions.
 function arguments.tensor_of(call, index, least)
   local shape = arguments.shape_of(call, index)
   return shape and #shape >= least and shape or nil
@@ -76,7 +76,7 @@ function arguments.strides_of(call, index)
   return type(strides) == "table" and strides or none
 end
 
--- What was given for an argument that is no tensor: a number, a boolean or a list; nil: unknown.
+-- The value of an argument that is not a tensor: a number, a boolean or a list; nil: unknown.
 function arguments.given(call, index)
   local text = call.concrete and call.concrete[index + 1]
   if type(text) ~= "string" or text == "" then return nil end
@@ -101,7 +101,7 @@ function arguments.product(shape, from)
   return result
 end
 
--- Σ factors[i] * (a term), or nil where one is nil: what is not known is not guessed.
+-- Σ factors[i] * (a term), or nil if one is nil: unknown values are not guessed.
 function arguments.sum_of(count, ...)
   local total = 0
   for i = 1, count do

@@ -1,12 +1,13 @@
--- The ops that there are sums for, one row each, and what ops are called that have none.
+-- The ops with performance models, one row each, and the categories of other ops.
 --
--- How to add an op: a row with its name and family; where its arguments stand elsewhere than the family's
--- first op has them, say where. How to add a family: a row in `families` and its sums in perf_model.lua.
--- Places of arguments are counted from 0, as PyTorch's schemas are read.
+-- How to add an op: a row with its name and family, and the indices of its arguments if they differ from
+-- those of the family's first op. How to add a family: a row in `families` and its function in
+-- perf_model.lua. Indices of arguments count from 0, as in PyTorch's schemas.
 local families = {}
 
--- `sheet` and `category` are the words of the sheets; `unit`: what computes it. outermost: an op below
--- another of its sheet is not listed, as native_layer_norm in layer_norm: the sheet's times add up.
+-- `sheet` and `category` are the words of the sheets; `unit`: the GPU's unit that computes it. outermost: an
+-- op below another one of its sheet is not listed, such as native_layer_norm in layer_norm, so that the
+-- sheet's times add up.
 families.families = {
   { name = "gemm", category = "GEMM", sheet = "GEMM", unit = "matrix" },
   { name = "sdpa", category = "SDPA_fwd", sheet = "SDPA_fwd", unit = "matrix", backward_sheet = "SDPA_bwd" },
@@ -31,9 +32,9 @@ local function add(family, names, indices)
   end
 end
 
--- a, b: the matrices. transposed_a, transposed_b: flags that say how each of them lies. Of scaled products
--- also, as far as they have them: scale_a, scale_b, row (a bias of N), scale_out, out_type (a number of
--- PyTorch's), out (the result is given), fast.
+-- a, b: the matrices. transposed_a, transposed_b: flags of their layouts. Scaled products may also have:
+-- scale_a, scale_b, row (a bias of N), scale_out, out_type (a number of PyTorch's), out (the result is
+-- given), fast.
 add("gemm", "mm bmm", { a = 0, b = 1 })
 add("gemm", "addmm baddbmm", { a = 1, b = 2, has_bias = true })
 add("gemm", "_scaled_mm", { a = 0, b = 1, is_scaled = true, scale_a = 2, scale_b = 3, row = 4, scale_out = 5,
@@ -45,7 +46,7 @@ add("gemm", "_C::cutlass_scaled_mm", { a = 1, b = 2, is_scaled = true, scale_a =
   out = 0 })
 add("gemm", "tex_ts::te_gemm_ts", { a = 0, b = 5, transposed_a = 4, transposed_b = 9 })
 
--- dropout, causal: their indices. engines: one backward op of autograd's has its sums.
+-- dropout, causal: their indices. engines: autograd's backward op has the model of its backward.
 add("sdpa", "_scaled_dot_product_flash_attention",
   { dropout = 3, causal = 4, is_flash = true, has_backward = true })
 add("sdpa", "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention",
@@ -60,7 +61,7 @@ add("pad", "replication_pad1d replication_pad2d replication_pad3d")
 add("upsample", "upsample_nearest1d upsample_nearest2d upsample_nearest3d")
 add("binary", "div div_ mul mul_ add add_ sigmoid_backward threshold_backward")
 
--- dims: the index of the reduced dimensions. is_scan: as many elements come out.
+-- dims: the index of the reduced dimensions. is_scan: the result has as many elements as the input.
 add("reduce", "sum mean max min std var logsumexp amin amax", { dims = 1 })
 add("reduce", "norm linalg_norm", { dims = 2 })
 add("reduce", "cumsum cumprod", { is_scan = true })
@@ -76,13 +77,13 @@ add("norm", "group_norm miopen_group_norm cudnn_group_norm", { weight = 2, bias 
 add("norm", "native_group_norm", { weight = 1, bias = 2 })
 add("norm", "_fused_rms_norm", { weight = 2, shape = 1, is_rms = true })
 
--- mask: the index of output_mask. x: that of what was normalised.
+-- mask: the index of output_mask. x: that of the normalised tensor.
 add("norm_backward", "native_batch_norm_backward", { x = 1, weight = 2, training = 7, mask = 9 })
 add("norm_backward", "cudnn_batch_norm_backward miopen_batch_norm_backward", { x = 0, weight = 2 })
 add("norm_backward", "native_layer_norm_backward", { x = 1, weight = 5, bias = 6, shape = 2, mask = 7 })
 add("norm_backward", "native_group_norm_backward", { x = 1, weight = 4, mask = 9 })
 
--- Ops without sums that are called by a word of their own.
+-- Ops without models that have their own category.
 local categories = {
   ["aten::miopen_convolution"] = "CONV_fwd",
   ["aten::cudnn_convolution"] = "CONV_fwd",
@@ -94,7 +95,7 @@ local categories = {
   ["_C_cache_ops::concat_and_cache_mla"] = "InferenceAttention",
 }
 
--- By what an op's first kernel holds, where that is one of PyTorch's own.
+-- By a text in the name of an op's first kernel, if that is one of PyTorch's own.
 local kernel_words = { "elementwise", "reduce", "multi_tensor_apply" }
 
 local family_of, op_of = {}, {}
@@ -103,13 +104,13 @@ for _, op in ipairs(ops) do op_of[op.name] = op end
 
 families.ops = ops
 
--- The row of an op by its name, or nil: it has no sums.
+-- The row of an op by its name, or nil: it has no model.
 function families.op(name) return op_of[name] end
 
 -- The family of an op's row.
 function families.family(op) return family_of[op.family] end
 
--- The category of an op, or of a call of the runtime, whose first kernel (a name, or "") is this.
+-- The category of an op, or of a call of the runtime; `first_kernel`: the name of its first kernel, or "".
 function families.category(name, first_kernel)
   local op = op_of[name]
   if op then return family_of[op.family].category end

@@ -1,9 +1,9 @@
--- Rows of a sheet from combos of a selection: which combos make a row, in which order rows stand, and the
--- cells that many sheets have.
+-- Rows of a sheet from combos of a selection: the combos of each row, the order of rows, and the cells that
+-- many sheets have.
 local grouping = {}
 
--- Puts combos with the same key together; key_of(combo) may be nil: it is left out.
--- Returns map (combo → group), how many groups, and the first combo of each.
+-- Groups combos with the same key; key_of(combo) may be nil: the combo is left out. Returns map (combo →
+-- group), the number of groups, and the first combo of each.
 function grouping.by(count, key_of)
   local map, number_of, firsts = {}, {}, {}
   for combo = 1, count do
@@ -39,7 +39,7 @@ function grouping.total(values)
   return total
 end
 
--- A number for a cell: nil where there is none.
+-- A number for a cell, or nil.
 function grouping.cell(value)
   if value ~= value then return nil end
   return value

@@ -1,12 +1,12 @@
--- What an op computes and moves, from its shapes: one function per family of families.lua. Called once per
--- distinct op and arguments, never per event.
+-- The work of an op, from its shapes: FLOPs and bytes, one function per family of families.lua. Called once
+-- per distinct op and arguments, never per event.
 --
---   perf_model.of(op, call) -> { params = { { name, value }, ... }, flops, bytes, spec } | nil, why
---   perf_model.backward_of(op, call) -> the same for its backward; nil: there are no sums for it
+--   perf_model.of(op, call) -> { params = { { name, value }, ... }, flops, bytes, spec } | nil, reason
+--   perf_model.backward_of(op, call) -> the same for its backward; nil: it has no model
 --
--- `op` is a row of families.lua; call = { dims, types, strides, concrete, kernels }: the first four are the
--- arguments' (lists; codec/python_literals.lua reads them), kernels() the names of the kernels. bytes and
--- spec are nil where the width or the precision of a type is unknown. Values of params are those of
+-- `op` is a row of families.lua; call = { dims, types, strides, concrete, kernels }: the first four are of
+-- the arguments (lists; codec/python_literals.lua reads them), kernels() returns the names of the kernels.
+-- bytes and spec are nil if the width or the precision of a type is unknown. Values of params are those of
 -- codec/python_literals.lua.
 local arguments = require "trace.ops.arguments"
 local python_literals = require "codec.python_literals"
@@ -38,12 +38,12 @@ end
 
 local function transposition_of(call)
   for _, name in ipairs(call.kernels()) do
-    local told = transposition(name)
-    if told then return told end
+    local found = transposition(name)
+    if found then return found end
   end
 end
 
--- batch, M, N, K; nil where the shapes do not fit.
+-- batch, M, N, K; nil if the shapes do not fit.
 local function sizes_of(op, call)
   local a, b = shape_of(call, op.a), shape_of(call, op.b)
   if not a or not b or #a ~= #b or (#a ~= 2 and #a ~= 3) then return nil end
@@ -69,8 +69,8 @@ local function gemm(op, call)
     { "stride_A", strides_of(call, op.a) }, { "stride_B", strides_of(call, op.b) },
     { "dtype_A_B", { dtype, dtype_of(call, op.b) } } }
   table.insert(params, is_batched and 1 or #params + 1, { "B", batch })
-  local told = transposition_of(call)
-  if told then params[#params + 1] = { "transpose", told } end
+  local found = transposition_of(call)
+  if found then params[#params + 1] = { "transpose", found } end
   local width = width_of(dtype)
   local width_out = op.is_scaled and width == 1 and 2 or width
   local bias = has_bias and n or 0
@@ -81,7 +81,7 @@ end
 
 -- ---- Attention -------------------------------------------------------------------------------------------
 
--- What both directions need. [B, H, N, d] each.
+-- The facts that both directions need. [B, H, N, d] each.
 local function attention(op, call)
   local q, k, v = shape_of(call, 0), shape_of(call, 1), shape_of(call, 2)
   if not q or not k or not v or #q ~= 4 or #k ~= 4 or #v ~= 4 then return nil, "Q, K or V has no shape" end
@@ -89,7 +89,7 @@ local function attention(op, call)
   if type(causal) == "number" then causal = causal ~= 0 end
   local at = { b = q[1], h_q = q[2], n_q = q[3], d_qk = q[4], h_kv = k[2], n_kv = k[3], d_v = v[4],
     causal = causal or false, dtype = dtype_of(call, 0) }
-  if at.causal and at.n_q ~= at.n_kv then return nil, "causal with as many queries as keys only" end
+  if at.causal and at.n_q ~= at.n_kv then return nil, "causal attention needs as many queries as keys" end
   at.elements = { q = product(q), k = product(k), v = product(v), o = q[1] * q[2] * q[3] * v[4] }
   at.params = { { "B", at.b }, { "N_Q", at.n_q }, { "H_Q", at.h_q }, { "N_KV", at.n_kv }, { "H_KV", at.h_kv },
     { "d_h_qk", at.d_qk }, { "d_h_v", at.d_v }, { "dropout", (given(call, op.dropout) or 0) + 0.0 },
@@ -133,7 +133,7 @@ local function for_each_dimension(value, count, default)
   return result
 end
 
--- The settings of a convolution whose input is at `input`; nil if they are unknown.
+-- The settings of a convolution with its input at index `input`; nil if they are unknown.
 local function settings_of(call, input, count)
   if not call.concrete then return nil end
   local at = {}
@@ -161,14 +161,15 @@ local function output_shape(x, filter, at)
   return shape
 end
 
--- What both directions need: x, filter, out (elements), channels, params, work (a multiply and an add are 2).
+-- The facts that both directions need: x, filter, out (elements), channels, params, work (a multiply and an
+-- add are 2).
 local function convolution_at(call, input, has_bias)
   local x, filter = tensor_of(call, input, 3), tensor_of(call, input + 1, 3)
   if not x or not filter or #x ~= #filter then return nil, "input or filter has no shape" end
   local at = settings_of(call, input, #x - 2)
-  if not at then return nil, "its settings are not told" end
+  if not at then return nil, "its settings are unknown" end
   for _, step in ipairs(at.stride) do
-    if step < 1 then return nil, "its settings are not told" end
+    if step < 1 then return nil, "its settings are unknown" end
   end
   local out = output_shape(x, filter, at)
   if not out then return nil, "the filter is larger than the input" end
@@ -240,7 +241,7 @@ end
 local function pad(op, call)
   local shape, padding = tensor_of(call, 0, 1), given(call, 1)
   if not shape or type(padding) ~= "table" or #padding % 2 == 1 or #padding > 2 * #shape then
-    return nil, "its input or padding is not told"
+    return nil, "its input or padding is unknown"
   end
   local out = table.move(shape, 1, #shape, 1, {})
   for i = 1, #padding, 2 do
@@ -260,13 +261,13 @@ local function upsample(op, call)
     elseif type(factors) == "table" and #factors == #shape - 2 then
       out[i] = math.floor(shape[i] * factors[i - 2])
     else
-      return nil, "its output size is not told"
+      return nil, "its output size is unknown"
     end
   end
   return resized(op, call, out)
 end
 
--- The number of elements of two shapes that are stretched to fit each other.
+-- The number of elements of two shapes that are broadcast to fit each other.
 local function broadcast(a, b)
   local count = 1
   for i = 0, math.max(#a, #b) - 1 do
@@ -339,7 +340,7 @@ end
 
 -- ---- Normalisation ---------------------------------------------------------------------------------------
 
--- The channels: what normalized_shape holds, else the weight, else dimension 1.
+-- The channels: the value of normalized_shape, else the weight's, else dimension 1.
 local function channels_of(op, call, x)
   local shape = op.shape and given(call, op.shape)
   if type(shape) == "table" then return product(shape) end
@@ -348,16 +349,16 @@ local function channels_of(op, call, x)
   return weight and product(weight)
 end
 
--- What both directions need.
+-- The facts that both directions need.
 local function norm_at(op, call, index)
   local x = tensor_of(call, index, 1)
   local channels = x and channels_of(op, call, x)
-  if not channels or channels < 1 then return nil, "its input or its channels are not told" end
+  if not channels or channels < 1 then return nil, "its input or its channels are unknown" end
   local training = true
   if op.is_rms then training = false end
   if op.training then training = given(call, op.training) end
   if type(training) == "number" then training = training ~= 0 end
-  if training == nil then return nil, "it is not told whether it trains" end
+  if training == nil then return nil, "its training flag is unknown" end
   local dtype = dtype_of(call, index)
   local affine, bias = has_tensor(call, op.weight), op.bias ~= nil and has_tensor(call, op.bias)
   local params = { { "op_shape", x }, { "dtype_in_out", { dtype, none } },
@@ -414,9 +415,9 @@ local function is_near(a, b) return a == b or (a and b and math.abs(a - b) <= 1e
 
 local function is_true_sum(value) return value == nil or (value >= 0 and value < math.huge) end
 
--- Arguments of another kind than the op's schema has (a text for a number, a list for a text) end in an error
--- of Lua's: they do not fit. Sums of integers wrap around where shapes are absurd; sums of doubles do not, so
--- that both have.
+-- Arguments of another type than in the op's schema (a text for a number, a list for a text) raise an error
+-- of Lua: they do not fit. With absurd shapes sums of integers wrap around, but sums of doubles do not;
+-- comparing both detects this.
 local function checked(model_of, op, call)
   local fits, perf, why = pcall(model_of, op, call)
   if not fits then return nil, "the arguments do not fit" end
@@ -425,7 +426,7 @@ local function checked(model_of, op, call)
   local again, doubles = pcall(model_of, op, in_doubles)
   if not again or not doubles or not is_near(perf.flops, doubles.flops)
     or not is_near(perf.bytes, doubles.bytes) then
-    return nil, "the shapes are too large to be true"
+    return nil, "the shapes are too large"
   end
   if not is_true_sum(perf.flops) or not is_true_sum(perf.bytes) then
     return nil, "the arguments do not fit"

@@ -1,9 +1,9 @@
--- Statistics of several ranks as one: the figures of each part (count, sum, mean, deviation, min, max) are
+-- Pools the statistics of several ranks: the numbers of each part (count, sum, mean, deviation, min, max) are
 -- enough for the whole, without its values.
 local pooled = {}
 
--- The parts' statistics as those of all values together. deviation (n - 1) is nil where there are fewer than
--- two.
+-- The statistics of all values together, from those of the parts. deviation (n - 1) is nil for fewer than two
+-- values.
 function pooled.together(parts)
   local all = { count = 0, sum = 0.0 }
   local squares = 0.0

@@ -1,5 +1,5 @@
--- One rank's trace with what its sheets share: arguments and tracks, the performance models of its ops,
--- selections, which are made at most once.
+-- One rank's trace with the data that its sheets share: arguments and tracks, the performance models of its
+-- ops, selections, which are made at most once.
 --
 --   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
 --   rank.of(trace) -> the rank of an open trace
@@ -26,15 +26,15 @@ function rank.open(path, options)
   return one
 end
 
--- The arguments with this number (-1: none) as the sheets write them: dims, types, strides, concrete; nil
--- where the trace is silent. Lists have brackets where `as_lists` says so.
+-- The arguments with this number (-1: none) as the sheets write them: dims, types, strides, concrete; nil if
+-- the trace lacks them. `as_lists`: lists have brackets.
 function rank:arguments(number, as_lists)
   if number < 0 then return nil, nil, nil, nil end
   return self.analysis:arguments(number, as_lists)
 end
 
--- { process_name, process_label, thread_name, key } of a track. Those of the same key are one in the sheets:
--- a trace may name none of its threads.
+-- { process_name, process_label, thread_name, key } of a track. Tracks with the same key are one in the
+-- sheets, because a trace may name none of its threads.
 function rank:track(number)
   local found = self.track_of[number]
   if not found then
@@ -45,7 +45,7 @@ function rank:track(number)
   return found
 end
 
--- What core.trace needs of each name that has a performance model: { sheet, has_backward, outermost }; see
+-- The input of core.trace for each name with a performance model: { sheet, has_backward, outermost }; see
 -- op_model in trace/analysis/selection.h.
 local function perf_models_of(analysis)
   local sheet_numbers, count = {}, 0
@@ -78,8 +78,8 @@ function rank:select(kind)
   return found.selection, found.combos
 end
 
--- The GPU's times by what it does, in µs: the result of analysis:timeline (trace/analysis/analysis_lua.cpp).
--- options: include_unlinked, micro_idle (µs).
+-- The GPU's times by use, in µs: the result of analysis:timeline (trace/analysis/analysis_lua.cpp). options:
+-- include_unlinked, micro_idle (µs).
 function rank:times(options)
   local unlinked, micro_idle = options.include_unlinked or false, options.micro_idle or 0
   local key = ("%s %s"):format(unlinked, micro_idle)
@@ -87,10 +87,10 @@ function rank:times(options)
   return self.times_of[key]
 end
 
--- A list, or nil where it is none.
+-- The value if it is a list, else nil.
 local function list(value) return type(value) == "table" and value or nil end
 
--- What perf_model needs of a combo.
+-- The input of perf_model from a combo.
 function rank:call_of(selection, combos, combo)
   local number = combos.model_arguments[combo]
   local dims, types, strides, concrete

@@ -1,4 +1,4 @@
-// Rows of plain data that stand once each, named by their number in order of their first coming.
+// Distinct rows of plain data, each with a number, in the order of first appearance.
 #ifndef GENTABLES_TRACE_DISTINCT_H
 #define GENTABLES_TRACE_DISTINCT_H
 

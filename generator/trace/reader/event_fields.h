@@ -1,5 +1,5 @@
-// What one event of a trace says, before its category and phase are known: which categories and which keys of
-// args are read.
+// The fields of one event of a trace, before its category and phase are known: the categories and the keys of
+// args that are read.
 #ifndef GENTABLES_TRACE_EVENT_FIELDS_H
 #define GENTABLES_TRACE_EVENT_FIELDS_H
 
@@ -40,7 +40,7 @@ struct numbers {
             bytes = UNKNOWN, in_elements = UNKNOWN, out_elements = UNKNOWN, group_size = UNKNOWN;
 };
 
-// Texts of args, as they are written in the chunk; empty where there are none.
+// Texts of args, as written in the chunk; empty if they are missing.
 struct tokens {
     std::string_view dims, types, strides, concrete, collective, dtype, group, ranks, in_split, out_split,
         name, labels;
@@ -56,7 +56,7 @@ struct fields {
     ::trace::numbers numbers;
     ::trace::tokens tokens;
 
-    // Whether nothing of this event is kept, whatever follows.
+    // Whether nothing of this event is kept, regardless of its other fields.
     bool is_unwanted() const {
         if (phase == '-' || category == category::other) return true;
         return phase == 'X' && category == category::flow;
@@ -94,7 +94,7 @@ inline constexpr struct {
 };
 constexpr size_t ARGUMENT_COUNT = sizeof ARGUMENTS / sizeof *ARGUMENTS;
 
-// Which arguments start with which letter: for each letter the first, and for each argument the next.
+// Arguments by their first letter: for each letter the first, and for each argument the next.
 struct by_letter {
     static constexpr uint8_t LAST = UINT8_MAX;
     uint8_t first[256], next[ARGUMENT_COUNT];

@@ -1,4 +1,4 @@
-// Files, and what zlib and zstd make of them. Where a library is missing, its files are refused.
+// Files, plain or unpacked by zlib and zstd. If a library is missing, its files are rejected.
 #include "input.h"
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace trace {
 
 namespace {
 
-// ---- The file as it is ------------------------------------------------------------------------
+// ---- Plain files ----------------------------------------------------------------------------
 
 class plain_input : public input {
   public:
@@ -69,7 +69,7 @@ class plain_input : public input {
     std::atomic<uint64_t> read_ = 0;
 };
 
-// ---- What is packed ---------------------------------------------------------------------------
+// ---- Packed files -----------------------------------------------------------------------------
 
 // Packed bytes, a window at a time.
 class packed_input : public input {
@@ -80,7 +80,7 @@ class packed_input : public input {
     double share_read() const override { return file_->share_read(); }
 
   protected:
-    // Makes next and left those of the next window; left is 0 at the end of the file.
+    // Sets next and left to those of the next window; left is 0 at the end of the file.
     bool refill(problem &problem) {
         next = window_.data();
         return file_->read(window_.data(), window_.size(), &left, problem);
@@ -142,7 +142,7 @@ class gzip_input : public packed_input {
         return damaged(problem, "the gzip data are damaged", unpacked);
     }
 
-    // A file may hold several members, one after the other. What follows and is none is passed over.
+    // A file may contain several members, one after the other. Other data after a member are skipped.
     bool next_member(problem &problem) {
         if (left == 0 && !refill(problem)) return false;
         at_end_ = left == 0 || next[0] != '\x1f';
@@ -210,7 +210,7 @@ bool starts_with(const std::string &bytes, std::string_view start) {
 } // namespace
 
 std::unique_ptr<input> open_input(const char *path, problem &problem) {
-    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // a FIFO is recognised, not waited for
+    int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); // opening a FIFO does not wait
     struct stat status {};
     if (file < 0 || fstat(file, &status) != 0) {
         problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));

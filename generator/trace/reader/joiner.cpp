@@ -1,5 +1,5 @@
-// Parts have numbers of their own for texts, argument sets, collectives and tracks; each is looked up once
-// for each part that has it, and the events take over what was found.
+// Parts have their own numbers for texts, argument sets, collectives and tracks; each is looked up once for
+// each part that has it, and the events get the new numbers.
 #include "joiner.h"
 
 #include <algorithm>
@@ -7,8 +7,8 @@
 
 namespace trace {
 
-// Room for all events of the file, by what was read of it so far: vectors that double take thrice what
-// they hold while they do.
+// Reserves room for all events of the file, estimated from the part that is read: vectors that double need
+// three times their size while they grow.
 void joiner::reserve(size_t count) {
     size_t needed = to_.events.size() + count;
     if (needed <= to_.events.capacity()) return;

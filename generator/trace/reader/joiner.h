@@ -1,4 +1,4 @@
-// Joins the parts of a trace, in order of the file: their numbers become the trace's.
+// Joins the parts of a trace, in order of the file: their numbers become those of the trace.
 #ifndef GENTABLES_TRACE_JOINER_H
 #define GENTABLES_TRACE_JOINER_H
 
@@ -10,9 +10,9 @@ class joiner {
   public:
     joiner(trace &trace, const input &input) : to_(trace), input_(input) {}
 
-    // Adds what follows what was joined before. Throws bad_alloc.
+    // Adds the next part of the file. Throws bad_alloc.
     void join(const part &part);
-    // Once all are joined. Throws bad_alloc.
+    // Call after all parts are joined. Throws bad_alloc.
     void finish();
 
   private:

@@ -1,11 +1,11 @@
-// Goes through texts byte by byte; the splitter says which chunks need it.
+// Goes through texts byte by byte; the splitter marks the chunks that need it.
 #include "mend.h"
 
 namespace trace {
 
 namespace {
 
-// How many bytes the UTF-8 character at `text` has; 0: it is none.
+// The number of bytes of the UTF-8 character at `text`; 0: it is not one.
 size_t character_length(const unsigned char *text, size_t left) {
     size_t length = text[0] < 0x80 ? 1 : text[0] < 0xC2 ? 0 : text[0] < 0xE0 ? 2 : text[0] < 0xF0 ? 3 : 4;
     if (length == 0 || text[0] > 0xF4 || length > left) return 0;
@@ -17,13 +17,13 @@ size_t character_length(const unsigned char *text, size_t left) {
     return overlong || beyond ? 0 : length;
 }
 
-// Whether a backslash before this byte makes it another: a quote that ends no text, or no further backslash.
+// Whether a backslash before this byte changes its meaning: a quote that does not end a text, or a backslash.
 bool hides_next(const unsigned char *json, size_t size, size_t at) {
     return at < size && (json[at] == '"' || json[at] == '\\');
 }
 
-// Mends the text that begins at `at`, behind its quote, and moves `at` behind its end. Returns where the
-// first change is, or `size`.
+// Mends the text that begins at `at`, after its quote, and moves `at` after its end. Returns the position of
+// the first change, or `size`.
 size_t mend_text(unsigned char *json, size_t size, size_t &at) {
     size_t first = size;
     while (at < size && json[at] != '"') {
@@ -48,7 +48,8 @@ mended mend(char *json, size_t size) {
     for (size_t at = 0; at < size;) {
         unsigned char byte = bytes[at++];
         if (byte >= 0x80) bytes[at - 1] = '?';
-        // A backslash is no JSON here, but the splitter and simdjson take a quote behind it for no quote.
+        // Outside texts a backslash is not JSON, but the splitter and simdjson take a quote after it as
+        // escaped.
         if (byte == '\\' && hides_next(bytes, size, at)) at++;
         if (byte != '"') continue;
         size_t first = mend_text(bytes, size, at);

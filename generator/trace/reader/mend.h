@@ -1,5 +1,5 @@
-// What JSON does not take inside texts, and profilers write there nevertheless: names as the program had
-// them.
+// Invalid characters inside texts: JSON does not allow them, but profilers write names exactly as the program
+// has them.
 #ifndef GENTABLES_TRACE_MEND_H
 #define GENTABLES_TRACE_MEND_H
 
@@ -9,13 +9,13 @@
 namespace trace {
 
 struct mended {
-    uint64_t texts; // how many were changed
-    size_t first;   // where the first change is
+    uint64_t texts; // number of changed ones
+    size_t first;   // position of the first change
 };
 
-// Makes the texts of `json` valid, in place: control characters become spaces, bytes that are no UTF-8
-// question marks. `json` starts outside of texts; there, bytes that no JSON has become question marks, too,
-// which are as wrong, and can be reported with their place.
+// Makes the texts of `json` valid, in place: control characters become spaces, bytes that are not UTF-8
+// become question marks. `json` starts outside of texts. There, bytes that are never valid JSON become
+// question marks, too: they stay invalid, and can be reported with their position.
 mended mend(char *json, size_t size);
 
 } // namespace trace

@@ -1,6 +1,6 @@
-// One chunk of a trace, event by event, with simdjson. An event's fields are kept as they stand until its
-// category and phase are known; texts are looked up as they are written, and unescaped or shortened only when
-// they are new.
+// One chunk of a trace, event by event, with simdjson. An event's fields are kept as written until its
+// category and phase are known; texts are looked up as written, and unescaped or shortened only when they are
+// new.
 #include "part.h"
 
 #include <cmath>
@@ -111,8 +111,8 @@ struct part::reading {
 
     // ---- Texts
 
-    // What a token means: a text without its escapes, other JSON without blanks. A text with an escape that
-    // JSON has not means what it is written as.
+    // The value of a token: a text without its escapes, other JSON without blanks. A text with an invalid
+    // escape is taken as written.
     std::string_view meaning(std::string_view token) {
         if (token.front() != '"') return scratch = compact(token);
         if (token.find('\\') == token.npos) return without_quotes(token);
@@ -205,34 +205,34 @@ struct part::reading {
         }
     }
 
-    // ---- What is kept
+    // ---- Kept events
 
     void count(flaw flaw, uint64_t at) {
         if (to.flaws[size_t(flaw)]++ == 0) to.first_flaw[size_t(flaw)] = at;
     }
 
     uint32_t arguments_of(const fields &from) {
-        const ::trace::tokens &said = from.tokens;
+        const ::trace::tokens &args = from.tokens;
         if (from.kind == kind::cpu_op) {
-            if (said.dims.empty() && said.types.empty() && said.strides.empty() && said.concrete.empty()) {
+            if (args.dims.empty() && args.types.empty() && args.strides.empty() && args.concrete.empty()) {
                 return NONE;
             }
             return to.argument_sets.number_of(
-                {text(said.dims), text(said.types), text(said.strides), text(said.concrete)});
+                {text(args.dims), text(args.types), text(args.strides), text(args.concrete)});
         }
         return is_gpu(from.kind) ? collective_of(from) : NONE;
     }
 
     uint32_t collective_of(const fields &from) {
-        const ::trace::tokens &said = from.tokens;
-        if (said.collective.empty()) return NONE;
-        return to.collectives.number_of({text(said.collective), text(said.dtype), text(said.group),
-                                         text(said.ranks), text(said.in_split), text(said.out_split),
+        const ::trace::tokens &args = from.tokens;
+        if (args.collective.empty()) return NONE;
+        return to.collectives.number_of({text(args.collective), text(args.dtype), text(args.group),
+                                         text(args.ranks), text(args.in_split), text(args.out_split),
                                          from.numbers.in_elements, from.numbers.out_elements,
                                          from.numbers.group_size});
     }
 
-    // What few events say.
+    // Fields that few events have.
     void keep_extra(const fields &from) {
         auto event = uint32_t(to.events.size());
         if (is_gpu(from.kind) && from.numbers.bytes >= 0) to.sizes.push_back({from.numbers.bytes, event});
@@ -265,8 +265,8 @@ struct part::reading {
         return device <= INT16_MAX ? int16_t(device) : int16_t(-1);
     }
 
-    // Microseconds; beyond what 64 bits of nanoseconds hold a thousand times over no clock counts, and sums
-    // of such times would be infinite.
+    // Microseconds. Larger times than a thousand times the range of 64 bits of nanoseconds are rejected: they
+    // are no clock's, and their sums would be infinite.
     static bool is_time(double time_us) { return std::fabs(time_us) < 1e19; }
 
     void keep_event(const fields &from, uint64_t at) {
@@ -308,15 +308,15 @@ struct part::reading {
             {"thread_name", label::thread_name, &tokens::name},
         };
         for (const auto &row : NAMINGS) {
-            std::string_view said = from.tokens.*row.text;
-            if (without_quotes(from.name) != row.name || said.empty()) continue;
-            to.namings.push_back({track_of(from), text(said), row.label});
+            std::string_view name = from.tokens.*row.text;
+            if (without_quotes(from.name) != row.name || name.empty()) continue;
+            to.namings.push_back({track_of(from), text(name), row.label});
         }
     }
 
     void keep(const fields &from, uint64_t at) {
         if (from.phase == 'X' && from.category == category::kept) keep_event(from, at);
-        // Halves of events, which no profiler of PyTorch writes.
+        // Begin and end events, which PyTorch's profiler does not write.
         if (from.phase == 'B' && from.category == category::kept) count(flaw::malformed, at);
         if (from.phase == 'M') keep_naming(from);
         if ((from.phase == 's' || from.phase == 'f') && from.category == category::flow &&
@@ -332,7 +332,7 @@ struct part::reading {
         if (!is_read(item.raw_json_token().get(first))) return;
         uint64_t at = source->offset + size_t(first.data() - source->text);
         if (item.get_object().get(object) != simdjson::SUCCESS) {
-            to.damage = {"no profiler trace: traceEvents is no list of objects", at};
+            to.damage = {"not a profiler trace: traceEvents is not a list of objects", at};
             broken = simdjson::INCORRECT_TYPE;
             return;
         }
@@ -358,7 +358,7 @@ struct part::reading {
         return simdjson::SUCCESS;
     }
 
-    // Of an error that simdjson reports.
+    // The place of an error that simdjson reports.
     void damaged(od::document &document, error_code problem) {
         if (to.damage.what != nullptr) return;
         const char *where = source->text;
@@ -371,7 +371,7 @@ struct part::reading {
         od::document document;
         size_t room = chunk.size + simdjson::SIMDJSON_PADDING;
         error_code problem = parser.iterate(chunk.text, chunk.size, room).get(document);
-        if (problem != simdjson::SUCCESS) { // of the whole, so that no place is known
+        if (problem != simdjson::SUCCESS) { // of the whole chunk: its place is unknown
             if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
             to.damage = {simdjson::error_message(problem), chunk.offset};
             return false;

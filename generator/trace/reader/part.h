@@ -1,5 +1,5 @@
-// A part of a trace: what one chunk of whole events gives. Its numbers (of texts, argument sets, collectives,
-// tracks, events) are its own; reader.cpp joins the parts in order of the file.
+// A part of a trace: the events of one chunk. Its numbers (of texts, argument sets, collectives, tracks,
+// events) are its own; reader.cpp joins the parts in order of the file.
 #ifndef GENTABLES_TRACE_PART_H
 #define GENTABLES_TRACE_PART_H
 
@@ -16,14 +16,14 @@ struct track_key {
     uint32_t pid, tid;
 };
 
-// What a metadata event calls a track.
+// The names of a track, from metadata events.
 enum class label : uint32_t { process_name, process_label, thread_name };
 struct naming {
     uint32_t track, text;
     ::trace::label label;
 };
 
-// Why a chunk is no list of events: a text that stays, and where in the unpacked file.
+// The reason why a chunk is not a list of events: a static text, and the position in the unpacked file.
 struct damage {
     const char *what = nullptr;
     uint64_t offset = 0;
@@ -34,8 +34,8 @@ class part {
     part();
     ~part();
 
-    // Takes the events of `chunk`, after mending its text where that is needed. What was taken before is
-    // forgotten. Returns whether the chunk is JSON; else `damage` says why not. Throws bad_alloc.
+    // Reads the events of `chunk`, after mending its text if necessary. Discards the previous events. Returns
+    // whether the chunk is JSON; if not, `damage` has the reason. Throws bad_alloc.
     bool take(chunk &chunk);
 
     texts names;

@@ -1,6 +1,5 @@
-// From a file to a trace: threads take turns at cutting a chunk off the file, each reads its own, and what
-// they give is joined in order of the file. So a trace is the same for any number of threads and size of
-// chunks.
+// From a file to a trace: threads take turns at cutting a chunk off the file, each reads its own, and the
+// parts are joined in order of the file. So a trace is the same for any number of threads and size of chunks.
 #include "trace.h"
 
 #include <algorithm>
@@ -18,7 +17,7 @@ namespace trace {
 
 namespace {
 
-// What a thread works on: a chunk, and what it gives.
+// The workplace of a thread: a chunk, and its part.
 struct desk {
     ::trace::chunk chunk;
     ::trace::part part;
@@ -44,7 +43,7 @@ class crew {
     }
 
   private:
-    // `others`: where to put further threads, which are hired when the first chunk is not the last.
+    // `others`: the further threads, which are started if the first chunk is not the last.
     void work(std::vector<std::thread> *others) {
         try {
             for (;;) {
@@ -65,11 +64,11 @@ class crew {
     void hire(std::vector<std::thread> &others) {
         try {
             for (size_t i = 1; i < workers_; i++) others.emplace_back([this] { work(nullptr); });
-        } catch (const std::system_error &) { // fewer will do
+        } catch (const std::system_error &) { // fewer threads are enough
         }
     }
 
-    // A free desk; null: work has stopped.
+    // A free desk; null: the work has stopped.
     std::unique_ptr<desk> take_desk() {
         std::unique_lock<std::mutex> lock(joining_);
         freed_.wait(lock, [&] { return stopped_ || !free_.empty() || new_desks_ > 0; });
@@ -83,7 +82,7 @@ class crew {
         return taken;
     }
 
-    // Cuts the next chunk off the file. What is wrong there comes behind all chunks.
+    // Cuts the next chunk off the file. An error of the cut is reported after all chunks.
     bool cut(desk &desk) {
         std::lock_guard<std::mutex> lock(cutting_);
         if (is_cut_) return false;
@@ -99,7 +98,7 @@ class crew {
         return false;
     }
 
-    // Joins what is next in the file, and what waits for it.
+    // Joins the next part of the file, and the parts that wait for it.
     void hand_in(std::unique_ptr<desk> done) {
         std::lock_guard<std::mutex> lock(joining_);
         waiting_.emplace(done->turn, std::move(done));

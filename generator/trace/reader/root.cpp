@@ -94,7 +94,7 @@ class root {
         return simdjson::SUCCESS;
     }
 
-    // Their number, and what the first is: those of a node are alike.
+    // The number of devices, and the name of the first: those of a node are equal.
     error_code read_devices(any_value value) {
         od::array devices;
         error_code error = value.get_array().get(devices);

@@ -1,4 +1,4 @@
-// What stands around the events of a trace.
+// The fields of a trace outside its events.
 #ifndef GENTABLES_TRACE_ROOT_H
 #define GENTABLES_TRACE_ROOT_H
 

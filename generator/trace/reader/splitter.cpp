@@ -1,4 +1,4 @@
-// Cuts by quotes and brackets alone. What is between them is for the parser to judge.
+// Cuts by quotes and brackets alone. The parser checks the text between them.
 #include "splitter.h"
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace trace {
 namespace {
 
 constexpr size_t BLOCK = 64;
-constexpr size_t LARGEST = size_t(1) << 28; // of one event, and of what stands around the events
+constexpr size_t LARGEST = size_t(1) << 28; // of one event, and of the text around the events
 
 bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -23,7 +23,7 @@ bool is_blank(char c) {
 
 bool may_be_dirty(char c) {
     return static_cast<signed char>(c) < 0x20;
-} // also what is above 0x7F
+} // also bytes above 0x7F
 
 size_t skip_blanks(const char *text, size_t from, size_t to) {
     while (from < to && is_blank(text[from])) from++;
@@ -32,7 +32,7 @@ size_t skip_blanks(const char *text, size_t from, size_t to) {
 
 // ---- 64 bytes at a time -----------------------------------------------------------------------
 
-// Which of 64 bytes are what, a bit for each.
+// The classes of 64 bytes, a bit for each byte.
 struct marks {
     uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0, controls = 0, high = 0;
 };
@@ -75,7 +75,7 @@ size_t lowest(uint64_t bits) {
     return size_t(__builtin_ctzll(bits));
 }
 
-// How many bits are set; few are.
+// The number of set bits; few are set.
 int64_t count_bits(uint64_t bits) {
     bits -= (bits >> 1) & 0x5555555555555555;
     bits = (bits & 0x3333333333333333) + ((bits >> 2) & 0x3333333333333333);
@@ -83,7 +83,7 @@ int64_t count_bits(uint64_t bits) {
     return int64_t((bits * 0x0101010101010101) >> 56);
 }
 
-// Which bytes follow a backslash that counts. `is_first` is 1 if the first does.
+// The bytes that follow an escaping backslash. `is_first` is 1 if the first byte does.
 uint64_t escaped_by(uint64_t backslashes, uint64_t is_first) {
     uint64_t escaped = is_first;
     for (; backslashes != 0; backslashes &= backslashes - 1) {
@@ -101,7 +101,7 @@ uint64_t parity(uint64_t bits) {
 
 } // namespace
 
-// Takes the brackets of a block one by one. Returns whether the list goes on.
+// Takes the brackets of a block one by one. Returns whether the list continues.
 bool nesting::take_brackets(uint64_t opens, uint64_t closes, size_t at) {
     for (uint64_t left = opens | closes; left != 0; left &= left - 1) {
         uint64_t bit = left & -left;
@@ -117,7 +117,7 @@ bool nesting::take_brackets(uint64_t opens, uint64_t closes, size_t at) {
     return true;
 }
 
-// Takes `size` bytes of a block; those behind them are blank.
+// Takes `size` bytes of a block; the bytes after them are blank.
 void nesting::scan_block(const char *block, size_t at, size_t size) {
     marks found = marks_of(block);
     bool last_escapes = false;
@@ -148,7 +148,7 @@ void nesting::scan(const char *text, size_t from, size_t to) {
     scan_block(last, from, to - from);
 }
 
-// ---- What stands around the events ------------------------------------------------------------
+// ---- The text around the events ---------------------------------------------------------------
 
 // The byte at `at`, outside of texts.
 outline::found outline::take(const std::string &text) {
@@ -215,14 +215,14 @@ bool splitter::fail(problem &problem, uint64_t offset, const char *what) const {
                        input_.is_packed() ? " of the unpacked text" : "", what);
 }
 
-// The text ends where it may not: because it could not be read, or is cut off.
+// Reports an unexpected end of the text: a read error, or a truncated file.
 bool splitter::fail_end(problem &problem, const char *what) const {
     if (!input_failed_) return fail(problem, read_, what);
     problem = input_problem_;
     return false;
 }
 
-// Reads `size` bytes, fewer at the end. A file that cannot be read on ends here; fail_end says why.
+// Reads `size` bytes, fewer at the end. After a read error the file ends here; fail_end reports it.
 bool splitter::read_more(char *to, size_t size, size_t *got) {
     *got = 0;
     if (at_end_) return false;
@@ -236,7 +236,7 @@ bool splitter::read_more(char *to, size_t size, size_t *got) {
 bool splitter::read_rest(bool *more, problem &problem) {
     constexpr size_t STEP = size_t(1) << 16;
     size_t had = rest_.size(), got = 0;
-    if (had > LARGEST) return fail(problem, read_, "more than 256 MiB and no traceEvents; no profiler trace");
+    if (had > LARGEST) return fail(problem, read_, "no traceEvents in 256 MiB; not a profiler trace");
     rest_.resize(had + STEP);
     *more = read_more(rest_.data() + had, STEP, &got);
     rest_.resize(had + got);
@@ -244,12 +244,12 @@ bool splitter::read_rest(bool *more, problem &problem) {
 }
 
 bool splitter::fail_outline(outline::found found, problem &problem) const {
-    const char *what = "the text ends here, without traceEvents; no profiler trace, or cut off";
+    const char *what = "the text ends here, without traceEvents; not a profiler trace, or cut off";
     if (found == outline::found::nothing) return fail_end(problem, what);
-    if (found == outline::found::no_list) what = "no profiler trace: traceEvents is no list of objects";
-    if (found == outline::found::twice) what = "traceEvents is here a second time; a trace has one list";
-    if (found == outline::found::no_root) what = "no profiler trace: neither { nor [ begins it";
-    if (found == outline::found::end) what = "no profiler trace: there are no traceEvents in it";
+    if (found == outline::found::no_list) what = "not a profiler trace: traceEvents is not a list of objects";
+    if (found == outline::found::twice) what = "a second traceEvents; a trace has one list";
+    if (found == outline::found::no_root) what = "not a profiler trace: it begins with neither { nor [";
+    if (found == outline::found::end) what = "not a profiler trace: it has no traceEvents";
     return fail(problem, offset_of(outline_.at), what);
 }
 
@@ -274,9 +274,10 @@ bool splitter::find_events(problem &problem) {
     return true;
 }
 
-// Fills the chunk from what was carried over and read, until an event, the list or the file ends.
+// Fills the chunk from the carried and newly read bytes, until an event, the list or the file ends.
 bool splitter::fill(chunk &to, problem &problem) {
-    // Not all that the chunk has room for: where it is cut must not depend on what it held before.
+    // Does not fill the chunk's whole room: the position of the cut must not depend on the chunk's earlier
+    // content.
     size_t room = std::max(chunk_size_, carry_.size() + 1);
     to.size = 0;
     to.reserve(room);
@@ -295,24 +296,24 @@ bool splitter::fill(chunk &to, problem &problem) {
         if (nesting_.last_event_end > 0 || nesting_.list_end > 0 || at_end_) return true;
         if (to.size > LARGEST) {
             return fail(problem, to.offset + 1,
-                        "from here more than 256 MiB and no event ends; is a text unclosed?");
+                        "from here no event ends within 256 MiB; a text may be unclosed");
         }
         room *= 2;
         to.reserve(room);
     }
 }
 
-// Takes away the comma that the chunk begins with unless it is the first.
+// Removes the comma at the beginning of each chunk but the first.
 bool splitter::take_comma(chunk &to, bool is_last, problem &problem) {
     size_t last = to.size - 1, first = skip_blanks(to.text, 1, last);
     if (is_first_ || (is_last && first == last)) {
         is_first_ = false;
         return true;
     }
-    if (to.text[first] != ',') return fail(problem, to.offset + first, "no JSON: a comma is missing here");
+    if (to.text[first] != ',') return fail(problem, to.offset + first, "not JSON: a comma is missing here");
     to.text[first] = ' ';
     if (skip_blanks(to.text, first, last) < last) return true;
-    return fail(problem, to.offset + last, "no JSON: an event is missing here");
+    return fail(problem, to.offset + last, "not JSON: an event is missing here");
 }
 
 bool splitter::end_list(chunk &to, problem &problem) {
@@ -326,12 +327,12 @@ bool splitter::end_list(chunk &to, problem &problem) {
     return take_comma(to, true, problem);
 }
 
-// Cuts behind the last whole event.
+// Cuts after the last whole event.
 bool splitter::cut(chunk &to, problem &problem) {
     to.is_dirty = nesting_.is_dirty;
     if (nesting_.list_end > 0) return end_list(to, problem);
     size_t end = nesting_.last_event_end;
-    if (end == 0) return fail_end(problem, "the text ends here, within traceEvents; is the file cut off?");
+    if (end == 0) return fail_end(problem, "the text ends here, within traceEvents; the file may be cut off");
     carry_.assign(to.text + end, to.size - end);
     carry_offset_ = to.offset + end;
     carry_scanned_ = carry_.size();
@@ -341,7 +342,7 @@ bool splitter::cut(chunk &to, problem &problem) {
     return take_comma(to, false, problem);
 }
 
-// Reads what stands behind the events.
+// Reads the text after the events.
 bool splitter::finish(problem &problem) {
     auto found = outline_.scan(rest_);
     for (bool more = true; found == outline::found::nothing && more;) {
@@ -349,13 +350,13 @@ bool splitter::finish(problem &problem) {
         found = outline_.scan(rest_);
     }
     if (found == outline::found::nothing) {
-        return fail_end(problem, "the text ends here, behind traceEvents; is the file cut off?");
+        return fail_end(problem, "the text ends here, after traceEvents; the file may be cut off");
     }
     if (found != outline::found::end) return fail_outline(found, problem);
     size_t end = outline_.at + 1;
     for (bool more = true; more;) {
         end = skip_blanks(rest_.data(), end, rest_.size());
-        if (end < rest_.size()) return fail(problem, offset_of(end), "no JSON: the root ended before this");
+        if (end < rest_.size()) return fail(problem, offset_of(end), "not JSON: the root ended before this");
         if (!read_rest(&more, problem)) return false;
     }
     return !input_failed_ || fail_end(problem, "");

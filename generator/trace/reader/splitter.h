@@ -1,5 +1,5 @@
 // Cuts the text of a trace into chunks of whole events, so that a file of any size is read in little memory.
-// What stands around the events is kept apart: the root without them. Checks nothing but nesting.
+// The text around the events is kept apart: the root without them. Checks only the nesting.
 #ifndef GENTABLES_TRACE_SPLITTER_H
 #define GENTABLES_TRACE_SPLITTER_H
 
@@ -9,7 +9,7 @@
 
 namespace trace {
 
-// Events as a JSON array, with the parser's padding behind it.
+// Events as a JSON array, followed by the parser's padding.
 class chunk {
   public:
     static constexpr size_t PADDING = 64; // bytes; part.cpp checks that it is enough for simdjson
@@ -17,7 +17,7 @@ class chunk {
     char *text = nullptr;  // starts with '['
     size_t size = 0;       // with both brackets
     uint64_t offset = 0;   // text[i] is byte offset + i of the unpacked file
-    bool is_dirty = false; // whether there is something to mend
+    bool is_dirty = false; // whether it needs mending
 
     // Makes room for `room` bytes of text and the padding; keeps the first `size` of them.
     void reserve(size_t room);
@@ -28,7 +28,7 @@ class chunk {
     size_t room_ = 0;
 };
 
-// Where in JSON's nesting a text stands that is scanned byte by byte: that around the events.
+// The nesting of JSON at a position in text that is scanned byte by byte: the text around the events.
 struct outline {
     enum class found { nothing, events, no_list, twice, no_root, end };
 
@@ -37,20 +37,20 @@ struct outline {
     bool in_text = false, is_escaped = false, wants_events = false, has_events = false;
     size_t text_begin = 0, text_end = 0; // of the last text
 
-    // Scans on. events: at `at` begins the list of traceEvents. end: at `at` the root has ended.
+    // Continues the scan. events: at `at` begins the list of traceEvents. end: at `at` the root has ended.
     found scan(const std::string &text);
 
   private:
     found take(const std::string &text);
 };
 
-// Where in JSON's nesting a text stands that is scanned 64 bytes at a time: that of the events.
+// The nesting of JSON at a position in text that is scanned 64 bytes at a time: the text of the events.
 struct nesting {
     int64_t depth = 1;         // 1: between events
     uint64_t in_text = 0;      // all ones: within a text
     uint64_t is_escaped = 0;   // 1: the next byte is
-    size_t last_event_end = 0; // the position behind it; 0: there was none
-    size_t list_end = 0;       // where the list's ']' is; 0: not yet
+    size_t last_event_end = 0; // the position after it; 0: there was none
+    size_t list_end = 0;       // position of the list's ']'; 0: not yet
     bool is_dirty = false;
 
     // Scans text[from] to text[to - 1], or to the end of the list.
@@ -68,14 +68,14 @@ class splitter {
 
     enum class result { chunk, end, failed };
 
-    // The next chunk; or the end, after which `rest` is there; or what is wrong. Throws bad_alloc.
+    // The next chunk; or the end, after which `rest` is complete; or `problem`. Throws bad_alloc.
     result next(chunk &to, problem &problem);
 
     // Whether the file is read to its end.
     bool at_end() const { return at_end_; }
     // The root as JSON, its traceEvents an empty list.
     std::string &rest() { return rest_; }
-    // Where in the unpacked file the rest's byte at `at` is.
+    // The position in the unpacked file of the rest's byte at `at`.
     uint64_t offset_of(size_t at) const { return at < head_ ? at : at - head_ + tail_offset_; }
 
     // `problem` as FILE: byte N: `what`. Returns false.
@@ -101,14 +101,14 @@ class splitter {
     state state_ = state::head;
     outline outline_;
     nesting nesting_;
-    std::string carry_;         // read, and not yet in a chunk
+    std::string carry_;         // read, but not yet in a chunk
     uint64_t carry_offset_ = 0; // of its first byte in the file
     size_t carry_scanned_ = 0;
     uint64_t read_ = 0; // bytes so far
     bool is_first_ = true, at_end_ = false, input_failed_ = false;
     problem input_problem_{};
     std::string rest_;
-    size_t head_ = 0; // how much of the rest stands before the events
+    size_t head_ = 0; // bytes of the rest before the events
     uint64_t tail_offset_ = 0;
 };
 

@@ -1,4 +1,4 @@
-// Texts that stand once each: the bytes in blocks that never move, and an open hash table of their numbers.
+// Distinct texts: the bytes in blocks that never move, and an open hash table of their numbers.
 #include "texts.h"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ struct texts::table {
     size_t blocks_used = 0;
     char *free = nullptr; // in the last block that is used
     size_t room = 0;
-    std::vector<std::unique_ptr<char[]>> large; // texts that blocks are too small for
+    std::vector<std::unique_ptr<char[]>> large; // texts larger than a block
     std::vector<entry> entries;
     std::vector<uint32_t> slots; // number of a text, or MISSING
 

@@ -1,5 +1,5 @@
-// Texts that stand once each, named by a number in order of their first coming. Not for threads: each part of
-// a trace has its own, and they are joined by intern.
+// Distinct texts, each with a number, in the order of first appearance. Not thread-safe: each part of a trace
+// has its own, and intern joins them.
 #ifndef GENTABLES_TRACE_TEXTS_H
 #define GENTABLES_TRACE_TEXTS_H
 
@@ -18,14 +18,14 @@ class texts {
     texts(texts &&) noexcept;
     texts &operator=(texts &&) noexcept;
 
-    // The number of this text, which is copied when it is new. 0 is the empty text. Throws bad_alloc.
+    // The number of this text; a new text is copied. 0 is the empty text. Throws bad_alloc.
     uint32_t intern(std::string_view text);
     // The number of this text, or MISSING.
     uint32_t find(std::string_view text) const;
     // Valid as long as the texts are.
     std::string_view operator[](uint32_t number) const;
     size_t size() const;
-    // Forgets all but the empty text; memory is kept for the next.
+    // Removes all texts but the empty one; keeps the memory.
     void clear();
 
     static constexpr uint32_t MISSING = UINT32_MAX;
@@ -35,7 +35,7 @@ class texts {
     table *table_;
 };
 
-// What a hash table takes: equal bytes, equal number.
+// The key of a hash table: equal bytes, equal number.
 uint64_t hash_bytes(const char *data, size_t size);
 
 } // namespace trace

@@ -1,8 +1,8 @@
-// A profiler trace in memory: what every analysis of it is made from. Filled once by read (reader.cpp) and
-// linked by link (tree.cpp); after that it is not changed.
+// A profiler trace in memory, the base of every analysis. Filled once by read (reader.cpp) and linked by link
+// (tree.cpp); after that it is not changed.
 //
-// Times are µs as doubles, exactly as the file has them: end = start + duration, and what is reported are
-// differences of such doubles. Texts, argument sets and tracks stand once and are named by their number.
+// Times are µs as doubles, exactly as the file has them: end = start + duration; reports contain differences
+// of such doubles. Each distinct text, argument set and track is stored once and has a number.
 #ifndef GENTABLES_TRACE_H
 #define GENTABLES_TRACE_H
 
@@ -30,16 +30,16 @@ inline bool is_gpu(kind kind) {
     return kind == kind::kernel || kind == kind::memcpy || kind == kind::memset;
 }
 
-// A complete event. Of at most 100 bytes per event kept this is the most.
+// A complete event. It is the largest part of the at most 100 bytes per kept event.
 struct event {
     double start, duration; // µs
-    int64_t link;           // what joins launch and GPU event: correlation, or External id; or UNKNOWN
+    int64_t link;           // key of launch and GPU event: correlation, or External id; or UNKNOWN
     int64_t external;       // External id, or UNKNOWN
     uint32_t uid;           // 0-based index in traceEvents, all events counted
     uint32_t name;          // text
     uint32_t track;
     uint32_t arguments; // cpu_op: argument set; GPU event: metadata of a collective; or NONE
-    uint32_t parent;    // event: host: the op or call around it; GPU: what launched it; or NONE
+    uint32_t parent;    // event: host: the op or call around it; GPU: its launch; or NONE
     int32_t stream;     // GPU event: args.stream, else tid; -1: unknown
     int32_t sequence;   // cpu_op: Sequence number, or -1
     int16_t device;     // GPU event: args.device, else pid; -1: unknown
@@ -48,23 +48,23 @@ struct event {
     double end() const { return start + duration; }
 };
 
-// What a cpu_op was called with: texts, the JSON of each argument as written, blanks left out.
+// The arguments of a cpu_op's call: texts, the JSON of each argument as written, without blanks.
 struct argument_set {
     uint32_t dims, types, strides, concrete; // "Input Dims", "Input type", "Input Strides", "Concrete Inputs"
 };
 
-// What the args of a collective's kernel say; texts are EMPTY_TEXT and numbers UNKNOWN where they are silent.
+// The args of a collective's kernel; missing texts are EMPTY_TEXT, missing numbers UNKNOWN.
 struct collective {
     uint32_t name, dtype, group, ranks, in_split, out_split; // texts
     int64_t in_elements, out_elements, group_size;
 };
 
-// A cpu_op that says what a collective is about (record_param_comms).
+// A cpu_op with the metadata of a collective (record_param_comms).
 struct announcement {
     uint32_t event, collective;
 };
 
-// How much a GPU event copies or sets, where it says so.
+// The bytes that a GPU event copies or sets, if it has them.
 struct event_size {
     int64_t bytes;
     uint32_t event;
@@ -77,19 +77,20 @@ struct flow {
     bool is_finish;
 };
 
-// A pid and tid of the file, with what its metadata events call them ("Unknown" where they do not).
+// A pid and tid of the file, with their names from metadata events ("Unknown" if they have none).
 struct track {
     uint32_t pid, tid;                                 // texts: as written, without quotes
     uint32_t process_name, process_label, thread_name; // texts
 };
 
-// What was mended, clipped or left out: a report says so. Their names are in trace/analysis/trace_lua.cpp.
+// Flaws: the events that were mended, clipped or left out, for reports. Their names are in
+// trace/analysis/trace_lua.cpp.
 enum class flaw : uint8_t {
     malformed,   // events without a usable name, ts or dur, or in halves: left out
     mended,      // texts with control characters or invalid UTF-8
     negative,    // durations below zero: taken as zero
     overlapping, // host events that overlap without nesting: without parent
-    unlinked,    // GPU events that no launch was found for
+    unlinked,    // GPU events without a launch
     count
 };
 
@@ -98,9 +99,9 @@ struct trace {
     std::vector<uint32_t> host; // the host events by start, file order on ties: parents before children
 
     // The tree of the host: `tree` has each host event followed by all host events below it, siblings by
-    // start. What is below the event at index i of `tree` ends at index tree_end[i]. `gpu` has the linked GPU
-    // events, by the index of what launched them, then in order of the file; those of index i begin at
-    // gpu_first[i] and end at gpu_first[i + 1].
+    // start. The events below the one at index i of `tree` end at index tree_end[i]. `gpu` has the linked GPU
+    // events, by the index of their launch, then in order of the file; those of index i begin at gpu_first[i]
+    // and end at gpu_first[i + 1].
     std::vector<uint32_t> tree, tree_end, gpu, gpu_first;
     std::vector<uint32_t> tree_index; // of each event: its index in tree, or NONE
 
@@ -112,13 +113,13 @@ struct trace {
     std::vector<track> tracks;
     std::vector<flow> flows; // until they are linked
     std::array<uint64_t, size_t(flaw::count)> flaws{};
-    // Of the first of each: byte offset in the unpacked file; of overlapping and unlinked: uid.
+    // The first of each flaw: byte offset in the unpacked file; of overlapping and unlinked: uid.
     std::array<uint64_t, size_t(flaw::count)> first_flaw{};
     uint64_t events_in_file = 0;
     int64_t rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = 0, devices = 0;
-    bool is_own = false; // written by gentables, which traces some steps and not others
-    // Of its own: types of operands whose GEMMs are computed in another, and that one, as the file calls
-    // them.
+    bool is_own = false; // written by gentables, which traces only some steps
+    // In such a trace: the types of operands with GEMMs that are computed in another type, and that type, as
+    // the file names them.
     std::vector<std::pair<std::string, std::string>> computed_in;
     std::string device_name;           // of the first device; "": unknown
     int64_t multiprocessors = UNKNOWN; // of the first device
@@ -130,14 +131,14 @@ struct read_options {
     size_t chunk_size = size_t(1) << 18; // bytes that a thread takes at once
 };
 
-// Reads the file at `path`: JSON, or gzip or zstd of it. The trace is the same for any options. On failure
-// `problem` names the file, the byte offset and what is wrong.
+// Reads the file at `path`: JSON, or gzip or zstd of it. The trace is the same for any options. If it fails,
+// `problem` has the file, the byte offset and the reason.
 bool read(const char *path, const read_options &options, trace &to, problem &problem);
 
 // Fills parents, host, the tree and the flaws of linking, by the rules of tree.cpp.
 void link(trace &trace);
 
-// A stretch of event numbers.
+// A range of event numbers.
 struct numbers_of_events {
     const uint32_t *first, *last;
     const uint32_t *begin() const { return first; }
@@ -146,7 +147,7 @@ struct numbers_of_events {
     bool empty() const { return first == last; }
 };
 
-// Of a host event: the GPU events that it launched itself, those that it or anything below it launched, and
+// For a host event: the GPU events that it launched itself, those that it or any event below it launched, and
 // the host events below it.
 numbers_of_events gpu_of(const trace &trace, uint32_t event);
 numbers_of_events gpu_below(const trace &trace, uint32_t event);

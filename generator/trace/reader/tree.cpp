@@ -1,8 +1,8 @@
-// What hangs below what. The rules:
+// The tree of the events. The rules:
 //
-// Host: the events of a track by start, file order on ties, and a stack. What ended is popped. An event that
-// ends after the top overlaps it: by less than 1 µs, and with another event below on the stack, the top is
-// popped, too; else the event has no parent and is no parent.
+// Host: the events of a track by start, file order on ties, and a stack. Events that have ended are popped.
+// An event that ends after the top overlaps it: by less than 1 µs, and with another event below on the
+// stack, the top is popped, too; else the event has no parent and is no parent.
 //
 // GPU: the key that joins is `correlation`, if the first runtime or driver event with "launch" in its name
 // has one, else External id. A launch owns the GPU event that its flow (start and finish with the key as id)
@@ -24,7 +24,7 @@ bool is_host(kind kind) {
     return kind == kind::cpu_op || is_call(kind);
 }
 
-// Whether `text` holds `word` (lower case), in any case.
+// Whether `text` contains `word` (lower case), in any case.
 bool holds(std::string_view text, std::string_view word) {
     auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
     return std::search(text.begin(), text.end(), word.begin(), word.end(), same) != text.end();
@@ -157,7 +157,7 @@ void order_tree(trace &trace) {
     trace.tree.resize(size);
     trace.tree_end.resize(size);
     trace.tree_index.assign(trace.events.size(), NONE);
-    std::vector<uint32_t> below(trace.events.size()); // how many, itself included; then the next free index
+    std::vector<uint32_t> below(trace.events.size()); // number, itself included; then next free index
     for (size_t i = size; i-- > 0;) {
         uint32_t number = trace.host[i], parent = trace.events[number].parent;
         below[number]++;

@@ -1,5 +1,5 @@
-// Values of a trace: numbers are numbers, or texts that hold one. Each returns simdjson's error; what is no
-// number is INCORRECT_TYPE or NUMBER_ERROR, and the value can be read as something else.
+// Values of a trace: numbers, also as texts. Each function returns simdjson's error; for another value it is
+// INCORRECT_TYPE or NUMBER_ERROR, and the value can be read as another type.
 #ifndef GENTABLES_TRACE_VALUES_H
 #define GENTABLES_TRACE_VALUES_H
 
@@ -11,8 +11,8 @@ namespace trace {
 
 using any_value = simdjson::simdjson_result<simdjson::ondemand::value>;
 
-// Whether an error is one of the document: simdjson reads while it goes, and of such a document nothing may
-// be read any more. Else the value is another than wanted, or there is none.
+// Whether an error is one of the document: simdjson parses while it reads, and after such an error the
+// document must not be read further. Other errors mean a missing value or one of another type.
 inline bool is_of_document(simdjson::error_code problem) {
     switch (problem) {
     case simdjson::SUCCESS:
@@ -30,14 +30,14 @@ inline simdjson::error_code read_number(any_value value, double &number) {
     return value.get_double_in_string().get(number);
 }
 
-// Also whole numbers that are written with a fraction or an exponent.
+// Also reads whole numbers with a fraction or an exponent.
 inline simdjson::error_code read_integer(any_value value, int64_t &integer) {
     if (value.get_int64().get(integer) == simdjson::SUCCESS) return simdjson::SUCCESS;
     if (value.get_int64_in_string().get(integer) == simdjson::SUCCESS) return simdjson::SUCCESS;
     double number;
     simdjson::error_code problem = value.get_double().get(number);
     if (problem != simdjson::SUCCESS) return problem;
-    constexpr double LARGEST = 9007199254740992; // of the whole numbers that a double has all of
+    constexpr double LARGEST = 9007199254740992; // up to it a double has all whole numbers
     if (!(std::fabs(number) <= LARGEST) || number != std::floor(number)) return simdjson::NUMBER_ERROR;
     integer = int64_t(number);
     return simdjson::SUCCESS;

@@ -40,14 +40,14 @@ refuses 'gzip data are damaged' damaged.json.gz
 : >"$WORK/empty.json"
 refuses 'byte 0: the text ends here' empty.json
 echo 'no JSON' >"$WORK/text.json"
-refuses 'no profiler trace' text.json
+refuses 'not a profiler trace' text.json
 echo '{"a": [1, 2]}' >"$WORK/other.json"
-refuses 'no profiler trace: there are no traceEvents' other.json
+refuses 'not a profiler trace: it has no traceEvents' other.json
 echo '"a text"' >"$WORK/scalar.json"
-refuses 'no profiler trace' scalar.json
+refuses 'not a profiler trace' scalar.json
 for events in 5 '{}' '[1]' null; do
     echo "{\"traceEvents\": $events}" >"$WORK/type.json"
-    refuses 'no profiler trace: traceEvents is no list of objects' type.json
+    refuses 'not a profiler trace: traceEvents is not a list of objects' type.json
 done
 echo '{"traceEvents": []}' >"$WORK/none.json"
 refuses 'no GPU events' none.json
@@ -55,7 +55,7 @@ event='"ph": "X", "cat": "cpu_op", "name": "aten::mm", "ts": 1, "dur": 2'
 echo "{\"traceEvents\": [{$event}]}" >"$WORK/cpu.json"
 refuses 'no GPU events' cpu.json
 echo '{"traceEvents": []} {"traceEvents": []}' >"$WORK/two.json"
-refuses 'byte 20: no JSON: the root ended before this' two.json
+refuses 'byte 20: not JSON: the root ended before this' two.json
 refuses 'is not a file' .
 refuses 'cannot be read: No such file' absent.json
 printf '\050\265\057\375rest' >"$WORK/trace.json.zst"

@@ -182,7 +182,7 @@ function TestBadInput.test_wrong_use()
     { { "replay", path, "--out", out, "--budget", "soon" }, '--budget: "soon" is not a number above 0' },
     { { "replay", path, "--out", out, "--samples", "0" }, '--samples: "0" is not a whole number' },
     { { "replay", path, lib.work .. "/x.op", "--out", out }, "saved ops and traces together" },
-    { { "trace", "report", path, "--out", out, "--budget", "3" }, "--budget goes with -b" },
+    { { "trace", "report", path, "--out", out, "--budget", "3" }, "--budget requires -b" },
     { { "trace", "report", "-b", lib.work, "--budget", "3" }, "--budget goes with -r" },
   }
   for _, case in ipairs(wrong) do

@@ -7,12 +7,12 @@ local PERIOD, WORLD = 1000, 4
 
 -- A rank from a list of { name, elements, start, duration, group... }.
 local function rank_of(number, list)
-  local rank = { rank = number, events = {}, told = {} }
+  local rank = { rank = number, events = {}, metadata = {} }
   for i, one in ipairs(list) do
-    rank.told[i] = { kernel = "ncclDevKernel", name = one.name, in_elements = one.elements,
+    rank.metadata[i] = { kernel = "ncclDevKernel", name = one.name, in_elements = one.elements,
       out_elements = one.elements, dtype = "Float", group = one.group, ranks = one.ranks,
       group_size = one.group_size or WORLD }
-    rank.events[i] = { start = one.start, duration = one.duration, stream = 1, uid = i, told = i }
+    rank.events[i] = { start = one.start, duration = one.duration, stream = 1, uid = i, metadata = i }
   end
   return rank
 end

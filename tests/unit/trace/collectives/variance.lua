@@ -179,7 +179,7 @@ function TestVariance.test_overlap_of_many_random_intervals()
   for _ = 1, 40 do
     local events = {}
     for i = 1, 30 do
-      events[i] = { start = math.random(0, 300), duration = math.random(0, 5) ^ 2, uid = i, told = 1 }
+      events[i] = { start = math.random(0, 300), duration = math.random(0, 5) ^ 2, uid = i, metadata = 1 }
     end
     local list = overlap.index(events, { { name = "x" } })
     for _ = 1, 5 do

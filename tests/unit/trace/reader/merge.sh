@@ -152,7 +152,7 @@ bad 2 'short.json: byte 3000: the text ends here' "$run/rank0/t.json" "$WORK/sho
 head -c 900 "$run/rank1/t.json.gz" >"$WORK/short.json.gz"
 bad 2 'short.json.gz: the gzip data are cut off' "$run/rank0/t.json" "$WORK/short.json.gz"
 echo '{"traceEvents": [{"ph":"M"} {"ph":"M"}]}' >"$WORK/comma.json"
-bad 2 'comma.json: byte 28: no JSON: a comma is missing' "$WORK/comma.json"
+bad 2 'comma.json: byte 28: not JSON: a comma is missing' "$WORK/comma.json"
 echo '{"a": 1}' >"$WORK/other.json"
 bad 2 'other.json: .*no traceEvents' "$WORK/other.json"
 bad 2 'absent.json: ' "$WORK/absent.json"

@@ -291,15 +291,15 @@ end
 function TestReader.test_other_files_are_rejected()
   for text, pattern in pairs {
     [""] = "byte 0: the text ends here", ["  \n"] = "byte 3: the text ends",
-    ["hello"] = "byte 0: no profiler", ["12"] = "byte 0: no profiler trace",
-    ['"x"'] = "byte 0: no profiler trace",
-    ["{}"] = "byte 1: no profiler trace: there are no traceEvents",
-    ['{"a":[1,{"traceEvents":[]}]}'] = "there are no traceEvents",
-    ['{"traceEvents":5}'] = "byte 15: no profiler trace: traceEvents is no list",
-    ['{"traceEvents":null,"a":1}'] = "traceEvents is no list",
-    ['{"traceEvents":[1,2]}'] = "byte 16: no profiler trace: traceEvents is no list of objects",
-    ["[[]]"] = "byte 1: no profiler trace: traceEvents is no list of objects",
-    ['{"traceEvents":[],"traceEvents":[]}'] = "traceEvents is here a second time",
+    ["hello"] = "byte 0: not a profiler", ["12"] = "byte 0: not a profiler trace",
+    ['"x"'] = "byte 0: not a profiler trace",
+    ["{}"] = "byte 1: not a profiler trace: it has no traceEvents",
+    ['{"a":[1,{"traceEvents":[]}]}'] = "it has no traceEvents",
+    ['{"traceEvents":5}'] = "byte 15: not a profiler trace: traceEvents is not a list",
+    ['{"traceEvents":null,"a":1}'] = "traceEvents is not a list",
+    ['{"traceEvents":[1,2]}'] = "byte 16: not a profiler trace: traceEvents is not a list of objects",
+    ["[[]]"] = "byte 1: not a profiler trace: traceEvents is not a list of objects",
+    ['{"traceEvents":[],"traceEvents":[]}'] = "a second traceEvents",
   } do
     refused(text, pattern)
   end
@@ -316,9 +316,9 @@ end
 function TestReader.test_text_after_the_root_is_rejected()
   local text = whole(EVENTS)
   for _, more in ipairs { "x", "{}", "]", "}", ",", "\0" } do
-    refused(text .. " \n" .. more, ("byte %d: no JSON: the root ended before this"):format(#text + 2))
+    refused(text .. " \n" .. more, ("byte %d: not JSON: the root ended before this"):format(#text + 2))
   end
-  refused("[" .. FINE .. "],", ("byte %d: no JSON: the root"):format(#FINE + 2))
+  refused("[" .. FINE .. "],", ("byte %d: not JSON: the root"):format(#FINE + 2))
 end
 
 function TestReader.test_broken_events_are_refused_alike_in_any_chunk()
@@ -335,7 +335,7 @@ function TestReader.test_broken_events_are_refused_alike_in_any_chunk()
   alike("[" .. three .. " " .. FINE .. "]", ("byte %d: "):format(#three + 2))
   alike("[" .. three .. ",]", ("byte %d: "):format(#three + 2))
   alike("[" .. three .. ",," .. FINE .. "]", ("byte %d: "):format(#three + 2))
-  alike("[" .. three .. ",5," .. FINE .. "]", ("byte %d: no profiler"):format(#three + 2))
+  alike("[" .. three .. ",5," .. FINE .. "]", ("byte %d: not a profiler"):format(#three + 2))
   alike("[," .. FINE .. "]")
   alike("[" .. FINE .. ',{"ph":"X" "cat":1}]')
   alike("[" .. FINE .. ',{"ph":"X","cat"}]')

@@ -160,7 +160,7 @@ rejects '-o names one report, and there are 3 configurations' trace report -b "$
 rejects 'absent: cannot be read' trace report -b "$base/absent"
 rejects '-b: .*is no folder' trace report -b "$base/a/traces_rank_0_step_8.json"
 rejects 'out does not go with -b' trace report -b "$base" --out "$WORK/x"
-rejects 'dry-run goes with -b' trace report "$base/a" --out "$WORK/x" -d
+rejects 'dry-run requires -b' trace report "$base/a" --out "$WORK/x" -d
 rejects 'trace report needs --out DIR' trace report "$base/a"
 cp "$base/a/traces_rank_0_step_8.json" "$base/a/traces_rank_0_step_9.json"
 rejects 'traces_rank_0_step_8.json and .*step_9.json are both of rank 0; give a further -f' trace report \
