@@ -8,7 +8,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local splits = require "lists.splits"
-local ways = require "tune.ways"
+local ways = require "tune.epilogue_ways"
 
 local plan = {}
 
@@ -221,7 +221,7 @@ function plan.check_default(job)
   end
 end
 
--- The plan of a pass, as the bench reads it. The requests of a cell (ways.lua) are of one op.
+-- The plan of a pass, as the bench reads it. The requests of a cell (epilogue_ways.lua) are of one op.
 function plan.text(job, cells, seed)
   local lines = { ("plan samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
     job.sync) }

@@ -10,7 +10,7 @@ local plan = require "tune.plan"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
-local ways = require "tune.ways"
+local ways = require "tune.epilogue_ways"
 
 local rank_group = {}
 
