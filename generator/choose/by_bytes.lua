@@ -16,7 +16,7 @@
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
-local lookup = require "core.lookup_rule"
+local lookup_rule = require "core.lookup_rule"
 local sorted_keys = require "base.sorted_keys"
 
 local by_bytes = {}
@@ -107,7 +107,7 @@ local function segments_of(points, chosen)
   for i, point in ipairs(points) do
     local open = segments[#segments]
     if not open or open.strategy.name ~= chosen[i] then
-      if open then open.last = lookup.border(points[i - 1].size, point.size) end
+      if open then open.last = lookup_rule.border(points[i - 1].size, point.size) end
       segments[#segments + 1] = { first = open and open.last + 1 or 0, points = {},
         strategy = lists.find("strategies", chosen[i]) }
     end

@@ -7,7 +7,7 @@
 local derive = require "choose.derive"
 local fail = require "base.fail"
 local lists = require "lists.lists"
-local lookup = require "core.lookup_rule"
+local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local machines = require "rows.machines"
 local provenance = require "rows.provenance"
@@ -208,8 +208,8 @@ local function best_of(table_of, slice, key)
   for h, hidden_size in ipairs(slice.hidden_sizes) do
     best[h] = {}
     for t, num_tokens in ipairs(block and slice.num_tokens or {}) do
-      key.hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, hidden_size)]
-      key.num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, num_tokens)]
+      key.hidden_size = block.hidden_sizes[lookup_rule.nearest(block.hidden_sizes, hidden_size)]
+      key.num_tokens = block.num_tokens[lookup_rule.nearest(block.num_tokens, num_tokens)]
       local cell = table_of:find(key)
       if cell and (key.hidden_size ~= hidden_size or key.num_tokens ~= num_tokens) then
         local row = slice.rows[cell.strategy] and slice.rows[cell.strategy][h][t]

@@ -6,7 +6,7 @@
 --     { tp, words, fusion, sizes_only, hidden_sizes, num_tokens, missing = { sweep -> true },
 --       cells[h][t][sweep] = cell or false, against = { [sweep] = tally } }
 local lists = require "lists.lists"
-local lookup = require "core.lookup_rule"
+local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local formats = require "formats.list"
 local sorted_keys = require "base.sorted_keys"
@@ -173,8 +173,8 @@ local function choice_at(group, s, sweep, key)
   local block = group.blocks[s]
   if not block then return nil end
   local cell = setmetatable({
-    hidden_size = block.hidden_sizes[lookup.nearest(block.hidden_sizes, key.hidden_size)],
-    num_tokens = block.num_tokens[lookup.nearest(block.num_tokens, key.num_tokens)] }, { __index = key })
+    hidden_size = block.hidden_sizes[lookup_rule.nearest(block.hidden_sizes, key.hidden_size)],
+    num_tokens = block.num_tokens[lookup_rule.nearest(block.num_tokens, key.num_tokens)] }, { __index = key })
   return sweep.canonical:find(cell)
 end
 

@@ -5,7 +5,7 @@
 local derive = require "choose.derive"
 local formats = require "formats.list"
 local lists = require "lists.lists"
-local lookup = require "core.lookup_rule"
+local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local render = require "formats.render"
 local summary = require "formats.summary"
@@ -157,8 +157,8 @@ local function header_of(source)
       fusions[fusion.name] = table.concat(out)
     end
     worlds[i] = { tp = world.tp, hidden = world.hidden_sizes, tokens = world.num_tokens,
-      hidden_borders = lookup.borders(world.hidden_sizes), token_borders = lookup.borders(world.num_tokens),
-      mode = world.mode, fusions = fusions }
+      hidden_borders = lookup_rule.borders(world.hidden_sizes),
+      token_borders = lookup_rule.borders(world.num_tokens), mode = world.mode, fusions = fusions }
   end
   return #worlds > 0 and { worlds = worlds, fallback = letters[view.fallback], axes = source.axes } or nil
 end

@@ -6,12 +6,12 @@
 -- epilogue is a candidate of its own, NAME_EPILOGUE.
 local lists = require "lists.lists"
 
-local ways = {}
+local epilogue_ways = {}
 
 local APART = "_EPILOGUE"
 
 -- The candidate NAME of NAME_EPILOGUE; nil for any other name.
-function ways.base(job, name)
+function epilogue_ways.base(job, name)
   local candidate = job.candidates[name]
   local base = name:sub(-#APART) == APART and name:sub(1, -#APART - 1)
   local is_made = candidate and not candidate.usual
@@ -19,10 +19,10 @@ function ways.base(job, name)
 end
 
 -- The candidate with this name on GPUs, and the way of its epilogue in a request of `cell` for `fusion`.
-function ways.kind(job, cell, fusion, name)
+function epilogue_ways.kind(job, cell, fusion, name)
   if not cell.fusion then return name, "none" end
   if fusion == "NONE" then return name, "alone" end
-  local base = ways.base(job, name)
+  local base = epilogue_ways.base(job, name)
   if base then return base, "separate" end
   local row = lists.find("strategies", name)
   local has_kernel_behind = row and row.cuda and (row.cuda.nccl or row.cuda.epilogue)
@@ -30,18 +30,18 @@ function ways.kind(job, cell, fusion, name)
 end
 
 -- The requests of a cell for these candidates, as { fusion, names }.
-function ways.requests(job, cell, names)
+function epilogue_ways.requests(job, cell, names)
   if job.backend == "host" or not cell.fusion then return { { fusion = cell.fusion, names = names } } end
   local whole = {}
   for _, name in ipairs(names) do
     whole[#whole + 1] = name
-    if ways.base(job, name .. APART) then whole[#whole + 1] = name .. APART end
+    if epilogue_ways.base(job, name .. APART) then whole[#whole + 1] = name .. APART end
   end
   return { { fusion = cell.fusion, names = whole }, { fusion = "NONE", names = names } }
 end
 
 -- Adds a reason for each way that a requested candidate does not have.
-function ways.complete(job, cell)
+function epilogue_ways.complete(job, cell)
   if job.backend == "host" or not cell.fusion then return end
   local has = {}
   for _, list in ipairs { cell.fresh, cell.fresh_no_time } do
@@ -57,4 +57,4 @@ function ways.complete(job, cell)
   end
 end
 
-return ways
+return epilogue_ways

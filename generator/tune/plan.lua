@@ -8,7 +8,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local splits = require "lists.splits"
-local ways = require "tune.epilogue_ways"
+local epilogue_ways = require "tune.epilogue_ways"
 
 local plan = {}
 
@@ -193,7 +193,7 @@ function plan.choose_candidates(job, text, cells)
     wanted = wanted or {}
     wanted[word] = true
     if not job.candidates[word] then fail.input("--strategies: there is no %s", word) end
-    local base = ways.base(job, word)
+    local base = epilogue_ways.base(job, word)
     if base then
       fail.input("--strategies: %s is %s with its epilogue apart, which --fusion measures, too; %s is "
         .. "required", word, base, base)

@@ -10,7 +10,7 @@ local plan = require "tune.plan"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
-local ways = require "tune.epilogue_ways"
+local epilogue_ways = require "tune.epilogue_ways"
 
 local rank_group = {}
 
@@ -153,7 +153,7 @@ local function request(job, cells, only)
       if not job.excluded[name] and (not only or only[name]) then table.insert(cell.requested, name) end
     end
     cell.requests = only and { { fusion = cell.fusion, names = cell.requested } }
-      or ways.requests(job, cell, cell.requested)
+      or epilogue_ways.requests(job, cell, cell.requested)
     if #cell.requested > 0 then requested[#requested + 1] = cell end
   end
   return requested
@@ -275,7 +275,7 @@ local function take(job, cells, kind, fields)
   local cell = cells[math.tointeger(tonumber(fields.id))]
   if not cell then return end
   local strategy, epilogue = fields.strategy, fields.epilogue
-  if not epilogue then strategy, epilogue = ways.kind(job, cell, fields.fusion, strategy) end
+  if not epilogue then strategy, epilogue = epilogue_ways.kind(job, cell, fields.fusion, strategy) end
   if kind == "none" then
     table.insert(cell.fresh_no_time, { strategy = strategy, epilogue = epilogue, reason = fields.reason })
     return
@@ -358,7 +358,7 @@ local function run_group(job, world_size, cells, number)
     if not reason then
       job.cost = cost
       for _, cell in ipairs(requested) do
-        ways.complete(job, cell)
+        epilogue_ways.complete(job, cell)
         keep(cell)
       end
       return nil

@@ -2,7 +2,7 @@
 -- write to.
 local choices = require "core.choose"
 local file = require "core.file"
-local lookup = require "core.lookup_rule"
+local lookup_rule = require "core.lookup_rule"
 local luaunit = require "luaunit"
 local model = require "formats.model"
 local rows = require "core.rows"
@@ -114,14 +114,14 @@ end
 
 function tests.test_the_nearest_size_is_found_by_its_borders()
   local axis = { 1, 2, 3, 1000, 1 << 20, 2147483647, 4294967295 }
-  local borders = lookup.borders(axis)
-  luaunit.assertEquals({ borders[1], borders[2], borders[3], borders[7] }, { 1, 2, 54, lookup.LARGEST })
+  local borders = lookup_rule.borders(axis)
+  luaunit.assertEquals({ borders[1], borders[2], borders[3], borders[7] }, { 1, 2, 54, lookup_rule.LARGEST })
   for i = 1, #axis - 1 do
-    luaunit.assertEquals(lookup.nearest(axis, borders[i]), i)
-    luaunit.assertEquals(lookup.nearest(axis, borders[i] + 1), i + 1)
+    luaunit.assertEquals(lookup_rule.nearest(axis, borders[i]), i)
+    luaunit.assertEquals(lookup_rule.nearest(axis, borders[i] + 1), i + 1)
   end
-  luaunit.assertEquals(lookup.border(1 << 40, 1 << 42), 1 << 41)
-  luaunit.assertEquals(lookup.border((1 << 40) - 1, 1 << 42), (1 << 41) - 2)
+  luaunit.assertEquals(lookup_rule.border(1 << 40, 1 << 42), 1 << 41)
+  luaunit.assertEquals(lookup_rule.border((1 << 40) - 1, 1 << 42), (1 << 41) - 2)
 end
 
 return require "suites" { { "sizes", tests } }
