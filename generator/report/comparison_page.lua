@@ -1,7 +1,7 @@
 -- The page of gentables compare: a summary of changes, the sweeps, maps of every table side by side and as
 -- differences, all numbers, and what is missing. comparison.lua has the numbers.
 local colours = require "pages.colours"
-local comparing = require "report.comparison"
+local comparing = require "report.sweep_comparison"
 local file = require "core.file"
 local winner_tables = require "report.winner_tables"
 local page = require "pages.page"

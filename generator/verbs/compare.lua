@@ -1,4 +1,4 @@
--- gentables compare: two or more sweeps in one page, side by side and as differences. report/comparison.lua
+-- gentables compare: two or more sweeps in one page, side by side and as differences. report/sweep_comparison.lua
 -- has the numbers, report/comparison_page.lua the page.
 local fail = require "base.fail"
 local gaps = require "formats.gaps"

@@ -2,7 +2,7 @@
 -- header's cells, the data of report.html, pictures, the page that compares, diff; and the figures beside a
 -- choice do not contradict each other.
 local changes = require "table.changes"
-local comparing = require "report.comparison"
+local comparing = require "report.sweep_comparison"
 local consult = require "consult.lookup"
 local report_data = require "report.report_data"
 local file = require "core.file"

@@ -1,6 +1,6 @@
 -- The counts of gentables compare, recomputed from the text of the rows: a sweep against itself with one
 -- strategy 20 % slower.
-local comparing = require "report.comparison"
+local comparing = require "report.sweep_comparison"
 local file = require "core.file"
 local lib = require "unit.report.lib"
 local lu = require "luaunit"
