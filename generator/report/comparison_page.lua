@@ -1,7 +1,7 @@
 -- The page of gentables compare: a summary of changes, the sweeps, maps of every table side by side and as
--- differences, all numbers, and what is missing. comparison.lua has the numbers.
+-- differences, all numbers, and what is missing. sweep_comparison.lua has the numbers.
 local colours = require "pages.colours"
-local comparing = require "report.sweep_comparison"
+local sweep_comparison = require "report.sweep_comparison"
 local file = require "core.file"
 local winner_tables = require "report.winner_tables"
 local page = require "pages.page"
@@ -170,9 +170,9 @@ local function add_strategies(p, comparison, labels)
   local columns = side_by_side.row({ "strategy" }, #labels, nothing, function(s)
     return labels[s], "shapes"
   end)
-  for i, strategy in ipairs(comparing.strategies(comparison)) do
+  for i, strategy in ipairs(sweep_comparison.strategies(comparison)) do
     rows[i] = side_by_side.row({ strategy.name }, #labels, nothing, function(s)
-      local ratio, count = comparing.strategy_ratio(comparison, s, strategy.name)
+      local ratio, count = sweep_comparison.strategy_ratio(comparison, s, strategy.name)
       return change_cell(ratio) or side_by_side.missing(), count
     end)
   end
@@ -268,7 +268,7 @@ local function legend_of(comparison)
       for _, share in ipairs(block.total.shares) do wins[share.name] = true end
     end
   end
-  for _, strategy in ipairs(comparing.strategies(comparison)) do
+  for _, strategy in ipairs(sweep_comparison.strategies(comparison)) do
     if wins[strategy.name] then out[#out + 1] = winner_tables.key(strategy) end
   end
   out[#out + 1] = '<li><span class="key none">–</span> unmeasured</li>'
@@ -381,9 +381,9 @@ end
 
 -- The page (of pages/page.lua) of these sources (of model.load); the first is the base.
 function comparison_page.page(sources, labels)
-  local comparison = comparing.of(sources)
+  local comparison = sweep_comparison.of(sources)
   local names = {}
-  for _, strategy in ipairs(comparing.strategies(comparison)) do names[strategy.name] = true end
+  for _, strategy in ipairs(sweep_comparison.strategies(comparison)) do names[strategy.name] = true end
   local p = page.new("AllReduce: " .. table.concat(labels, " against ", 1, 2) .. (#labels > 2 and
     (" and %d more"):format(#labels - 2) or ""), { lead = #labels == 2 and lead_of(comparison, labels) or
     ("%d sweeps; the first, %s, is the base."):format(#labels, labels[1]),

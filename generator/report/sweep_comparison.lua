@@ -1,7 +1,7 @@
 -- The numbers of a comparison of sweeps: the first is the base, with which each other is compared, cell by
 -- cell.
 --
---   comparing.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }, where a group is one
+--   sweep_comparison.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }; a group is one
 --   TP size, data type, operation, mode and fusion:
 --     { tp, words, fusion, sizes_only, hidden_sizes, num_tokens, missing = { sweep -> true },
 --       cells[h][t][sweep] = cell or false, against = { [sweep] = tally } }
@@ -12,7 +12,7 @@ local formats = require "formats.list"
 local sorted_keys = require "base.sorted_keys"
 local summary = require "formats.summary"
 
-local comparing = {}
+local sweep_comparison = {}
 
 local words_of = summary.words_of
 
@@ -201,7 +201,7 @@ local function tally_of(group, sweeps, s)
 end
 
 -- The geometric mean of the ratios of a strategy's times over all cells that both have, and their number.
-function comparing.strategy_ratio(comparison, s, strategy)
+function sweep_comparison.strategy_ratio(comparison, s, strategy)
   local base, other, sum, count = comparison.sweeps[1], comparison.sweeps[s], 0, 0
   for _, group in ipairs(comparison.groups) do
     if group.has[1] and group.has[s] then
@@ -218,7 +218,7 @@ function comparing.strategy_ratio(comparison, s, strategy)
 end
 
 -- The strategies of the rows of any sweep, in the list's order.
-function comparing.strategies(comparison)
+function sweep_comparison.strategies(comparison)
   local seen, out = {}, {}
   for _, sweep in ipairs(comparison.sweeps) do
     for _, slice in ipairs(sweep.source.rows:slices()) do
@@ -231,7 +231,7 @@ function comparing.strategies(comparison)
   return out
 end
 
-function comparing.of(sources)
+function sweep_comparison.of(sources)
   local comparison = { sweeps = {} }
   for s, source in ipairs(sources) do comparison.sweeps[s] = sweep_of(source) end
   comparison.groups = in_order(groups_of(comparison.sweeps))
@@ -243,4 +243,4 @@ function comparing.of(sources)
   return comparison
 end
 
-return comparing
+return sweep_comparison

@@ -1,5 +1,5 @@
--- gentables compare: two or more sweeps in one page, side by side and as differences. report/sweep_comparison.lua
--- has the numbers, report/comparison_page.lua the page.
+-- gentables compare: two or more sweeps in one page, side by side and as differences.
+-- report/sweep_comparison.lua has the numbers, report/comparison_page.lua the page.
 local fail = require "base.fail"
 local gaps = require "formats.gaps"
 local model = require "formats.model"

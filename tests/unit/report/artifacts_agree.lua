@@ -2,7 +2,7 @@
 -- header's cells, the data of report.html, pictures, the page that compares, diff; and the figures beside a
 -- choice do not contradict each other.
 local changes = require "table.changes"
-local comparing = require "report.sweep_comparison"
+local sweep_comparison = require "report.sweep_comparison"
 local consult = require "consult.lookup"
 local report_data = require "report.report_data"
 local file = require "core.file"
@@ -12,7 +12,7 @@ local lu = require "luaunit"
 local model = require "formats.model"
 local rows = require "core.rows"
 local summary = require "formats.summary"
-local sweep = require "pictures.picture_slices"
+local picture_slices = require "pictures.picture_slices"
 local tables = require "core.table"
 
 local TABLES = tonumber(os.getenv "TABLES") or 1000
@@ -132,9 +132,9 @@ local function check_artifacts(source, canonical)
   local world = model.for_format(source, formats.find "c").worlds[1]
   lu.assertEquals(choices_in(world, world.fusions[1].rows, function(row) return row.name end), expected)
   lu.assertEquals(of_report(source, canonical), expected)
-  local slice = sweep.of_folder(folder, "host"):slice(2, "NONE")
+  local slice = picture_slices.of_folder(folder, "host"):slice(2, "NONE")
   lu.assertEquals(choices_in(slice, slice.best, strategy_of), expected)
-  local comparison = comparing.of { source, source }
+  local comparison = sweep_comparison.of { source, source }
   local group, of_group = comparison.groups[1], {}
   for h, row in ipairs(group.cells) do
     of_group[h] = {}

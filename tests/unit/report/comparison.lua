@@ -1,6 +1,6 @@
 -- The counts of gentables compare, recomputed from the text of the rows: a sweep against itself with one
 -- strategy 20 % slower.
-local comparing = require "report.sweep_comparison"
+local sweep_comparison = require "report.sweep_comparison"
 local file = require "core.file"
 local lib = require "unit.report.lib"
 local lu = require "luaunit"
@@ -94,7 +94,7 @@ end
 function tests.test_best_is_from_the_rows()
   local before = slowed(assert(file.read(host .. FILE)), 1)
   local after = slowed(before, FACTOR)
-  local counts, least = found(comparing.of { load(folder_of(before)), load(folder_of(after)) })
+  local counts, least = found(sweep_comparison.of { load(folder_of(before)), load(folder_of(after)) })
   lu.assertEquals(counts, expected(before, after))
   lu.assertEquals(counts.faster, 0)
   lu.assertTrue(counts.slower > 0 and counts.changed > 0)
