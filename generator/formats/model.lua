@@ -313,7 +313,7 @@ end
 function model.load(data_dir, arch, args, folder)
   args = args or {}
   if arch == lists.all_archs.name then return load_parts(data_dir, args) end
-  if args.sm then fail.input("--sm goes with --arch all; %s is one arch", arch) end
+  if args.sm then fail.input("--sm requires --arch all; %s is one arch", arch) end
   local source = model.read(data_dir, arch, args.allow_loopback)
   settings.apply(source, args, folder or source.data_dir)
   source.only_measured = args.sm_version ~= nil -- as TensorRT-LLM's generator

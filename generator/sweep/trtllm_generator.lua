@@ -77,19 +77,19 @@ end
 function trtllm_generator.prepare(args)
   if not args.sm_version then
     for _, name in ipairs { "save_csv_dir", "enable_auto", "incumbent" } do
-      if args[name] then fail.input("--%s goes with --sm_version N", name) end
+      if args[name] then fail.input("--%s requires --sm_version N", name) end
     end
     return
   end
   args.arch = arch_of(args)
-  if args.incumbent and not args.enable_auto then fail.input("--incumbent goes with --enable_auto") end
+  if args.incumbent and not args.enable_auto then fail.input("--incumbent requires --enable_auto") end
   if not args.data_dir then
     local strategies = strategies_of(args.arch, args.enable_auto)
     if not args.save_csv_dir then fail.input("no --data_dir; --save_csv_dir DIR for its rows is required") end
     args.data_dir = args.save_csv_dir
     sweep(args.data_dir, spec_text(args.arch, strategies), args.incumbent)
   elseif args.incumbent then
-    fail.input("--incumbent goes with a sweep; with --data_dir there is none")
+    fail.input("--incumbent requires a sweep; with --data_dir there is none")
   end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
   args.formats = args.formats or FORMAT

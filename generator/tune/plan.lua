@@ -44,7 +44,7 @@ function plan.read_ops(args, backend)
     seen[row.name] = true
   end
   if #ops == 0 then fail.input("--op: no op") end
-  if args.splits and not seen.alltoallv then fail.input("--splits goes with --op alltoallv") end
+  if args.splits and not seen.alltoallv then fail.input("--splits requires --op alltoallv") end
   return ops
 end
 
@@ -119,7 +119,7 @@ local function note_fusion(job, fusion, rounded, token_bytes)
   for _, op in ipairs(fusion and job.ops or {}) do
     if op.name ~= "allreduce" then without[#without + 1] = op.name end
   end
-  if #without > 0 and #without == #job.ops then fail.input("--fusion goes with --op allreduce") end
+  if #without > 0 and #without == #job.ops then fail.input("--fusion requires --op allreduce") end
   if #without > 0 then
     job.notes[#job.notes + 1] = ("gentables: --fusion is of the allreduce; %s measured without"):format(
       table.concat(without, ", ") .. (#without == 1 and " is" or " are"))

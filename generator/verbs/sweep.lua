@@ -77,7 +77,7 @@ end
 local function open_incumbent(args, job)
   if not args.incumbent then return nil end
   if not lists.contains(job.spec.strategies, "AUTO") then
-    fail.input("--incumbent goes with AUTO, which is not among the spec's strategies")
+    fail.input("--incumbent requires AUTO, which is not among the spec's strategies")
   end
   local module = incumbent.module(args.incumbent, job.arch)
   job.environment = { "GENTABLES_INCUMBENT=" .. module.path }

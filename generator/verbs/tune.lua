@@ -69,8 +69,8 @@ tune.example = "gentables tune --op allgather --sizes 1K:64K\n"
 
 -- Rejects options of the other backend before anything is started.
 local function check_backend(args)
-  if args.backend == "host" and args.sanitizer then fail.input("--sanitizer goes with --backend cuda") end
-  if args.backend == "host" and args.loopback then fail.input("--loopback goes with --backend cuda") end
+  if args.backend == "host" and args.sanitizer then fail.input("--sanitizer requires --backend cuda") end
+  if args.backend == "host" and args.loopback then fail.input("--loopback requires --backend cuda") end
 end
 
 -- The program of the backend, and the arch of its rows.

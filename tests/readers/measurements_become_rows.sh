@@ -15,7 +15,7 @@ for generation in b.csv c.csv d.csv benchmark.csv; do
         '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,8.5000,,,,,,,,,unknown,,unknown,,' \
         '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5000,,,,,,,,,unknown,,unknown,,'
 done
-grep -q '2 rows, 1 without a time left out' "$stdout" || die "a 0.0 is not said"
+grep -q '2 rows, 1 without a time left out' "$stdout" || die "a 0.0 is not reported"
 has_lines "$WORK/rows.json" '    "imported": "benchmark-csv"'
 imports "$rows" "$WORK/again.csv"
 cmp "$rows" "$WORK/again.csv" || die "our own rows change"

@@ -59,7 +59,7 @@ stays_apart 'trtllm_d.csv has no trtllm_d.json beside it' --arch sm90 "$WORK/gpu
 merges --arch sm90 --across-machines "$WORK/gpu.csv" "$WORK/other.csv" "$inputs/trtllm_d.csv"
 lines "$WORK/out/benchmark.tp2.sm90.csv" 7
 grep -q '"machines": \["2 NVIDIA H100 80GB HBM3", .*H200.*, "an unknown machine"\]' \
-    "$WORK/out/benchmark.tp2.sm90.json" || die "the machines are not said"
+    "$WORK/out/benchmark.tp2.sm90.json" || die "the machines are not named"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/out" --arch sm90 --formats report
 has_lines "$WORK/out/report.md" '| Merged | an unknown machine |'
 

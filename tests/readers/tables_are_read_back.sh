@@ -91,8 +91,8 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WO
 for rules in ompi_rules.conf ompi_rules_v2.conf ompi_rules.json; do
     imports "$WORK/rules/$rules" "$WORK/$rules.csv" --tp 2,4
 done
-cmp "$WORK/ompi_rules.conf.csv" "$WORK/ompi_rules_v2.conf.csv" || die "version 2 says otherwise"
-cmp "$WORK/ompi_rules.conf.csv" "$WORK/ompi_rules.json.csv" || die "the JSON says otherwise"
+cmp "$WORK/ompi_rules.conf.csv" "$WORK/ompi_rules_v2.conf.csv" || die "version 2 differs"
+cmp "$WORK/ompi_rules.conf.csv" "$WORK/ompi_rules.json.csv" || die "the JSON differs"
 
 # gentables reads and writes each imported table unchanged.
 cat >"$WORK/same.lua" <<END

@@ -152,7 +152,7 @@ end
 
 local function run_batch(args)
   refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
-  if args.budget and not args.replay then fail.input("--budget goes with -r, the replay") end
+  if args.budget and not args.replay then fail.input("--budget requires -r, the replay") end
   if #args > 0 then fail.input("-b names the traces' folder; remove %s", args[1]) end
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)

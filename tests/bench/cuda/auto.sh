@@ -58,7 +58,7 @@ auto() {
     lookup_us=$(sed -n 's/^at least \([0-9]*\) us$/\1/p' "$WORK/err")
 }
 has_time() { grep -q "^  *[0-9].* sum  *AUTO  *$above_0 .* 0\$" "$WORK/out" || fail "$*: AUTO has no time"; }
-has_none() { grep "^# .* AUTO  *" "$WORK/out" | grep -qF "$1" || fail "AUTO: not said: $1"; }
+has_none() { grep "^# .* AUTO  *" "$WORK/out" | grep -qF "$1" || fail "AUTO: not printed: $1"; }
 # time_is 'COMPARISON' TEXT: checks AUTO's microseconds.
 time_is() {
     awk "\$5 == \"AUTO\" && \$6 $1 { found = 1 } END { exit !found }" "$WORK/out" || fail "$2"
@@ -77,7 +77,7 @@ auto "gpus=1" --streams --mode graph
 has_time "a launch each, in a graph"
 auto "" -n 30 # in a row: whatever the budget, each of 2 ranks makes at least 6 calls
 has_time "calls in a row"
-[ "$asked" -ge 12 ] || fail "12 calls or more asked $asked times"
+[ "$asked" -ge 12 ] || fail "12 calls or more, but $asked look-ups"
 
 # The time of an eager call includes the lookup on the host, although the GPU's events do not; the time of a
 # call in a graph does not include it.
@@ -114,7 +114,7 @@ auto ""
 has_none "no incumbent: the bench was built without a table; name one with gentables sweep --incumbent HEADER"
 unset GENTABLES_INCUMBENT
 bench "" -b 512 -e 512 --hidden-size 64 --samples 2
-if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi
+if grep -q AUTO "$WORK/out"; then fail "AUTO was not requested"; fi
 
 # A sweep with either header as the incumbent: AUTO is in the rows, but never in a table.
 spec() {
@@ -183,7 +183,7 @@ refused() {
     shift
     gentables 2 "$@"
     [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$wanted_text: more than one line"
-    grep -qF -- "$wanted_text" "$WORK/err" || fail "not said: $wanted_text"
+    grep -qF -- "$wanted_text" "$WORK/err" || fail "not printed: $wanted_text"
     [ ! -e "$WORK/bad/$rows" ] || fail "$wanted_text: measured all the same"
 }
 mkdir "$WORK/bad"
@@ -196,10 +196,10 @@ sed '20,$s/;$//' "$WORK/first/allreduce_table.h" >"$WORK/cut.h"
 refused "cut.h: does not compile with" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/cut.h"
 sed -i 's/, "AUTO"//' "$WORK/bad/spec.lua"
-refused "--incumbent goes with AUTO, which is not among the spec's strategies" \
+refused "--incumbent requires AUTO, which is not among the spec's strategies" \
     sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
-refused "--incumbent goes with --enable_auto" \
+refused "--incumbent requires --enable_auto" \
     generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
-refused "--incumbent goes with a sweep; with --data_dir there is none" \
+refused "--incumbent requires a sweep; with --data_dir there is none" \
     generate --sm_version 90 --enable_auto \
     --data_dir "$WORK/first" --incumbent "$WORK/first/allreduce_table.h"

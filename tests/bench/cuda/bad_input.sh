@@ -12,7 +12,7 @@ refused() {
     bench "$settings" "$@"
     [ "$status" = 2 ] || fail "$wanted: exit code $status"
     [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$wanted: more than one line"
-    grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "$wanted: not said"
+    grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "$wanted: not printed"
 }
 
 # without STRATEGY SETTINGS TEXT OPTION...: expects no time of STRATEGY, for this reason, and a time of
@@ -22,7 +22,7 @@ without() {
     shift 3
     bench "$settings" -b 256 -e 256 --samples 2 --budget 0.03 "$@"
     [ "$status" = 0 ] || fail "$strategy, $wanted: exit code $status"
-    grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not said: $wanted"
+    grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not printed: $wanted"
     grep -q "^  *256 .* sum  *[A-Z_]*  *$above_0 " "$WORK/out" ||
         fail "$strategy, $wanted: no other strategy has a time"
 }
@@ -44,7 +44,7 @@ refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; use a smaller --workspace or
 without NCCL "" "NCCL is not here (libnccl.so.2)"
 without ONESHOT "memory_mib=12" "out of memory on GPU" --hidden-size 64 --workspace 1M
 none="out of memory on GPU 0: 6[0-9]* KiB for a rank, and [0-9]* are free"
-grep -q "^# .*$none; use a smaller --workspace" "$WORK/out" || fail "which memory is out is not said"
+grep -q "^# .*$none; use a smaller --workspace" "$WORK/out" || fail "the exhausted memory is not named"
 
 # The memory of a GPU is divided among its ranks; data that do not fit at once are made one after the other.
 # fits SETTINGS OPTION...
@@ -75,7 +75,7 @@ lost() {
     bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.03 --timeout 10 --strategies ONESHOT,NCCL
     [ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
     grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 10 s" ||
-        fail "a communicator that is lost: not said"
+        fail "a communicator that is lost: not printed"
     grep -q "^  *512 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "no other communicator"
 }
 beside lost lost
@@ -94,7 +94,8 @@ unset NCCL_MULTI_RANK_GPU_ENABLE
 # A driver that fails permanently ends the bench, with a message; the caller starts another bench.
 bench "sticky" -b 256 -e 256
 [ "$status" = 1 ] || fail "a sticky error: exit code $status"
-grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" || fail "a sticky error: not said"
+grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" ||
+    fail "a sticky error: not printed"
 # So does a GPU that hangs: the bench stops the kernels, and the deadline ends. NCCL, which then waits for its
 # graphs, delays no rank.
 # hangs SETTINGS OPTION...
@@ -102,7 +103,7 @@ hangs() {
     bench "$@" -b 256 -e 256 --timeout 5
     [ "$status" = 1 ] || fail "a GPU that hangs: $*: exit code $status"
     grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" ||
-        fail "a GPU that hangs: $*: not said"
+        fail "a GPU that hangs: $*: not printed"
 }
 beside in_a_graph hangs "hang_on=gentables_norm" --fusion RESIDUAL_RMS_NORM --mode graph \
     --strategies NCCL,NCCL_UNFUSED

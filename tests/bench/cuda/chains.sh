@@ -21,7 +21,7 @@ echo "$short $long" | tr ' ' '\n' | sed -n 's/^time_us=//p' |
     awk '{ time[NR] = $1 } END { exit !(time[1] < 2 * time[2] && time[2] < 2 * time[1]) }' ||
     fail "the launch of a graph is in the time: $short"
 chains 140K | grep -q "two chains of calls need [0-9]* KiB, and [0-9]* are free; use a larger --arena" ||
-    fail "no room for two chains of calls: not said"
+    fail "no room for two chains of calls: not printed"
 
 # The bound of a call on slow links is the data that a strategy has to send over them: with 2 ranks, one
 # message for ONESHOT and TWOSHOT, two for NVLS_ONESHOT, one and a half for NVLS_TWOSHOT, and for NCCL the

@@ -16,7 +16,8 @@ communicators() {
 a_hang() {
     bench "hang_on=gentables_norm nccl_says" -b 256 -e 256 --timeout 5 --fusion RESIDUAL_RMS_NORM \
         --strategies NCCL,NCCL_UNFUSED
-    grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" || fail "a GPU that hangs: not said"
+    grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" ||
+        fail "a GPU that hangs: not printed"
     communicators "a hang" 4 4
 }
 beside a_hang a_hang
@@ -28,7 +29,7 @@ after() {
     [ "$status" = 0 ] || fail "$name: exit code $status"
     timed=$(sed -n 's/^  *\([0-9]*\) .* sum  *NCCL  *'"$above_0"' .*/\1/p' "$WORK/out" | tr '\n' ' ')
     [ "$timed" = "$2" ] || fail "$name: times of $timed, not of $2"
-    grep "^# .* NCCL  *" "$WORK/out" | grep -qF "$5" || fail "$name: not said: $5"
+    grep "^# .* NCCL  *" "$WORK/out" | grep -qF "$5" || fail "$name: not printed: $5"
     communicators "$name" "$3" "$4"
 }
 # If another rank died, the next cell gets a new communicator, until two of them in a row have failed.

@@ -55,16 +55,16 @@ done
     all_timed "calls in a row" ONESHOT NCCL
     bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"
     all_timed "a graph, as nccl-tests asks for it" ONESHOT NCCL
-    grep -q "nGpus 1 .* graph: 1\$" "$WORK/out" || fail "the table does not say that it is of a graph"
+    grep -q "nGpus 1 .* graph: 1\$" "$WORK/out" || fail "the table lacks the mode graph"
     grep -q '"nccl_version":"[0-9.]*".*"ngpus":1,.*"graph":1,.*"device_info":"stand-in GPU"' \
-        "$WORK/graph.json" || fail "the JSON does not say what it is of: $(head -c 800 "$WORK/graph.json")"
+        "$WORK/graph.json" || fail "the JSON lacks the mode: $(head -c 800 "$WORK/graph.json")"
     bench "gpus=1" --ranks 1 $small
     all_timed "one rank" NCCL NCCL_SYMMETRIC
     # Data sets then begin at any address, which our own kernels do not support.
     bench "" $small --hidden-size 100 -b 400 -e 400
     all_timed "rows that are no multiple of 16 bytes" NCCL
     grep -q "ONESHOT .*hidden size x element size is no multiple of 16 bytes" "$WORK/out" ||
-        fail "rows that are no multiple of 16 bytes: not said"
+        fail "rows that are no multiple of 16 bytes: not printed"
     bench "" $small --hidden-size 1 -b 2 -e 2
     all_timed "an element" NCCL
 }

@@ -7,7 +7,7 @@ only cuda nccl nvidia-ml
 STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh --samples 3 \
     --op allreduce,allgather,reducescatter,alltoallv,broadcast --splits 3:1 --sizes 512:4K:8 --launches 2 \
     --cache "$WORK/tune.json" --out "$WORK/tuned" >"$WORK/out" 2>"$WORK/err" || fail "tune"
-grep -q "^alltoallv, TP 2, bfloat16, splits 3:1" "$WORK/out" || fail "what tune says"
+grep -q "^alltoallv, TP 2, bfloat16, splits 3:1" "$WORK/out" || fail "the output of tune"
 grep -q "^2,bfloat16,4096,,,NCCL,NONE,allgather," "$WORK/tuned/benchmark.tp2.sm90.csv" || fail "rows of tune"
 "$GENTABLES" generate --data-dir "$WORK/tuned" --arch sm90 --formats c,table,report >"$WORK/out" \
     2>"$WORK/err" || fail "a table of what tune measured"
@@ -48,11 +48,11 @@ a_sweep_with_a_hang() {
     fi
     for tokens in 1 4; do
         grep -q ",$tokens,64,ONESHOT," "$WORK/hang/benchmark.tp2.sm90-loopback.csv" ||
-            fail "who does not hang has no row of $tokens tokens"
+            fail "a strategy that does not hang has no row of $tokens tokens"
     done
     grep -q "GPU hung .*; TWOSHOT stays without a time" "$WORK/err" || fail "no message about TWOSHOT"
     grep -A1 '"reason": ".*GPU hung' "$WORK/hang/benchmark.tp2.sm90-loopback.json" | grep -q TWOSHOT ||
-        fail "the row does not say that it hung"
+        fail "the row lacks the hang"
 }
 beside a_sweep_with_a_hang a_sweep_with_a_hang
 
@@ -64,11 +64,11 @@ sweep || fail "a sweep"
 rows=$WORK/benchmark.tp2.sm90-loopback.csv
 grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
 grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,$above_0,40\$" "$rows" || fail "the rows"
-grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance does not know the GPU"
+grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance lacks the GPU"
 grep -q '"throttle_seen": *"0x44"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
-    fail "the provenance does not know that the GPU was hot"
+    fail "the provenance lacks the throttling"
 grep -q '"least_clock_mhz": *"1200"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
-    fail "the provenance does not know the lowest clock"
+    fail "the provenance lacks the lowest clock"
 grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
 # A TP size that needs more GPUs than there are has no rows; the others are complete.
 sed 's/gpu-loopback/gpu/; s/tp = { 2 }/tp = { 2, 4 }/' "$WORK/spec.lua" >"$WORK/two.lua"
@@ -81,7 +81,7 @@ again="the next sweep tries again; --tp leaves TP sizes out"
 [ "$(cat "$WORK/err")" = "gentables: TP 4: $few; $again" ] ||
     fail "no message of one line about too few GPUs for a TP size"
 grep -q ",ONESHOT,NONE,allreduce," "$WORK/two/benchmark.tp2.sm90.csv" || fail "the other TP size has no rows"
-grep -qF "unavailable: $few" "$WORK/two/benchmark.tp4.sm90.json" || fail "the cells do not say why"
+grep -qF "unavailable: $few" "$WORK/two/benchmark.tp4.sm90.json" || fail "the cells lack the reason"
 if sweep --arch sm100-loopback; then fail "rows of another SM version"; fi
 grep -q "this GPU is sm_90" "$WORK/err" || fail "no message about another SM version"
 all_beside

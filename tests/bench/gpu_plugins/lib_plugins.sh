@@ -21,7 +21,7 @@ tuned() {
 # quiet SETTINGS ARGUMENT...: the same, and nothing on stderr.
 quiet() {
     tuned "$@"
-    [ ! -s "$WORK/err" ] || fail "$*: it says something"
+    [ ! -s "$WORK/err" ] || fail "$*: unexpected message"
 }
 
 # said FILE PATTERN: `out` or `err` of the last run has a line with this pattern.
@@ -40,7 +40,7 @@ has() {
 # one line, or LINES, has the reason; OTHERS, default GOOD, and NCCL have times.
 left_out() {
     tuned "" --op allgather --sizes "${sizes:-4K}" --plugin "$PLUGINS/bad_$1.so" --timeout "${3:-20}"
-    grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not said"
+    grep -q "FAULTY: $2" "$WORK/err" || fail "$1: not printed"
     [ "$(wc -l <"$WORK/err")" = "${4:-1}" ] || fail "$1: not so many lines"
     # shellcheck disable=SC2086
     has NCCL ${5-GOOD}

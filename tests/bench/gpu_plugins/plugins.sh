@@ -36,7 +36,7 @@ number='[0-9][0-9.]*'
 rows=$WORK/fused/benchmark.tp2.sm90.csv
 head -n 1 "$rows" | grep -q ',separate (us),alone (us)' || fail "no columns of the ways"
 grep -q "^2,bfloat16,4096,32,64,ONESHOT,RESIDUAL_RMS_NORM,.*,$number,$number\$" "$rows" ||
-    fail "a fused row says not what the others take"
+    fail "a fused row lacks the times of the others"
 for strategy in PLUGIN_WRAPPED_NCCL NCCL; do
     grep -q "^2,bfloat16,4096,32,64,$strategy,RESIDUAL_RMS_NORM,.*,,$number\$" "$rows" ||
         fail "no row of $strategy with the epilogue behind it"
@@ -52,7 +52,7 @@ fused() {
     way NCCL separate
 }
 fused fused
-[ ! -s "$WORK/err" ] || fail "one that fuses by itself says something"
+[ ! -s "$WORK/err" ] || fail "a library with its own fusion: unexpected message"
 for each in fused separate alone; do way NOTED $each; done
 fused fused_weight
 said err "NOTED: wrong result: out"

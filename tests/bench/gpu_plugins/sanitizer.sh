@@ -48,7 +48,7 @@ exit "$status"'
 sanitizer "$good"
 tune peer_copies
 lines 0
-timed PEER_COPIES || fail "who has passed has no time"
+timed PEER_COPIES || fail "a candidate that passed has no time"
 [ "$(wc -l <"$SEEN")" = 1 ] || fail "not one trial under it"
 grep -q -- "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-trial " "$SEEN" ||
     fail "not a brief trial"
@@ -95,9 +95,10 @@ tune peer_copies
 lines 1
 said="Invalid __global__ write of size 4 bytes at copy_words(unsigned int \*)+0x60 in mine.cu:6"
 grep -q "peer_copies.so: compute-sanitizer: $said; it is left out" "$WORK/err" || fail "no line of an error"
-if timed PEER_COPIES || timed PEER_COPIES_256K; then fail "who has errors has a time"; fi
+if timed PEER_COPIES || timed PEER_COPIES_256K; then fail "a candidate with errors has a time"; fi
 timed NCCL || fail "an error spoils the others"
-grep -q "\"PEER_COPIES\": \"compute-sanitizer: Invalid" "$WORK/out" || fail "who is left out, and why"
+grep -q "\"PEER_COPIES\": \"compute-sanitizer: Invalid" "$WORK/out" ||
+    fail "the candidate that is left out, or the reason"
 
 # It cannot run here; the program fails under it; it lacks an option.
 # left_alone BODY WHY

@@ -37,14 +37,14 @@ processes() {
 
 # reason STRATEGY TEXT: expects this reason in place of a time.
 reason() {
-    grep "^# .* $1  *" "$WORK/out" | grep -qF "$2" || fail "$1 does not say: $2"
+    grep "^# .* $1  *" "$WORK/out" | grep -qF "$2" || fail "$1: not printed: $2"
 }
 
 # ended NAME CODE TEXT: expects one line, and that no process is left.
 ended() {
     [ "$status" = "$2" ] || fail "$1: exit code $status"
     [ "$(grep -c "^gentables-bench: " "$WORK/err")" = 1 ] || fail "$1: not one line"
-    grep -q "^gentables-bench: $3" "$WORK/err" || fail "$1: not said: $3"
+    grep -q "^gentables-bench: $3" "$WORK/err" || fail "$1: not printed: $3"
     nothing_is_left "$1"
 }
 

@@ -43,7 +43,7 @@ reached ipc "no_files has_files"        # or only a request for one fails
 reached ipc "bad_files"                 # they cannot be sent to the other ranks
 reached ipc "has_fabric fabric own_fabric bad_files multicast"
 grep -q "^none id=1 strategy=NVLS_TWOSHOT .*no multicast for memory of the kind: ipc" "$WORK/out" ||
-    fail "memory that has no multicast: not said"
+    fail "memory that has no multicast: not printed"
 processes 2 "no_files no_ipc"
 # shellcheck disable=SC2086
 all_timed "no way to share memory" $nccl

@@ -43,7 +43,8 @@ for fusion in NONE RESIDUAL_RMS_NORM; do
             fail "no row of $strategy, $fusion"
     done
 done
-grep -q '"reach": *"file"' "${rows%.csv}.json" || fail "the provenance does not say how memory is shared"
+grep -q '"reach": *"file"' "${rows%.csv}.json" ||
+    fail "the provenance lacks the way in which memory is shared"
 nothing_is_left "a sweep"
 sweep "multicast wrong_rank=1 wrong_on=_twoshot" wrong
 grep -q ",ONESHOT," "$rows" || fail "a fault of another strategy leaves no row"

@@ -23,7 +23,7 @@ only nvidia-ml
 verify ""
 [ "$status" = 77 ] || fail "without a GPU: exit code $status"
 [ "$(grep -c . "$WORK/out")" = 1 ] || fail "without a GPU: more than one line"
-grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not said"
+grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not printed"
 
 only cuda nccl nvidia-ml
 verify "gpus=1" GENTABLES_VERIFY_TOKENS=1
@@ -51,7 +51,7 @@ GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/t
 for file in spec.lua table.csv allreduce_table.h report.md; do
     [ -s "$WORK/tables/$file" ] || fail "tables.sh wrote no $file"
 done
-grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table does not say what it is of"
+grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table lacks its origin"
 
 # TWOSHOT and its variant end the bench if a request has them; another bench continues without them, and no
 # other strategy lacks a row.

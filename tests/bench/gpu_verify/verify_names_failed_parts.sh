@@ -82,7 +82,7 @@ verify() {
     [ "$(tail -n 1 "$WORK/out")" = "$last" ] || fail "$*: the last line is not: $last"
 }
 # says LINE
-says() { grep -qxF -- "$1" "$WORK/out" || fail "not said: $1"; }
+says() { grep -qxF -- "$1" "$WORK/out" || fail "not printed: $1"; }
 see="see $WORK/verified"
 
 verify 0 "verified" BAD=

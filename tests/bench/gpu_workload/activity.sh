@@ -95,7 +95,7 @@ gpus "real_clock cupti_loses=1" 0 workload sweep --backend cuda -f "$reduced" -p
 swept=$WORK/sweep_20260102_030405
 grep -q "timed by events: CUPTI lost" "$swept/256thread/nccl_28channels/run_output.log" || die "the log"
 ends_with 0 "$GENTABLES" workload report "$swept" --csv --without plots,comparisons,merge
-grep -q 'timed by events: CUPTI lost' "$swept/workload.html" || die "the page does not say why by events"
+grep -q 'timed by events: CUPTI lost' "$swept/workload.html" || die "the page lacks the reason for events"
 grep -q 'Times are of events on the GPUs' "$swept/workload.html" || die "the page has another clock"
 
 # A loss after the measurement cannot be repaired: the trace has no invented times.

@@ -17,7 +17,7 @@ done
 gpus "gpus=3 real_clock" 0 workload run --backend cuda -f "$spread" -p 3 --steps 1 --warm-up 0 \
     --trace "$WORK/rank%r.json"
 keep_rules "$WORK"/rank[012].json
-grep -q '"clock":"event"' "$WORK/rank0.json" || die "the trace does not say its clock"
+grep -q '"clock":"event"' "$WORK/rank0.json" || die "the trace lacks its clock"
 grep -q '"name":"stand-in GPU"' "$WORK/rank0.json" || die "the trace does not name the GPU"
 
 # ---- smaller types: exact although they cannot represent -2 .. 2 in every element; readers have their names
@@ -54,18 +54,19 @@ ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030405" --csv --w
 page=$WORK/sweep_20260102_030405/workload.html
 for text in '2 ranks, a GPU each; GEMMs' 'Times are of events on the GPUs' 'stand-in GPU' 'cuBLASLt [0-9]' \
     'NCCL [0-9]*\.[0-9]*\.[0-9]'; do
-    grep -q "$text" "$page" || die "the page does not say: $text"
+    grep -q "$text" "$page" || die "not on the page: $text"
 done
 for text in 'on the host' 'on a processor' 'OpenBLAS' 'futex' 'threads. own clock' 'for the processor'; do
-    if grep -q "$text" "$page"; then die "the page of GPUs says: $text"; fi
+    if grep -q "$text" "$page"; then die "on the page of GPUs: $text"; fi
 done
-if grep -q 'waiting' "$summary"; then die "the summary says how the host waits"; fi
+if grep -q 'waiting' "$summary"; then die "the summary has the host's way to wait"; fi
 log=$WORK/sweep_20260102_030405/256thread/nccl_28channels/run_output.log
-grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log does not say why by events"
+grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log lacks the reason for events"
 
 # Streams wait, not the host: the time to enqueue a wait is not waiting.
 gpus "" 0 workload sweep --backend cuda -f "$spread" -p 2 -c 28 -t 256 --steps 1 --warm-up 0 -o "$WORK/waits"
-grep -q '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json" || die "who waits on a GPU"
+grep -q '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json" ||
+    die "a wait on a GPU is not 0"
 
 # ---- settings that NCCL rejects without failing: in the log and in the summary, with or without -t ----
 # -t also sets RCCL's own variable for the threads, and replaces its value.

@@ -16,21 +16,23 @@ unasked() {
 swept=$WORK/sweep_20260102_030411
 unasked "" 0 -c 28,42 -t 256,512 -o "$swept"
 for file in "$stdout" "$swept"/nccl_thread_sweep_20*.log; do
-    grep -q 'cuda: 2 GPUs are usable; --backend host selects the host' "$file" || die "who decided"
+    grep -q 'cuda: 2 GPUs are usable; --backend host selects the host' "$file" ||
+        die "the reason for the backend"
 done
 grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU can be used, and is not taken"
 grep -q '4 measured, 0 already present, 0 failed' "$stdout" || die "a sweep on the GPUs that are seen"
 # A sweep resumes with the backend of its beginning, or reports why it cannot.
 unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
-grep -q '^backend   cuda: this sweep was begun on it$' "$stdout" || die "why it goes on there"
+grep -q '^backend   cuda: this sweep was begun on it$' "$stdout" ||
+    die "the reason for the backend of a resumed sweep"
 grep -q '0 measured, 4 already present' "$stdout" || die "what is there was measured again"
 unasked "" 2 -c 2 -t 1 -o "$swept" --backend host
 one_line 'was measured with another backend; give another --out, or --fresh'
 unasked "" 0 -c 2 -t 1 -o "$WORK/told" --backend host
-grep -q '"backend": *"host"' "$WORK/told/workload.json" || die "the host was asked for"
-if grep -q '^backend' "$stdout"; then die "what was asked for was decided"; fi
+grep -q '"backend": *"host"' "$WORK/told/workload.json" || die "the host was requested"
+if grep -q '^backend' "$stdout"; then die "a requested backend has a reason"; fi
 unasked "" 0 -c 2,3 -t 1 -o "$WORK/told"
-grep -q '^backend   host: this sweep was begun on it$' "$stdout" || die "a sweep of the host goes on there"
+grep -q '^backend   host: this sweep was begun on it$' "$stdout" || die "a sweep of the host resumes there"
 grep -q '1 measured, 1 already present' "$stdout" || die "a sweep of the host does not go on"
 unasked "gpus=0" 2 -c 28 -t 256 -o "$WORK/none"
 one_line '--threads: 256 is impossible; .* on the host because no GPU can be used: no GPU: the driver'
@@ -43,7 +45,7 @@ has '^backend   cuda: all ranks on one GPU, by --transport own; --backend' "$std
 gpus "gpus=3" 0 workload run -f "$spread" --steps 1 --warm-up 0 --json
 grep -q '"backend": *"cuda"' "$stdout" || die "JSON alone, of the GPUs"
 head -c 1 "$stdout" | grep -q '{' || die "JSON does not stand alone"
-grep -q '^backend   cuda: 3 GPUs are usable' "$stderr" || die "who decided, beside JSON"
+grep -q '^backend   cuda: 3 GPUs are usable' "$stderr" || die "the reason for the backend, beside JSON"
 [ "$(grep -o '"gemm_alone_us"' "$stdout" | wc -l)" = 3 ] || die "a rank for each GPU"
 # A transport that only one backend has also decides.
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport mpi --json

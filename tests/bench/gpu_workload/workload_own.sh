@@ -62,7 +62,8 @@ gpus gpus=1 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -
 summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
 grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
-grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" || die "who shares"
+grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" ||
+    die "the shared GPU"
 
 # Resumed on a machine with another GPU: the measured runs stay, and none of the other GPU are added.
 kept=$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)
@@ -112,7 +113,7 @@ sed -u 's/patience_ms=[0-9]*/patience_ms=2000/' |
 END
 chmod +x "$WORK/patience"
 own 0 "gpus=1 paced_ms=40 paced=75" "$spread" -p 2 -c 2 -t 32 --launcher "$WORK/patience {ranks}"
-grep -q '^progress done=0 ' "$WORK/said" || die "a long step does not say that it goes on"
+grep -q '^progress done=0 ' "$WORK/said" || die "a long step prints no progress"
 own 1 "gpus=1 held_blocks=4 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
     --launcher "$WORK/short_patience {ranks}"
 one_line 'the GPU, after its kernels gave up: .*700'

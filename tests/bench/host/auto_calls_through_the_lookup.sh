@@ -33,7 +33,7 @@ for tokens in 1 4; do # TWOSHOT cannot split one token over two ranks
         >"$WORK/out" 2>"$WORK/err" || fail "$tokens tokens: $(cat "$WORK/out" "$WORK/err")"
     awk '!/^#/ && $5 == "AUTO" && $6 > 0 && $9 == 0 { found = 1 } END { exit !found }' "$WORK/out" ||
         fail "AUTO has no time: $(cat "$WORK/out")"
-    grep -q "^asked: 2 0 1024 $tokens" "$WORK/err" || fail "the lookup was not asked: $(cat "$WORK/err")"
+    grep -q "^asked: 2 0 1024 $tokens" "$WORK/err" || fail "the lookup was not called: $(cat "$WORK/err")"
 done
 for name in NOSUCH AUTO; do
     module $name
@@ -46,4 +46,4 @@ run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "no incumbe
 grep -q "AUTO .*no incumbent" "$WORK/out" || fail "$(cat "$WORK/out")"
 # It is measured only if it is named.
 run 2 -b 2K -e 2K --samples 1 >"$WORK/out" || fail "all strategies"
-if grep -q AUTO "$WORK/out"; then fail "AUTO was not asked for"; fi
+if grep -q AUTO "$WORK/out"; then fail "AUTO was not requested"; fi

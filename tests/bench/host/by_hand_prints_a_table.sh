@@ -40,5 +40,5 @@ for wrong in "--samples 4G" "-e 99999999999G" "-b 0" "-b 12Q" "-f 1" "-d int8" "
     # shellcheck disable=SC2086
     "$BENCH" $wrong >"$WORK/out" 2>"$WORK/err" || status=$?
     [ "$status" = 2 ] || fail "'$wrong' ended with $status"
-    grep -q "^gentables-bench: " "$WORK/err" || fail "'$wrong' said nothing"
+    grep -q "^gentables-bench: " "$WORK/err" || fail "'$wrong' printed nothing"
 done

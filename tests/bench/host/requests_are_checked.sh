@@ -16,7 +16,7 @@ answer "$good strategies=ONESHOT"
 [ "$status" = 0 ] || fail "a good request ended with $status"
 grep -q "^hello .*protocol=2 bench=[0-9a-f]\{16\} " "$WORK/answer" || fail "no hello"
 [ "$(grep -c '^row id=7 strategy=ONESHOT ' "$WORK/answer")" = 1 ] || fail "no row"
-[ "$(grep -c '^row\|^none' "$WORK/answer")" = 1 ] || fail "more than was asked for"
+[ "$(grep -c '^row\|^none' "$WORK/answer")" = 1 ] || fail "more than was requested"
 
 # A shape too large for any memory has the same error as other invalid shapes.
 answer "measure id=8 dtype=bfloat16 fusion=RESIDUAL_RMS_NORM_QUANT_NVFP4 num_tokens=1 hidden_size=1 \

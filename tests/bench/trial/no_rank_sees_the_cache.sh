@@ -38,4 +38,4 @@ grep -q "count=256 " "$PLAN" && fail "what was there was measured again"
 [ -z "$(ls -A "$EMPTY")" ] || fail "a rank wrote a cache: $(ls -A "$EMPTY")"
 
 again --sizes 1K,2K,4K --cache "$WORK/mine.json"
-[ ! -e "$PLAN" ] || fail "what is known was measured"
+[ ! -e "$PLAN" ] || fail "a cached cell was measured"

@@ -67,7 +67,7 @@ in_place() {
     taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY
     timed MPI FAULTY
     quiet
-    [ "$(grep -c '"place": "in"' "$WORK/out")" = 1 ] || fail "no row says in place: $(cat "$WORK/out")"
+    [ "$(grep -c '"place": "in"' "$WORK/out")" = 1 ] || fail "no row is in place: $(cat "$WORK/out")"
 }
 in_no_place() {
     taken in_place --op alltoall --sizes 4K --strategies MPI,FAULTY
@@ -82,7 +82,7 @@ in_place_fused() {
 }
 in_both_places() {
     taken in_place_both --op allreduce --sizes 4K --strategies MPI,FAULTY
-    [ "$(grep -c '"place": "out"' "$WORK/out")" = 1 ] || fail "no row says out of place: $(cat "$WORK/out")"
+    [ "$(grep -c '"place": "out"' "$WORK/out")" = 1 ] || fail "no row is out of place: $(cat "$WORK/out")"
     quiet
 }
 

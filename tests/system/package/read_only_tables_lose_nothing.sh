@@ -19,5 +19,5 @@ else
     exit 77
 fi
 said "gentables: "
-if [ "$(grep -c '^gentables: ' "$output")" -ne 1 ]; then die "one line should say so"; fi
+if [ "$(grep -c '^gentables: ' "$output")" -ne 1 ]; then die "not one line"; fi
 diff -r "$work/before" "$project/tables" || die "the tables should be as they were"

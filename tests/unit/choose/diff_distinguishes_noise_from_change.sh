@@ -24,7 +24,7 @@ tables() {
         --choose corner
 }
 says() { # PATTERN
-    grep -Eq -- "$1" "$stdout" || die "not said: $1"
+    grep -Eq -- "$1" "$stdout" || die "not printed: $1"
 }
 
 # 40 cells; the new rows change 10 of them within the noise, which changes one choice, and one cell for good.

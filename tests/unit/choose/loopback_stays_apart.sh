@@ -27,12 +27,12 @@ measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/out"
 [ "$(chosen)" = NCCL ] || die "a loopback row won: $(chosen)"
 grep -q "1 loopback row" "$WORK/out/report.md" || die "no line about the omitted row"
-if grep -rl "from loopback rows" "$WORK/out"; then die "a table without loopback rows says it has some"; fi
+if grep -rl "from loopback rows" "$WORK/out"; then die "a table without loopback rows mentions them"; fi
 
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/out" --allow-loopback
 [ "$(chosen)" = ONESHOT ] || die "--allow-loopback changes nothing"
 for artifact in allreduce_table.h generated_lookup_table.cpp report.md; do
-    grep -q "loopback" "$WORK/out/$artifact" || die "$artifact does not say that it is of loopback rows"
+    grep -q "loopback" "$WORK/out/$artifact" || die "$artifact does not mention its loopback rows"
 done
 
 # Alone in the file: there is no candidate.
@@ -45,5 +45,5 @@ rm -r "$data"
 measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90-loopback.csv"
 rejects "no benchmark.tp\{N\}.sm90.csv is there" generate --data-dir "$data" --arch sm90 --out "$WORK/own"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/own" --allow-loopback
-grep -q "from loopback rows" "$WORK/own/generated_lookup_table.cpp" || die "the table does not say so"
+grep -q "from loopback rows" "$WORK/own/generated_lookup_table.cpp" || die "the table lacks it"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90-loopback --out "$WORK/own"

@@ -47,4 +47,4 @@ cmp "$WORK/expected" "$data/$table" || die "another table of TP 2 and 4"
 # Options that exclude each other: one line.
 rejects 'both name the arch' generate --data_dir "$data" --sm_version 90 --arch sm90
 rejects 'a number such as 89 is required' generate --data_dir "$data" --sm_version Hopper
-rejects 'goes with --sm_version' generate --data_dir "$data" --arch sm90 --enable_auto
+rejects 'requires --sm_version' generate --data_dir "$data" --arch sm90 --enable_auto

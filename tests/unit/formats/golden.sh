@@ -4,7 +4,7 @@
 
 ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$golden"
 files=$(find "$golden" -type f ! -name 'benchmark.*' | wc -l)
-grep -q "$files of $files files are what the rows give" "$stdout" || die "did not say so"
+grep -q "$files of $files files are what the rows give" "$stdout" || die "not printed"
 
 cp -r "$golden" "$WORK/tables"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch sm90 --out "$WORK/tables"
@@ -29,4 +29,4 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/ho
 one_line 'the rows of TP 2 have no recorded grid: of 14 cells 10 are measured, 0 interpolated, 4 unmeasured'
 [ ! -e "$WORK/host/generated_lookup_table.cpp" ] || die "wrote a table that the host has not"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/host" --formats trtllm,c
-grep -q '^gentables: generated_lookup_table.cpp: not for host' "$stderr" || die "not said"
+grep -q '^gentables: generated_lookup_table.cpp: not for host' "$stderr" || die "not printed"

@@ -59,7 +59,7 @@ END
 }
 END
 } >"$WORK/ask.c"
-[ "$(grep -c 'expect(' "$WORK/ask.c")" -gt 25 ] || die "the program asks for too little"
+[ "$(grep -c 'expect(' "$WORK/ask.c")" -gt 25 ] || die "the program checks too little"
 
 # The comment of a row has the least margin, the least confidence and the most regret of each of its
 # strategies.

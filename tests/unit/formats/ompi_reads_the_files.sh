@@ -93,7 +93,7 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WO
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"
 sed 's/ *#.*//; s/^\([0-9]* [0-9] 0 0\) 0$/\1/' ompi_rules_v2.conf | grep '^[0-9]' >"$WORK/v2"
 sed 's/ *#.*//' ompi_rules.conf | grep '^[0-9]' >"$WORK/v1"
-cmp -s "$WORK/v1" "$WORK/v2" || die "version 2 says something else"
+cmp -s "$WORK/v1" "$WORK/v2" || die "version 2 differs"
 if command -v python3 >"$stdout"; then
     python3 -c 'import json, sys
 rules = json.load(open(sys.argv[1]))["collectives"]["allreduce"][0]["rules"]

@@ -89,7 +89,7 @@ for compiler in $(compilers c++); do
     "$WORK/ask" <"$WORK/questions" >"$WORK/said" || die "$(cat "$WORK/said")"
     cut -d' ' -f1 "$WORK/said" | paste -d' ' "$WORK/questions" - "$WORK/answers" |
         awk '$6 != $7' >"$WORK/wrong"
-    [ ! -s "$WORK/wrong" ] || die "sm tp fusion hidden tokens, said, right: $(head -3 "$WORK/wrong")"
+    [ ! -s "$WORK/wrong" ] || die "sm tp fusion hidden tokens, result, expected: $(head -3 "$WORK/wrong")"
     # The thresholds give the same at every cell.
     head -n "$cells" "$WORK/said" | awk '$1 != $3' >"$WORK/wrong"
     [ ! -s "$WORK/wrong" ] || die "table, LP, by tokens, by bytes: $(head -3 "$WORK/wrong")"

@@ -164,7 +164,7 @@ for line in io.lines(folder .. "/list") do
   local agrees = wanted == "refused" and not logs or logs and sum == tonumber(wanted)
   -- Without steps there is no load, which the metric refuses for all logs together.
   if not agrees and not (wanted == "refused" and logs.steps.count == 0) then
-    error(("%s: python says %s, we %s"):format(name, wanted, message or sum))
+    error(("%s: python has %s, we have %s"):format(name, wanted, message or sum))
   end
 end
 assert(good > 100 and bad > 500, "too few of a kind")

@@ -12,7 +12,7 @@ is() {
     shift 3
     ends_with 0 "$GENTABLES" metric "$metric" --trace "$WORK/$file" "$@"
     [ "$(cat "$stdout")" = "$expected" ] || die "$metric of $file is not $expected"
-    [ ! -s "$stderr" ] || die "$metric of $file says something"
+    [ ! -s "$stderr" ] || die "$metric of $file: unexpected message"
 }
 
 # row METRIC LINE FILE [OPTION...]: expects this last line of its table, with spaces squeezed.

@@ -183,7 +183,7 @@ function TestBadInput.test_wrong_use()
     { { "replay", path, "--out", out, "--samples", "0" }, '--samples: "0" is not a whole number' },
     { { "replay", path, lib.work .. "/x.op", "--out", out }, "saved ops and traces together" },
     { { "trace", "report", path, "--out", out, "--budget", "3" }, "--budget requires -b" },
-    { { "trace", "report", "-b", lib.work, "--budget", "3" }, "--budget goes with -r" },
+    { { "trace", "report", "-b", lib.work, "--budget", "3" }, "--budget requires -r" },
   }
   for _, case in ipairs(wrong) do
     local code, _, errors = lib.run(table.unpack(case[1]))

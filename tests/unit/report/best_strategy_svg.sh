@@ -82,4 +82,4 @@ while [ $i -le 60 ]; do
     i=$((i + 1))
 done >>"$WORK/many/benchmark.tp2.sm90.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/many" --arch sm90
-grep -q '60 token counts x 1 hidden sizes are too many' "$WORK/many/best_strategy.svg" || die "not said"
+grep -q '60 token counts x 1 hidden sizes are too many' "$WORK/many/best_strategy.svg" || die "not printed"

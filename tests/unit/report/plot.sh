@@ -43,7 +43,7 @@ done
 [ "$(find "$WORK/data/viz" -type f | wc -l)" = 12 ] || die "other files, too"
 grep -q '^TP 2, NONE: ONESHOT 100.0 %$' "$stdout" || die "no shares"
 grep -q "^12 pictures in $WORK/data/viz$" "$stdout" || die "not counted"
-[ ! -s "$stderr" ] || die "said something"
+[ ! -s "$stderr" ] || die "unexpected message"
 
 # All kinds, as SVG, elsewhere; and both formats.
 echo 'print(#require("pictures.list").kinds)' >"$WORK/count.lua"

@@ -51,8 +51,8 @@ agrees 15 13 0 2 "$WORK/compatible"
 awk -F, '$5 != 2048 && $4 != 256' "$data/benchmark.tp2.sm90.csv" >"$WORK/whole.csv"
 mv "$WORK/whole.csv" "$data/benchmark.tp2.sm90.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/whole"
-[ ! -s "$stderr" ] || die "said something"
-! grep -q "no recorded grid" "$WORK/whole/report.md" || die "said in the report"
+[ ! -s "$stderr" ] || die "unexpected message"
+! grep -q "no recorded grid" "$WORK/whole/report.md" || die "the report mentions it"
 
 # The rows of an adaptive sweep by an earlier version, without its spec.lua, and then without provenance.
 data=$WORK/host

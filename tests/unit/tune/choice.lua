@@ -175,7 +175,7 @@ end
 function tests.test_an_epilogue_of_no_allreduce_is_rejected_or_reported()
   local ok, problem = pcall(notes_of, { "allgather" }, { 1024 }, { 2 }, { fusion = "RESIDUAL_RMS_NORM" })
   luaunit.assertFalse(ok)
-  luaunit.assertStrContains(tostring(problem), "--fusion goes with --op allreduce")
+  luaunit.assertStrContains(tostring(problem), "--fusion requires --op allreduce")
   local _, said = notes_of({ "allreduce", "allgather" }, { 16384 }, { 2 }, { fusion = "RESIDUAL_RMS_NORM" })
   luaunit.assertStrContains(said[1], "allgather is measured without")
 end

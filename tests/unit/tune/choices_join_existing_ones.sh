@@ -20,7 +20,7 @@ python() {
 
 into --op allgather --sizes 1K,64K --strategies DIRECT
 [ "$status" = 0 ] || fail "a new folder: $(cat "$WORK/err")"
-[ ! -s "$WORK/err" ] || fail "a new folder: it says $(cat "$WORK/err")"
+[ ! -s "$WORK/err" ] || fail "a new folder: unexpected message: $(cat "$WORK/err")"
 into --op broadcast --sizes 1K --strategies MPI
 said err "tuned.json, gentables_tuned.py: cells measured now: 1 of broadcast, 0 of them in place of older"
 said err "; kept: 2 of allgather$"

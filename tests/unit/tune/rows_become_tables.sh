@@ -10,7 +10,7 @@ tuned --op allreduce,allgather,alltoallv,broadcast --splits 3:1 --sizes 2K:32K:4
     --out "$WORK/rows"
 rows=$WORK/rows/benchmark.tp2.host
 grep -q ",PLUGIN_CHUNKED_8192,NONE,allreduce," "$rows.csv" || fail "no row of the plug-in"
-grep -q '"strategy": *"PLUGIN_CHUNKED_8192"' "$rows.json" || fail "not said what it was"
+grep -q '"strategy": *"PLUGIN_CHUNKED_8192"' "$rows.json" || fail "the strategy is not recorded"
 
 gentables generate --data-dir "$WORK/rows" --arch host
 [ -f "$WORK/rows/allreduce_table.h" ] || fail "no C header: $(cat "$WORK/out")"

@@ -10,7 +10,7 @@ into() {
 }
 into --op allgather --sizes 1K,4K --strategies MPI,DIRECT
 [ "$status" = 0 ] || fail "a new folder: $(cat "$WORK/err")"
-[ ! -s "$WORK/err" ] || fail "a new folder: it says $(cat "$WORK/err")"
+[ ! -s "$WORK/err" ] || fail "a new folder: unexpected message: $(cat "$WORK/err")"
 [ "$(wc -l <"$rows.csv")" = 5 ] || fail "rows: $(cat "$rows.csv")"
 grep ,allgather, "$rows.csv" >"$WORK/gathers"
 
@@ -37,7 +37,7 @@ grep ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" | cut -d, -f1-10 >"$WORK/s
 tuned --dtype float32 --launches 2 --op allgather --sizes 1K --strategies MPI --out "$WORK/swept"
 grep ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" | cut -d, -f1-10 | cmp -s - "$WORK/sums" ||
     fail "a sweep's rows are lost or others"
-grep -q '"merged"' "$WORK/swept/benchmark.tp2.host.json" || fail "it does not say that several measured this"
+grep -q '"merged"' "$WORK/swept/benchmark.tp2.host.json" || fail "the provenance lacks the merge"
 gentables generate --data-dir "$WORK/swept" --arch host
 grep -q ",allgather," "$WORK/swept/table.csv" || fail "table.csv has no allgather"
 grep -q ",allreduce," "$WORK/swept/table.csv" || fail "table.csv has no allreduce"

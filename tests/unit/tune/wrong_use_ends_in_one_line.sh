@@ -17,7 +17,7 @@ refused "a whole number from 2 to 16" --op allgather --tp 17
 refused "is no size" --op allgather --sizes 1Q
 refused "A not above B" --op allgather --sizes 2K:1K
 refused "valid types: bfloat16, float16, float32" --op allgather --dtype int8
-refused "goes with --op alltoallv" --op allgather --splits 3:1
+refused "requires --op alltoallv" --op allgather --splits 3:1
 refused "weights from 0 to 14.*not all of them 0" --op alltoallv --splits 0:0
 refused "weights from 0 to 14" --op alltoallv --splits 15:1
 refused "there is no WRONG" --op allgather --strategies WRONG
@@ -26,8 +26,8 @@ refused "no size is left" --op allgather --sizes 1
 refused "a number above 0 and at most 1000000" --op allgather --timeout never
 refused "one of pass, op, both" --op allgather --sync never
 refused "one of host, cuda" --op allgather --backend tpu
-refused "goes with --backend cuda" --op allgather --loopback
-refused "goes with --backend cuda" --op allgather --sanitizer none
+refused "requires --backend cuda" --op allgather --loopback
+refused "requires --backend cuda" --op allgather --sanitizer none
 
 tune --op all_to_all_single --sizes 1K --launcher "false {ranks}" --fresh
 [ "$status" = 1 ] || fail "a group that does not start ended with $status"

@@ -66,7 +66,7 @@ keep_rules "$sweep"/*thread/*/torch_profiler/rank*/*.json
 for result in "$sweep"/*thread/*/result.json; do
     traces=$(dirname "$result")/torch_profiler
     "$GENTABLES" lua "$SOURCE/tests/unit/workload/check_waits.lua" "$result" "$traces"/rank[01]/*.json ||
-        die "waiting is not what traces say"
+        die "waiting differs from that of the traces"
 done
 analysis=$sweep/tracelens_analysis
 for name in 1thread/individual_reports/perf_3ch_rank1_csvs/GEMM.csv 2thread/collective_reports \
@@ -80,7 +80,7 @@ for text in 'The shortest step is that of' 'threads that move data' \
     'hides\|is within noise\|cannot be estimated' \
     'Tracing costs' 'beside communication, .* [mu]s alone' 'a thread without a channel' 'on the host; GEMMs' \
     "the sum over the rank's\|the sum over the rank&#39;s" 'Each configuration is one launch'; do
-    grep -q "$text" "$sweep/workload.html" || die "the page does not say: $text"
+    grep -q "$text" "$sweep/workload.html" || die "not on the page: $text"
 done
 # Shares are of the steps that were traced, one in five.
 awk -F, '$1 == "total_time" { total = $2 } $1 == "busy_time" { busy = $2 } $1 == "idle_time" { idle = $2 }
@@ -111,7 +111,7 @@ ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --
 for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: own, mpi' \
     'differ in their warm-up steps: 1, 2' 'differ in their processor: .*, some other one' \
     'GEMMs alone are not comparable in both' 'not analysed yet'; do
-    grep -q "$text" "$WORK/c.html" || die "the comparison does not say: $text"
+    grep -q "$text" "$WORK/c.html" || die "not in the comparison: $text"
 done
 rejects '1 --label for 2 inputs' workload compare "$sweep" "$WORK/other" --label one
 
@@ -224,10 +224,11 @@ made=$(sed -n 's/^folder    //p' "$stdout")
 case $made in experiments/sweep_*) ;; *) die "the folder is not printed" ;; esac
 one_line "SIGINT; to resume, run the same command with -o $made"
 summary=$(echo "$WORK/here/$made"/nccl_thread_sweep_summary_*.txt)
-grep -Eq '^1 +2 +interrupted ' "$summary" || die "the summary does not say what was cut off"
-grep -Eq '^1 +1 +not begun +- +- +-$' "$summary" || die "the summary does not say what was not begun"
+grep -Eq '^1 +2 +interrupted ' "$summary" || die "the summary lacks the interrupted configuration"
+grep -Eq '^1 +1 +not begun +- +- +-$' "$summary" ||
+    die "the summary lacks the configuration that was not begun"
 (cd "$WORK/here" && "$GENTABLES" workload sweep -f "$tiny" -p 2 -t 1 -c 2,1 -o "$made") >"$stdout" ||
-    die "what it says does not go on"
+    die "the printed command does not resume"
 grep -q '2 measured, 0 already present' "$stdout" || die "what was cut off, or not begun, counts as measured"
 if grep -q 'not begun' "$summary"; then die "what was measured was not begun"; fi
 # The command to resume does not repeat --fresh.

@@ -76,7 +76,7 @@ grep -q "^gentables: $base/b: no report: .*traces_rank_1_step_8.json: byte" "$st
 [ "$(cat "$base/b/b_step_8_performance_report_csvs/gemm.csv")" = before ] || die "what was there is gone"
 [ -e "$base/sub/c/c_step_8_performance_report_csvs/gemm.csv" ] || die "b ended the batch"
 csvs=$base/a/a_step_8_performance_report_csvs
-python3 - "$csvs" <<'PYTHON' || die "the sheets say something else"
+python3 - "$csvs" <<'PYTHON' || die "the sheets differ"
 import csv
 import math
 import os

@@ -105,8 +105,8 @@ for text in 'old &amp; slow' 'missing: plots/variance_violin_combined.png' \
     grep -qF "$text" "$page" || die "the page lacks: $text"
 done
 ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --html --out "$WORK/page"
-[ "$(ls "$WORK/page")" = comparison.html ] || die "more than the page that was asked for"
-[ "$(cat "$stdout")" = "written   $WORK/page/comparison.html" ] || die "more is said than is written"
+[ "$(ls "$WORK/page")" = comparison.html ] || die "more than the requested page"
+[ "$(cat "$stdout")" = "written   $WORK/page/comparison.html" ] || die "other files are reported than written"
 ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --out "$WORK/alone.html"
 [ -s "$WORK/alone.html" ] || die "no page alone"
 

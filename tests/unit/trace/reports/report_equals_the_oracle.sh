@@ -7,7 +7,7 @@ needs python3
 
 golden=$SOURCE/tests/golden/trace/h100_bert
 ends_with 0 "$GENTABLES" trace report "$golden/h100_bert.json.gz" --out "$WORK/reports" --csv
-[ ! -s "$stderr" ] || die "something is said of a whole trace"
+[ ! -s "$stderr" ] || die "a message about a complete trace"
 ends_with 0 python3 "$SOURCE/tests/unit/trace/reports/report_oracle.py" "$golden" \
     "$WORK/reports/h100_bert_csvs"
 cat "$stdout"
