@@ -225,9 +225,9 @@ static void lay_out_stand_ins(struct plane *plane) {
 
 // How far `value` lies from the size at `index` of an axis towards its neighbour, as in struct bin_shape.
 static double share_of(const struct axis *axis, size_t index, uint32_t value) {
-    double own = log2(axis->value[index]), asked = log2(value);
-    if (asked < own) return index == 0 ? 0 : (asked - own) / (own - log2(axis->value[index - 1]));
-    return index + 1 == axis->count ? 0 : (asked - own) / (log2(axis->value[index + 1]) - own);
+    double own = log2(axis->value[index]), other = log2(value);
+    if (other < own) return index == 0 ? 0 : (other - own) / (own - log2(axis->value[index - 1]));
+    return index + 1 == axis->count ? 0 : (other - own) / (log2(axis->value[index + 1]) - own);
 }
 
 // The levels of a shape that is no cell, if it was measured; else NULL.

@@ -115,16 +115,16 @@ end
 -- ---- all of it --------------------------------------------------------------------------------
 
 -- The table at `path`, if it is of this arch; nil where there is none.
-local function incumbent_of(path, arch, asked)
-  if not asked and not file.exists(path) then return nil end
+local function incumbent_of(path, arch, is_required)
+  if not is_required and not file.exists(path) then return nil end
   local table_of, of_arch = tables.read(path)
   if not table_of then
     -- An unreadable table in --out will be replaced; an unreadable table of --against is an error.
-    if asked then fail.input("%s", of_arch) end
+    if is_required then fail.input("%s", of_arch) end
     return nil
   end
   if of_arch ~= arch then
-    if asked then fail.input("%s: is of %s, not %s", path, of_arch, arch) end
+    if is_required then fail.input("%s: is of %s, not %s", path, of_arch, arch) end
     return nil
   end
   return table_of

@@ -66,7 +66,7 @@ end
 
 local function percentile(sorted, share) return sorted[math.max(1, math.ceil(share * #sorted))] or 0 end
 
-local function spread_of(values)
+local function summary_of(values)
   table.sort(values)
   local total = 0
   for _, value in ipairs(values) do total = total + value end
@@ -95,7 +95,7 @@ local function judge(shapes, answers)
     if a.raw ~= b.raw then return a.raw > b.raw end
     return cell_records.before(a.shape, b.shape)
   end)
-  found.certain, found.raw, found.worst = spread_of(certain), spread_of(raw), losses
+  found.certain, found.raw, found.worst = summary_of(certain), summary_of(raw), losses
   return found
 end
 
@@ -170,13 +170,13 @@ end
 
 -- What the artifact answers, by its own lookup and by the floor of log2: { answers, floored, facts }.
 local function answers_of(path, shapes, sm)
-  local asked = table.move(shapes, 1, #shapes, 1, {})
-  for i, shape in ipairs(shapes) do asked[#shapes + i] = floored(shape) end
-  local answers, facts = lookup.artifact(path, asked, { sm = sm })
+  local lookups = table.move(shapes, 1, #shapes, 1, {})
+  for i, shape in ipairs(shapes) do lookups[#shapes + i] = floored(shape) end
+  local answers, facts = lookup.artifact(path, lookups, { sm = sm })
   local by_floor = table.move(answers, #shapes + 1, 2 * #shapes, 1, {})
   for i, answer in ipairs(by_floor) do
     by_floor[i] = { strategy = answer.strategy, measured = answer.measured,
-      cell = answer.measured and cell_records.key(asked[#shapes + i]) or nil }
+      cell = answer.measured and cell_records.key(lookups[#shapes + i]) or nil }
   end
   return { answers = table.move(answers, 1, #shapes, 1, {}), floored = by_floor, facts = facts }
 end

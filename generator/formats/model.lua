@@ -143,7 +143,7 @@ local function read_refused(data_dir, arch, wanted, files)
 end
 
 -- Those of `found` with a TP size of spec.lua (`wanted`, or nil); the others are named.
-local function asked_for(found, wanted, data_dir)
+local function of_wanted_sizes(found, wanted, data_dir)
   if not wanted or not wanted.tp then return found end
   local kept = {}
   for _, entry in ipairs(found) do
@@ -230,7 +230,7 @@ function model.list(data_dir, arch, allow_loopback)
     fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
   local wanted = folder_spec.beside(data_dir)
-  return asked_for(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
+  return of_wanted_sizes(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
 end
 
 -- Reads a folder. Wrong or missing input raises.

@@ -11,7 +11,7 @@ local kernel_summary = require "profile.kernel_summary"
 local fail_as_documented = require "serving.documented_failure"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
-local ratio, spread = kernel_kinds.ratio, kernel_kinds.spread
+local ratio, max_min_ratio = kernel_kinds.ratio, kernel_kinds.max_min_ratio
 
 local results_name = "kernel_comparison_results.json"
 
@@ -63,7 +63,7 @@ local function side_json(label, kinds)
     { "fused_moe_std_us", in_us(fused.std_ns) },
     { "fused_moe_instances", fused.instances },
     { "fused_moe_cv", ratio(fused.std_ns, fused.avg_ns) },
-    { "fused_moe_max_min_ratio", spread(fused) },
+    { "fused_moe_max_min_ratio", max_min_ratio(fused) },
     { "fused_moe_med_mean_ratio", ratio(fused.med_ns, fused.avg_ns) },
     { "nccl_kernels", nccl.kernels },
     { "nccl_total_time_ms", in_ms(nccl.total_ns) },
@@ -74,7 +74,7 @@ local function side_json(label, kinds)
     { "alltoall_avg_us", in_us(to_all.avg_ns) },
     { "alltoall_min_us", in_us(to_all.min_ns) },
     { "alltoall_max_us", in_us(to_all.max_ns) },
-    { "alltoall_max_min_ratio", spread(to_all) },
+    { "alltoall_max_min_ratio", max_min_ratio(to_all) },
     { "allreduce_total_ms", in_ms(all_reduce.total_ns) },
     { "allreduce_instances", all_reduce.instances },
     { "attention_total_ms", in_ms(attention.total_ns) },
@@ -110,10 +110,10 @@ local compared = {
   of_fused("maximum (us)", function(kernel) return in_us(kernel.max_ns) end),
   of_fused("std. deviation (us)", function(kernel) return in_us(kernel.std_ns) end),
   of_fused("CV (deviation/average)", function(kernel) return ratio(kernel.std_ns, kernel.avg_ns) end),
-  of_fused("maximum/minimum", spread),
+  of_fused("maximum/minimum", max_min_ratio),
   of_sum("NCCL total (ms)", "nccl", total_ms),
   of_sum("AllToAll total (ms)", "AllToAll", total_ms),
-  of_sum("AllToAll maximum/minimum", "AllToAll", spread),
+  of_sum("AllToAll maximum/minimum", "AllToAll", max_min_ratio),
   of_sum("AllReduce total (ms)", "AllReduce", total_ms),
 }
 

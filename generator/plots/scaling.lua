@@ -7,8 +7,8 @@ local lists = require "lists.lists"
 
 local MOST_PANELS, MOST_LINES = 4, 7
 
--- At most `most` of a list, spread evenly, first and last among them.
-local function spread(list, most)
+-- At most `most` of a list, evenly spaced, first and last among them.
+local function evenly_spaced(list, most)
   if #list <= most then return list end
   local out = {}
   for i = 1, most do out[i] = list[math.floor((i - 1) * (#list - 1) / (most - 1) + 1.5)] end
@@ -79,8 +79,8 @@ end
 -- `slices`: of one fusion, ascending by TP size, at least two.
 local function model(slices)
   if #slices < 2 then return nil, "there is one TP size only" end
-  local hidden_sizes = spread(common(slices, "hidden_sizes"), MOST_PANELS)
-  local num_tokens = spread(common(slices, "num_tokens"), MOST_LINES)
+  local hidden_sizes = evenly_spaced(common(slices, "hidden_sizes"), MOST_PANELS)
+  local num_tokens = evenly_spaced(common(slices, "num_tokens"), MOST_LINES)
   local tp_sizes, panels = {}, {}
   for i, slice in ipairs(slices) do tp_sizes[i] = slice.tp end
   for p, hidden_size in ipairs(hidden_sizes) do

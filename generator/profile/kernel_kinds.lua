@@ -103,7 +103,7 @@ function kernel_kinds.ratio(a, b)
   return a / b
 end
 
-function kernel_kinds.spread(kernel) return kernel_kinds.ratio(kernel.max_ns, kernel.min_ns) end
+function kernel_kinds.max_min_ratio(kernel) return kernel_kinds.ratio(kernel.max_ns, kernel.min_ns) end
 
 function kernel_kinds.communication_per_compute(kinds)
   return kinds.fused_moe and kernel_kinds.ratio(kinds.sums.nccl.total_ns, kinds.fused_moe.total_ns)

@@ -5,7 +5,7 @@ local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local protocol = require "conversation.protocol"
 
-local ASKED = { op = "ops", dtype = "dtypes", fusion = "fusions", mode = "modes" }
+local NAMES_OF_REQUEST = { op = "ops", dtype = "dtypes", fusion = "fusions", mode = "modes" }
 -- The fields of the greeting that identify a bench and its machine.
 local FACTS = { "bench", "isa", "compiler", "library" }
 
@@ -13,7 +13,7 @@ local FACTS = { "bench", "isa", "compiler", "library" }
 local function cell_of(source, line, fields)
   local cell = { hidden_size = source:whole(line, "hidden_size", fields.hidden_size),
     num_tokens = source:whole(line, "num_tokens", fields.num_tokens) }
-  for name, kind in pairs(ASKED) do cell[name] = source:name(line, kind, name, fields[name]) end
+  for name, kind in pairs(NAMES_OF_REQUEST) do cell[name] = source:name(line, kind, name, fields[name]) end
   cell.size = cell.hidden_size * cell.num_tokens * lists.find("dtypes", cell.dtype).bytes
   return cell
 end
@@ -29,7 +29,7 @@ local function greet(source, line, fields, out)
 end
 
 -- The cell that an answer is about.
-local function asked_cell(source, line, fields, out)
+local function cell_of_answer(source, line, fields, out)
   local cell = out.cells[fields.id or ""]
   if not out.world_size then source:fail(line, "an answer before the greeting (hello)") end
   if not cell then source:fail(line, "an answer without a request: id=%s", tostring(fields.id)) end
@@ -48,7 +48,7 @@ take.hello = greet
 function take.device(_, _, fields, out) table.insert(out.devices, fields) end
 
 function take.row(source, line, fields, out)
-  local cell = asked_cell(source, line, fields, out)
+  local cell = cell_of_answer(source, line, fields, out)
   fields.strategy = source:name(line, "strategies", "strategy", fields.strategy)
   local record, problem = protocol.row_record(cell, fields)
   if not record then source:fail(line, "a row with %s", problem) end
@@ -57,7 +57,7 @@ function take.row(source, line, fields, out)
 end
 
 function take.none(source, line, fields, out)
-  local cell = asked_cell(source, line, fields, out)
+  local cell = cell_of_answer(source, line, fields, out)
   out.no_time[#out.no_time + 1] =
     cell_records.record(cell, fields.strategy, { reason = fields.reason or "no reason given" })
 end

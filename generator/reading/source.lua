@@ -98,13 +98,13 @@ function source.bytes_of(dtype) return lists.find("dtypes", dtype).bytes end
 
 -- The number of ranks, from the file or else from --tp. One number.
 function source:world_size(found, line)
-  local asked = self.options.tp
-  if found and asked and not lists.contains(asked, found) then
-    self:fail(line, "is of %d ranks, and --tp is %s", found, table.concat(asked, ","))
+  local given = self.options.tp
+  if found and given and not lists.contains(given, found) then
+    self:fail(line, "is of %d ranks, and --tp is %s", found, table.concat(given, ","))
   end
   if found then return found end
-  if not asked or #asked ~= 1 then self:fail(line, "the file has no number of ranks; give it with --tp N") end
-  return asked[1]
+  if not given or #given ~= 1 then self:fail(line, "the file has no number of ranks; give it with --tp N") end
+  return given[1]
 end
 
 -- The shape of a message of which only the number of elements is known: tokens of --hidden-size elements, or

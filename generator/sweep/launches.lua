@@ -81,10 +81,10 @@ local function run_task(job, state, running_bench, task)
   if #wanted == 0 then return { rows = {}, no_time = no_time } end
   local best
   show(job, task.cell)
-  job.asked = job.asked + 1
+  job.requests = job.requests + 1
   local began = process.now()
   local limits = limits_now(job, state)
-  local result, failure = running_bench:measure(job.asked, task.cell, wanted, limits, function(record)
+  local result, failure = running_bench:measure(job.requests, task.cell, wanted, limits, function(record)
     if not best or record.time_us < best.time_us then best = record end
     show(job, task.cell, best)
   end)

@@ -191,10 +191,10 @@ function configuration.measure(options)
     note(self, "failed: " .. problem)
     return nil, { reason = "it cannot be started: " .. problem, log = self.log }
   end
-  local asked = request(options)
-  note(self, "> " .. asked:match("[^\n]*"))
+  local request_text = request(options)
+  note(self, "> " .. request_text:match("[^\n]*"))
   local written, result, refused
-  written, problem = self.child:write(options.text .. asked, self.patience)
+  written, problem = self.child:write(options.text .. request_text, self.patience)
   -- A program that died early does not read; its own messages come first.
   if written or problem == "end" then result, problem, refused = listen(self, options) end
   if not result then return failed(self, problem, refused) end

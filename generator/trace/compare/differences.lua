@@ -1,6 +1,6 @@
--- Reports beside each other: the first is the baseline, each other one a variant of it. Of every sheet: the
--- rows that several have, with differences and percent; those that only the baseline has; those that only a
--- variant has. Rows of the same key are summed first, so that no row is counted twice.
+-- Reports side by side: the first is the base of all differences. Of every sheet: the rows that several have,
+-- with differences and percent; those that only the base has; those that only another report has. Rows of
+-- the same key are summed first, so that no row is counted twice.
 --
 -- A report: { label = "256thread", names = those of its sheets in order,
 -- sheets = { [name] = { columns = names, rows = { { [column] = text }... } } } }; see sources.lua.

@@ -26,7 +26,7 @@ local time_rows = { "computation_time", "exposed_comm_time", "exposed_memcpy_tim
 
 local NOISE = 0.01 -- a smaller change is neither better nor worse
 
--- The cells of one row: each value, then each variant's difference and percent.
+-- The cells of one row: each value, then the difference of each from the base, and percent.
 local function comparison_row(head, values, count)
   local base = values[1]
   return side_by_side.row(head, count, function(i) return values[i] or nil end, function(i)
