@@ -8,8 +8,8 @@
 --
 -- How to add a strategy on GPUs: the file bench/cuda/kernels/KERNEL.h with the device function KERNEL<Type,
 -- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` with a `cuda` that
--- describes it. With an #include of the file, tests/bench/kernels/kernel_cases.cpp runs all its cases on a
--- CPU.
+-- describes it. The tests run all its cases on a CPU; they need an #include of the file in
+-- tests/bench/kernels/kernel_cases.cpp.
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local communication = require "lists.communication"
