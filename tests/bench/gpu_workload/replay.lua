@@ -69,7 +69,7 @@ local TestReplay = {}
 
 -- The replay checks results itself: an op with misread operands has no time.
 function TestReplay.test_every_kind_of_product_is_right()
-  local code, said = replay({
+  lib.ends_with(0, replay({
     gemm "plain",
     gemm("turned", { trans_a = 1, trans_b = 1, lda = 6, ldb = 11 }),
     gemm("row", { dtype = "bfloat16", addend = "row" }),
@@ -78,8 +78,7 @@ function TestReplay.test_every_kind_of_product_is_right()
     gemm("batch", { dtype = "float64", batch = 3, trans_a = 1, lda = 5, stride_b = 63 }),
     fp8 "scaled",
     fp8("rows", { dtype = "float8_e5m2", scaling = "row", out_dtype = "float16", addend = "row" }),
-  }, "")
-  luaunit.assertEquals(code, 0, said)
+  }, ""))
   for i, row in ipairs(gemms()) do
     luaunit.assertEquals(row.library, "cublaslt", i)
     luaunit.assertEquals(row["replay device"], "stand-in GPU")
@@ -100,21 +99,21 @@ function TestReplay.test_scales_of_blocks_are_right()
   local lines = { blocks("both", "1x128", "1x128"), blocks("weights", "1x128", "128x128"),
     blocks("turned", "128x128", "1x128", { fast_accumulation = 0 }), blocks("small", "1x32", "1x32"),
     blocks("squares", "128x128", "128x128"), blocks("mixed", "1x32", "1x128") }
-  luaunit.assertEquals((replay(lines, "")), 1)
+  lib.ends_with(1, replay(lines, ""))
   for i, row in ipairs(gemms()) do
     luaunit.assertEquals(row["warm median (us)"] ~= "", i <= 3, row.note)
     if i > 3 then luaunit.assertStrContains(row.note, "CUBLAS_STATUS_NOT_SUPPORTED") end
   end
-  luaunit.assertEquals((replay(lines, "sm=100")), 1)
+  lib.ends_with(1, replay(lines, "sm=100"))
   for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i == 4, row.note) end
   local many = { m = 16, n = 1310720, k = 16, lda = 16, ldb = 16, limit_us = 1 }
-  luaunit.assertEquals((replay({ blocks("many", "1x128", "1x128", many) }, "")), 0)
+  lib.ends_with(0, replay({ blocks("many", "1x128", "1x128", many) }, ""))
   many.scaling = "row"
-  luaunit.assertEquals((replay({ fp8("rows", many) }, "")), 0)
+  lib.ends_with(0, replay({ fp8("rows", many) }, ""))
 end
 
 function TestReplay.test_every_kind_of_convolution_is_right()
-  local code, said = replay({
+  lib.ends_with(0, replay({
     convolution "picture",
     convolution("last", { dtype = "bfloat16", groups = 2, bias = 1, dilation = "2,1", input_channels_last = 1,
       filter_channels_last = 1 }),
@@ -124,14 +123,13 @@ function TestReplay.test_every_kind_of_convolution_is_right()
       padding = "0,1,1", dilation = "1,1,1", output_padding = "0,0,0" }),
     convolution("up", { transposed = 1, groups = 2, stride = "2,2", output_padding = "1,0" }),
     convolution("up_with_bias", { transposed = 1, bias = 1, input_channels_last = 1 }),
-  }, "")
-  luaunit.assertEquals(code, 0, said)
+  }, ""))
   for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
 end
 
 -- 50 µs, 20 µs and 80 µs: the first is the library's choice, and the row has its time.
 function TestReplay.test_a_faster_algorithm_is_reported()
-  luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,80")), 0)
+  lib.ends_with(0, replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,80"))
   for _, row in ipairs { gemms()[1], convolutions()[1] } do
     luaunit.assertEquals(row.algorithms, "3")
     luaunit.assertEquals(row["fastest algorithm"], "1")
@@ -143,7 +141,7 @@ end
 
 -- If the first calls use up the limit, no time is left to compare algorithms.
 function TestReplay.test_algorithms_that_no_time_was_left_for_are_not_compared()
-  luaunit.assertEquals((replay({ gemm("one", { limit_us = 1 }) }, "algorithms_us=50,20,80")), 0)
+  lib.ends_with(0, replay({ gemm("one", { limit_us = 1 }) }, "algorithms_us=50,20,80"))
   local row = gemms()[1]
   luaunit.assertEquals(row.algorithms, "0")
   luaunit.assertEquals(row["fastest algorithm"], "")
@@ -152,7 +150,7 @@ function TestReplay.test_algorithms_that_no_time_was_left_for_are_not_compared()
 end
 
 function TestReplay.test_an_algorithm_that_is_wrong_is_not_the_fastest()
-  luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,40 wrong=1")), 0)
+  lib.ends_with(0, replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,40 wrong=1"))
   for _, row in ipairs { gemms()[1], convolutions()[1] } do
     luaunit.assertEquals(row["fastest algorithm"], "2")
     luaunit.assertStrContains(row.note, "algorithm 1: the library's result is wrong")
@@ -160,8 +158,7 @@ function TestReplay.test_an_algorithm_that_is_wrong_is_not_the_fastest()
 end
 
 function TestReplay.test_a_result_that_is_wrong_has_no_time()
-  local code = replay({ gemm "one", convolution "two" }, "wrong=0")
-  luaunit.assertEquals(code, 1)
+  lib.ends_with(1, replay({ gemm "one", convolution "two" }, "wrong=0"))
   for _, row in ipairs { gemms()[1], convolutions()[1] } do
     luaunit.assertEquals(row["warm median (us)"], "")
     luaunit.assertStrContains(row.note, "not replayed: the library's result is wrong")
@@ -173,9 +170,8 @@ local TENSOR_CORE, DOWN_CONVERT, REDUCED, FFT, WINOGRAD = 1, 2, 4, 8, 32
 
 -- The engine of one convolution, and its note, if engines have these notes.
 local function engine_of(dtype, notes, more)
-  local code, _, errors = replay({ convolution("one", { dtype = dtype }) },
-    ("algorithms_us=50,40,30 notes=%s %s"):format(table.concat(notes, ","), more or ""))
-  luaunit.assertEquals(code, 0, errors)
+  lib.ends_with(0, replay({ convolution("one", { dtype = dtype }) },
+    ("algorithms_us=50,40,30 notes=%s %s"):format(table.concat(notes, ","), more or "")))
   local row = convolutions()[1]
   luaunit.assertEquals(row["computed in"], dtype)
   return row.kernel, row.note, row
@@ -202,12 +198,12 @@ function TestReplay.test_beyond_the_first_engines_there_may_be_one_in_float32()
   local times, notes = {}, {}
   for i = 1, 20 do times[i], notes[i] = 50, TENSOR_CORE end
   notes[20] = WINOGRAD
-  luaunit.assertEquals((replay({ convolution "one" }, ("algorithms_us=%s notes=%s"):format(
-    table.concat(times, ","), table.concat(notes, ",")))), 0)
+  lib.ends_with(0, replay({ convolution "one" }, ("algorithms_us=%s notes=%s"):format(
+    table.concat(times, ","), table.concat(notes, ","))))
   luaunit.assertEquals(convolutions()[1].kernel, "engine_59")
   luaunit.assertEquals((engine_of("float32", { TENSOR_CORE, TENSOR_CORE, TENSOR_CORE }, "fallback=1")),
     "engine_70")
-  luaunit.assertEquals((replay({ convolution "one" }, "notes=1")), 1)
+  lib.ends_with(1, replay({ convolution "one" }, "notes=1"))
   luaunit.assertStrContains(convolutions()[1].note, "all engines that it names compute in less")
 end
 
@@ -217,14 +213,14 @@ function TestReplay.test_an_engine_that_transforms_is_near_the_right_result()
     for _, dtype in ipairs { "float32", "float16" } do
       luaunit.assertEquals((engine_of(dtype, { note }, "near=0")), "engine_40")
     end
-    luaunit.assertEquals((replay({ convolution "one" }, ("notes=%d wrong=0"):format(note))), 1)
+    lib.ends_with(1, replay({ convolution "one" }, ("notes=%d wrong=0"):format(note)))
   end
-  luaunit.assertEquals((replay({ convolution "one" }, "near=0")), 1)
+  lib.ends_with(1, replay({ convolution "one" }, "near=0"))
   luaunit.assertStrContains(convolutions()[1].note, "the library's result is wrong")
 end
 
 function TestReplay.test_an_algorithm_that_cannot_run_is_left_out()
-  luaunit.assertEquals((replay({ gemm "one" }, "algorithms_us=50,20,80 broken=0")), 0)
+  lib.ends_with(0, replay({ gemm "one" }, "algorithms_us=50,20,80 broken=0"))
   luaunit.assertEquals(gemms()[1].algorithms, "2")
   luaunit.assertAlmostEquals(tonumber(gemms()[1]["warm median (us)"]), 20, 3)
 end
@@ -236,7 +232,7 @@ function TestReplay.test_the_traced_device_is_compared_with()
   trace:run("aten::mm", 300, lib.mm(32, 24, 16))
   trace:run("aten::convolution", 70, lib.convolution(2, 4, 9, "float"))
   local path = lib.save(trace, "t.json", { device = "stand-in GPU" })
-  luaunit.assertEquals((lib.run_with(front "", "replay", path, "--out", out, "--csv")), 0)
+  lib.ends_with(0, lib.run_with(front "", "replay", path, "--out", out, "--csv"))
   luaunit.assertTrue(tonumber(gemms()[1]["Diff profile vs. replay (us)"]) < 0)
   luaunit.assertStrContains(lib.about(sheets, "Diff columns"), "traced and replayed on the same device;")
   luaunit.assertStrContains(lib.about(sheets, "cublaslt"), "workspace_mib 64")
@@ -245,49 +241,41 @@ end
 -- ---- missing and failing libraries ---------------------------------------------------------------------
 
 function TestReplay.test_without_cudnn_only_convolutions_have_no_time()
-  local code, _, errors = replay({ gemm "one", convolution "two" }, "", { "cuda", "cublasLt" })
-  luaunit.assertEquals(code, 1)
-  luaunit.assertStrContains(errors, "libcudnn.so")
+  local errors = lib.reports(1, "libcudnn.so",
+    replay({ gemm "one", convolution "two" }, "", { "cuda", "cublasLt" }))
   luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1, errors)
   luaunit.assertStrContains(convolutions()[1].note, "nothing here computes a convolution in float32")
   luaunit.assertEquals(gemms()[1].library, "cublaslt")
 end
 
 function TestReplay.test_without_cublaslt_only_products_have_no_time()
-  local code, _, errors = replay({ gemm "one", convolution "two" }, "", { "cuda", "cudnn" })
-  luaunit.assertEquals(code, 1)
-  luaunit.assertStrContains(errors, "libcublasLt.so")
+  lib.reports(1, "libcublasLt.so", replay({ gemm "one", convolution "two" }, "", { "cuda", "cudnn" }))
   luaunit.assertEquals(convolutions()[1].library, "cudnn")
-  _, _, errors = replay({ gemm "one", convolution "two" }, "no_start")
-  luaunit.assertStrContains(errors, "cuBLASLt does not start")
+  lib.reports(1, "cuBLASLt does not start", replay({ gemm "one", convolution "two" }, "no_start"))
 end
 
 function TestReplay.test_without_a_gpu_the_host_computes()
-  local code, _, errors = replay({ gemm "one" }, "gpus=0", nil, "--device", "cuda")
-  luaunit.assertEquals(code, 1)
-  luaunit.assertStrContains(errors, "no GPU: the driver sees none")
-  _, _, errors = replay({ gemm "one" }, "driver=11080", nil, "--device", "cuda")
-  luaunit.assertStrContains(errors, "the CUDA driver is for 11.8, older than this program's")
-  _, _, errors = replay({ gemm "one" }, "", {}, "--device", "cuda")
-  luaunit.assertStrContains(errors, "no CUDA driver")
-  code, _, errors = replay({ gemm "one" }, "", nil, "--device", "tpu")
-  luaunit.assertEquals(code, 2)
-  luaunit.assertStrContains(errors, "--device: there is no tpu; valid: host, cuda")
+  lib.reports(1, "no GPU: the driver sees none", replay({ gemm "one" }, "gpus=0", nil, "--device", "cuda"))
+  lib.reports(1, "the CUDA driver is for 11.8, older than this program's",
+    replay({ gemm "one" }, "driver=11080", nil, "--device", "cuda"))
+  lib.reports(1, "no CUDA driver", replay({ gemm "one" }, "", {}, "--device", "cuda"))
+  lib.reports(2, "--device: there is no tpu; valid: host, cuda",
+    replay({ gemm "one" }, "", nil, "--device", "tpu"))
   local lacks = lib.lacks("openblas")
   luaunit.skipIf(lacks, lacks)
-  luaunit.assertEquals((replay({ gemm "one" }, "gpus=0")), 0)
+  lib.ends_with(0, replay({ gemm "one" }, "gpus=0"))
   luaunit.assertNotEquals(gemms()[1].library, "cublaslt")
 end
 
 function TestReplay.test_ops_that_a_library_rejects_are_reported()
-  luaunit.assertEquals((replay({ gemm "one", convolution "two" }, "refuses")), 1)
+  lib.ends_with(1, replay({ gemm "one", convolution "two" }, "refuses"))
   luaunit.assertStrContains(gemms()[1].note, "cuBLASLt does not compute this (CUBLAS_STATUS_NOT_SUPPORTED)")
   luaunit.assertStrContains(convolutions()[1].note,
     "cuDNN does not compute this (CUDNN_STATUS_NOT_SUPPORTED)")
-  luaunit.assertEquals((replay({ convolution "two" }, "no_engine")), 1)
+  lib.ends_with(1, replay({ convolution "two" }, "no_engine"))
   luaunit.assertStrContains(convolutions()[1].note, "it names no engine")
-  luaunit.assertEquals((replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),
-    gemm("three", { addend = "row", beta = 2 }) }, "")), 1)
+  lib.ends_with(1, replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),
+    gemm("three", { addend = "row", beta = 2 }) }, ""))
   luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
   luaunit.assertStrContains(gemms()[2].note, "the trace does not show which elements of A or of B share")
   luaunit.assertStrContains(gemms()[3].note, "cuBLASLt adds a row as it is")
@@ -295,15 +283,14 @@ end
 
 function TestReplay.test_ops_too_large_for_the_gpus_memory()
   local large = gemm("large", { m = 6000, n = 6000, k = 1, lda = 1, ldb = 6000 })
-  luaunit.assertEquals((replay({ large, gemm "small" }, "memory_mib=150")), 1)
+  lib.ends_with(1, replay({ large, gemm "small" }, "memory_mib=150"))
   luaunit.assertStrContains(gemms()[1].note, "GB of the GPU's memory: out of memory")
   luaunit.assertNotEquals(gemms()[2]["warm median (us)"], "")
 end
 
 -- A kernel that breaks the GPU permanently ends its process, but no other op.
 function TestReplay.test_an_op_that_breaks_the_gpu()
-  local code, said = replay({ gemm "one", gemm("two", { m = 13 }), gemm "three" }, "illegal=13")
-  luaunit.assertEquals(code, 1)
+  local said = lib.ends_with(1, replay({ gemm "one", gemm("two", { m = 13 }), gemm "three" }, "illegal=13"))
   luaunit.assertEquals(gemms()[2]["warm median (us)"], "")
   luaunit.assertNotEquals(gemms()[3]["warm median (us)"], "", said)
 end

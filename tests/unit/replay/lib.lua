@@ -9,16 +9,11 @@ local file = require "core.file"
 local json = require "codec.json"
 local process = require "core.process"
 local small_trace = require "unit.trace.reports.small_trace"
+local traces = require "unit.trace.lib"
 
-local lib = {}
+local lib = setmetatable({}, { __index = traces })
 
-lib.work = assert(os.getenv("WORK"))
 lib.replay = os.getenv("GENTABLES"):gsub("[^/]*$", "") .. "gentables-replay"
-
-function lib.clean()
-  os.execute(("rm -rf '%s'"):format(lib.work))
-  assert(file.make_folder(lib.work))
-end
 
 function lib.trace()
   local trace, at = small_trace.new(), 0
@@ -73,24 +68,12 @@ end
 -- Makes the program under test a copy of gentables beside this stand-in, as gentables-replay; nil: the real
 -- one.
 function lib.take(text)
-  lib.gentables = text and lib.program("gentables-replay", text):gsub("%-replay$", "")
+  traces.gentables = text and lib.program("gentables-replay", text):gsub("%-replay$", "")
   if not text then return end
   local bin = os.getenv("GENTABLES"):match("^(.*)/")
   os.execute(("cp '%s/gentables' '%s' && ln -sfn '%s/../share' '%s/../lib' '%s'"):format(bin, lib.gentables,
     bin, bin, lib.work))
 end
-
--- Runs gentables, with these words in front (`env A=B`); returns its exit code, stdout, stderr.
-function lib.run_with(front, ...)
-  local words = { front, lib.gentables or os.getenv("GENTABLES") }
-  for _, word in ipairs { ... } do words[#words + 1] = ("'%s'"):format(word) end
-  local out, errors = lib.work .. "/stdout", lib.work .. "/stderr"
-  local _, how, code = os.execute(("%s >'%s' 2>'%s'"):format(table.concat(words, " "), out, errors))
-  assert(how == "exit", "ended by a signal")
-  return code, assert(file.read(out)), assert(file.read(errors))
-end
-
-function lib.run(...) return lib.run_with("env", ...) end
 
 -- Rows of a sheet in a folder of CSVs, by title; at least one, because tests iterate over them.
 function lib.rows(folder, sheet)

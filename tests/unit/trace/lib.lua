@@ -6,6 +6,7 @@
 --   trace:write(path)
 local file = require "core.file"
 local json = require "codec.json"
+local luaunit = require "luaunit"
 
 local lib = {}
 
@@ -91,14 +92,30 @@ function lib.path(sweep, threads, channels, rank)
     channels, rank)
 end
 
--- Runs gentables and returns its exit code, stdout and stderr.
-function lib.run(...)
-  local words = { os.getenv("GENTABLES") }
-  for i, word in ipairs { ... } do words[i + 1] = ("'%s'"):format(word) end
+-- Runs gentables, or the copy `lib.gentables`, with these words in front (`env A=B`); returns its exit code,
+-- stdout, stderr.
+function lib.run_with(front, ...)
+  local words = { front, lib.gentables or os.getenv("GENTABLES") }
+  for _, word in ipairs { ... } do words[#words + 1] = ("'%s'"):format(word) end
   local out, errors = lib.work .. "/stdout", lib.work .. "/stderr"
   local _, how, code = os.execute(("%s >'%s' 2>'%s'"):format(table.concat(words, " "), out, errors))
   assert(how == "exit", "ended by a signal")
   return code, assert(file.read(out)), assert(file.read(errors))
+end
+
+function lib.run(...) return lib.run_with("env", ...) end
+
+-- lib.ends_with(0, lib.run(...)): expects this exit code; returns stdout and stderr.
+function lib.ends_with(wanted, code, said, errors)
+  luaunit.assertEquals(code, wanted, errors)
+  return said, errors
+end
+
+-- lib.reports(2, part, lib.run(...)): expects this exit code, and this part of stderr; returns stderr.
+function lib.reports(wanted, part, code, _, errors)
+  luaunit.assertEquals(code, wanted, errors)
+  luaunit.assertStrContains(errors, part)
+  return errors
 end
 
 -- The rows of a CSV, by title.

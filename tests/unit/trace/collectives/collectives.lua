@@ -42,7 +42,7 @@ end
 
 function TestCollectives.test_numbers_of_a_planted_sweep()
   write_sweep()
-  luaunit.assertEquals(run(), 0)
+  lib.ends_with(0, run())
   local rows = sheet "nccl_implicit_sync"
   luaunit.assertEquals(#rows, 2) -- no latency for a broadcast
   local one = rows[1]
@@ -70,7 +70,7 @@ function TestCollectives.test_summaries_and_stragglers()
   write_sweep(function(trace, rank)
     trace:collective { name = "allreduce", elements = 2 ^ 20 | 0, start = 4000 - 30 * rank, duration = 300 }
   end)
-  luaunit.assertEquals(run("--csv"), 0)
+  lib.ends_with(0, run("--csv"))
   luaunit.assertFalse(file.exists(lib.work .. "/out/256thread/collective_reports/collective_28ch.xlsx"))
   local summary = sheet("nccl_summary_implicit_sync")[1]
   luaunit.assertEquals({ summary["Collective name"], summary.count }, { "allreduce", "2" })
@@ -101,10 +101,9 @@ function TestCollectives.test_a_rank_alone_is_summed_up_alike()
     end
     trace:collective { start = 8000, duration = 5 + rank }
   end)
-  luaunit.assertEquals(run("--csv"), 0)
+  lib.ends_with(0, run("--csv"))
   local all = sheet "nccl_summary_long"
-  local code = lib.run("trace", "report", lib.work .. "/sweep", "--out", lib.work .. "/out", "--csv")
-  luaunit.assertEquals(code, 0)
+  lib.ends_with(0, lib.run("trace", "report", lib.work .. "/sweep", "--out", lib.work .. "/out", "--csv"))
   for rank = 0, 1 do
     local of_rank = {}
     for _, row in ipairs(all) do
@@ -121,7 +120,7 @@ function TestCollectives.test_uneven_all_to_all()
     trace:collective { name = "all_to_allv", elements = (1 + 2 * rank) * 2 ^ 19 | 0, start = 5000 + rank * 20,
       duration = 100 }
   end)
-  luaunit.assertEquals(run("--csv"), 0)
+  lib.ends_with(0, run("--csv"))
   local one = sheet("nccl_all2allv")[1]
   near(one.wall_time, 120)
   near(one["total size (MB)"], 4)
@@ -141,9 +140,7 @@ function TestCollectives.test_a_lost_collective_is_reported_and_shifts_no_other(
     end
     trace:write(lib.path("sweep", 256, 28, rank))
   end
-  local code, _, errors = run "--csv"
-  luaunit.assertEquals(code, 0)
-  luaunit.assertStrContains(errors, "0_6 (not on rank 1)")
+  lib.reports(0, "0_6 (not on rank 1)", run "--csv")
   local rows = sheet "nccl_implicit_sync"
   luaunit.assertEquals(#rows, 20)
   for i, row in ipairs(rows) do
@@ -159,9 +156,7 @@ function TestCollectives.test_clocks_with_different_bases_are_aligned()
     trace:collective { name = "allreduce", elements = 64, start = 5000 - 2490 * rank, duration = 40 }
     trace:write(lib.path("sweep", 256, 28, rank))
   end
-  local code, _, errors = run "--csv"
-  luaunit.assertEquals(code, 0)
-  luaunit.assertStrContains(errors, "2500.000 us later")
+  lib.reports(0, "2500.000 us later", run "--csv")
   local one = sheet("nccl_implicit_sync")[1]
   near(one["skew in start time"], 10)
   near(one.rank_1_ts, 5010)
@@ -171,23 +166,17 @@ function TestCollectives.test_configurations_stand_side_by_side()
   for _, threads in ipairs { 256, 512 } do
     for rank = 0, 1 do planted(rank):write(lib.path("sweep", threads, 28, rank)) end
   end
-  luaunit.assertEquals(run "--csv", 0)
+  lib.ends_with(0, run "--csv")
   local rows = sheet("nccl_summary_implicit_sync", "comparisons/collectives_across_configurations_csvs")
   luaunit.assertEquals(#rows, 4)
   luaunit.assertEquals({ rows[1].threads, rows[4].threads, rows[1].channels }, { "256", "512", "28" })
-  luaunit.assertEquals(run("--csv", "--threads", "1024"), 2)
-end
-
-local function expect(code, pattern, ...)
-  local got, _, errors = run(...)
-  luaunit.assertEquals(got, code, errors)
-  luaunit.assertStrContains(errors, pattern)
+  lib.ends_with(2, run("--csv", "--threads", "1024"))
 end
 
 function TestCollectives.test_a_missing_rank_is_reported()
   planted(0, 3):write(lib.path("sweep", 256, 28, 0))
   planted(2, 3):write(lib.path("sweep", 256, 28, 2))
-  expect(0, "nccl_28channels: rank 1 of 3 is missing")
+  lib.reports(0, "nccl_28channels: rank 1 of 3 is missing", run())
   luaunit.assertStrContains(sheet("nccl_notes")[1].note, "rank 1 of 3 is missing")
 end
 
@@ -195,7 +184,7 @@ function TestCollectives.test_a_rank_of_another_world_is_left_out_and_reported()
   write_sweep()
   planted(2, 2):write(lib.path("sweep", 256, 28, 2))
   planted(3, 4):write(lib.path("sweep", 256, 28, 3))
-  expect(0, "torch_profiler/rank3/trace.json: is a rank of 4, the others are of 2")
+  lib.reports(0, "torch_profiler/rank3/trace.json: is a rank of 4, the others are of 2", run())
   local ranks = {}
   for _, row in ipairs(sheet "nccl_long") do ranks[row.rank] = true end
   luaunit.assertEquals(ranks, { ["0"] = true, ["1"] = true, ["2"] = true })
@@ -204,10 +193,10 @@ end
 function TestCollectives.test_duplicate_ranks_are_reported_with_their_files()
   write_sweep()
   planted(1):write((lib.path("sweep", 256, 28, 1):gsub("trace.json", "other.json")))
-  expect(2, "rank1/other.json")
-  expect(0, "", "--trace-name", "trace.json")
+  lib.reports(2, "rank1/other.json", run())
+  lib.reports(0, "", run("--trace-name", "trace.json"))
   planted(0):write(lib.path("sweep", 256, 28, 1)) -- a copy of rank 0
-  expect(0, "both say in distributedInfo that they are rank 0", "--trace-name", "trace.json")
+  lib.reports(0, "both say in distributedInfo that they are rank 0", run("--trace-name", "trace.json"))
 end
 
 function TestCollectives.test_a_failure_does_not_end_the_others()
@@ -216,31 +205,29 @@ function TestCollectives.test_a_failure_does_not_end_the_others()
   local path = lib.path("sweep", 512, 28, 1)
   local text = assert(file.read(path))
   assert(file.write(path, text:sub(1, #text // 2)))
-  expect(1, path)
+  lib.reports(1, path, run())
   luaunit.assertEquals(#sheet "nccl_long", 6)
   luaunit.assertEquals(#sheet("nccl_long", "512thread/collective_reports/collective_28ch_csvs"), 3)
 end
 
 function TestCollectives.test_nothing_to_read_is_wrong_use()
   assert(file.make_folder(lib.work .. "/sweep"))
-  expect(2, "no trace here")
-  local code, _, errors = lib.run("trace", "collectives", lib.work .. "/absent", "--out", lib.work .. "/out")
-  luaunit.assertEquals(code, 2)
-  luaunit.assertStrContains(errors, "absent")
+  lib.reports(2, "no trace here", run())
+  lib.reports(2, "absent", lib.run("trace", "collectives", lib.work .. "/absent", "--out", lib.work .. "/o"))
 end
 
 function TestCollectives.test_a_trace_without_collectives_is_reported()
   local trace = lib.trace { rank = 0, world_size = 1 }
   trace:gemm { m = 8, n = 8, k = 8, kernel = "gemm", start = 100, duration = 5 }
   trace:write(lib.path("sweep", 256, 28, 0))
-  expect(1, "no collective")
+  lib.reports(1, "no collective", run())
 end
 
 function TestCollectives.test_an_unknown_type_has_no_bandwidth_and_is_reported()
   write_sweep(function(trace)
     trace:collective { name = "allreduce", elements = 64, dtype = "Quantum", start = 6000, duration = 5 }
   end)
-  expect(0, "without bandwidth", "--csv")
+  lib.reports(0, "without bandwidth", run("--csv"))
   local rows = sheet "nccl_implicit_sync"
   luaunit.assertEquals(rows[3]["algo bw (GB/s)"], "")
   near(rows[3].comm_latency, 5)

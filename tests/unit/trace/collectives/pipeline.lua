@@ -90,18 +90,18 @@ function TestPipeline.test_the_tree_is_the_documented_one()
 end
 
 function TestPipeline.test_it_prints_the_results_of_the_single_commands()
-  luaunit.assertEquals(run_all("--csv", "--without", "plots"), 0)
-  luaunit.assertEquals(lib.run("trace", "overlap", lib.work .. "/sweep", "--out", lib.work .. "/single"), 0)
-  luaunit.assertEquals(lib.run("trace", "collectives", lib.work .. "/sweep", "--out", lib.work .. "/single",
-    "--csv"), 0)
+  lib.ends_with(0, run_all("--csv", "--without", "plots"))
+  lib.ends_with(0, lib.run("trace", "overlap", lib.work .. "/sweep", "--out", lib.work .. "/single"))
+  lib.ends_with(0, lib.run("trace", "collectives", lib.work .. "/sweep", "--out", lib.work .. "/single",
+    "--csv"))
   local single, all = tree(lib.work .. "/single"), tree(out)
   luaunit.assertNotNil(next(single))
   for name, text in pairs(single) do luaunit.assertEquals(all[name], text, name) end
 end
 
 function TestPipeline.test_the_default_place_is_the_sweep()
-  luaunit.assertEquals(lib.run("trace", "pipeline", lib.work .. "/sweep/256thread", "--without", "plots",
-    "variance,collectives,merge,comparisons"), 0)
+  lib.ends_with(0, lib.run("trace", "pipeline", lib.work .. "/sweep/256thread", "--without", "plots",
+    "variance,collectives,merge,comparisons"))
   luaunit.assertTrue(file.exists(lib.work ..
     "/sweep/tracelens_analysis/256thread/individual_reports/perf_28ch_rank0.xlsx"))
 end
@@ -112,7 +112,7 @@ function TestPipeline.test_files_that_name_their_rank_are_a_configuration()
     assert(file.make_folder(lib.work .. "/run"))
     assert(file.write(("%s/run/trace_rank_%d_step_8.json"):format(lib.work, rank), text))
   end
-  luaunit.assertEquals(lib.run("trace", "pipeline", lib.work .. "/run", "--without", "plots"), 0)
+  lib.ends_with(0, lib.run("trace", "pipeline", lib.work .. "/run", "--without", "plots"))
   for _, name in ipairs { "tracelens_analysis/individual_reports/perf_rank1.xlsx",
     "tracelens_analysis/collective.xlsx", "merged_traces/run_merged.json",
     "tracelens_analysis/top5_gemm_kernels_time_variance.csv" } do
@@ -158,9 +158,7 @@ function TestPipeline.test_a_failure_does_not_end_the_others()
   assert(file.write(broken, whole:sub(1, 900)))
   plant(256, 56, 0)
   assert(file.write((lib.path("sweep", 256, 56, 0):gsub("trace.json", "second.json")), whole))
-  local code, _, errors = run("--csv")
-  luaunit.assertEquals(code, 1)
-  luaunit.assertStrContains(errors, broken)
+  local errors = lib.reports(1, broken, run("--csv"))
   luaunit.assertStrContains(errors, "second.json") -- two traces of a rank are ambiguous
   luaunit.assertEquals(#rows_of "512/28", 6)
   luaunit.assertEquals(#rows_of "256/42", 12)
@@ -171,7 +169,7 @@ function TestPipeline.test_a_failure_does_not_end_the_others()
 end
 
 function TestPipeline.test_steps_that_are_left_out()
-  luaunit.assertEquals(run_all("--without", "plots", "comparisons", "merge", "reports"), 0)
+  lib.ends_with(0, run_all("--without", "plots", "comparisons", "merge", "reports"))
   luaunit.assertNil(file.status(lib.work .. "/out/merged_traces"))
   luaunit.assertNil(file.status(out .. "/256thread/individual_reports"))
   luaunit.assertNil(file.status(out .. "/plots"))
@@ -184,9 +182,7 @@ function TestPipeline.test_wrong_use_ends_in_one_line()
     ['--top-k: "0" is not a whole number'] = { "--top-k", "0" },
     ["two configurations of one name"] = { "--csv", lib.work .. "/other" } } do
     os.execute(("cp -r '%s/sweep' '%s/other'"):format(lib.work, lib.work))
-    local code, _, errors = run(table.unpack(words))
-    luaunit.assertEquals(code, 2)
-    luaunit.assertStrContains(errors, pattern)
+    local errors = lib.reports(2, pattern, run(table.unpack(words)))
     luaunit.assertEquals(select(2, errors:gsub("\n", "")), 1)
   end
 end
@@ -197,8 +193,7 @@ function TestPipeline.test_nothing_that_can_be_read_is_an_error()
       for rank = 0, 1 do assert(file.write(lib.path("sweep", threads, channels, rank), "{")) end
     end
   end
-  local code = run()
-  luaunit.assertEquals(code, 2)
+  lib.ends_with(2, run())
 end
 
 function TestPipeline.test_temporary_files_of_a_killed_run_are_removed()
@@ -229,7 +224,7 @@ function TestPipeline.test_a_run_that_is_killed_leaves_nothing_half_written()
       if name:find("%.csv$") then luaunit.assertEquals(text, whole[name], name) end
       if signal == 2 then luaunit.assertNil(name:find("%.tmp$"), name) end
     end
-    luaunit.assertEquals(run("--csv"), 0)
+    lib.ends_with(0, run("--csv"))
     luaunit.assertTrue(file.exists(lib.work .. "/out/merged_traces/512thread_42ch_merged.json"))
     local again = tree(out)
     for name, text in pairs(whole) do
