@@ -90,7 +90,8 @@ static void add_levels(struct tally *tally, const double *levels, double weight)
     tally->weight += weight;
 }
 
-static void add_shape(struct tally *tally, const struct bin_shape *shape) {
+static void add_shape(void *context, const struct bin_shape *shape) {
+    struct tally *tally = context;
     const struct plane_levels *plane = tally->plane;
     size_t cells = plane->hidden_sizes->count * plane->num_tokens->count;
     if (shape->levels != NULL) {
@@ -105,30 +106,51 @@ static void add_shape(struct tally *tally, const struct bin_shape *shape) {
     add_levels(tally, levels, shape->weight);
 }
 
-static void add_workload(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens) {
-    for (size_t i = 0; i < bins->workload_count; i++) {
-        const struct bin_shape *shape = &bins->workload[i];
-        if (shape->hidden == hidden && shape->tokens == tokens) add_shape(tally, shape);
+// ---- the shapes of a bin
+
+// What is done with the shapes of a bin, and whether there was any.
+struct visitor {
+    const struct plane_levels *plane;
+    const struct bins *bins;
+    void *context;
+    void (*use)(void *, const struct bin_shape *);
+    bool has_shapes;
+};
+
+static void visit(struct visitor *visitor, const struct bin_shape *shape) {
+    visitor->has_shapes = true;
+    visitor->use(visitor->context, shape);
+}
+
+static void visit_workload(struct visitor *visitor, size_t hidden, size_t tokens) {
+    for (size_t i = 0; i < visitor->bins->workload_count; i++) {
+        const struct bin_shape *shape = &visitor->bins->workload[i];
+        if (shape->hidden == hidden && shape->tokens == tokens && shape->weight > 0) visit(visitor, shape);
     }
 }
 
-static void add_uniformly(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens) {
-    double area = length_of(bins->lookup, tally->plane->hidden_sizes, hidden) *
-                  length_of(bins->lookup, tally->plane->num_tokens, tokens);
+static void visit_uniformly(struct visitor *visitor, size_t hidden, size_t tokens) {
+    const struct bins *bins = visitor->bins;
+    const struct axis *hidden_sizes = visitor->plane->hidden_sizes, *num_tokens = visitor->plane->num_tokens;
+    double area = length_of(bins->lookup, hidden_sizes, hidden) * length_of(bins->lookup, num_tokens, tokens);
     struct node across[NODES_MAX], along[NODES_MAX];
-    size_t across_count = nodes_of(bins->lookup, tally->plane->hidden_sizes, hidden, true, across);
-    size_t along_count = nodes_of(bins->lookup, tally->plane->num_tokens, tokens, false, along);
+    size_t across_count = nodes_of(bins->lookup, hidden_sizes, hidden, true, across);
+    size_t along_count = nodes_of(bins->lookup, num_tokens, tokens, false, along);
     for (size_t i = 0; i < across_count; i++) {
         for (size_t j = 0; j < along_count; j++) {
             const struct bin_shape shape = {
                 hidden, tokens, across[i].share, along[j].share, area * across[i].weight * along[j].weight,
                 NULL};
-            add_shape(tally, &shape);
+            visit(visitor, &shape);
         }
     }
     for (size_t i = 0; i < bins->extra_count; i++) {
         const struct shape_levels *extra = &bins->extra[i];
-        if (extra->hidden == hidden && extra->tokens == tokens) add_levels(tally, extra->levels, 1);
+        if (extra->hidden != hidden || extra->tokens != tokens) continue;
+        double hidden_share = bins_share_of(hidden_sizes, hidden, extra->hidden_size);
+        double tokens_share = bins_share_of(num_tokens, tokens, extra->num_tokens);
+        const struct bin_shape shape = {hidden, tokens, hidden_share, tokens_share, 1, extra->levels};
+        visit(visitor, &shape);
     }
 }
 
@@ -141,14 +163,37 @@ struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_
     return span;
 }
 
-// Adds all parts of a bin, by `add`.
-static void add_parts(struct tally *tally, const struct bins *bins, size_t hidden, size_t tokens,
-                      void add(struct tally *, const struct bins *, size_t, size_t)) {
-    struct bins_span across = bins_span_of(bins->lookup, tally->plane->hidden_sizes, hidden);
-    struct bins_span along = bins_span_of(bins->lookup, tally->plane->num_tokens, tokens);
+// Visits all parts of a bin, by `of_part`.
+static void visit_parts(struct visitor *visitor, size_t hidden, size_t tokens,
+                        void of_part(struct visitor *, size_t, size_t)) {
+    enum lookup lookup = visitor->bins->lookup;
+    struct bins_span across = bins_span_of(lookup, visitor->plane->hidden_sizes, hidden);
+    struct bins_span along = bins_span_of(lookup, visitor->plane->num_tokens, tokens);
     for (size_t h = across.first; h <= across.last; h++) {
-        for (size_t t = along.first; t <= along.last; t++) add(tally, bins, h, t);
+        for (size_t t = along.first; t <= along.last; t++) of_part(visitor, h, t);
     }
+}
+
+void bins_each_shape(const struct plane_levels *plane, const struct bins *bins, size_t hidden, size_t tokens,
+                     void *context, void use(void *, const struct bin_shape *)) {
+    struct visitor visitor = {plane, bins, context, use, false};
+    visit_parts(&visitor, hidden, tokens, visit_workload);
+    if (!visitor.has_shapes) visit_parts(&visitor, hidden, tokens, visit_uniformly);
+}
+
+double bins_share_of(const struct axis *axis, size_t at, uint32_t value) {
+    double own = log2(axis->value[at]), wanted = log2(value);
+    if (wanted < own) return at == 0 ? 0 : (wanted - own) / (own - log2(axis->value[at - 1]));
+    return at + 1 == axis->count ? 0 : (wanted - own) / (log2(axis->value[at + 1]) - own);
+}
+
+double bins_log2_size(const struct axis *axis, size_t at, double share) {
+    double own = log2(axis->value[at]);
+    if (share == 0 || axis->count == 1) return own;
+    bool is_beyond = share > 0 ? at + 1 == axis->count : at == 0;
+    bool goes_up = share > 0 ? !is_beyond : is_beyond;
+    double neighbour = log2(axis->value[goes_up ? at + 1 : at - 1]);
+    return own + (is_beyond ? -1 : 1) * fabs(share) * (neighbour - own);
 }
 
 void bins_losses(const struct plane_levels *plane, const struct bins *bins, size_t hidden, size_t tokens,
@@ -158,9 +203,8 @@ void bins_losses(const struct plane_levels *plane, const struct bins *bins, size
     struct tally tally = {plane, losses, 0};
     for (size_t s = 0; s < plane->strategies; s++) {
         double own = plane->levels[s * cells + hidden * plane->num_tokens->count + tokens];
-        losses[s] = (struct loss){isnan(own) ? INFINITY : 0, 0};
+        losses[s] = (struct loss){isnan(own) ? INFINITY : 0, 0, NAN};
     }
-    add_parts(&tally, bins, hidden, tokens, add_workload);
-    if (tally.weight == 0) add_parts(&tally, bins, hidden, tokens, add_uniformly);
+    bins_each_shape(plane, bins, hidden, tokens, &tally, add_shape);
     for (size_t s = 0; s < plane->strategies && tally.weight > 0; s++) losses[s].expected /= tally.weight;
 }

@@ -10,8 +10,7 @@
 struct border_option {
     double badness; // a share of the best time; finite
     uint8_t strategy;
-    bool allowed;  // it stays within what the point may lose; select_allow sets it
-    double excess; // how much of the badness is beyond noise
+    bool allowed; // it stays within what the point may lose; select_allow sets it
 };
 
 // A point: a token count of a row, a message size. `options` have different strategies, in the order in which

@@ -3,7 +3,7 @@
 --
 -- by_bytes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of
 -- the rows of `fusion` (nil: NONE, the plain sums) of source.axes.
---   points    ascending { size, badness = { strategy -> share lost }, excess = the same beyond noise }
+--   points    ascending { size, badness = { strategy -> expected loss } }
 --   measured  { first, last = bytes } of the sizes at which anything was; other points follow from these
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
 --             the first starts at 0, the last has no `last`
@@ -11,7 +11,7 @@
 -- The rule is that of tables by shape (select.c); its losses are those of core.choose: shapes of equal bytes
 -- count alike. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has no
 -- other times counts only if its size has no other shape. The segments are the fewest that lose at no size
--- more than source.regret (default: by_bytes.REGRET), apart from noise. A strategy that has no time for some
+-- more than source.regret (default: by_bytes.REGRET). A strategy that has no time for some
 -- shape of a size is not chosen there. Between two sizes the border is that of core.lookup_rule.
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
@@ -47,57 +47,45 @@ local function find_slices(source, fusion)
   return ordered
 end
 
--- What is known of a time: measured ones have their interval and launches, derived ones a spread.
-local NUMBERS = { "time_us", "low_us", "high_us", "launches" }
-
-local function add_time(by_size, size, tokens, hidden_size, strategy, time)
-  local of_size, shape = by_size[size] or {}, tokens << 32 | hidden_size
-  by_size[size], of_size[shape] = of_size, of_size[shape] or {}
-  of_size[shape][strategy] = time
+local function add_time(by_size, size, tokens, hidden_size, strategy, time_us, is_measured)
+  local of_size, key = by_size[size] or {}, tokens << 32 | hidden_size
+  local shape = of_size[key] or { num_tokens = tokens, hidden_size = hidden_size, times = {} }
+  by_size[size], of_size[key] = of_size, shape
+  shape.times[strategy], shape.is_measured = time_us, shape.is_measured or is_measured
 end
 
--- size -> shape -> strategy -> a time as choices.losses takes it; derived = true where it follows from those
--- around it; of the strategies that may win.
+-- size -> key -> a shape as choices.losses takes it, with is_measured: whether any of its times is, of the
+-- strategies that may win.
 local function times_of(source, slice, may_win)
-  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", table.unpack(NUMBERS) }
+  local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us" }
   local columns, by_size = source.rows:slice(slice, names), {}
   local function is_wanted(strategy, placement)
     return may_win[strategy] and (source.loopback or placement ~= "loopback")
   end
   for i = 1, columns.count do
     if is_wanted(columns.strategy[i], columns.placement[i]) then
-      local time = {}
-      for _, name in ipairs(NUMBERS) do time[name] = columns[name][i] end
       add_time(by_size, columns.size[i], columns.num_tokens[i], columns.hidden_size[i], columns.strategy[i],
-        time)
+        columns.time_us[i], true)
     end
   end
   local bytes = lists.find("dtypes", slice.dtype).bytes
   for _, time in ipairs(derive.of_source(source)) do
     if is_of(slice, time) and is_wanted(time.strategy, time.placement) then
       add_time(by_size, time.num_tokens * time.hidden_size * bytes, time.num_tokens, time.hidden_size,
-        time.strategy, { time_us = time.time_us, spread = time.spread, noise = time.noise, derived = true })
+        time.strategy, time.time_us, false)
     end
   end
   return by_size
 end
 
-local function is_measured(times)
-  for _, time in pairs(times) do
-    if not time.derived then return true end
-  end
-  return false
-end
-
--- The times at the shapes with a measured time, in the order of shapes; at all shapes if none has one. A
+-- The shapes with a measured time, in their order; all of them if none has one. A
 -- shape with interpolated times only is less certain than the measured ones of its size, and may lack
 -- strategies that they have.
 local function witnesses_of(shapes)
   local all, measured = {}, {}
-  for _, shape in ipairs(sorted_keys(shapes)) do
-    local times = shapes[shape]
-    all[#all + 1] = times
-    if is_measured(times) then measured[#measured + 1] = times end
+  for _, key in ipairs(sorted_keys(shapes)) do
+    all[#all + 1] = shapes[key]
+    if shapes[key].is_measured then measured[#measured + 1] = shapes[key] end
   end
   return #measured > 0 and measured or all, #measured > 0
 end
@@ -116,26 +104,24 @@ local function segments_of(points, chosen)
   return segments
 end
 
--- The points of what times_of gives; and { first, last }, the least and the largest of their sizes at which
--- anything was measured.
-local function points_of(by_size)
-  local points, measured = {}, {}
-  for size, shapes in pairs(by_size) do
-    local witnesses, are_measured = witnesses_of(shapes)
-    local badness, excess = choices.losses(witnesses)
-    if next(badness) then
-      points[#points + 1] = { size = size, badness = badness, excess = excess }
-      if are_measured then
-        measured.first = math.min(measured.first or size, size)
-        measured.last = math.max(measured.last or size, size)
-      end
+-- The points of a slice with the times of times_of; and { first, last }, the least and the largest of their
+-- sizes at which anything was measured.
+local function points_of(source, slice, allowed, by_size)
+  local points, measured, sizes_with_shapes, are_measured = {}, {}, {}, {}
+  local sorted = sorted_keys(by_size)
+  for i, size in ipairs(sorted) do sizes_with_shapes[i], are_measured[i] = witnesses_of(by_size[size]) end
+  local losses = choices.losses(source.rows, slice, sizes_with_shapes,
+    { may_win = allowed, loopback = source.loopback })
+  for i, size in ipairs(sorted) do
+    if next(losses[i]) then
+      points[#points + 1] = { size = size, badness = losses[i] }
+      if are_measured[i] then measured.first, measured.last = measured.first or size, size end
     end
   end
-  table.sort(points, function(a, b) return a.size < b.size end)
   return points, measured
 end
 
--- The segments of ascending points { size, badness, excess } that lose no more than `regret`.
+-- The segments of ascending points { size, badness } that lose no more than `regret`.
 function by_bytes.segments(points, regret)
   return segments_of(points, choices.along(points, regret or by_bytes.REGRET))
 end
@@ -162,7 +148,7 @@ function by_bytes.worlds(source, may_win, fusion)
   local worlds = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
     local allowed = winners_of(source, slice, may_win)
-    local points, measured = points_of(times_of(source, slice, allowed))
+    local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
     if measured.first then
       worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
         measured = measured,

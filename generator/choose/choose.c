@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "borders.h"
+#include "cell_losses.h"
 #include "numerics.h"
 #include "planes.h"
 #include "select.h"
@@ -18,8 +19,9 @@
 struct choosing {
     struct material of;
     struct table *table;
-    uint8_t *incumbents; // by cell; NAME_NONE: none. NULL: no table was there
-    uint8_t *judged[2];  // the same of the tables that are judged
+    uint8_t *incumbents;        // by cell; NAME_NONE: none. NULL: no table was there
+    uint8_t *judged[2];         // the same of the tables that are judged
+    struct evidence **evidence; // by block; NULL: none
     struct plane_task {
         size_t block, fusion;
         struct left_out left_out;
@@ -137,109 +139,55 @@ static bool have_same_strategies(const struct plane *plane, size_t cell, size_t 
     return true;
 }
 
-// What each strategy loses in the bin of a cell. The cells of a bin of powers of two share the sum, which is
-// over all of them, where the same strategies do them; it is made once for each row of bins.
-static const struct loss *losses_of(const struct plane *plane, struct row_of_cells *row, size_t hidden,
-                                    size_t tokens) {
+// What each strategy loses in the bin of a cell; NULL: out of memory. The cells of a bin of powers of two
+// share the losses, which are over all of them, where the same strategies do them; they are computed once for
+// each row of bins.
+static const struct loss *losses_of(const struct plane *plane, const struct evidence *evidence,
+                                    struct row_of_cells *row, size_t hidden, size_t tokens) {
     const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
-    const struct plane_levels levels = {plane->levels, plane->strategy_count, hidden_sizes, num_tokens};
     struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
     size_t along = bins_span_of(plane->bins.lookup, num_tokens, tokens).first;
     size_t cell = hidden * num_tokens->count + tokens, *summed_for = &row->summed_for[along];
     struct loss *losses = row->losses + along * plane->strategy_count;
     bool is_there = *summed_for != NOTHING && *summed_for / num_tokens->count >= across.first &&
                     have_same_strategies(plane, cell, *summed_for);
-    if (!is_there) bins_losses(&levels, &plane->bins, hidden, tokens, losses);
     *summed_for = cell;
-    return losses;
+    return is_there || cell_losses(plane, evidence, hidden, tokens, losses) ? losses : NULL;
 }
 
 static struct candidate candidate_of(const struct plane *plane, size_t strategy, size_t cell,
                                      const struct loss *loss) {
-    const struct rows *rows = plane->of->rows;
     size_t at = strategy * plane->cells + cell;
-    uint32_t row = plane->row_of[at];
-    const struct row_detail *detail = row == NO_ROW ? &rows_no_detail : rows_detail_of(rows, row);
-    return (struct candidate){
-        .level = plane->levels[at],
-        .low_us = detail->number[NUMBER_LOW_US],
-        .high_us = detail->number[NUMBER_HIGH_US],
-        .launch_us = detail->launch_us,
-        .launches = detail->launches,
-        .spread = plane->spreads[at],
-        .noise = plane->noises[at],
-        .badness = loss->expected,
-        .worst = loss->worst,
-        .strategy = plane->strategies[strategy],
-    };
+    return (struct candidate){plane->levels[at], *loss, plane->strategies[strategy]};
 }
 
-// Whether a strategy is slower than another one, beyond both intervals. Strategy s has the row
-// row_of[s * stride], or none.
-static bool is_slower(const struct plane *plane, size_t strategy, const uint32_t *row_of, size_t stride) {
-    const struct row_detail *detail = plane->of->rows->detail;
-    uint32_t own = row_of[strategy * stride];
-    for (size_t s = 0; own != NO_ROW && detail != NULL && s < plane->strategy_count; s++) {
-        uint32_t other = row_of[s * stride];
-        if (other == NO_ROW) continue;
-        if (detail[own].number[NUMBER_LOW_US] > detail[other].number[NUMBER_HIGH_US]) return true;
-    }
-    return false;
-}
-
-// The same at any shape of the cell's bin that was measured, but for its own.
-static bool is_slower_beside(const struct plane *plane, size_t strategy, size_t hidden, size_t tokens) {
-    size_t count = plane->block->num_tokens.count;
-    struct bins_span across = bins_span_of(plane->bins.lookup, &plane->block->hidden_sizes, hidden);
-    struct bins_span along = bins_span_of(plane->bins.lookup, &plane->block->num_tokens, tokens);
-    for (size_t h = across.first; h <= across.last; h++) {
-        for (size_t t = along.first; t <= along.last; t++) {
-            bool is_own = h == hidden && t == tokens;
-            if (!is_own && is_slower(plane, strategy, plane->row_of + h * count + t, plane->cells))
-                return true;
-        }
-    }
-    for (size_t i = 0; i < plane->bins.extra_count; i++) {
-        const struct shape_levels *extra = &plane->extra[i];
-        bool is_in_bin = extra->hidden >= across.first && extra->hidden <= across.last &&
-                         extra->tokens >= along.first && extra->tokens <= along.last;
-        const uint32_t *row_of = plane->extra_rows + i * plane->strategy_count;
-        if (is_in_bin && is_slower(plane, strategy, row_of, 1)) return true;
-    }
-    return false;
-}
-
-// The options of a cell. A candidate that is slower at a measured shape of the bin is not within noise.
-static void find_who_may_win(const struct choosing *choosing, const struct plane *plane, size_t hidden,
-                             size_t tokens, const struct candidate *candidates, size_t count,
+// Marks the candidates that may win a cell.
+static void find_who_may_win(const struct choosing *choosing, const struct plane *plane, size_t cell,
+                             const struct candidate *candidates, size_t count,
                              struct border_option *options) {
-    const struct candidate *best = &candidates[select_best(candidates, count)];
-    size_t cell = plane->first_cell + hidden * plane->block->num_tokens.count + tokens;
-    uint8_t incumbent = choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[cell];
+    uint8_t incumbent =
+        choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[plane->first_cell + cell];
     for (size_t i = 0; i < count; i++) {
-        const struct candidate *candidate = &candidates[i];
-        double excess = select_excess(best, candidate);
-        bool is_slower = candidate != best && excess == 0 &&
-                         is_slower_beside(plane, plane->index_of[candidate->strategy], hidden, tokens);
-        options[i] = (struct border_option){.badness = candidate->badness,
-                                            .strategy = candidate->strategy,
-                                            .excess = is_slower ? INFINITY : excess};
+        options[i] = (struct border_option){candidates[i].loss.expected, candidates[i].strategy, false};
     }
-    select_allow(options, count, incumbent, choosing->of.selection->regret);
+    bool noisy = !isnan(candidates[0].loss.confidence);
+    select_allow(options, count, incumbent, choosing->of.selection->regret, noisy);
 }
 
-static void fill_cell(const struct choosing *choosing, const struct plane *plane, struct row_of_cells *row,
-                      size_t hidden, size_t tokens) {
+static bool fill_cell(const struct choosing *choosing, const struct plane *plane,
+                      const struct evidence *evidence, struct row_of_cells *row, size_t hidden,
+                      size_t tokens) {
     size_t cell = hidden * plane->block->num_tokens.count + tokens, width = plane->strategy_count;
     struct candidate *candidates = row->candidates + tokens * width;
     struct border_option *options = row->options + tokens * width;
-    const struct loss *losses = losses_of(plane, row, hidden, tokens);
+    const struct loss *losses = losses_of(plane, evidence, row, hidden, tokens);
     size_t count = 0;
-    for (size_t s = 0; s < width; s++) {
+    for (size_t s = 0; losses != NULL && s < width; s++) {
         if (!isinf(losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &losses[s]);
     }
     row->points[tokens] = (struct border_point){.options = options, .count = count};
-    if (count > 0) find_who_may_win(choosing, plane, hidden, tokens, candidates, count, options);
+    if (count > 0) find_who_may_win(choosing, plane, cell, candidates, count, options);
+    return losses != NULL;
 }
 
 static struct cell cell_of(const struct plane *plane, const struct row_of_cells *of, size_t hidden,
@@ -257,7 +205,10 @@ static struct cell cell_of(const struct plane *plane, const struct row_of_cells 
         .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
         .margin = choice.margin,
         .confidence = choice.confidence,
-        .regret = choice.regret,
+        .expected = choice.expected,
+        .worst = choice.worst,
+        .worst_us = choice.worst_us,
+        .state = choice.state,
         .bound_us = detail->number[NUMBER_BOUND_US],
         .strategy = winner->strategy,
         .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
@@ -281,13 +232,14 @@ static void judge_cell(const struct choosing *choosing, const struct plane *plan
     }
 }
 
-static bool choose_rows(const struct choosing *choosing, const struct plane *plane) {
+static bool choose_rows(const struct choosing *choosing, const struct plane *plane,
+                        const struct evidence *evidence) {
     size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
     struct row_of_cells row = {NULL, NULL, NULL, NULL, NULL};
     bool ok = allocate_row(&row, tokens, plane->strategy_count);
     for (size_t h = 0; ok && h < hidden_sizes; h++) {
-        for (size_t t = 0; t < tokens; t++) fill_cell(choosing, plane, &row, h, t);
-        ok = borders_choose(row.points, tokens);
+        for (size_t t = 0; ok && t < tokens; t++) ok = fill_cell(choosing, plane, evidence, &row, h, t);
+        ok = ok && borders_choose(row.points, tokens);
         struct cell *cells = choosing->table->cells + plane->first_cell + h * tokens;
         for (size_t t = 0; ok && t < tokens; t++) cells[t] = cell_of(plane, &row, h, t);
         for (size_t t = 0; ok && t < tokens; t++) judge_cell(choosing, plane, &row, h, t);
@@ -302,7 +254,7 @@ static void choose_plane(void *context, size_t index) {
     struct plane plane;
     bool ok = plane_make(&plane, &choosing->of, &choosing->table->grid.blocks[task->block], task->fusion,
                          &task->left_out);
-    ok = ok && drop_other_bits(&plane) && choose_rows(choosing, &plane);
+    ok = ok && drop_other_bits(&plane) && choose_rows(choosing, &plane, choosing->evidence[task->block]);
     plane_free(&plane);
     task->failed = !ok;
 }
@@ -346,6 +298,26 @@ static bool find_other_tables(struct choosing *choosing) {
         if (!ok || selection->judged[i] == NULL) continue;
         table->judged[i] = malloc((table->grid.cell_count + 1) * sizeof *table->judged[i]);
         ok = table->judged[i] != NULL;
+    }
+    return ok;
+}
+
+static bool find_evidence(struct choosing *choosing) {
+    static const char oversubscribed[] = "oversubscribed";
+    const struct material *of = &choosing->of;
+    const struct grid *grid = &choosing->table->grid;
+    choosing->evidence = calloc(grid->block_count + 1, sizeof *choosing->evidence);
+    bool ok = choosing->evidence != NULL;
+    for (size_t i = 0; ok && i < grid->block_count; i++) {
+        const struct evidence_scope scope = {
+            .block = grid_key(grid, grid->blocks[i].first_cell),
+            .sizes_only = grid->blocks[i].has_no_shape,
+            .may_win = of->selection->may_win,
+            .barred = of->selection->loopback ? NAME_NONE : of->loopback,
+            .oversubscribed =
+                names_find(&of->lists->placements, oversubscribed, oversubscribed + strlen(oversubscribed)),
+        };
+        ok = evidence_make(of->rows, &scope, of->lists, &choosing->evidence[i]);
     }
     return ok;
 }
@@ -431,7 +403,8 @@ static bool choose(struct choosing *choosing, const struct lists *lists, struct 
     chains->elsewhere =
         malloc((choosing->of.selection->only_more_cells ? rows + 1 : 1) * sizeof *chains->elsewhere);
     if (table->cells == NULL || chains->first == NULL || chains->next == NULL || chains->elsewhere == NULL ||
-        rows >= NO_ROW || !list_planes(choosing) || !find_other_tables(choosing)) {
+        rows >= NO_ROW || !list_planes(choosing) || !find_other_tables(choosing) ||
+        !find_evidence(choosing)) {
         return problem_set(problem, "out of memory");
     }
     if (!chain_rows(choosing->of.rows, &table->grid, chains, choosing->of.selection->least, lists, problem))
@@ -456,6 +429,10 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
     free(choosing.of.chains.first);
     free(choosing.of.chains.next);
     free(choosing.of.chains.elsewhere);
+    for (size_t i = 0; choosing.evidence != NULL && i < table->grid.block_count; i++) {
+        evidence_free(choosing.evidence[i]);
+    }
+    free(choosing.evidence);
     free(choosing.incumbents);
     for (size_t i = 0; i < 2; i++) free(choosing.judged[i]);
     free(choosing.tasks);

@@ -1,13 +1,14 @@
 // require "core.choose": choices for Lua. A failure gives nil, message.
 //
 // - classes(rows, slice, options): see classes.c.
-// - losses(shapes) gives two tables, NAME -> share, of the strategies that have a time at each of the shapes,
-//   { { NAME = time }... }: the share of the best time that it loses, and how much of that is beyond noise
-//   (select.c), as means over the shapes. A time is { time_us =, low_us =, high_us = (of the interval of the
-//   median), launches = (a list of times, false where it was not measured) } or, of a time that was derived,
-//   { time_us =, spread =, noise = }, both in log2; false and nil mean unknown.
-// - along(points, regret) gives the strategy of each of the ascending points, { { badness =, excess = }... }
-//   as losses gives them: the fewest borders, by the rule of select.c; false where a point has no strategy.
+// - losses(rows, slice, sizes, options) gives a table NAME -> expected loss for each of `sizes`, of the
+//   strategies that have a time at each of its shapes, which are its bin. A size is a list of shapes {
+//   num_tokens =, hidden_size =, times = { NAME = microseconds } }; the rows show how noisy times are (see
+//   evidence.h); without launches the times count as exact. Options: may_win = { NAME = true }, loopback.
+// - rule = { right = a loss up to this is right, confidence =, expected_loss =, margin = of a choice that is
+//   not uncertain }; see select.h.
+// - along(points, regret) gives the strategy of each of the ascending points, { { badness = (NAME -> expected
+//   loss) }... }: the fewest borders, by the rule of select.c; false where a point has no strategy.
 // - select(rows, options) gives a table. Options:
 //     candidates    names of strategies; nil: all that may win
 //     loopback      whether loopback rows compete
@@ -18,21 +19,24 @@
 //                   num_tokens = {} }... }: cells that the table has in addition to those of the rows
 //     only_cells    rows between `cells` make no cells, but count for the bins that they lie in
 //     workload      { { hidden_size =, num_tokens =, weight = }... }
-//     derived       { { world_size =, ..., num_tokens =, strategy =, time_us =, spread =, noise = }... }:
-//                   times that were not measured
-//     incumbent     a table that keeps its choices within noise
+//     derived       { { world_size =, ..., num_tokens =, strategy =, time_us = }... }: times that were not
+//                   measured
+//     incumbent     a table that keeps the choices that lose hardly more than the best
 //     judged        { old, new }: two tables, what the choices of which lose is in the cells of the result
 //     same_bits_as  a strategy: only strategies with the same bits may win
 //     regret        the loss that a cell may have for the sake of fewer borders, as a share (default: 0)
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
+#include <string.h>
 
 #include "choose.h"
 #include "classes.h"
+#include "estimate/evidence.h"
 #include "rows/rows_lua.h"
 #include "select.h"
 #include "select_options.h"
+#include "table/table_fields.h"
 #include "table/table_lua.h"
 
 static void take_tables(lua_State *lua, struct selection *selection) {
@@ -76,102 +80,141 @@ static double take_number(lua_State *lua, int index, const char *field, double o
     return value;
 }
 
-static size_t take_launches(lua_State *lua, int index, double launch_us[LAUNCHES_MAX]) {
-    size_t count = 0;
-    if (lua_getfield(lua, index, "launches") == LUA_TTABLE) {
-        count = (size_t)luaL_len(lua, -1);
-        luaL_argcheck(lua, count <= LAUNCHES_MAX, index, "too many launches");
-        for (size_t i = 0; i < count; i++) {
-            bool is_time = lua_geti(lua, -1, (lua_Integer)i + 1) == LUA_TNUMBER;
-            launch_us[i] = is_time ? lua_tonumber(lua, -1) : NAN;
-            lua_pop(lua, 1);
-        }
-    }
-    lua_pop(lua, 1);
-    return count;
-}
-
-static struct candidate take_candidate(lua_State *lua, int index, double launch_us[LAUNCHES_MAX]) {
-    luaL_checktype(lua, index, LUA_TTABLE);
-    return (struct candidate){
-        .level = log2(take_number(lua, index, "time_us", NAN)),
-        .low_us = take_number(lua, index, "low_us", NAN),
-        .high_us = take_number(lua, index, "high_us", NAN),
-        .launch_us = launch_us,
-        .launches = take_launches(lua, index, launch_us),
-        .spread = take_number(lua, index, "spread", 0),
-        .noise = take_number(lua, index, "noise", 0),
-    };
-}
-
-// Sums over shapes, by strategy.
-struct loss_sums {
-    double badness[NAMES_MAX], excess[NAMES_MAX];
-    size_t shapes[NAMES_MAX];
+// A size while its losses are computed.
+struct size_losses {
+    const struct lists *lists;
+    struct evidence_shape *shapes;
+    size_t shape_count;
+    double expected[NAMES_MAX]; // by strategy: sums over shapes, by their times alone
+    size_t times[NAMES_MAX];    // the number of shapes at which it has a time
 };
 
-// Adds the losses at the shape on top of the stack.
-static void add_shape(lua_State *lua, const struct lists *lists, struct loss_sums *sums) {
-    struct candidate candidates[NAMES_MAX];
-    double launch_us[NAMES_MAX][LAUNCHES_MAX], time_us[NAMES_MAX], least_us = INFINITY;
-    size_t count = 0;
+// Adds the times of the shape on top of the stack, as exact ones.
+static void add_times(lua_State *lua, struct size_losses *size) {
+    double time_us[NAMES_MAX], least_us = INFINITY;
+    lua_getfield(lua, -1, "times");
     luaL_checktype(lua, -1, LUA_TTABLE);
-    for (size_t s = 0; s < lists->strategies.count; s++, lua_pop(lua, 1)) {
-        if (lua_getfield(lua, -1, lists->strategies.name[s]) == LUA_TNIL) continue;
-        candidates[count] = take_candidate(lua, lua_gettop(lua), launch_us[count]);
-        candidates[count].strategy = (uint8_t)s;
-        time_us[count] = take_number(lua, -1, "time_us", NAN);
-        least_us = fmin(least_us, time_us[count++]);
+    for (size_t s = 0; s < size->lists->strategies.count; s++) {
+        time_us[s] = take_number(lua, -1, size->lists->strategies.name[s], NAN);
+        least_us = fmin(least_us, time_us[s]);
     }
-    for (size_t i = 0; i < count; i++) candidates[i].badness = time_us[i] / least_us - 1;
-    const struct candidate *best = &candidates[count == 0 ? 0 : select_best(candidates, count)];
-    for (size_t i = 0; i < count; i++) {
-        sums->badness[candidates[i].strategy] += candidates[i].badness;
-        sums->excess[candidates[i].strategy] += select_excess(best, &candidates[i]);
-        sums->shapes[candidates[i].strategy]++;
+    for (size_t s = 0; s < size->lists->strategies.count; s++) {
+        if (isnan(time_us[s])) continue;
+        size->expected[s] += time_us[s] / least_us - 1;
+        size->times[s]++;
+    }
+    lua_pop(lua, 1);
+}
+
+// The size on top of the stack; its shapes stay on the stack.
+static void take_size(lua_State *lua, uint8_t fusion, struct size_losses *size) {
+    size->shape_count = (size_t)luaL_len(lua, -1);
+    if (size->shape_count == 0) luaL_error(lua, "a size without shapes");
+    size->shapes = lua_newuserdatauv(lua, size->shape_count * sizeof *size->shapes, 0);
+    for (size_t k = 0; k < size->shape_count; k++, lua_pop(lua, 1)) {
+        lua_geti(lua, -2, (lua_Integer)k + 1);
+        luaL_checktype(lua, -1, LUA_TTABLE);
+        size->shapes[k] = (struct evidence_shape){fusion, log2(take_number(lua, -1, "hidden_size", NAN)),
+                                                  log2(take_number(lua, -1, "num_tokens", NAN)), 1};
+        add_times(lua, size);
     }
 }
 
-static void push_means(lua_State *lua, const struct lists *lists, const struct loss_sums *sums,
-                       const double *sum, size_t shapes) {
+// Pushes the expected losses of a size: of strategies with evidence those that launches show.
+static void push_losses(lua_State *lua, const struct evidence *evidence, const struct size_losses *size) {
+    uint8_t covered[NAMES_MAX];
+    struct loss_figures figures[NAMES_MAX];
+    size_t count = 0;
     lua_newtable(lua);
-    for (size_t s = 0; s < lists->strategies.count; s++) {
-        if (sums->shapes[s] != shapes) continue;
-        lua_pushnumber(lua, sum[s] / (double)shapes);
-        lua_setfield(lua, -2, lists->strategies.name[s]);
+    for (size_t s = 0; s < size->lists->strategies.count; s++) {
+        if (size->times[s] != size->shape_count) continue;
+        if (evidence_covers(evidence, size->shapes[0].fusion, (uint8_t)s)) covered[count++] = (uint8_t)s;
+        lua_pushnumber(lua, size->expected[s] / (double)size->shape_count);
+        lua_setfield(lua, -2, size->lists->strategies.name[s]);
     }
+    if (count == 0) return;
+    if (!evidence_losses(evidence, &size->shapes[0], size->shapes, size->shape_count, covered, count,
+                         figures)) {
+        luaL_error(lua, "out of memory");
+    }
+    for (size_t i = 0; i < count; i++) {
+        lua_pushnumber(lua, figures[i].expected);
+        lua_setfield(lua, -2, size->lists->strategies.name[covered[i]]);
+    }
+}
+
+static int collect_evidence(lua_State *lua) {
+    struct evidence **evidence = lua_touserdata(lua, 1);
+    evidence_free(*evidence);
+    *evidence = NULL;
+    return 0;
+}
+
+// The evidence of a slice's block, which the stack keeps.
+static const struct evidence *take_evidence(lua_State *lua, const struct rows *rows, struct slice_key slice,
+                                            const struct lists *lists) {
+    static const char loopback[] = "loopback", oversubscribed[] = "oversubscribed";
+    bool may_win[NAMES_MAX] = {false};
+    lua_getfield(lua, 4, "may_win");
+    luaL_checktype(lua, -1, LUA_TTABLE);
+    for (size_t s = 0; s < lists->strategies.count; s++) {
+        may_win[s] = lua_getfield(lua, -1, lists->strategies.name[s]) != LUA_TNIL;
+        lua_pop(lua, 1);
+    }
+    lua_getfield(lua, 4, "loopback");
+    bool has_loopback = lua_toboolean(lua, -1);
+    const struct names *placements = &lists->placements;
+    const struct evidence_scope scope = {
+        .block = {.splits = slice.splits,
+                  .world_size = slice.world_size,
+                  .dtype = slice.dtype,
+                  .op = slice.op,
+                  .mode = slice.mode},
+        .sizes_only = slice.sizes_only,
+        .may_win = may_win,
+        .barred = has_loopback ? NAME_NONE : names_find(placements, loopback, loopback + strlen(loopback)),
+        .oversubscribed = names_find(placements, oversubscribed, oversubscribed + strlen(oversubscribed)),
+    };
+    struct evidence **evidence = lua_newuserdatauv(lua, sizeof *evidence, 0);
+    *evidence = NULL;
+    lua_createtable(lua, 0, 1);
+    lua_pushcfunction(lua, collect_evidence);
+    lua_setfield(lua, -2, "__gc");
+    lua_setmetatable(lua, -2);
+    if (!evidence_make(rows, &scope, lists, evidence)) luaL_error(lua, "out of memory");
+    return *evidence;
 }
 
 static int lua_losses(lua_State *lua) {
     const struct lists *lists = lists_of(lua);
-    struct loss_sums sums = {{0}, {0}, {0}};
-    luaL_checktype(lua, 1, LUA_TTABLE);
-    size_t shapes = (size_t)luaL_len(lua, 1);
-    luaL_argcheck(lua, shapes > 0, 1, "at least one shape is required");
-    for (size_t i = 0; i < shapes; i++, lua_pop(lua, 1)) {
-        lua_geti(lua, 1, (lua_Integer)i + 1);
-        add_shape(lua, lists, &sums);
+    const struct rows *rows = rows_check(lua, 1);
+    struct slice_key slice = slice_key_take(lua, 2);
+    luaL_checktype(lua, 3, LUA_TTABLE);
+    luaL_checktype(lua, 4, LUA_TTABLE);
+    const struct evidence *evidence = take_evidence(lua, rows, slice, lists);
+    lua_Integer count = luaL_len(lua, 3);
+    lua_createtable(lua, (int)count, 0);
+    int found = lua_gettop(lua);
+    for (lua_Integer i = 1; i <= count; i++, lua_settop(lua, found)) {
+        struct size_losses size = {.lists = lists};
+        lua_geti(lua, 3, i);
+        take_size(lua, slice.fusion, &size);
+        push_losses(lua, evidence, &size);
+        lua_seti(lua, found, i);
     }
-    push_means(lua, lists, &sums, sums.badness, shapes);
-    push_means(lua, lists, &sums, sums.excess, shapes);
-    return 2;
+    return 1;
 }
 
 // The options of the point on top of the stack, in the order of the list of strategies.
 static size_t take_options(lua_State *lua, const struct lists *lists, struct border_option *options) {
     size_t count = 0;
     lua_getfield(lua, -1, "badness");
-    lua_getfield(lua, -2, "excess");
     luaL_checktype(lua, -1, LUA_TTABLE);
-    luaL_checktype(lua, -2, LUA_TTABLE);
     for (size_t s = 0; s < lists->strategies.count; s++) {
-        const char *name = lists->strategies.name[s];
-        double badness = take_number(lua, -2, name, NAN);
-        if (!isfinite(badness)) continue;
-        options[count++] = (struct border_option){
-            .badness = badness, .strategy = (uint8_t)s, .excess = take_number(lua, -1, name, badness)};
+        double badness = take_number(lua, -1, lists->strategies.name[s], NAN);
+        if (isfinite(badness)) options[count++] = (struct border_option){badness, (uint8_t)s, false};
     }
-    lua_pop(lua, 2);
+    lua_pop(lua, 1);
     return count;
 }
 
@@ -186,7 +229,7 @@ static int lua_along(lua_State *lua) {
         lua_geti(lua, 1, (lua_Integer)i + 1);
         struct border_option *own = options + i * width;
         points[i] = (struct border_point){.options = own, .count = take_options(lua, lists, own)};
-        if (points[i].count > 0) select_allow(own, points[i].count, NAME_NONE, regret);
+        if (points[i].count > 0) select_allow(own, points[i].count, NAME_NONE, regret, false);
     }
     if (!borders_choose(points, count)) return luaL_error(lua, "out of memory");
     lua_createtable(lua, (int)count, 0);
@@ -209,5 +252,11 @@ int luaopen_core_choose(lua_State *lua) {
                                          {"select", lua_select},
                                          {NULL, NULL}};
     luaL_newlib(lua, functions);
+    lua_createtable(lua, 0, 4);
+    set_number(lua, "right", LOSSES_RIGHT);
+    set_number(lua, "confidence", SELECT_CONFIDENCE);
+    set_number(lua, "expected_loss", SELECT_EXPECTED_LOSS);
+    set_number(lua, "margin", SELECT_MARGIN);
+    lua_setfield(lua, -2, "rule");
     return 1;
 }

@@ -1,14 +1,5 @@
 -- Times that a sweep did not measure because the choice was certain without them: interpolated from the
 -- points around them (interpolation.lua). A choice that rests on one is marked `derived` in the table.
---
--- The measured points give the standard error of such a time. Each is predicted by the others of its plane
--- and strategy; the miss is the difference, in log2. The square of that grows with the distance d (in
--- doublings) to the nearest of them, as that of a random walk does (the linear variogram of geostatistics:
--- Cressie, Statistics for Spatial Data, 1993, 2.3), so that the standard error of a time is s * sqrt(d), s
--- the root of the mean of the squares of miss / sqrt(d) (leave-one-out, as in Allen's PRESS, 1974). Small
--- messages are missed by more than large ones: the mean is a local one (Nadaraya-Watson, over log2 of the
--- bytes). The uncertainty of the nearest point's own interval is added.
--- tests/recorded/derived_times_lie_in_their_intervals.lua counts how many times lie outside.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local implied_grid = require "choose.implied_grid"
@@ -19,20 +10,11 @@ local rows = require "core.rows"
 local derive = {}
 
 local FEWEST_POINTS = 3 -- of a strategy in a plane; fewer predict nothing
-local BANDWIDTH = 1 -- doublings of bytes: how far a point's miss speaks for others
-local PRIOR = 1 -- points' worth of the mean over all of them
-local DEVIATIONS = 1.96 -- of a normal distribution, in half such an interval
 
 local function log2(number) return math.log(number, 2) end
 
 local function plane_of(record)
   return table.concat({ record.op, record.mode, record.dtype, record.fusion, record.strategy }, " ")
-end
-
--- The standard error of a measured time, in log2, from its interval.
-local function error_of(record)
-  if not record.low_us then return 0 end
-  return log2(record.high_us / record.low_us) / (2 * DEVIATIONS)
 end
 
 -- Takes a point into the rectangle that its plane covers.
@@ -47,7 +29,7 @@ local function measured_points(records)
   for _, record in ipairs(records) do
     local key = plane_of(record)
     local point = { x = log2(record.num_tokens), y = log2(record.hidden_size),
-      time = log2(record.time_us), error = error_of(record) }
+      time = log2(record.time_us) }
     planes[key] = planes[key] or { left = math.huge, right = -math.huge, low = math.huge, high = -math.huge }
     table.insert(planes[key], point)
     widen(planes[key], point)
@@ -58,33 +40,6 @@ end
 -- Whether a shape lies between the points, on either axis.
 local function is_within(plane, where)
   return where.x >= plane.left and where.x <= plane.right and where.y >= plane.low and where.y <= plane.high
-end
-
--- The misses of a plane's points, each predicted by the others: { bytes, square } and their mean square; see
--- above.
-local function misses_of(points)
-  local misses, sum = {}, 0
-  for _, point in ipairs(points) do
-    local time, _, distance = interpolation.predict(points, point, point)
-    if distance > 0 then
-      local square = (time - point.time) ^ 2 / distance
-      misses[#misses + 1] = { bytes = point.x + point.y, square = square }
-      sum = sum + square
-    end
-  end
-  return misses, #misses > 0 and sum / #misses or 0
-end
-
--- The square of the standard error of a prediction, in log2, a doubling away from the nearest point: the mean
--- over the misses, each with the weight of a bell curve of the doublings of bytes between it and `bytes`; the
--- mean of all counts as PRIOR further misses.
-local function square_at(misses, mean, bytes)
-  local weight, sum = PRIOR, PRIOR * mean
-  for _, miss in ipairs(misses) do
-    local bell = math.exp(-((miss.bytes - bytes) / BANDWIDTH) ^ 2 / 2)
-    weight, sum = weight + bell, sum + bell * miss.square
-  end
-  return sum / weight
 end
 
 -- plane and strategy -> the points that the bench refused, as `fewer tokens than ranks`, or at which it
@@ -122,11 +77,10 @@ end
 
 -- The times of one TP size that are neither in `records` (rows with a time) nor in `no_time` (records with a
 -- reason), for all points of the spec: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
--- strategy, time_us, spread, noise, placement }, in order; spread is its standard error, in log2, and noise
--- how much of that is the nearest point's. Points beyond the measured ones, and those with a
+-- strategy, time_us, placement }, in order. Points beyond the measured ones, and those with a
 -- neighbour that the bench refused or failed at, get no time.
 function derive.times(spec, world_size, records, no_time)
-  local known, out, misses, means = {}, {}, {}, {}
+  local known, out = {}, {}
   local points, refused = measured_points(records), refused_points(no_time)
   for _, record in ipairs(records) do known[cell_records.key(record)] = true end
   for _, entry in ipairs(no_time) do
@@ -137,12 +91,7 @@ function derive.times(spec, world_size, records, no_time)
     local where = { x = log2(record.num_tokens), y = log2(record.hidden_size) }
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS and is_within(plane, where)
       and not is_refused(refused[plane_of(record)] or {}, plane, where) then
-      if not misses[plane] then misses[plane], means[plane] = misses_of(plane) end
-      local time, nearest, distance = interpolation.predict(plane, where)
-      local square = square_at(misses[plane], means[plane], where.x + where.y)
-      record.time_us, record.placement = 2 ^ time, records[1].placement
-      record.spread = math.sqrt(nearest.error ^ 2 + square * distance)
-      record.noise = nearest.error
+      record.time_us, record.placement = 2 ^ interpolation.predict(plane, where), records[1].placement
       out[#out + 1] = record
     end
   end

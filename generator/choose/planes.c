@@ -48,12 +48,8 @@ static void find_strategies(struct plane *plane, struct left_out *left_out) {
 static bool allocate(struct plane *plane) {
     size_t levels = plane->strategy_count * plane->cells;
     plane->levels = malloc((levels + 1) * sizeof *plane->levels);
-    plane->spreads = calloc(levels + 1, sizeof *plane->spreads);
-    plane->noises = calloc(levels + 1, sizeof *plane->noises);
     plane->row_of = malloc((levels + 1) * sizeof *plane->row_of);
-    if (plane->levels == NULL || plane->spreads == NULL || plane->noises == NULL || plane->row_of == NULL) {
-        return false;
-    }
+    if (plane->levels == NULL || plane->row_of == NULL) return false;
     memset(plane->row_of, 0xff, (levels + 1) * sizeof *plane->row_of);
     for (size_t i = 0; i < levels; i++) plane->levels[i] = NAN;
     return true;
@@ -85,8 +81,6 @@ static void lay_out_derived(struct plane *plane) {
         size_t at = plane->index_of[derived->strategy] * plane->cells + cell - plane->first_cell;
         if (plane->row_of[at] != NO_ROW) continue;
         plane->levels[at] = log2(derived->time_us);
-        plane->spreads[at] = derived->spread;
-        plane->noises[at] = derived->noise;
         plane->derived_placement = derived->placement;
     }
 }
@@ -201,8 +195,6 @@ static void stand_in_for(struct plane *plane, size_t cell, const struct stand_in
         } else {
             size_t from = s * plane->cells + shape->cell;
             plane->levels[to] = plane->levels[from];
-            plane->spreads[to] = plane->spreads[from];
-            plane->noises[to] = plane->noises[from];
             plane->row_of[to] = plane->row_of[from];
         }
     }
@@ -222,13 +214,6 @@ static void lay_out_stand_ins(struct plane *plane) {
 }
 
 // ---- the workload
-
-// How far `value` lies from the size at `index` of an axis towards its neighbour, as in struct bin_shape.
-static double share_of(const struct axis *axis, size_t index, uint32_t value) {
-    double own = log2(axis->value[index]), other = log2(value);
-    if (other < own) return index == 0 ? 0 : (other - own) / (own - log2(axis->value[index - 1]));
-    return index + 1 == axis->count ? 0 : (other - own) / (log2(axis->value[index + 1]) - own);
-}
 
 // The levels of a shape that is no cell, if it was measured; else NULL.
 static const double *measured_levels(const struct plane *plane, const struct workload_shape *shape) {
@@ -254,8 +239,8 @@ static bool lay_out_workload(struct plane *plane) {
         plane->workload[plane->bins.workload_count++] =
             (struct bin_shape){hidden,
                                tokens,
-                               share_of(hidden_sizes, hidden, shape->hidden_size),
-                               share_of(num_tokens, tokens, shape->num_tokens),
+                               bins_share_of(hidden_sizes, hidden, shape->hidden_size),
+                               bins_share_of(num_tokens, tokens, shape->num_tokens),
                                shape->weight,
                                measured_levels(plane, shape)};
     }
@@ -297,8 +282,6 @@ void plane_drop(struct plane *plane, size_t strategy) {
 
 void plane_free(struct plane *plane) {
     free(plane->levels);
-    free(plane->spreads);
-    free(plane->noises);
     free(plane->row_of);
     free(plane->extra);
     free(plane->extra_levels);

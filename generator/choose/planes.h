@@ -35,7 +35,7 @@ struct plane {
     size_t fusion, first_cell, cells;
     uint8_t strategies[NAMES_MAX], index_of[NAMES_MAX];
     size_t strategy_count;
-    double *levels, *spreads, *noises; // [strategy][cell]; spread 0: measured
+    double *levels; // [strategy][cell]
     uint8_t derived_placement;
     uint32_t *row_of; // [strategy][cell], or NO_ROW
     struct shape_levels *extra;

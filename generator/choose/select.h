@@ -6,46 +6,40 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "bins.h"
 #include "borders.h"
+#include "table/table.h"
 
-// One strategy in a cell. Levels are log2 of microseconds.
+// One strategy in a cell.
 struct candidate {
-    double level;            // at the cell's own shape
-    double low_us, high_us;  // the interval of its median; NAN: none
-    const double *launch_us; // the medians of its launches, NAN where there is none
-    size_t launches;         // 0: unknown
-    double spread;           // of a level that was not measured but derived: its standard error; else 0
-    double noise;            // how much of that is noise of what it follows from
-    double badness;          // the share of the best time that it loses, expected over the cell's bin
-    double worst;            // the same at the bin's worst shape
-    uint8_t strategy;        // its index in the list of strategies
+    double level; // log2 of microseconds at the cell's own shape
+    struct loss loss;
+    uint8_t strategy; // its place in the list of strategies
 };
 
 enum { NO_RUNNER_UP = -1 };
 
 struct choice {
-    int runner_up;     // the index of the best other candidate, or NO_RUNNER_UP
-    double margin;     // what the runner-up's badness is more than the winner's; NAN without one
-    double confidence; // probability that the winner loses less than the runner-up; NAN: unknown
-    double regret;     // the most that the choice can lose, as a share of the best; NAN: unknown
+    int runner_up; // the place of the best other candidate, or NO_RUNNER_UP
+    double margin; // expected loss of the runner-up minus that of the winner; NAN without one
+    enum state state;
+    double confidence; // probability that the choice loses at most 2 % over the bin; NAN: unknown
+    double expected;   // mean loss over the bin, as a share of the best time; NAN: unknown
+    double worst;      // 95 % quantile of the loss over the bin, likewise
+    double worst_us;   // the same as time at the cell's own shape
 };
 
-// The index of the candidate with the least badness, of at least one; of equal ones that of the strategy that
-// comes first in the list.
-size_t select_best(const struct candidate *candidates, size_t count);
-
-// How much of what `other` loses against `best` may be noise: half of a 95% interval of their difference, as
-// a share of time; NAN: unknown.
-double select_noise(const struct candidate *best, const struct candidate *other);
-
-// How much more than `best` another candidate loses beyond noise: all of it, where the noise is unknown.
-double select_excess(const struct candidate *best, const struct candidate *other);
+// A choice is certain, or a tie, with this confidence at least and this expected loss at most; without
+// launches, with this margin at least.
+#define SELECT_CONFIDENCE    0.9
+#define SELECT_EXPECTED_LOSS 0.01
+#define SELECT_MARGIN        0.05
 
 // The rule: marks the options that a point may have, of at least one. These are the one with the least
-// badness (of equal ones that of the strategy that comes first in the list), and those with no more excess
-// than the least, or of these `incumbent` alone (NAME_NONE: none) if it is one of them; and, if `regret` is
-// above 0, those that lose that much more than the least at most.
-void select_allow(struct border_option *options, size_t count, uint8_t incumbent, double regret);
+// expected loss (of equal ones that of the strategy that comes first in the list), and those that lose at
+// most `regret` more or, if times are `noisy`, 0.25 %. An incumbent (NAME_NONE: none) that loses at most
+// 0.25 % more stays, and is then the only one but for those that `regret` allows.
+void select_allow(struct border_option *options, size_t count, uint8_t incumbent, double regret, bool noisy);
 
 // The figures of the choice of candidates[winner].
 struct choice select_describe(const struct candidate *candidates, size_t count, size_t winner);

@@ -107,8 +107,6 @@ static void take_derived(lua_State *lua, int options, const struct lists *lists,
         derived[i].strategy = field_name(lua, item, "strategy", &lists->strategies);
         derived[i].placement = field_name(lua, item, "placement", &lists->placements);
         derived[i].time_us = field_number(lua, item, "time_us");
-        derived[i].spread = field_number(lua, item, "spread");
-        derived[i].noise = field_number(lua, item, "noise");
     }
     selection->derived = derived;
     selection->derived_count = count;

@@ -6,11 +6,10 @@
 
 struct lua_State;
 
-// A time that was not measured, but follows from others; `spread` is its standard error, in log2, `noise` how
-// much of it is noise of what it follows from, `placement` that of the others.
+// A time that was not measured, but follows from others, and their placement.
 struct derived_time {
     struct cell_key key;
-    double time_us, spread, noise;
+    double time_us;
     uint8_t strategy, placement;
 };
 

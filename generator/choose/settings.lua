@@ -14,7 +14,7 @@ local settings = {}
 
 settings.options = {
   { name = "against", value = "TABLE",
-    help = "table.csv whose choices stay within noise, or none (default: that of --out, else of the rows)" },
+    help = "table.csv that keeps the choices that hardly lose, or none (default: of --out or the rows)" },
   { name = "numerics", value = "CLASS",
     help = "same-as=STRATEGY (or bitwise-class=STRATEGY): only those with its bits; any (default)" },
   { name = "workload", value = "FILE",
@@ -22,7 +22,7 @@ settings.options = {
   { name = "choose", value = "WHAT",
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
   { name = "regret", value = "SHARE",
-    help = "what a cell may lose for fewer thresholds, beside noise (default: 0; formats by bytes 0.02)" },
+    help = "what a cell may lose for fewer thresholds (default: 0.0025; formats by bytes 0.02)" },
   { name = "allow-loopback",
     help = "rows of several ranks on one GPU may make a table of smNN, too, which names that" },
 }
@@ -147,7 +147,7 @@ local function regret_of(value, where)
   return share
 end
 
--- The table that keeps its choices within noise: the one that is replaced, else the one beside the rows.
+-- The table that keeps the choices that hardly lose: the one that is replaced, else the one beside the rows.
 local function find_incumbent(source, folder)
   local replaced = folder .. "/table.csv"
   return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"

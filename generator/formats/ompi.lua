@@ -13,7 +13,6 @@
 --
 -- ompi.worlds(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
 -- parameters, setting, segments, has_rules, gain, worst, spread, sizes, library } of each search.
-local choices = require "core.choose"
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
@@ -79,10 +78,10 @@ end
 local function points_of(by_size)
   local points = {}
   for size, times in pairs(by_size) do
-    local shape = {}
-    for name, time in pairs(times) do shape[name] = { time_us = time } end
-    local badness, excess = choices.losses { shape }
-    points[#points + 1] = { size = size, badness = badness, excess = excess, times = times }
+    local badness, least = {}, math.huge
+    for _, time in pairs(times) do least = math.min(least, time) end
+    for name, time in pairs(times) do badness[name] = time / least - 1 end
+    points[#points + 1] = { size = size, badness = badness, times = times }
   end
   table.sort(points, function(a, b) return a.size < b.size end)
   return points

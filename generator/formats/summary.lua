@@ -9,24 +9,29 @@ local statistics = require "base.statistics"
 
 local summary = {}
 
--- A choice with a confidence below this is uncertain; if its rows have no intervals, one with a margin below
--- least_margin.
-summary.least_confidence = 0.95
-summary.least_margin = 0.05
+-- The least margin that is clear where rows have no launches.
+summary.least_margin = choices.rule.margin
 
-function summary.is_uncertain(cell)
-  if cell.confidence then return cell.confidence < summary.least_confidence end
-  return cell.margin ~= nil and cell.margin < summary.least_margin
+function summary.is_uncertain(cell) return cell.state == "uncertain" end
+
+-- When a choice is uncertain, as text; `has_confidence`: whether launches show it.
+function summary.uncertain_in_words(has_confidence)
+  local rule = choices.rule
+  if not has_confidence then
+    return ("a margin below %.0f %%, as rows have no launches"):format(100 * rule.margin)
+  end
+  return ("less than %.0f %% likely to lose at most %.0f %%, or an expected loss above %.0f %%"):format(
+    100 * rule.confidence, 100 * rule.right, 100 * rule.expected_loss)
 end
 
 -- The rule by which the tables of a source are chosen, in a sentence; `what`: shapes (nil) or sizes.
 function summary.rule(source, what)
   if source.corner then
-    return ("Apart from noise, a choice has the shortest time at the cell's own %s."):format(
-      (what or "shapes"):sub(1, -2))
+    return "A choice has the shortest time at the cell's own " .. (what or "shapes"):sub(1, -2)
+      .. ", or loses at most 0.25 % for fewer borders."
   end
-  return "Apart from noise, a choice has the least expected loss over all " .. (what or "shapes") ..
-    " that a lookup sends to its cell."
+  return "A choice has the least expected loss over all " .. (what or "shapes") ..
+    " that a lookup sends to its cell, or loses at most 0.25 % more for fewer borders."
 end
 
 -- What a block of a table is of: data type, operation with its splits and, where rows say it, mode.
@@ -36,9 +41,13 @@ function summary.words_of(block)
     .. (block.sizes_only and " by bytes" or "") .. (block.mode == "unknown" and "" or " " .. block.mode)
 end
 
+-- The numbers of a tally that add up.
+summary.COUNTS = { "cells", "unmeasured", "derived", "certain", "tie", "uncertain", "oversubscribed", "loss",
+  "with_loss" }
+
 local function new_tally()
-  return { cells = 0, unmeasured = 0, derived = 0, uncertain = 0, oversubscribed = 0, margins = {},
-    bounds = {}, wins = {} }
+  return { cells = 0, unmeasured = 0, derived = 0, certain = 0, tie = 0, uncertain = 0, oversubscribed = 0,
+    margins = {}, bounds = {}, wins = {}, loss = 0, with_loss = 0 }
 end
 
 -- Enters a cell (nil: unmeasured) into a tally.
@@ -50,10 +59,13 @@ local function enter(tally, cell)
   end
   tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
   if cell.derived then tally.derived = tally.derived + 1 end
-  if summary.is_uncertain(cell) then tally.uncertain = tally.uncertain + 1 end
+  if cell.state then tally[cell.state] = tally[cell.state] + 1 end
   if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
   if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end
-  if cell.regret then tally.regret = math.max(tally.regret or 0, cell.regret) end
+  if cell.expected_loss then
+    tally.loss, tally.with_loss = tally.loss + cell.expected_loss, tally.with_loss + 1
+    tally.worst_loss = math.max(tally.worst_loss or 0, cell.worst_loss)
+  end
   if cell.bound_us then tally.bounds[#tally.bounds + 1] = cell.bound_us / cell.time_us end
 end
 
@@ -76,18 +88,19 @@ local function close(tally)
   tally.bound = statistics.median(tally.bounds)
   tally.least_bound, tally.most_bound = tally.bounds[1], tally.bounds[#tally.bounds]
   tally.shares = shares(tally)
+  tally.expected_loss = tally.with_loss > 0 and tally.loss / tally.with_loss or nil
   return tally
 end
 
 -- Adds the cells of one tally, before it is closed, to another.
 local function add(total, tally)
-  for _, name in ipairs { "cells", "unmeasured", "derived", "uncertain", "oversubscribed" } do
+  for _, name in ipairs(summary.COUNTS) do
     total[name] = total[name] + tally[name]
   end
   for name, count in pairs(tally.wins) do total.wins[name] = (total.wins[name] or 0) + count end
   table.move(tally.margins, 1, #tally.margins, #total.margins + 1, total.margins)
   table.move(tally.bounds, 1, #tally.bounds, #total.bounds + 1, total.bounds)
-  if tally.regret then total.regret = math.max(total.regret or 0, tally.regret) end
+  if tally.worst_loss then total.worst_loss = math.max(total.worst_loss or 0, tally.worst_loss) end
 end
 
 local function fusion_of(canonical, b, f, block)
@@ -126,6 +139,46 @@ local blocks_made = setmetatable({}, { __mode = "k" }) -- by table: picture and 
 function summary.blocks(canonical)
   blocks_made[canonical] = blocks_made[canonical] or blocks_of(canonical)
   return blocks_made[canonical]
+end
+
+-- The sums of the tallies of all blocks.
+function summary.totals(blocks)
+  local total = {}
+  for _, name in ipairs(summary.COUNTS) do
+    total[name] = 0
+    for _, block in ipairs(blocks) do total[name] = total[name] + block.total[name] end
+  end
+  return total
+end
+
+-- The choice with the largest worst loss in time, as text: "12.30 us at TP 2, ..."; nil without launches.
+local function worst_in_words(blocks)
+  local worst, where = nil, nil
+  for _, block in ipairs(blocks) do
+    for _, fusion in ipairs(block.by_fusion) do
+      for h, row in ipairs(fusion.rows) do
+        for t, cell in ipairs(row) do
+          if cell and cell.worst_loss_us and cell.worst_loss_us > (worst or -1) then
+            worst = cell.worst_loss_us
+            where = block.sizes_only and quantities.exact_bytes(block.num_tokens[t])
+              or ("%d x %d"):format(block.num_tokens[t], block.hidden_sizes[h])
+            where = ("TP %d, %s, %s"):format(block.world_size, fusion.name, where)
+          end
+        end
+      end
+    end
+  end
+  return worst and ("%.2f us at %s"):format(worst, where)
+end
+
+-- How sure the choices of all blocks are, as a line.
+function summary.sureness(blocks)
+  local total = summary.totals(blocks)
+  local line = ("%d certain, %s, %d uncertain"):format(total.certain, quantities.counted(total.tie, "tie"),
+    total.uncertain)
+  if total.with_loss == 0 then return line .. "." end
+  return ("%s; expected loss %.2f %%; at worst %s."):format(line, 100 * total.loss / total.with_loss,
+    worst_in_words(blocks))
 end
 
 -- A short name for each of these strategies (rows of lists.strategies): the first word, and the initials of

@@ -52,23 +52,16 @@ end
 
 -- The note for the marks behind strategies; nil if there are none.
 function best_strategy.mark_note(slice)
-  local uncertain, derived
+  local uncertain, derived, has_confidence
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
       uncertain, derived = uncertain or summary.is_uncertain(cell), derived or cell.derived
+      has_confidence = has_confidence or cell.confidence ~= nil
     end
   end
-  local notes = { uncertain and "?: uncertain: " .. best_strategy.uncertainty_text(slice) .. "." or nil }
+  local notes = { uncertain and "?: uncertain: " .. summary.uncertain_in_words(has_confidence) .. "." or nil }
   if derived then notes[#notes + 1] = "~: chosen by an interpolated time." end
   return #notes > 0 and table.concat(notes, " ") or nil
-end
-
--- When a choice is uncertain in this slice, as text; see formats/summary.lua.
-function best_strategy.uncertainty_text(slice)
-  if slice.has_interval then
-    return ("less than %.0f %% likely to lose less than the runner-up"):format(100 * summary.least_confidence)
-  end
-  return ("a margin below %.0f %%, as rows have no intervals"):format(100 * summary.least_margin)
 end
 
 function best_strategy.model(slice)

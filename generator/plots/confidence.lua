@@ -1,6 +1,5 @@
--- The margin over the runner-up, and, if rows have intervals, the probability that the choice loses less
--- than the runner-up. Orange is uncertain.
-local best_strategy = require "plots.best_strategy"
+-- The margin over the runner-up, and, if rows have launches, the probability that the choice loses at most
+-- 2 %. Orange is uncertain.
 local colours = require "pages.colours"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
@@ -34,7 +33,7 @@ local function confidence_text(percent)
 end
 
 local function confidence_panel(slice)
-  return { title = "probability that it loses less, %", cell = function(h, t)
+  return { title = "probability of a loss up to 2 %, %", cell = function(h, t)
     local best = slice.best[h][t]
     if not best or not best.confidence then return nil end
     local percent = 100 * best.confidence
@@ -44,25 +43,26 @@ local function confidence_panel(slice)
     ticks = ticks({ 60, 70, 80, 90, 100 }, "≤ ", LEAST_CONFIDENCE) } }
 end
 
+-- The number of uncertain choices, of all, and whether launches show a confidence.
 local function count_uncertain(slice)
-  local uncertain, cells = 0, 0
+  local uncertain, cells, has_confidence = 0, 0, false
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
-      cells = cells + 1
+      cells, has_confidence = cells + 1, has_confidence or cell.confidence ~= nil
       if summary.is_uncertain(cell) then uncertain = uncertain + 1 end
     end
   end
-  return uncertain, cells
+  return uncertain, cells, has_confidence
 end
 
 local function model(slice)
-  local panels, uncertain, cells = { margin_panel(slice) }, count_uncertain(slice)
+  local panels, uncertain, cells, has_confidence = { margin_panel(slice) }, count_uncertain(slice)
   local notes = { ("%d of %d choices are uncertain: %s."):format(uncertain, cells,
-    best_strategy.uncertainty_text(slice)) }
-  if slice.has_interval then
+    summary.uncertain_in_words(has_confidence)) }
+  if has_confidence then
     panels[2] = confidence_panel(slice)
   else
-    notes[#notes + 1] = "Rows without intervals have no confidence."
+    notes[#notes + 1] = "Rows without launches have no confidence."
   end
   return maps.model(slice, {
     title = ("Margin and confidence, TP %d, %s"):format(slice.tp, slice.fusion),

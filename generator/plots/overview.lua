@@ -128,9 +128,7 @@ local function notes_of(worlds, blocks, width)
     local total = blocks[world.block].total
     derived, oversubscribed = derived or total.derived > 0, oversubscribed or total.oversubscribed > 0
   end
-  local notes = { ("Tokens to the right, hidden size up. A white corner: uncertain, confidence below " ..
-    "%.0f %%, or, without one, margin below %.0f %%."):format(100 * summary.least_confidence,
-    100 * summary.least_margin) }
+  local notes = { "Tokens to the right, hidden size up. A white corner: uncertain (see report.md)." }
   if derived then notes[#notes + 1] = "A white dot: interpolated." end
   if oversubscribed then notes[#notes + 1] = "*: more ranks than cores." end
   for i, note in ipairs(notes) do notes[i] = geometry.shorten(note, 8.5, width / 72) end

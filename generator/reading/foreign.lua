@@ -5,7 +5,7 @@ local source = require "reading.source"
 local foreign = {}
 
 local TABLE_HEADER = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
-  "runner_up,margin,confidence,regret,basis\n"
+  "runner_up,margin,state,confidence,expected loss,worst loss (us),basis\n"
 
 -- What a reader (a row of reading/list.lua) makes of a source (reading/source.lua): { tables } or { records,
 -- facts, ... }. Raises on wrong input.
@@ -20,7 +20,7 @@ end
 function foreign.table_text(arch, cells)
   local out = { TABLE_HEADER }
   for _, cell in ipairs(cells) do
-    out[#out + 1] = ("%s,%d,%s,%s,%s,%s,%d,%d,%s,,,,,,\n"):format(arch, cell.world_size, cell.fusion,
+    out[#out + 1] = ("%s,%d,%s,%s,%s,%s,%d,%d,%s,,,,,,,,\n"):format(arch, cell.world_size, cell.fusion,
       cell.dtype, cell.op, cell.mode, cell.hidden_size, cell.num_tokens, cell.strategy or "unmeasured")
   end
   return table.concat(out)

@@ -133,11 +133,19 @@ local function incumbent(choices)
   return table.concat(out)
 end
 
+-- The first letters of the cells' states; "." where there is none.
+local function states_of(cells)
+  local out = {}
+  for i, cell in ipairs(cells) do out[i] = cell and cell.state and cell.state:sub(1, 1) or "." end
+  return table.concat(out)
+end
+
 local function fusion_of(source, block, fusion)
   local cells = cells_of(fusion)
   return { name = fusion.name, best = names_as_letters(cells, "strategy"),
     second = names_as_letters(cells, "runner_up"), margin = field_of(cells, "margin"),
-    confidence = field_of(cells, "confidence"), regret = field_of(cells, "regret"),
+    confidence = field_of(cells, "confidence"), expected = field_of(cells, "expected_loss"),
+    worst = field_of(cells, "worst_loss"), states = states_of(cells),
     old = incumbent(fusion.old), rows = times_of(source, block, fusion.name) }
 end
 
@@ -244,7 +252,7 @@ function report_data.of(source, blocks)
       bus = block.sizes_only and report_data.bus_factor(block) or nil }
   end
   return { name = source.arch, blocks = out, header = header_of(source), trtllm = trtllm_of(source),
-    confidence = summary.least_confidence, margin = summary.least_margin }
+    uncertain = { with = summary.uncertain_in_words(true), without = summary.uncertain_in_words(false) } }
 end
 
 return report_data

@@ -163,8 +163,9 @@ local function sure_rows(views)
       for _, fusion in ipairs(block.by_fusion) do
         local tally = fusion.tally
         rows[#rows + 1] = { view.arch, block.world_size, fusion.name, words_of(block), tally.cells,
-          tally.unmeasured, tally.uncertain, share(tally.margin), share(tally.least_margin),
-          share(tally.regret), bound_in_words(tally) }
+          tally.unmeasured, tally.certain, tally.tie, tally.uncertain, share(tally.margin),
+          share(tally.least_margin), share(tally.expected_loss, 2), share(tally.worst_loss),
+          bound_in_words(tally) }
       end
     end
   end
@@ -202,7 +203,7 @@ local function most_uncertain(views)
                   not block.sizes_only and block.num_tokens[t] or nil,
                   not block.sizes_only and block.hidden_sizes[h] or nil, cell.strategy, cell.runner_up,
                   share(cell.margin, 2),
-                  share(cell.confidence), share(cell.regret) } }
+                  share(cell.confidence), share(cell.expected_loss, 2), share(cell.worst_loss) } }
             end
           end
         end
@@ -220,12 +221,13 @@ local function most_uncertain(views)
 end
 
 local function add_confidence(p, views)
-  p:section("Confidence", { id = "sure", note = "Margin: how much more the runner-up loses. Worst loss: " ..
-    "the most that a choice can lose if the medians lie anywhere in their intervals. Bound: the share of " ..
+  p:section("Confidence", { id = "sure", note = "Margin: how much more the runner-up loses. Confidence: " ..
+    "the probability that a choice loses at most 2 % over the shapes that the lookup sends to its cell. " ..
+    "Expected loss: the mean of that loss; worst loss: its 95 % quantile. Bound: the share of " ..
     "the choice's time that memory and links need at least." })
-  p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "uncertain", "margin, median",
-    "margin, least", "worst loss", "bound, median (range)" }, rows = sure_rows(views),
-    may_go = may_go(views) }
+  p:table { columns = { "arch", "TP", "fusion", "data", "cells", "unmeasured", "certain", "ties",
+    "uncertain", "margin, median", "margin, least", "expected loss", "worst loss", "bound, median (range)" },
+    rows = sure_rows(views), may_go = may_go(views) }
   local rows, count = most_uncertain(views)
   if count == 0 then
     p:text("No choice is uncertain.")
@@ -233,7 +235,7 @@ local function add_confidence(p, views)
     p:heading(count > #rows and ("The %d least confident of %d uncertain choices"):format(#rows, count)
       or quantities.counted(count, "uncertain choice"))
     p:table { columns = { "arch", "TP", "fusion", "data", "size", "tokens", "hidden", "choice", "runner-up",
-      "margin", "confidence", "worst loss" }, rows = rows, may_go = may_go(views) }
+      "margin", "confidence", "expected loss", "worst loss" }, rows = rows, may_go = may_go(views) }
   end
 end
 
@@ -348,19 +350,15 @@ end
 
 -- The summary at the top of the page.
 local function lead_of(views)
-  local total = { cells = 0, unmeasured = 0, derived = 0, uncertain = 0, oversubscribed = 0 }
-  for _, view in ipairs(views) do
-    for _, block in ipairs(view.blocks) do
-      for name in pairs(total) do total[name] = total[name] + block.total[name] end
-    end
-  end
+  local blocks = {}
+  for _, view in ipairs(views) do table.move(view.blocks, 1, #view.blocks, #blocks + 1, blocks) end
+  local total = summary.totals(blocks)
   local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
   local out = { ("%d of %d %s were measured%s. %s"):format(total.cells - total.unmeasured - total.derived,
     total.cells, what, total.derived > 0 and (", %d interpolated"):format(total.derived) or "",
     summary.rule(views[1].source, what)) }
-  out[#out + 1] = ("%d %s uncertain: less than %s likely to lose less than the runner-up, or, without " ..
-    "intervals, with a margin below %s."):format(total.uncertain, total.uncertain == 1 and "choice is" or
-    "choices are", percent(summary.least_confidence, 0), percent(summary.least_margin, 0))
+  out[#out + 1] = summary.sureness(blocks)
+  out[#out + 1] = ("Uncertain: %s."):format(summary.uncertain_in_words(total.with_loss > 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(
       quantities.counted(total.oversubscribed, what:sub(1, -2)))

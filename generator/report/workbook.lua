@@ -31,18 +31,20 @@ local function summary_sheet(source, blocks)
     for _, fusion in ipairs(block.by_fusion) do
       local tally, most = fusion.tally, fusion.tally.shares[1]
       rows[#rows + 1] = { source.arch, block.world_size, block.dtype, block.op, block.mode, fusion.name,
-        tally.cells, tally.unmeasured, tally.uncertain, tally.oversubscribed, most and most.name,
+        tally.cells, tally.unmeasured, tally.certain, tally.tie, tally.uncertain, tally.oversubscribed,
+        most and most.name,
         most and most.count / (tally.cells - tally.unmeasured), shares_in_words(tally), tally.margin,
-        tally.least_margin, tally.regret, tally.bound }
+        tally.least_margin, tally.expected_loss, tally.worst_loss, tally.bound }
     end
   end
   return { name = "summary", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion", "cells",
-    "unmeasured", "uncertain", "oversubscribed", "best in most cells", "in how many",
-    "best in how many cells", "margin, median", "margin, least", "regret, most",
+    "unmeasured", "certain", "ties", "uncertain", "oversubscribed", "best in most cells", "in how many",
+    "best in how many cells", "margin, median", "margin, least", "expected loss, mean", "worst loss, most",
     "share of the bound, median" },
     formats = { ["in how many"] = PERCENT, ["margin, median"] = PERCENT, ["margin, least"] = PERCENT,
-      ["regret, most"] = PERCENT, ["share of the bound, median"] = PERCENT, cells = COUNT },
-    colours = { ["margin, median"] = { SHAKY, SURE }, ["regret, most"] = { FAST, SLOW } } }
+      ["expected loss, mean"] = PERCENT, ["worst loss, most"] = PERCENT,
+      ["share of the bound, median"] = PERCENT, cells = COUNT },
+    colours = { ["margin, median"] = { SHAKY, SURE }, ["worst loss, most"] = { FAST, SLOW } } }
 end
 
 local function table_row(source, block, fusion, h, t)
@@ -54,9 +56,9 @@ local function table_row(source, block, fusion, h, t)
     return row
   end
   row[9], row[10], row[11], row[12] = cell.strategy, cell.time_us, cell.runner_up, cell.margin
-  row[13], row[14] = cell.confidence, cell.regret
-  row[15] = cell.bound_us and cell.bound_us / cell.time_us
-  row[16], row[17] = summary.is_uncertain(cell), cell.placement
+  row[13], row[14], row[15], row[16] = cell.state, cell.confidence, cell.expected_loss, cell.worst_loss_us
+  row[17] = cell.bound_us and cell.bound_us / cell.time_us
+  row[18] = cell.placement
   return row
 end
 
@@ -71,9 +73,10 @@ local function table_sheet(source, blocks)
     end
   end
   return { name = "table", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",
-    "hidden size", "tokens", "strategy", "time (µs)", "runner-up", "margin", "confidence", "regret",
-    "share of the bound", "uncertain", "ranks" },
-    formats = { ["time (µs)"] = MICROSECONDS, margin = PERCENT, confidence = PERCENT, regret = PERCENT,
+    "hidden size", "tokens", "strategy", "time (µs)", "runner-up", "margin", "state", "confidence",
+    "expected loss", "worst loss (µs)", "share of the bound", "ranks" },
+    formats = { ["time (µs)"] = MICROSECONDS, margin = PERCENT, confidence = PERCENT,
+      ["expected loss"] = PERCENT, ["worst loss (µs)"] = MICROSECONDS,
       ["share of the bound"] = PERCENT },
     colours = { ["time (µs)"] = { FAST, SLOW }, margin = { SHAKY, SURE }, confidence = { SHAKY, SURE } } }
 end

@@ -100,11 +100,13 @@ local function test_by_rows(change, judged, options)
   change.p = math.min(1, 2 * math.max(1, change.row_count - 1) * p)
 end
 
--- Without rows: the figures of the new table's runner-up, if that was the old choice.
+-- Without rows: the figures of the new table's runner-up, if that was the old choice. Two strategies that tie
+-- differ by noise.
 local function test_by_table(change)
   if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
   change.lost = change.new.margin
-  change.p = change.new.confidence and math.min(1, 2 * (1 - change.new.confidence)) or nil
+  local new = change.new
+  change.p = new.confidence and (new.state == "tie" and 1 or math.min(1, 2 * (1 - new.confidence))) or nil
 end
 
 local function verdict_of(change, options)

@@ -12,14 +12,29 @@
 
 static const char table_header[] =
     "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
+    "runner_up,margin,state,confidence,expected loss,worst loss (us),basis";
+// Earlier tables have no state and no losses, but a regret, which is not read; the first have no basis.
+static const char old_header[] =
+    "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
     "runner_up,margin,confidence,regret,basis";
 // Beside these, in tables that have sizes without tokens and hidden size, or splits.
 static const char more_header[] = ",size,splits";
 // What a choice rests on: the cell's own shape was measured, or follows from shapes around it.
 static const char measured[] = "measured", derived[] = "derived";
 static const char unmeasured[] = "unmeasured";
+static const double SMALLEST = 5e-5; // losses and probabilities below this are written as 0
 
-const struct cell table_unmeasured = {NAN, NAN, NAN, NAN, NAN, NAME_NONE, NAME_NONE, 0, false};
+const char *const table_state_names[STATES] = {"", "certain", "tie", "uncertain"};
+
+const struct cell table_unmeasured = {.time_us = NAN,
+                                      .margin = NAN,
+                                      .confidence = NAN,
+                                      .expected = NAN,
+                                      .worst = NAN,
+                                      .worst_us = NAN,
+                                      .bound_us = NAN,
+                                      .strategy = NAME_NONE,
+                                      .runner_up = NAME_NONE};
 
 void table_free(struct table *table) {
     if (table == NULL) return;
@@ -54,7 +69,7 @@ static char *put_share(char *out, double share) {
 
 // The cell's own fields, from the strategy on.
 static char *put_cell(char *out, const struct cell *cell, const struct lists *lists) {
-    static const char nothing_else[] = ",,,,,,";
+    static const char nothing_else[] = ",,,,,,,,";
     if (cell->strategy == NAME_NONE) {
         out = put(out, unmeasured, strlen(unmeasured));
         return put(out, nothing_else, strlen(nothing_else));
@@ -65,10 +80,14 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
     if (cell->runner_up != NAME_NONE) {
         out = put(out, lists->strategies.name[cell->runner_up], lists->strategies.length[cell->runner_up]);
     }
-    const double shares[] = {cell->margin, cell->confidence, cell->regret};
-    for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
+    *out++ = ',';
+    out = put_share(out, cell->margin);
+    *out++ = ',';
+    out = put(out, table_state_names[cell->state], strlen(table_state_names[cell->state]));
+    const double numbers[] = {cell->confidence, cell->expected, cell->worst_us};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         *out++ = ',';
-        out = put_share(out, shares[i]);
+        out = put_share(out, fabs(numbers[i]) < SMALLEST ? 0 : numbers[i]);
     }
     *out++ = ',';
     if (cell->derived) {
@@ -148,7 +167,7 @@ static size_t longest_name(const struct names *names) {
 }
 
 char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size) {
-    enum { NUMBERS_IN_A_LINE = 8 };
+    enum { NUMBERS_IN_A_LINE = 9 };
     bool more = needs_more(table);
     size_t line = strlen(arch) + longest_name(&lists->fusions) + longest_name(&lists->dtypes) +
                   longest_name(&lists->ops) + longest_name(&lists->modes) +
@@ -184,12 +203,27 @@ enum table_column {
     TABLE_TIME,
     TABLE_RUNNER_UP,
     TABLE_MARGIN,
+    TABLE_STATE,
     TABLE_CONFIDENCE,
-    TABLE_REGRET,
+    TABLE_EXPECTED,
+    TABLE_WORST,
     TABLE_BASIS,
     TABLE_SIZE,
     TABLE_SPLITS,
+    TABLE_IGNORED,
     TABLE_COLUMNS,
+};
+
+// The columns of a file in their order, without those of more_header.
+static const uint8_t columns_in_order[] = {
+    TABLE_ARCH,        TABLE_WORLD_SIZE, TABLE_FUSION,   TABLE_DTYPE, TABLE_OP,        TABLE_MODE,
+    TABLE_HIDDEN_SIZE, TABLE_NUM_TOKENS, TABLE_STRATEGY, TABLE_TIME,  TABLE_RUNNER_UP, TABLE_MARGIN,
+    TABLE_STATE,       TABLE_CONFIDENCE, TABLE_EXPECTED, TABLE_WORST, TABLE_BASIS,
+};
+static const uint8_t old_columns_in_order[] = {
+    TABLE_ARCH,      TABLE_WORLD_SIZE,  TABLE_FUSION,     TABLE_DTYPE,    TABLE_OP,
+    TABLE_MODE,      TABLE_HIDDEN_SIZE, TABLE_NUM_TOKENS, TABLE_STRATEGY, TABLE_TIME,
+    TABLE_RUNNER_UP, TABLE_MARGIN,      TABLE_CONFIDENCE, TABLE_IGNORED,  TABLE_BASIS,
 };
 
 struct table_line {
@@ -203,6 +237,7 @@ struct table_reader {
     size_t line_number;
     struct table_line *lines;
     size_t count, capacity, columns;
+    uint8_t order[TABLE_COLUMNS]; // the column at each place of a line
     char *arch;
     struct problem *problem;
 };
@@ -231,6 +266,13 @@ static bool take_count(const struct csv_text *cell, uint64_t limit, uint32_t *va
 static bool take_share(const struct csv_text *cell, double *value) {
     *value = NAN;
     return cell->begin == cell->end || number_parse(cell->begin, cell->end, value);
+}
+
+static bool take_state(const struct csv_text *cell, enum state *state) {
+    for (*state = STATE_NONE; *state < STATES; (*state)++) {
+        if (equals(cell, table_state_names[*state])) return true;
+    }
+    return false;
 }
 
 static bool take_arch(struct table_reader *reader, const struct csv_text *cell) {
@@ -283,8 +325,12 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     ok = take_share(&cells[TABLE_TIME], &line->cell.time_us) && !(line->cell.time_us <= 0) &&
          take_share(&cells[TABLE_MARGIN], &line->cell.margin) &&
          take_share(&cells[TABLE_CONFIDENCE], &line->cell.confidence) &&
-         take_share(&cells[TABLE_REGRET], &line->cell.regret);
-    if (!ok) return fail_at(reader, "a broken number; a time above 0 and shares, or nothing, is required");
+         take_share(&cells[TABLE_EXPECTED], &line->cell.expected) &&
+         take_share(&cells[TABLE_WORST], &line->cell.worst_us) &&
+         take_state(&cells[TABLE_STATE], &line->cell.state);
+    if (!ok)
+        return fail_at(reader, "a broken number or state; a time above 0, shares and certain, tie or "
+                               "uncertain, or nothing, are required");
     line->cell.derived = equals(&cells[TABLE_BASIS], derived);
     return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || equals(&cells[TABLE_BASIS], "") ||
            fail_at(reader, "a basis is measured or derived");
@@ -295,26 +341,40 @@ static bool take_line(struct table_reader *reader, const struct csv_text *text, 
     struct problem detail;
     const char *at = text->begin;
     for (size_t i = 0; i < reader->columns; i++, at++) {
-        if (!csv_field(&at, text->end, &cells[i], &detail)) return fail_at(reader, detail.text);
+        if (!csv_field(&at, text->end, &cells[reader->order[i]], &detail))
+            return fail_at(reader, detail.text);
         if ((at == text->end) != (i == reader->columns - 1)) return fail_at(reader, "wrong number of fields");
     }
     return take_cells(reader, cells, line);
 }
 
-// Tables of version 0.1.0 have no basis; most have no sizes alone, and no splits.
+// Whether a header begins with `beginning`, which ends at a comma or at its end.
+static bool begins_with(const struct csv_text *line, const char *beginning, size_t length) {
+    size_t own = (size_t)(line->end - line->begin);
+    return own >= length && memcmp(line->begin, beginning, length) == 0 &&
+           (own == length || line->begin[length] == ',');
+}
+
 static bool read_table_header(struct table_reader *reader, const struct csv_text *line) {
-    size_t length = (size_t)(line->end - line->begin), usual = strlen(table_header);
-    size_t more = usual + strlen(more_header);
-    if (length == usual - strlen(",basis")) {
-        reader->columns = TABLE_BASIS;
-    } else if (length == usual) {
-        reader->columns = TABLE_SIZE;
-    } else if (length == more && memcmp(line->begin + usual, more_header, strlen(more_header)) == 0) {
-        reader->columns = TABLE_COLUMNS;
+    size_t length = strlen(table_header), old = strlen(old_header), oldest = old - strlen(",basis");
+    size_t more = strlen(more_header), read;
+    if (begins_with(line, table_header, length)) {
+        reader->columns = sizeof columns_in_order;
+        memcpy(reader->order, columns_in_order, sizeof columns_in_order);
+        read = length;
+    } else if (begins_with(line, old_header, oldest)) {
+        bool has_basis = begins_with(line, old_header, old);
+        reader->columns = sizeof old_columns_in_order - !has_basis;
+        memcpy(reader->order, old_columns_in_order, sizeof old_columns_in_order);
+        read = has_basis ? old : oldest;
     } else {
         return false;
     }
-    return memcmp(line->begin, table_header, length < usual ? length : usual) == 0;
+    size_t rest = (size_t)(line->end - line->begin) - read;
+    if (rest == 0) return true;
+    reader->order[reader->columns++] = TABLE_SIZE;
+    reader->order[reader->columns++] = TABLE_SPLITS;
+    return rest == more && memcmp(line->begin + read, more_header, more) == 0;
 }
 
 static bool read_lines(struct table_reader *reader, struct csv_text text) {

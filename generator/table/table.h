@@ -5,9 +5,17 @@
 
 #include "grid.h"
 
+// certain: likely to lose at most 2 % over the bin; tie: so is a second strategy; uncertain: all other
+// choices. STATE_NONE: the choice of another program's table.
+enum state { STATE_NONE, STATE_CERTAIN, STATE_TIE, STATE_UNCERTAIN, STATES };
+extern const char *const table_state_names[STATES];
+
 // NAN where there is no such number.
 struct cell {
-    double time_us, margin, confidence, regret;
+    double time_us, margin;
+    double confidence, expected; // probability of a loss up to 2 % over the bin; mean loss, as a share
+    double worst, worst_us;      // 95 % quantile of the loss as a share (not in the CSV), and as time
+    enum state state;
     double bound_us;             // the physical bound; not in the CSV
     uint8_t strategy, runner_up; // NAME_NONE: unmeasured; no runner-up
     uint8_t placement;           // of the winner's row; not in the CSV

@@ -3,8 +3,8 @@
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - times(rows, changes): see cell_times.c.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
-//   old, new = { strategy =, runner_up =, margin =, confidence = } or nil }... } of the cells with different
-//   choices, and the number of cells that have a choice in both.
+//   old, new = { strategy =, runner_up =, margin =, state =, confidence =, expected_loss = } or nil }... } of
+//   the cells with different choices, and the number of cells that have a choice in both.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //   num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no hidden size) }.
@@ -12,10 +12,11 @@
 //   0: unmeasured.
 // - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row:
 //   { { first =, last = indices of token counts, strategy = an index in the list or 0, margin =, confidence =
-//   the least of its cells, regret = the greatest, derived = whether any of them is }... }. A number that no
-//   cell has is missing.
-// - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =,
-//   confidence =, regret =, bound_us =, placement =, derived = }, or nil if the cell is unmeasured.
+//   the least of its cells, worst_loss = the greatest, derived = whether any of them is }... }. A number that
+//   no cell has is missing.
+// - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =, state =,
+//   confidence =, expected_loss =, worst_loss =, worst_loss_us =, bound_us =, placement =, derived = }, or
+//   nil if the cell is unmeasured.
 // - table:find{ world_size =, ... } gives the same, by the cell's own values; with old_loss and new_loss, the
 //   expected losses of the choices of the tables that select judged.
 // - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
@@ -115,6 +116,12 @@ static int lua_winners(lua_State *lua) {
     return 1;
 }
 
+static void set_state(lua_State *lua, enum state state) {
+    if (state == STATE_NONE) return;
+    lua_pushstring(lua, table_state_names[state]);
+    lua_setfield(lua, -2, "state");
+}
+
 static int push_cell(lua_State *lua, const struct cell *cell, const struct lists *lists) {
     if (cell == NULL || cell->strategy == NAME_NONE) {
         lua_pushnil(lua);
@@ -126,8 +133,11 @@ static int push_cell(lua_State *lua, const struct cell *cell, const struct lists
     set_name(lua, "placement", &lists->placements, cell->placement);
     set_number(lua, "time_us", cell->time_us);
     set_number(lua, "margin", cell->margin);
+    set_state(lua, cell->state);
     set_number(lua, "confidence", cell->confidence);
-    set_number(lua, "regret", cell->regret);
+    set_number(lua, "expected_loss", cell->expected);
+    set_number(lua, "worst_loss", cell->worst);
+    set_number(lua, "worst_loss_us", cell->worst_us);
     set_number(lua, "bound_us", cell->bound_us);
     set_boolean(lua, "derived", cell->derived);
     return 1;
@@ -144,12 +154,12 @@ static double most(double a, double b) {
 }
 
 static void push_segment(lua_State *lua, const struct cell *cells, size_t first, size_t last) {
-    double margin = NAN, confidence = NAN, regret = NAN;
+    double margin = NAN, confidence = NAN, worst = NAN;
     bool derived = false;
     for (size_t i = first; i <= last; i++) {
         margin = least(margin, cells[i].margin);
         confidence = least(confidence, cells[i].confidence);
-        regret = most(regret, cells[i].regret);
+        worst = most(worst, cells[i].worst);
         derived = derived || cells[i].derived;
     }
     lua_createtable(lua, 0, 7);
@@ -158,7 +168,7 @@ static void push_segment(lua_State *lua, const struct cell *cells, size_t first,
     set_integer(lua, "strategy", cells[first].strategy == NAME_NONE ? 0 : cells[first].strategy + 1);
     set_number(lua, "margin", margin);
     set_number(lua, "confidence", confidence);
-    set_number(lua, "regret", regret);
+    set_number(lua, "worst_loss", worst);
     set_boolean(lua, "derived", derived);
 }
 
@@ -214,7 +224,9 @@ static void set_choice(lua_State *lua, const char *field, const struct cell *cel
     set_name(lua, "strategy", &lists->strategies, cell->strategy);
     set_name(lua, "runner_up", &lists->strategies, cell->runner_up);
     set_number(lua, "margin", cell->margin);
+    set_state(lua, cell->state);
     set_number(lua, "confidence", cell->confidence);
+    set_number(lua, "expected_loss", cell->expected);
     lua_setfield(lua, -2, field);
 }
 
@@ -244,6 +256,12 @@ static int lua_changes(lua_State *lua) {
     size_t compared = table_differences(old, new, push_change, &list);
     lua_pushinteger(lua, (lua_Integer)compared);
     return 2;
+}
+
+// P(x > z) of a normal distribution.
+static int lua_upper_tail(lua_State *lua) {
+    lua_pushnumber(lua, 0.5 * erfc(luaL_checknumber(lua, 1) / sqrt(2)));
+    return 1;
 }
 
 static int lua_left_out(lua_State *lua) {
@@ -320,8 +338,11 @@ static int lua_parse(lua_State *lua) {
 }
 
 int luaopen_core_table(lua_State *lua) {
-    static const luaL_Reg functions[] = {
-        {"read", lua_read}, {"parse", lua_parse}, {"times", table_lua_times}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"read", lua_read},
+                                         {"parse", lua_parse},
+                                         {"times", table_lua_times},
+                                         {"upper_tail", lua_upper_tail},
+                                         {NULL, NULL}};
     luaL_newlib(lua, functions);
     return 1;
 }

@@ -1,7 +1,7 @@
 -- The best candidate for each size, its margin and whether it is certain; and the report of them.
 --
 -- A candidate's time is the median over launches of its medians. The choice is that of a table of the same
--- rows (choose/select.c): differences within noise are ignored, and among candidates within noise the choice
+-- rows (choose/select.c): among candidates that lose hardly more than the best the choice
 -- changes least from size to size. A choice is sure if its interval ends below the runner-up's; with several
 -- launches, if it is the faster one in each. Only candidates that ended well in every launch take part.
 local choices = require "core.choose"
@@ -144,7 +144,7 @@ local function choose(job, canonical, cell)
   cell.sure = is_sure(cell.best, cell.runner_up)
 end
 
--- Chooses for all cells. job.stays: a table (of core.table) that keeps its choices within noise, or nil.
+-- Chooses for all cells. job.stays: a table (of core.table) that keeps the choices that hardly lose, or nil.
 function choice.make(job)
   for _, cell in ipairs(job.cells) do rank(job, cell) end
   for _, world_size in ipairs(job.world_sizes) do

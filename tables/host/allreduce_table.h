@@ -39,7 +39,7 @@ enum gentables_host_fusion {
 enum { GENTABLES_HOST_FALLBACK = 0, /* MPI */ GENTABLES_HOST_UNMEASURED = 128 };
 
 /* The places of a row, and of the hidden sizes of a block; powers of two. */
-enum { GENTABLES_HOST_SEGMENTS = 8, GENTABLES_HOST_HIDDEN = 4 };
+enum { GENTABLES_HOST_SEGMENTS = 4, GENTABLES_HOST_HIDDEN = 4 };
 
 /* A row: its strategies, and the last token count of each but the last; 2147483647: none is left. */
 struct gentables_host_row {
@@ -57,95 +57,87 @@ struct gentables_host_block {
 enum { GENTABLES_HOST_FUSIONS = 4, GENTABLES_HOST_LARGEST_TP = 4 };
 static const unsigned short gentables_host_first_block[GENTABLES_HOST_LARGEST_TP + 1] = {0, 0, 4, 0, 8};
 
-/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
- * it loses less, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
+/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least probability of a
+ * loss up to 2 %, and the largest worst loss, of the cells that it stands for (those of each cell are in table.csv);
  * `derived` where the times of some of them follow from those around. */
 static const struct gentables_host_block gentables_host_blocks[12] = {
     /* any other TP size, NONE */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* TP 2, NONE */
     {{1717, 3434, 5792}, {
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 20.3 % 0.64 229 % derived; TWOSHOT 4.91 % 0.60 199 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 7.35 % 0.58 208 % derived; TWOSHOT 8.16 % 0.59 233 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 0.47 % 0.50 111 % derived; TWOSHOT 9.71 % 0.58 302 % derived */
-        {{2, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 9.77 % 0.99 3.37 %; TWOSHOT 7.9 % 0.62 334 % derived; unmeasured, MPI */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 12.9 % 0.75 3.7 % derived; TWOSHOT 5.59 % 0.78 5.39 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 20.9 % 0.98 1.2 % derived; TWOSHOT 0.942 % 0.38 6.59 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.1 % 0.95 1.94 % derived; TWOSHOT 4.34 % 0.73 3.72 % derived */
+        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 5.3 % 0.64 4.62 %; TWOSHOT 8.11 % 0.91 2.35 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 5.46 % 0.62 115 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 145 % 0.98 26.5 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 11.2 % 0.58 299 % derived */
-        {{512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.37 % 0.53 161 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 6.15 % 0.94 2.08 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 151 % 1.00 0 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 3.54 % 0.58 7.2 % derived */
+        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 5.06 % 0.89 2.96 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 3.08 % 0.87 113 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 0.948 % 0.55 26.6 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.339 % 0.51 22.8 % derived */
-        {{512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT -0.0623 % 0.48 36.5 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 2.76 % 0.77 4.28 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 1 % 0.51 5.52 % derived */
+        {{512, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 1.86 % 0.68 4.4 % derived; TWOSHOT 1.32 % 0.48 7.37 % */
+        {{512, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.65 % 0.65 4.51 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.14 % 0.77 13 % derived */
-        {{8, 32, 128, 512, 2147483647, 2147483647, 2147483647}, {1, 2, 1, 2, 1}}, /* 2880: ONESHOT 24.3 % 0.94 34.2 % derived; TWOSHOT 1.7 % 0.63 29 % derived; ONESHOT 3.47 % 0.78 15 % derived; TWOSHOT -2.64 % 0.33 32.3 % derived; ONESHOT 0.624 % 0.56 10.8 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.406 % 0.55 16.3 % derived */
-        {{512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.43 % 0.59 37.9 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 0.241 % 0.52 6.2 % derived */
+        {{128, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 0.307 % 0.48 9.34 % derived; TWOSHOT -0.102 % 0.44 6.33 % derived */
+        {{128, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 1.62 % 0.61 6.68 % derived; TWOSHOT 0.641 % 0.58 8.31 % derived */
+        {{128, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 0.263 % 0.50 6.02 % derived; TWOSHOT 1.35 % 0.57 4.74 %; unmeasured, MPI */
     }},
     /* TP 4, NONE */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT -0.559 % 0.44 92 % derived; TWOSHOT 47.1 % 0.61 4.56e+03 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 39.7 % 0.71 455 % derived; TWOSHOT 21.5 % 0.59 1.29e+03 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 26 % 0.84 131 % derived; TWOSHOT 31.1 % 0.64 1.23e+03 % derived */
-        {{2, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 45.6 % 0.99 0 %; TWOSHOT 36.4 % 0.80 1.02e+03 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 3.17 % 0.02 8.03 % derived; TWOSHOT 22 % 0.97 0.367 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 18.1 % 0.83 2.5 % derived; TWOSHOT 18.1 % 0.97 1 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 8.22 % 0.41 4.31 % derived; TWOSHOT 22.7 % 0.97 0.444 % derived */
+        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 23.4 % 0.97 1.64 %; TWOSHOT 5.67 % 0.61 3.39 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 6.32 % 0.91 87.9 % derived; TWOSHOT 20.2 % 0.92 33.9 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 30.2 % 0.86 20.6 %; TWOSHOT 20.1 % 0.76 71.2 % derived */
-        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -25.4 % 0.23 194 % derived; TWOSHOT 12.6 % 0.71 96.5 % derived */
-        {{8, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 19.6 % 0.97 25.6 %; TWOSHOT 10.5 % 0.68 67.7 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 5.38 % 0.03 6.5 % derived; TWOSHOT 17.9 % 0.97 0.393 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 16.6 % 0.30 3.85 %; TWOSHOT 13.7 % 0.97 0.893 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 6.86 % 0.55 3.76 %; TWOSHOT 17.5 % 0.97 0.504 % derived */
+        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 204 % 1.00 0 %; TWOSHOT 4.56 % 0.65 3.9 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT -2.05 % 0.31 112 % derived; TWOSHOT 7.63 % 0.57 150 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 8.01 % 0.63 86 % derived; TWOSHOT 14.3 % 0.64 125 % derived */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 14.2 % 0.99 21.2 % derived; TWOSHOT 7.64 % 0.74 79.7 % derived */
-        {{8, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 41 % 0.99 35.3 %; TWOSHOT 2.78 % 0.65 44.7 % derived; unmeasured, MPI */
+        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 5.13 % 0.15 5.76 % derived; TWOSHOT 14.5 % 0.97 0.604 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 18.6 % 0.97 1.4 % derived; TWOSHOT 10.5 % 0.97 1.5 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.1 % 0.71 3.16 % derived; TWOSHOT 11.4 % 0.86 4.74 % derived */
+        {{2, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 107 % 1.00 0 %; TWOSHOT 0.798 % 0.16 6.57 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT -0.585 % 0.41 21.3 %; TWOSHOT 4.23 % 0.90 18.7 % */
-        {{8, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 12 % 0.75 64.5 % derived; TWOSHOT 4.35 % 0.61 42.2 % derived */
-        {{32, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT -6.25 % 0.36 69.5 % derived; TWOSHOT 4 % 0.60 42.6 % derived */
-        {{8, 512, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 23.7 % 0.90 56.3 %; TWOSHOT 1.97 % 0.55 56.1 %; unmeasured, MPI */
+        {{32, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 7.33 % 0.31 4.33 %; TWOSHOT 6.81 % 0.97 1.52 % */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 19.3 % 0.97 1.2 % derived; TWOSHOT 3.67 % 0.85 3.29 % derived */
+        {{8, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 11.3 % 0.97 1.77 % derived; TWOSHOT 5.68 % 0.60 10.2 % derived */
+        {{8, 512, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 0.607 % 0.40 4.72 %; TWOSHOT 2.85 % 0.89 2.61 %; unmeasured, MPI */
     }},
 };
 
 /* How many of these 3 ascending borders are below size: a binary search without branches. */
 static inline unsigned gentables_host_place_of_4(const int *last, int size) {
     unsigned place = 2u * (unsigned)(size > last[1]);
-    place += (unsigned)(size > last[place]);
-    return place;
-}
-
-/* How many of these 7 ascending borders are below size: a binary search without branches. */
-static inline unsigned gentables_host_place_of_8(const int *last, int size) {
-    unsigned place = 4u * (unsigned)(size > last[3]);
-    place += 2u * (unsigned)(size > last[place + 1]);
     place += (unsigned)(size > last[place]);
     return place;
 }
@@ -162,7 +154,7 @@ static inline const struct gentables_host_row *gentables_host_row_of(unsigned bl
 /* The strategy's number, and GENTABLES_HOST_UNMEASURED where that is the fallback's. */
 static inline unsigned gentables_host_number_at(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
     const struct gentables_host_row *row = gentables_host_row_of(gentables_host_block_of(tp_size, fusion), hidden_size);
-    return row->strategy[gentables_host_place_of_8(row->last, num_tokens)];
+    return row->strategy[gentables_host_place_of_4(row->last, num_tokens)];
 }
 
 static inline enum gentables_host_strategy gentables_host_select(int tp_size, enum gentables_host_fusion fusion, int hidden_size,
@@ -178,7 +170,7 @@ static inline int gentables_host_is_measured(int tp_size, enum gentables_host_fu
 static inline int gentables_host_cell(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
     unsigned block = gentables_host_block_of(tp_size, fusion);
     const struct gentables_host_row *row = gentables_host_row_of(block, hidden_size);
-    int place = (int)gentables_host_place_of_8(row->last, num_tokens);
+    int place = (int)gentables_host_place_of_4(row->last, num_tokens);
     if (row->strategy[place] >= GENTABLES_HOST_UNMEASURED) return -1;
     return ((int)block * GENTABLES_HOST_HIDDEN + (int)(row - gentables_host_blocks[block].row)) * GENTABLES_HOST_SEGMENTS + place;
 }

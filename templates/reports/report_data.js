@@ -53,15 +53,15 @@ function cellOf(choice, h, t) {
   const least = Math.min(...rows.filter((row) => !row.strategy.never).map((row) => row.time));
   return { h, t, index, rows, least, best: best === "." ? null : best, hidden: block.hidden[h],
     tokens: block.tokens[t], second: fusion.second[index], margin: numberAt(fusion, "margin", index),
-    confidence: numberAt(fusion, "confidence", index), regret: numberAt(fusion, "regret", index),
+    confidence: numberAt(fusion, "confidence", index), expected: numberAt(fusion, "expected", index),
+    worst: numberAt(fusion, "worst", index), state: fusion.states[index],
     old: fusion.old && fusion.old[index] !== "." ? fusion.old[index] : null,
     time: best === "." ? NaN : numberAt(fusion.rows[best], "t", index) };
 }
 
-function isUncertain(arch, cell) {
-  if (cell.best === null) return false;
-  return Number.isNaN(cell.confidence) ? cell.margin < arch.margin : cell.confidence < arch.confidence;
-}
+const STATES = { c: "certain", t: "tie", u: "uncertain", ".": "" };
+
+function isUncertain(cell) { return cell.state === "u"; }
 
 // ---- the state -------------------------------------------------------------------------------
 

@@ -23,10 +23,11 @@ function verdict(cell) {
     words.push("No other strategy was measured.");
   }
   if (!Number.isNaN(cell.confidence)) {
-    words.push(`The choice is ${sureness(cell.confidence)} likely to lose less than the runner-up.`);
+    words.push(`The choice is ${sureness(cell.confidence)} likely to lose at most 2 %; its expected loss is ` +
+      `${percent(cell.expected, 2)}, its worst loss ${percent(cell.worst)}.`);
   }
-  if (cell.regret > 0) words.push(`Its worst loss is ${percent(cell.regret)}.`);
-  if (isUncertain(choice.arch, cell)) words.push("It is uncertain.");
+  if (cell.state === "t") words.push("It is a tie.");
+  if (isUncertain(cell)) words.push("It is uncertain.");
   const loss = incumbentLoss(cell);
   if (cell.old !== null && cell.old !== cell.best) {
     words.push(`The incumbent, ${nameOf(cell.old)}, ` +

@@ -23,8 +23,9 @@ function listColumns(all) {
   return [...where, ...placeColumns(all ? arch.blocks : [choice.block].filter(Boolean)),
     ["strategy", (row) => row.cell.best === null ? "unmeasured" : nameOf(row.cell.best)],
     ["time (us)", (row) => row.cell.time], ["runner_up", (row) => nameOf(row.cell.second)],
-    ["margin", (row) => row.cell.margin], ["confidence", (row) => row.cell.confidence],
-    ["regret", (row) => row.cell.regret],
+    ["margin", (row) => row.cell.margin], ["state", (row) => STATES[row.cell.state]],
+    ["confidence", (row) => row.cell.confidence], ["expected loss", (row) => row.cell.expected],
+    ["worst loss", (row) => row.cell.worst],
     ...(hasOld ? [["incumbent", (row) => row.cell.old === null ? "" : nameOf(row.cell.old)]] : [])];
 }
 

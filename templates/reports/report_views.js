@@ -28,10 +28,13 @@ const VIEWS = {
   confidence: { title: "confidence", needs: (fusion) => fusion.confidence, scale: "certainty", low: 0.5,
     high: 1,
     value: (cell) => cell.confidence, text: percent,
-    words: "Probability that it loses less than the runner-up" },
-  regret: { title: "worst loss", needs: (fusion) => fusion.regret, scale: "loss", low: 0, high: 0.2,
-    value: (cell) => cell.regret, text: percent,
-    words: "The most that the choice can lose if the medians lie anywhere in their intervals" },
+    words: "Probability of a loss up to 2 % over the shapes of the cell's bin" },
+  expected: { title: "expected loss", needs: (fusion) => fusion.expected, scale: "loss", low: 0, high: 0.05,
+    value: (cell) => cell.expected, text: (value) => percent(value, 2),
+    words: "Mean loss over the shapes of the cell's bin" },
+  worst: { title: "worst loss", needs: (fusion) => fusion.worst, scale: "loss", low: 0, high: 0.2,
+    value: (cell) => cell.worst, text: percent,
+    words: "95 % quantile of the loss over the shapes of the cell's bin" },
   bound: { title: "share of the bound", scale: "sequence",
     needs: (fusion) => Object.values(fusion.rows).some((row) => row.b), low: 0, high: 1,
     value: (cell) => cell.best === null ? NaN
@@ -81,7 +84,7 @@ function showView(table) {
     const strategy = cell.best !== null ? DATA.strategies[cell.best] : null;
     if (!view.scale && strategy) {
       td.className = "s" + strategy.place + changed;
-      td.textContent = strategy.mark + (isUncertain(arch, cell) ? "?" : "");
+      td.textContent = strategy.mark + (isUncertain(cell) ? "?" : "");
       td.removeAttribute("style");
       continue;
     }

@@ -11,7 +11,7 @@ HIDDEN = [2 ** i for i in range(7, 14)]
 FUSIONS = ('NONE', 'RESIDUAL_RMS_NORM', 'RESIDUAL_RMS_NORM_QUANT_FP8', 'RESIDUAL_RMS_NORM_QUANT_NVFP4')
 NAMES = {0: 'NCCL', 4: 'ONESHOT', 5: 'TWOSHOT', 8: 'NCCL_SYMMETRIC'}
 HEADER = ('arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),runner_up,margin,'
-          'confidence,regret,basis\n')
+          'state,confidence,expected loss,worst loss (us),basis\n')
 TYPE = 'inline AllReduceBestStrategyTableType AllReduceBestStrategyTableSM'
 USES = ('\ninline const std::unordered_map<int, AllReduceBestStrategyTableType> AllReduceBestStrategyTable\n'
         '    = {{90, AllReduceBestStrategyTableSM90}, {100, AllReduceBestStrategyTableSM100}};\n')
@@ -55,7 +55,7 @@ def canonical(sm, table):
             for h, row in enumerate(fusion):
                 for n, number in enumerate(row):
                     out += (f'sm{sm},{2 << t},{FUSIONS[f]},bfloat16,allreduce,unknown,{HIDDEN[h]},{TOKENS[n]},'
-                            f'{NAMES[number]},,,,,,\n')
+                            f'{NAMES[number]},,,,,,,,\n')
     return out
 
 

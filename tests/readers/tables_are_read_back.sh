@@ -25,7 +25,7 @@ ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tests/golden/sm90" --arch 
     --formats trtllm
 imports "$WORK/ours/generated_lookup_table.cpp" "$read_table"
 lines "$read_table" 1261
-has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT,,,,,,'
+has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT,,,,,,,,'
 
 # The complete header of gentables; its TP sizes have axes of their own.
 mkdir -p "$WORK/tables/sm90"
@@ -34,8 +34,8 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$W
 ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/corner" --formats table \
     --choose corner
 imports "$WORK/tables/customAllReduceUtils.h" "$read_table"
-has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,2880,16,TWOSHOT,,,,,,' \
-    'sm90,2,NONE,bfloat16,allreduce,unknown,2880,256,unmeasured,,,,,,'
+has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,2880,16,TWOSHOT,,,,,,,,' \
+    'sm90,2,NONE,bfloat16,allreduce,unknown,2880,256,unmeasured,,,,,,,,'
 python3 - "$WORK/corner/table.csv" "$read_table" <<END
 import csv, sys
 def cells(path):
@@ -64,24 +64,24 @@ END
 imports "$WORK/tuner.csv" "$read_table" --arch sm90
 tail -n +2 "$read_table" >"$WORK/cells"
 cat >"$WORK/expected" <<END
-sm90,8,NONE,bfloat16,allreduce,unknown,1,1,NCCL_TREE_LL_2CH,,,,,,
-sm90,8,NONE,bfloat16,allreduce,unknown,501,1,NCCL_RING_LL128_4CH,,,,,,
-sm90,8,NONE,bfloat16,allreduce,unknown,1001,1,unmeasured,,,,,,
-sm90,8,NONE,bfloat16,allreduce,unknown,1500,1,NCCL_TREE_SIMPLE_2CH,,,,,,
-sm90,8,NONE,bfloat16,allreduce,unknown,1501,1,unmeasured,,,,,,
-sm90,8,NONE,bfloat16,allreduce,unknown,2001,1,NCCL_NVLS_SIMPLE_16CH,,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,1,1,NCCL_TREE_LL_2CH,,,,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,501,1,NCCL_RING_LL128_4CH,,,,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,1001,1,unmeasured,,,,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,1500,1,NCCL_TREE_SIMPLE_2CH,,,,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,1501,1,unmeasured,,,,,,,,
+sm90,8,NONE,bfloat16,allreduce,unknown,2001,1,NCCL_NVLS_SIMPLE_16CH,,,,,,,,
 END
 diff "$WORK/expected" "$WORK/cells" || die "other cells"
 
 # Open MPI's rules: classic, version 2 and JSON have the same content; --hidden-size and --tp select other
 # cells.
 imports "$inputs/ompi_rules.conf" "$read_table"
-has_lines "$read_table" 'host,4,NONE,bfloat16,allreduce,unknown,1,1,MPI_RECURSIVE_DOUBLING,,,,,,' \
-    'host,4,NONE,bfloat16,allreduce,unknown,32768,1,MPI_RING,,,,,,' \
-    'host,4,NONE,bfloat16,allreduce,unknown,524288,1,MPI_SEGMENTED_RING,,,,,,'
+has_lines "$read_table" 'host,4,NONE,bfloat16,allreduce,unknown,1,1,MPI_RECURSIVE_DOUBLING,,,,,,,,' \
+    'host,4,NONE,bfloat16,allreduce,unknown,32768,1,MPI_RING,,,,,,,,' \
+    'host,4,NONE,bfloat16,allreduce,unknown,524288,1,MPI_SEGMENTED_RING,,,,,,,,'
 one_line 'left out, fan-in, segment size or requests: of a rule: 1'
 imports "$inputs/ompi_rules.conf" "$read_table" --tp 6 --hidden-size 128 --dtype float32
-has_lines "$read_table" 'host,6,NONE,float32,allreduce,unknown,128,128,MPI_RING,,,,,,'
+has_lines "$read_table" 'host,6,NONE,float32,allreduce,unknown,128,128,MPI_RING,,,,,,,,'
 imports "$inputs/ompi_rules.json" "$read_table"
 lines "$read_table" 3
 mkdir "$WORK/host" # rows that do not name the version of their Open MPI

@@ -59,8 +59,8 @@ struct gentables_sm90_block {
 enum { GENTABLES_SM90_FUSIONS = 4, GENTABLES_SM90_LARGEST_TP = 4 };
 static const unsigned short gentables_sm90_first_block[GENTABLES_SM90_LARGEST_TP + 1] = {0, 0, 4, 0, 8};
 
-/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least confidence that
- * it loses less, and the most that it can lose, of the cells that it stands for (those of each cell are in table.csv);
+/* Beside a row: its hidden size; then for each strategy the least margin over the runner-up, the least probability of a
+ * loss up to 2 %, and the largest worst loss, of the cells that it stands for (those of each cell are in table.csv);
  * `derived` where the times of some of them follow from those around. */
 static const struct gentables_sm90_block gentables_sm90_blocks[12] = {
     /* any other TP size, NONE */

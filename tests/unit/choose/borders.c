@@ -67,9 +67,9 @@ TEST(no_other_choice_is_better) {
             size_t count = 0;
             for (uint8_t s = 0; s < STRATEGIES; s++) {
                 if (rand() % 5 == 0) continue; // some strategies have no time at some points
-                options[i][count++] = (struct border_option){rand() % 100 / 100.0, s, rand() % 2 == 0, 0};
+                options[i][count++] = (struct border_option){rand() % 100 / 100.0, s, rand() % 2 == 0};
             }
-            if (count == 0) options[i][count++] = (struct border_option){0, 0, true, 0};
+            if (count == 0) options[i][count++] = (struct border_option){0, 0, true};
             options[i][(size_t)rand() % count].allowed = true;
             points[i] = (struct border_point){options[i], count, 0};
         }
@@ -80,9 +80,9 @@ TEST(no_other_choice_is_better) {
 
 // Staying with the strategy that goes farthest finds as few borders, but a worse choice for the middle.
 TEST(going_as_far_as_possible_is_not_enough) {
-    const struct border_option left[] = {{0, 0, true, 0}, {0.9, 1, false, 0}};
-    const struct border_option middle[] = {{0.3, 0, true, 0}, {0, 1, true, 0}};
-    const struct border_option right[] = {{0.9, 0, false, 0}, {0, 1, true, 0}};
+    const struct border_option left[] = {{0, 0, true}, {0.9, 1, false}};
+    const struct border_option middle[] = {{0.3, 0, true}, {0, 1, true}};
+    const struct border_option right[] = {{0.9, 0, false}, {0, 1, true}};
     struct border_point points[] = {{left, 2, 9}, {middle, 2, 9}, {right, 2, 9}};
     assert_true(borders_choose(points, 3));
     assert_int_equal(points[0].chosen, 0);
@@ -91,8 +91,8 @@ TEST(going_as_far_as_possible_is_not_enough) {
 }
 
 TEST(a_flip_that_must_not_be_lost_stays) {
-    const struct border_option usual[] = {{0, 0, true, 0}, {0.4, 1, false, 0}};
-    const struct border_option other[] = {{0.2, 0, false, 0}, {0, 1, true, 0}};
+    const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
+    const struct border_option other[] = {{0.2, 0, false}, {0, 1, true}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
     assert_true(borders_choose(points, 3));
     assert_int_equal(points[0].chosen, 0);
@@ -101,15 +101,15 @@ TEST(a_flip_that_must_not_be_lost_stays) {
 }
 
 TEST(a_flip_that_may_be_lost_is_none) {
-    const struct border_option usual[] = {{0, 0, true, 0}, {0.4, 1, false, 0}};
-    const struct border_option other[] = {{0.01, 0, true, 0}, {0, 1, true, 0}};
+    const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
+    const struct border_option other[] = {{0.01, 0, true}, {0, 1, true}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
     assert_true(borders_choose(points, 3));
     assert_int_equal(points[1].chosen, 0);
 }
 
 TEST(of_equal_ones_the_first_wins) {
-    const struct border_option options[] = {{0.1, 7, true, 0}, {0.1, 3, true, 0}};
+    const struct border_option options[] = {{0.1, 7, true}, {0.1, 3, true}};
     struct border_point points[] = {{options, 2, 9}, {options, 2, 9}};
     assert_true(borders_choose(points, 2));
     assert_int_equal(points[0].chosen, 0);
@@ -117,9 +117,9 @@ TEST(of_equal_ones_the_first_wins) {
 }
 
 TEST(points_without_an_option_part_the_axis) {
-    const struct border_option left[] = {{0, 0, true, 0}, {0.01, 1, true, 0}};
-    const struct border_option right[] = {{0.01, 0, true, 0}, {0, 1, true, 0}};
-    const struct border_option forbidden[] = {{0, 0, false, 0}};
+    const struct border_option left[] = {{0, 0, true}, {0.01, 1, true}};
+    const struct border_option right[] = {{0.01, 0, true}, {0, 1, true}};
+    const struct border_option forbidden[] = {{0, 0, false}};
     struct border_point points[] = {{left, 2, 9}, {NULL, 0, 9}, {right, 2, 9}, {forbidden, 1, 9}};
     assert_true(borders_choose(points, 4));
     assert_int_equal(points[0].chosen, 0);

@@ -25,14 +25,15 @@ local tests = {}
 function tests.test_one_cell()
   local page = look("one_cell", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n", "cell=1x1024")
   lu.assertEquals(page.grids, 1)
-  lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000||||")
+  lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000|||certain|||")
   lu.assertStrContains(page.details, "NCCL is chosen. No other strategy was measured.")
 end
 
 function tests.test_one_strategy()
   local page = look("one_strategy", "2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\n" ..
     "2,bfloat16,4096,2,1024,NCCL,NONE,allreduce,9.75\n", "view=time")
-  lu.assertEquals(table.concat(page.list, "|"), "1|1024|NCCL|9.5000|||||2|1024|NCCL|9.7500||||")
+  lu.assertEquals(table.concat(page.list, "|"),
+    "1|1024|NCCL|9.5000|||certain||||2|1024|NCCL|9.7500|||certain|||")
 end
 
 function tests.test_fusion_without_rows()

@@ -196,7 +196,7 @@ function TestPictures.test_without_intervals_and_bounds_there_is_neither_band_no
     lu.assertFalse(series.band)
     lu.assertNil(series.plain)
   end
-  lu.assertStrContains(texts_of(model_of("confidence", example())), "without intervals have no confidence")
+  lu.assertStrContains(texts_of(model_of("confidence", example())), "without launches have no confidence")
 end
 
 function TestPictures.test_intervals_are_bands_and_bounds_a_line()

@@ -36,11 +36,13 @@ wanted = list(csv.DictReader(open(folder + "/table.csv")))
 table = records(book["table"])
 keys = {"arch": "arch", "TP": "world_size", "fusion": "fusion", "dtype": "dtype", "op": "op", "mode": "mode",
         "hidden size": "hidden_size", "tokens": "num_tokens"}
-values = {"time (µs)": "time (us)", "margin": "margin", "confidence": "confidence", "regret": "regret"}
+values = {"time (µs)": "time (us)", "margin": "margin", "confidence": "confidence",
+          "expected loss": "expected loss", "worst loss (µs)": "worst loss (us)"}
 assert len(table) == len(wanted)
 for got, line in zip(table, wanted):
     assert [str(got[name]) for name in keys] == [line[name] for name in keys.values()]
     assert got["strategy"] == line["strategy"]
+    assert (got["state"] or "") == line["state"], (got, line)
     for a, b in values.items():
         assert line[b] == "" and got[a] is None or abs(got[a] - float(line[b])) < 5.1e-5, (got, line)
 assert any(line["strategy"] == "unmeasured" for line in table)

@@ -56,8 +56,7 @@ function tests.test_a_strategy_without_a_time_in_a_launch_or_left_out_does_not_c
   luaunit.assertEquals(#to_rows.records(of, 2), 2)
 end
 
--- By the medians another one is faster at the largest size; launch by launch the difference is below the
--- noise.
+-- At the largest size launches disagree about which is faster.
 local function noisy()
   return job(5,
     cell(1024, results("DIRECT", { 1.18, 1.15, 1.04, 0.36, 0.92 }),
@@ -80,9 +79,8 @@ function tests.test_the_choice_is_that_of_the_tables_of_the_same_rows()
   for t, each in ipairs(of.cells) do
     luaunit.assertEquals(each.best.strategy, canonical:cell(1, 1, 1, t).strategy)
   end
-  luaunit.assertEquals(of.cells[3].best.strategy, "DIRECT")
-  luaunit.assertEquals(of.cells[3].runner_up.strategy, "MPI_BASIC_LINEAR")
-  luaunit.assertTrue(of.cells[3].margin < 0)
+  luaunit.assertEquals(of.cells[1].best.strategy, "DIRECT")
+  luaunit.assertTrue(of.cells[1].sure)
   luaunit.assertFalse(of.cells[3].sure)
 end
 

@@ -1,0 +1,67 @@
+// Losses of cells; see cell_losses.h.
+#include "cell_losses.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+// The shapes of a bin as evidence takes them.
+struct bin_shapes {
+    const struct plane *plane;
+    struct evidence_shape *shapes; // NULL where memory ran out
+    size_t count, room;
+};
+
+static void add_bin_shape(void *context, const struct bin_shape *shape) {
+    struct bin_shapes *bin = context;
+    const struct grid_block *block = bin->plane->block;
+    if (bin->count == bin->room) {
+        bin->room = 2 * bin->room + 16;
+        struct evidence_shape *shapes = realloc(bin->shapes, bin->room * sizeof *shapes);
+        if (shapes == NULL) free(bin->shapes);
+        bin->shapes = shapes;
+    }
+    if (bin->shapes == NULL) return;
+    bin->shapes[bin->count++] = (struct evidence_shape){
+        block->fusion[bin->plane->fusion],
+        bins_log2_size(&block->hidden_sizes, shape->hidden, shape->hidden_share),
+        bins_log2_size(&block->num_tokens, shape->tokens, shape->tokens_share),
+        shape->weight,
+    };
+}
+
+// Replaces the losses of the strategies at these places in the plane by those that launches show. False: out
+// of memory.
+static bool take_evidence(const struct evidence *evidence, const struct plane *plane, size_t hidden,
+                          size_t tokens, const size_t *places, size_t count, struct loss *losses) {
+    const struct grid_block *block = plane->block;
+    const struct plane_levels levels = {plane->levels, plane->strategy_count, &block->hidden_sizes,
+                                        &block->num_tokens};
+    const struct evidence_shape own = {block->fusion[plane->fusion], log2(block->hidden_sizes.value[hidden]),
+                                       log2(block->num_tokens.value[tokens]), 1};
+    struct bin_shapes bin = {.plane = plane};
+    uint8_t strategies[NAMES_MAX];
+    struct loss_figures figures[NAMES_MAX];
+    for (size_t i = 0; i < count; i++) strategies[i] = plane->strategies[places[i]];
+    bins_each_shape(&levels, &plane->bins, hidden, tokens, &bin, add_bin_shape);
+    bool ok = bin.shapes != NULL &&
+              evidence_losses(evidence, &own, bin.shapes, bin.count, strategies, count, figures);
+    for (size_t i = 0; ok && i < count; i++) {
+        losses[places[i]] = (struct loss){figures[i].expected, figures[i].worst, figures[i].confidence};
+    }
+    free(bin.shapes);
+    return ok;
+}
+
+bool cell_losses(const struct plane *plane, const struct evidence *evidence, size_t hidden, size_t tokens,
+                 struct loss *losses) {
+    const struct grid_block *block = plane->block;
+    const struct plane_levels levels = {plane->levels, plane->strategy_count, &block->hidden_sizes,
+                                        &block->num_tokens};
+    size_t places[NAMES_MAX], count = 0;
+    bins_losses(&levels, &plane->bins, hidden, tokens, losses);
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        bool has_evidence = evidence_covers(evidence, block->fusion[plane->fusion], plane->strategies[s]);
+        if (has_evidence && !isinf(losses[s].expected)) places[count++] = s;
+    }
+    return count == 0 || take_evidence(evidence, plane, hidden, tokens, places, count, losses);
+}

@@ -1,0 +1,389 @@
+// Evidence of launches; see evidence.h.
+#include "evidence.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "gaussian_process.h"
+
+// Contrasts of one process at most: its time grows with their cube, to about two seconds here. Larger blocks
+// give a process to each fusion, and still larger planes have no evidence.
+enum { CONTRASTS_MAX = 3000 };
+
+// A strategy that is slower than the fastest at the cell's own shape by more than REACH standard deviations,
+// and ELSEWHERE octaves, is the fastest at no shape of the bin.
+static const double REACH = 4, ELSEWHERE = 0.5;
+
+// A strategy that was measured in FEW cells at least, and is nowhere within FAR octaves of the fastest, is no
+// part of a process, which takes longer with the cube of its parts.
+static const double FAR = 0.8;
+enum { FEW = 3 };
+
+// Heavier tails than the process has, where ranks share cores: a cell's confidence without its own times.
+static const double CONFIDENCE_MAX = 0.97;
+
+// A measured cell: its key, in the order of fusion, hidden size, tokens.
+struct measured_cell {
+    uint32_t hidden_size, num_tokens;
+    uint8_t fusion;
+};
+
+struct evidence {
+    struct measured_cell *cells; // ascending
+    size_t cell_count;
+    double log2_element_bytes;
+    bool sizes_only, is_oversubscribed;
+    size_t strategies;
+    bool is_known[NAMES_MAX];                      // by strategy: whether it is part of a process
+    struct gaussian_process *of_block;             // or, of a large block,
+    struct gaussian_process *of_fusion[NAMES_MAX]; // by fusion; NULL: none
+};
+
+// ---- rows to times
+
+static bool is_in_scope(const struct row *row, const struct evidence_scope *scope) {
+    const struct cell_key *key = &row->key, *block = &scope->block;
+    return key->world_size == block->world_size && key->dtype == block->dtype && key->op == block->op &&
+           key->mode == block->mode && key->splits == block->splits &&
+           (key->hidden_size == HIDDEN_SIZE_NONE) == scope->sizes_only && scope->may_win[row->strategy] &&
+           (scope->barred == NAME_NONE || row->placement != scope->barred);
+}
+
+static int by_shape(const void *a, const void *b) {
+    const struct measured_cell *left = a, *right = b;
+    if (left->fusion != right->fusion) return left->fusion < right->fusion ? -1 : 1;
+    if (left->hidden_size != right->hidden_size) return left->hidden_size < right->hidden_size ? -1 : 1;
+    return (left->num_tokens > right->num_tokens) - (left->num_tokens < right->num_tokens);
+}
+
+static struct measured_cell cell_of(const struct row *row) {
+    return (struct measured_cell){row->key.hidden_size, row->key.num_tokens, row->key.fusion};
+}
+
+static size_t find_cell(const struct evidence *evidence, const struct measured_cell *cell) {
+    const struct measured_cell *found =
+        bsearch(cell, evidence->cells, evidence->cell_count, sizeof *cell, by_shape);
+    return found == NULL ? PROCESS_NO_CELL : (size_t)(found - evidence->cells);
+}
+
+// The number of times of a row: its launches, or its time alone.
+static size_t count_times(const struct row_detail *detail) {
+    size_t count = 0;
+    for (size_t i = 0; i < detail->launches; i++) count += isnan(detail->launch_us[i]) ? 0 : 1;
+    return detail->launches == 0 ? 1 : count;
+}
+
+// Collects the cells of the scope and the number of their times; 0: no row has launches. False: out of
+// memory.
+static bool collect_cells(struct evidence *evidence, const struct rows *rows,
+                          const struct evidence_scope *scope, size_t *times) {
+    evidence->cells = malloc((rows->count + 1) * sizeof *evidence->cells);
+    bool has_launches = false;
+    *times = 0;
+    if (evidence->cells == NULL) return false;
+    for (size_t i = 0; i < rows->count; i++) {
+        const struct row *row = &rows->row[i];
+        if (!is_in_scope(row, scope)) continue;
+        const struct row_detail *detail = rows_detail_of(rows, i);
+        has_launches = has_launches || detail->launches > 0;
+        *times += count_times(detail);
+        evidence->cells[evidence->cell_count++] = cell_of(row);
+        evidence->is_oversubscribed = evidence->is_oversubscribed || row->placement == scope->oversubscribed;
+        double elements = (double)row->key.num_tokens * row->key.hidden_size;
+        evidence->log2_element_bytes = scope->sizes_only ? 0 : log2((double)row->size_bytes / elements);
+    }
+    qsort(evidence->cells, evidence->cell_count, sizeof *evidence->cells, by_shape);
+    size_t kept = 0;
+    for (size_t i = 0; i < evidence->cell_count; i++) {
+        bool is_new = kept == 0 || by_shape(&evidence->cells[kept - 1], &evidence->cells[i]) != 0;
+        if (is_new) evidence->cells[kept++] = evidence->cells[i];
+    }
+    evidence->cell_count = kept;
+    if (!has_launches) *times = 0;
+    return true;
+}
+
+static int by_cell_and_launch(const void *a, const void *b) {
+    const struct visit_time *left = a, *right = b;
+    if (left->cell != right->cell) return left->cell < right->cell ? -1 : 1;
+    if (left->launch != right->launch) return left->launch < right->launch ? -1 : 1;
+    return (left->strategy > right->strategy) - (left->strategy < right->strategy);
+}
+
+static struct visit_time *collect_times(const struct evidence *evidence, const struct rows *rows,
+                                        const struct evidence_scope *scope, size_t count) {
+    struct visit_time *times = malloc((count + 1) * sizeof *times);
+    size_t at = 0;
+    for (size_t i = 0; times != NULL && i < rows->count; i++) {
+        const struct row *row = &rows->row[i];
+        if (!is_in_scope(row, scope)) continue;
+        const struct row_detail *detail = rows_detail_of(rows, i);
+        struct measured_cell cell = cell_of(row);
+        uint32_t place = (uint32_t)find_cell(evidence, &cell);
+        if (detail->launches == 0) {
+            times[at++] = (struct visit_time){place, 0, row->strategy, log2(row->time_us)};
+        }
+        for (uint32_t launch = 0; launch < detail->launches; launch++) {
+            if (isnan(detail->launch_us[launch])) continue;
+            times[at++] = (struct visit_time){place, launch, row->strategy, log2(detail->launch_us[launch])};
+        }
+    }
+    if (times != NULL) qsort(times, count, sizeof *times, by_cell_and_launch);
+    return times;
+}
+
+// The end of the times of the cell that begins at `from`.
+static size_t end_of_cell(const struct visit_time *times, size_t count, size_t from) {
+    size_t to = from;
+    while (to < count && times[to].cell == times[from].cell) to++;
+    return to;
+}
+
+// The mean level of each strategy in a cell, NAN without times; returns the least.
+static double mean_levels(const struct visit_time *times, size_t count, double level[NAMES_MAX]) {
+    size_t found[NAMES_MAX] = {0};
+    double least = INFINITY;
+    for (size_t s = 0; s < NAMES_MAX; s++) level[s] = 0;
+    for (size_t i = 0; i < count; i++) {
+        level[times[i].strategy] += times[i].level;
+        found[times[i].strategy]++;
+    }
+    for (size_t s = 0; s < NAMES_MAX; s++) {
+        level[s] = found[s] == 0 ? NAN : level[s] / (double)found[s];
+        least = fmin(least, level[s]);
+    }
+    return least;
+}
+
+// Finds the strategies that are part of the process, and drops the times of the others. Returns the number of
+// those that stay.
+static size_t drop_far(struct evidence *evidence, struct visit_time *times, size_t count) {
+    size_t cells[NAMES_MAX] = {0}, kept = 0;
+    for (size_t from = 0, to; from < count; from = to) {
+        double level[NAMES_MAX];
+        to = end_of_cell(times, count, from);
+        double least = mean_levels(times + from, to - from, level);
+        for (size_t s = 0; s < NAMES_MAX; s++) {
+            if (isnan(level[s])) continue;
+            cells[s]++;
+            if (level[s] <= least + FAR) evidence->is_known[s] = true;
+        }
+    }
+    for (size_t s = 0; s < NAMES_MAX; s++) {
+        if (cells[s] > 0 && cells[s] < FEW) evidence->is_known[s] = true;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (evidence->is_known[times[i].strategy]) times[kept++] = times[i];
+    }
+    return kept;
+}
+
+// ---- processes
+
+static struct process_shape process_shape_of(const struct evidence *evidence, uint8_t fusion,
+                                             double log2_hidden, double log2_tokens, size_t cell) {
+    if (evidence->sizes_only) return (struct process_shape){log2_tokens, 0, fusion, (uint32_t)cell};
+    return (struct process_shape){log2_hidden + log2_tokens + evidence->log2_element_bytes,
+                                  log2_tokens - log2_hidden, fusion, (uint32_t)cell};
+}
+
+// The number of the library of a strategy, by the beginning of its name; 0: it is of none.
+static uint8_t family_of(const char *name) {
+    static const char *const libraries[] = {"MPI", "NCCL"};
+    for (uint8_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0) return (uint8_t)(i + 1);
+    }
+    return 0;
+}
+
+// The number of contrasts that these times give at most.
+static size_t count_contrasts(const struct visit_time *times, size_t count) {
+    size_t contrasts = 0;
+    for (size_t from = 0, to; from < count; from = to) {
+        bool is_seen[NAMES_MAX] = {false};
+        size_t strategies = 0;
+        to = end_of_cell(times, count, from);
+        for (size_t i = from; i < to; i++) {
+            strategies += is_seen[times[i].strategy] ? 0 : 1;
+            is_seen[times[i].strategy] = true;
+        }
+        contrasts += strategies - 1;
+    }
+    return contrasts;
+}
+
+static bool fit_fusions(struct evidence *evidence, const struct visit_time *times, size_t count,
+                        const struct process_shape *shapes, const uint8_t *families) {
+    for (size_t from = 0, to; from < count; from = to) {
+        uint8_t fusion = evidence->cells[times[from].cell].fusion;
+        for (to = from; to < count && evidence->cells[times[to].cell].fusion == fusion;) to++;
+        if (count_contrasts(times + from, to - from) > CONTRASTS_MAX) continue;
+        evidence->of_fusion[fusion] = process_fit(times + from, to - from, shapes, evidence->cell_count,
+                                                  families, evidence->strategies);
+        if (evidence->of_fusion[fusion] == NULL) return false;
+    }
+    return true;
+}
+
+static bool fit(struct evidence *evidence, const struct visit_time *times, size_t count,
+                const struct lists *lists) {
+    uint8_t families[NAMES_MAX];
+    for (size_t s = 0; s < lists->strategies.count; s++) families[s] = family_of(lists->strategies.name[s]);
+    struct process_shape *shapes = malloc((evidence->cell_count + 1) * sizeof *shapes);
+    if (shapes == NULL) return false;
+    for (size_t i = 0; i < evidence->cell_count; i++) {
+        const struct measured_cell *cell = &evidence->cells[i];
+        shapes[i] =
+            process_shape_of(evidence, cell->fusion, log2(cell->hidden_size), log2(cell->num_tokens), i);
+    }
+    bool is_fitted;
+    if (count_contrasts(times, count) > CONTRASTS_MAX) {
+        is_fitted = fit_fusions(evidence, times, count, shapes, families);
+    } else {
+        evidence->of_block =
+            process_fit(times, count, shapes, evidence->cell_count, families, evidence->strategies);
+        is_fitted = evidence->of_block != NULL;
+    }
+    free(shapes);
+    return is_fitted;
+}
+
+bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, const struct lists *lists,
+                   struct evidence **evidence) {
+    size_t count = 0;
+    *evidence = NULL;
+    if (rows->detail == NULL) return true;
+    struct evidence *made = calloc(1, sizeof *made);
+    if (made == NULL) return false;
+    made->sizes_only = scope->sizes_only;
+    made->strategies = lists->strategies.count;
+    bool ok = collect_cells(made, rows, scope, &count);
+    if (ok && count > 0) {
+        struct visit_time *times = collect_times(made, rows, scope, count);
+        ok = times != NULL && fit(made, times, drop_far(made, times, count), lists);
+        free(times);
+    }
+    if (ok && count > 0) {
+        *evidence = made;
+    } else {
+        evidence_free(made);
+    }
+    return ok;
+}
+
+void evidence_free(struct evidence *evidence) {
+    if (evidence == NULL) return;
+    free(evidence->cells);
+    process_free(evidence->of_block);
+    for (size_t i = 0; i < NAMES_MAX; i++) process_free(evidence->of_fusion[i]);
+    free(evidence);
+}
+
+// ---- losses
+
+// The process of a fusion; NULL: its cells are too many.
+static const struct gaussian_process *process_of(const struct evidence *evidence, uint8_t fusion) {
+    return evidence->of_block != NULL ? evidence->of_block : evidence->of_fusion[fusion];
+}
+
+bool evidence_covers(const struct evidence *evidence, uint8_t fusion, uint8_t strategy) {
+    return evidence != NULL && evidence->is_known[strategy] && process_of(evidence, fusion) != NULL;
+}
+
+static struct process_shape place_shape(const struct evidence *evidence, const struct evidence_shape *shape) {
+    double hidden = exp2(shape->log2_hidden_size), tokens = exp2(shape->log2_num_tokens);
+    struct measured_cell key = {evidence->sizes_only ? HIDDEN_SIZE_NONE : (uint32_t)lround(hidden),
+                                (uint32_t)lround(tokens), shape->fusion};
+    bool is_whole =
+        fabs(hidden - round(hidden)) < 1e-6 * hidden && fabs(tokens - round(tokens)) < 1e-6 * tokens;
+    size_t cell = is_whole ? find_cell(evidence, &key) : PROCESS_NO_CELL;
+    return process_shape_of(evidence, shape->fusion, shape->log2_hidden_size, shape->log2_num_tokens, cell);
+}
+
+// A bin while its losses are computed: the strategies' points are those of `shapes`.
+struct bin {
+    const struct gaussian_process *process;
+    struct process_shape own, *shapes;
+    double *weights;
+    size_t shape_count;
+};
+
+// The levels of strategies at shapes: their means and, behind these in the same memory, their covariance.
+static double *predict(const struct gaussian_process *process, const struct process_shape *shapes,
+                       size_t shape_count, const uint8_t *strategies, size_t count) {
+    size_t n = count * shape_count;
+    struct process_point *points = malloc((n + 1) * sizeof *points);
+    double *mean = malloc((n + n * n + 1) * sizeof *mean);
+    for (size_t k = 0; points != NULL && k < shape_count; k++) {
+        for (size_t s = 0; s < count; s++) {
+            points[k * count + s] = (struct process_point){shapes[k], strategies[s]};
+        }
+    }
+    bool ok = points != NULL && mean != NULL && process_predict(process, points, n, mean, mean + n);
+    free(points);
+    if (ok) return mean;
+    free(mean);
+    return NULL;
+}
+
+// Sorts the strategies that may be the fastest somewhere in the bin to the front of `order` (places in
+// `strategies`); returns their number, 0: out of memory. The others get the figures of their mean level.
+static size_t find_contenders(const struct bin *bin, const uint8_t *strategies, size_t count, size_t *order,
+                              struct loss_figures *figures) {
+    double *mean = predict(bin->process, &bin->own, 1, strategies, count), *covariance = mean + count;
+    size_t fastest = 0, kept = 0;
+    if (mean == NULL) return 0;
+    for (size_t s = 1; s < count; s++) fastest = mean[s] < mean[fastest] ? s : fastest;
+    for (size_t s = 0; s < count; s++) {
+        size_t low = s < fastest ? s : fastest, high = s < fastest ? fastest : s;
+        double variance = covariance[s * count + s] + covariance[fastest * count + fastest] -
+                          2 * covariance[high * count + low];
+        double slower = mean[s] - mean[fastest], share = exp2(slower) - 1;
+        figures[s] = (struct loss_figures){share, 0, share};
+        if (slower <= ELSEWHERE + REACH * sqrt(fmax(0, variance))) order[kept++] = s;
+    }
+    free(mean);
+    return kept;
+}
+
+static bool losses_of_contenders(const struct bin *bin, const uint8_t *strategies, const size_t *order,
+                                 size_t kept, struct loss_figures *figures) {
+    uint8_t contenders[NAMES_MAX];
+    struct loss_figures found[NAMES_MAX];
+    for (size_t i = 0; i < kept; i++) contenders[i] = strategies[order[i]];
+    double *mean = predict(bin->process, bin->shapes, bin->shape_count, contenders, kept);
+    bool ok = mean != NULL && losses_over_bin(mean, mean + kept * bin->shape_count, bin->shape_count, kept,
+                                              bin->weights, found);
+    free(mean);
+    for (size_t i = 0; ok && i < kept; i++) figures[order[i]] = found[i];
+    return ok;
+}
+
+bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
+                     const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
+                     size_t count, struct loss_figures *figures) {
+    struct bin bin = {
+        .process = process_of(evidence, own->fusion),
+        .own = place_shape(evidence, own),
+        .shapes = malloc((shape_count + 1) * sizeof *bin.shapes),
+        .weights = malloc((shape_count + 1) * sizeof *bin.weights),
+        .shape_count = shape_count,
+    };
+    size_t order[NAMES_MAX], kept = 0;
+    if (bin.shapes != NULL && bin.weights != NULL) {
+        for (size_t k = 0; k < shape_count; k++) {
+            bin.shapes[k] = place_shape(evidence, &shapes[k]);
+            bin.weights[k] = shapes[k].weight;
+        }
+        kept = find_contenders(&bin, strategies, count, order, figures);
+    }
+    bool ok = kept > 0 && losses_of_contenders(&bin, strategies, order, kept, figures);
+    bool is_capped = evidence->is_oversubscribed && bin.own.cell == PROCESS_NO_CELL;
+    for (size_t s = 0; ok && is_capped && s < count; s++) {
+        figures[s].confidence = fmin(figures[s].confidence, CONFIDENCE_MAX);
+    }
+    free(bin.shapes);
+    free(bin.weights);
+    return ok;
+}

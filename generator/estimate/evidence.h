@@ -1,0 +1,45 @@
+// What the launches of rows show about the losses of strategies: the process of estimate/, fitted to the rows
+// of a block (all fusions of a TP size, data type, op and mode).
+//
+// Rows without launches, such as those of other programs, give no evidence: their noise is unknown.
+#ifndef GENTABLES_EVIDENCE_H
+#define GENTABLES_EVIDENCE_H
+
+#include "losses.h"
+#include "rows/rows.h"
+
+struct evidence;
+
+// A shape as rows have it (HIDDEN_SIZE_NONE: by bytes alone), with log2 of both sizes, which may lie between
+// those of rows, and its weight in a bin.
+struct evidence_shape {
+    uint8_t fusion;
+    double log2_hidden_size, log2_num_tokens, weight;
+};
+
+// The rows that count.
+struct evidence_scope {
+    struct cell_key block;  // of which world_size, dtype, op, mode and splits count
+    bool sizes_only;        // rows without tokens and hidden sizes; else those with both
+    const bool *may_win;    // by strategy
+    uint8_t barred;         // the placement of rows that do not count; NAME_NONE: none
+    uint8_t oversubscribed; // the place of that name in the list of placements
+};
+
+// The evidence of the rows in this scope. *evidence is NULL if they have no launches. Returns false if memory
+// is short. evidence_free frees it.
+bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, const struct lists *lists,
+                   struct evidence **evidence);
+void evidence_free(struct evidence *evidence);
+
+// Whether a strategy has evidence in the cells of a fusion (of NULL: none). One that is far from the fastest
+// wherever it was measured has none: its loss is clear without.
+bool evidence_covers(const struct evidence *evidence, uint8_t fusion, uint8_t strategy);
+
+// The figures of `count` strategies that have evidence, of at least one, over a bin of `shape_count` shapes,
+// of a cell with the shape `own`. Returns false if memory is short.
+bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
+                     const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
+                     size_t count, struct loss_figures *figures);
+
+#endif

@@ -1,0 +1,57 @@
+// Levels of strategies at any shape, from the contrasts of measured cells.
+//
+// Over strategies s and shapes x = (log2 bytes, log2(tokens / hidden size), fusion) the level is a Gaussian
+// process
+//
+//     f(s, x) = offset(s) + slope(s) * log2 bytes + fused(s, fusion) + family(s's library, x) + own(s, x)
+//               + cell(s, x)
+//
+// where family and own vary smoothly (Matern-3/2, with lengths of 2 octaves of bytes and 20 octaves of
+// tokens / hidden size: bytes decide almost everything), all algorithms of one library share the family term,
+// fusions are nearly the same process, and cell is what one cell has of its own. Only differences between
+// strategies of a cell are observed, so that neither the machine's speed nor a launch's counts (Rasmussen and
+// Williams, Gaussian Processes for Machine Learning, 2006, chapter 2).
+#ifndef GENTABLES_GAUSSIAN_PROCESS_H
+#define GENTABLES_GAUSSIAN_PROCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "contrasts.h"
+
+struct process_shape {
+    double log2_bytes, log2_ratio; // of the message; of tokens over hidden size
+    uint32_t fusion;               // any number, the same for the same fusion
+    uint32_t cell;                 // the same number as in the times of this shape; PROCESS_NO_CELL: none
+};
+
+enum { PROCESS_NO_CELL = UINT32_MAX };
+
+// A strategy at a shape.
+struct process_point {
+    struct process_shape shape;
+    uint8_t strategy;
+};
+
+struct gaussian_process;
+
+// The process of these times, sorted by cell, then by launch; shapes[cell] are those of their cells (all cell
+// numbers are below cells), family[strategies] the library of each strategy, 0 for none that others share.
+// Returns NULL if memory is short or the equations have no solution; process_free frees it.
+struct gaussian_process *process_fit(const struct visit_time *times, size_t count,
+                                     const struct process_shape *shapes, size_t cells, const uint8_t *family,
+                                     size_t strategies);
+void process_free(struct gaussian_process *process);
+
+// The standard deviation of the noise of each strategy (strategies numbers).
+const double *process_noise(const struct gaussian_process *process);
+size_t process_strategies(const struct gaussian_process *process);
+
+// The joint distribution of the levels at `count` points: mean[count], and the lower triangle of
+// covariance[count * count]. Levels have a common unknown constant at each shape; their differences are what
+// counts. Returns false if memory is short.
+bool process_predict(const struct gaussian_process *process, const struct process_point *points, size_t count,
+                     double *mean, double *covariance);
+
+#endif

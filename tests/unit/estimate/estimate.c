@@ -1,0 +1,175 @@
+// estimate/: contrasts find what was planted, the process interpolates, losses equal their formulas.
+#include "../../unit_test.h"
+
+#include <math.h>
+
+#include "estimate/cholesky.h"
+#include "estimate/contrasts.h"
+#include "estimate/gaussian_process.h"
+#include "estimate/losses.h"
+
+static void expect_near(double value, double expected, double tolerance) {
+    if (!(fabs(value - expected) <= tolerance)) fail_msg("%.9g, not %.9g", value, expected);
+}
+
+TEST(a_factor_solves_and_inverts) {
+    double a[] = {4, 0, 0, 2, 5, 0, 1, 3, 6}, b[] = {1, 2, 3}, room[9];
+    assert_true(cholesky_factor(a, 3));
+    cholesky_forward(a, 3, b, 1);
+    cholesky_backward(a, 3, b);
+    expect_near(4 * b[0] + 2 * b[1] + b[2], 1, 1e-12);
+    expect_near(2 * b[0] + 5 * b[1] + 3 * b[2], 2, 1e-12);
+    expect_near(b[0] + 3 * b[1] + 6 * b[2], 3, 1e-12);
+    cholesky_invert(a, 3, room);
+    expect_near(4 * a[0] + 2 * a[3] + a[6], 1, 1e-12);
+    expect_near(2 * a[0] + 5 * a[3] + 3 * a[6], 0, 1e-12);
+    double indefinite[] = {1, 0, 2, 1};
+    assert_false(cholesky_factor(indefinite, 2));
+}
+
+// ---- contrasts
+
+// A number from -1 to 1 that looks random.
+static double scatter(unsigned seed) {
+    unsigned bits = seed * 2654435761u;
+    bits ^= bits >> 15;
+    bits *= 2246822519u;
+    return (double)(bits >> 8) / (1 << 23) - 1;
+}
+
+enum { LAUNCHES = 8, STRATEGIES = 3 };
+static const double planted[STRATEGIES] = {3, 3.5, 2.75};
+
+// A cell in all launches, each of which slows all strategies by another amount; noise up to `noise`.
+static size_t add_cell(struct visit_time *times, uint32_t cell, double noise) {
+    size_t count = 0;
+    for (uint32_t launch = 0; launch < LAUNCHES; launch++) {
+        double shift = scatter(launch + 77);
+        for (uint8_t s = 0; s < STRATEGIES; s++) {
+            double own = noise * scatter(cell * 100 + launch * STRATEGIES + s);
+            times[count++] = (struct visit_time){cell, launch, s, planted[s] + shift + own};
+        }
+    }
+    return count;
+}
+
+TEST(a_slow_launch_slows_all_and_cancels) {
+    struct visit_time times[LAUNCHES * STRATEGIES];
+    size_t count = add_cell(times, 0, 0);
+    const double noise[STRATEGIES] = {0.05, 0.05, 0.05};
+    struct cell_levels levels;
+    assert_true(contrasts_levels(times, count, noise, &levels));
+    assert_int_equal(levels.count, STRATEGIES);
+    for (size_t s = 1; s < STRATEGIES; s++) {
+        expect_near(levels.level[s] - levels.level[0], planted[s] - planted[0], 1e-9);
+        const double *c = levels.covariance;
+        double variance = c[s * STRATEGIES + s] - 2 * c[s * STRATEGIES] + c[0];
+        expect_near(variance, 2 * 0.05 * 0.05 / LAUNCHES, 0.3 * 2 * 0.05 * 0.05 / LAUNCHES);
+    }
+    contrasts_free(&levels);
+}
+
+TEST(a_spoiled_time_counts_less) {
+    struct visit_time times[LAUNCHES * STRATEGIES];
+    size_t count = add_cell(times, 0, 0.02);
+    times[4].level += 2; // strategy 1 in launch 1 took four times as long
+    const double noise[STRATEGIES] = {0.02, 0.02, 0.02};
+    struct cell_levels levels;
+    assert_true(contrasts_levels(times, count, noise, &levels));
+    expect_near(levels.level[1] - levels.level[0], planted[1] - planted[0], 0.04); // the mean is off by 0.25
+    contrasts_free(&levels);
+}
+
+TEST(noise_is_estimated_per_strategy) {
+    enum { CELLS = 40 };
+    static struct visit_time times[CELLS * LAUNCHES * STRATEGIES];
+    size_t count = 0;
+    for (uint32_t cell = 0; cell < CELLS; cell++) count += add_cell(times + count, cell, 0);
+    for (size_t i = 0; i < count; i++) {
+        times[i].level += (times[i].strategy == 1 ? 0.3 : 0.01) * scatter((unsigned)i + 1234);
+    }
+    double noise[STRATEGIES];
+    assert_true(contrasts_noise(times, count, STRATEGIES, noise));
+    if (!(noise[1] > 3 * noise[0] && noise[1] > 3 * noise[2])) {
+        fail_msg("%g, %g and %g", noise[0], noise[1], noise[2]);
+    }
+}
+
+// ---- the process
+
+static struct process_shape shape_at(double log2_bytes, uint32_t cell) {
+    return (struct process_shape){log2_bytes, 0, 0, cell};
+}
+
+// Two strategies that cross at 16 octaves, measured at 12, 14, 18 and 20.
+static struct gaussian_process *crossing(void) {
+    static const double at[] = {12, 14, 18, 20};
+    struct process_shape shapes[4];
+    struct visit_time times[4 * 2 * 2];
+    size_t count = 0;
+    for (uint32_t cell = 0; cell < 4; cell++) {
+        shapes[cell] = shape_at(at[cell], cell);
+        for (uint32_t launch = 0; launch < 2; launch++) {
+            times[count++] = (struct visit_time){cell, launch, 0, 1};
+            times[count++] = (struct visit_time){cell, launch, 1, 1 + 0.2 * (at[cell] - 16)};
+        }
+    }
+    const uint8_t family[] = {0, 0};
+    return process_fit(times, count, shapes, 4, family, 2);
+}
+
+// How much slower strategy 1 is than strategy 0 there, and its standard deviation.
+static double difference_at(const struct gaussian_process *process, struct process_shape shape,
+                            double *deviation) {
+    const struct process_point points[] = {{shape, 0}, {shape, 1}};
+    double mean[2], covariance[4];
+    assert_true(process_predict(process, points, 2, mean, covariance));
+    *deviation = sqrt(covariance[0] + covariance[3] - 2 * covariance[2]);
+    return mean[1] - mean[0];
+}
+
+TEST(a_process_interpolates_and_is_less_sure_farther_away) {
+    struct gaussian_process *process = crossing();
+    assert_non_null(process);
+    double measured, near, far;
+    expect_near(difference_at(process, shape_at(14, 1), &measured), -0.4, 0.05);
+    expect_near(difference_at(process, shape_at(16, PROCESS_NO_CELL), &near), 0, 0.05);
+    expect_near(difference_at(process, shape_at(13, PROCESS_NO_CELL), &near), -0.6, 0.08);
+    difference_at(process, shape_at(28, PROCESS_NO_CELL), &far);
+    if (!(measured < near && near < far)) fail_msg("%g, %g, %g", measured, near, far);
+    process_free(process);
+}
+
+// ---- losses
+
+// The probability that a normal number is below z.
+static double normal_below(double z) {
+    return 0.5 * erfc(-z / sqrt(2));
+}
+
+TEST(losses_of_two_equal_their_formulas) {
+    const double slower = 0.1, deviation = 0.08; // of the second, in log2
+    const double mean[] = {0, slower}, weight[] = {1};
+    double covariance[] = {0, 0, 0, deviation * deviation};
+    struct loss_figures figures[2];
+    assert_true(losses_over_bin(mean, covariance, 1, 2, weight, figures));
+    // The first loses more than 2 % where the second is faster by more than log2 1.02.
+    expect_near(figures[0].confidence, normal_below((slower + log2(1.02)) / deviation), 0.02);
+    expect_near(figures[1].confidence, normal_below((log2(1.02) - slower) / deviation), 0.03);
+    // The mean loss of the second is about ln 2 times the mean of what is above 0 of its level.
+    double z = slower / deviation, density = exp(-z * z / 2) / sqrt(2 * acos(-1));
+    double above = slower * normal_below(z) + deviation * density;
+    expect_near(figures[1].expected, log(2) * above, 0.006);
+    expect_near(figures[1].worst, exp2(slower + 1.645 * deviation) - 1, 0.02);
+    expect_near(figures[0].worst, fmax(0, exp2(-slower + 1.645 * deviation) - 1), 0.01);
+}
+
+TEST(a_bin_takes_the_weighted_mean_of_its_shapes) {
+    const double mean[] = {0, 1, 1, 0}, weight[] = {3, 1};
+    double covariance[16] = {0};
+    struct loss_figures figures[2];
+    assert_true(losses_over_bin(mean, covariance, 2, 2, weight, figures));
+    expect_near(figures[0].expected, 0.25, 1e-3);
+    expect_near(figures[1].expected, 0.75, 1e-3);
+    expect_near(figures[0].confidence, 0, 0);
+}
