@@ -1,8 +1,9 @@
 -- The list of artifacts that are made from rows: a row each, and the one loop over them is in
 -- verbs/generate.lua and verbs/check.lua.
 --
--- How to add a format: a template below templates/ (see codec/template.lua for its language, model.lua for
--- what it sees) and a row here:
+-- How to add a format: a template below templates/ (codec/template.lua describes its language, model.lua its
+-- input; short examples: tables/generated_lookup_table.cpp.tmpl, and tables/nccl_tuner.csv.tmpl by message
+-- size) and a row here:
 --   name      what --formats calls it
 --   file      its name in the folder of tables
 --   template  the template; or text = function(model) -> text where no template is needed

@@ -6,7 +6,7 @@
 --   takes    its input: "trace" (folders: --trace), "summaries" (two kernel summaries: --csv1, --csv2),
 --            "activity" (profiler files: --trace, a torch trace or an nsys SQLite export each)
 --   module   the file, which returns { run = function(args, row) ... end }: prints the metric, returns the
---            exit code (nil is 0)
+--            exit code (nil is 0); metric/kernel_time.lua is a short example
 --   better   "less" or "more": the better direction, if there is one
 --   formula  in words, for a computation by hand
 --   source   the origin of the formula or the figure

@@ -1,9 +1,10 @@
 -- The kinds of pictures, one row each. Help, file names and --kinds are made from this list.
 --
--- How to add one: a row here, and a file plots/NAME.lua that returns { model = function(slice) }: the model
--- of a template, or nil and the reason why there is no picture. Optional fields of it: needs_best (slices
--- without choices have no picture) and over_tp_sizes (model takes the slices of all TP sizes). `documented`:
--- drawn by default.
+-- How to add a picture: a row here, and a file generator/plots/NAME.lua that returns { model =
+-- function(slice) }: the model of a template, or nil and the reason why there is no picture. plots/busbw.lua
+-- is a short example; pictures/picture_slices.lua describes a slice. Optional fields beside `model`:
+-- needs_best (slices without choices have no picture) and over_tp_sizes (model takes the slices of all TP
+-- sizes). `documented`: drawn by default.
 local kinds = {
   { name = "heatmap", documented = true, help = "the time of every strategy" },
   { name = "best_strategy", documented = true, help = "the best strategy of each cell" },

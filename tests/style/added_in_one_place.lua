@@ -13,16 +13,16 @@ local rows = source .. "/tests/golden/sm90"
 -- added `row`; run: a command that uses it; prints: the pattern of its output; writes: a file and a text in
 -- it; help: a command that prints the name.
 local examples = {
-  { thing = "an output format", file = "templates/tables/cells.tsv.tmpl", text = [[
+  { thing = "an output format", file = "templates/tables/added.tsv.tmpl", text = [[
 % for _, world in ipairs(worlds) do
 ${world.tp}	${table.concat(world.num_tokens, ",")}
 % end
 ]],
     list = "generator/formats/list.lua", opening = "formats.list = {",
-    row = [[{ name = "cells", file = "cells.tsv", template = "tables/cells.tsv.tmpl", reader = "scripts" },]],
-    run = "generate --data-dir %s --arch sm90 --out OUT --formats cells", of = rows,
-    writes = { "cells.tsv", "2\t1,16,256\n" }, help = "generate --help" },
-  { thing = "a reader of a foreign file", file = "generator/readers/plain_log.lua", text = [[
+    row = [[{ name = "added", file = "added.tsv", template = "tables/added.tsv.tmpl", reader = "scripts" },]],
+    run = "generate --data-dir %s --arch sm90 --out OUT --formats added", of = rows,
+    writes = { "added.tsv", "2\t1,16,256\n" }, help = "generate --help" },
+  { thing = "a reader of a foreign file", file = "generator/readers/added_log.lua", text = [[
 return function(source)
   local result = { rows = {}, no_time = {}, facts = {} }
   for line, text in source:lines() do
@@ -38,12 +38,12 @@ return function(source)
 end
 ]],
     list = "generator/reading/list.lua", opening = "readers.list = {",
-    row = [[{ name = "plain-log", file = "plain_log", gives = "rows", help = "plain logs",
+    row = [[{ name = "added-log", file = "added_log", gives = "rows", help = "plain logs",
       is = function(head) return head:find("^# plain log") ~= nil end },]],
     run = "import %s --arch host --out OUT", of = work .. "/plain.log", input = "# plain log\n1024 5.5\n",
     writes = { "benchmark.tp2.host.csv", "2,float32,1024,1,256,MPI,NONE,allreduce,5.5" },
     help = "import --help" },
-  { thing = "a metric", file = "generator/metric/longest_kernel.lua", text = [[
+  { thing = "a metric", file = "generator/metric/added_metric.lua", text = [[
 local per_rank = require "profile.per_rank"
 
 return per_rank.metric { value = function(rank)
@@ -53,9 +53,9 @@ return per_rank.metric { value = function(rank)
 end }
 ]],
     list = "generator/metric/list.lua", opening = "list.metrics = {",
-    row = [[activity("longest_kernel", "ms", "less", "duration of the longest kernel"),]],
-    run = "metric longest_kernel --trace %s", of = trace, prints = "0%.%d+\n", help = "metric --list" },
-  { thing = "a plot of rows", file = "generator/plots/algbw.lua", text = [[
+    row = [[activity("added_metric", "ms", "less", "duration of the longest kernel"),]],
+    run = "metric added_metric --trace %s", of = trace, prints = "0%.%d+\n", help = "metric --list" },
+  { thing = "a plot of rows", file = "generator/plots/added.lua", text = [[
 local sizes = require "pictures.time_over_size"
 
 return { model = function(slice)
@@ -65,41 +65,41 @@ return { model = function(slice)
 end }
 ]],
     list = "generator/pictures/list.lua", opening = "local kinds = {",
-    row = [[{ name = "algbw", help = "message size / time" },]],
-    run = "plot algbw %s --fusion NONE --out OUT/algbw.svg", of = rows .. "/benchmark.tp2.sm90.csv",
-    writes = { "algbw.svg", "Algorithm bandwidth" }, needs_gnuplot = true, help = "plot --help" },
-  { thing = "a sheet of a trace report", file = "generator/trace/sheets/streams.lua", text = [[
+    row = [[{ name = "added", help = "message size / time" },]],
+    run = "plot added %s --fusion NONE --out OUT/added.svg", of = rows .. "/benchmark.tp2.sm90.csv",
+    writes = { "added.svg", "Algorithm bandwidth" }, needs_gnuplot = true, help = "plot --help" },
+  { thing = "a sheet of a trace report", file = "generator/trace/sheets/added_streams.lua", text = [[
 return { make = function(rank)
-  local sheet = { name = "streams", columns = { "stream", "kernel" }, rows = {} }
+  local sheet = { name = "added_streams", columns = { "stream", "kernel" }, rows = {} }
   for i, row in ipairs(rank.analysis:kernel_rows()) do sheet.rows[i] = { row.stream, row.kernel } end
   return { sheet }
 end }
 ]],
     list = "generator/trace/reports/list.lua", opening = "list.of_rank = {",
-    row = [[{ file = "streams", keys = { streams = { "stream", "kernel" } } },]],
+    row = [[{ file = "added_streams", keys = { added_streams = { "stream", "kernel" } } },]],
     run = "trace report %s --csv --out OUT", of = trace,
-    writes = { "h100_bert_csvs/streams.csv", "stream,kernel\n7," } },
-  { thing = "a sheet of a trace report", file = "generator/trace/batch_sheets/first_kernels.lua", text = [[
+    writes = { "h100_bert_csvs/added_streams.csv", "stream,kernel\n7," } },
+  { thing = "a sheet of a trace report", file = "generator/trace/batch_sheets/added_kernels.lua", text = [[
 return {
   field = "first",
   collect = function(rank) return rank.analysis:gpu_rows(1, 1)[1].name end,
   make = function(ranks)
-    return { { name = "first_kernels", columns = { "name" }, rows = { { ranks[1].first } } } }
+    return { { name = "added_kernels", columns = { "name" }, rows = { { ranks[1].first } } } }
   end,
 }
 ]],
     list = "generator/trace/reports/list.lua", opening = "list.over_ranks = {",
-    row = [[{ file = "first_kernels" },]],
+    row = [[{ file = "added_kernels" },]],
     run = "trace report -b %s -f rank_ -e gz --csv -o OUT/all.xlsx", of = work .. "/runs",
-    writes = { "all_csvs/first_kernels.csv", "name\n\"void at::native::" } },
-  { thing = "a verb", file = "generator/verbs/greet.lua", text = [[
+    writes = { "all_csvs/added_kernels.csv", "name\n\"void at::native::" } },
+  { thing = "a verb", file = "generator/verbs/added.lua", text = [[
 return { summary = "Greets.",
   options = { { name = "name", value = "NAME", required = true, help = "a name" } },
   run = function(args) print("hello " .. args.name) end }
 ]],
     list = "generator/verbs.lua", opening = "verbs.list = {",
-    row = [[{ name = "greet", help = "greets" },]],
-    run = "greet --name %s", of = "reader", prints = "hello reader\n", help = "--help" },
+    row = [[{ name = "added", help = "greets" },]],
+    run = "added --name %s", of = "reader", prints = "hello reader\n", help = "--help" },
 }
 
 local function execute(...) assert(os.execute(string.format(...))) end
