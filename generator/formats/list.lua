@@ -4,27 +4,27 @@
 -- How to add a format: a template below templates/ (codec/template.lua describes its language, model.lua its
 -- input; short examples: tables/generated_lookup_table.cpp.tmpl, and tables/nccl_tuner.csv.tmpl by message
 -- size) and a row here:
---   name      what --formats calls it
+--   name      its name in --formats
 --   file      its name in the folder of tables
 --   template  the template; or text = function(model) -> text where no template is needed
---   reader    who reads it, for help and the report
+--   reader    the programs that read it, for help and the report
 --   archs     function(row of lists.archs) -> whether such an arch has it; absent: every arch has
---   why_not   said where it is asked for and the arch has none
+--   why_not   the message if --formats names it and the arch has none
 --   lookup    how its reader finds the cell of a shape: "log2" (the power of two that is not above it),
 --             "floor" (the size that is not above it), or, if absent, the nearest size
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
---   by_bytes  beside that plane it holds what was measured by bytes alone, of every op
+--   by_bytes  beside that plane it has the choices that were measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   with      the name of another format with files to which these refer: both are written
 --   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
---   view      function(source, format) -> what the template sees, in place of model.for_format: { worlds... }
---   lacks     function(source) -> what has to be measured first, or nil; where it is, the format is left out
+--   view      function(source, format) -> the template's model, in place of model.for_format: { worlds... }
+--   lacks     function(source) -> the missing measurements, or nil; with any the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
---   elsewhere what its reader does where nothing was measured; {fallback} is model.fallback's
---   mute      it has no room to say which bits it keeps to
---   left_out  function(model) -> list of lines: what it leaves out beside that; the report says them (with
---             `view`, of an arch, it has to be there, and gets no model)
+--   elsewhere what its reader does with unmeasured cells; {fallback} is model.fallback's
+--   mute      it has no room for the name of its numerics class
+--   left_out  function(model) -> list of further parts that it leaves out, for the report (required
+--             with `view` of an arch, and called without a model)
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 
@@ -39,7 +39,7 @@ local function others(list, known)
   return out
 end
 
--- Whether its reader, where nothing was measured, goes by a rule that knows nothing of bits.
+-- Whether the rule of its reader for unmeasured cells ignores numerics classes.
 function formats.may_leave_bits(format)
   return format.names ~= nil or format.elsewhere ~= nil and not format.elsewhere:find("{fallback}", 1, true)
 end
@@ -115,22 +115,22 @@ local function lacks_ompi_rules(least)
   end
 end
 
-local OMPI_ELSEWHERE = "a communicator size that was not measured, and every other collective, gets Open " ..
-  "MPI's built-in decision; beyond the measured sizes the outermost rule"
-local NEARER = "between two measured sizes the nearer one, as a ratio, answers; beyond them the outermost; "
+local OMPI_ELSEWHERE = "an unmeasured communicator size, and every other collective, gets Open MPI's " ..
+  "built-in decision; beyond the measured sizes the outermost rule"
+local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
 formats.list = {
   { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
     reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
-    elsewhere = "the floor of log2 answers: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, " ..
-      "255 tokens that of 128; a cell that was not measured reads 8, NCCL_SYMMETRIC; beyond the table " ..
-      "NCCL_SYMMETRIC, in the newest versions NCCL; messages above the workspace go to NCCL at once",
+    elsewhere = "the floor of log2 counts: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, " ..
+      "255 tokens that of 128; an unmeasured cell has 8, NCCL_SYMMETRIC; beyond the table NCCL_SYMMETRIC, " ..
+      "in the newest versions NCCL; messages above the workspace always use NCCL",
     archs = function(arch) return arch.sm end,
     why_not = "TensorRT-LLM has tables for smXX only",
     plane = true,
     lookup = "log2",
     names = function(strategy) return strategy.trtllm ~= nil end,
-    lacks = lacks_shapes("by which it answers"),
+    lacks = lacks_shapes("which its lookup needs"),
     left_out = trtllm_leaves_out,
     mute = true },
   { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
@@ -142,22 +142,21 @@ formats.list = {
     view = function(...) return require("formats.trtllm").view(...) end },
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
     reader = "any C or C++ program",
-    elsewhere = NEARER .. "a TP size, fusion or cell that was not measured gets {fallback}: no TP size " ..
-      "answers for another",
+    elsewhere = NEARER .. "an unmeasured TP size, fusion or cell gets {fallback}; the choices of one TP " ..
+      "size are not used for another",
     plane = true,
     by_bytes = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
     reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
-    elsewhere = NEARER .. "a world size that was not measured gets {fallback}; plain sums answer for " ..
-      "every fusion",
+    elsewhere = NEARER .. "an unmeasured world size gets {fallback}; plain sums count for every fusion",
     left_out = all_but_plain_sums,
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
     reader = "NCCL's tuner plugin: NCCL_TUNER_CONFIG_FILE",
-    elsewhere = "NCCL's example plugin gives one channel to every call that no line names: other numbers " ..
-      "of ranks, other collectives",
+    elsewhere = "NCCL's example plugin gives one channel to every call without a line: other numbers of " ..
+      "ranks, other collectives",
     archs = is_gpu, why_not = "NCCL runs on GPUs",
     left_out = all_but_plain_sums,
     view = by_size(has_channels),
@@ -203,8 +202,8 @@ formats.list = {
     lacks = function(source) return require("formats.ompi").lacks_searched_rules(source) end },
   { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
     reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
-    elsewhere = "a communicator size that was not measured gets recursive doubling; beyond the measured " ..
-      "sizes the outermost entry",
+    elsewhere = "an unmeasured communicator size gets recursive doubling; beyond the measured sizes the " ..
+      "outermost entry",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
     view = by_size(is_mpich),
@@ -215,7 +214,7 @@ formats.list = {
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode",
     mute = true,
-    elsewhere = "such a cell says unmeasured, and nothing else" },
+    elsewhere = "such a cell is marked unmeasured" },
   { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",
     reader = "people: which strategy is best where; report.md shows it",
     plane = true,

@@ -276,7 +276,7 @@ function summary.elsewhere(source)
     if is_made and format.elsewhere then
       local text = format.elsewhere:gsub("{fallback}", model.fallback(source, format))
       if source.same_bits_as and formats.may_leave_bits(format) and format.name ~= "table" then
-        text = ("%s; what answers then may have other bits than %s"):format(text, source.same_bits_as)
+        text = ("%s; these choices may have other bits than %s"):format(text, source.same_bits_as)
       end
       out[#out + 1] = { format = format, text = text }
     end

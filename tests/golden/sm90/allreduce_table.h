@@ -4,19 +4,19 @@
  * cmake --build build --target render-tables
  * the rows of TP 2, 4 have no recorded grid: of 16 cells 12 are measured, 0 interpolated, 4 unmeasured
  *
- *   gentables_sm90_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to take
- *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   whether that was measured, or follows from
- *       what was (`derived` in table.csv, and below beside a row in which any cell is)
+ *   gentables_sm90_select(tp_size, fusion, hidden_size, num_tokens)        the strategy to use
+ *   gentables_sm90_is_measured(tp_size, fusion, hidden_size, num_tokens)   1 if the cell was measured or interpolated
+ *       (`derived` in table.csv, and below beside a row with such a cell), else 0
  *   gentables_sm90_strategy_name(strategy)                                 its name
- *   gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens)          which threshold answers: a number that
- *       shapes share where one choice was made for them; -1 where there is none
+ *   gentables_sm90_cell(tp_size, fusion, hidden_size, num_tokens)          the number of the threshold that gives
+ *       the choice; shapes with one choice share it; -1: none
  *
- * Any arguments have an answer. At the sizes below it is table.csv's; between two of them that of the nearer one, as
- * a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. Where
- * nothing was measured (a TP size or fusion that is not below, a number from 128 on in a row) it is the fallback, NCCL_SYMMETRIC, and
- * gentables_sm90_is_measured says 0: no TP size answers for another one. The numbers of the strategies are this header's
- * own; other programs and other versions of it have others: go by name. No allocation, no state; C99 or later, C++11 or
- * later.
+ * All arguments are valid. At the sizes below the result is that of table.csv; between two of them that of the nearer
+ * one, as a ratio (the borders below are the geometric means, rounded down); beyond them that of the outermost one. For
+ * an unmeasured cell (a TP size or fusion that is missing below, a number from 128 on in a row) the result is the
+ * fallback, NCCL_SYMMETRIC, and gentables_sm90_is_measured returns 0. Choices of one TP size are not used for another.
+ * The numbers of the strategies belong to this header; other programs, and other versions of it, have others: compare
+ * names. No allocation, no state; C99 or later, C++11 or later.
  *
  * Mode of the measurement: TP 2: unknown, TP 4: unknown.
  */
@@ -37,13 +37,13 @@ enum gentables_sm90_fusion {
     GENTABLES_SM90_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 = 3
 };
 
-/* GENTABLES_SM90_UNMEASURED is added to the fallback's number where nothing was measured. */
+/* GENTABLES_SM90_UNMEASURED is added to the fallback's number in unmeasured cells. */
 enum { GENTABLES_SM90_FALLBACK = 2, /* NCCL_SYMMETRIC */ GENTABLES_SM90_UNMEASURED = 128 };
 
-/* The places of a row, and of the hidden sizes of a block; powers of two. */
+/* The number of places in a row, and of hidden sizes in a block; powers of two. */
 enum { GENTABLES_SM90_SEGMENTS = 4, GENTABLES_SM90_HIDDEN = 2 };
 
-/* A row: its strategies, and the last token count of each but the last; 2147483647: none is left. */
+/* A row: its strategies, and the last token count of each but the last; 2147483647: the last one. */
 struct gentables_sm90_row {
     int last[GENTABLES_SM90_SEGMENTS - 1];
     unsigned char strategy[GENTABLES_SM90_SEGMENTS];
@@ -55,7 +55,7 @@ struct gentables_sm90_block {
     struct gentables_sm90_row row[GENTABLES_SM90_HIDDEN];
 };
 
-/* The first block of a TP size, which has one for each fusion; 0: that of the sizes that were not measured. */
+/* The first block of a TP size, which has one for each fusion; 0: the block of unmeasured sizes. */
 enum { GENTABLES_SM90_FUSIONS = 4, GENTABLES_SM90_LARGEST_TP = 4 };
 static const unsigned short gentables_sm90_first_block[GENTABLES_SM90_LARGEST_TP + 1] = {0, 0, 4, 0, 8};
 
@@ -137,7 +137,7 @@ static inline const struct gentables_sm90_row *gentables_sm90_row_of(unsigned bl
     return gentables_sm90_blocks[block].row + gentables_sm90_place_of_2(gentables_sm90_blocks[block].last, hidden_size);
 }
 
-/* The strategy's number, and GENTABLES_SM90_UNMEASURED where that is the fallback's. */
+/* The strategy's number, plus GENTABLES_SM90_UNMEASURED for the fallback of an unmeasured cell. */
 static inline unsigned gentables_sm90_number_at(int tp_size, enum gentables_sm90_fusion fusion, int hidden_size, int num_tokens) {
     const struct gentables_sm90_row *row = gentables_sm90_row_of(gentables_sm90_block_of(tp_size, fusion), hidden_size);
     return row->strategy[gentables_sm90_place_of_4(row->last, num_tokens)];

@@ -93,7 +93,7 @@ has thresholds.json '"numerics": "same-as=ONESHOT"'
 has thresholds.json '"fallback": "ONESHOT"'
 lacks thresholds.json MPI
 has report.md "numerics same-as=ONESHOT"
-has report.md "a TP size, fusion or cell that was not measured gets ONESHOT"
+has report.md "an unmeasured TP size, fusion or cell gets ONESHOT"
 has best_strategy.svg "numerics same-as=ONESHOT"
 generate --numerics any
 for file in "$WORK/any"/*; do
@@ -110,7 +110,7 @@ for arch in sm90 all; do
         --numerics same-as=ONESHOT
 done
 has customAllReduceUtils.h "may have other bits"
-has report.md "NCCL at once; what answers then may have other bits than ONESHOT"
+has report.md "always use NCCL; these choices may have other bits than ONESHOT"
 has report.md "generated_lookup_table.cpp, table.csv cannot say so in the file"
 has allreduce_table.h "FALLBACK = 0, /* ONESHOT */"
 
