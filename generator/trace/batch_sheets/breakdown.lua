@@ -1,5 +1,5 @@
--- The sheet grouped_breakdown: the GPU's time by what it is for, in seconds, the mean over ranks. Each GPU
--- event is of one group: the first row below that its kernel's or its op's name fits, in lower case.
+-- The sheet grouped_breakdown: the GPU's time by purpose, in seconds, the mean over ranks. Each GPU event is
+-- of one group: the first row below that matches the name of its kernel or its op, in lower case.
 local communication = require "lists.communication"
 local families = require "trace.ops.families"
 
@@ -33,7 +33,7 @@ local function holds_any(text, patterns)
   return false
 end
 
--- The group of a kernel (its name) that `parent` (an op's name, or "") launched.
+-- The group of a kernel (its name) with this parent (the name of the op that launched it, or "").
 local function group_of(parent, first_kernel, kernel)
   local op, name = parent:lower(), kernel:lower()
   local category = parent ~= "" and families.category(parent, first_kernel) or nil

@@ -1,4 +1,4 @@
--- The sheet kernel_launchers: what launched GPU events other than communication, over all ranks.
+-- The sheet kernel_launchers: the ops that launched GPU events other than communication, over all ranks.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local pooled = require "trace.ops.pooled_statistics"

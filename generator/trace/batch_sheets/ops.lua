@@ -6,7 +6,7 @@ local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
 local python_literals = require "codec.python_literals"
 
--- Which families of ops each sheet has, by the names of their own sheets.
+-- The families of ops in each sheet, by the names of their own sheets.
 local batch_sheets = {
   { name = "gemm", of = { GEMM = true } },
   { name = "conv", of = { CONV_fwd = true, CONV_bwd = true } },
@@ -20,7 +20,7 @@ local selections = {
   { kind = "backward", evaluate = perf_model.backward_of, field = "backward_sheet", suffix = "_bwd" },
 }
 
--- What is measured of each instance, and the columns for it.
+-- The measured values of each instance, and their columns.
 local measures = {
   { title = "TB/s", columns = { "mean", "deviation" } },
   { title = "TFLOPS/s", columns = { "mean", "deviation" } },

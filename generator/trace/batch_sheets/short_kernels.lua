@@ -1,5 +1,5 @@
 -- The sheets linked_short_kernels and unlinked_short_kernels (those with and without an External id) and
--- short_cpu_op_counts: which ops launch kernels that are over in less than 10 µs.
+-- short_cpu_op_counts: the ops that launch kernels shorter than 10 µs.
 local grouping = require "trace.ops.grouping"
 local pooled = require "trace.ops.pooled_statistics"
 

@@ -1,4 +1,4 @@
--- The sheet gpu_timelines: where the time of each rank's GPU goes, and average and std over ranks.
+-- The sheet gpu_timelines: the time of each rank's GPU by use, and average and std over ranks.
 local pooled = require "trace.ops.pooled_statistics"
 local timeline = require "trace.sheets.timeline"
 
@@ -36,7 +36,7 @@ return {
       local row, values = { first[1] }, { {}, {} }
       for _, rank in ipairs(ranks) do
         for unit = 1, #units do
-          local value = (rank.timeline[index] or {})[unit + 1] or 0 -- others' traces have a row less
+          local value = (rank.timeline[index] or {})[unit + 1] or 0 -- other traces have one row less
           row[#row + 1] = value
           table.insert(values[unit], value)
         end

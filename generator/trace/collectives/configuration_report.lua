@@ -1,5 +1,5 @@
--- Collectives over all ranks of a configuration, and over configurations: what each trace is asked, the
--- sheets, and where they go.
+-- Collectives over all ranks of a configuration, and over configurations: the data from each trace, the
+-- sheets, and their paths.
 local rank_sheets = require "trace.collectives.rank_sheets"
 local run_folder = require "trace.runs.run_folder"
 
@@ -7,8 +7,7 @@ local configuration_report = {}
 
 configuration_report.SUMMARY = "nccl_summary_implicit_sync"
 
--- Where a configuration's report goes below `out`, without its extension: those of a sweep as its tree has
--- them.
+-- The path of a configuration's report below `out`, without its extension; in a sweep as in its tree.
 function configuration_report.base(out, configuration)
   local folder, name = out, "collective"
   if configuration.threads then
@@ -19,7 +18,7 @@ function configuration_report.base(out, configuration)
 end
 
 -- The sheets of a configuration; answers[entry] = { info, collectives } (see configuration_report.ask), nil
--- for traces that could not be read. Also notes: what is not whole.
+-- for traces that could not be read. Also returns notes on incomplete parts.
 function configuration_report.sheets(configuration, answers)
   local infos, ranks = {}, {}
   for i, entry in ipairs(configuration.files) do infos[i] = answers[entry] and answers[entry].info end
@@ -36,11 +35,11 @@ function configuration_report.sheets(configuration, answers)
   return rank_sheets.make(ranks, notes)
 end
 
--- Asked of each trace.
+-- The data from each trace.
 function configuration_report.ask(t) return { info = t:info(), collectives = rank_sheets.digest(t) } end
 
 -- The summaries of several configurations, { { configuration, sheets }... }, as one sheet with their threads
--- and channels in front; nil where fewer than two have one.
+-- and channels in front; nil if fewer than two have a summary.
 function configuration_report.across(made)
   local sheet, count = nil, 0
   for _, one in ipairs(made) do
@@ -59,7 +58,7 @@ function configuration_report.across(made)
   return count > 1 and sheet or nil
 end
 
--- Where that goes.
+-- The path of that sheet.
 function configuration_report.across_base(out)
   return out .. "/comparisons/collectives_across_configurations"
 end

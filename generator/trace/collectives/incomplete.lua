@@ -1,12 +1,12 @@
--- Notes on incomplete collectives of several ranks: clocks, missing events, unknown sizes. Numbers that rest
--- on such data have a note.
+-- Notes on incomplete collectives of several ranks: clocks, missing events, unknown sizes. Each number that
+-- is based on such data has a note.
 local matching = require "trace.collectives.matching"
 
 local incomplete = {}
 
-local MOST_NAMED = 5 -- of what a note is about
+local MOST_NAMED = 5 -- collectives in a note
 
--- Sets `shift` (µs) of ranks whose times count from a later base than the earliest, and says so.
+-- Sets `shift` (µs) of ranks with a later time base than the earliest, and adds notes on them.
 function incomplete.align_clocks(ranks, notes)
   local earliest, without = nil, {}
   for _, rank in ipairs(ranks) do
@@ -20,12 +20,12 @@ function incomplete.align_clocks(ranks, notes)
   for _, rank in ipairs(ranks) do
     rank.shift = rank.base_nanoseconds ~= 0 and (rank.base_nanoseconds - earliest) / 1000 or 0
     if rank.shift ~= 0 then
-      notes[#notes + 1] = ("rank %d counts its times from a base %.3f us later; they are compared from the "
+      notes[#notes + 1] = ("rank %d counts its times from a base %.3f us later; they are shifted to the "
         .. "earliest base"):format(rank.rank, rank.shift)
     end
   end
   if #without > 0 then
-    notes[#notes + 1] = ("without baseTimeNanoseconds, their times are compared as they stand: rank %s")
+    notes[#notes + 1] = ("without baseTimeNanoseconds, times are compared as written: rank %s")
       :format(table.concat(without, ", "))
   end
 end
@@ -39,7 +39,7 @@ local function missing_in(one, ranks)
   return missing
 end
 
--- The ids of those that `is_one` picks, the first of them by name.
+-- The ids of those that `is_one` selects, the first of them by name.
 local function some(list, is_one)
   local named, count = {}, 0
   for _, one in ipairs(list) do
@@ -56,14 +56,14 @@ end
 local function note_offsets(ranks, offsets, notes)
   for rank_index, rank in ipairs(ranks) do
     if offsets[rank_index] then
-      notes[#notes + 1] = ("the clock of rank %d seems %.3f us ahead; waits and skew have that in them")
+      notes[#notes + 1] = ("the clock of rank %d seems %.3f us ahead; waits and skew include that")
         :format(rank.rank, offsets[rank_index])
     end
   end
 end
 
--- Appends what is not whole: events that other ranks lack, clocks that seem off (offsets[rank_index]), sizes
--- that are unknown.
+-- Appends notes on events that other ranks lack, clocks that seem off (offsets[rank_index]), and unknown
+-- sizes.
 function incomplete.note(all, timed, ranks, offsets, notes)
   note_offsets(ranks, offsets, notes)
   local function add(count, text, named)
@@ -77,9 +77,9 @@ function incomplete.note(all, timed, ranks, offsets, notes)
   count, named = some(timed, function(one)
     return one.metadata.group_size and one.expected < one.metadata.group_size and one.id
   end)
-  add(count, "collectives with more ranks than are here, whose latency is the least of these (%d): %s", named)
+  add(count, "collectives with more ranks than traces, with the latency of these ranks only (%d): %s", named)
   count, named = some(all, function(one) return one.count > 1 and one.apart and one.id end)
-  add(count, "collectives not on all their ranks at one time, so that times say little (%d): %s", named)
+  add(count, "collectives that do not overlap on all their ranks, with unreliable times (%d): %s", named)
   count, named = some(timed, function(one) return not one.algorithm_bandwidth and one.id end)
   add(count, "collectives without bandwidth: type, size or time is unknown (%d): %s", named)
 end

@@ -1,10 +1,10 @@
--- The collectives as PyTorch's traces call them, one row each.
---   name        what "Collective name" says
---   full        whose elements are the whole message: "in" or "out"
+-- The collectives by their names in PyTorch's traces, one row each.
+--   name        the value of "Collective name"
+--   full        the elements that are the whole message: "in" or "out"
 --   operation   the sheets have its latency and bandwidths, with this bus factor of lists/communication.lua
---   same_sizes  all ranks give and get as much, so that sizes distinguish collectives
+--   same_sizes  the same on all ranks, so that sizes distinguish collectives
 --   pair        send or receive: the other rank's event has the other name
--- A new one is a row here.
+-- To add a collective, add a row.
 local kinds = {}
 
 kinds.list = {

@@ -1,24 +1,24 @@
--- Which events of different ranks are the same collective: by group, by what their metadata has in common,
--- and by time; so that an event that one rank lost, or has too many, leaves the others where they belong.
+-- Matches the events of different ranks that are the same collective: by group, by common metadata, and by
+-- time. An event that one rank lost, or has too many, does not shift the others.
 --
--- Ranks are aligned one after the other with what is known so far (slots, in order), at least cost: a match
--- costs how far apart the ends or the starts are, in µs; an event that is left alone costs a penalty. The
--- penalty is small where matches by order are good, so that one slip shows, and large where the times say
--- little; two events that overlap cost no more than it. Where no other order can be cheaper, order alone
--- decides, which is the usual case.
+-- Ranks are aligned one after the other with the collectives found so far (slots, in order), at least cost: a
+-- match costs the distance of the ends or the starts, in µs; an unmatched event costs a penalty. The penalty
+-- is small if matches by order are good, so that one missing event is found, and large if the times do not
+-- distinguish events; two events that overlap cost at most the penalty. If no other order can be cheaper,
+-- which is the usual case, only the order decides.
 local kinds = require "trace.collectives.kinds"
 local statistics = require "base.statistics"
 
 local matching = {}
 
-local BAND = 64 -- how many events two ranks may differ by within a window
+local BAND = 64 -- events by which two ranks may differ within a window
 local WINDOW = 256 -- events that are aligned at once
 local NOISE_FACTOR, LEAST_SPACINGS, MOST_SPACINGS = 10, 0.25, 2
-local SHIFT_SPACINGS = 12 -- what an offset between two clocks has to save, in spacings
+local SHIFT_SPACINGS = 12 -- the least saving of an offset between two clocks, in spacings
 
 -- ---- groups and signatures ---------------------------------------------------------------------
 
--- What has to agree where the collective is the same.
+-- The metadata that all events of a collective have in common.
 local function signature_of(metadata, stream)
   if not metadata.name then return ("%s\0%s"):format(metadata.kernel, stream) end
   local kind = kinds.of(metadata.name)
@@ -51,14 +51,14 @@ local function streams_agree(ranks)
   return true
 end
 
--- Whether events of this kind can be matched: not, if sends and receives go between more
--- than two ranks, of which nothing says which two.
+-- Whether events of this kind can be matched: not sends and receives of groups with more than two ranks,
+-- because their partners are unknown.
 local function is_matchable(metadata)
   local pair = metadata.name and kinds.of(metadata.name).pair
   return not pair or metadata.group_size == 2
 end
 
--- What a rank has to match: { event, metadata, rank_index, start, stop, signature }, sorted by start.
+-- A rank's items to match: { event, metadata, rank_index, start, stop, signature }, sorted by start.
 local function items_of(rank, rank_index, same_streams)
   local items = {}
   for i, event in ipairs(rank.events) do
@@ -101,7 +101,7 @@ local function mean_spacing(list)
   return math.max((list[#list].stop - list[1].stop) / (#list - 1), 1e-3)
 end
 
--- How far apart two events are in time; `offset`: how much later the item's clock is.
+-- The distance of two events in time; `offset`: the delay of the item's clock.
 local function distance(slot, item, offset)
   return math.min(math.abs(item.stop - offset - slot.stop), math.abs(item.start - offset - slot.start))
 end
@@ -113,7 +113,7 @@ local function match_cost(slot, item, offset, penalty)
   return overlap and penalty or apart
 end
 
--- The cost of leaving one event alone. `offset`: how much later `list`'s clock is.
+-- The cost of an unmatched event. `offset`: the delay of `list`'s clock.
 local function penalty_of(slots, list, offset)
   local apart = {}
   for i = 1, math.min(#slots, #list) do
@@ -124,7 +124,7 @@ local function penalty_of(slots, list, offset)
   return math.min(math.max(noise, LEAST_SPACINGS * spacing), MOST_SPACINGS * spacing)
 end
 
--- The cost of matching in order, or nil where that cannot be.
+-- The cost of matching in order, or nil if that is impossible.
 local function order_cost(slots, list, offset, penalty)
   if #slots ~= #list then return nil end
   local sum = 0
@@ -135,8 +135,8 @@ local function order_cost(slots, list, offset, penalty)
   return sum
 end
 
--- The window's `rows` items from `item` on and `columns` slots from `slot` on, aligned by dynamic programming
--- within a band. Returns how.
+-- Aligns the window's `rows` items from `item` on and `columns` slots from `slot` on by dynamic programming
+-- within a band. Returns the steps.
 local function align_window(slots, list, window, offset, penalty)
   local band = math.abs(window.rows - window.columns) + BAND
   local above, steps = {}, {}
@@ -176,12 +176,12 @@ local function matches_of(steps, window)
   return found
 end
 
--- Whether these two are the same so clearly that no other way through them is cheaper.
+-- Whether these two match so clearly that no other alignment of them is cheaper.
 local function clear(slot, item, offset, penalty)
   return slot.signature == item.signature and distance(slot, item, offset) < penalty / 8
 end
 
--- The cost of these matches, and of all that is left alone.
+-- The cost of these matches, and of all unmatched events.
 local function cost_of(slots, list, matches, offset, penalty)
   local cost, count = 0, 0
   for item, slot in pairs(matches) do
@@ -191,8 +191,8 @@ local function cost_of(slots, list, matches, offset, penalty)
   return cost + penalty * (#slots + #list - 2 * count)
 end
 
--- matches[index in list] = index in slots. What agrees clearly is taken as it comes; elsewhere windows are
--- aligned, of which all but the last count for their first half only.
+-- matches[index in list] = index in slots. Clear matches are taken directly; the rest is aligned in windows.
+-- Of each window but the last only the first half counts.
 local function align_by_time(slots, list, offset, penalty)
   local matches, window = {}, { item = 1, slot = 1 }
   while window.item <= #list and window.slot <= #slots do
@@ -232,7 +232,7 @@ local function align(slots, list, offset)
   return matches, cost_of(slots, list, matches, offset, penalty)
 end
 
--- How much later `list` ends its events than the slots, by the matches or else by order.
+-- The delay of `list`'s ends relative to the slots, by the matches or else by order.
 local function offset_of(slots, list, matches)
   local differences = {}
   for i = 1, #list do
@@ -242,7 +242,8 @@ local function offset_of(slots, list, matches)
   return statistics.median(differences) or 0
 end
 
--- The best alignment, and 0; or, where it is cheaper by far, that with clocks so many µs apart, and these.
+-- The best alignment, and 0; or, if it is much cheaper, the alignment with an offset of clocks, and that
+-- offset in µs.
 local function best_alignment(slots, list)
   local matches, cost = align(slots, list, 0)
   local spacing = math.max(mean_spacing(slots), mean_spacing(list))
@@ -261,7 +262,7 @@ local function new_slot(item, offset)
     items = { item } }
 end
 
--- Puts the items of `list` into their slots, and new slots where they found none.
+-- Puts the items of `list` into their slots, and adds slots for items without one.
 local function with_matches(slots, list, matches, offset)
   local all, next_slot = {}, 1
   for i, item in ipairs(list) do
@@ -282,13 +283,13 @@ local function with_matches(slots, list, matches, offset)
   return table.move(slots, next_slot, #slots, #all + 1, all)
 end
 
--- Slots that items of the list at hand go to may not be passed by items without one.
+-- Marks the slots of the matched items, which unmatched items of the list may not pass.
 local function mark_taken(slots, matches)
   for _, slot in ipairs(slots) do slot.taken = nil end
   for _, slot in pairs(matches) do slots[slot].taken = true end
 end
 
--- The slots of a group; offsets[rank_index] is filled in where a rank's clock seems to be off.
+-- The slots of a group; sets offsets[rank_index] if a rank's clock seems to be off.
 local function slots_of(group, rank_count, offsets)
   local order = {}
   for rank_index = 1, rank_count do
@@ -312,13 +313,14 @@ end
 
 -- ---- all ---------------------------------------------------------------------------------------
 
--- Whether a group's list of ranks, a text, names this one; nil if that is unknown: long lists are cut.
+-- Whether a group's list of ranks, a text, contains this one; nil if that is unknown, because long lists are
+-- cut.
 function matching.names_rank(list, rank)
   if not list or not list:find("%d") or list:find("...", 1, true) then return nil end
   return ("," .. list:gsub("[%[%]%s]", "") .. ","):find("," .. rank .. ",", 1, true) ~= nil
 end
 
--- How many ranks of those at hand a group has: what its list of ranks says, else those that show it.
+-- The number of traced ranks in a group: by its list of ranks, else the ranks with its events.
 local function expected_of(group, ranks)
   local count = 0
   for rank_index, rank in ipairs(ranks) do
@@ -329,7 +331,7 @@ local function expected_of(group, ranks)
   return count
 end
 
--- Names that several groups share get their ranks, so that ids stay unique.
+-- Adds the ranks to names that several groups share, so that ids stay unique.
 local function give_names(groups)
   local count = {}
   for _, group in ipairs(groups) do
@@ -342,7 +344,7 @@ local function give_names(groups)
   end
 end
 
--- Appends the events of a group that cannot be matched, each by itself: its id says the rank.
+-- Appends the unmatched events of a group, each by itself, with the rank in its id.
 local function append_alone(group, ranks, out)
   for rank_index = 1, #ranks do
     for index, item in ipairs(group.alone[rank_index] or {}) do
@@ -356,7 +358,7 @@ matching.NO_GROUP = "Unknown_Group"
 
 -- ranks = { { rank, events, metadata, shift = µs to add to its times | nil }... } (events and metadata as of
 -- t:collectives()) -> collectives, offsets.
---   collectives: { { id, index, metadata, expected = how many of these ranks take part,
+--   collectives: { { id, index, metadata, expected = the number of these ranks in its group,
 --     items = { [rank_index] = { event, metadata, start, stop } } }... }, group by group
 --   offsets[rank_index]: µs by which that rank's clock seems ahead of the others; used to match, not for
 --     times. rank_index: of `ranks`.

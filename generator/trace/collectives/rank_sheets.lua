@@ -1,5 +1,5 @@
--- The sheets of collectives over ranks, column by column: what was matched (matching.lua), latencies, waits,
--- skew, bandwidths and stragglers. Times are µs, MB 2^20 and GB 2^30 bytes.
+-- The sheets of collectives over ranks, column by column: matched collectives (matching.lua), latencies,
+-- waits, skew, bandwidths and stragglers. Times are µs, MB 2^20 and GB 2^30 bytes.
 local collective = require "profile.collective"
 local communication = require "lists.communication"
 local kinds = require "trace.collectives.kinds"
@@ -13,7 +13,7 @@ local MB, GB = 2 ^ 20, 2 ^ 30
 
 -- ---- one collective ----------------------------------------------------------------------------
 
--- What is computed from a collective's items; `ranks` in their order.
+-- Computes the fields of a collective from its items; `ranks` in their order.
 local function measure(one, ranks)
   local first, last, first_end, last_end = math.huge, -math.huge, math.huge, -math.huge
   one.latency, one.count = math.huge, 0
@@ -127,7 +127,7 @@ local function group_by(rows, key_of)
   return groups
 end
 
--- row[what_statistic] for each statistic of `values`; empty where there are none.
+-- row[what_statistic] for each statistic of `values`; empty if there are none.
 local function fill_statistics(row, what, values, names)
   if #values == 0 then return end
   local summary = statistics.summarise(values)
@@ -162,7 +162,7 @@ local function long_sheet(all, ranks)
   return sheet
 end
 
--- Sorts rows by the column at `index`, largest first, and leaves equal ones in their order.
+-- Sorts rows by the column at `index`, largest first; equal ones stay in order.
 local function sort_falling(rows, index)
   local order = {}
   for i, row in ipairs(rows) do order[row] = i end
@@ -174,7 +174,7 @@ end
 
 local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
 
--- Of all ranks: { { rank, metadata, durations }... }, those of a rank with equal descriptions together.
+-- The durations of all ranks: { { rank, metadata, durations }... }, one entry for each rank and metadata.
 local function durations_of(all, ranks)
   local rows, out = {}, {}
   for _, one in ipairs(all) do
@@ -385,15 +385,14 @@ function rank_sheets.make(ranks, notes)
     straggler_sheet(all, timed, ranks), notes_sheet(notes) }, notes
 end
 
--- The sheet nccl_summary_long of one open trace, which needs no others to be compared with; nil: it has no
--- collective.
+-- The sheet nccl_summary_long of one open trace, without a comparison of ranks; nil: it has no collective.
 function rank_sheets.summary_long(t, rank)
   local groups = t:collective_durations()
   for _, group in ipairs(groups) do group.rank = rank end
   return #groups > 0 and summary_long_sheet(groups) or nil
 end
 
--- What rank_sheets.make needs of an open trace.
+-- The input of rank_sheets.make from an open trace.
 function rank_sheets.digest(t, rank)
   local info = t:info()
   local events, metadata = t:collectives()

@@ -10,8 +10,8 @@ local differences = {}
 
 local GREEN, WHITE, RED = 0x63BE7B, 0xFFFFFF, 0xF8696B
 
--- How the values of rows that have the same key become one; the first pattern that a column's name has. What
--- has none is not compared. only: kept where there is nothing to join.
+-- The way to join the values of rows with the same key; the first pattern in a column's name counts. Columns
+-- without a pattern are not compared. only: kept if there is one value.
 local rules = {
   { pattern = "^Cumulative" }, { pattern = "UID" }, { pattern = "_std$" }, { pattern = "^std_" },
   { pattern = "_first$" }, { pattern = "^pct_", join = "only" },
@@ -55,7 +55,7 @@ local function all_columns(reports, name)
   return columns
 end
 
--- Keys, compared columns { name, join } and the column that counts, of a sheet.
+-- Keys, compared columns { name, join } and the count column of a sheet.
 local function shape_of(reports, name)
   local columns, keys, values, weight = all_columns(reports, name), sheet_list.keys(name), {}, nil
   if not keys then

@@ -1,5 +1,5 @@
--- The page of a comparison: the time line and the ops of reports beside each other; of sweeps the variance of
--- their GEMMs too, and the five pictures. Only shows: differences.lua and trace pipeline have the numbers.
+-- The page of a comparison: the time line and the ops of reports side by side; of sweeps also the variance of
+-- their GEMMs, and the five pictures. Only shows: differences.lua and trace pipeline have the numbers.
 local differences = require "trace.compare.differences"
 local configurations = require "trace.runs.configurations"
 local csv = require "codec.csv"
@@ -10,7 +10,7 @@ local statistics = require "base.statistics"
 
 local report_page = {}
 
--- The pictures that trace plots draws, and what each shows.
+-- The pictures of trace plots, with their titles.
 local pictures = {
   { name = "variance_by_threads_boxplot", title = "Variance by thread count" },
   { name = "variance_by_channels_boxplot", title = "Variance by channel count" },
@@ -41,7 +41,7 @@ local function comparison_columns(heads, labels)
     end)
 end
 
--- Only what a table can say: rows where a report has a value.
+-- The rows in which at least one report has a value.
 local function add_table(to, heads, labels, rows)
   local kept = {}
   for _, row in ipairs(rows) do
@@ -202,7 +202,7 @@ local function add_pictures(out, sweeps, labels)
   end
 end
 
--- What one of the sweeps lacks.
+-- Adds the reports that one of the sweeps lacks.
 local function add_missing(out, sweeps, labels)
   local has, all = {}, {}
   for i, sweep in ipairs(sweeps) do
@@ -225,8 +225,8 @@ local function add_missing(out, sweeps, labels)
   end
 end
 
--- The page of sweeps (of sources.lua) under these labels. `before`, where it is given, adds to the
--- page what comes first.
+-- The page of sweeps (of sources.lua) under these labels. `before`, if given, adds the first part of the
+-- page.
 function report_page.of_sweeps(sweeps, labels, before)
   local out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "),
     { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })

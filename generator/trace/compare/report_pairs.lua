@@ -1,4 +1,4 @@
--- Which reports of sweeps are compared with each other, and what the files are called.
+-- Chooses the reports of sweeps that are compared with each other, and names the files.
 --
 --   report_pairs.over(sweep, "threads" | "channels") -> list; report_pairs.of_sweeps(sweeps, labels) -> list
 --   each: { name = file name without extension, reports = { { label, path }... } }
@@ -19,7 +19,7 @@ local function name_of(entry, left_out)
   return table.concat(parts, "_")
 end
 
--- Puts entries together that are the same but for `field`; those that stand alone are left out.
+-- Groups entries that differ only in `field`; single ones are left out.
 local function grouped(entries, field, prefix, suffix)
   local groups, list = {}, {}
   for _, entry in ipairs(entries) do
@@ -49,7 +49,7 @@ function report_pairs.over(sweep, field)
   return both(sweep.reports, sweep.collectives, field, "_across_" .. field)
 end
 
--- What is missing in one of the sweeps is compared among the others; labels[i]: of sweeps[i].
+-- A report that one sweep lacks is compared among the others; labels[i]: of sweeps[i].
 function report_pairs.of_sweeps(sweeps, labels)
   local entries = { reports = {}, collectives = {} }
   for i, sweep in ipairs(sweeps) do

@@ -1,5 +1,5 @@
--- What can be compared: a report (a folder of CSVs), a trace (its report is made here), or a sweep with the
--- reports that trace pipeline made of it.
+-- Sources of a comparison: a report (a folder of CSVs), a trace (its report is made here), or a sweep with
+-- the reports of trace pipeline.
 --
 --   sources.find(path) -> { kind = "report" | "trace", label, path }
 --                      or { kind = "sweep", label, analysis, reports and collectives = {
@@ -95,8 +95,8 @@ local function sweep_of(path, analysis)
     reports = entries_in(analysis, "individual_reports", "^perf_(%d+)ch_rank(%d+)_csvs$"),
     collectives = entries_in(analysis, "collective_reports", "^collective_(%d+)ch_csvs$") }
   if #sweep.reports > 0 then return sweep end
-  fail.input("%s: no reports of a sweep in it, {T}thread/individual_reports/perf_{C}ch_rank{R}_csvs;"
-    .. " gentables trace pipeline makes them", analysis)
+  fail.input("%s: has no reports of a sweep, {T}thread/individual_reports/perf_{C}ch_rank{R}_csvs;"
+    .. " run gentables trace pipeline", analysis)
 end
 
 local function is_sweep(path)

@@ -1,4 +1,4 @@
--- What trace variance, timestamps and overlap have in common: the same traces and GEMMs, and a CSV of each.
+-- The common part of trace variance, timestamps and overlap: the same traces and GEMMs, and a CSV of each.
 local file = require "core.file"
 local fail = require "base.fail"
 local job = require "trace.runs.job"
@@ -9,7 +9,7 @@ local gemm_command = {}
 
 local TOP_K = 5
 
-gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of the libraries known here with shapes "
+gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of a supported library with shapes "
   .. "and GPU events; profile with record_shapes"
 
 -- The number of --top-k.
@@ -20,7 +20,7 @@ gemm_command.options = {
   { name = "top-k", value = "K", type = "whole", help = "GEMMs of each trace (default: 5)" },
 }
 
--- Writes a sheet as DIR/NAME.csv and says so.
+-- Writes a sheet as DIR/NAME.csv and prints its path.
 function gemm_command.write(folder, sheet)
   local made, message = file.make_folder(folder)
   local path = folder .. "/" .. sheets.csv_name(sheet)
@@ -74,7 +74,8 @@ local function run(kind, args)
   if input then
     sheet, missing = variance.extended(kind, input, found)
     if missing > 0 then
-      work:fail(("%s: %d rows are of no GEMM in these traces; they got nothing"):format(input.path, missing))
+      work:fail(("%s: %d rows match no GEMM in these traces; their new columns are empty"):format(input.path,
+        missing))
     end
   else
     sheet = variance.sheet(kind, found, top_k, args.all)

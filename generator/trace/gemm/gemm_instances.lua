@@ -1,5 +1,4 @@
--- What single ops did, for who follows instances and not only sums: the rows of the sheet GEMM, each with its
--- instances.
+-- Single ops, for analyses of instances instead of sums: the rows of the sheet GEMM, each with its instances.
 local per_op = require "trace.sheets.per_op"
 local perf_model = require "trace.ops.perf_model"
 local rank = require "trace.ops.rank"
@@ -9,7 +8,7 @@ local gemm_instances = {}
 -- The GEMMs of an open trace, by the sum of their times falling: columns, rows (cells as in the sheet GEMM),
 -- and instances(row) → one table per instance that has GPU events, in order of the file:
 --   { uid, op, start_us, stop_us, time_us, op_start_us, longest_kernel, longest_start_us, longest_time_us }
--- start and stop: of its first and last GPU event; time: the union of them; op_start: when the op began.
+-- start and stop: of its first and last GPU event; time: the union of them; op_start: the start of the op.
 -- All times in µs as the trace counts them.
 function gemm_instances.gemm(trace)
   local list, _, selection, map = per_op.of(rank.of(trace), "modelled", perf_model.of, per_op.forward_sheet,

@@ -1,5 +1,5 @@
--- The rows of a variance CSV that is there already, whoever wrote it, and the GEMMs that they are about: by
--- threads, channel and rank, and by the op's name and all its parameters. Its other columns stay as they are.
+-- The rows of an existing variance CSV, also of other programs, and their GEMMs: by threads, channel and
+-- rank, and by the op's name and all its parameters. Its other columns are kept.
 local csv = require "codec.csv"
 local fail = require "base.fail"
 
@@ -7,7 +7,7 @@ local input_csv = {}
 
 local KEYS = { "threads", "channel", "rank" }
 
--- A cell as it is compared: numbers by value, truth values as Python writes them.
+-- A cell in the form for comparisons: numbers by value, truth values as Python writes them.
 local function plain(value)
   if value == nil then return "" end
   if type(value) == "boolean" then return value and "True" or "False" end
@@ -49,7 +49,7 @@ function input_csv.read(path)
     of = function(entry) return indices[rank_key(entry.threads, entry.channels, entry.rank)] or {} end }
 end
 
--- The number of the GEMM (columns, rows of the sheet) that the row at `index` is about; nil: none.
+-- The number of the GEMM (columns, rows of the sheet) in the row at `index`; nil: none.
 function input_csv.find(input, index, gemm)
   local wanted, column_of = identity(input.rows[index], input.columns), {}
   for i, title in ipairs(gemm.columns) do column_of[title] = i end

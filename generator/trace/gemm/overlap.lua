@@ -1,5 +1,5 @@
--- Which collectives of a rank overlap a stretch of its time. Intervals are clipped to the stretch and united,
--- so that collectives that run at once are not counted twice.
+-- Finds the collectives of a rank that overlap a stretch of its time. Intervals are clipped to the stretch
+-- and united, so that simultaneous collectives are not counted twice.
 local overlap = {}
 
 -- The index of a trace's collectives for overlap.stretch; events and metadata are those of t:collectives().
@@ -22,7 +22,7 @@ function overlap.index(events, metadata)
   return list
 end
 
--- How many of `list` start before `time`.
+-- The number of entries of `list` that start before `time`.
 local function count_before(list, time)
   local low, high = 0, #list
   while low < high do
@@ -32,7 +32,7 @@ local function count_before(list, time)
   return low
 end
 
--- The collectives that reach into start..stop, by their start.
+-- The collectives that overlap start..stop, by their start.
 local function reaching(list, start, stop)
   local found, i = {}, count_before(list, stop)
   while i >= 1 and list[i].latest_stop > start do
@@ -43,7 +43,7 @@ local function reaching(list, start, stop)
 end
 
 -- start..stop in µs -> { count, names (";"), percentage (of the one that overlaps most), collective (its
--- name), total_us (of the union) }; percentage is 0 and collective nil where nothing overlaps.
+-- name), total_us (of the union) }; percentage is 0 and collective nil if none overlaps.
 function overlap.stretch(list, start, stop)
   local found = reaching(list, start, stop)
   local names, most, most_name, total, covered_to = {}, 0, nil, 0, start

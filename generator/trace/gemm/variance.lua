@@ -1,6 +1,6 @@
 -- The GEMMs with the most varying kernel time: found in one trace (variance.of, in the process that has it
 -- open), and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
--- themselves, so that they belong to the right GEMM where one kernel serves several.
+-- themselves, so that they belong to the right GEMM even if several GEMMs share a kernel.
 local input_csv = require "trace.gemm.input_csv"
 local gemm_instances = require "trace.gemm.gemm_instances"
 local overlap = require "trace.gemm.overlap"
@@ -49,7 +49,7 @@ local function all_of(instances, collectives)
   return out
 end
 
--- The GEMMs that are asked for: { { number, index in the input CSV | nil }... }.
+-- The selected GEMMs: { { number, index in the input CSV | nil }... }.
 local function wanted(gemm, options)
   local out = {}
   for i, index in ipairs(options.input and options.indices or {}) do
@@ -71,10 +71,10 @@ local function describe(gemm, number, index, collectives, with_all)
     all = with_all and all_of(instances, collectives) or nil }
 end
 
--- Of an open trace: { columns (of the sheet GEMM), picked = { { cells, kernel, least_us, most_us,
--- shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all (every instance, if
--- asked for), index (in the input CSV) }... } }. options: all, and top_k or the rows `indices` of `input`
--- (input_csv.read), of which those without a GEMM have none here.
+-- For an open trace: { columns (of the sheet GEMM), picked = { { cells, kernel, least_us, most_us,
+-- shortest_at_us, longest_at_us, shortest_us, longest_us, overlap (of the longest), all (every instance, with
+-- that option), index (in the input CSV) }... } }. options: all, and top_k or the rows `indices` of `input`
+-- (input_csv.read); rows without a GEMM are left out.
 function variance.of(t, options)
   local gemm, collectives = gemm_instances.gemm(t), overlap.index(t:collectives())
   local picked = {}
@@ -154,7 +154,7 @@ local function rows_of(found, titles, fill)
   return rows
 end
 
--- The table over every instance of what was picked.
+-- The table over every instance of the selected GEMMs.
 local function instances_sheet(name, found, titles, with_overlap)
   local rows = {}
   for _, trace in ipairs(found) do
@@ -174,7 +174,7 @@ end
 
 -- found = { { entry = { threads, channels, rank }, value = as of variance.of }... } -> the sheet of a kind:
 -- "variance", "timestamps", "overlap"; with `all`, that of every instance ("timestamps", "overlap"). Its name
--- is its file's, without extension.
+-- is that of its file, without extension.
 function variance.sheet(kind, found, top_k, all)
   local titles, name = gemm_columns(found), ("top%d_gemm_kernels_time_variance"):format(top_k)
   local suffix = kind == "overlap" and "_with_collective_overlap" or "_with_timestamps"
@@ -193,7 +193,7 @@ function variance.sheet(kind, found, top_k, all)
     end) }
 end
 
--- The columns of an input CSV that are not made here.
+-- The columns of an input CSV that this module does not make.
 local function kept_columns(input)
   local made, kept = {}, {}
   for _, list in ipairs { TIMES, OVERLAP } do
@@ -205,8 +205,8 @@ local function kept_columns(input)
   return kept
 end
 
--- The rows of an input CSV (input_csv.read), with the columns of "timestamps" or "overlap" behind its own,
--- and how many found no GEMM: those have nothing there.
+-- The rows of an input CSV (input_csv.read), followed by the columns of "timestamps" or "overlap", and the
+-- number of rows without a GEMM: their new columns are empty.
 function variance.extended(kind, input, found)
   local by_index, kept, rows, missing = {}, kept_columns(input), {}, 0
   for _, trace in ipairs(found) do

@@ -1,5 +1,5 @@
--- Pictures of how much the kernel time of GEMMs varies, over threads, channels and ranks, from the CSV that
--- trace variance writes.
+-- Pictures of the variation of GEMMs' kernel time, over threads, channels and ranks, from the CSV that trace
+-- variance writes.
 --
 --   variance_plots.draw({ { threads = 256, channel = 28, rank = 0, time_diff_us = 3.5 }... }, "plots")
 local boxes = require "pages.boxes"
@@ -15,8 +15,8 @@ local workers = require "system.workers"
 local variance_plots = {}
 
 local Y_LABEL = "time_diff_us: longest − shortest kernel time (µs)"
-local LOG_FROM = 100 -- largest / least value from which on the axis is logarithmic
-local MOST_NAMED = 12 -- threads, channels or ranks in the subtitle; of more the first and the last
+local LOG_FROM = 100 -- largest / smallest value from which on the axis is logarithmic
+local MOST_NAMED = 12 -- threads, channels or ranks in the subtitle; else the first and the last
 
 -- The keys of rows; `columns`: their names in files.
 local factors = {
@@ -48,7 +48,7 @@ local function number_in(table_of, i, column, path)
   return math.tointeger(value) or value
 end
 
--- The rows of these CSVs, each { threads, channel, rank, time_diff_us }; what is not right raises.
+-- The rows of these CSVs, each { threads, channel, rank, time_diff_us }; raises for invalid rows.
 function variance_plots.read(paths)
   local rows = {}
   for _, path in ipairs(paths) do
@@ -62,7 +62,7 @@ function variance_plots.read(paths)
     end
   end
   if #rows == 0 then
-    fail.input("%s: holds no row, so there is nothing to draw", table.concat(paths, ", "))
+    fail.input("%s: has no row to draw", table.concat(paths, ", "))
   end
   return rows
 end
@@ -128,7 +128,7 @@ local function violins(rows)
     y_label = Y_LABEL, is_log = wants_log(rows), notes = { violin_note } })
 end
 
--- The lines stand beside each other, so that their bars do not cover each other.
+-- Lines are drawn side by side, so that their bars do not cover each other.
 local function interaction(rows)
   local _, channel_names, channels = groups_of(rows, "channel")
   local _, _, threads = groups_of(rows, "threads")
@@ -153,7 +153,7 @@ local function interaction(rows)
     is_log = wants_log(rows), legend = legend, notes = { line_note } })
 end
 
--- The five pictures: file name and function(rows) -> model. What documents them calls them so.
+-- The five pictures: file name and function(rows) -> model. The documentation uses these file names.
 variance_plots.list = {
   { name = "variance_violin_combined", model = violins },
   { name = "variance_by_threads_boxplot", model = function(rows) return boxplot(rows, "threads") end },
@@ -171,8 +171,8 @@ local function draw_one(rows, picture, out)
   return ""
 end
 
--- Draws the five pictures of rows, as read gives them, into a folder, which is made. Raises where one
--- cannot be drawn. Returns their paths.
+-- Draws the five pictures of rows, as read returns them, into a folder, which is made. Raises if one cannot
+-- be drawn. Returns their paths.
 function variance_plots.draw(rows, out)
   local ready, message = gnuplot.is_here()
   if ready then ready, message = gnuplot.has_font() end

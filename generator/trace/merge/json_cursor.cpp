@@ -1,4 +1,4 @@
-// JSON's grammar, by hand: one pass, nothing kept.
+// JSON's grammar, by hand: one pass, without storing values.
 #include "json_cursor.h"
 
 #include <array>
@@ -17,7 +17,7 @@ bool is_hex(char c) {
     return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-// What `leave` stops at.
+// The classes of bytes at which `leave` stops.
 enum : uint8_t { OTHER, QUOTE, OPEN, CLOSE, BACKSLASH };
 
 constexpr std::array<uint8_t, 256> make_classes() {
@@ -84,7 +84,7 @@ bool json_cursor::word(std::string_view expected) {
     return true;
 }
 
-// What follows the bracket that opens an object or a list.
+// The content after the bracket that opens an object or a list.
 bool json_cursor::nested(char close, int depth) {
     at++;
     if (depth >= DEEPEST) return false;

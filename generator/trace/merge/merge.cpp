@@ -1,7 +1,7 @@
 // Threads take turns at cutting a chunk off the files, one file after the other; each rewrites its own, and
-// what they give is written in order. What has to be known beforehand (ranks, bases of the clocks, devices)
-// may stand behind the events: the merge begins with what is likely, and begins again where the files say
-// otherwise.
+// the results are written in order. Some facts that are needed first (ranks, bases of the clocks, devices)
+// may be after the events in the files: the merge begins with likely values, and begins again if the files
+// have others.
 #include "merge.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 
 // ---- One rank ---------------------------------------------------------------------------------
 
-// Takes what the chunks of a rank give, in order, and writes what had to wait for the last.
+// Takes the results of a rank's chunks, in order, and writes events that had to wait for the last chunk.
 class rank_joiner {
   public:
     rank_joiner(const merge_rank &rank, merge_found &found) : rank_(rank), found_(found) {}
@@ -44,7 +44,7 @@ class rank_joiner {
 
     void finish(std::string &to) {
         add_flows(to);
-        // In an order that no hash decides.
+        // Sorted, because a hash table's order varies.
         std::map<std::string, merge_track> sorted(tracks_.begin(), tracks_.end());
         for (const auto &[key, track] : sorted) {
             if (track.is_gpu) add_labels(to, key, rank_.gpu_pid(pid_of_track(key)), true);
@@ -57,7 +57,7 @@ class rank_joiner {
     }
 
   private:
-    // Arrows with ends in several chunks. Those that lack an end would join nothing.
+    // Arrows with ends in several chunks. Those without one of the ends are left out.
     void add_flows(std::string &to) {
         std::unordered_map<uint64_t, int> ends;
         for (const open_flow &flow : open_flows_) ends[flow.key] |= flow.is_finish ? 2 : 1;
@@ -126,14 +126,14 @@ std::string head_of(const std::vector<merge_rank> &ranks) {
            processes.substr(std::min<size_t>(1, processes.size()));
 }
 
-// What stands behind the events. `base`: of all times.
+// The text after the events. `base`: of all times.
 std::string tail_of(int64_t base) {
     return base == UNKNOWN ? "\n]}\n" : "\n],\"baseTimeNanoseconds\":" + std::to_string(base) + "}\n";
 }
 
 // ---- All ranks, once --------------------------------------------------------------------------
 
-// What a thread works on: a chunk of a file, or its end.
+// The workplace of a thread: a chunk of a file, or its end.
 struct desk {
     ::trace::chunk chunk;
     merged_chunk merged;
@@ -155,7 +155,7 @@ class merge_crew {
         std::vector<std::thread> others;
         try {
             for (int i = 1; i < options_.workers; i++) others.emplace_back([this] { work(); });
-        } catch (const std::system_error &) { // fewer will do
+        } catch (const std::system_error &) { // fewer threads are enough
         }
         work();
         for (std::thread &other : others) other.join();
@@ -179,7 +179,7 @@ class merge_crew {
 
     const char *path_of(const desk &desk) const { return inputs_[desk.file].path.c_str(); }
 
-    // Cuts the next chunk, or reads what stands behind the last of a file. false: there is nothing left.
+    // Cuts the next chunk, or reads the text after the last one of a file. false: nothing is left.
     bool cut(desk &desk) {
         std::lock_guard<std::mutex> lock(cutting_);
         if (file_ == inputs_.size()) return false;
@@ -279,7 +279,7 @@ class merge_crew {
     problem problem_{};
 };
 
-// ---- What has to be known beforehand ----------------------------------------------------------
+// ---- Facts that are needed first --------------------------------------------------------------
 
 // The earliest of the ranks' bases.
 int64_t base_of(const std::vector<merge_found> &found) {
@@ -292,7 +292,7 @@ int64_t base_of(const std::vector<merge_found> &found) {
     return base;
 }
 
-// What `found` of an earlier pass says of the ranks.
+// Sets the ranks' facts from `found` of an earlier pass.
 std::vector<merge_rank> ranks_of(const std::vector<merge_input> &inputs,
                                  const std::vector<merge_found> &found) {
     std::vector<merge_rank> ranks;
@@ -318,7 +318,7 @@ bool same(const std::vector<merge_rank> &a, const std::vector<merge_rank> &b) {
                       });
 }
 
-// Two files of one rank would lie on top of each other.
+// Two files of one rank would overlap in the viewer.
 bool check_ranks(const std::vector<merge_input> &inputs, const std::vector<merge_rank> &ranks,
                  problem &problem) {
     std::map<int64_t, size_t> seen;

@@ -1,4 +1,4 @@
-// One trace of all ranks, for a viewer: merge_events.h says what becomes of an event.
+// One trace of all ranks, for a viewer: merge_events.h describes the changes of events.
 #ifndef GENTABLES_TRACE_MERGE_H
 #define GENTABLES_TRACE_MERGE_H
 
@@ -12,17 +12,17 @@ namespace trace {
 
 struct merge_input {
     std::string path;
-    int64_t rank = UNKNOWN; // UNKNOWN: what the file says, else its place
+    int64_t rank = UNKNOWN; // UNKNOWN: the file's own, else its index
 };
 
 struct merge_options {
-    std::vector<std::string> categories; // that are kept
+    std::vector<std::string> categories; // kept ones
     int workers = 1;
     bool packs = false;
     size_t chunk_size = size_t(1) << 22;
 };
 
-// What was found of a rank.
+// The facts found about a rank.
 struct merge_found {
     int64_t rank = UNKNOWN; // in the merged trace
     int64_t file_rank = UNKNOWN, world_size = UNKNOWN, base_nanoseconds = UNKNOWN;
@@ -31,7 +31,7 @@ struct merge_found {
     uint64_t counts[size_t(merge_count::count)] = {};
 };
 
-// Merges the files to `path`, whole or not at all. `found` has an entry for each file.
+// Merges the files to `path`, or leaves `path` unchanged. `found` has an entry for each file.
 bool merge(const std::string &path, const std::vector<merge_input> &inputs, const merge_options &options,
            std::vector<merge_found> &found, problem &problem);
 

@@ -1,4 +1,4 @@
-// Reads each event once and writes it anew: what is known goes first, everything else as it was.
+// Reads each event once and writes it again: first the fields that change, then all others unchanged.
 #include "merge_events.h"
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace trace {
 
 namespace {
 
-constexpr char BETWEEN = '\x1f'; // pid and tid: no text of a trace has it
+constexpr char BETWEEN = '\x1f'; // pid and tid: no text of a trace contains it
 constexpr size_t LONGEST_ID = 18;
 
 // The arguments that join events of one rank.
@@ -44,7 +44,7 @@ void add_number(std::string &to, int64_t number) {
     to.append(text, size_t(std::snprintf(text, sizeof text, "%lld", static_cast<long long>(number))));
 }
 
-// A time in µs, moved. Plain decimals stay exact to the nanosecond; what stands behind them is kept.
+// A shifted time in µs. Plain decimals stay exact to the nanosecond; the text after them is kept.
 void add_shifted(std::string &to, std::string_view time, int64_t shift_nanoseconds) {
     if (shift_nanoseconds == 0) {
         to += time;
@@ -79,7 +79,7 @@ struct merge_events::fields {
     std::string_view ph, category, name, pid, tid, time, duration, id;
 
     bool is_flow() const { return ph == "\"s\"" || ph == "\"f\"" || ph == "\"t\""; }
-    // The place of a key that is looked at.
+    // The slot for the value of a key, or null for other keys.
     std::string_view *place_of(std::string_view key) {
         switch (key.size()) { // with quotes
         case 4:
@@ -130,7 +130,7 @@ bool merge_events::is_kept(std::string_view category) {
     return true;
 }
 
-// Adds the digits of the rank to an id, so that no other rank has it. One too long for that is folded first.
+// Adds the digits of the rank to an id, so that no other rank has it. An id that is too long is folded first.
 void merge_events::add_id(std::string &to, std::string_view id) {
     std::string_view bare = unquoted(id);
     bool negative = !bare.empty() && bare.front() == '-';
@@ -138,19 +138,19 @@ void merge_events::add_id(std::string &to, std::string_view id) {
     if (is_text(id)) {
         to.append("\"").append(bare).append(suffix_).append("\"");
     } else if (!all_digits(digits)) {
-        to += id; // nothing that is counted by
+        to += id; // not a decimal number
     } else if (digits.size() + suffix_.size() > LONGEST_ID) {
         to_->counts[size_t(merge_count::long_ids)]++;
         add_number(to, int64_t(1 + hash_bytes(bare.data(), bare.size()) % 999999999999999));
         to += suffix_;
     } else if (digits == "0") {
-        add_number(to, rank_->rank); // no number begins with 0
+        add_number(to, rank_->rank); // a number does not begin with 0
     } else {
         to.append(bare).append(suffix_);
     }
 }
 
-// Writes what stands at `cursor` to arguments_; where it is no object, only the rank.
+// Writes the object at `cursor` to arguments_; if it is not an object, only the rank.
 bool merge_events::read_arguments(json_cursor &cursor) {
     arguments_ = "{\"rank\":";
     add_number(arguments_, rank_->rank);
@@ -177,7 +177,7 @@ bool merge_events::read_arguments(json_cursor &cursor) {
     return true;
 }
 
-// Reads the event up to behind its bracket, or as far as it takes to see that it is dropped.
+// Reads the event up to the position after its bracket, or until it is known to be dropped.
 bool merge_events::read_fields(json_cursor &cursor, fields &of, bool &is_dropped) {
     std::string_view key, value;
     if (!cursor.take('{')) return false;
@@ -203,7 +203,7 @@ bool merge_events::read_fields(json_cursor &cursor, fields &of, bool &is_dropped
     return cursor.take('}');
 }
 
-// Whether the event can be used. Numbers in quotes lose them; no event ends before it starts.
+// Whether the event can be used. Removes quotes around numbers; sets negative durations to 0.
 bool merge_events::check(fields &of) {
     of.time = unquoted(of.time);
     of.duration = unquoted(of.duration);
@@ -236,7 +236,7 @@ void merge_events::add_head(std::string &to, const fields &of) const {
     to.append("] ").append(of.name.substr(1)).append(",\"pid\":");
 }
 
-// The event from behind its pid.
+// The event after its pid.
 void merge_events::add_tail(std::string &to, const fields &of) {
     to.append(",\"tid\":").append(of.tid).append(",\"ts\":");
     add_shifted(to, of.time, rank_->shift_nanoseconds);
@@ -265,15 +265,14 @@ void merge_events::add_open_flow(const fields &of) {
 
 void merge_events::add_flow(std::string &to, const open_flow &flow, const merge_track &track,
                             const merge_rank &rank) {
-    // Where a thread of the CPU is called as a stream is, an arrow starts at the first and ends at the
-    // second.
+    // If a CPU thread has the name of a stream, an arrow starts at the first and ends at the second.
     bool is_gpu = track.is_gpu && (flow.is_finish || !track.is_cpu);
     to += flow.before;
     add_number(to, is_gpu ? rank.gpu_pid(pid_of_track(flow.track)) : rank.cpu_pid());
     to += flow.after;
 }
 
-// Writes the arrows that have both ends, and events at them, in this chunk.
+// Writes the arrows that have both ends in this chunk, and the events at these ends.
 void merge_events::settle_flows() {
     std::unordered_map<uint64_t, int> ends; // 1: a start, 2: a finish
     for (const open_flow &flow : to_->open_flows) ends[flow.key] |= flow.is_finish ? 2 : 1;

@@ -1,5 +1,5 @@
-// The events of one rank as they stand in the trace of all ranks: those of the kept categories, their names
-// with the rank before them, pids and ids that no other rank has. Text to text, a chunk at a time.
+// The events of one rank in the trace of all ranks: those of the kept categories, with the rank before their
+// names, and with pids and ids that no other rank has. From text to text, a chunk at a time.
 #ifndef GENTABLES_TRACE_MERGE_EVENTS_H
 #define GENTABLES_TRACE_MERGE_EVENTS_H
 
@@ -14,12 +14,12 @@
 
 namespace trace {
 
-// What the merged trace calls a rank.
+// A rank's identity in the merged trace.
 struct merge_rank {
     int64_t rank;
-    int id_digits;                 // how many digits stand for the rank at the end of every id
-    int64_t shift_nanoseconds = 0; // what is added to every time
-    // The GPUs' pids as written. Where there are several, each has a pid of its own, in this order.
+    int id_digits;                 // number of the rank's digits at the end of every id
+    int64_t shift_nanoseconds = 0; // added to every time
+    // The GPUs' pids as written. If there are several, each has its own pid, in this order.
     std::vector<std::string> devices;
 
     int64_t gpu_pid(std::string_view device) const;
@@ -30,21 +30,21 @@ struct merge_track {
     bool is_gpu = false, is_cpu = false;
 };
 
-// An end of an arrow whose other end, or whose place, is still unknown: its text is before, a pid, after.
+// An end of an arrow; its other end, or its process, is still unknown: its text is before, a pid, after.
 struct open_flow {
     uint64_t key; // of the arrow
     bool is_finish;
     std::string track, before, after;
 };
 
-// What a metadata event says of a thread: its name or its place in the order.
+// A metadata event's facts about a thread: its name or its sort index.
 struct merge_label {
     std::string track, name, arguments;
 };
 
 enum class merge_count { malformed, negative, long_ids, lone_flows, count };
 
-// What a chunk gives.
+// The result of a chunk.
 struct merged_chunk {
     std::string text;                                    // each event after a comma and the end of a line
     std::unordered_map<std::string, merge_track> tracks; // by track_key
@@ -54,7 +54,7 @@ struct merged_chunk {
     std::vector<merge_label> labels;
     std::vector<uint64_t> kept; // events of each category
     uint64_t counts[size_t(merge_count::count)] = {};
-    const char *damage = nullptr; // why the chunk is no list of events
+    const char *damage = nullptr; // the reason why the chunk is not a list of events
     uint64_t damage_offset = 0;
 };
 
@@ -62,7 +62,7 @@ class merge_events {
   public:
     explicit merge_events(const std::vector<std::string> &categories) : categories_(categories) {}
 
-    // Fills `to`, and uses its memory again. Throws bad_alloc.
+    // Fills `to`, reusing its memory. Throws bad_alloc.
     void take(chunk &chunk, const merge_rank &rank, merged_chunk &to);
 
     // Adds the text of an arrow's end.
@@ -90,7 +90,7 @@ class merge_events {
     const std::vector<std::string> &categories_;
     const merge_rank *rank_ = nullptr;
     merged_chunk *to_ = nullptr;
-    std::string arguments_, others_, track_; // of the event at hand
+    std::string arguments_, others_, track_; // of the current event
     std::string suffix_;                     // of ids
     size_t category_ = 0;
     merge_track *last_track_ = nullptr;

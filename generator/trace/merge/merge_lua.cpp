@@ -1,6 +1,6 @@
 // Merging for Lua: core.merge.
 //
-//   merge.write(path, { { path =, rank = nil: as the file says }... },
+//   merge.write(path, { { path =, rank = nil: that of the file }... },
 //               { categories = { name... }, workers =, gzip = bool, chunk_size = })
 //   -> { { rank, file_rank, world_size, base_nanoseconds, devices = { pid... }, kept = { [category] = events
 //   },
@@ -19,7 +19,7 @@ namespace {
 constexpr const char *COUNTS[] = {"malformed", "negative", "long_ids", "lone_flows"};
 static_assert(sizeof COUNTS / sizeof *COUNTS == size_t(merge_count::count));
 
-// What a call needs, kept by Lua's garbage collector where Lua raises.
+// The data of a call, owned by Lua's garbage collector, because Lua may raise.
 struct call {
     std::string path;
     std::vector<merge_input> inputs;

@@ -1,5 +1,5 @@
--- Merges the traces of a configuration's ranks into one for a viewer: which files, under which names, and
--- what has to be said about them. What becomes of each event is merge_events.h's.
+-- Merges the traces of a configuration's ranks into one for a viewer: the files, their names, and notes for
+-- the user. merge_events.h describes the changes of events.
 local core = require "core.merge"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -18,11 +18,11 @@ local function categories_with(more)
   return out
 end
 
--- What a person has to know of one rank's events.
+-- The notes on one rank's events.
 local event_notes = {
   { count = "malformed", text = "%s: %d events are left out: without a usable name, time or duration" },
   { count = "negative", text = "%s: %d durations are negative; taken as 0" },
-  { count = "long_ids", text = "%s: %d ids are too long for the rank behind them; shortened" },
+  { count = "long_ids", text = "%s: %d ids are too long to append the rank; shortened" },
 }
 
 local function notes_of_events(files, found, notes)
@@ -35,14 +35,14 @@ local function notes_of_events(files, found, notes)
   end
 end
 
--- Clocks are aligned by what the files say; where only some do, the others cannot be.
+-- Clocks are aligned by the files' bases; files without one cannot be aligned.
 local function notes_of_clocks(files, found, notes)
   local known, unknown = 0, {}
   for i, one in ipairs(found) do
     if one.base_nanoseconds then known = known + 1 else unknown[#unknown + 1] = files[i].path end
   end
   if known > 0 and #unknown > 0 then
-    notes[#notes + 1] = ("%s: no baseTimeNanoseconds, unlike others; the clock is taken as it stands"):format(
+    notes[#notes + 1] = ("%s: no baseTimeNanoseconds, unlike others; the clock is not aligned"):format(
       table.concat(unknown, ", "))
   end
 end
@@ -64,7 +64,7 @@ local function total(found, count)
   return sum
 end
 
--- Inputs are never changed, also where one is named as the output.
+-- Inputs are never changed, even if one of them is given as the output.
 local function is_an_input(path, files)
   local place = file.real_path(path)
   for _, entry in ipairs(files) do
@@ -73,9 +73,9 @@ local function is_an_input(path, files)
   return false
 end
 
--- Merges a configuration (of run_folder.find) to `path`, whole or not at all. `options`: gzip (true, false,
--- or nil: by the name), keep (further categories), jobs. Returns { ranks, events, lone_flows, notes }, or
--- nil, message.
+-- Merges a configuration (of run_folder.find) to `path`, or leaves `path` unchanged. `options`: gzip (true,
+-- false, or nil: by the name), keep (further categories), jobs. Returns { ranks, events, lone_flows, notes },
+-- or nil, message.
 function merging.merge(path, configuration, options)
   options = options or {}
   if configuration.problem then return nil, configuration.problem end

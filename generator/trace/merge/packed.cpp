@@ -1,4 +1,4 @@
-// Each piece ends at a byte (a full flush), so pieces can follow each other; head and tail are gzip's.
+// Each piece ends at a byte (a full flush), so that pieces can follow each other; head and tail are gzip's.
 #include "packed.h"
 
 #include <new>
@@ -13,7 +13,7 @@ namespace trace {
 
 namespace {
 
-constexpr int LEVEL = 1; // a third of the time of the usual one, for a tenth more bytes
+constexpr int LEVEL = 1; // a third of the default level's time, for a tenth more bytes
 
 constexpr char HEAD[] = {'\x1f', '\x8b', 8, 0, 0, 0, 0, 0, 0, '\x03'}; // no name, no time
 constexpr char LAST_BLOCK[] = {'\x03', 0};
@@ -73,7 +73,7 @@ packed_file::~packed_file() {
 
 bool packed_file::open(problem &problem) {
     if (!file_stage_open(&stage_, path_.c_str(), &problem)) return false;
-    checksum_ = 0; // crc32 of nothing
+    checksum_ = 0; // crc32 of an empty text
 #ifdef GENTABLES_ZLIB
     if (packs_) return file_stage_write(&stage_, HEAD, sizeof HEAD, &problem);
 #endif

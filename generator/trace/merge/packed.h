@@ -1,4 +1,4 @@
-// Output that may be packed by gzip: pieces are packed for themselves, by several threads at once, and
+// Output that may be compressed by gzip: pieces are compressed separately, by several threads at once, and
 // together they are one gzip member.
 #ifndef GENTABLES_TRACE_PACKED_H
 #define GENTABLES_TRACE_PACKED_H
@@ -21,10 +21,10 @@ struct piece {
     uint32_t checksum = 0;
 };
 
-// Makes a piece of `text`, which is used up; with `packs` by gzip.
+// Makes a piece of `text`, which is consumed; with `packs`, compressed.
 void make_piece(std::string &text, bool packs, piece &to);
 
-// A file that is written whole or not at all, piece by piece.
+// A file that is written piece by piece; it replaces its predecessor only when it is complete.
 class packed_file {
   public:
     packed_file(const std::string &path, bool packs);

@@ -1,7 +1,6 @@
--- What is there already, and from what it was made: a stamp for each product of a pipeline, in a folder of
--- the output tree. A product is current if its stamp is that of today's inputs and options and its files are
--- there, those of its folders, too. A stamp is written after the files, so that a run that was cut off leaves
--- none.
+-- Existing products of a pipeline and their inputs: a stamp for each product, in a folder of the output tree.
+-- A product is current if its stamp is that of today's inputs and options and its files exist, including
+-- those of its folders. A stamp is written after the files, so that an interrupted run leaves none.
 local fail = require "base.fail"
 local file = require "core.file"
 local system = require "core.system"
@@ -9,7 +8,7 @@ local system = require "core.system"
 local stamps = {}
 stamps.__index = stamps
 
--- Seconds in which the children of a run that was killed have ended.
+-- Seconds until the children of a killed run have ended.
 local PATIENCE = 4
 
 -- The stamps in this folder, which is made and locked against another run.
@@ -19,11 +18,11 @@ function stamps.open(folder)
   local lock
   lock, message = io.open(folder .. "/lock", "a")
   if not lock then fail.input("%s; give another --out", message) end
-  if not system.lock(lock, PATIENCE) then fail.work("%s: another run is at work here", folder) end
+  if not system.lock(lock, PATIENCE) then fail.work("%s: another run is using this folder", folder) end
   return setmetatable({ folder = folder, lock = lock }, stamps)
 end
 
--- The stamp of what is made from these files and texts: their sizes and times, not their bytes.
+-- The stamp of these files and texts: the files' sizes and times, not their bytes.
 function stamps.of(paths, ...)
   local parts = { gentables.version, ... }
   for _, path in ipairs(paths) do
@@ -33,7 +32,7 @@ function stamps.of(paths, ...)
   return system.hash(table.concat(parts, "\0"))
 end
 
--- The files of a product, and the CSVs of its folders, as a text; nil where one of `paths` is missing.
+-- The files of a product, and the CSVs of its folders, as a text; nil if one of `paths` is missing.
 local function inventory(paths)
   local found = {}
   for _, path in ipairs(paths) do
@@ -55,8 +54,8 @@ end
 
 function stamps:path(name) return ("%s/%s"):format(self.folder, name) end
 
--- What was kept with the stamp (text, "" if nothing was); nil where the product has to be made. `paths`: the
--- files that have to be there, or a function of that text that says them.
+-- The text that was kept with the stamp ("" if none was); nil if the product must be made. `paths`: the
+-- required files, or a function of that text that returns them.
 function stamps:kept(name, stamp, paths)
   local text = file.read(self:path(name))
   local of, there, at = (text or ""):match("^(%x+) (%x+)\n()")
@@ -65,7 +64,7 @@ function stamps:kept(name, stamp, paths)
   return inventory(paths_of(paths, kept)) == there and kept or nil
 end
 
--- The product is whole: keeps its stamp, what its files are (`paths`, as for kept), and a text.
+-- Records a complete product: its stamp, its files (`paths`, as for kept), and a text.
 function stamps:keep(name, stamp, text, paths)
   text = text or ""
   local there = inventory(paths_of(paths, text)) or stamp
@@ -73,8 +72,7 @@ function stamps:keep(name, stamp, text, paths)
   if not written then fail.work("%s", message) end
 end
 
--- Removes what a run that was killed has left under temporary names in these folders, and in those of CSVs
--- there.
+-- Removes temporary files of a killed run in these folders, and in their folders of CSVs.
 function stamps.remove_leftovers(folders)
   for _, folder in ipairs(folders) do
     for _, name in ipairs(file.list(folder) or {}) do

@@ -1,9 +1,8 @@
--- What trace pipeline makes of a sweep: a task for each product, in the documented tree.
--- verbs/trace/pipeline.lua says which are done when.
+-- The products of trace pipeline for a sweep: a task for each, in the documented tree.
+-- verbs/trace/pipeline.lua orders them.
 --
--- A task has: name (of its stamp), stamp (of what it is made from), files (that are there when it is done: a
--- list, or a function of the text that is kept), title, run() -> text that is kept with the stamp. run is
--- called in a child.
+-- A task has: name (of its stamp), stamp (of its inputs), files (of a complete product: a list, or a function
+-- of the kept text), title, run() -> text that is kept with the stamp. run is called in a child.
 --
 -- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
 -- options_text, without (set of steps), gzip, threads_each.
@@ -51,7 +50,7 @@ local function save(pipeline, list, base)
   sheets.save(list, { folder = pipeline.csv and base .. "_csvs", xlsx = pipeline.xlsx and base .. ".xlsx" })
 end
 
--- Takes away what an earlier run made, and today's inputs do not give.
+-- Removes products of an earlier run that today's inputs do not give.
 local function remove(pipeline, base)
   for _, path in ipairs(saved(pipeline, base)) do
     for _, name in ipairs(file.list(path) or {}) do
@@ -61,14 +60,14 @@ local function remove(pipeline, base)
   end
 end
 
--- Returns what is incomplete.
+-- Writes the report of a trace. Returns rows about incomplete parts.
 local function write_report(pipeline, one, base)
   local list, notes = rank_report.sheets(one, pipeline.report_options)
   save(pipeline, list, base)
   return notes
 end
 
--- The report of a trace, and what the tables over traces need of it.
+-- The report of a trace, and its data for the tables over traces.
 function tasks.trace(pipeline, entry)
   local base = report_base(pipeline, entry)
   local with_report = not pipeline.without.reports
@@ -148,7 +147,7 @@ function tasks.gemm(pipeline, found, traces)
   return out
 end
 
--- The rows that pictures show; none if threads, channels or ranks are unknown.
+-- The rows in the pictures; none if threads, channels or ranks are unknown.
 local function plot_rows(found)
   local rows = {}
   for _, trace in ipairs(found) do
@@ -192,8 +191,8 @@ function tasks.across(pipeline, made_tasks)
     end }
 end
 
--- Reports side by side over thread and over channel counts, made from the CSVs that are there. `made_tasks`:
--- those that wrote them.
+-- Reports side by side over thread and over channel counts, made from existing CSVs. `made_tasks`: the tasks
+-- that wrote them.
 function tasks.comparisons(pipeline, made_tasks)
   local found, sweep = pcall(sources.find, pipeline.analysis)
   if not found and not fail.is_failure(sweep) then error(sweep, 0) end
@@ -216,7 +215,7 @@ function tasks.comparisons(pipeline, made_tasks)
   return out
 end
 
--- Where all this goes.
+-- The folders of the products.
 function tasks.folders(pipeline, configurations)
   local analysis = pipeline.analysis
   local folders, seen = { analysis, analysis .. "/plots", analysis .. "/comparisons",

@@ -1,4 +1,4 @@
--- The report of one rank: the sheets of trace/reports/list.lua, and where they go.
+-- The report of one rank: the sheets of trace/reports/list.lua, and their paths.
 --
 --   local rank = require("trace.ops.rank").open(path)
 --   local made, notes = rank_report.sheets(rank, { short_limit = 50 })
@@ -13,13 +13,13 @@ local rank_report = {}
 
 rank_report.defaults = { short_limit = 10, bins = 100 }
 
--- What is said of each flaw of a trace, by its name in core.trace.
+-- The note on each flaw of a trace, by its name in core.trace.
 local flaws = {
   malformed = "events without a usable name, ts or dur, or in halves, are left out",
   mended = "texts with control characters or invalid UTF-8 are mended",
   negative = "durations below zero are taken as zero",
   overlapping = "host events that overlap without nesting have no op around them",
-  unlinked = "GPU events have no launch: they are in kernel_summary, and in gpu_timeline if asked for",
+  unlinked = "GPU events have no launch: they are in kernel_summary; --include-unlinked counts them",
 }
 
 local function add_flaws(notes, info)
@@ -38,8 +38,8 @@ local function with_defaults(options)
   end })
 end
 
--- All sheets of a rank, in order, and rows { what, count, where first, note } of what is incomplete; they are
--- the last sheet, `incomplete`, where there are any.
+-- All sheets of a rank, in order, and rows { what, count, where first, note } on incomplete parts; if there
+-- are any, they are the last sheet, `incomplete`.
 function rank_report.sheets(rank, options)
   local notes = {}
   add_flaws(notes, rank.trace:info())
@@ -50,10 +50,10 @@ function rank_report.sheets(rank, options)
   return made, notes
 end
 
--- Writes the sheets; paths = { folder, xlsx }, each or both. Raises where that fails.
+-- Writes the sheets; paths = { folder, xlsx }, each or both. Raises if that fails.
 function rank_report.write(made, paths) sheets.save(made, paths) end
 
--- What is incomplete in one line, for stderr; nil: nothing is.
+-- The incomplete parts in one line, for stderr; nil: there are none.
 function rank_report.warning(path, notes)
   if #notes == 0 then return nil end
   local counts, names = {}, {}
@@ -62,7 +62,7 @@ function rank_report.warning(path, notes)
     counts[note[1]] = (counts[note[1]] or 0) + note[2]
   end
   for i, name in ipairs(names) do names[i] = counts[name] > 0 and name .. " " .. counts[name] or name end
-  return ("%s: incomplete: %s; the sheet incomplete says more"):format(path, table.concat(names, ", "))
+  return ("%s: incomplete: %s; see the sheet incomplete"):format(path, table.concat(names, ", "))
 end
 
 return rank_report

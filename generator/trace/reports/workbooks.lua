@@ -1,6 +1,6 @@
 -- The batch report: every folder of traces below a base is a configuration and gets one workbook over its
--- ranks beside its traces. A configuration that fails is reported and does not end the others; what was there
--- stays until the new report is whole.
+-- ranks beside its traces. If a configuration fails, it is reported, and the others continue; an old report
+-- is kept until the new one is complete.
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
 --               jobs, replay = options of replay/replay_run.lua, or nil }
@@ -18,7 +18,7 @@ workbooks.defaults = { pattern = "rank_", extension = "json", filters = { "rank_
 
 local DEEPEST = 64 -- folders below the base
 
--- ---- which traces ------------------------------------------------------------------------------
+-- ---- the traces --------------------------------------------------------------------------------
 
 local function sorted_names(folder)
   local names = fail.unless(file.list(folder))
@@ -33,7 +33,7 @@ local function holds_all(path, filters)
   return true
 end
 
--- The rank in a file's name: the number behind the pattern; nil: there is none.
+-- The rank in a file's name: the number after the pattern; nil: there is none.
 local function rank_in(name, pattern)
   local at = 1
   while true do
@@ -59,7 +59,7 @@ end
 
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
--- The name of the folder, which need not be in its path: "." has one, too.
+-- The name of the folder, also of paths without it, such as ".".
 local function folder_name(folder)
   local name = base_name(folder)
   if name ~= "." and name ~= ".." then return name end
@@ -74,7 +74,7 @@ end
 local function duplicate(files)
   for i = 2, #files do
     if files[i].rank == files[i - 1].rank then
-      return ("%s and %s are both of rank %d; give a further -f that only one has"):format(
+      return ("%s and %s are both of rank %d; give a further -f that only one matches"):format(
         files[i - 1].path, files[i].path, files[i].rank)
     end
   end
@@ -93,7 +93,7 @@ end
 function workbooks.find(options)
   local base = #options.base > 1 and options.base:gsub("/+$", "") or options.base
   if fail.unless(file.status(base)) ~= "folder" then
-    fail.input("-b: %s is no folder; give the one that contains the traces' folders", base)
+    fail.input("-b: %s is not a folder; give the one that contains the traces' folders", base)
   end
   local list, of_folder, nameless = {}, {}, 0
   local extension = "." .. options.extension:gsub("^%.", "")
@@ -123,7 +123,7 @@ local function modules(options)
   return out
 end
 
--- All that the report needs of a rank, as a text.
+-- The data of a rank for the report, as a text.
 local function summary_of(entry, options, threads)
   local rank = fail.unless(require("trace.ops.rank").open(entry.path, { workers = threads }))
   local out = { rank = entry.rank, info = rank.trace:info() }
@@ -134,7 +134,7 @@ local function summary_of(entry, options, threads)
   return pack.pack(out)
 end
 
--- The summaries of all ranks, or nil and why not.
+-- The summaries of all ranks, or nil, reason.
 local function read_ranks(configuration, options)
   local jobs = options.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.min(jobs, #configuration.files))
@@ -151,7 +151,7 @@ end
 
 -- ---- one configuration -------------------------------------------------------------------------
 
--- What is incomplete: rows { rank, what, count }.
+-- The incomplete parts: rows { rank, what, count }.
 local function incomplete_sheet(ranks)
   local sheet = { name = "incomplete", columns = { "rank", "what", "count" }, rows = {} }
   for _, rank in ipairs(ranks) do
@@ -198,7 +198,7 @@ local function save(configuration, list, options)
   print(("written   %s: %d rank%s"):format(options.xlsx and path or csvs, count, count > 1 and "s" or ""))
 end
 
--- The replay's report stands beside the other, and the ops' files beside it.
+-- Writes the replay's report beside the other one, and the ops' files beside it.
 local function replay(configuration, ranks, options)
   local chosen_ops = require "replay.chosen_ops"
   local path = configuration.output:gsub("_performance_report%.xlsx$", ""):gsub("%.xlsx$", "")
@@ -245,8 +245,8 @@ end
 
 local function nothing_found(options, nameless)
   if nameless > 0 then
-    fail.input("%s: %d files pass -e and -f, none has %q and a number in its name; -p says what stands before"
-      .. " the rank", options.base, nameless, options.pattern)
+    fail.input("%s: %d files pass -e and -f, none has %q and a number in its name; give the text before"
+      .. " the rank with -p", options.base, nameless, options.pattern)
   end
   fail.input("%s: no file below ends in .%s and has %s in its path; see -e and -f", options.base,
     options.extension, table.concat(options.filters, " and "))
@@ -265,14 +265,14 @@ function workbooks.run(given)
     fail.input("-o names one report, and there are %d configurations; give a narrower -b or -f",
       #list)
   end
-  local failed, refused = 0, 0 -- those that failed, and those of them that are no input
+  local failed, refused = 0, 0 -- failed ones, and those among them with wrong input
   for _, configuration in ipairs(list) do
     if options.dry_run then
       show(configuration)
     else
       local ok, problem = pcall(report, configuration, options)
       if not ok then
-        -- A signal ends the batch, and so does what is wrong with this program.
+        -- A signal or an error of this program ends the batch.
         if not fail.is_failure(problem) or problem.code > 128 then error(problem, 0) end
         failed = failed + 1
         if problem.code == 2 then refused = refused + 1 end

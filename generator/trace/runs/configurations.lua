@@ -1,6 +1,6 @@
 -- The configurations of sweeps, each a number of threads and of channels, in their order.
 --
---   configurations.key(entry) -> a text that entries of one configuration have in common
+--   configurations.key(entry) -> a text, equal for entries of one configuration
 --   configurations.before(a, b) -> whether a comes before b
 --   configurations.of(lists) -> { { key, threads, channels, [i] = the last entry of the i-th list }... }
 local configurations = {}

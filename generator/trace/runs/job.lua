@@ -1,6 +1,6 @@
--- What the commands over ranks and configurations have in common: their options, the traces they are about,
--- reading these in parallel, and what they say at the end. A trace or a configuration that fails is reported
--- and does not end the others.
+-- The common part of commands over ranks and configurations: their options, the selection of traces, reading
+-- in parallel, and the final message. If a trace or a configuration fails, it is reported, and the others
+-- continue.
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local run_folder = require "trace.runs.run_folder"
@@ -11,7 +11,7 @@ local job = {}
 job.__index = job
 
 job.positional = { name = "PATH...", min = 0, max = math.huge,
-  help = "a sweep, one configuration's folder, or traces that name their rank" }
+  help = "a sweep, one configuration's folder, or traces with the rank in their names" }
 
 local shared = {
   { name = "threads", value = "N", list = true, help = "only these thread counts: 256 512" },
@@ -38,7 +38,7 @@ function job.options(own, with_sheets)
   return out
 end
 
--- What is to be read, each path once.
+-- The paths to read, each once.
 local function paths_of(args)
   local paths, seen = {}, {}
   for _, list in ipairs { args, args.base_path or {}, args.tracelens_path or {} } do
@@ -49,7 +49,7 @@ local function paths_of(args)
     end
   end
   if #paths > 0 then return paths end
-  fail.input("no trace is named; give a sweep, a configuration's folder or traces")
+  fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
 
 -- Workbooks are written unless only CSV is requested; if they cannot be, one line reports it.
@@ -60,7 +60,7 @@ local function wants_xlsx(args)
   return can
 end
 
--- args (of the command line) -> the job. Fails where there is nothing to read.
+-- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
   local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = run_folder.numbers(args.threads, "threads"),
@@ -68,28 +68,28 @@ function job.new(args)
     ranks = run_folder.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
     jobs = args.jobs, csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
-    failures = {}, said = {} }, job)
+    failures = {}, printed = {} }, job)
 end
 
--- A line on stderr, once.
-function job:say(text)
-  if self.said[text] then return end
-  self.said[text] = true
+-- Prints a line on stderr, once.
+function job:print_once(text)
+  if self.printed[text] then return end
+  self.printed[text] = true
   if self.bar then self.bar:say("gentables: " .. text) else io.stderr:write("gentables: ", text, "\n") end
 end
 
 -- A failure that does not end the job.
 function job:fail(message, code)
   table.insert(self.failures, { message = message, code = code or 1 })
-  self:say(message)
+  self:print_once(message)
 end
 
--- Something that is not whole, of a configuration.
+-- Reports an incomplete part of a configuration.
 function job:note(configuration, note)
-  self:say(("%s: %s"):format(configuration.folder, note))
+  self:print_once(("%s: %s"):format(configuration.folder, note))
 end
 
--- Two sweeps at once would write to the same files.
+-- Raises for two configurations of one name: their files would overwrite each other.
 local function check_names(configurations)
   local seen = {}
   for _, configuration in ipairs(configurations) do
@@ -102,7 +102,7 @@ local function check_names(configurations)
   end
 end
 
--- The configurations that can be worked on; the others are reported.
+-- The configurations that can be processed; the others are reported.
 function job:usable()
   check_names(self.configurations)
   local out = {}
@@ -116,8 +116,8 @@ function job:usable()
   return out
 end
 
--- Asks fn(t, entry) of every trace of these configurations. Returns { [entry] = what it returned }; failures
--- are reported and missing there.
+-- Calls fn(t, entry) for every trace of these configurations. Returns { [entry] = its result }; failures are
+-- reported and have no entry.
 function job:read(list, fn)
   local entries, answers = {}, {}
   for _, configuration in ipairs(list) do
@@ -137,7 +137,7 @@ function job:read(list, fn)
   return answers
 end
 
--- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, as asked for.
+-- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, by the options.
 function job:save(list, base)
   local folder = base:match("^(.*)/[^/]*$")
   if folder then
@@ -150,11 +150,11 @@ function job:save(list, base)
   self.done = self.done + 1
 end
 
--- The exit code; raises where nothing was done.
+-- The exit code; raises if nothing was written.
 function job:finish()
   if #self.failures == 0 then return 0 end
   if self.done == 0 then fail.with(self.failures[1].code, "nothing is written") end
-  self:say(("%d failed, the others are written"):format(#self.failures))
+  self:print_once(("%d failed, the others are written"):format(#self.failures))
   return 1
 end
 

@@ -1,12 +1,12 @@
--- The same question to many traces, each opened once, in a child process of its own.
+-- Calls a function for many traces, each opened once, in its own child process.
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local workers = require "system.workers"
 
 local per_trace = {}
 
--- files = { { path, ... }... } -> for each { ok = true, value = what fn(t, file) returned: see codec/pack.lua
--- } or { ok = false, message, code }. `options` are those of workers.map.
+-- files = { { path, ... }... } -> for each { ok = true, value = the result of fn(t, file), as codec/pack.lua
+-- can pack it } or { ok = false, message, code }. `options` are those of workers.map.
 function per_trace.map(files, fn, options)
   local jobs = options and options.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #files)))

@@ -1,5 +1,5 @@
--- Where the traces of a run are: a sweep, one configuration of it, or files that say their rank. Only looks;
--- nothing is opened, moved or changed.
+-- Finds the traces of a run: a sweep, one configuration of it, or files with the rank in their names. It
+-- opens, moves and changes no trace.
 --
 --   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
 --   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
@@ -50,9 +50,9 @@ local function sorted_names(folder)
   return names
 end
 
--- ---- what names say ----------------------------------------------------------------------------
+-- ---- facts in names ----------------------------------------------------------------------------
 
--- The rank that a path says, by the file's name or else its folder's; nil where neither does.
+-- The rank in a path: in the file's name, or else in its folder's; nil if neither has one.
 function run_folder.rank_of(path)
   local rank = first_match(base_name(path), RANK_IN_NAME) or
     first_match(base_name(parent_of(path)), RANK_FOLDER)
@@ -62,7 +62,7 @@ end
 local function threads_of(name) return math.tointeger(tonumber(name:match("^(%d+)threads?$"))) end
 local function channels_of(name) return math.tointeger(tonumber(name:match("^nccl_(%d+)channels?$"))) end
 
--- Threads and channels of the configuration that a path lies in, where it says them.
+-- Threads and channels of a path's configuration, if the path has them.
 local function configuration_of(path)
   local threads, channels
   for part in path:gmatch("[^/]+") do
@@ -72,7 +72,7 @@ local function configuration_of(path)
   return threads, channels
 end
 
--- How a configuration is called in file names and messages.
+-- The name of a configuration in file names and messages.
 function run_folder.name(configuration)
   local parts = {}
   if configuration.threads then parts[#parts + 1] = configuration.threads .. "thread" end
@@ -91,7 +91,7 @@ local function trace_files_in(folder, trace_name)
   return found
 end
 
--- The traces below a configuration's folder: in rank folders, or files of their own.
+-- The traces below a configuration's folder: in rank folders, or as separate files.
 local function files_of(folder, trace_name)
   if is_folder(folder .. "/torch_profiler") then folder = folder .. "/torch_profiler" end
   local files = {}
@@ -152,7 +152,7 @@ local function sweep_in(folder)
   return sweeps[1]
 end
 
--- One folder -> its configurations, and the folder that is the sweep (nil: none).
+-- One folder -> its configurations, and the folder of the sweep (nil: none).
 local function find_in(folder, trace_name)
   local out = {}
   if has_child(folder, threads_of) then
@@ -168,7 +168,7 @@ local function find_in(folder, trace_name)
   return out, nil
 end
 
--- Files that are named one by one: those of the same threads and channels are a configuration.
+-- Files that are given one by one: those with the same threads and channels are a configuration.
 local function of_files(paths)
   local out, known = {}, {}
   for _, path in ipairs(paths) do
@@ -213,8 +213,8 @@ end
 
 -- paths (a folder, or files) -> {
 --   configurations = { { threads, channels, folder, files = { { path, rank, threads, channels } ... },
---     problem = why it cannot be worked on } ... }, sweep = folder | nil }
--- Threads, channels and rank are nil where nothing says them. Raises where there are no traces at all.
+--     problem = the reason why it cannot be processed } ... }, sweep = folder | nil }
+-- Threads, channels and rank are nil if no name has them. Raises if there are no traces.
 function run_folder.find(paths, options)
   options = options or {}
   local configurations, sweep, named = {}, nil, {}
@@ -258,16 +258,16 @@ function run_folder.numbers(text, option)
     local from, to = part:match("^(%d+)%-(%d+)$")
     from, to = tonumber(from or part:match("^%d+$")), tonumber(to or part:match("^%d+$"))
     if not from or from > to or to - from > 1000000 then
-      fail.input("--%s: %s is no number; expected such as 256, 256,512 or 0-7", option, part)
+      fail.input("--%s: %s is not a number; valid: for example 256, 256,512 or 0-7", option, part)
     end
     for number = from, to do set[number] = true end
   end
-  if next(set) == nil then fail.input("--%s names nothing; expected such as 256, 256,512 or 0-7", option) end
+  if next(set) == nil then fail.input("--%s is empty; valid: for example 256, 256,512 or 0-7", option) end
   return set
 end
 
--- Keeps what `filters` = { threads, channels, ranks = set | nil } let through. Raises where a filter lets
--- nothing through, and says what there is.
+-- Keeps the configurations and ranks that pass `filters` = { threads, channels, ranks = set | nil }. If none
+-- passes, raises with the existing ones.
 function run_folder.select(found, filters)
   local kept, there = {}, { threads = {}, channels = {}, ranks = {} }
   for _, configuration in ipairs(found.configurations) do
@@ -294,7 +294,7 @@ function run_folder.select(found, filters)
   fail.input("no trace passes --threads, --channels and --ranks; there are %s", table.concat(has, "; "))
 end
 
--- ---- what the files say ------------------------------------------------------------------------
+-- ---- facts in files ----------------------------------------------------------------------------
 
 -- 0,1,2,5 -> "0-2, 5"
 local function ranges(list)
@@ -308,7 +308,7 @@ local function ranges(list)
   return table.concat(parts, ", ")
 end
 
--- The world size that most files say, the smaller one of two that are as frequent.
+-- The world size of most files; of two that are equally frequent the smaller one.
 local function usual_world_size(infos)
   local count, best = {}, nil
   for _, info in pairs(infos) do
@@ -320,14 +320,14 @@ local function usual_world_size(infos)
   return best, best and count[best]
 end
 
--- Gives a rank to files without one in their names: that of distributedInfo, else their place.
+-- Gives a rank to files without one in their names: that of distributedInfo, else their index.
 local function complete_ranks(files, infos)
   for i, entry in ipairs(files) do
     if not entry.rank then entry.rank = infos[i] and infos[i].rank or i - 1 end
   end
 end
 
--- A path as notes have it: what follows the configuration's folder.
+-- A path in notes: the part after the configuration's folder.
 local function below(configuration, path)
   local folder = configuration.folder .. "/"
   return path:sub(1, #folder) == folder and path:sub(#folder + 1) or base_name(path)
@@ -339,25 +339,25 @@ local function foreign(configuration, files, infos, usual, notes)
     local size = infos[i] and infos[i].world_size
     if size and size ~= usual then
       left_out[i] = true
-      notes[#notes + 1] = ("%s: is a rank of %d, the others are of %d; left out of what is compared over "
-        .. "ranks; a merged trace has it"):format(below(configuration, entry.path), size, usual)
+      notes[#notes + 1] = ("%s: is a rank of %d, the others are of %d; left out of comparisons over ranks, "
+        .. "but part of a merged trace"):format(below(configuration, entry.path), size, usual)
     end
   end
   return left_out
 end
 
 local function doubtful_ranks(configuration, files, infos, notes)
-  local said = {}
+  local of_rank = {}
   for i, entry in ipairs(files) do
     local rank = infos[i] and infos[i].rank
-    if rank and said[rank] then
-      notes[#notes + 1] = ("%s and %s both say in distributedInfo that they are rank %d"):format(
-        below(configuration, said[rank].path), below(configuration, entry.path), rank)
+    if rank and of_rank[rank] then
+      notes[#notes + 1] = ("%s and %s both have rank %d in distributedInfo"):format(
+        below(configuration, of_rank[rank].path), below(configuration, entry.path), rank)
     elseif rank and rank ~= entry.rank then
-      notes[#notes + 1] = ("%s: its name says rank %d, its distributedInfo rank %d; the name counts"):format(
+      notes[#notes + 1] = ("%s: its name has rank %d, its distributedInfo rank %d; the name counts"):format(
         below(configuration, entry.path), entry.rank, rank)
     end
-    if rank then said[rank] = said[rank] or entry end
+    if rank then of_rank[rank] = of_rank[rank] or entry end
   end
 end
 
@@ -379,9 +379,9 @@ end
 
 run_folder.below = below
 
--- Compares a configuration's files with `infos` (infos[i]: what distributedInfo of the i-th file says, {rank,
--- world_size }; nil: not read). Returns notes (texts, names in them below its folder) and the set
--- of places of files that cannot be compared with the others. Ranks that names do not say are filled in.
+-- Compares a configuration's files with `infos` (infos[i]: distributedInfo of the i-th file, { rank,
+-- world_size }; nil: not read). Returns notes (texts, with paths below the configuration's folder) and the
+-- set of indices of files that cannot be compared with the others. Fills in ranks that are missing in names.
 function run_folder.check(configuration, infos)
   local files, notes = configuration.files, {}
   complete_ranks(files, infos)

@@ -1,9 +1,9 @@
--- The sheets kernel_summary, short_kernel_histogram and short_kernels_summary: GPU kernels by what launched
--- them, and those that are over before the next launch pays off.
+-- The sheets kernel_summary, short_kernel_histogram and short_kernels_summary: GPU kernels by their launches,
+-- and the kernels that are shorter than a launch takes.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 
--- The category of a row: of the op that launched it, or what the launch was; nil: nothing did.
+-- The category of a row: of the op that launched it, or of the launch; nil: it has no launch.
 local function category_of(row)
   if row.parent == "" then return nil end
   if row.first_kernel ~= "" then return families.category(row.parent, row.first_kernel) end
@@ -12,7 +12,7 @@ local function category_of(row)
   return is_graph and "graph" or "runtime"
 end
 
--- Rows with the same key_of(row) as one.
+-- Sums rows with the same key_of(row).
 local function joined(rows, key_of)
   local found, result = {}, {}
   for _, row in ipairs(rows) do

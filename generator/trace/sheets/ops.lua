@@ -1,12 +1,12 @@
--- The sheets ops_summary, ops_summary_by_category and ops_unique_args: what launched kernels itself, by name,
--- by category and by arguments.
+-- The sheets ops_summary, ops_summary_by_category and ops_unique_args: the ops that launched kernels
+-- themselves, by name, by category and by arguments.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local python_literals = require "codec.python_literals"
 
 local statistics = { "mean", "median", "deviation", "min", "max", "sum" }
 
--- Rows of groups with their share of the time and the share up to them: row_of(group, row) fills the cells
+-- Rows of groups with their share of the time and the cumulative share: row_of(group, row) fills the cells
 -- before those two.
 local function ranked(groups, count, row_of)
   local sums = groups[1].sum
@@ -88,7 +88,7 @@ local function by_arguments(rank, selection, combos, categories, by_kernel_count
 end
 
 return {
-  -- options.by_kernel_count: ops with another number of kernels make a row of their own in ops_unique_args.
+  -- options.by_kernel_count: ops with different numbers of kernels have separate rows in ops_unique_args.
   make = function(rank, options)
     local selection, combos = rank:select("launchers")
     local categories = {}

@@ -1,5 +1,5 @@
--- A sheet for each family of ops that there are sums for: what was computed and moved, how fast, by name and
--- parameters. Its rows are all such ops, launchers or not; of norms the outermost.
+-- A sheet for each family of ops with performance models: work, bytes and speed, by name and parameters. Its
+-- rows are all such ops, also those that launched nothing; of norms only the outermost.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
@@ -11,8 +11,8 @@ local per_op = {}
 local rates = { "mean", "median", "deviation", "min", "max" }
 local titles = { deviation = "std" }
 
--- The performance models of combos, and why combos have none: { [reason] = number of ops }; without a reason
--- they are not asked for.
+-- The performance models of combos, and the reasons for combos without one: { [reason] = number of ops }. If
+-- the model returns no reason, the combo is not counted.
 local function perf_models_of(rank, selection, combos, evaluate)
   local perf_models, left_out = {}, {}
   for combo, name in ipairs(combos.name) do
@@ -81,7 +81,7 @@ local function columns_of(params)
   return columns
 end
 
--- A parameter as a cell: empty where it is None, and nan where only other ops have it.
+-- A parameter as a cell: empty if it is None, and nan if only other ops have it.
 local function cell_of(perf, name)
   for _, param in ipairs(perf.params) do
     if param[1] == name then
@@ -111,7 +111,7 @@ local function row_of(rank, combos, at, perf_models, params, group)
   return row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
 end
 
--- Appends to `list` a sheet for each name that sheet_of gives.
+-- Appends a sheet to `list` for each name that sheet_of returns.
 local function append(list, rank, combos, at, perf_models, sheet_of)
   local of_sheet, names = {}, {}
   for group = 1, at.count do
@@ -140,7 +140,7 @@ local function add_counts(to, from)
   for reason, count in pairs(from) do to[reason] = (to[reason] or 0) + count end
 end
 
--- How many of the ops that have a performance model ran nothing on the GPU.
+-- The number of ops with a performance model that ran nothing on the GPU.
 local function count_idle(combos, perf_models)
   local count = 0
   for combo in pairs(perf_models) do
@@ -149,9 +149,9 @@ local function count_idle(combos, perf_models)
   return count
 end
 
--- The sheets of one selection; `only` a sheet's name, or nil: all of them. Returns also map and selection,
--- from which a row's instances can be had: sheet.groups has the group of each row; and how many of the ops
--- ran nothing on the GPU.
+-- The sheets of one selection; `only`: a sheet's name, or nil for all. Also returns map and selection, for
+-- the instances of a row (sheet.groups has the group of each row), and the number of ops that ran nothing on
+-- the GPU.
 function per_op.of(rank, kind, evaluate, sheet_of, only)
   local selection, combos = rank:select(kind)
   local function wanted(name)
@@ -184,7 +184,7 @@ local function add_left_out(notes, left_out, idle, nested)
   end
   if nested > 0 then
     notes[#notes + 1] = { "nested ops", nested, nil, "ops below another one of their sheet, as div in div: "
-      .. "both are listed, so the times of that sheet add up to more than the GPU worked" }
+      .. "both are listed, so the times of that sheet add up to more than the GPU's time" }
   end
 end
 

@@ -1,5 +1,5 @@
--- The sheet gpu_timeline: where the time of the GPU goes, from the first start to the last end. A trace of
--- our own has some steps and not what was between them: times are of those steps, and a row more says so.
+-- The sheet gpu_timeline: the GPU's time by use, from the first start to the last end. Our own traces have
+-- only some steps: times are of those steps, and one more row has the rest.
 local grouping = require "trace.ops.grouping"
 
 local rows = {

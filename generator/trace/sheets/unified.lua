@@ -1,4 +1,4 @@
--- The sheet unified_perf_summary: every GPU event but communication once, under the op that says most of it.
+-- The sheet unified_perf_summary: every GPU event but communication once, under the most specific op.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local perf_model = require "trace.ops.perf_model"
@@ -13,7 +13,7 @@ local columns = { "name", "op category", "process_name", "process_label", "threa
   "Kernel Time (µs)_min", "Kernel Time (µs)_max", "kernel_details_summary", "trunc_kernel_details",
   "perf_params", "has_perf_model", "Percentage (%)", "Cumulative Percentage (%)" }
 
--- The sums of an op, or of the backward of one.
+-- The performance model of an op, or of its backward.
 local function model_of(rank, selection, combos, combo)
   local name = combos.model_name[combo]
   local op = families.op(name)

@@ -68,7 +68,7 @@ local function say_warnings(pipeline, warnings)
   end
   for _, text in ipairs(order) do
     local more = #paths[text] > 1 and (" (and %d more)"):format(#paths[text] - 1) or ""
-    pipeline.work:say(paths[text][1] .. more .. text)
+    pipeline.work:print_once(paths[text][1] .. more .. text)
   end
 end
 
@@ -93,7 +93,7 @@ end
 local function say_notes(pipeline, made)
   for _, task in ipairs(made) do
     local answer = task.answer and not task.was_there and pack.unpack(task.answer)
-    for _, note in ipairs(answer and answer.notes or {}) do pipeline.work:say(note) end
+    for _, note in ipairs(answer and answer.notes or {}) do pipeline.work:print_once(note) end
   end
 end
 
@@ -130,7 +130,7 @@ local function analyse(pipeline, configurations)
   if not pipeline.without.variance then
     local tables = tasks.gemm(pipeline, found, traces)
     append(later, tables)
-    if #tables == 0 then pipeline.work:say(gemm_command.no_gemm) end
+    if #tables == 0 then pipeline.work:print_once(gemm_command.no_gemm) end
   end
   do_all(pipeline, later)
   say_notes(pipeline, collective)

@@ -116,7 +116,7 @@ function TestVariance.test_an_input_csv_selects_gemms()
     .. "max_duration_timestamp_ms\n256,28,1,other,aten::mm,64.0,\"a,b\",77\n"
     .. "256,28,0,other,aten::mm,512,c,\n256,28,0,other,aten::mm,513,d,\n"))
   local analysis = lib.work .. "/sweep/tracelens_analysis"
-  lib.reports(1, "mine.csv: 1 rows are of no GEMM", lib.run("trace", "overlap", "--base-path", analysis,
+  lib.reports(1, "mine.csv: 1 rows match no GEMM", lib.run("trace", "overlap", "--base-path", analysis,
     "--tracelens-path", analysis, "--input-csv", input))
   local rows = lib.csv(lib.work .. "/mine_with_collective_overlap.csv")
   luaunit.assertEquals(#rows, 3)

@@ -69,7 +69,7 @@ end
 function TestLayout.test_numbers_and_ranges()
   luaunit.assertEquals(run_folder.numbers({ "0-2", "7,9" }, "ranks"),
     { [0] = true, [1] = true, [2] = true, [7] = true, [9] = true })
-  luaunit.assertErrorMsgContains("--ranks: 3-1 is no number", run_folder.numbers, { "3-1" }, "ranks")
+  luaunit.assertErrorMsgContains("--ranks: 3-1 is not a number", run_folder.numbers, { "3-1" }, "ranks")
 end
 
 function TestLayout.test_a_filter_without_a_match_lists_the_names()

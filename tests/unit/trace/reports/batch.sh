@@ -154,11 +154,11 @@ ends_with 0 "$GENTABLES" trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$
 
 # Invalid input: one line.
 rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
-rejects 'none has "step-" and a number in its name; -p says' trace report -b "$base" -f step_8 -p step-
+rejects 'none has "step-" and a number in its name; give the text' trace report -b "$base" -f step_8 -p step-
 rejects '-o names one report, and there are 3 configurations' trace report -b "$base" -f rank_0 \
     -o "$WORK/x.xlsx"
 rejects 'absent: cannot be read' trace report -b "$base/absent"
-rejects '-b: .*is no folder' trace report -b "$base/a/traces_rank_0_step_8.json"
+rejects '-b: .*is not a folder' trace report -b "$base/a/traces_rank_0_step_8.json"
 rejects 'out does not go with -b' trace report -b "$base" --out "$WORK/x"
 rejects 'dry-run requires -b' trace report "$base/a" --out "$WORK/x" -d
 rejects 'trace report needs --out DIR' trace report "$base/a"

@@ -125,7 +125,7 @@ bad 'label "x" of two inputs' "$WORK/base_csvs" "$WORK/new_csvs" --label x --lab
 bad 'over: ranks is neither threads nor channels' "$WORK/one" --over ranks
 mkdir "$WORK/empty" "$WORK/empty2" && mkdir "$WORK/empty2/tracelens_analysis"
 bad 'neither a report .* nor a sweep' "$WORK/empty" "$WORK/new_csvs"
-bad 'no reports of a sweep in it' "$WORK/empty2" "$WORK/one"
+bad 'has no reports of a sweep' "$WORK/empty2" "$WORK/one"
 echo 'type,time ms' >"$WORK/empty/gpu_timeline.csv" && echo 'total,1,2' >>"$WORK/empty/gpu_timeline.csv"
 bad 'gpu_timeline.csv:2: 3 fields; the header has 2' "$WORK/empty" "$WORK/new_csvs"
 echo '{"traceEvents": [' >"$WORK/cut.json"
