@@ -17,7 +17,7 @@
 #include "system/parallel.h"
 
 struct choosing {
-    struct material of;
+    struct inputs of;
     struct table *table;
     uint8_t *incumbents;        // by cell; NAME_NONE: none. NULL: no table was there
     uint8_t *judged[2];         // the same of the tables that are judged
@@ -80,7 +80,7 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
 // Removes the levels, derived ones too, of strategies with other bits than the required one, which stays even
 // if its bits are unknown or vary. False: out of memory.
 static bool drop_other_bits(struct plane *plane) {
-    const struct material *of = plane->of;
+    const struct inputs *of = plane->of;
     const struct grid_block *block = plane->block;
     uint8_t wanted = of->selection->same_bits_as;
     if (wanted == NAME_NONE) return true;
@@ -304,7 +304,7 @@ static bool find_other_tables(struct choosing *choosing) {
 
 static bool find_evidence(struct choosing *choosing) {
     static const char oversubscribed[] = "oversubscribed";
-    const struct material *of = &choosing->of;
+    const struct inputs *of = &choosing->of;
     const struct grid *grid = &choosing->table->grid;
     choosing->evidence = calloc(grid->block_count + 1, sizeof *choosing->evidence);
     bool ok = choosing->evidence != NULL;

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_barred_loopback(const struct material *of, uint8_t placement) {
+static bool is_barred_loopback(const struct inputs *of, uint8_t placement) {
     return placement == of->loopback && !of->selection->loopback;
 }
 
-static bool competes(const struct material *of, const struct row *row) {
+static bool competes(const struct inputs *of, const struct row *row) {
     return !is_barred_loopback(of, row->placement) && of->selection->may_win[row->strategy];
 }
 
@@ -29,7 +29,7 @@ static void add_strategy(struct plane *plane, uint8_t strategy) {
 
 // The strategies that have a time in the plane and may win; counts the rows of others.
 static void find_strategies(struct plane *plane, struct left_out *left_out) {
-    const struct material *of = plane->of;
+    const struct inputs *of = plane->of;
     memset(plane->index_of, NAME_NONE, sizeof plane->index_of);
     for (size_t cell = plane->first_cell; cell < plane->first_cell + plane->cells; cell++) {
         for (uint32_t at = of->chains.first[cell]; at != NO_ROW; at = of->chains.next[at]) {
@@ -56,7 +56,7 @@ static bool allocate(struct plane *plane) {
 }
 
 static void lay_out_rows(struct plane *plane) {
-    const struct material *of = plane->of;
+    const struct inputs *of = plane->of;
     for (size_t cell = 0; cell < plane->cells; cell++) {
         uint32_t first = of->chains.first[plane->first_cell + cell];
         for (uint32_t at = first; at != NO_ROW; at = of->chains.next[at]) {
@@ -117,7 +117,7 @@ static bool add_extra(struct plane *plane, const struct cell_key *key, size_t hi
 
 // Rows of shapes that are no cell, gathered by shape.
 static bool lay_out_elsewhere(struct plane *plane) {
-    const struct material *of = plane->of;
+    const struct inputs *of = plane->of;
     const struct chains *chains = &of->chains;
     const struct cell_key *last = NULL;
     for (size_t i = 0; i < chains->elsewhere_count; i++) {
@@ -250,7 +250,7 @@ static bool lay_out_workload(struct plane *plane) {
 
 // ---- all of it
 
-bool plane_make(struct plane *plane, const struct material *of, const struct grid_block *block, size_t fusion,
+bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion,
                 struct left_out *left_out) {
     *plane = (struct plane){
         .of = of,

@@ -16,7 +16,7 @@ struct chains {
 };
 
 // What a table is made from.
-struct material {
+struct inputs {
     const struct rows *rows;
     const struct selection *selection;
     const struct lists *lists;
@@ -30,7 +30,7 @@ struct left_out {
 };
 
 struct plane {
-    const struct material *of;
+    const struct inputs *of;
     const struct grid_block *block;
     size_t fusion, first_cell, cells;
     uint8_t strategies[NAMES_MAX], index_of[NAMES_MAX];
@@ -47,7 +47,7 @@ struct plane {
 
 // Lays out the plane of `fusion` (an index in the block), and counts what does not compete there. False: out
 // of memory. Either way it is to be freed.
-bool plane_make(struct plane *plane, const struct material *of, const struct grid_block *block, size_t fusion,
+bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion,
                 struct left_out *left_out);
 
 // Takes the levels and rows of a strategy, as if it had not been measured.

@@ -183,7 +183,7 @@ void push_text(lua_State *lua, std::string_view text) {
     lua_pushlstring(lua, text.data(), text.size());
 }
 
-// Pushes a name that many events have. `names`: the place on the stack of the table of names pushed before.
+// Pushes a name that many events have. `names`: the index on the stack of the table of names pushed before.
 void push_name(lua_State *lua, const trace::trace &trace, uint32_t name, int names) {
     if (lua_rawgeti(lua, names, name) != LUA_TNIL) return;
     lua_pop(lua, 1);

@@ -1,7 +1,7 @@
 -- Finds kernels of different ranks that are the same call of a collective. An early rank waits in its kernel
 -- for the others; the shortest kernel of a call is nearest to the time of the call itself.
 --
--- Calls are matched by their place among the calls of the same process group. If ranks differ there in
+-- Calls are matched by their index among the calls of the same process group. If ranks differ there in
 -- number, collective or bytes, for example because a file lacks an event, the group's calls are not matched.
 local call_matching = {}
 

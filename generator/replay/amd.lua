@@ -117,7 +117,7 @@ function amd.command(one) return makers[one.kind](one) end
 
 function amd.text(argv) return table.concat(argv, " ") end
 
--- The place of the time in each program's output: the line, counted from the last one, and microseconds in
+-- The position of the time in each program's output: the line, counted from the last one, and microseconds in
 -- its unit.
 local answers = { [programs.gemm] = { line = 5, us = 1 }, [programs.convolution] = { line = 3, us = 1000 } }
 

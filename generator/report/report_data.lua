@@ -193,7 +193,7 @@ end
 
 -- ---- all of it --------------------------------------------------------------------------------
 
--- letter -> { name, mark, help, place, never } of strategies with a time, or a place in a table, in `archs`
+-- letter -> { name, mark, help, place, never } of strategies with a time, or in a table, in `archs`
 -- (of report_data.of).
 function report_data.strategies(archs)
   local used = {}

@@ -116,7 +116,7 @@ local function tables_of(view)
   return out
 end
 
--- The strategies with a time, or with a place in a table: name -> true.
+-- The strategies with a time, or in a table: name -> true.
 local function shown_names(views)
   local names = {}
   local strategies = report_data.strategies(report_html.archs(views))

@@ -1,14 +1,14 @@
 -- The serving runs in a folder of folders: the implementation and the settings of each, from its folder's
 -- name or its workload card. metric/serving.lua reads their results.
 --
---   for _, run in ipairs(runs.find("trace_collection")) do print(run.dir, run.label, run["max-num-seqs"]) end
+--   for _, run in ipairs(run_finder.find("trace_collection")) do print(run.dir, run.label) end
 local fail = require "base.fail"
 local file = require "core.file"
 local trace_dir = require "serving.trace_dir"
 
-local runs = {}
+local run_finder = {}
 
-runs.settings = { "max-num-seqs", "max-num-batched-tokens" }
+run_finder.settings = { "max-num-seqs", "max-num-batched-tokens" }
 
 -- Names in pictures, by the names in folders and workload cards; others keep their own name.
 local labels = {
@@ -37,7 +37,7 @@ end
 -- baseline.
 local function setting_of_card(card)
   local setting = {}
-  for _, name in ipairs(runs.settings) do
+  for _, name in ipairs(run_finder.settings) do
     local value = trace_dir.value(card, "workload", "data", name)
     setting[name] = positive_integer(value)
     if not setting[name] then
@@ -101,7 +101,7 @@ local function find_run(traces, name)
 end
 
 -- Prints one line on stderr: the folders that are left out, and the reason.
-function runs.print_left_out(reason, names)
+function run_finder.print_left_out(reason, names)
   local MOST_NAMES = 4
   local some = table.concat(names, ", ", 1, math.min(#names, MOST_NAMES))
   if #names > MOST_NAMES then some = some .. (" and %d more"):format(#names - MOST_NAMES) end
@@ -125,7 +125,7 @@ end
 
 -- Sets run.line, the name of a run's implementation: its label. Runs with one label under different
 -- circumstances are different implementations, with different names.
-function runs.name_lines(found)
+function run_finder.name_lines(found)
   local differing_of = {}
   for _, run in ipairs(found) do
     differing_of[run.label] = differing_of[run.label] or differing(found, run.label)
@@ -148,7 +148,7 @@ end
 -- All runs in `traces`, in the order of their names: { dir, label, circumstances, ["max-num-seqs"],
 -- ["max-num-batched-tokens"] }. Prints the folders that are left out on stderr. Raises if a run cannot be
 -- read.
-function runs.find(traces)
+function run_finder.find(traces)
   trace_dir.check(traces)
   local names, found, left_out = fail.unless(file.list(traces)), {}, {}
   table.sort(names)
@@ -157,8 +157,8 @@ function runs.find(traces)
     if run then found[#found + 1] = run end
     if reason then add_name(left_out, reason, name) end
   end
-  for _, reason in ipairs(left_out) do runs.print_left_out(reason, left_out[reason]) end
+  for _, reason in ipairs(left_out) do run_finder.print_left_out(reason, left_out[reason]) end
   return found
 end
 
-return runs
+return run_finder

@@ -182,7 +182,7 @@ end
 -- Whether gnuplot writes such values with an exponent.
 local function has_long_ticks(value) return math.abs(value) >= 1e8 or math.abs(value) < 1e-4 end
 
--- Sets the places that the template uses, as shares of the picture.
+-- Sets the positions that the template uses, as shares of the picture.
 local function lay_out(model)
   local width = size.width / #model.panels
   local left = size.left + (has_long_ticks(model.high) and size.long_ticks or 0)

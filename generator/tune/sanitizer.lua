@@ -44,14 +44,14 @@ report.__index = report
 
 function sanitizer.report() return setmetatable({}, report) end
 
--- Takes a line of the output. An error is a headline with a place in the line below it:
+-- Takes a line of the output. An error is a headline with a location in the line below it:
 --   ========= Invalid __global__ write of size 4 bytes
 --   =========     at copy(float *)+0x60 in copy.cu:6
 function report:take(line)
   if not line:find(MARK) then return end
   local text = line:gsub(MARK, "")
-  local place = text:match("^%s+(at .*)$")
-  if place and self.headline and not self.error then self.error = self.headline .. " " .. place end
+  local location = text:match("^%s+(at .*)$")
+  if location and self.headline and not self.error then self.error = self.headline .. " " .. location end
   self.headline = not text:find("^%s") and text ~= "" and text or nil
   local complaint = text:match("^Error: (.*)$") or text:match("^Internal Sanitizer Error: (.*)$")
   if complaint and not complaint:find("didn't terminate", 1, true) then -- so the program itself ended
@@ -64,7 +64,7 @@ end
 function report:verdict(reason)
   if self.error then return self.error end
   if self.complaint then return nil, self.complaint, true end
-  if reason == ("exit code %d"):format(FOUND) then return "errors without a place" end
+  if reason == ("exit code %d"):format(FOUND) then return "errors without a location" end
   return nil, reason, false
 end
 

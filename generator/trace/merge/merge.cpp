@@ -103,11 +103,11 @@ class rank_joiner {
         labels_; // of a track: name, arguments
 };
 
-void add_process(std::string &to, const std::string &name, int64_t pid, int64_t rank, int64_t place) {
+void add_process(std::string &to, const std::string &name, int64_t pid, int64_t rank, int64_t sort_index) {
     std::string head = ",\n{\"ph\":\"M\",\"pid\":" + std::to_string(pid) + ",\"tid\":0,\"ts\":0,\"name\":";
     std::string arguments = ",\"args\":{\"rank\":" + std::to_string(rank) + ",";
     to += head + "\"process_name\"" + arguments + "\"name\":\"" + name + "\"}}";
-    to += head + "\"process_sort_index\"" + arguments + "\"sort_index\":" + std::to_string(place) + "}}";
+    to += head + "\"process_sort_index\"" + arguments + "\"sort_index\":" + std::to_string(sort_index) + "}}";
 }
 
 // The root up to its events, and the names of the processes.

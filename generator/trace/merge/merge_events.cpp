@@ -80,7 +80,7 @@ struct merge_events::fields {
 
     bool is_flow() const { return ph == "\"s\"" || ph == "\"f\"" || ph == "\"t\""; }
     // The slot for the value of a key, or null for other keys.
-    std::string_view *place_of(std::string_view key) {
+    std::string_view *field_of(std::string_view key) {
         switch (key.size()) { // with quotes
         case 4:
             if (key == "\"ph\"") return &ph;
@@ -189,13 +189,13 @@ bool merge_events::read_fields(json_cursor &cursor, fields &of, bool &is_dropped
             continue;
         }
         if (!cursor.value(value)) return false;
-        std::string_view *place = of.place_of(key);
-        if (place == &of.category && !is_kept(value)) {
+        std::string_view *field = of.field_of(key);
+        if (field == &of.category && !is_kept(value)) {
             is_dropped = true;
             return true;
         }
-        if (place != nullptr) {
-            *place = value;
+        if (field != nullptr) {
+            *field = value;
         } else {
             others_.append(",").append(key).append(":").append(value);
         }

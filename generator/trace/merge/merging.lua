@@ -66,9 +66,9 @@ end
 
 -- Inputs are never changed, even if one of them is given as the output.
 local function is_an_input(path, files)
-  local place = file.real_path(path)
+  local real_path = file.real_path(path)
   for _, entry in ipairs(files) do
-    if place and place == file.real_path(entry.path) then return true end
+    if real_path and real_path == file.real_path(entry.path) then return true end
   end
   return false
 end

@@ -116,6 +116,6 @@ left_alone 'echo "trial strategy=PEER_COPIES status=failed reason=writes beyond 
     "PEER_COPIES: writes beyond a buffer"
 sanitizer 'exit 86'
 tune peer_copies
-grep -q "peer_copies.so: compute-sanitizer: errors without a place; it is left out" "$WORK/err" ||
+grep -q "peer_copies.so: compute-sanitizer: errors without a location; it is left out" "$WORK/err" ||
     fail "its exit code is not heard"
 left_alone 'echo "no option --tool" >&2; exit 1' "exit code 1"
