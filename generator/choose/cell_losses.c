@@ -60,7 +60,7 @@ bool cell_losses(const struct plane *plane, const struct evidence *evidence, siz
     size_t places[NAMES_MAX], count = 0;
     bins_losses(&levels, &plane->bins, hidden, tokens, losses);
     for (size_t s = 0; s < plane->strategy_count; s++) {
-        bool has_evidence = evidence_covers(evidence, block->fusion[plane->fusion], plane->strategies[s]);
+        bool has_evidence = evidence_covers(evidence, plane->strategies[s]);
         if (has_evidence && !isinf(losses[s].expected)) places[count++] = s;
     }
     return count == 0 || take_evidence(evidence, plane, hidden, tokens, places, count, losses);

@@ -322,12 +322,16 @@ static bool find_evidence(struct choosing *choosing) {
     return ok;
 }
 
-// Small tables are not worth a second thread.
+// Small tables are not worth a second thread; a cell with evidence takes about as long as a hundred without.
 static bool choose_planes(struct choosing *choosing) {
-    enum { CELLS_FOR_A_THREAD = 4096 };
+    enum { CELLS_FOR_A_THREAD = 4096, WITH_EVIDENCE = 32 };
     struct table *table = choosing->table;
-    parallel_run(choosing->task_count, 1 + table->grid.cell_count / CELLS_FOR_A_THREAD, choose_plane,
-                 choosing);
+    bool has_evidence = false;
+    for (size_t i = 0; i < table->grid.block_count; i++) {
+        has_evidence = has_evidence || choosing->evidence[i] != NULL;
+    }
+    size_t cells = has_evidence ? WITH_EVIDENCE : CELLS_FOR_A_THREAD;
+    parallel_run(choosing->task_count, 1 + table->grid.cell_count / cells, choose_plane, choosing);
     bool ok = true;
     for (size_t i = 0; i < choosing->task_count; i++) {
         const struct plane_task *task = &choosing->tasks[i];

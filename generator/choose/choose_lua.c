@@ -128,7 +128,7 @@ static void push_losses(lua_State *lua, const struct evidence *evidence, const s
     lua_newtable(lua);
     for (size_t s = 0; s < size->lists->strategies.count; s++) {
         if (size->times[s] != size->shape_count) continue;
-        if (evidence_covers(evidence, size->shapes[0].fusion, (uint8_t)s)) covered[count++] = (uint8_t)s;
+        if (evidence_covers(evidence, (uint8_t)s)) covered[count++] = (uint8_t)s;
         lua_pushnumber(lua, size->expected[s] / (double)size->shape_count);
         lua_setfield(lua, -2, size->lists->strategies.name[s]);
     }

@@ -85,8 +85,7 @@ static int lua_fit(lua_State *lua) {
     struct gaussian_process **process = lua_newuserdatauv(lua, sizeof *process, 0);
     *process = NULL;
     luaL_setmetatable(lua, TYPE_NAME);
-    *process =
-        process_fit(times, (size_t)luaL_len(lua, 2), shapes, (size_t)cells, families, (size_t)strategies);
+    *process = process_fit(times, (size_t)luaL_len(lua, 2), shapes, families, (size_t)strategies);
     if (*process != NULL) return 1;
     lua_pushnil(lua);
     lua_pushliteral(lua, "out of memory");
@@ -127,11 +126,13 @@ static int lua_losses(lua_State *lua) {
     struct process_point *points = take_bin(lua, shapes, strategies, weights);
     double *mean = lua_newuserdatauv(lua, (n + n * n + 1) * sizeof *mean, 0), *covariance = mean + n;
     struct loss_figures figures[STRATEGIES_MAX];
+    luaL_argcheck(lua, n > 0, 2, "no shape or no strategy");
     luaL_argcheck(lua, strategies <= STRATEGIES_MAX, 3, "too many strategies");
-    if (!process_predict(process, points, n, mean, covariance) ||
-        !losses_over_bin(mean, covariance, shapes, strategies, weights, figures)) {
-        return luaL_error(lua, "out of memory");
-    }
+    const struct process_near *near = process_near(process, &points[0].shape);
+    bool ok = near != NULL && process_predict(near, points, n, mean, covariance) &&
+              losses_over_bin(mean, covariance, shapes, strategies, weights, figures);
+    process_near_free(near);
+    if (!ok) return luaL_error(lua, "out of memory");
     lua_createtable(lua, (int)strategies, 0);
     for (size_t s = 0; s < strategies; s++) {
         lua_createtable(lua, 0, 3);

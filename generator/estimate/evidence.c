@@ -7,16 +7,12 @@
 
 #include "gaussian_process.h"
 
-// Contrasts of one process at most: its time grows with their cube, to about two seconds here. Larger blocks
-// give a process to each fusion, and still larger planes have no evidence.
-enum { CONTRASTS_MAX = 3000 };
-
 // A strategy that is slower than the fastest at the cell's own shape by more than REACH standard deviations,
 // and ELSEWHERE octaves, is the fastest at no shape of the bin.
 static const double REACH = 4, ELSEWHERE = 0.5;
 
 // A strategy that was measured in FEW cells at least, and is nowhere within FAR octaves of the fastest, is no
-// part of a process, which takes longer with the cube of its parts.
+// part of the process, which takes longer with the cube of its parts.
 static const double FAR = 0.8;
 enum { FEW = 3 };
 
@@ -35,9 +31,8 @@ struct evidence {
     double log2_element_bytes;
     bool sizes_only, is_oversubscribed;
     size_t strategies;
-    bool is_known[NAMES_MAX];                      // by strategy: whether it is part of a process
-    struct gaussian_process *of_block;             // or, of a large block,
-    struct gaussian_process *of_fusion[NAMES_MAX]; // by fusion; NULL: none
+    bool is_known[NAMES_MAX]; // by strategy: whether it is part of the process
+    struct gaussian_process *process;
 };
 
 // ---- rows to times
@@ -179,7 +174,7 @@ static size_t drop_far(struct evidence *evidence, struct visit_time *times, size
     return kept;
 }
 
-// ---- processes
+// ---- the process
 
 static struct process_shape process_shape_of(const struct evidence *evidence, uint8_t fusion,
                                              double log2_hidden, double log2_tokens, size_t cell) {
@@ -197,35 +192,6 @@ static uint8_t family_of(const char *name) {
     return 0;
 }
 
-// The number of contrasts that these times give at most.
-static size_t count_contrasts(const struct visit_time *times, size_t count) {
-    size_t contrasts = 0;
-    for (size_t from = 0, to; from < count; from = to) {
-        bool is_seen[NAMES_MAX] = {false};
-        size_t strategies = 0;
-        to = end_of_cell(times, count, from);
-        for (size_t i = from; i < to; i++) {
-            strategies += is_seen[times[i].strategy] ? 0 : 1;
-            is_seen[times[i].strategy] = true;
-        }
-        contrasts += strategies - 1;
-    }
-    return contrasts;
-}
-
-static bool fit_fusions(struct evidence *evidence, const struct visit_time *times, size_t count,
-                        const struct process_shape *shapes, const uint8_t *families) {
-    for (size_t from = 0, to; from < count; from = to) {
-        uint8_t fusion = evidence->cells[times[from].cell].fusion;
-        for (to = from; to < count && evidence->cells[times[to].cell].fusion == fusion;) to++;
-        if (count_contrasts(times + from, to - from) > CONTRASTS_MAX) continue;
-        evidence->of_fusion[fusion] = process_fit(times + from, to - from, shapes, evidence->cell_count,
-                                                  families, evidence->strategies);
-        if (evidence->of_fusion[fusion] == NULL) return false;
-    }
-    return true;
-}
-
 static bool fit(struct evidence *evidence, const struct visit_time *times, size_t count,
                 const struct lists *lists) {
     uint8_t families[NAMES_MAX];
@@ -237,16 +203,9 @@ static bool fit(struct evidence *evidence, const struct visit_time *times, size_
         shapes[i] =
             process_shape_of(evidence, cell->fusion, log2(cell->hidden_size), log2(cell->num_tokens), i);
     }
-    bool is_fitted;
-    if (count_contrasts(times, count) > CONTRASTS_MAX) {
-        is_fitted = fit_fusions(evidence, times, count, shapes, families);
-    } else {
-        evidence->of_block =
-            process_fit(times, count, shapes, evidence->cell_count, families, evidence->strategies);
-        is_fitted = evidence->of_block != NULL;
-    }
+    evidence->process = process_fit(times, count, shapes, families, evidence->strategies);
     free(shapes);
-    return is_fitted;
+    return evidence->process != NULL;
 }
 
 bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, const struct lists *lists,
@@ -275,20 +234,14 @@ bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, 
 void evidence_free(struct evidence *evidence) {
     if (evidence == NULL) return;
     free(evidence->cells);
-    process_free(evidence->of_block);
-    for (size_t i = 0; i < NAMES_MAX; i++) process_free(evidence->of_fusion[i]);
+    process_free(evidence->process);
     free(evidence);
 }
 
 // ---- losses
 
-// The process of a fusion; NULL: its cells are too many.
-static const struct gaussian_process *process_of(const struct evidence *evidence, uint8_t fusion) {
-    return evidence->of_block != NULL ? evidence->of_block : evidence->of_fusion[fusion];
-}
-
-bool evidence_covers(const struct evidence *evidence, uint8_t fusion, uint8_t strategy) {
-    return evidence != NULL && evidence->is_known[strategy] && process_of(evidence, fusion) != NULL;
+bool evidence_covers(const struct evidence *evidence, uint8_t strategy) {
+    return evidence != NULL && evidence->is_known[strategy];
 }
 
 static struct process_shape place_shape(const struct evidence *evidence, const struct evidence_shape *shape) {
@@ -303,14 +256,14 @@ static struct process_shape place_shape(const struct evidence *evidence, const s
 
 // A bin while its losses are computed: the strategies' points are those of `shapes`.
 struct bin {
-    const struct gaussian_process *process;
+    const struct process_near *near;
     struct process_shape own, *shapes;
     double *weights;
     size_t shape_count;
 };
 
 // The levels of strategies at shapes: their means and, behind these in the same memory, their covariance.
-static double *predict(const struct gaussian_process *process, const struct process_shape *shapes,
+static double *predict(const struct process_near *near, const struct process_shape *shapes,
                        size_t shape_count, const uint8_t *strategies, size_t count) {
     size_t n = count * shape_count;
     struct process_point *points = malloc((n + 1) * sizeof *points);
@@ -320,7 +273,7 @@ static double *predict(const struct gaussian_process *process, const struct proc
             points[k * count + s] = (struct process_point){shapes[k], strategies[s]};
         }
     }
-    bool ok = points != NULL && mean != NULL && process_predict(process, points, n, mean, mean + n);
+    bool ok = points != NULL && mean != NULL && process_predict(near, points, n, mean, mean + n);
     free(points);
     if (ok) return mean;
     free(mean);
@@ -331,7 +284,7 @@ static double *predict(const struct gaussian_process *process, const struct proc
 // `strategies`); returns their number, 0: out of memory. The others get the figures of their mean level.
 static size_t find_contenders(const struct bin *bin, const uint8_t *strategies, size_t count, size_t *order,
                               struct loss_figures *figures) {
-    double *mean = predict(bin->process, &bin->own, 1, strategies, count), *covariance = mean + count;
+    double *mean = predict(bin->near, &bin->own, 1, strategies, count), *covariance = mean + count;
     size_t fastest = 0, kept = 0;
     if (mean == NULL) return 0;
     for (size_t s = 1; s < count; s++) fastest = mean[s] < mean[fastest] ? s : fastest;
@@ -352,7 +305,7 @@ static bool losses_of_contenders(const struct bin *bin, const uint8_t *strategie
     uint8_t contenders[NAMES_MAX];
     struct loss_figures found[NAMES_MAX];
     for (size_t i = 0; i < kept; i++) contenders[i] = strategies[order[i]];
-    double *mean = predict(bin->process, bin->shapes, bin->shape_count, contenders, kept);
+    double *mean = predict(bin->near, bin->shapes, bin->shape_count, contenders, kept);
     bool ok = mean != NULL && losses_over_bin(mean, mean + kept * bin->shape_count, bin->shape_count, kept,
                                               bin->weights, found);
     free(mean);
@@ -363,15 +316,17 @@ static bool losses_of_contenders(const struct bin *bin, const uint8_t *strategie
 bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
                      const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
                      size_t count, struct loss_figures *figures) {
+    struct process_shape place = place_shape(evidence, own);
+    const struct process_near *near = process_near(evidence->process, &place);
     struct bin bin = {
-        .process = process_of(evidence, own->fusion),
-        .own = place_shape(evidence, own),
+        .near = near,
+        .own = place,
         .shapes = malloc((shape_count + 1) * sizeof *bin.shapes),
         .weights = malloc((shape_count + 1) * sizeof *bin.weights),
         .shape_count = shape_count,
     };
     size_t order[NAMES_MAX], kept = 0;
-    if (bin.shapes != NULL && bin.weights != NULL) {
+    if (near != NULL && bin.shapes != NULL && bin.weights != NULL) {
         for (size_t k = 0; k < shape_count; k++) {
             bin.shapes[k] = place_shape(evidence, &shapes[k]);
             bin.weights[k] = shapes[k].weight;
@@ -379,10 +334,11 @@ bool evidence_losses(const struct evidence *evidence, const struct evidence_shap
         kept = find_contenders(&bin, strategies, count, order, figures);
     }
     bool ok = kept > 0 && losses_of_contenders(&bin, strategies, order, kept, figures);
-    bool is_capped = evidence->is_oversubscribed && bin.own.cell == PROCESS_NO_CELL;
+    bool is_capped = evidence->is_oversubscribed && place.cell == PROCESS_NO_CELL;
     for (size_t s = 0; ok && is_capped && s < count; s++) {
         figures[s].confidence = fmin(figures[s].confidence, CONFIDENCE_MAX);
     }
+    process_near_free(near);
     free(bin.shapes);
     free(bin.weights);
     return ok;

@@ -32,9 +32,9 @@ bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, 
                    struct evidence **evidence);
 void evidence_free(struct evidence *evidence);
 
-// Whether a strategy has evidence in the cells of a fusion (of NULL: none). One that is far from the fastest
-// wherever it was measured has none: its loss is clear without.
-bool evidence_covers(const struct evidence *evidence, uint8_t fusion, uint8_t strategy);
+// Whether a strategy has evidence (of NULL: none). One that is far from the fastest wherever it was measured
+// has none: its loss is clear without.
+bool evidence_covers(const struct evidence *evidence, uint8_t strategy);
 
 // The figures of `count` strategies that have evidence, of at least one, over a bin of `shape_count` shapes,
 // of a cell with the shape `own`. Returns false if memory is short.

@@ -20,19 +20,34 @@ static const double BETWEEN_FUSIONS = 0.98; // correlation of the smooth terms
 static const double MIDDLE_OF_BYTES = 16;   // log2: where the slope turns
 static const double JITTER = 1e-9;
 
-// An observation: how much slower `point` is than `reference`, a strategy of the same cell.
+// An observation: how much slower a strategy is than `reference`, another one of the same cell.
 struct contrast {
-    struct process_shape shape;
     uint8_t strategy, reference;
+    double slower;
+};
+
+// A measured cell: its contrasts, and the covariance of their noise, row by row.
+struct process_cell {
+    struct process_shape shape;
+    size_t first, count;
+    double *noise;
 };
 
 struct gaussian_process {
-    const uint8_t *family;
-    size_t strategies, count, room;
+    uint8_t *family;
+    size_t strategies, cell_count, contrast_count;
     double *noise;
+    struct process_cell *cells;
     struct contrast *contrasts;
-    double *factor; // of the observations' covariance, count * count
-    double *weight; // its inverse times the observations
+    struct process_near *whole; // of all cells; NULL: these are too many
+};
+
+// The chosen cells, the factor of their contrasts' covariance, and its inverse times these.
+struct process_near {
+    const struct gaussian_process *process;
+    size_t cell_count, count;
+    size_t *cells;
+    double *factor, *weight;
 };
 
 // ---- covariance
@@ -72,79 +87,109 @@ static double covariance(const struct gaussian_process *process, const struct sh
     return sum;
 }
 
-static double between_contrasts(const struct gaussian_process *process, const struct contrast *a,
-                                const struct contrast *b) {
+// ---- equations
+
+// A cell and how much it resembles a shape.
+struct resemblance {
+    double smooth;
+    size_t cell;
+};
+
+static int most_first(const void *a, const void *b) {
+    const struct resemblance *left = a, *right = b;
+    if (left->smooth != right->smooth) return left->smooth > right->smooth ? -1 : 1;
+    return (left->cell > right->cell) - (left->cell < right->cell);
+}
+
+// Chooses the cells that resemble a shape most, with `most` contrasts or a few more. False: out of memory.
+static bool choose_cells(struct process_near *near, const struct process_shape *shape, size_t most) {
+    const struct gaussian_process *process = near->process;
+    struct resemblance *order = malloc((process->cell_count + 1) * sizeof *order);
+    near->cells = malloc((process->cell_count + 1) * sizeof *near->cells);
+    if (order == NULL || near->cells == NULL) {
+        free(order);
+        return false;
+    }
+    for (size_t i = 0; i < process->cell_count; i++) {
+        order[i] = (struct resemblance){parts_of(shape, &process->cells[i].shape).smooth, i};
+    }
+    qsort(order, process->cell_count, sizeof *order, most_first);
+    for (size_t i = 0; i < process->cell_count && near->count < most; i++) {
+        near->cells[near->cell_count++] = order[i].cell;
+        near->count += process->cells[order[i].cell].count;
+    }
+    free(order);
+    return true;
+}
+
+static double between_contrasts(const struct gaussian_process *process, const struct shared_parts *parts,
+                                const struct contrast *a, const struct contrast *b) {
+    return covariance(process, parts, a->strategy, b->strategy) -
+           covariance(process, parts, a->strategy, b->reference) -
+           covariance(process, parts, a->reference, b->strategy) +
+           covariance(process, parts, a->reference, b->reference);
+}
+
+// Fills the covariances of the contrasts of one cell (rows from `row`) with those of another before it, or
+// with its own, to which their noise is added.
+static void fill_block(struct process_near *near, const struct process_cell *a, size_t row,
+                       const struct process_cell *b, size_t column) {
+    const struct gaussian_process *process = near->process;
     struct shared_parts parts = parts_of(&a->shape, &b->shape);
-    return covariance(process, &parts, a->strategy, b->strategy) -
-           covariance(process, &parts, a->strategy, b->reference) -
-           covariance(process, &parts, a->reference, b->strategy) +
-           covariance(process, &parts, a->reference, b->reference);
+    for (size_t i = 0; i < a->count; i++) {
+        double *out = near->factor + (row + i) * near->count + column;
+        for (size_t j = 0; j < (a == b ? i + 1 : b->count); j++) {
+            out[j] = between_contrasts(process, &parts, &process->contrasts[a->first + i],
+                                       &process->contrasts[b->first + j]);
+            if (a == b) out[j] += a->noise[i * a->count + j] + (i == j ? JITTER : 0);
+        }
+    }
+}
+
+static bool solve(struct process_near *near) {
+    const struct gaussian_process *process = near->process;
+    near->factor = malloc((near->count * near->count + 1) * sizeof *near->factor);
+    near->weight = malloc((near->count + 1) * sizeof *near->weight);
+    if (near->factor == NULL || near->weight == NULL) return false;
+    size_t row = 0;
+    for (size_t i = 0; i < near->cell_count; i++) {
+        const struct process_cell *a = &process->cells[near->cells[i]];
+        size_t column = 0;
+        for (size_t j = 0; j <= i; j++) {
+            const struct process_cell *b = &process->cells[near->cells[j]];
+            fill_block(near, a, row, b, column);
+            column += b->count;
+        }
+        for (size_t k = 0; k < a->count; k++) {
+            near->weight[row + k] = process->contrasts[a->first + k].slower;
+        }
+        row += a->count;
+    }
+    if (!cholesky_factor(near->factor, near->count)) return false;
+    cholesky_forward(near->factor, near->count, near->weight, 1);
+    cholesky_backward(near->factor, near->count, near->weight);
+    return true;
+}
+
+static void free_near(struct process_near *near) {
+    if (near == NULL) return;
+    free(near->cells);
+    free(near->factor);
+    free(near->weight);
+    free(near);
+}
+
+static struct process_near *make_near(const struct gaussian_process *process,
+                                      const struct process_shape *shape, size_t most) {
+    struct process_near *near = calloc(1, sizeof *near);
+    if (near == NULL) return NULL;
+    near->process = process;
+    if (choose_cells(near, shape, most) && solve(near)) return near;
+    free_near(near);
+    return NULL;
 }
 
 // ---- fit
-
-static bool make_room(struct gaussian_process *process, size_t more) {
-    size_t needed = process->count + more;
-    if (needed <= process->room) return true;
-    size_t room = needed * 2;
-    struct contrast *contrasts = realloc(process->contrasts, room * sizeof *contrasts);
-    if (contrasts != NULL) process->contrasts = contrasts;
-    double *weight = realloc(process->weight, room * sizeof *weight);
-    if (weight != NULL) process->weight = weight;
-    if (contrasts == NULL || weight == NULL) return false;
-    process->room = room;
-    return true;
-}
-
-// The covariances of the noise of one cell's contrasts, kept until the matrix has room for them.
-struct noise_block {
-    size_t first;
-    struct cell_levels levels;
-};
-
-static bool add_cell(struct gaussian_process *process, const struct process_shape *shape,
-                     struct noise_block *block, const struct visit_time *times, size_t count) {
-    block->first = process->count;
-    if (!contrasts_levels(times, count, process->noise, &block->levels)) return false;
-    if (!make_room(process, block->levels.count)) return false;
-    for (size_t i = 1; i < block->levels.count; i++) {
-        process->contrasts[process->count] =
-            (struct contrast){*shape, block->levels.strategy[i], block->levels.strategy[0]};
-        process->weight[process->count++] = block->levels.level[i] - block->levels.level[0];
-    }
-    return true;
-}
-
-// The covariance of the noise of two contrasts with the same reference.
-static double noise_between(const struct cell_levels *levels, size_t i, size_t j) {
-    const double *c = levels->covariance;
-    size_t n = levels->count;
-    return c[i * n + j] - c[i * n] - c[j * n] + c[0];
-}
-
-static bool factor_covariance(struct gaussian_process *process, const struct noise_block *blocks,
-                              size_t block_count) {
-    size_t n = process->count;
-    process->factor = malloc((n * n + 1) * sizeof *process->factor);
-    if (process->factor == NULL) return false;
-    for (size_t i = 0; i < n; i++) {
-        for (size_t j = 0; j <= i; j++) {
-            process->factor[i * n + j] =
-                between_contrasts(process, &process->contrasts[i], &process->contrasts[j]);
-        }
-        process->factor[i * n + i] += JITTER;
-    }
-    for (size_t b = 0; b < block_count; b++) {
-        size_t first = blocks[b].first;
-        for (size_t i = 1; i < blocks[b].levels.count; i++) {
-            for (size_t j = 1; j <= i; j++) {
-                process->factor[(first + i - 1) * n + first + j - 1] +=
-                    noise_between(&blocks[b].levels, i, j);
-            }
-        }
-    }
-    return cholesky_factor(process->factor, n);
-}
 
 static size_t end_of_cell(const struct visit_time *times, size_t count, size_t from) {
     size_t to = from;
@@ -152,52 +197,65 @@ static size_t end_of_cell(const struct visit_time *times, size_t count, size_t f
     return to;
 }
 
-static bool fit(struct gaussian_process *process, const struct visit_time *times, size_t count,
-                const struct process_shape *shapes, struct noise_block *blocks) {
-    size_t block_count = 0;
-    if (!contrasts_noise(times, count, process->strategies, process->noise)) return false;
-    bool is_fitted = true;
-    for (size_t from = 0, to; from < count && is_fitted; from = to) {
-        to = end_of_cell(times, count, from);
-        is_fitted =
-            add_cell(process, &shapes[times[from].cell], &blocks[block_count++], times + from, to - from);
+// Takes the contrasts of a cell with its first strategy. Returns false if memory is short.
+static bool add_cell(struct gaussian_process *process, const struct process_shape *shape,
+                     const struct visit_time *times, size_t count) {
+    struct cell_levels levels;
+    if (!contrasts_levels(times, count, process->noise, &levels)) return false;
+    size_t n = levels.count;
+    struct process_cell *cell = &process->cells[process->cell_count++];
+    *cell = (struct process_cell){*shape, process->contrast_count, n - 1, malloc(n * n * sizeof(double))};
+    const double *c = levels.covariance;
+    for (size_t i = 1; i < n && cell->noise != NULL; i++) {
+        process->contrasts[process->contrast_count++] =
+            (struct contrast){levels.strategy[i], levels.strategy[0], levels.level[i] - levels.level[0]};
+        for (size_t j = 1; j <= i; j++) {
+            cell->noise[(i - 1) * (n - 1) + j - 1] = c[i * n + j] - c[i * n] - c[j * n] + c[0];
+        }
     }
-    is_fitted = is_fitted && factor_covariance(process, blocks, block_count);
-    for (size_t b = 0; b < block_count; b++) contrasts_free(&blocks[b].levels);
-    if (!is_fitted) return false;
-    cholesky_forward(process->factor, process->count, process->weight, 1);
-    cholesky_backward(process->factor, process->count, process->weight);
-    return true;
+    contrasts_free(&levels);
+    return cell->noise != NULL;
+}
+
+static bool fit(struct gaussian_process *process, const struct visit_time *times, size_t count,
+                const struct process_shape *shapes) {
+    if (!contrasts_noise(times, count, process->strategies, process->noise)) return false;
+    for (size_t from = 0, to; from < count; from = to) {
+        to = end_of_cell(times, count, from);
+        if (!add_cell(process, &shapes[times[from].cell], times + from, to - from)) return false;
+    }
+    if (process->contrast_count > PROCESS_WHOLE || process->cell_count == 0) return true;
+    process->whole = make_near(process, &process->cells[0].shape, SIZE_MAX);
+    return process->whole != NULL;
 }
 
 struct gaussian_process *process_fit(const struct visit_time *times, size_t count,
-                                     const struct process_shape *shapes, size_t cells, const uint8_t *family,
+                                     const struct process_shape *shapes, const uint8_t *family,
                                      size_t strategies) {
     struct gaussian_process *process = calloc(1, sizeof *process);
-    struct noise_block *blocks = calloc(cells + 1, sizeof *blocks);
-    bool is_fitted = false;
-    if (process != NULL && blocks != NULL) {
-        uint8_t *own = malloc(strategies + 1);
-        *process = (struct gaussian_process){.family = own, .strategies = strategies};
-        process->noise = malloc((strategies + 1) * sizeof *process->noise);
-        if (own != NULL && process->noise != NULL) {
-            memcpy(own, family, strategies);
-            is_fitted = fit(process, times, count, shapes, blocks);
-        }
+    if (process == NULL) return NULL;
+    process->strategies = strategies;
+    process->family = malloc(strategies + 1);
+    process->noise = malloc((strategies + 1) * sizeof *process->noise);
+    process->cells = malloc((count + 1) * sizeof *process->cells);
+    process->contrasts = malloc((count + 1) * sizeof *process->contrasts);
+    if (process->family != NULL && process->noise != NULL && process->cells != NULL &&
+        process->contrasts != NULL) {
+        memcpy(process->family, family, strategies);
+        if (fit(process, times, count, shapes)) return process;
     }
-    free(blocks);
-    if (is_fitted) return process;
     process_free(process);
     return NULL;
 }
 
 void process_free(struct gaussian_process *process) {
     if (process == NULL) return;
-    free((void *)process->family);
+    free_near(process->whole);
+    for (size_t i = 0; i < process->cell_count; i++) free(process->cells[i].noise);
+    free(process->family);
     free(process->noise);
+    free(process->cells);
     free(process->contrasts);
-    free(process->factor);
-    free(process->weight);
     free(process);
 }
 
@@ -209,26 +267,42 @@ size_t process_strategies(const struct gaussian_process *process) {
     return process->strategies;
 }
 
-// ---- prediction
-
-static double with_contrast(const struct gaussian_process *process, const struct process_point *point,
-                            const struct contrast *contrast) {
-    struct shared_parts parts = parts_of(&point->shape, &contrast->shape);
-    return covariance(process, &parts, point->strategy, contrast->strategy) -
-           covariance(process, &parts, point->strategy, contrast->reference);
+const struct process_near *process_near(const struct gaussian_process *process,
+                                        const struct process_shape *shape) {
+    return process->whole != NULL ? process->whole : make_near(process, shape, PROCESS_NEAR);
 }
 
-bool process_predict(const struct gaussian_process *process, const struct process_point *points, size_t count,
+void process_near_free(const struct process_near *near) {
+    if (near != NULL && near != near->process->whole) free_near((struct process_near *)near);
+}
+
+// ---- prediction
+
+// The covariances of a point with all contrasts.
+static void fill_row(const struct process_near *near, const struct process_point *point, double *row) {
+    const struct gaussian_process *process = near->process;
+    for (size_t i = 0; i < near->cell_count; i++) {
+        const struct process_cell *cell = &process->cells[near->cells[i]];
+        struct shared_parts parts = parts_of(&point->shape, &cell->shape);
+        for (size_t j = 0; j < cell->count; j++) {
+            const struct contrast *contrast = &process->contrasts[cell->first + j];
+            *row++ = covariance(process, &parts, point->strategy, contrast->strategy) -
+                     covariance(process, &parts, point->strategy, contrast->reference);
+        }
+    }
+}
+
+bool process_predict(const struct process_near *near, const struct process_point *points, size_t count,
                      double *mean, double *covariances) {
-    size_t n = process->count;
+    const struct gaussian_process *process = near->process;
+    size_t n = near->count;
     double *solved = malloc((count * n + 1) * sizeof *solved); // by point: L^-1 times its covariances
     if (solved == NULL) return false;
     for (size_t i = 0; i < count; i++) {
-        double *row = solved + i * n;
-        for (size_t j = 0; j < n; j++) row[j] = with_contrast(process, &points[i], &process->contrasts[j]);
-        mean[i] = cholesky_product(row, process->weight, n);
+        fill_row(near, &points[i], solved + i * n);
+        mean[i] = cholesky_product(solved + i * n, near->weight, n);
     }
-    cholesky_forward(process->factor, n, solved, count);
+    cholesky_forward(near->factor, n, solved, count);
     for (size_t i = 0; i < count; i++) {
         for (size_t j = 0; j <= i; j++) {
             struct shared_parts parts = parts_of(&points[i].shape, &points[j].shape);

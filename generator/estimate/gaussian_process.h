@@ -36,11 +36,11 @@ struct process_point {
 
 struct gaussian_process;
 
-// The process of these times, sorted by cell, then by launch; shapes[cell] are those of their cells (all cell
-// numbers are below cells), family[strategies] the library of each strategy, 0 for none that others share.
-// Returns NULL if memory is short or the equations have no solution; process_free frees it.
+// The process of these times, sorted by cell, then by launch; shapes[cell] are those of their cells,
+// family[strategies] the library of each strategy, 0 for none that others share. Returns NULL if memory is
+// short or the equations have no solution; process_free frees it.
 struct gaussian_process *process_fit(const struct visit_time *times, size_t count,
-                                     const struct process_shape *shapes, size_t cells, const uint8_t *family,
+                                     const struct process_shape *shapes, const uint8_t *family,
                                      size_t strategies);
 void process_free(struct gaussian_process *process);
 
@@ -48,10 +48,22 @@ void process_free(struct gaussian_process *process);
 const double *process_noise(const struct gaussian_process *process);
 size_t process_strategies(const struct gaussian_process *process);
 
+// The process near a shape. A process of up to PROCESS_WHOLE contrasts is used as a whole. Of a larger one
+// the cells that resemble the shape most are used, with PROCESS_NEAR contrasts or a few more: the time of all
+// would grow with their cube, and a large process has many cells nearby.
+enum { PROCESS_WHOLE = 1000, PROCESS_NEAR = 300 };
+struct process_near;
+
+// Returns NULL if memory is short or the equations have no solution. process_near_free frees it, before the
+// process itself.
+const struct process_near *process_near(const struct gaussian_process *process,
+                                        const struct process_shape *shape);
+void process_near_free(const struct process_near *near);
+
 // The joint distribution of the levels at `count` points: mean[count], and the lower triangle of
 // covariance[count * count]. Levels have a common unknown constant at each shape; their differences are what
 // counts. Returns false if memory is short.
-bool process_predict(const struct gaussian_process *process, const struct process_point *points, size_t count,
+bool process_predict(const struct process_near *near, const struct process_point *points, size_t count,
                      double *mean, double *covariance);
 
 #endif

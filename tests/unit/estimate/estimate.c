@@ -115,7 +115,7 @@ static struct gaussian_process *crossing(void) {
         }
     }
     const uint8_t family[] = {0, 0};
-    return process_fit(times, count, shapes, 4, family, 2);
+    return process_fit(times, count, shapes, family, 2);
 }
 
 // How much slower strategy 1 is than strategy 0 there, and its standard deviation.
@@ -123,7 +123,10 @@ static double difference_at(const struct gaussian_process *process, struct proce
                             double *deviation) {
     const struct process_point points[] = {{shape, 0}, {shape, 1}};
     double mean[2], covariance[4];
-    assert_true(process_predict(process, points, 2, mean, covariance));
+    const struct process_near *near = process_near(process, &shape);
+    assert_non_null(near);
+    assert_true(process_predict(near, points, 2, mean, covariance));
+    process_near_free(near);
     *deviation = sqrt(covariance[0] + covariance[3] - 2 * covariance[2]);
     return mean[1] - mean[0];
 }
@@ -137,6 +140,27 @@ TEST(a_process_interpolates_and_is_less_sure_farther_away) {
     expect_near(difference_at(process, shape_at(13, PROCESS_NO_CELL), &near), -0.6, 0.08);
     difference_at(process, shape_at(28, PROCESS_NO_CELL), &far);
     if (!(measured < near && near < far)) fail_msg("%g, %g, %g", measured, near, far);
+    process_free(process);
+}
+
+// More contrasts than a process takes as a whole: only cells nearby count, and they suffice.
+TEST(a_large_process_uses_the_cells_nearby) {
+    enum { CELLS = PROCESS_WHOLE + 200 };
+    static struct process_shape shapes[CELLS];
+    static struct visit_time times[2 * CELLS];
+    for (uint32_t cell = 0; cell < CELLS; cell++) {
+        shapes[cell] = shape_at(10 + 20.0 * cell / CELLS, cell);
+        double slower = 0.5 * sin(shapes[cell].log2_bytes);
+        times[2 * cell] = (struct visit_time){cell, 0, 0, 3};
+        times[2 * cell + 1] = (struct visit_time){cell, 0, 1, 3 + slower};
+    }
+    const uint8_t family[] = {0, 0};
+    struct gaussian_process *process = process_fit(times, 2 * CELLS, shapes, family, 2);
+    assert_non_null(process);
+    for (double at = 11; at < 30; at += 4.5) {
+        double deviation;
+        expect_near(difference_at(process, shape_at(at, PROCESS_NO_CELL), &deviation), 0.5 * sin(at), 0.02);
+    }
     process_free(process);
 }
 
