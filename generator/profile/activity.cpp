@@ -224,21 +224,21 @@ void push_events(lua_State *lua, const activity &from, list list, int names) {
              [&](size_t i) { push_name(lua, from.trace, event_of(rows[i]).name, names); });
 }
 
-void push_collective(lua_State *lua, const trace::trace &trace, const trace::collective &said) {
+void push_collective(lua_State *lua, const trace::trace &trace, const trace::collective &metadata) {
     auto known = [](int64_t number) { return number == trace::UNKNOWN ? UNKNOWN : number; };
     lua_createtable(lua, 0, 6);
-    push_text(lua, trace.names[said.name]);
+    push_text(lua, trace.names[metadata.name]);
     lua_setfield(lua, -2, "name");
-    push_text(lua, trace.names[said.dtype]);
+    push_text(lua, trace.names[metadata.dtype]);
     lua_setfield(lua, -2, "dtype");
-    push_text(lua, trace.names[said.group]); // several groups may have one name
+    push_text(lua, trace.names[metadata.group]); // several groups may have one name
     lua_pushstring(lua, " ");
-    push_text(lua, trace.names[said.ranks]);
+    push_text(lua, trace.names[metadata.ranks]);
     lua_concat(lua, 3);
     lua_setfield(lua, -2, "group");
-    set_integer(lua, "in_elements", known(said.in_elements));
-    set_integer(lua, "out_elements", known(said.out_elements));
-    set_integer(lua, "group_size", known(said.group_size));
+    set_integer(lua, "in_elements", known(metadata.in_elements));
+    set_integer(lua, "out_elements", known(metadata.out_elements));
+    set_integer(lua, "group_size", known(metadata.group_size));
 }
 
 // { [index in kernels] = { name, dtype, group, in_elements, out_elements, group_size } }

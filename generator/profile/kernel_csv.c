@@ -85,7 +85,7 @@ struct decimal {
     int exponent;
 };
 
-// Reads whole digits, in groups of three behind commas or all in a row. Returns NULL for anything else, and
+// Reads whole digits, in groups of three after commas or all in a row. Returns NULL for anything else, and
 // for too many digits.
 static const char *read_whole(const char *p, const char *end, int64_t *value) {
     const char *begin = p, *comma = NULL;

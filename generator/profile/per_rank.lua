@@ -41,7 +41,7 @@ local function files_of(ranks)
   return files
 end
 
--- The number, and the statistics of the values behind it.
+-- The number, and the statistics of its values.
 local function result_of(metric, values, ranks)
   local summary = statistics.summarise(values)
   if not metric.combine then

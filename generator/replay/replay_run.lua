@@ -117,7 +117,7 @@ end
 local function left_of(options) return options.budget and options.budget - (process.now() - options.began) end
 
 -- The answer for a row; or nil, and why it has none.
-local function ask(row, at, options, most)
+local function request_answer(row, at, options, most)
   if not row.op.request then return nil, row.op.reason end
   if process.interrupted() then return nil, "interrupted" end
   if not at.runner then return nil, at.problem end
@@ -131,7 +131,7 @@ local function fewest_samples(answer) return math.min(answer.warm.samples, answe
 
 -- Measures a row, or measures it again: the answer with more samples counts.
 local function replay_row(row, at, options, most)
-  local answer, why = ask(row, at, options, most)
+  local answer, why = request_answer(row, at, options, most)
   if not answer then
     row.why_not = (row.answer and "not measured again: " or "not replayed: ") .. why
   elseif not row.answer or fewest_samples(answer) > fewest_samples(row.answer) then
@@ -187,7 +187,7 @@ end
 
 -- Takes one sample of each kind of calls of each op. Returns the number of samples for which the rest of the
 -- budget has time, estimated from these; nil: as many as the full measurement has.
-local function look_round(rows, at, options)
+local function sample_once(rows, at, options)
   local began, bar = process.now(), progress.new(#rows)
   bar:show(options.name .. ", a first look")
   for _, row in ipairs(rows) do
@@ -202,7 +202,7 @@ end
 -- Measures each op, those with the most time in the trace first. With a budget each gets one sample first,
 -- and then, in the same order, as many as the budget has time for.
 local function replay_all(rows, at, options)
-  local most = options.budget and look_round(rows, at, options)
+  local most = options.budget and sample_once(rows, at, options)
   local bar = progress.new(#rows)
   bar:show(options.name)
   for _, row in ipairs(rows) do

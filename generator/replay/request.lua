@@ -57,7 +57,7 @@ end
 
 -- The layout of a matrix of `rows` × `columns` with these last two strides: whether it is transposed, and
 -- its leading dimension; nil: neither layout. Along a dimension of 1 any stride fits.
-local function lie(rows, columns, row_stride, column_stride)
+local function matrix_layout(rows, columns, row_stride, column_stride)
   if column_stride == 1 or columns == 1 then
     local leading = rows == 1 and math.max(row_stride, columns) or row_stride
     if leading >= columns then return false, leading end
@@ -77,7 +77,7 @@ local function matrix(call, index, name, notes)
     notes.strides = "strides are not in the trace: taken as contiguous"
     return packed
   end
-  local transposed, leading = lie(rows, columns, strides[#strides - 1], strides[#strides])
+  local transposed, leading = matrix_layout(rows, columns, strides[#strides - 1], strides[#strides])
   if transposed == nil then
     notes[#notes + 1] = ("%s has strides %s: copied first; the copy is not timed"):format(name,
       python_literals.write(strides))

@@ -2,7 +2,7 @@
 -- with the way out; exit code 1.
 local fail = require "base.fail"
 
--- fail_as_documented("Error: results_json directory not found", "DIR holds no results_json; ..."). Does not
+-- fail_as_documented("Error: results_json directory not found", "DIR has no results_json; ..."). Does not
 -- return.
 return function(documented_line, way_out, ...)
   io.stderr:write(documented_line, "\n")

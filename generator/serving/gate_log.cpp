@@ -175,7 +175,7 @@ struct gate_log_reader::state {
     bool read_object() {
         od::object object;
         simdjson::error_code code = document.get_object().get(object);
-        if (code == simdjson::INCORRECT_TYPE) return fail("is no JSON object");
+        if (code == simdjson::INCORRECT_TYPE) return fail("is not a JSON object");
         if (code != simdjson::SUCCESS) return fail_json(code);
         for (simdjson::simdjson_result<od::field> entry : object) {
             od::field field;

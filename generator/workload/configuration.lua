@@ -99,8 +99,8 @@ local function failed(self, problem, refused)
   note_errors(self)
   local reason = ended.reason
   if not ended.signal and problem == "timeout" then
-    local who = ended.stopped or before
-    reason = ("it was silent for %g s%s"):format(self.patience, who and "; " .. who or "")
+    local cause = ended.stopped or before
+    reason = ("no output for %g s%s"):format(self.patience, cause and "; " .. cause or "")
   elseif not ended.signal and problem == "end" then
     reason = last_words(ended.errors) or "it died: " .. ended.reason
   end

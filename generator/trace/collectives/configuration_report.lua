@@ -17,7 +17,7 @@ function configuration_report.base(out, configuration)
   return folder .. "/" .. name
 end
 
--- The sheets of a configuration; answers[entry] = { info, collectives } (see configuration_report.ask), nil
+-- The sheets of a configuration; answers[entry] = { info, collectives } (configuration_report.digest), nil
 -- for traces that could not be read. Also returns notes on incomplete parts.
 function configuration_report.sheets(configuration, answers)
   local infos, ranks = {}, {}
@@ -36,7 +36,7 @@ function configuration_report.sheets(configuration, answers)
 end
 
 -- The data from each trace.
-function configuration_report.ask(t) return { info = t:info(), collectives = rank_sheets.digest(t) } end
+function configuration_report.digest(t) return { info = t:info(), collectives = rank_sheets.digest(t) } end
 
 -- The summaries of several configurations, { { configuration, sheets }... }, as one sheet with their threads
 -- and channels in front; nil if fewer than two have a summary.

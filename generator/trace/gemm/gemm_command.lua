@@ -50,7 +50,7 @@ local OF_INSTANCES = {
 }
 
 -- The job's answers with these options of variance.of.
-local function ask(work, configurations, args, top_k, input)
+local function read(work, configurations, args, top_k, input)
   local answers = work:read(configurations, function(t, entry)
     local answer = variance.of(t, { top_k = top_k, all = args.all, input = input,
       indices = input and input.of(entry) })
@@ -68,7 +68,7 @@ local function run(kind, args)
   if input and (args.all or args.top_k) then
     fail.input("--input-csv, --all and --top-k each select the GEMMs; give one of them")
   end
-  local found = ask(work, work:usable(), args, top_k, input)
+  local found = read(work, work:usable(), args, top_k, input)
   if #found == 0 then return work:finish() end
   local sheet, missing
   if input then

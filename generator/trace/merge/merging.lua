@@ -85,8 +85,7 @@ function merging.merge(path, configuration, options)
   local gzip = options.gzip
   if gzip == nil then gzip = path:find("%.gz$") ~= nil end
   if gzip and not core.can_gzip() then
-    return nil, path .. ": gentables was built without zlib and packs nothing; a name without .gz would be"
-      .. " right"
+    return nil, path .. ": gentables was built without zlib; give a name without .gz"
   end
   local categories = categories_with(options.keep)
   local found, message = core.write(path, configuration.files,

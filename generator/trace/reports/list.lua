@@ -23,7 +23,7 @@ local list = {}
 
 local arguments = { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" }
 
--- Names of processes and threads contain numbers that differ from run to run: they are no keys.
+-- Names of processes and threads contain numbers that differ from run to run: they are not keys.
 local function with_arguments(...)
   return table.move(arguments, 1, #arguments, select("#", ...) + 1, { ... })
 end
@@ -88,7 +88,7 @@ function list.make_of_rank(rank, options, notes)
   return sheets
 end
 
--- The modules of `over_ranks` that these options ask for.
+-- The modules of `over_ranks` that these options select.
 function list.modules_over_ranks(options)
   local modules = {}
   for _, row in ipairs(list.over_ranks) do

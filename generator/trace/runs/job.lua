@@ -19,7 +19,7 @@ local shared = {
   { name = "ranks", value = "N", list = true, help = "only these ranks: 0-3 7" },
   { name = "trace-name", value = "NAME", help = "the file to read in a rank's folder that has several" },
   { name = "base-path", value = "DIR", many = true,
-    help = "the same as PATH; tracelens_analysis/ in a sweep stands for the sweep" },
+    help = "the same as PATH; tracelens_analysis/ in a sweep means the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
   { name = "jobs", value = "N", type = "whole",
     help = "traces at a time (default: one for each core)" },

@@ -8,7 +8,7 @@ local command = {}
 function command.run(args)
   local work = job.new(args)
   local usable, made = work:usable(), {}
-  local answers = work:read(usable, configuration_report.ask)
+  local answers = work:read(usable, configuration_report.digest)
   for _, configuration in ipairs(usable) do
     local list, notes = configuration_report.sheets(configuration, answers)
     for _, note in ipairs(notes) do work:note(configuration, note) end

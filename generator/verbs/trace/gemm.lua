@@ -4,7 +4,7 @@ local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local gemm_instances = require "trace.gemm.gemm_instances"
 
-local function ask(top_k)
+local function reader_of(top_k)
   return function(t)
     local gemm = gemm_instances.gemm(t)
     return { rank = t:info().rank, columns = gemm.columns,
@@ -34,7 +34,7 @@ end
 local function run(args)
   local work = job.new(args)
   local usable = work:usable()
-  local answers = work:read(usable, ask(args.top_k or math.maxinteger))
+  local answers = work:read(usable, reader_of(args.top_k or math.maxinteger))
   local found = gemm_command.found(usable, answers)
   local sheet = sheet_of(found)
   if #found > 0 and #sheet.rows == 0 then fail.work(gemm_command.no_gemm) end

@@ -112,7 +112,7 @@ local function summary_of(job, entries, lines, marks)
   local out = { ("workload %s, %d ranks, %d steps of each kind, %s transport%s"):format(settings.name,
     settings.ranks, settings.steps, settings.transport, waiting), "",
     "threads channels status       seconds threads   channels  overlapped step (median)",
-    "(asked) (asked)                       (used)    (used)" }
+    "(given) (given)                       (used)    (used)" }
   for _, entry in ipairs(entries) do out[#out + 1] = summary_row(entry, marks[entry] or "") end
   if #lines > 0 then out[#out + 1] = "" end
   return table.concat(table.move(lines, 1, #lines, #out + 1, out), "\n") .. "\n"
@@ -147,7 +147,7 @@ end
 -- ---- measuring ---------------------------------------------------------------------------------
 
 -- The command that resumes an interrupted sweep: with its folder and all options.
-local function way_on(job)
+local function resume_hint(job)
   local more = {}
   if not job.has_out then more[1] = "with -o " .. job.folder end
   if job.fresh then more[#more + 1] = "without --fresh" end
@@ -169,7 +169,7 @@ local function keep_failure(job, threads, channels, failure, seconds, bar)
   bar:clear()
   write_summary(job, failure.refused and { threads = threads, channels = channels, status = "refused",
     reason = failure.reason, seconds = seconds })
-  child_process.raise_if_interrupted(way_on(job))
+  child_process.raise_if_interrupted(resume_hint(job))
   fail.input("%s", failure.reason)
 end
 

@@ -60,7 +60,7 @@ rmdir "$run/gates_logs_1"
 
 # Lists that are missing, unequal or uneven.
 bad_log '' '.*'
-bad_log '[1]' 'is no JSON object'
+bad_log '[1]' 'is not a JSON object'
 bad_log '{}' 'has no step; .*'
 bad_log '{"step": [], "expert_loads": []}' 'has no num_tokens; .*'
 bad_log '{"step": [1], "num_tokens": [3]}' 'has no expert_loads; .*'
