@@ -1,5 +1,5 @@
--- Two dense transformer blocks, hidden size 512: attention's projections and the feed-forward network. Their
--- gradients are all-reduced in buckets of 1 MiB while the backward GEMMs go on. Keys: see small.lua.
+-- Two dense transformer blocks, hidden size 512: attention's projections and the feed-forward network.
+-- Gradients are all-reduced in buckets of 1 MiB during the backward GEMMs. Keys: see small.lua.
 local hidden = 512
 
 return {

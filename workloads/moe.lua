@@ -1,8 +1,8 @@
--- Two mixture-of-experts blocks, hidden size 512: attention and the router, then experts on every rank, to
--- which an all_to_all brings the tokens and another brings them back. The router is of float32, as such models
--- have it amid smaller types, and uneven: of two ranks one gets a third of the tokens, the other two thirds,
--- and they change places from call to call. Two micro-batches, so that one is computed while the other is on
--- its way. Keys: see small.lua.
+-- Two mixture-of-experts blocks, hidden size 512: attention and the router, then experts on every rank. One
+-- all_to_all sends tokens to the experts, another one returns them. The router is of float32 and the rest of
+-- smaller types, as is usual. Its load is uneven: of two ranks one gets a third of the tokens, the other two
+-- thirds, and they swap from call to call. There are two micro-batches: one is computed while the other is
+-- sent. Keys: see small.lua.
 local hidden = 512
 
 local attention = {
