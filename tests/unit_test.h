@@ -1,4 +1,4 @@
-// A program of unit tests: cmocka and what it needs in front, tests that list themselves, and main.
+// A program of unit tests: cmocka with the headers that it needs, tests that list themselves, and main.
 //
 //   TEST(sums_are_exact) { assert_true(...); }
 //   TEST_WITH(set_up, tear_down, sums_are_exact) { ... }       with these around it; NULL: none

@@ -30,8 +30,8 @@ least() {
     echo "$best"
 }
 
-# say NAME MICROSECONDS REFERENCE: prints one line, with the ratio.
-say() {
+# report NAME MICROSECONDS REFERENCE: prints one line, with the ratio.
+report() {
     awk -v name="$1" -v time="$2" -v reference="$3" \
         'BEGIN { printf "  %-46s %9.2f ms   %6.2f x wc -l\n", name, time / 1000, time / reference }'
 }
@@ -59,26 +59,26 @@ for size in ${2:-small large}; do
     if [ "$size" = large ]; then runs=8; fi
     echo "$size: $(cat "$data"/*.csv | wc -lc | awk '{ print $1 - 3 " rows, " $2 " bytes" }')"
     reference=$(least "$runs" wc -l "$data"/*.csv)
-    say "wc -l" "$reference" "$reference"
-    say "python3's csv reader and a dictionary" \
+    report "wc -l" "$reference" "$reference"
+    report "python3's csv reader and a dictionary" \
         "$(least 2 python3 "$work/reader.py" "$data"/*.csv)" "$reference"
-    say "gentables --version" "$(least "$runs" "$gentables" --version)" "$reference"
-    say "rows to the selected table" \
+    report "gentables --version" "$(least "$runs" "$gentables" --version)" "$reference"
+    report "rows to the selected table" \
         "$(least "$runs" "$gentables" lua "$work/select.lua" "$data")" "$reference"
     for formats in table trtllm,c,table; do
-        say "generate --formats $formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
+        report "generate --formats $formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
             --arch sm90 --formats "$formats" --out "$out")" "$reference"
     done
-    say "generate, all formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
+    report "generate, all formats" "$(least "$runs" "$gentables" generate --data-dir "$data" \
         --arch sm90 --out "$out")" "$reference"
     # Against the table of other rows, with other choices in most cells, and against itself.
     python3 "$here/make_rows.py" "$work/other" "$size" 2
     "$gentables" generate --data-dir "$work/other" --arch sm90 --formats table --out "$work/old" >/dev/null
     "$gentables" generate --data-dir "$data" --arch sm90 --formats table --out "$work/new" >/dev/null
     for old in old new; do
-        say "diff, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
+        report "diff, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
             "$gentables" diff "$work/$old/table.csv" "$work/new/table.csv")" "$reference"
-        say "diff --rows, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
+        report "diff --rows, against the $old one" "$(least "$runs" sh -c '"$@" || [ $? = 1 ]' sh \
             "$gentables" diff "$work/$old/table.csv" "$work/new/table.csv" --rows "$data")" "$reference"
     done
 done

@@ -12,8 +12,8 @@ gentables=${1:-$here/../../build/bin/gentables}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# say NAME COMMAND...: prints the least wall time, and the least processor time, of its runs
-say() {
+# report NAME COMMAND...: prints the least wall time, and the least processor time, of its runs
+report() {
     python3 - "$@" <<'END_OF_PROGRAM'
 import resource, subprocess, sys, time
 wall = processor = 1e9
@@ -30,8 +30,8 @@ END_OF_PROGRAM
 
 python3 "$here/make_gate_logs.py" "$work/run"
 echo "gate logs: $(find "$work/run" -name '*.json' | wc -l) files, $(du -sb "$work/run" | cut -f1) bytes"
-say "token_to_expert_assignment" "$gentables" metric token_to_expert_assignment --trace "$work/run"
-say "cat, one core" find "$work/run/baseline_gates_logs" -name '*.json' -exec cat {} +
+report "token_to_expert_assignment" "$gentables" metric token_to_expert_assignment --trace "$work/run"
+report "cat, one core" find "$work/run/baseline_gates_logs" -name '*.json' -exec cat {} +
 
 python3 - "$work" <<'END_OF_PROGRAM'
 import json, os, random, sys
@@ -58,7 +58,7 @@ for framework, word in ("vllmTP4", "baseline"), ("vllmEP4", "defaultall2all"):
             json.dump({"mean_ttft_ms": 4000 + random.random() * seqs}, out)
 END_OF_PROGRAM
 echo "two kernel summaries of 94 kernels; 14 runs"
-say "communicationOverhead" "$gentables" metric communicationOverhead --csv1 "$work/off.csv" \
+report "communicationOverhead" "$gentables" metric communicationOverhead --csv1 "$work/off.csv" \
     --csv2 "$work/on.csv" --out "$work"
-say "metric plot TTFT" "$gentables" metric plot TTFT --traces "$work/runs" --out "$work"
-say "gentables --version" "$gentables" --version
+report "metric plot TTFT" "$gentables" metric plot TTFT --traces "$work/runs" --out "$work"
+report "gentables --version" "$gentables" --version

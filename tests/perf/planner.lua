@@ -23,7 +23,7 @@ end
 
 local function percent(share) return ("%.2f %%"):format(100 * share) end
 
-local function say(name, loss)
+local function report(name, loss)
   print(("  %-10s regret %s in the mean, %s at p99, %s at worst; %s as measured"):format(name,
     percent(loss.certain.mean), percent(loss.certain.p99), percent(loss.certain.worst),
     percent(loss.raw.mean)))
@@ -48,8 +48,8 @@ for seed = 1, seeds do
       losses[i] = regret(work .. "/swept", recording, spec, found, fresh)
     end
     print(("seed %d %s: 1/%.1f of %d visits"):format(seed, fusion, costs[1] / costs[2], costs[1]))
-    say("everything", losses[1])
-    say("adaptive", losses[2])
+    report("everything", losses[1])
+    report("adaptive", losses[2])
     runs = runs + 1
     sums.share = sums.share + costs[2] / costs[1]
     sums.all, sums.some = sums.all + losses[1].certain.mean, sums.some + losses[2].certain.mean

@@ -36,8 +36,8 @@ with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool
     list(pool.map(draw, pathlib.Path(sys.argv[1]).rglob("*.png")))
 END
 
-# say NAME FOLDER COMMAND...: prints one line, with the ratio. FOLDER gets the pictures.
-say() {
+# report NAME FOLDER COMMAND...: prints one line, with the ratio. FOLDER gets the pictures.
+report() {
     name=$1
     folder=$2
     shift 2
@@ -51,8 +51,8 @@ say() {
 
 python3 "$here/make_rows.py" "$work/rows" small
 set -- "$gentables" plot --data-dir "$work/rows" --arch sm90 --out
-say "plot, the documented kinds" "$work/three" "$@" "$work/three"
-say "plot, all kinds" "$work/all" "$@" "$work/all" --kinds all
+report "plot, the documented kinds" "$work/three" "$@" "$work/three"
+report "plot, all kinds" "$work/all" "$@" "$work/all" --kinds all
 
 python3 - "$work/variance.csv" <<'END'
 import random, sys
@@ -65,5 +65,5 @@ with open(sys.argv[1], "w") as out:
                 for _ in range(5):
                     print(f"{threads},{channel},{rank},gemm,{random.lognormvariate(2, 1)}", file=out)
 END
-say "trace plots" "$work/variance" "$gentables" trace plots "$work/variance.csv" \
+report "trace plots" "$work/variance" "$gentables" trace plots "$work/variance.csv" \
     --out "$work/variance"

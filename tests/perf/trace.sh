@@ -20,9 +20,10 @@ data=${GENTABLES_DATA:?is the folder of the real inputs}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# say NAME RUNS SECONDS MEGABYTES COMMAND...: prints the least wall and processor time and the peak memory of
-# its runs, and the factor by which it is faster than SECONDS. The folder $work/out is empty before each run.
-say() {
+# report NAME RUNS SECONDS MEGABYTES COMMAND...: prints the least wall and processor time and the peak memory
+# of its runs, and the factor by which it is faster than SECONDS. The folder $work/out is empty before each
+# run.
+report() {
     WORK=$work python3 - "$@" <<'END_OF_PROGRAM'
 import os, resource, shutil, subprocess, sys, time
 name, runs, known_seconds, known_megabytes, *command = sys.argv[1:]
@@ -48,8 +49,8 @@ for what in "$@"; do
     case $what in
     one)
         echo "one trace of $(du -m "$work/one.json" | cut -f1) MB"
-        say "report, CSV" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out" --csv
-        say "report, CSV and xlsx" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out"
+        report "report, CSV" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out" --csv
+        report "report, CSV and xlsx" 5 8.0 816 "$gentables" trace report "$work/one.json" --out "$work/out"
         ;;
     own)
         printf '%s\n' 'return { name = "long", tokens = 16, steps = 360, warm_up = 1, dtype = "float32",' \
@@ -58,29 +59,29 @@ for what in "$@"; do
         "$gentables" workload run --backend host -f "$work/long.lua" -p 2 -c 1 -t 1 \
             --trace "$work/own_%r.json" >"$work/said"
         echo "one trace of our own of $(du -m "$work/own_0.json" | cut -f1) MB"
-        say "report, CSV" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out "$work/out" --csv
-        say "the same, --no-collectives" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out \
+        report "report, CSV" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out "$work/out" --csv
+        report "the same, --no-collectives" 5 8.0 816 "$gentables" trace report "$work/own_0.json" --out \
             "$work/out" --csv --no-collectives
         ;;
     big)
         python3 "$data/tools/make_big.py" "$base" "$work/big.json" 66
         echo "one trace of $(du -m "$work/big.json" | cut -f1) MB"
-        say "report, CSV and xlsx" 2 129 11776 "$gentables" trace report "$work/big.json" --out "$work/out"
+        report "report, CSV and xlsx" 2 129 11776 "$gentables" trace report "$work/big.json" --out "$work/out"
         rm "$work/big.json"
         ;;
     sweep)
         python3 "$data/tools/make_sweep.py" "$work/one.json" "$work/sweep" --threads 256,512 --channels 28 \
             --ranks 8 --inject-nccl 400
         echo "a sweep of $(du -sm "$work/sweep" | cut -f1) MB"
-        say "pipeline" 2 220 - "$gentables" trace pipeline "$work/sweep" --out "$work/out"
-        say "merge of 8 ranks" 2 16 962 "$gentables" trace merge \
+        report "pipeline" 2 220 - "$gentables" trace pipeline "$work/sweep" --out "$work/out"
+        report "merge of 8 ranks" 2 16 962 "$gentables" trace merge \
             "$work/sweep/256thread/nccl_28channels/torch_profiler" -o "$work/out.json"
         mkdir "$work/batch"
         for rank in 0 1 2 3 4 5 6 7; do
             ln "$work/sweep/256thread/nccl_28channels/torch_profiler/rank$rank"/*.json \
                 "$work/batch/rank_$rank.json"
         done
-        say "batch report of 8 ranks" 2 32.7 1050 "$gentables" trace report -b "$work/batch" -f rank_ \
+        report "batch report of 8 ranks" 2 32.7 1050 "$gentables" trace report -b "$work/batch" -f rank_ \
             -o "$work/out.xlsx" --xlsx
         ;;
     *) echo "no such input: $what; valid: one, own, big, sweep" >&2 && exit 2 ;;

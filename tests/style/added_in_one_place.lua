@@ -104,7 +104,7 @@ return { summary = "Greets.",
 
 local function execute(...) assert(os.execute(string.format(...))) end
 
--- What the program prints to stdout and stderr, if it ends with 0.
+-- The output of the program on stdout and stderr, if it ends with 0.
 local function output_of(arguments)
   local pipe = assert(io.popen(("cd '%s' && GENTABLES_HOME='%s' '%s' %s 2>&1"):format(work, home, program,
     arguments)))

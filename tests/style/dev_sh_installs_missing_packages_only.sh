@@ -38,7 +38,7 @@ ends() {
     [ "$code" -eq "$1" ] || die "exit code $code where $1 was expected"
 }
 
-said() {
+has() {
     grep -qF -- "$1" "$2" || die "$2 should hold: $1"
 }
 
@@ -62,28 +62,28 @@ stand_in id "echo 0"
 stand_in apt-get "case \$* in *ninja-build*) ln -s /bin/true '$work/bin/ninja' ;; esac"
 /bin/ln -s "$(command -v ln)" "$work/bin/ln"
 ends 0
-said "apt-get -qq update" "$work/log"
-said "--no-install-recommends ninja-build" "$work/log"
+has "apt-get -qq update" "$work/log"
+has "--no-install-recommends ninja-build" "$work/log"
 if grep -q libsimdjson-dev "$work/log"; then die "what is there was installed again"; fi
 
 # shellcheck disable=SC2086
 machine $build_tools
 stand_in dnf
 ends 2
-said "ninja-build" "$work/log"
-said "gentables: still missing: ninja" "$output"
+has "ninja-build" "$work/log"
+has "gentables: still missing: ninja" "$output"
 
 # shellcheck disable=SC2086
 machine $build_tools
 ends 2
-said "gentables: neither apt-get nor dnf found; install these, by their Debian names: ninja-build" "$output"
+has "gentables: neither apt-get nor dnf found; install these, by their Debian names: ninja-build" "$output"
 
 # shellcheck disable=SC2086
 machine $build_tools
 stand_in id "echo 1000"
 stand_in apt-get
 ends 2
-said "there is neither root nor sudo; run as root: apt-get" "$output"
+has "there is neither root nor sudo; run as root: apt-get" "$output"
 
 # shellcheck disable=SC2086
 machine $build_tools
@@ -91,4 +91,4 @@ stand_in id "echo 1000"
 stand_in apt-get
 stand_in sudo
 ends 2
-said "sudo apt-get -qq update" "$work/log"
+has "sudo apt-get -qq update" "$work/log"

@@ -52,4 +52,4 @@ concerns generator/sweep/journal.lua sweep.journal
 grep -q "^left to CI, .* sweep.sweep" "$work/left" || die "the tests that are left to CI are not named"
 
 fails sh cmake/dev.sh check no_such_file.lua
-said "gentables: no_such_file.lua: no such file"
+printed "gentables: no_such_file.lua: no such file"

@@ -21,7 +21,7 @@ local OTHERS = { chromium = true, gh = true }
 local wrong = 0
 local checked = { links = 0, options = 0, commands = 0 }
 
-local function say(path, line, message, ...)
+local function report(path, line, message, ...)
   wrong = wrong + 1
   print(("%s:%d: "):format(path, line) .. message:format(...))
 end
@@ -75,9 +75,9 @@ local function check_link(path, number, target)
   local there = name == "" and path or folder .. name
   while there:find("[^/]+/%.%./") do there = there:gsub("[^/]+/%.%./", "", 1) end
   if not exists(source .. "/" .. there) then
-    say(path, number, "links to %s, which is not there", target)
+    report(path, number, "links to %s, which is not there", target)
   elseif anchor ~= "" and there:find("%.md$") and not anchors_of(there)[anchor] then
-    say(path, number, "links to %s, and %s has no such heading", target, there)
+    report(path, number, "links to %s, and %s has no such heading", target, there)
   end
 end
 
@@ -150,7 +150,7 @@ local function check_command(path, number, command)
   local verb, rest = command:match("^gentables%s+(%l+)%f[%W](.*)$")
   if not verb then return end
   if not declared[verb] then
-    if verb ~= "help" then say(path, number, "there is no verb %s", verb) end
+    if verb ~= "help" then report(path, number, "there is no verb %s", verb) end
     return
   end
   checked.commands = checked.commands + 1
@@ -159,12 +159,12 @@ local function check_command(path, number, command)
   if #declared[name] == 0 then return end -- a verb with commands, or without options
   for option in rest:gmatch("%s%-%-([%w_-]+)") do
     if not has(declared[name], "name", (option:gsub("_", "-"))) then
-      say(path, number, "gentables %s has no option --%s", name, option)
+      report(path, number, "gentables %s has no option --%s", name, option)
     end
   end
   for option in rest:gmatch("%s%-(%w)%f[%s%z]") do
     if not has(declared[name], "short", option) then
-      say(path, number, "gentables %s has no option -%s", name, option)
+      report(path, number, "gentables %s has no option -%s", name, option)
     end
   end
 end
@@ -175,7 +175,7 @@ local function check_option(path, number, option)
   checked.options = checked.options + 1
   if OF_OTHERS[name] or of_any(name) then return end
   if programs:find("--" .. name, 1, true) or programs:find('"' .. name .. '"', 1, true) then return end
-  say(path, number, "nothing here takes --%s", option)
+  report(path, number, "nothing here takes --%s", option)
 end
 
 local function check_code(path, number, code)
@@ -221,7 +221,7 @@ local function check_tables()
   for _, part in ipairs(rendered) do
     local page, name, text = table.unpack(part)
     if not is_rendered(source .. "/" .. page, name, text, writes) then
-      say(page, 1, "the table of %s is not what the list gives; gentables lua %s . write", name,
+      report(page, 1, "the table of %s is not what the list gives; gentables lua %s . write", name,
         "tests/style/pages_mention_existing_files.lua")
     end
   end

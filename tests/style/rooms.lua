@@ -2,7 +2,7 @@
 -- two modules use each other, and rooms, files and functions stay small. Folders of tests are rooms, too;
 -- those of tests/unit have the names of the generator's. rooms_are_enforced.lua breaks each rule once.
 --
---   gentables lua tests/style/rooms.lua SOURCES          prints what is wrong
+--   gentables lua tests/style/rooms.lua SOURCES          prints each error
 --   gentables lua tests/style/rooms.lua SOURCES write    writes "Where things are" of docs/development.md
 local file = require "core.file"
 local is_rendered = dofile(arg[0]:match("^(.*/)") .. "rendered.lua")
@@ -24,7 +24,7 @@ local LONG_FILES = {
 
 local wrong = 0
 
-local function say(...)
+local function report(...)
   wrong = wrong + 1
   print(string.format(...))
 end
@@ -40,7 +40,7 @@ local function files_below(folder, endings)
   return found
 end
 
--- ---- modules and what they use ------------------------------------------------------------------
+-- ---- modules and their uses ------------------------------------------------------------------
 
 local CODE = { lua = true, c = true, cpp = true, h = true }
 
@@ -98,19 +98,21 @@ local function check_edges(root, modules, list)
   for i, room in ipairs(list) do
     place[room.name], may_use[room.name] = i, {}
     for _, used in ipairs(room.uses) do
-      if not place[used] then say("%s/%s: names %s, which comes later in the list", root, room.name, used) end
+      if not place[used] then
+        report("%s/%s: names %s, which comes later in the list", root, room.name, used)
+      end
       may_use[room.name][used] = true
     end
   end
   for _, module in pairs(modules) do
     if not place[module.room] then
-      say("%s/%s: no room of rooms.lua", root, module.room)
+      report("%s/%s: no room of rooms.lua", root, module.room)
       place[module.room], may_use[module.room] = 0, {}
     end
     for used, path in pairs(module.uses) do
       local room = modules[used].room
       if room ~= module.room and not may_use[module.room][room] then
-        say("%s: uses %s, and the room %s may not use %s", path, used, module.room, room)
+        report("%s: uses %s, and the room %s may not use %s", path, used, module.room, room)
       end
     end
   end
@@ -121,7 +123,7 @@ local function check_circles(root, modules)
   local function visit(id, way)
     if state[id] == "done" then return end
     way[#way + 1] = id
-    if state[id] then return say("%s: a circle: %s", root, table.concat(way, " -> ")) end
+    if state[id] then return report("%s: a circle: %s", root, table.concat(way, " -> ")) end
     state[id] = "open"
     for used in pairs(modules[id].uses) do visit(used, table.move(way, 1, #way, 1, {})) end
     state[id] = "done"
@@ -137,15 +139,15 @@ local function check_sizes(root, modules, list)
     count[room] = (count[room] or 0) + 1
     if not catalogue[room] and not SHARED_NAMES[name] then
       if owner[name] and owner[name] ~= room then
-        say("%s: two rooms have a module %s: %s and %s", root, name, owner[name], room)
+        report("%s: two rooms have a module %s: %s and %s", root, name, owner[name], room)
       end
       owner[name] = room
     end
   end
   for _, room in ipairs(list) do
-    if not count[room.name] then say("%s/%s: a room without modules", root, room.name) end
+    if not count[room.name] then report("%s/%s: a room without modules", root, room.name) end
     if not room.catalogue and (count[room.name] or 0) > MOST_MODULES then
-      say("%s/%s: %d modules; maximum %d", root, room.name, count[room.name], MOST_MODULES)
+      report("%s/%s: %d modules; maximum %d", root, room.name, count[room.name], MOST_MODULES)
     end
   end
 end
@@ -163,11 +165,11 @@ local function check_tests()
   end
   for folder, modules in pairs(count) do
     if modules > MOST_MODULES and not TEST_CATALOGUES[folder] then
-      say("%s: %d modules; maximum %d", folder, modules, MOST_MODULES)
+      report("%s: %d modules; maximum %d", folder, modules, MOST_MODULES)
     end
     local room = folder:match("^tests/unit/([^/]*)")
     if room and not is_room[room] then
-      say("%s: the generator has no room %s", folder, room)
+      report("%s: the generator has no room %s", folder, room)
     end
   end
 end
@@ -182,7 +184,8 @@ local function check_functions(path, text)
     if line:find(begins) then since, head = number, line end
     if since and line:find(ends) then
       if number - since + 1 > MOST_LINES_OF_FUNCTION then
-        say("%s:%d: %d lines; maximum %d: %s", path, since, number - since + 1, MOST_LINES_OF_FUNCTION, head)
+        report("%s:%d: %d lines; maximum %d: %s", path, since, number - since + 1,
+          MOST_LINES_OF_FUNCTION, head)
       end
       since = nil
     end
@@ -197,9 +200,9 @@ local function check_files()
       local text = assert(file.read(sources .. path))
       local _, lines = text:gsub("\n", "\n")
       if lines > MOST_LINES and not LONG_FILES[path] then
-        say("%s: %d lines; maximum %d", path, lines, MOST_LINES)
+        report("%s: %d lines; maximum %d", path, lines, MOST_LINES)
       elseif lines <= MOST_LINES and LONG_FILES[path] then
-        say("%s: is short enough; take it off LONG_FILES", path)
+        report("%s: is short enough; take it off LONG_FILES", path)
       end
       if CODE[path:match("%.(%a+)$")] then check_functions(path, text) end
     end
@@ -225,7 +228,7 @@ end
 
 local function check_page()
   if not is_rendered(sources .. PAGE, "rooms", render(), writes) then
-    say("%s: is not what rooms.lua gives; gentables lua tests/style/rooms.lua . write", PAGE)
+    report("%s: is not what rooms.lua gives; gentables lua tests/style/rooms.lua . write", PAGE)
   end
 end
 

@@ -24,8 +24,8 @@ quiet() {
     [ ! -s "$WORK/err" ] || fail "$*: unexpected message"
 }
 
-# said FILE PATTERN: `out` or `err` of the last run has a line with this pattern.
-said() {
+# printed FILE PATTERN: `out` or `err` of the last run has a line with this pattern.
+printed() {
     grep -q -- "$2" "$WORK/$1" || fail "$1 lacks: $2"
 }
 

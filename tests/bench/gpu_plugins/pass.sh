@@ -26,13 +26,13 @@ END
 
 # timed: expects a time of every candidate of every request, reduced in each way.
 timed() {
-    said out "^none id=2 strategy=ONESHOT .*does not do this op"
+    printed out "^none id=2 strategy=ONESHOT .*does not do this op"
     for row in "1 strategy=NCCL" "1 strategy=ONESHOT" "1 strategy=NOTED" "2 strategy=NCCL"; do
-        said out "^row id=$row time_us=.* samples=5 .* fusion=NONE mean_of_max_us=[0-9]"
+        printed out "^row id=$row time_us=.* samples=5 .* fusion=NONE mean_of_max_us=[0-9]"
     done
     for fusion in RESIDUAL_RMS_NORM NONE; do
         for name in NCCL NOTED; do
-            said out "^row id=3 strategy=$name time_us=.* fusion=$fusion "
+            printed out "^row id=3 strategy=$name time_us=.* fusion=$fusion "
         done
     done
 }
@@ -48,17 +48,17 @@ pass pass
 timed
 order
 [ "$(grep -c '^512 0$' "$WORK/order")" -gt 1 ] || fail "no random order: $(cat "$WORK/order")"
-said out '^pass total_us=[1-9].* op_total_us=0.0 '
+printed out '^pass total_us=[1-9].* op_total_us=0.0 '
 
 pass op
 timed
 order
 [ "$(grep -c '^512 0$' "$WORK/order")" = 1 ] || fail "ops are mixed: $(cat "$WORK/order")"
-said out '^pass total_us=0.0 .* op_total_us=[1-9]'
+printed out '^pass total_us=0.0 .* op_total_us=[1-9]'
 
 pass both
 timed
-said out '^pass total_us=[1-9].* op_total_us=[1-9]'
+printed out '^pass total_us=[1-9].* op_total_us=[1-9]'
 [ "$(grep -c '^row .* op_us=[0-9.]*[1-9]' "$WORK/out")" = 8 ] || fail "no time op by op"
 
 # Memory is sufficient for each of two requests alone, and for the third not at all.
@@ -70,12 +70,12 @@ measure op=broadcast dtype=bfloat16 count=2000000 strategies=NCCL
 END
 bench "" --pass "$WORK/plan" --arena 2M
 [ "$status" = 0 ] || fail "an order after the other: $status"
-said out "^row id=1 strategy=NCCL .* samples=3 "
-said out "^row id=2 strategy=NCCL .* samples=3 "
-said out "^none id=3 strategy=NCCL .*its data need"
+printed out "^row id=1 strategy=NCCL .* samples=3 "
+printed out "^row id=2 strategy=NCCL .* samples=3 "
+printed out "^none id=3 strategy=NCCL .*its data need"
 # The progress over the whole pass: NCCL and the bound of each request, three times.
 for done in 6 12; do
-    said out "^progress done=$done of=18\$"
+    printed out "^progress done=$done of=18\$"
 done
 
 # If a communicator is lost, the op that used it is lost; the ops before and after it use another. Graphs that
@@ -91,17 +91,17 @@ for mode in graph eager; do
     bench "nccl_breaks=256" --pass "$WORK/plan"
     [ "$status" = 0 ] || fail "a communicator that is lost, $mode: $status"
     for id in 1 3; do
-        said out "^row id=$id strategy=NCCL .* mode=$mode "
+        printed out "^row id=$id strategy=NCCL .* mode=$mode "
     done
-    said out "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in"
+    printed out "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in"
     if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
 # If the second communicator is lost, too, a prepared op gets a third; no op is called without one.
 bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"
-said out "^row id=1 strategy=NCCL "
+printed out "^row id=1 strategy=NCCL "
 for id in 2 3; do
-    said out "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in"
+    printed out "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in"
 done
 
 # If the host is always late for a candidate, the candidate has a reason in place of a time; here the host is
@@ -110,13 +110,13 @@ echo "plan samples=3 warm_up=1 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
 bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
 [ "$status" = 0 ] || fail "a host that is late: $status"
-said out "^row id=1 strategy=NCCL "
-said out "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay"
+printed out "^row id=1 strategy=NCCL "
+printed out "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay"
 if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "a time although the host is late"; fi
 
 # Calls in a row print a message about missing memory, too.
 bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
-said out "^# .* NCCL  *its data need [0-9]* KiB"
+printed out "^# .* NCCL  *its data need [0-9]* KiB"
 
 # In one launch for all ranks, too; an epilogue that ignores the stream is not timed.
 plan="plan samples=3 warm_up=0 seed=1 sync=pass
@@ -125,8 +125,8 @@ echo "$plan" >"$WORK/plan"
 bench "gpus=1" --pass "$WORK/plan" --loopback
 [ "$(grep -c '^row ' "$WORK/out")" = 2 ] || fail "one launch for all"
 bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/plan" --loopback
-said out "^row id=1 strategy=ONESHOT_NATIVE "
-said out "^none id=1 strategy=ONESHOT .*wrong result"
+printed out "^row id=1 strategy=ONESHOT_NATIVE "
+printed out "^none id=1 strategy=ONESHOT .*wrong result"
 
 # A size without a shape is taken as rows of tokens with any number of 16 bytes, odd or prime; the candidate
 # reports a size that it cannot split so.
@@ -140,16 +140,16 @@ sizes() {
 in_rows() {
     for strategy in "$@"; do
         for count in 16 24 1000 8072 32768; do
-            said out "^row id=$count strategy=$strategy "
+            printed out "^row id=$count strategy=$strategy "
         done
-        said out "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which"
+        printed out "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which"
     done
 }
 sizes ONESHOT,TWOSHOT,TWOSHOT_NATIVE,NVLS_ONESHOT,NVLS_TWOSHOT >"$WORK/plan"
 bench "multicast" --pass "$WORK/plan"
 in_rows ONESHOT TWOSHOT TWOSHOT_NATIVE NVLS_ONESHOT NVLS_TWOSHOT
 for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do
-    said out "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank"
+    printed out "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank"
 done
 sizes ONESHOT,TWOSHOT >"$WORK/plan"
 bench "gpus=1" --pass "$WORK/plan" --loopback
@@ -161,4 +161,4 @@ LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --op a
     --fusion RESIDUAL_RMS_NORM --hidden-size 64 --plugin "$PLUGINS/fused.so" \
     --strategies NOTED,NOTED_EPILOGUE >"$WORK/out" 2>"$WORK/err" || status=$?
 [ "$status" = 2 ] || fail "a twin by its name: $status"
-said err "NOTED_EPILOGUE is NOTED with its epilogue apart.*NOTED is required"
+printed err "NOTED_EPILOGUE is NOTED with its epilogue apart.*NOTED is required"

@@ -31,7 +31,7 @@ for strategy in WRAPPED_NCCL NCCL ONESHOT; do
     way "$strategy" alone
 done
 way ONESHOT fused
-said out '"fusion_gain": [0-9]'
+printed out '"fusion_gain": [0-9]'
 number='[0-9][0-9.]*'
 rows=$WORK/fused/benchmark.tp2.sm90.csv
 head -n 1 "$rows" | grep -q ',separate (us),alone (us)' || fail "no columns of the ways"
@@ -55,10 +55,10 @@ fused fused
 [ ! -s "$WORK/err" ] || fail "a library with its own fusion: unexpected message"
 for each in fused separate alone; do way NOTED $each; done
 fused fused_weight
-said err "NOTED: wrong result: out"
+printed err "NOTED: wrong result: out"
 [ "$(wc -l <"$WORK/err")" = 1 ] || fail "forgotten weights: not one line"
 fused fused_beyond
-said err "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer"
+printed err "NOTED: .*touched memory beyond a buffer\|NOTED: writes beyond a buffer"
 
 # A candidate that works only in place is called in place, as NCCL defines it for each op, and the rows have
 # it; a pair's sum likewise. A candidate that supports both is timed out of place.
@@ -75,20 +75,20 @@ way PLACED alone
 for op in allreduce reducescatter; do
     bench "" --plugin "$PLUGINS/in_place.so" --op "$op" -b 512 -e 512 --mode graph --samples 3 \
         --strategies PLACED,NCCL
-    said out "PLACED  *$above_0 .* 0\$"
+    printed out "PLACED  *$above_0 .* 0\$"
 done
 bench "" --plugin "$PLUGINS/in_place.so" -b 512 -e 512 -n 3 --strategies PLACED,NCCL
-said out "PLACED .*works only in place, and back-to-back calls"
+printed out "PLACED .*works only in place, and back-to-back calls"
 
 # By hand, too; a line reports calls that cannot be captured.
 graph="-b 512 -e 512 --mode graph --samples 3"
 # shellcheck disable=SC2086
 bench "" --plugin "$PLUGINS/nccl_allreduce.so" $graph --strategies WRAPPED_NCCL,NCCL
-said out "WRAPPED_NCCL  *$above_0 .* 0\$"
+printed out "WRAPPED_NCCL  *$above_0 .* 0\$"
 # shellcheck disable=SC2086
 bench "" --plugin "$copies" --op allgather $graph --strategies PEER_COPIES,NCCL
-said out "PEER_COPIES .*cannot be captured into a graph"
+printed out "PEER_COPIES .*cannot be captured into a graph"
 
 tuned "" --op allreduce --sizes 4K --plugin "$HOST_PLUGIN"
-said err "none of its candidates works on memory of GPUs; it is left out"
+printed err "none of its candidates works on memory of GPUs; it is left out"
 has NCCL ONESHOT

@@ -22,6 +22,6 @@ tune "" --op allgather --sizes 4K --plugin "$PLUGINS/bad_later_stream.so" --defa
     --strategies GOOD,FAULTY
 samples=3
 [ "$status" = 0 ] || fail "later_stream: $status"
-said out 'wrong result in [0-9]* calls'
+printed out 'wrong result in [0-9]* calls'
 has GOOD
 ! grep -A 2 '"strategy": "FAULTY"' "$WORK/out" | grep -q '"time_us"' || fail "later_stream has a time"

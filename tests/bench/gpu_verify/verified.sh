@@ -34,17 +34,17 @@ for name in checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank 
     grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
 done
 grep -q "^TP 2  NONE 1 .* $above_0 ($above_0)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
-# says PATTERN: expects a figure beside its aim.
-says() {
+# has PATTERN: expects a figure beside its aim.
+has() {
     grep -q "^TP 2  $1" "$WORK/out" || fail "verify.sh: no figure: $1"
 }
 number='-\{0,1\}[0-9][0-9]*\.[0-9][0-9]'
-says "8 tokens, NONE: ONESHOT reaches [0-9][0-9]*% of the bandwidth of a copy (aim: 80%)\$"
-says "8 tokens, NONE: TWOSHOT reaches [0-9][0-9]*%"
-says "1 token(s), NONE: ONESHOT $above_0 us (aim: 3.5), floor + $number us (aim: 2.5); RMS_NORM + $number us"
-says "8 token(s), NONE: ONESHOT $above_0 us (aim: 4.5), floor + $number us; .*; FP8 + $number us (aim: 0.5)\$"
+has "8 tokens, NONE: ONESHOT reaches [0-9][0-9]*% of the bandwidth of a copy (aim: 80%)\$"
+has "8 tokens, NONE: TWOSHOT reaches [0-9][0-9]*%"
+has "1 token(s), NONE: ONESHOT $above_0 us (aim: 3.5), floor + $number us (aim: 2.5); RMS_NORM + $number us"
+has "8 token(s), NONE: ONESHOT $above_0 us (aim: 4.5), floor + $number us; .*; FP8 + $number us (aim: 0.5)\$"
 for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
-    says "2 token(s), $fusion: fused $above_0 us; speedup $above_0 .* (aim: 1.25), $number .* (aim: 1.6)\$"
+    has "2 token(s), $fusion: fused $above_0 us; speedup $above_0 .* (aim: 1.25), $number .* (aim: 1.6)\$"
 done
 GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables" >"$WORK/out" \
     2>"$WORK/err" || fail "tables.sh"

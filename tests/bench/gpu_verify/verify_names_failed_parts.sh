@@ -81,8 +81,8 @@ verify() {
     [ "$status" = "$wanted" ] || fail "$*: exit code $status, not $wanted"
     [ "$(tail -n 1 "$WORK/out")" = "$last" ] || fail "$*: the last line is not: $last"
 }
-# says LINE
-says() { grep -qxF -- "$1" "$WORK/out" || fail "not printed: $1"; }
+# prints LINE
+prints() { grep -qxF -- "$1" "$WORK/out" || fail "not printed: $1"; }
 see="see $WORK/verified"
 
 verify 0 "verified" BAD=
@@ -91,26 +91,26 @@ if grep -q "^FAILED" "$WORK/out"; then fail "something failed of a bench that is
 # A fraction of a part's time is enough for a hang.
 verify 1 "FAILED: checked.tp2 eager cold unfused one_rank; $see" GENTABLES_VERIFY_PATIENCE=20 \
     BAD="checked.tp2=untimed eager=hang cold=error unfused=hang one_rank=error"
-says "FAILED  checked.tp2: no strategy has a time"
-says "FAILED  eager: timeout; its partial results are in $WORK/verified"
-says "FAILED  cold: exit code 3: gentables-bench: an error of the script"
-says "FAILED  unfused: timeout; its partial results are in $WORK/verified"
-says "FAILED  unfused: no strategy has a time"
-for part in rows.tp2 streams cold_graph sanitize-memcheck; do says "ok      $part"; done
+prints "FAILED  checked.tp2: no strategy has a time"
+prints "FAILED  eager: timeout; its partial results are in $WORK/verified"
+prints "FAILED  cold: exit code 3: gentables-bench: an error of the script"
+prints "FAILED  unfused: timeout; its partial results are in $WORK/verified"
+prints "FAILED  unfused: no strategy has a time"
+for part in rows.tp2 streams cold_graph sanitize-memcheck; do prints "ok      $part"; done
 
 # The parts with a table.
 verify 1 "FAILED: streams eager one_rank; $see" BAD="streams=wrong eager=untimed one_rank=untimed"
-says "FAILED  streams: wrong results, or none; see $WORK/verified/streams.txt"
-says "FAILED  eager: no strategy has a time"
-says "FAILED  one_rank: no strategy has a time"
+prints "FAILED  streams: wrong results, or none; see $WORK/verified/streams.txt"
+prints "FAILED  eager: no strategy has a time"
+prints "FAILED  one_rank: no strategy has a time"
 
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=wrong"
-says "ok      checked.tp2"
+prints "ok      checked.tp2"
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=error"
-says "FAILED  rows.tp2: exit code 3: gentables-bench: an error of the script"
+prints "FAILED  rows.tp2: exit code 3: gentables-bench: an error of the script"
 verify 1 "FAILED: start; $see" BAD="start=error"
 
 # If the total time is over, the parts that did not run are listed, too.
 verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
 sanitize-racecheck sanitize-synccheck sanitize-initcheck; $see" GENTABLES_VERIFY_SECONDS=8 BAD="rows.tp2=hang"
-says "FAILED  one_rank: not run: no time was left"
+prints "FAILED  one_rank: not run: no time was left"

@@ -37,7 +37,7 @@ excluded() {
     again
     [ ! -e "$LAUNCHES" ] || fail "$FAULT: measured anew"
     ! grep -q FAULTY "$WORK/$FAULT/gentables_tuned.py" || fail "$FAULT: it is chosen from the cache"
-    said out "FAULTY: .*\(wrong result\|crashed\)"
+    printed out "FAULTY: .*\(wrong result\|crashed\)"
     grep -q "FAULTY: .*\(wrong result\|crashed\)" "$WORK/first" || fail "$FAULT: not reported at first"
 }
 

@@ -50,7 +50,7 @@ timed() {
 # in_call FAULT PATTERN
 in_call() {
     later "$1"
-    said err "FAULTY: $2.*; it is left out"
+    printed err "FAULTY: $2.*; it is left out"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: more than a line: $(cat "$WORK/err")"
     if [ "$launches" = 1 ]; then launched "trial group group "; else launched "trial group group group "; fi
     timed GOOD MPI
@@ -61,7 +61,7 @@ in_call() {
 # in_release FAULT PATTERN
 in_release() {
     later "$1" 5
-    said err "^gentables: FAULTY: $2.*; it is left out"
+    printed err "^gentables: FAULTY: $2.*; it is left out"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: more than a line: $(cat "$WORK/err")"
     each | grep -q "allreduce GOOD $launches" || fail "$1: no GOOD: $(each)"
 }
@@ -69,8 +69,8 @@ in_release() {
 # in_fini FAULT PATTERN
 in_fini() {
     later "$1" 5
-    said err "^gentables: FAULTY: $2.*; it is left out"
-    said err "^gentables: GOOD: its plug-in: $2.*; it is left out"
+    printed err "^gentables: FAULTY: $2.*; it is left out"
+    printed err "^gentables: GOOD: its plug-in: $2.*; it is left out"
     [ "$(wc -l <"$WORK/err")" = 2 ] || fail "$1: more than two lines: $(cat "$WORK/err")"
     timed MPI
 }
@@ -82,7 +82,7 @@ wrong_later() {
     launched "trial group group "
     each | grep -q FAULTY && fail "a wrong candidate has a time"
     each | grep -q "allreduce GOOD $launches" || fail "later_wrong: no GOOD: $(each)"
-    said out "wrong result in"
+    printed out "wrong result in"
 }
 
 # A fault in init excludes all candidates of its plug-in, and no others.
@@ -92,8 +92,8 @@ in_start() {
     export IN_GROUP
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_start.so" --fresh \
         --timeout $timeout --strategies MPI,GOOD,FAULTY --launcher "$WORK/launcher {ranks}" --json
-    said err "^gentables: GOOD: $2.*; it is left out"
-    said err "^gentables: FAULTY: .*$2.*; it is left out"
+    printed err "^gentables: GOOD: $2.*; it is left out"
+    printed err "^gentables: FAULTY: .*$2.*; it is left out"
     [ "$(wc -l <"$WORK/err")" = 2 ] || fail "a start that $1: more than two lines: $(cat "$WORK/err")"
     [ "$(each)" = "allreduce MPI 1" ] || fail "a start that $1: $(each)"
 }
@@ -108,9 +108,9 @@ late_start() {
         --timeout $timeout --launcher "$WORK/launcher {ranks}" --json
     [ "$(each | LC_ALL=C sort | tr '\n' ' ')" = "allreduce CHUNKED_8192 1 allreduce MPI 1 " ] ||
         fail "a late start: $(each)"
-    said out "its init failed: did not come back in time"
-    said err "^gentables: bad, rank 0: fini$"
-    said err "^gentables: bad, rank 1: fini$"
+    printed out "its init failed: did not come back in time"
+    printed err "^gentables: bad, rank 0: fini$"
+    printed err "^gentables: bad, rank 1: fini$"
     [ "$(wc -l <"$WORK/err")" = 2 ] || fail "a late start: $(cat "$WORK/err")"
 }
 

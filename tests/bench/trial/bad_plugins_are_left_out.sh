@@ -10,24 +10,24 @@ refused() {
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --plugin "$PLUGINS/bad_nothing.so" --strategies MPI,GOOD --json
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
-    said err "$1.so: .*$2.*; it is left out"
-    said out '"strategy": "GOOD"'
-    said out '"strategy": "MPI"'
+    printed err "$1.so: .*$2.*; it is left out"
+    printed out '"strategy": "GOOD"'
+    printed out '"strategy": "MPI"'
 }
 # Two plug-ins with one name: the first one on the command line keeps it.
 same_name() {
     cp "$PLUGINS/bad_nothing.so" "$WORK/again.so"
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" \
         --plugin "$WORK/again.so" --strategies MPI,GOOD --json
-    said err "again.so: .*another candidate has this name; it is left out"
-    said out '"strategy": "GOOD"'
+    printed err "again.so: .*another candidate has this name; it is left out"
+    printed out '"strategy": "GOOD"'
 }
 
 # Files that are no libraries.
 no_library() {
     echo "no library" >"$WORK/text.so"
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$WORK/text.so" --strategies MPI
-    said err "text.so: cannot be loaded: .*; it is left out"
+    printed err "text.so: cannot be loaded: .*; it is left out"
 }
 
 # no_path PATH PATTERN
@@ -35,24 +35,24 @@ no_path() {
     tune --op allreduce --sizes 1K --plugin "$1"
     [ "$status" = 2 ] || fail "$1 is taken"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
-    said err "$2"
+    printed err "$2"
 }
 # left_out FAULT PATTERN [LINES]: expects one line, or LINES.
 left_out() {
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --strategies MPI,GOOD,FAULTY --timeout $timeout --fresh --json
-    said err "FAULTY: $2"
+    printed err "FAULTY: $2"
     [ "$(wc -l <"$WORK/err")" -le "${3:-1}" ] || fail "$1: more than a line: $(cat "$WORK/err")"
     grep -q '"strategy": "MPI", ' "$WORK/out" || grep -q '"strategy": "MPI"' "$WORK/out" || fail "$1: no MPI"
     case $1 in leak* | fork* | heap) return ;; esac # a leak cannot be attributed to a candidate
-    said out '"strategy": "GOOD"'
+    printed out '"strategy": "GOOD"'
 }
 
 # An epilogue is tried, too; a right one is timed fused.
 forgets_in_fusion() {
     tuned --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_fused.so" --fresh --json \
         --strategies MPI,GOOD,FAULTY --fusion RESIDUAL_RMS_NORM --hidden-size 1024
-    said err "FAULTY: wrong result: out"
+    printed err "FAULTY: wrong result: out"
     "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "fused: $(cat "$WORK/out")"
 }
 
@@ -60,7 +60,7 @@ forgets_in_fusion() {
 fused_left_out() {
     tuned --op allreduce --sizes 16K --dtype float32 --plugin "$PLUGINS/bad_$1.so" --fresh --json \
         --strategies MPI,GOOD,FAULTY --fusion RESIDUAL_RMS_NORM --hidden-size 1024
-    said err "FAULTY: $2"
+    printed err "FAULTY: $2"
     "$GENTABLES" lua "$(dirname "$0")/fused_by.lua" "$WORK/out" GOOD || fail "$1: $(cat "$WORK/out")"
 }
 
@@ -69,14 +69,14 @@ taken() {
     tune --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --strategies MPI,GOOD,FAULTY --fresh --json
     if [ "$status" != 0 ] || [ -s "$WORK/err" ]; then fail "$1: $(cat "$WORK/err")"; fi
-    said out '"strategy": "FAULTY"'
+    printed out '"strategy": "FAULTY"'
 }
 
 # Sizes that do not divide: no time, a reason, and the others are measured.
 no_multiple() {
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_multiple.so" \
         --strategies MPI,GOOD,FAULTY
-    said out "no time: FAULTY: the number of elements is no multiple of its count_multiple"
+    printed out "no time: FAULTY: the number of elements is no multiple of its count_multiple"
 }
 
 is_sanitized() { ldd "$BENCH" | grep -q libasan; }

@@ -16,9 +16,9 @@ fi
 leaks() {
     tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
         --strategies MPI,GOOD,FAULTY --timeout $timeout --fresh --json
-    said err "FAULTY: its plug-in leaks files in /dev/shm"
+    printed err "FAULTY: its plug-in leaks files in /dev/shm"
     [ "$(wc -l <"$WORK/err")" -le 2 ] || fail "$1: more than two lines: $(cat "$WORK/err")"
-    said out '"strategy": "MPI"'
+    printed out '"strategy": "MPI"'
     rm -f "/dev/shm/$BAD_SHM"-*
 }
 
@@ -42,5 +42,5 @@ leaks leak_shm_mapped
 tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_nothing.so" --fresh --json \
     --strategies MPI,GOOD
 [ ! -s "$WORK/err" ] || fail "in company: $(cat "$WORK/err")"
-said out '"strategy": "GOOD"'
+printed out '"strategy": "GOOD"'
 rm -f "$WORK/company"

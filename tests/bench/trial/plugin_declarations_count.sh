@@ -33,8 +33,8 @@ prints() {
 logs() {
     taken logs --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     timed MPI GOOD FAULTY
-    said err "^gentables: bad, rank 0: strategy MPI: crashed, says the log$"
-    said err "^gentables: bad, rank 1: strategy MPI: crashed, says the log$"
+    printed err "^gentables: bad, rank 0: strategy MPI: crashed, says the log$"
+    printed err "^gentables: bad, rank 1: strategy MPI: crashed, says the log$"
     [ "$(wc -l <"$WORK/err")" = 2 ] || fail "logs: $(cat "$WORK/err")"
 }
 
@@ -42,15 +42,15 @@ logs() {
 large() {
     taken "$1" --op allreduce --sizes "$2" --strategies MPI,GOOD,FAULTY
     timed MPI GOOD
-    said err "FAULTY: touched memory beyond a buffer; it is left out"
+    printed err "FAULTY: touched memory beyond a buffer; it is left out"
 }
 
 # A candidate without a call in its trial is reported.
 uncalled() {
     taken large_only --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     timed MPI GOOD
-    said err "FAULTY: was not called in its trial: does not do so small a size"
-    said out '"reason": "does not do so small a size"'
+    printed err "FAULTY: was not called in its trial: does not do so small a size"
+    printed out '"reason": "does not do so small a size"'
 }
 
 # Buffers have the declared alignment, also at sizes that are no multiple of it; an unaligned part of a buffer
@@ -71,7 +71,7 @@ in_place() {
 }
 in_no_place() {
     taken in_place --op alltoall --sizes 4K --strategies MPI,FAULTY
-    said out "works only in place, which NCCL does not define for this op"
+    printed out "works only in place, which NCCL does not define for this op"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "in place, alltoall: $(cat "$WORK/err")"
 }
 in_place_fused() {
@@ -97,7 +97,7 @@ uneven() {
 bad_uneven() {
     tune --op alltoallv --splits 0:1 --sizes 4K --dtype float32 --plugin "$PLUGINS/bad_uneven.so" \
         --strategies MPI,GATHERED --json
-    said err "GATHERED: .* beyond a buffer; it is left out"
+    printed err "GATHERED: .* beyond a buffer; it is left out"
 }
 
 # Only with an epilogue.
@@ -110,7 +110,7 @@ fused_only() {
 }
 fused_only_without() {
     taken fused_only --op allreduce --sizes 4K --strategies MPI,FAULTY
-    said out "does no call without an epilogue"
+    printed out "does no call without an epilogue"
 }
 
 # A library that crashes or hangs before it has described itself is left out, by its path, and no other.
@@ -118,7 +118,7 @@ speechless() {
     taken "$1" --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" --strategies MPI,CHUNKED_8192 \
         --timeout $timeout
     timed MPI CHUNKED_8192
-    said err "bad_$1.so: $2; it is left out"
+    printed err "bad_$1.so: $2; it is left out"
 }
 
 cases "$@" <<'END'

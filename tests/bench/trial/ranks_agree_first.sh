@@ -12,13 +12,13 @@ $mpirun -n 1 "$BENCH" \
     --pass "$WORK/plan" : -n 1 "$BENCH" \
     --pass "$WORK/plan" --plugin "$PLUGINS/chunked.so" >"$WORK/out" 2>"$WORK/err" || status=$?
 [ "$status" != 0 ] || fail "ranks that differ are measured"
-said err "rank 1"
+printed err "rank 1"
 grep -q "^row" "$WORK/out" && fail "something was measured"
 
 echo nonsense >"$WORK/nonsense"
 tune --op allgather --sizes 1K --cache "$WORK/nonsense"
 [ "$status" = 2 ] || fail "a broken cache ended with $status"
-said err "is no cache of this gentables"
+printed err "is no cache of this gentables"
 
 tuned --op allgather,alltoallv --splits 3:1 --sizes 2K:8K:4 --launches 2 --out "$WORK/rows"
 rows=$WORK/rows/benchmark.tp2.host.csv

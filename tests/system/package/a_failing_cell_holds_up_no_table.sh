@@ -1,6 +1,6 @@
 #!/bin/sh
-# a_failing_cell_holds_up_no_table.sh STAND_IN GENERATOR: where one cell can never be measured, gen-tables
-# renders the others and fails; once it can, gen-tables passes. 77 where the package has no bench.
+# a_failing_cell_holds_up_no_table.sh STAND_IN GENERATOR: if one cell can never be measured, gen-tables
+# renders the others and fails; once it can, gen-tables passes. 77 if the package has no bench.
 . "$(dirname -- "$0")/lib.sh"
 
 begin "failing_cell_$2"
@@ -16,14 +16,14 @@ GENTABLES_LAUNCHER='env RANKS={ranks}'
 export GENTABLES_LAUNCHER
 configure -G "$2"
 
-# With no cell at all there is nothing to render, and the sweep's own words are the last. It asks for the
-# spec's two cells and for the one between them.
+# Without any cell nothing is rendered, and the last message is the sweep's. It measures the spec's two cells
+# and the one between them.
 fails env STAND_IN_FAULT=die cmake --build "$build" --target allreduce-host-gen
-said '3 cells could not be measured'
+printed '3 cells could not be measured'
 if [ -e "$table" ]; then die "nothing was measured, so there should be no table"; fi
 
 fails env STAND_IN_FAULT=die STAND_IN_AT=num_tokens=16 cmake --build "$build" --target allreduce-host-gen
-said '1 cell could not be measured'
+printed '1 cell could not be measured'
 passes grep -q ',1024,1,MPI,' "$table"
 if grep -q ',1024,16,MPI,' "$table"; then die "a cell without a time has one in the table"; fi
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # a_project_builds.sh package|subdirectory GENERATOR: it compiles and calls the lookup from C and C++, a
-# second build does nothing, and its sources stay as they were.
+# second build does nothing, and its sources stay unchanged.
 . "$(dirname -- "$0")/lib.sh"
 
 begin "builds_$1_$2"
@@ -11,12 +11,12 @@ esac
 passes cmake --build "$build"
 passes target help
 for made in allreduce-render allreduce-check allreduce-gen render-tables check-tables gen-tables; do
-    said $made
+    printed $made
 done
-if [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then said allreduce-host-sweep; fi
+if [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then printed allreduce-host-sweep; fi
 passes "$build/server"
 passes "$build/planner" 2 1024 16
-said TWOSHOT
+printed TWOSHOT
 
 touch "$work/before"
 passes cmake --build "$build"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# check-tables passes on what was rendered, fails on an edit by hand, and prints the command that mends it.
+# check-tables passes on rendered files, fails on an edit by hand, and prints the command that mends it.
 . "$(dirname -- "$0")/lib.sh"
 
 begin check
@@ -8,8 +8,8 @@ header=$project/tables/sm90/allreduce_table.h
 passes target allreduce-check
 echo "/* edited */" >>"$header"
 fails target check-tables
-said allreduce_table.h
-said "/* edited */"
+printed allreduce_table.h
+printed "/* edited */"
 mend=$(sed -n 's/^.*to mend it: //p' "$output" | head -n 1)
 if [ -z "$mend" ]; then die "no command that mends it was printed"; fi
 passes sh -c "cd '$project' && PATH='$GENTABLES_PREFIX/bin:$PATH' && $mend"

@@ -1,5 +1,5 @@
 #!/bin/sh
-# clean_keeps_committed_files.sh GENERATOR: cleaning removes what the build made, never what is checked in.
+# clean_keeps_committed_files.sh GENERATOR: cleaning removes files of the build, and no committed files.
 . "$(dirname -- "$0")/lib.sh"
 
 begin "clean_$1"

@@ -31,23 +31,23 @@ make_kernels() {
 }
 
 make_kernels
-said kernels.c.o
-said kernels.c.stamp
+printed kernels.c.o
+printed kernels.c.stamp
 
 echo "-- a line more" >>"$source/generator/lists/lists.lua"
 touch "$program"
 make_kernels
-said kernels.c.stamp
-said lists.h.stamp
+printed kernels.c.stamp
+printed lists.h.stamp
 if grep -F .o "$output"; then die "nothing should be compiled"; fi
 make_kernels
 if [ -s "$output" ]; then die "it should be rendered once"; fi
 
 echo "/* a line more */" >>"$source/templates/bench/kernels.c.tmpl"
 make_kernels
-said kernels.c.stamp
-said kernels.c.o
+printed kernels.c.stamp
+printed kernels.c.o
 echo "/* a line more */" >>"$source/templates/bench/lists.h.tmpl"
 make_kernels
-said lists.h.stamp
-said kernels.c.o
+printed lists.h.stamp
+printed kernels.c.o

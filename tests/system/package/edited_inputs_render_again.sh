@@ -9,15 +9,15 @@ cp -R "$GENTABLES_PREFIX" "$prefix"
 configure -G "$1"
 passes cmake --build "$build"
 passes "$build/planner" 2 1024 16
-said TWOSHOT
+printed TWOSHOT
 
-# An input that is touched, with nothing changed, renders once and compiles nothing.
+# An input with a new date but the same content is rendered once, and nothing is compiled.
 rows=$project/tables/sm90/benchmark.tp2.sm90.csv
 touch "$work/before"
 touch "$rows"
 passes cmake --build "$build"
 find "$build" -newer "$work/before" -name '*.stamp' >"$output"
-said allreduce.stamp
+printed allreduce.stamp
 find "$build" -newer "$work/before" -name '*.o' >"$output"
 if [ -s "$output" ]; then die "nothing should be compiled"; fi
 touch "$work/before"
@@ -28,17 +28,17 @@ if [ -s "$output" ]; then die "it should be rendered once"; fi
 sed '/TWOSHOT/s/5\.5000/7.7000/' "$rows" >"$work/edited" && cp "$work/edited" "$rows"
 passes cmake --build "$build"
 passes "$build/planner" 2 1024 16
-said ONESHOT
+printed ONESHOT
 
 sed '/ONESHOT/d; s/^2,/4,/' "$rows" >"$project/tables/sm90/benchmark.tp4.sm90.csv"
 passes cmake --build "$build"
 passes "$build/planner" 4 1024 1
-said NCCL
+printed NCCL
 
 rm "$project/tables/sm90/benchmark.tp4.sm90.csv"
 passes cmake --build "$build"
 passes "$build/planner" 4 1024 1
-said NCCL_SYMMETRIC
+printed NCCL_SYMMETRIC
 
 template=$(grep -l include "$prefix"/share/gentables/templates/tables/*allreduce_table*)
 echo "/* a line more */" >>"$template"

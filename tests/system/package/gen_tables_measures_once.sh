@@ -1,6 +1,6 @@
 #!/bin/sh
-# gen-tables in a project that found the installed package: it measures what is missing, renders, and the next
-# time leaves every file alone. 77 where the package has no bench.
+# gen-tables in a project that found the installed package: it measures the missing cells, renders, and the
+# next time changes no file. 77 if the package has no bench.
 . "$(dirname -- "$0")/lib.sh"
 
 begin gen_tables

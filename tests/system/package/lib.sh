@@ -1,11 +1,11 @@
-# What the tests of the package share: a copy of tests/system/consumer to work on, and calls of CMake on it.
+# Shared by the tests of the package: a copy of tests/system/consumer to work on, and calls of CMake on it.
 # Sourced.
 # GENTABLES_SOURCE, GENTABLES_PREFIX (the installed package) and GENTABLES_WORK come from CMakeLists.txt.
 # shellcheck shell=sh
 set -eu
 
-# begin NAME: a fresh copy of the consumer in $project, to be built in $build; $output takes what commands
-# print.
+# begin NAME: a fresh copy of the consumer in $project, to be built in $build; $output gets the output of
+# commands.
 begin() {
     work=$GENTABLES_WORK/$1
     project=$work/project
@@ -17,8 +17,8 @@ begin() {
     case $1 in *"Unix Makefiles"*) prove_with_make "$1" ;; esac
 }
 
-# prove_with_make NAME: with Make a test is a slow proof. What CMake does there depends on our CMake files;
-# every run shows with Ninja what the program does.
+# prove_with_make NAME: with Make a test is a slow proof. The work of CMake there depends on our CMake files;
+# every run tests the program with Ninja.
 prove_with_make() {
     SOURCE=$GENTABLES_SOURCE WORK=$work
     # shellcheck source=tests/proof.sh
@@ -40,7 +40,7 @@ die() {
     exit 1
 }
 
-# passes COMMAND..., fails COMMAND...: runs it and says if it ended otherwise.
+# passes COMMAND..., fails COMMAND...: runs it and expects success, or failure.
 passes() {
     "$@" >"$output" 2>&1 || die "should pass: $*"
 }
@@ -49,12 +49,12 @@ fails() {
     if "$@" >"$output" 2>&1; then die "should fail: $*"; fi
 }
 
-# said TEXT: the last command printed this.
-said() {
+# printed TEXT: expects TEXT in the output of the last command.
+printed() {
     grep -qF -- "$1" "$output" || die "should have been printed: $1"
 }
 
-# configure [OPTION...]: against the installed package, unless an option says otherwise.
+# configure [OPTION...]: against the installed package, unless an option has another source.
 configure() {
     passes cmake -S "$project" -B "$build" -DCMAKE_PREFIX_PATH="${prefix:-$GENTABLES_PREFIX}" \
         -DCMAKE_C_FLAGS="-Wall -Wextra -Wconversion -Werror" \
@@ -66,7 +66,7 @@ target() {
     cmake --build "$build" --target "$1"
 }
 
-# same_tables: the project's tables are, file for file, as they came.
+# same_tables: expects that the project's tables are unchanged, file for file.
 same_tables() {
     passes diff -r "$GENTABLES_SOURCE/tests/system/consumer/tables" "$project/tables"
 }

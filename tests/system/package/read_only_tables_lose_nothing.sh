@@ -1,6 +1,6 @@
 #!/bin/sh
-# A folder of tables that cannot be written: render-tables ends in one clear line, and every file stays as it
-# was. Root is kept out by a read-only mount in a namespace of its own; 77 where none may be made.
+# A folder of tables that cannot be written: render-tables ends in one clear line, and every file stays
+# unchanged. A read-only mount in a namespace of its own keeps root out; 77 if none may be made.
 . "$(dirname -- "$0")/lib.sh"
 
 begin read_only
@@ -18,6 +18,6 @@ else
     echo "skipped: root needs a read-only mount here, and may not make one"
     exit 77
 fi
-said "gentables: "
+printed "gentables: "
 if [ "$(grep -c '^gentables: ' "$output")" -ne 1 ]; then die "not one line"; fi
 diff -r "$work/before" "$project/tables" || die "the tables should be as they were"

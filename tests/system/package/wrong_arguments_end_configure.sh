@@ -1,5 +1,5 @@
 #!/bin/sh
-# gentables_add reports what is wrong with its arguments, and the configuration ends there.
+# gentables_add reports invalid arguments, and the configuration ends there.
 . "$(dirname -- "$0")/lib.sh"
 
 begin wrong_arguments
@@ -19,7 +19,7 @@ END
     fails cmake -S "$project" -B "$build" -DCMAKE_PREFIX_PATH="$GENTABLES_PREFIX"
     # CMake wraps its messages.
     tr -s ' \n' ' ' <"$output" >"$output.flat" && mv "$output.flat" "$output"
-    said "gentables_add: $message"
+    printed "gentables_add: $message"
 }
 
 refuses "NAME is missing" ARCH sm90 DATA_DIR tables

@@ -8,7 +8,7 @@ columns="$header,low (us),high (us),launches (us),bits"
 same() {
     [ "$1" = "$2" ] || die "$2, not $1"
 }
-says() {
+prints() {
     grep -Fq -- "$1" "$stdout" || die "stdout lacks: $1"
 }
 # time_of TOKENS STRATEGY TIME LOW HIGH LAUNCHES BITS
@@ -119,7 +119,7 @@ same ONESHOT "$(winner 1)"
 
 # Regret calls the header's own lookup: no loss on the rows that it was made from, some on others.
 ends_with 0 "$GENTABLES" regret --table "$data/allreduce_table.h" --rows "$data/benchmark.tp2.host.csv" --json
-says '"worst": []'
+prints '"worst": []'
 begin
 time_of 1 ONESHOT 30 29 31 "" ""
 time_of 1 TWOSHOT 10 9.9 10 "" ""
@@ -129,9 +129,9 @@ time_of 1 ONESHOT 10 9 11 "" ""
 time_of 1 TWOSHOT 20 19 21 "" ""
 generate
 ends_with 0 "$GENTABLES" regret --table "$data/allreduce_table.h" --rows "$WORK/benchmark.tp2.host.csv"
-says "outside the rows' intervals"
-says "190.00 %" # 29 against 10
-says "200.00 %" # 30 against 10
+prints "outside the rows' intervals"
+prints "190.00 %" # 29 against 10
+prints "200.00 %" # 30 against 10
 ends_with 1 "$GENTABLES" regret --table "$data/table.csv" --rows "$WORK/benchmark.tp2.host.csv" --most 0.01
 
 # Fewer thresholds within a given regret: TWOSHOT is 3 % better only at 16 tokens.

@@ -25,7 +25,7 @@ tables() { # FOLDER OPTION...
     ends_with 0 "$GENTABLES" generate --data-dir "$folder" --arch host --out "$folder" --formats table \
         --choose corner "$@"
 }
-says() { # PATTERN
+prints() { # PATTERN
     grep -Eq -- "$1" "$stdout" || die "not printed: $1"
 }
 
@@ -40,24 +40,24 @@ tables old
 tables new
 diff() { "$GENTABLES" diff --choose corner "$@"; }
 ends_with 1 diff "$WORK/old/table.csv" "$WORK/new" --rows "$WORK/new"
-says '^! .*hidden 1024, 7 tokens: ONESHOT -> TWOSHOT: the old choice loses time \(the old takes \+20\.0%\)'
-says '^  .* 8 tokens: ONESHOT -> TWOSHOT: within noise \(the old takes \+0\.5%\)'
-says '^host: 2 of 40 cells differ, 1 of them materially'
+prints '^! .*hidden 1024, 7 tokens: ONESHOT -> TWOSHOT: the old choice loses time \(the old takes \+20\.0%\)'
+prints '^  .* 8 tokens: ONESHOT -> TWOSHOT: within noise \(the old takes \+0\.5%\)'
+prints '^host: 2 of 40 cells differ, 1 of them materially'
 [ "$(wc -l <"$stdout")" = 3 ] || die "not a line for each change"
 
 # The other way round the new choice loses; a generous threshold, and noise alone, are not material.
 ends_with 1 diff "$WORK/new" "$WORK/old" --rows "$WORK/new" --fail-on material
-says '7 tokens: TWOSHOT -> ONESHOT: the new choice loses time \(the old takes -16\.7%\)'
+prints '7 tokens: TWOSHOT -> ONESHOT: the new choice loses time \(the old takes -16\.7%\)'
 ends_with 0 diff "$WORK/old" "$WORK/new" --rows "$WORK/new" --fail-on material --threshold 0.5
 ends_with 0 diff "$WORK/old" "$WORK/old"
-says '^host: 0 of 40 cells differ$'
+prints '^host: 0 of 40 cells differ$'
 
 # Many cells that differ only by chance: a difference of 2.3 standard errors in one of 40 is none.
 awk 'BEGIN { for (i = 1; i <= 40; i++) if (i == 9) print i, 10.53, 10, 0.2; else print i, 10, 12, 0.2 }' |
     folder chance
 tables chance
 ends_with 0 diff "$WORK/old" "$WORK/chance" --rows "$WORK/chance" --fail-on material
-says '9 tokens: .*within noise'
+prints '9 tokens: .*within noise'
 awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10, 12, 0.2 }' | folder one
 awk 'BEGIN { for (i = 9; i <= 9; i++) print i, 10.53, 10, 0.2 }' | folder one_new
 tables one
@@ -69,28 +69,28 @@ printf '1 5 20 0.2\n4 10 9 0.2\n16 20 60 0.2\n' | folder bins
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/bins" --arch host --out "$WORK/bins" --formats table
 sed 's/,4,ONESHOT,10.0000,TWOSHOT/,4,TWOSHOT,9.0000,ONESHOT/' "$WORK/bins/table.csv" >"$WORK/corner.csv"
 ends_with 1 "$GENTABLES" diff "$WORK/corner.csv" "$WORK/bins"
-says '^! .* 4 tokens: TWOSHOT -> ONESHOT: the old choice loses time \(the old takes \+31\.2%\)'
+prints '^! .* 4 tokens: TWOSHOT -> ONESHOT: the old choice loses time \(the old takes \+31\.2%\)'
 ends_with 1 diff "$WORK/corner.csv" "$WORK/bins"
-says '4 tokens: .* the new choice loses time \(the old takes -10\.0%\)'
+prints '4 tokens: .* the new choice loses time \(the old takes -10\.0%\)'
 mv "$WORK/corner.csv" "$WORK/table.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/bins" --arch host --tables "$WORK" --formats table \
     --against none
-says 'table.csv: 1 of 3 cells differ, 1 of them materially'
+prints 'table.csv: 1 of 3 cells differ, 1 of them materially'
 
 # Cells of only one side, and cells without times.
 sed '/,3,ONESHOT/d; s/,5,ONESHOT.*/,5,unmeasured,,,,,,,,/' "$WORK/old/table.csv" >"$WORK/less.csv"
 ends_with 1 diff "$WORK/old/table.csv" "$WORK/less.csv"
-says '3 tokens: ONESHOT -> unmeasured: has no choice any more'
-says '5 tokens: ONESHOT -> unmeasured'
+prints '3 tokens: ONESHOT -> unmeasured: has no choice any more'
+prints '5 tokens: ONESHOT -> unmeasured'
 sed 's/TWOSHOT,10.0000,ONESHOT,0.2000/MPI_RING,10.0000,MPI,0.2000/' "$WORK/new/table.csv" >"$WORK/other.csv"
 ends_with 1 diff "$WORK/old/table.csv" "$WORK/other.csv"
-says 'no times of both'
+prints 'no times of both'
 
 # The formats.
 ends_with 1 diff "$WORK/old" "$WORK/new" --format md
-says '^\| 2 \| NONE \| 1024 \| 7 \| ONESHOT \| TWOSHOT \| \+20\.0% \| \*\*the old choice loses time\*\* \|'
+prints '^\| 2 \| NONE \| 1024 \| 7 \| ONESHOT \| TWOSHOT \| \+20\.0% \| \*\*the old choice loses time\*\* \|'
 ends_with 1 diff "$WORK/old" "$WORK/new" --format github
-says '^::error file=[^:,]*,title=tables of host::TP 2 .*\+20\.0%25\)'
+prints '^::error file=[^:,]*,title=tables of host::TP 2 .*\+20\.0%25\)'
 ends_with 1 diff "$WORK/old" "$WORK/new" --format junit --out "$WORK/junit.xml"
 [ ! -s "$stdout" ] || die "wrote to standard output, too"
 ends_with 1 diff "$WORK/old" "$WORK/new" --format json --out "$WORK/diff.json"
@@ -112,16 +112,16 @@ fi
 # check prints the same for table.csv.
 sed 's/,7,ONESHOT,/,7,TWOSHOT,/' "$WORK/old/table.csv" >"$WORK/table.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/old" --arch host --tables "$WORK" --formats table
-says 'table.csv: 1 of 40 cells differ, 1 of them materially'
+prints 'table.csv: 1 of 40 cells differ, 1 of them materially'
 
 # TensorRT-LLM's header, against the table that it was made of: facts that it cannot hold are no change.
 # (Chosen at the corners of the bins: else each is chosen for its own reader's bins.)
 ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/sm90" --choose corner
 ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/sm90/generated_lookup_table.cpp"
-says '^sm90: 1 of 8 cells differ' && says 'SYMM_MEM -> NCCL' # the header has no name for SYMM_MEM
+prints '^sm90: 1 of 8 cells differ' && prints 'SYMM_MEM -> NCCL' # the header has no name for SYMM_MEM
 sed 's/{4,8,8,8,/{5,8,8,8,/' "$WORK/sm90/generated_lookup_table.cpp" >"$WORK/header.cpp"
 ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/header.cpp" --rows "$golden"
-says 'ONESHOT -> TWOSHOT'
+prints 'ONESHOT -> TWOSHOT'
 
 # Invalid input.
 rejects 'is of host, .* of sm90' diff "$WORK/old/table.csv" "$WORK/sm90/table.csv"

@@ -4,7 +4,7 @@
 . "$SOURCE/tests/lib.sh"
 
 columns="$header,low (us),high (us)"
-says() { # PATTERN: an extended expression, found in stdout
+prints() { # PATTERN: an extended expression, found in stdout
     grep -Eq -- "$1" "$stdout" || die "stdout lacks: $1"
 }
 begin() { # FILE
@@ -45,17 +45,17 @@ time_of 1024 256 ONESHOT 40 39 41
 time_of 1024 256 TWOSHOT 10 9 11
 fresh=$WORK/benchmark.tp2.sm90.csv
 regret "$WORK/rows/allreduce_table.h" "$fresh"
-says '3 shapes looked up'
-says '^ +regret +mean +p99 +worst$'
-says 'outside the rows. intervals +5.56 % +16.67 % +16.67 %'
-says 'as measured +16.67 % +50.00 % +50.00 %'
+prints '3 shapes looked up'
+prints '^ +regret +mean +p99 +worst$'
+prints 'outside the rows. intervals +5.56 % +16.67 % +16.67 %'
+prints 'as measured +16.67 % +50.00 % +50.00 %'
 # 100 and 256 tokens share a threshold; either choice is wrong for one of them.
-says '1 cell has several shapes, 2 in all; in 1 no choice is the best for all'
-says 'by the floor of log2'
+prints '1 cell has several shapes, 2 in all; in 1 no choice is the best for all'
+prints 'by the floor of log2'
 [ "$(sed -n '/floor of log2/,$p' "$stdout" | grep -Ec 'intervals +0\.00 % +0\.00 % +0\.00 %')" = 1 ] ||
     die "flooring reads ONESHOT at 100 tokens, which is right"
 if sed -n '/floor of log2/,$p' "$stdout" | grep -q 'fallback'; then die "flooring left the table"; fi
-says '100 tokens: TWOSHOT takes 15.00 us, ONESHOT 10.00 \(50.00 %\)'
+prints '100 tokens: TWOSHOT takes 15.00 us, ONESHOT 10.00 \(50.00 %\)'
 # A certain loss is certain against every strategy, not only the one with the least median: 19 to 21 against
 # 10 to 10.2 is 86 %, though the best one's interval reaches to 30.
 begin "$WORK/wide/benchmark.tp2.sm90.csv"
@@ -63,18 +63,18 @@ time_of 1024 16 ONESHOT 20 19 21
 time_of 1024 16 TWOSHOT 10 9.9 30
 time_of 1024 16 NCCL 10.1 10 10.2
 regret "$WORK/rows/allreduce_table.h" "$file"
-says 'outside the rows. intervals +86.27 % +86.27 % +86.27 %'
+prints 'outside the rows. intervals +86.27 % +86.27 % +86.27 %'
 regret "$WORK/rows/allreduce_table.h" "$fresh" --json
-says '"torn": 1'
-says '"flooring": \{'
+prints '"torn": 1'
+prints '"flooring": \{'
 
 # The table by the same lookup; the fragment by TensorRT-LLM's lookup; thresholds by bytes.
 regret "$WORK/rows/table.csv" "$fresh"
-says 'as measured +16.67 % +50.00 % +50.00 %'
+prints 'as measured +16.67 % +50.00 % +50.00 %'
 regret "$WORK/rows/thresholds.json" "$fresh"
-says 'as measured +16.67 % +50.00 % +50.00 %'
+prints 'as measured +16.67 % +50.00 % +50.00 %'
 regret "$WORK/rows/generated_lookup_table.cpp" "$fresh"
-says '3 shapes looked up'
+prints '3 shapes looked up'
 
 # Unmeasured shapes are reported, and not judged if the rows have no time of the fallback.
 begin "$WORK/other/benchmark.tp4.sm90.csv"
@@ -82,18 +82,18 @@ time_of 1024 1 ONESHOT 10 9 11 4
 time_of 1024 1 NCCL_SYMMETRIC 20 19 21 4
 time_of 1024 2 ONESHOT 10 9 11 4
 regret "$WORK/rows/allreduce_table.h" "$WORK/other/benchmark.tp4.sm90.csv"
-says '2 shapes unmeasured: the lookup returns the fallback'
-says '1 shape left out: no row of the strategy that the lookup returns'
-says 'as measured +100.00 % +100.00 % +100.00 %'
+prints '2 shapes unmeasured: the lookup returns the fallback'
+prints '1 shape left out: no row of the strategy that the lookup returns'
+prints 'as measured +100.00 % +100.00 % +100.00 %'
 sed 's/bfloat16/float16/' "$fresh" >"$WORK/float16.csv"
 ends_with 1 "$GENTABLES" regret --table "$WORK/rows/allreduce_table.h" --rows "$WORK/float16.csv"
-says '3 shapes of another data type, operation or fusion left out'
+prints '3 shapes of another data type, operation or fusion left out'
 
 # The complete header for TensorRT-LLM, and one of another author, are called by their own lookup.
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch all --out "$WORK/rows" --choose corner
 regret "$WORK/rows/customAllReduceUtils.h" "$fresh"
-says '3 shapes looked up'
-says 'as measured'
+prints '3 shapes looked up'
+prints 'as measured'
 # Its thresholds: from 256 tokens on TWOSHOT, 5; by bytes from above the geometric mean of 32 and 512 KiB.
 whole=$WORK/rows/customAllReduceUtils.h
 grep -Eq '\{1024, \{\{0, 4\}, \{256, 5\}\}\}' "$whole" || die "no thresholds by tokens"
@@ -121,8 +121,8 @@ inline AllReduceStrategyType selectStrategyLookUpTable(size_t tokens, size_t hid
 } // namespace tensorrt_llm::utils::customAllReduceUtils
 END
 regret "$WORK/theirs.h" "$fresh"
-says '1 shape unmeasured: the lookup returns the fallback' # 256 tokens are beyond its table
-says 'as measured +0.00 % +0.00 % +0.00 %' # 4, ONESHOT, at 63 and 100
+prints '1 shape unmeasured: the lookup returns the fallback' # 256 tokens are beyond its table
+prints 'as measured +0.00 % +0.00 % +0.00 %' # 4, ONESHOT, at 63 and 100
 regret "$WORK/theirs.h" "$WORK/float16.csv" --sm 90
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$WORK/float16.csv"
 one_line 'holds several SM versions.*--sm 90 would say'

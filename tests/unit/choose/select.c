@@ -1,4 +1,4 @@
-// select.c: who may win a cell, and the figures of a choice.
+// select.c: the candidates of a cell, and the figures of a choice.
 #include "../../unit_test.h"
 
 #include <math.h>

@@ -22,7 +22,7 @@ eval "ends_with 0 $mend"
 [ "$(grep -c '^written ' "$stdout")" = 2 ] || die "did not write just the two"
 ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$WORK/tables"
 
-# The host has no table of TensorRT-LLM's; that is said only where somebody asks for one.
+# The host has no table of TensorRT-LLM's; that is reported only if --formats names it.
 sed 's/NCCL_SYMMETRIC/MPI_SM/; s/NCCL/MPI/; /SYMM_MEM/d; /AUTO/d; /UB/d' "$golden/benchmark.tp2.sm90.csv" \
     >"$WORK/benchmark.tp2.host.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK" --arch host --out "$WORK/host"

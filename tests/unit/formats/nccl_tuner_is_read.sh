@@ -29,18 +29,18 @@ for compiler in $(compilers c); do
     "$compiler" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror "$SOURCE/tests/unit/formats/tuner.c" \
         -o "$WORK/tuner"
 done
-says() { # RANKS BYTES ANSWER
+returns() { # RANKS BYTES ANSWER
     said=$(echo "$1 $2" | "$WORK/tuner" "$tuner") || die "not read: $said"
     [ "$said" = "$3" ] || die "$1 ranks, $2 bytes: $said, not $3"
 }
-says 2 1024 "tree ll 2"
-says 2 0 "tree ll 2"
-says 2 32768 "ring ll128 8"
-says 2 1048576 "ring simple 16"
-says 8 16777216 "nvls simple 24"
-says 2 16777216 "ring simple 16"
-says 2 18446744073709551615 "ring simple 16"
-says 4 1024 "default default 1"
+returns 2 1024 "tree ll 2"
+returns 2 0 "tree ll 2"
+returns 2 32768 "ring ll128 8"
+returns 2 1048576 "ring simple 16"
+returns 8 16777216 "nvls simple 24"
+returns 2 16777216 "ring simple 16"
+returns 2 18446744073709551615 "ring simple 16"
+returns 4 1024 "default default 1"
 # Nothing between the rules, and no overlap.
 for tp in 2 8; do
     awk -F, -v tp=$tp '!/^#/ && $8 == tp { if ($2 != next_first + 0) bad = 1; last = $3; next_first = $3 + 1 }

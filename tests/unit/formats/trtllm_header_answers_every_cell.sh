@@ -60,22 +60,22 @@ cell() { # SM TP FUSION HIDDEN TOKENS: the choice in table.csv
                 number["unmeasured"] = 8 }
         $2 == tp && $3 == fusion && $7 == hidden && $8 == tokens { print number[$9] }' "$WORK/sm$1/table.csv"
 }
-ask() { # ANSWER SM TP FUSION-NUMBER HIDDEN TOKENS
+expect() { # ANSWER SM TP FUSION-NUMBER HIDDEN TOKENS
     echo "$1" >>"$WORK/answers"
     shift
     echo "$@" >>"$WORK/questions"
 }
-for tp in 0 1 5 6 7 16 -3 1024; do ask 8 90 "$tp" 0 1024 8; done # no such TP size: never a neighbour's row
-ask "$(cell 90 3 NONE 2880 8)" 90 3 0 2880 8                     # TP 3 was measured
-for hidden in 0 1 127 16384 999999999; do ask 8 90 8 0 $hidden 8; done
-for tokens in 0 8192 18446744073709551615; do ask 8 90 8 0 128 $tokens; done
-ask "$(cell 90 8 NONE 128 4096)" 90 8 0 255 8191 # the last answers below its double
-ask "$(cell 90 2 NONE 1024 8)" 90 2 0 2047 63    # the floor of both
-for op in 2 3 77; do ask 8 90 2 $op 1024 8; done # fusions without a table
-ask "$(cell 90 2 RESIDUAL_RMS_NORM_QUANT_NVFP4 1024 8)" 90 2 7 1024 8
-ask "$(cell 89 2 NONE 128 8)" 80 2 0 128 8 # older than all: the oldest
-ask "$(cell 100 4 NONE 1024 8)" 103 4 0 1024 8
-ask "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
+for tp in 0 1 5 6 7 16 -3 1024; do expect 8 90 "$tp" 0 1024 8; done # no such TP size: never a neighbour's row
+expect "$(cell 90 3 NONE 2880 8)" 90 3 0 2880 8                     # TP 3 was measured
+for hidden in 0 1 127 16384 999999999; do expect 8 90 8 0 $hidden 8; done
+for tokens in 0 8192 18446744073709551615; do expect 8 90 8 0 128 $tokens; done
+expect "$(cell 90 8 NONE 128 4096)" 90 8 0 255 8191 # the last answers below its double
+expect "$(cell 90 2 NONE 1024 8)" 90 2 0 2047 63    # the floor of both
+for op in 2 3 77; do expect 8 90 2 $op 1024 8; done # fusions without a table
+expect "$(cell 90 2 RESIDUAL_RMS_NORM_QUANT_NVFP4 1024 8)" 90 2 7 1024 8
+expect "$(cell 89 2 NONE 128 8)" 80 2 0 128 8 # older than all: the oldest
+expect "$(cell 100 4 NONE 1024 8)" 103 4 0 1024 8
+expect "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
 
 [ -n "$(compilers c++)" ] || skip "no C++ compiler"
 for compiler in $(compilers c++); do

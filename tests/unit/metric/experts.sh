@@ -25,8 +25,8 @@ reads() {
     ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/$run" "$@"
 }
 
-# says KEYS VALUE: expects this value below these keys of the JSON on stdout, as python writes it.
-says() {
+# prints KEYS VALUE: expects this value below these keys of the JSON on stdout, as python writes it.
+prints() {
     found=$(python3 -I -S -c 'import json, sys
 value = json.load(open(sys.argv[1]))
 for key in sys.argv[2].split("."):
@@ -41,31 +41,31 @@ gate_log hand/gates_logs_a/gate_logs_10.json '[4,4,0,0],[0,0,0,8]'
 gate_log hand/gates_logs_a/gate_logs_2.json '[0,4.0,0,0]'
 gate_log hand/gates_logs_b/gate_logs_2.json '[0,4,0,0],[0,0,0,0]'
 reads hand
-says totals '[4.0, 12.0, 0.0, 8.0]'
-says normalized "$(python3 -c 'print([4 / 24, 12 / 24, 0.0, 8 / 24])')"
-says summary.total_tokens 24.0
-says summary.num_experts 4
-says summary.total_steps 5
-says summary.max_min_ratio 3.0
-says summary.coefficient_of_variation "$(python3 -c 'print(20 ** 0.5 / 6)')"
-says experts_without_load 1
-says files 3
-says folder "$WORK/hand"
+prints totals '[4.0, 12.0, 0.0, 8.0]'
+prints normalized "$(python3 -c 'print([4 / 24, 12 / 24, 0.0, 8 / 24])')"
+prints summary.total_tokens 24.0
+prints summary.num_experts 4
+prints summary.total_steps 5
+prints summary.max_min_ratio 3.0
+prints summary.coefficient_of_variation "$(python3 -c 'print(20 ** 0.5 / 6)')"
+prints experts_without_load 1
+prints files 3
+prints folder "$WORK/hand"
 # Steps: CV 1 for (4,4,0,0), the root of 3 for a single loaded expert; one step has no load and so no CV.
-says per_step.steps 5
-says per_step.steps_without_load 1
-says per_step.coefficient_of_variation.max "$(python3 -c 'print(3 ** 0.5)')"
-says per_step.coefficient_of_variation.p50 "$(python3 -c 'print(3 ** 0.5)')"
-says per_step.experts_without_load.mean 3.0
-says per_step.experts_without_load.max 4
+prints per_step.steps 5
+prints per_step.steps_without_load 1
+prints per_step.coefficient_of_variation.max "$(python3 -c 'print(3 ** 0.5)')"
+prints per_step.coefficient_of_variation.p50 "$(python3 -c 'print(3 ** 0.5)')"
+prints per_step.experts_without_load.mean 3.0
+prints per_step.experts_without_load.max 4
 # Layer 2 comes before layer 10.
-says per_layer.0.layer 2
-says per_layer.0.steps 3
-says per_layer.0.experts_without_load 3
-says per_layer.0.max_min_ratio 1.0
-says per_layer.1.layer 10
-says per_layer.1.max_min_ratio 2.0
-says per_layer.1.step_coefficient_of_variation.max "$(python3 -c 'print(3 ** 0.5)')"
+prints per_layer.0.layer 2
+prints per_layer.0.steps 3
+prints per_layer.0.experts_without_load 3
+prints per_layer.0.max_min_ratio 1.0
+prints per_layer.1.layer 10
+prints per_layer.1.max_min_ratio 2.0
+prints per_layer.1.step_coefficient_of_variation.max "$(python3 -c 'print(3 ** 0.5)')"
 keys=$(sed -n 's/^ *"\([a-z_]*\)":.*/\1/p' "$stdout" | head -11 | tr '\n' ' ')
 [ "$keys" = "totals normalized summary entropy normalized_entropy coefficient_of_variation max_min_ratio \
 total_tokens num_experts total_steps experts_without_load " ] || die "not the documented order: $keys"
@@ -76,15 +76,15 @@ grep -q '^  "totals": \[4.0, 12.0, 0.0, 8.0\],$' "$stdout" || die "not as docume
 run_folder even
 gate_log even/gates_logs_0/gate_logs_0.json '[3,3],[0.5,0.5]'
 reads even
-says summary.entropy 1.0
-says summary.normalized_entropy 1.0
-says summary.coefficient_of_variation 0.0
-says summary.max_min_ratio 1.0
+prints summary.entropy 1.0
+prints summary.normalized_entropy 1.0
+prints summary.coefficient_of_variation 0.0
+prints summary.max_min_ratio 1.0
 run_folder single
 gate_log single/gates_logs_0/gate_logs_0.json '[3]'
 reads single
-says summary.entropy 0.0
-says summary.normalized_entropy 0.0
+prints summary.entropy 0.0
+prints summary.normalized_entropy 0.0
 
 # The folder of gate logs: DIR, or the first *gates_logs* in it, which a message names. The card may be in a
 # folder above.
@@ -93,25 +93,25 @@ gate_log several/default_gates_logs/gates_logs_0/gate_logs_0.json '[1,2]'
 gate_log several/baseline_gates_logs/gates_logs_0/gate_logs_0.json '[1,3]'
 printf 'no folder' >"$WORK/several/a_gates_logs"
 reads several
-says totals '[1.0, 3.0]'
-says folder "$WORK/several/baseline_gates_logs"
+prints totals '[1.0, 3.0]'
+prints folder "$WORK/several/baseline_gates_logs"
 one_line 'takes baseline_gates_logs of baseline_gates_logs, default_gates_logs'
 reads several/default_gates_logs/
-says totals '[1.0, 2.0]'
+prints totals '[1.0, 2.0]'
 [ ! -s "$stderr" ] || die "something on stderr"
 ends_with 0 sh -c 'cd "$1" && "$2" metric token_to_expert_assignment --trace .' - \
     "$WORK/several/default_gates_logs" "$GENTABLES"
-says totals '[1.0, 2.0]'
+prints totals '[1.0, 2.0]'
 ends_with 0 sh -c 'cd "$1" && "$2" metric token_to_expert_assignment --trace default_gates_logs' - \
     "$WORK/several" "$GENTABLES"
-says totals '[1.0, 2.0]'
+prints totals '[1.0, 2.0]'
 
 # Several runs: a table, or a list.
 ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/even" --trace "$WORK/hand"
 [ "$(wc -l <"$stdout")" = 3 ] || die "not a heading and two rows"
 sed -n 3p "$stdout" | grep -q "0.745356 .* $WORK/hand\$" || die "no row of the second run"
 ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/even" --trace "$WORK/hand" --json
-says 1.totals '[4.0, 12.0, 0.0, 8.0]'
+prints 1.totals '[4.0, 12.0, 0.0, 8.0]'
 
 # Any layout and any form of number, against python3.
 run_folder layouts
@@ -170,7 +170,7 @@ END
 # The picture; the JSON stays on stdout.
 needs gnuplot
 reads layouts --out "$WORK/pictures/new"
-says summary.num_experts 5
+prints summary.num_experts 5
 has_colours "$WORK/pictures/new/token_to_expert_assignment.png" \
     "#56b4e9" "#d55e00" "#e69f00" "#0072b2"
 reads single --out "$WORK/pictures/single"

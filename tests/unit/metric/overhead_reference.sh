@@ -8,18 +8,18 @@ ends_with 0 "$GENTABLES" metric communicationOverhead --csv1 "$data/EPLBOFF.csv"
     --out "$WORK/out"
 tail -n 1 "$stdout" | grep -q '^4 of 8 improved, .*: mixed results$' || die "another verdict"
 # The expected figures by row: without and with load balancing.
-says() {
+prints() {
     grep -Fq "$1" "$stdout" || die "no row $1"
     grep -F "$1" "$stdout" | grep -Eq " $2 +$3 " || die "$1 is not $2 and $3"
 }
-says 'fused_moe total (ms)' 102664.00 108419.00
-says 'fused_moe average (us)' 383.682 398.684
-says 'fused_moe CV' 6.442835473126182 6.135184757853337
-says 'NCCL total (ms)' 85965.246 92534.086
-says 'AllReduce: total (ms)' 1272.246 1927.801
-says 'AllReduce: calls' 4191 4259
-says 'all kernels: total (ms)' 212526.338643 224513.176144
-says 'NCCL total / fused_moe total' 0.837 0.853
+prints 'fused_moe total (ms)' 102664.00 108419.00
+prints 'fused_moe average (us)' 383.682 398.684
+prints 'fused_moe CV' 6.442835473126182 6.135184757853337
+prints 'NCCL total (ms)' 85965.246 92534.086
+prints 'AllReduce: total (ms)' 1272.246 1927.801
+prints 'AllReduce: calls' 4191 4259
+prints 'all kernels: total (ms)' 212526.338643 224513.176144
+prints 'NCCL total / fused_moe total' 0.837 0.853
 
 python3 - "$WORK/out/kernel_comparison_results.json" <<'END' || die "other results"
 import json, sys

@@ -114,7 +114,7 @@ function tests.test_calls_that_differ_between_ranks_stay_apart()
   luaunit.assertEquals(times(call_matching.shortest { first, more }), { 1, 1, 2, 3, 10 })
 end
 
-local function told(name, in_elements, out_elements, dtype)
+local function facts_of(name, in_elements, out_elements, dtype)
   return { name = name, dtype = dtype, group = "0", group_size = 4, in_elements = in_elements,
     out_elements = out_elements }
 end
@@ -128,12 +128,12 @@ function tests.test_collectives_by_kernel_and_by_metadata()
   luaunit.assertEquals(name_of "ncclDevKernel_Generic(AllReduce)", "unknown")
   for metadata, name in pairs { _allgather_base = "AllGather", _reduce_scatter_base = "ReduceScatter",
     all_to_allv = "AllToAll", allreduce_coalesced = "AllReduce", recv = "SendRecv" } do
-    luaunit.assertEquals(name_of("ncclDevKernel_SendRecv(x)", told(metadata, 1, 1, "Float")), name)
+    luaunit.assertEquals(name_of("ncclDevKernel_SendRecv(x)", facts_of(metadata, 1, 1, "Float")), name)
   end
 end
 
 function tests.test_bytes_are_of_the_full_message_if_metadata_has_them()
-  local function bytes_of(...) return collective.describe("ncclDevKernel_Generic(x)", told(...)).bytes end
+  local function bytes_of(...) return collective.describe("ncclDevKernel_Generic(x)", facts_of(...)).bytes end
   luaunit.assertEquals(bytes_of("allreduce", 10, 10, "BFloat16"), 20)
   luaunit.assertEquals(bytes_of("_allgather_base", 10, 40, "c10::Half"), 80)
   luaunit.assertEquals(bytes_of("_reduce_scatter_base", 40, 10, "Float"), 160)

@@ -89,7 +89,7 @@ function TestCutShort.test_saved_ops_are_printed_as_they_come()
 end
 
 -- The requests, in order: the op, and the maximum of samples.
-local function asked()
+local function requests()
   local list = {}
   for line in assert(file.read(lib.work .. "/bin/asked")):gmatch("[^\n]+") do
     list[#list + 1] = ("%s %s"):format(line:match("id=gemm_00(%d)"), line:match("max_samples=(%d+)") or "all")
@@ -101,7 +101,7 @@ function TestCutShort.test_a_budget_gives_each_op_a_little_first()
   lib.clean()
   lib.ends_with(0, lib.run("replay", three_ops(), "--out", out, "--csv", "--budget", "1000", "--program",
     program("")))
-  luaunit.assertEquals(asked(), { "1 1", "2 1", "3 1", "1 all", "2 all", "3 all" })
+  luaunit.assertEquals(requests(), { "1 1", "2 1", "3 1", "1 all", "2 all", "3 all" })
   for _, row in ipairs(rows()) do luaunit.assertEquals(row["warm samples"], "5") end
 end
 

@@ -112,18 +112,18 @@ end
 
 -- A call on one core and one on several are not compared.
 function TestReports.test_calls_of_other_thread_counts_are_not_compared()
-  local function told(header, ...)
+  local function comparison(header, ...)
     local folder = replay("out", header, "--csv", ...)
     local is_empty = lib.rows(folder, "gemm_node_replay")[1]["Diff profile vs. replay (us)"] == ""
     return is_empty, lib.about(folder, "Diff columns")
   end
-  local is_empty, why = told({ device = device, threads = 1 }, "--threads-per-call", "2")
+  local is_empty, why = comparison({ device = device, threads = 1 }, "--threads-per-call", "2")
   luaunit.assertTrue(is_empty)
   luaunit.assertEquals(why, "empty: traced with 1 thread a call, replayed with 2")
-  is_empty, why = told { device = device }
+  is_empty, why = comparison { device = device }
   luaunit.assertTrue(is_empty)
   luaunit.assertStrContains(why, "empty: the trace lacks the number of threads")
-  is_empty, why = told({ device = device }, "--threads-per-call", "2")
+  is_empty, why = comparison({ device = device }, "--threads-per-call", "2")
   luaunit.assertFalse(is_empty)
   luaunit.assertStrContains(why, "with 2 threads a call")
 end

@@ -96,12 +96,12 @@ end
 -- error.
 function TestProvenance.test_an_invalid_field_is_reported_by_name()
   local path = os.tmpname()
-  local function told(record)
+  local function message_of(record)
     lib.write(path, json.encode(record))
     local read, message = provenance.read(path)
     return read and "" or message:gsub("^" .. path:gsub("%p", "%%%0") .. ": ", "")
   end
-  lu.assertEquals(told(a_record()), "")
+  lu.assertEquals(message_of(a_record()), "")
   for place, names in pairs { [""] = { "fingerprint", "machine", "bench", "rows", "no_time" },
     ["machine."] = { "cpu", "cores", "mpi" }, ["rows."] = { "hash" },
     ["no_time[0]."] = { "strategy", "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens",
@@ -113,16 +113,16 @@ function TestProvenance.test_an_invalid_field_is_reported_by_name()
           or record[place:sub(1, -2)]
         of[name] = value or nil
         local field = (place .. name):gsub("%p", "%%%0")
-        lu.assertStrMatches(told(record), field .. " is not [%w ]+; sweep %-%-fresh .*")
+        lu.assertStrMatches(message_of(record), field .. " is not [%w ]+; sweep %-%-fresh .*")
       end
     end
   end
   local record = a_record()
   record.spec = "text"
-  lu.assertEquals(told(record), "spec is not an object; sweep --fresh replaces it")
+  lu.assertEquals(message_of(record), "spec is not an object; sweep --fresh replaces it")
   record = a_record()
   record.no_time = { "text" }
-  lu.assertEquals(told(record), "no_time[0] is not an object; sweep --fresh replaces it")
+  lu.assertEquals(message_of(record), "no_time[0] is not an object; sweep --fresh replaces it")
   os.remove(path)
 end
 

@@ -47,7 +47,7 @@ ends_with 0 "$GENTABLES" generate --data_dir "$data" --sm_version 90 --formats t
 sed -i '/benchmark.tp[48].sm90.csv/d' "$stderr"
 agrees 15 13 0 2 "$WORK/compatible"
 
-# Rows in all cells: nothing to say.
+# Rows in all cells: no message.
 awk -F, '$5 != 2048 && $4 != 256' "$data/benchmark.tp2.sm90.csv" >"$WORK/whole.csv"
 mv "$WORK/whole.csv" "$data/benchmark.tp2.sm90.csv"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/whole"

@@ -66,7 +66,7 @@ function TestJournal:test_a_new_journal_starts_empty_and_a_continued_one_does_no
   lu.assertEquals(journal.read(self.path, 2), { fingerprint = "beef", fresh = true, cells = {} })
 end
 
--- Cut at every byte: only whole cells are read, none of them wrong, and what is added afterwards is read too.
+-- Cut at every byte: only complete cells are read, none of them wrong, and later cells are read, too.
 function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before()
   self:write(1, 4)
   local text = lib.read(self.path)

@@ -1,4 +1,4 @@
--- What tests of whole sweeps share: a folder with a spec, and a stand-in bench that fails on demand.
+-- Shared by tests of whole sweeps: a folder with a spec, and a stand-in bench that fails on demand.
 --
 --   local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 local lu = require "luaunit"

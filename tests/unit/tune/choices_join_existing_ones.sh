@@ -22,15 +22,15 @@ into --op allgather --sizes 1K,64K --strategies DIRECT
 [ "$status" = 0 ] || fail "a new folder: $(cat "$WORK/err")"
 [ ! -s "$WORK/err" ] || fail "a new folder: unexpected message: $(cat "$WORK/err")"
 into --op broadcast --sizes 1K --strategies MPI
-said err "tuned.json, gentables_tuned.py: cells measured now: 1 of broadcast, 0 of them in place of older"
-said err "; kept: 2 of allgather$"
+printed err "tuned.json, gentables_tuned.py: cells measured now: 1 of broadcast, 0 of them in place of older"
+printed err "; kept: 2 of allgather$"
 python 'assert [c["op"] for c in cells] == ["broadcast", "allgather", "allgather"], cells' \
     'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
     'assert tuned.choose("broadcast", 1024, 2, "float32") == "MPI"'
 
 # A cell that is measured again is new; its neighbour stays.
 into --op allgather --sizes 64K --strategies MPI
-said err "now: 1 of allgather, 1 of them in place of older ones; kept: 2 of broadcast, allgather"
+printed err "now: 1 of allgather, 1 of them in place of older ones; kept: 2 of broadcast, allgather"
 python 'assert len(cells) == 3, cells' \
     'assert tuned.choose("allgather", 1024, 2, "float32") == "DIRECT"' \
     'assert tuned.choose("allgather", 65536, 2, "float32") == "MPI"' \
@@ -43,7 +43,7 @@ python 'assert sorted(c["launches"] for c in cells) == [1, 1, 1, 2], cells' \
 
 into --op alltoallv --splits 3:1 --sizes 1K --strategies DIRECT
 into --op alltoallv --splits 0:1 --sizes 1K --strategies MPI
-said err "kept: 5 of alltoallv, reducescatter, allgather, broadcast"
+printed err "kept: 5 of alltoallv, reducescatter, allgather, broadcast"
 python 'assert sorted(c["splits"] for c in cells if c["op"] == "alltoallv") == ["0:1", "3:1"], cells' \
     'assert tuned.choose("alltoallv", 1024, 2, "float32") == "MPI"' \
     'assert "with splits 0:1, the last ones; tuned.json has others" in open("gentables_tuned.py").read()'
@@ -62,7 +62,7 @@ refused() {
     into --op reducescatter --sizes 2K --launcher "false {ranks}"
     [ "$status" = 2 ] || fail "$1: ended with $status: $(cat "$WORK/err")"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
-    said err "$1"
+    printed err "$1"
     cmp -s "$WORK/tuned/tuned.json" "$WORK/before" || fail "$1: it is another"
 }
 cp "$WORK/tuned/tuned.json" "$WORK/kept.json"

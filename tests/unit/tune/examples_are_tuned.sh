@@ -6,11 +6,11 @@
 tuned --op all_reduce,all_gather_into_tensor --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
     --plugin "$PLUGINS/reduce_broadcast.so" --out "$WORK/tuned" --json
 for candidate in CHUNKED_8192 CHUNKED_65536 REDUCE_BROADCAST DIRECT MPI; do
-    said out "\"strategy\": \"$candidate\""
+    printed out "\"strategy\": \"$candidate\""
 done
-said out '"excluded": {}'
+printed out '"excluded": {}'
 cmp -s "$WORK/out" "$WORK/tuned/tuned.json" || fail "tuned.json is another"
 
 tuned --op allreduce,allgather --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
     --plugin "$PLUGINS/reduce_broadcast.so"
-said out "all results are from the cache"
+printed out "all results are from the cache"

@@ -69,7 +69,7 @@ launcher() {
     chmod +x "$WORK/launcher"
 }
 
-# said FILE PATTERN
-said() {
+# printed FILE PATTERN
+printed() {
     grep -q -- "$2" "$WORK/$1" || fail "no '$2' in: $(cat "$WORK/out" "$WORK/err")"
 }

@@ -21,14 +21,14 @@ with_cache() {
 
 with_cache one --tp 2,4 --out "$WORK/tuned"
 [ "$status" = 1 ] || fail "a start that fails at TP 4 ended with $status"
-said err "TP 4: the group failed: exit code 3.*; every op takes its default, MPI, there"
-said out "1 KiB *\(MPI\|DIRECT\)  *[0-9.]* us"
-said out "1 KiB *MPI$"
-said out "one launch: "
+printed err "TP 4: the group failed: exit code 3.*; every op takes its default, MPI, there"
+printed out "1 KiB *\(MPI\|DIRECT\)  *[0-9.]* us"
+printed out "1 KiB *MPI$"
+printed out "one launch: "
 grep -q '"allgather", 2, ' "$WORK/tuned/gentables_tuned.py" || fail "TP 2 is not in the module"
 with_cache one --tp 2
-said out "all results are from the cache"
-said out "one launch: "
+printed out "all results are from the cache"
+printed out "one launch: "
 with_cache one --tp 4
 [ "$status" = 1 ] || fail "TP 4 alone ended with $status"
 ! grep -q "one launch" "$WORK/out" || fail "one launch of nothing: $(cat "$WORK/out")"
@@ -51,7 +51,7 @@ wait "$process" || status=$?
 [ "$status" = 143 ] || fail "interrupted, it ended with $status: $(cat "$WORK/err")"
 [ -z "$(ls -A "$WORK/temporary")" ] || fail "left behind: $(ls -A "$WORK/temporary")"
 with_cache two --tp 2
-said out "all results are from the cache"
+printed out "all results are from the cache"
 
 # Two runs that read the same file: the one that ends first is the launcher of the other.
 cat >"$WORK/busy" <<'END'
@@ -67,7 +67,7 @@ tuned --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache 
     --launcher "$WORK/busy {ranks}"
 tune --op broadcast --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
     --launcher "$LAUNCHER {ranks}"
-said out "all results are from the cache"
+printed out "all results are from the cache"
 tune --op allgather --sizes 1K --dtype float32 --strategies MPI,DIRECT --cache "$CACHE" \
     --launcher "$WORK/busy {ranks}"
-said out "all results are from the cache"
+printed out "all results are from the cache"

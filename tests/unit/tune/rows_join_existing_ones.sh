@@ -16,13 +16,13 @@ grep ,allgather, "$rows.csv" >"$WORK/gathers"
 
 into --op broadcast --sizes 1K --strategies MPI,DIRECT
 [ "$status" = 0 ] || fail "another op: $(cat "$WORK/err")"
-said err "0 rows of cells that were measured now are replaced by 2; 4 others stay"
+printed err "0 rows of cells that were measured now are replaced by 2; 4 others stay"
 grep ,allgather, "$rows.csv" | cmp -s - "$WORK/gathers" || fail "rows of another op are lost or others"
 [ "$(grep -c ,broadcast, "$rows.csv")" = 2 ] || fail "no broadcast: $(cat "$rows.csv")"
 
 # A whole cell is replaced: times of two launches are not compared.
 into --op allgather --sizes 4K --strategies DIRECT --fresh
-said err "2 rows of cells that were measured now are replaced by 1; 4 others stay"
+printed err "2 rows of cells that were measured now are replaced by 1; 4 others stay"
 [ "$(grep -c '^2,float32,4096,.*,allgather,' "$rows.csv")" = 1 ] || fail "of the cell: $(cat "$rows.csv")"
 [ "$(grep -c '^2,float32,1024,.*,allgather,' "$rows.csv")" = 2 ] || fail "another cell: $(cat "$rows.csv")"
 
@@ -54,7 +54,7 @@ refused() {
     cp "$rows.csv" "$WORK/before"
     into --op reducescatter --sizes 1K --launcher "false {ranks}"
     [ "$status" = 2 ] || fail "$1: ended with $status: $(cat "$WORK/err")"
-    said err "$1"
+    printed err "$1"
     cmp -s "$rows.csv" "$WORK/before" || fail "$1: rows are others"
 }
 cp "$rows.json" "$WORK/kept.json"

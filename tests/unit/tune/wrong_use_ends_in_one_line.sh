@@ -9,7 +9,7 @@ refused() {
     tune "$@"
     [ "$status" = 2 ] || fail "$* ended with $status"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$*: not one line: $(cat "$WORK/err")"
-    said err "$pattern"
+    printed err "$pattern"
 }
 refused "is no op that is measured here" --op gather
 refused "a whole number from 2 to 16" --op allgather --tp 1
@@ -31,5 +31,5 @@ refused "requires --backend cuda" --op allgather --sanitizer none
 
 tune --op all_to_all_single --sizes 1K --launcher "false {ranks}" --fresh
 [ "$status" = 1 ] || fail "a group that does not start ended with $status"
-said err "every op takes its default, MPI"
-said out "1 KiB *MPI$"
+printed err "every op takes its default, MPI"
+printed out "1 KiB *MPI$"

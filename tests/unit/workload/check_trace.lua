@@ -1,5 +1,5 @@
--- Whether a trace keeps every rule that readers of profiler traces live by: gentables lua check_trace.lua
--- FILE... prints what is wrong and ends with 1; `require` returns a function: path -> list of what is wrong.
+-- Whether a trace follows every rule that readers of profiler traces require: gentables lua check_trace.lua
+-- FILE... prints each violation and ends with 1; `require` returns a function: path -> list of violations.
 local file = require "core.file"
 local json = require "codec.json"
 

@@ -58,7 +58,7 @@ end
 
 -- Made-up numbers: the hidden time is at most all of it, and overlapped steps include their GEMMs.
 function TestWords.test_numbers_that_contradict_each_other_give_no_share()
-  local function told(change)
+  local function sentence(change)
     local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
     luaunit.assertTrue(findings.has_hidden(one))
     change(one)
@@ -68,15 +68,15 @@ function TestWords.test_numbers_that_contradict_each_other_give_no_share()
     luaunit.assertNotStrContains(findings.cost(one), " %")
     return findings.hidden(one)
   end
-  luaunit.assertStrContains(told(function(one)
+  luaunit.assertStrContains(sentence(function(one)
     one.ratios.hidden = { low = 1.77, median = 2.19, high = 4.54, samples = 20 }
   end), "more than all of it: 219 % (177 % to 454 %)")
-  luaunit.assertStrContains(told(function(one) one.times.left = time(-0.5, -0.4, -0.1) end),
+  luaunit.assertStrContains(sentence(function(one) one.times.left = time(-0.5, -0.4, -0.1) end),
     "less than their GEMMs alone, by 400.00 us (100.00 to 500.00)")
-  luaunit.assertStrContains(told(function(one)
+  luaunit.assertStrContains(sentence(function(one)
     one.ratios.cost = { low = -0.4, median = -0.3, high = -0.12, samples = 20 }
   end), "GEMMs take less beside communication than alone, by 30 % (12 % to 40 %)")
-  luaunit.assertStrContains(told(function(one)
+  luaunit.assertStrContains(sentence(function(one)
     one.ranks[1].gemm_us, one.ranks[1].gemm_cpu_us, one.ranks[1].communication_cpu_us = 371e3, 171e3, 10e3
   end), "threads were descheduled for 190.00 ms")
 end

@@ -1,4 +1,4 @@
--- What tests of core.trace share: require "unit.trace.reader.lib".
+-- Shared by tests of core.trace: require "unit.trace.reader.lib".
 local core = require "core.trace"
 local lib = {}
 
@@ -18,7 +18,7 @@ function lib.text_of(path)
   return file:read("a")
 end
 
-local function told(value)
+local function text_of(value)
   if value == nil then return "-" end
   if math.type(value) == "float" then return ("%.17g"):format(value) end
   return (tostring(value):gsub("[\n\t]", " "))
@@ -26,7 +26,7 @@ end
 
 local function line(label, row, keys)
   local out = { label }
-  for key in keys:gmatch("%S+") do out[#out + 1] = key .. "=" .. told(row[key]) end
+  for key in keys:gmatch("%S+") do out[#out + 1] = key .. "=" .. text_of(row[key]) end
   return table.concat(out, "\t") .. "\n"
 end
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The report of a real trace is that of a widely used analyser, cell by cell, but where report_oracle.py says
-# that the analyser is wrong; at last for a trace of an MI300 that holds GPU events without a launch.
+# The report of a real trace equals that of a widely used analyser, cell by cell, apart from the deviations
+# in report_oracle.py; at last for a trace of an MI300 that has GPU events without a launch.
 # Needs: zlib
 . "$SOURCE/tests/unit/metric/lib.sh"
 needs python3

@@ -1,4 +1,4 @@
--- The smallest sweep that is one: a second or so.
+-- The smallest useful sweep: a second or so.
 return {
   arch = "host",
   tp = { 2 },

@@ -1,4 +1,4 @@
-// What the header says in this target.
+// The content of the header in this target.
 #include "tensorrt_llm/common/customAllReduceUtils.h"
 
 int commonTables() {
