@@ -3,7 +3,7 @@
 -- describes the result.
 --
 -- Lines before the header, and other reports in the same file, are skipped. This file selects lines and
--- columns; kernel_csv.c reads their cells.
+-- columns; kernel_csv.c reads their fields.
 local file = require "core.file"
 local kernel_csv = require "core.kernel_csv"
 

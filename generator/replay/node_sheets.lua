@@ -4,8 +4,8 @@ local grouping = require "trace.ops.grouping"
 
 local node_sheets = {}
 
--- With fewer samples even the smallest and the largest do not enclose a 95 % interval of the median: five
--- samples enclose it in 93.75 % of all cases, three in 75 %.
+-- The range of fewer samples is not a 95 % interval of the median: the range of five samples contains the
+-- median in 93.75 % of all cases, that of three in 75 %.
 node_sheets.LEAST_SAMPLES = 6
 
 local kinds = {

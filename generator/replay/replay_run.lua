@@ -23,7 +23,8 @@ local tunableop = require "replay.tunableop"
 
 local replay_run = { NONE_TIMED = "no op has a time; the sheet has the reasons" }
 
--- Limits in seconds for an op without a budget: large, because a call may take minutes.
+-- Limits in seconds: of an op without a budget (a call may take minutes), of a program of AMD's, and of an
+-- answer after the end of the budget.
 local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
 
 -- The default minimum of samples of an op, as min_samples in op.c.
@@ -278,8 +279,8 @@ local function start_runner(options, threads)
     tries_all = options.tries_all }
 end
 
--- On a processor a call is compared with one of the same number of threads: the trace's, or by default the
--- option's. If they differ, at.why_not has the reason.
+-- On a processor a call is compared with one of the same number of threads: the option's, by default the
+-- trace's. If they differ, at.why_not has the reason.
 local function take_threads(at, chosen, options)
   local traced = chosen.multiprocessors
   if not traced then

@@ -1,6 +1,6 @@
 -- A sweep's folder: its settings, and the result of each configuration.
 --
---   sweep_YYYYMMDD_HHMMSS/workload.json, verbs/workload.lua       the settings, and the workload's text
+--   sweep_YYYYMMDD_HHMMSS/workload.json, workload.lua             the settings, and the workload's text
 --     {T}thread/nccl_{C}channels/result.json                status ok, failed or interrupted, times, reason
 --                               /run_output.log             all messages
 --                               /torch_profiler/rank{R}/trace_step{N}.json

@@ -265,8 +265,8 @@ struct part::reading {
         return device <= INT16_MAX ? int16_t(device) : int16_t(-1);
     }
 
-    // Microseconds. Larger times than a thousand times the range of 64 bits of nanoseconds are rejected: they
-    // are no clock's, and their sums would be infinite.
+    // Microseconds. Times beyond a thousand times the range of 64 bits of nanoseconds are rejected: no clock
+    // has them, and their sums would be infinite.
     static bool is_time(double time_us) { return std::fabs(time_us) < 1e19; }
 
     void keep_event(const fields &from, uint64_t at) {
