@@ -83,6 +83,11 @@ static int open_book(lua_State *lua) {
     memcpy(book->path, path, length + 1);
     struct problem problem;
     if (!file_stage_open(&book->stage, book->path, &problem)) return fail(lua, &problem);
+    if (book->stage.temporary == NULL) {
+        file_stage_drop(&book->stage);
+        problem_set(&problem, "%s: a workbook is written to a file, not to a device or a pipe", book->path);
+        return fail(lua, &problem);
+    }
     char folder[PATH_MAX];
     folder_of(path, folder);
     lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = folder, .use_zip64 = LXW_FALSE};

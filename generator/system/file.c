@@ -80,30 +80,64 @@ static void sync_folder_of(const char *path) {
     close(file);
 }
 
-static bool write_failed(const char *path, int reason, struct problem *problem) {
-    return problem_set(problem, "%s: cannot be written: %s; the old file is unchanged", path,
-                       strerror(reason));
-}
-
 // Ends the stage without replacing the file.
 static bool stage_failed(struct file_stage *stage, int reason, struct problem *problem) {
-    const char *path = stage->path;
+    const char *path = stage->path, *rest = stage->temporary == NULL ? "" : "; the old file is unchanged";
     file_stage_drop(stage);
-    return write_failed(path, reason, problem);
+    return problem_set(problem, "%s: cannot be written: %s%s", path, strerror(reason), rest);
 }
 
-bool file_stage_open(struct file_stage *stage, const char *path, struct problem *problem) {
+// Whether a path is that of a device or a pipe; also if a shell has redirected it to a file (/dev/stdout).
+static bool is_written_through(const char *path, bool exists, const struct stat *status) {
+    static const char *const folders[] = {"/dev/", "/proc/"};
+    if (!exists) return false;
+    if (S_ISDIR(status->st_mode)) return false;
+    if (!S_ISREG(status->st_mode)) return true;
+    struct stat link;
+    bool is_link = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++) {
+        if (is_link && strncmp(path, folders[i], strlen(folders[i])) == 0) return true;
+    }
+    return false;
+}
+
+// Where a path leads. NULL where memory is short, or it is a link to nothing; the reason is in errno.
+static char *target_of(const char *path, bool exists) {
+    struct stat link;
+    if (exists) return realpath(path, NULL);
+    if (lstat(path, &link) != 0) return strdup(path);
+    errno = ENOENT;
+    return NULL;
+}
+
+static bool open_temporary(struct file_stage *stage) {
     static const char suffix[] = ".XXXXXX.tmp";
-    *stage = (struct file_stage){.file = -1, .path = path, .temporary = malloc(strlen(path) + sizeof suffix)};
-    if (stage->temporary == NULL) return problem_set(problem, "out of memory");
-    strcpy(stage->temporary, path);
+    stage->temporary = malloc(strlen(stage->target) + sizeof suffix);
+    if (stage->temporary == NULL) return false;
+    strcpy(stage->temporary, stage->target);
     strcat(stage->temporary, suffix);
     stage->file = mkostemps(stage->temporary, (int)strlen(".tmp"), O_CLOEXEC);
     if (stage->file >= 0) return true;
-    problem_set(problem, "%s: cannot be written: %s", path, strerror(errno));
     free(stage->temporary);
     stage->temporary = NULL;
     return false;
+}
+
+bool file_stage_open(struct file_stage *stage, const char *path, struct problem *problem) {
+    struct stat status;
+    bool exists = stat(path, &status) == 0;
+    *stage = (struct file_stage){.file = -1, .path = path};
+    if (is_written_through(path, exists, &status)) {
+        stage->file = open(path, O_WRONLY | O_CLOEXEC);
+    } else {
+        stage->target = target_of(path, exists);
+        if (stage->target != NULL) open_temporary(stage);
+    }
+    if (stage->file >= 0) return true;
+    int reason = errno;
+    free(stage->target);
+    stage->target = NULL;
+    return problem_set(problem, "%s: cannot be written: %s", path, strerror(reason));
 }
 
 bool file_stage_write(struct file_stage *stage, const char *data, size_t size, struct problem *problem) {
@@ -112,7 +146,8 @@ bool file_stage_write(struct file_stage *stage, const char *data, size_t size, s
 
 // Completes the file under its temporary name.
 static bool stage_close(struct file_stage *stage, bool sync, struct problem *problem) {
-    bool whole = fchmod(stage->file, mode_for(stage->path)) == 0 && (!sync || fsync(stage->file) == 0);
+    bool whole = stage->temporary == NULL ||
+                 (fchmod(stage->file, mode_for(stage->target)) == 0 && (!sync || fsync(stage->file) == 0));
     if (!whole) return stage_failed(stage, errno, problem);
     int file = stage->file;
     stage->file = -1;
@@ -120,9 +155,11 @@ static bool stage_close(struct file_stage *stage, bool sync, struct problem *pro
 }
 
 static bool stage_place(struct file_stage *stage, struct problem *problem) {
-    if (rename(stage->temporary, stage->path) != 0) return stage_failed(stage, errno, problem);
+    bool is_placed = stage->temporary == NULL || rename(stage->temporary, stage->target) == 0;
+    if (!is_placed) return stage_failed(stage, errno, problem);
     free(stage->temporary);
     stage->temporary = NULL;
+    file_stage_drop(stage);
     return true;
 }
 
@@ -135,7 +172,8 @@ void file_stage_drop(struct file_stage *stage) {
     stage->file = -1;
     if (stage->temporary != NULL) unlink(stage->temporary);
     free(stage->temporary);
-    stage->temporary = NULL;
+    free(stage->target);
+    stage->temporary = stage->target = NULL;
 }
 
 // Stages a whole file.

@@ -33,11 +33,13 @@ enum { MOST_FILES = 512 };
 bool file_write_all(const struct file_text files[], size_t count, bool sync, struct problem *problem);
 
 // A file that is written piece by piece under a temporary name beside `path`, and then replaces that. Each
-// stage that was opened must be committed or dropped.
+// stage that was opened must be committed or dropped. A link stays: the file that it leads to is replaced. A
+// device or a pipe is written to at once, and never replaced.
 struct file_stage {
-    int file; // open to write; -1: none
-    const char *path;
-    char *temporary;
+    int file;         // open to write; -1: none
+    const char *path; // as given, for messages
+    char *target;     // the file that is replaced: `path`, or where that link leads
+    char *temporary;  // NULL: a device or a pipe
 };
 
 // `path` must live until the end of the stage.

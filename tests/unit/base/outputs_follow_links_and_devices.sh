@@ -1,0 +1,51 @@
+#!/bin/sh
+# Outputs: a device or a pipe is written to and stays what it is, a link stays and its file is replaced, and a
+# link to nothing is an error.
+. "$SOURCE/tests/lib.sh"
+
+table=$SOURCE/tables/host/table.csv
+# write_to FILE: a text of one line
+write_to() {
+    "$GENTABLES" diff "$table" "$table" --format md --out "$1"
+}
+line='### Tables of host: 0 of 184 cells differ'
+is_the_line() {
+    [ "$(cat "$1")" = "$line" ] || die "$1 contains: $(cat "$1")"
+}
+
+write_to "$WORK/usual"
+line=$(cat "$WORK/usual")
+
+# A link stays, and leads to the new text; the mode of the file stays, too.
+mkdir "$WORK/elsewhere"
+echo old >"$WORK/elsewhere/file"
+chmod 640 "$WORK/elsewhere/file"
+ln -s elsewhere/file "$WORK/link"
+write_to "$WORK/link"
+[ -L "$WORK/link" ] || die "the link was replaced"
+is_the_line "$WORK/elsewhere/file"
+[ "$(stat -c %a "$WORK/elsewhere/file")" = 640 ] || die "another mode"
+ln -s nothing "$WORK/dangling"
+ends_with 1 write_to "$WORK/dangling"
+one_line 'dangling: cannot be written: No such file'
+[ -L "$WORK/dangling" ] || die "a link to nothing was replaced"
+[ ! -e "$WORK/nothing" ] || die "a link to nothing was followed"
+
+# Pipes and devices.
+mkfifo "$WORK/pipe"
+cat "$WORK/pipe" >"$WORK/read" &
+write_to "$WORK/pipe"
+wait
+[ -p "$WORK/pipe" ] || die "the pipe was replaced"
+is_the_line "$WORK/read"
+if mknod "$WORK/null" c 1 3 2>"$stderr"; then # only root may; never the device of the machine
+    write_to "$WORK/null"
+    [ -c "$WORK/null" ] || die "a device was replaced"
+fi
+write_to /dev/stdout >"$WORK/shown"
+is_the_line "$WORK/shown"
+if [ -c /dev/full ]; then
+    ends_with 1 write_to /dev/full
+    one_line '/dev/full: cannot be written: No space left on device$'
+fi
+[ -z "$(find "$WORK" -name '*.tmp')" ] || die "a temporary file is left"
