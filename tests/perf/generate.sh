@@ -6,29 +6,7 @@
 #
 # The rows are make_rows.py's: 3 files of 1,680 rows, and of 168,000 (41 MB). Each figure is the least of
 # some runs.
-set -eu
-here=$(cd "$(dirname -- "$0")" && pwd)
-gentables=${1:-$here/../../build/bin/gentables}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-out=$work/out
-
-# least RUNS COMMAND...: the least wall time of so many runs, in microseconds. The folder `$out` is removed
-# before each, so that every file is written.
-least() {
-    runs=$1
-    shift
-    best=
-    while [ "$runs" -gt 0 ]; do
-        rm -rf "$out"
-        begin=$(date +%s%N)
-        "$@" >/dev/null
-        time=$((($(date +%s%N) - begin) / 1000))
-        if [ -z "$best" ] || [ "$time" -lt "$best" ]; then best=$time; fi
-        runs=$((runs - 1))
-    done
-    echo "$best"
-}
+. "$(dirname -- "$0")/lib.sh"
 
 # report NAME MICROSECONDS REFERENCE: prints one line, with the ratio.
 report() {

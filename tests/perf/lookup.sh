@@ -9,11 +9,7 @@
 # Shapes are drawn uniformly in log space. Two kinds of look-ups: those of a server, with a fixed TP size,
 # fusion and hidden size; and random ones, which the processor cannot predict. Rounds of the two lookups
 # alternate; each figure is the least of all rounds.
-set -eu
-here=$(cd "$(dirname -- "$0")" && pwd)
-gentables=${1:-$here/../../build/bin/gentables}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname -- "$0")/lib.sh"
 
 mkdir "$work/host" "$work/noise"
 cp "$here/../../tables/host/allreduce_table.h" "$work/host"

@@ -6,26 +6,14 @@
 # token_to_expert_assignment reads 1,600 gate logs of 50 MB (make_gate_logs.py); cat reads the same files, as
 # a lower bound on this machine. communicationOverhead compares two kernel summaries of 94 kernels, made up;
 # `metric plot` draws 14 runs. Each figure is the least of 30 runs.
-set -eu
-here=$(cd "$(dirname -- "$0")" && pwd)
-gentables=${1:-$here/../../build/bin/gentables}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname -- "$0")/lib.sh"
 
 # report NAME COMMAND...: prints the least wall time, and the least processor time, of its runs
 report() {
-    python3 - "$@" <<'END_OF_PROGRAM'
-import resource, subprocess, sys, time
-wall = processor = 1e9
-def used():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-for _ in range(30):
-    begin, before = time.perf_counter(), used()
-    subprocess.run(sys.argv[2:], stdout=subprocess.DEVNULL, check=True)
-    wall, processor = min(wall, time.perf_counter() - begin), min(processor, used() - before)
-print(f"  {sys.argv[1]:44} {wall * 1e3:8.1f} ms, {processor * 1e3:8.1f} ms on all cores")
-END_OF_PROGRAM
+    name=$1
+    shift
+    least_of_all 30 "$@" | awk -v name="$name" \
+        '{ printf "  %-44s %8.1f ms, %8.1f ms on all cores\n", name, $1 * 1e3, $2 * 1e3 }'
 }
 
 python3 "$here/make_gate_logs.py" "$work/run"

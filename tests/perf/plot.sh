@@ -7,23 +7,7 @@
 # The rows are make_rows.py's: 4 fusions x 3 TP sizes x 3 documented pictures at 300 dpi, 15 x 7 cells and 4
 # strategies each; then all kinds. The variance is made up: 320 rows, five pictures. Each figure is the least
 # of 3 runs.
-set -eu
-here=$(cd "$(dirname -- "$0")" && pwd)
-gentables=${1:-$here/../../build/bin/gentables}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-
-# least COMMAND...: the least wall time of its runs, in milliseconds.
-least() {
-    best=
-    for _ in 1 2 3; do
-        begin=$(date +%s%N)
-        "$@" >/dev/null 2>&1
-        time=$((($(date +%s%N) - begin) / 1000000))
-        if [ -z "$best" ] || [ "$time" -lt "$best" ]; then best=$time; fi
-    done
-    echo "$best"
-}
+. "$(dirname -- "$0")/lib.sh"
 
 # The sizes of the pictures below a folder, drawn blank, by one gnuplot for each core.
 cat >"$work/blank.py" <<'END'
@@ -41,11 +25,11 @@ report() {
     name=$1
     folder=$2
     shift 2
-    time=$(least "$@")
+    time=$(least 3 "$@" 2>/dev/null)
     count=$(find "$folder" -name '*.png' | wc -l)
-    blank=$(least python3 "$work/blank.py" "$folder")
+    blank=$(least 3 python3 "$work/blank.py" "$folder" 2>/dev/null)
     awk -v name="$name" -v count="$count" -v time="$time" -v blank="$blank" 'BEGIN {
-        printf "  %-28s %3d pictures %8.2f s   %5.2f x blank ones\n", name, count, time / 1000, time / blank
+        printf "  %-28s %3d pictures %8.2f s   %5.2f x blank ones\n", name, count, time / 1e6, time / blank
     }'
 }
 

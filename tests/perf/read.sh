@@ -5,11 +5,7 @@
 #
 # TensorRT-LLM's columns (make_rows.py, 41 MB), and ours, made from them by gentables import. Each figure is
 # the best of some runs.
-set -eu
-here=$(cd "$(dirname -- "$0")" && pwd)
-gentables=${1:-$here/../../build/bin/gentables}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
+. "$(dirname -- "$0")/lib.sh"
 
 cat >"$work/read.lua" <<'END'
 local rows = require "core.rows"

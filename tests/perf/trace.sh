@@ -8,39 +8,19 @@
 # 61 MB; and own: 61 MB that gentables workload writes, with many more collectives. Beside each figure is the
 # time of a widely used analyser, or of the scripts around it, for a set of that size on two cores (-: not
 # measured). Each figure is the least of 5 runs, of big and sweep of 2.
-set -eu
-here=$(cd "$(dirname -- "$0")" && pwd)
-gentables=$here/../../build/bin/gentables
-if [ $# -gt 0 ]; then
-    gentables=$1
-    shift
-fi
+. "$(dirname -- "$0")/lib.sh"
+[ $# = 0 ] || shift
 [ $# -gt 0 ] || set -- one own big sweep
 data=${GENTABLES_DATA:?is the folder of the real inputs}
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 
 # report NAME RUNS SECONDS MEGABYTES COMMAND...: prints the least wall and processor time and the peak memory
-# of its runs, and the factor by which it is faster than SECONDS. The folder $work/out is empty before each
-# run.
+# of its runs, and the factor by which it is faster than SECONDS.
 report() {
-    WORK=$work python3 - "$@" <<'END_OF_PROGRAM'
-import os, resource, shutil, subprocess, sys, time
-name, runs, known_seconds, known_megabytes, *command = sys.argv[1:]
-out = os.environ["WORK"] + "/out"
-wall = processor = 1e9
-def used():
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
-for _ in range(int(runs)):
-    shutil.rmtree(out, ignore_errors=True)
-    begin, before = time.perf_counter(), used()
-    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
-    wall, processor = min(wall, time.perf_counter() - begin), min(processor, used() - before)
-peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-print(f"  {name:36} {wall:7.3f} s, {processor:7.3f} s on all cores, {peak:6.0f} MB"
-      f"   known: {known_seconds:>5} s, {known_megabytes:>6} MB: {float(known_seconds) / wall:.0f} times")
-END_OF_PROGRAM
+    name=$1 runs=$2 seconds=$3 megabytes=$4
+    shift 4
+    least_of_all "$runs" "$@" | awk -v name="$name" -v seconds="$seconds" -v megabytes="$megabytes" '{
+        printf "  %-36s %7.3f s, %7.3f s on all cores, %6.0f MB", name, $1, $2, $3
+        printf "   known: %5s s, %6s MB: %.0f times\n", seconds, megabytes, seconds / $1 }'
 }
 
 base=$data/traces/mi300_resnet_rank0of8.json.gz
