@@ -4,12 +4,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The shapes of a bin as evidence takes them.
+// The shapes of a bin as evidence takes them, and the strategies that have no time in one of its cells.
 struct bin_shapes {
     const struct plane *plane;
     struct evidence_shape *shapes; // NULL where memory ran out
     size_t count, room;
+    bool lacks_cell[NAMES_MAX]; // by place in the plane
 };
+
+// A bin of powers of two has several cells. What could not run in one of them has no level there.
+static void find_lacking(struct bin_shapes *bin, size_t cell) {
+    const struct plane *plane = bin->plane;
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        if (isnan(plane->levels[s * plane->cells + cell])) bin->lacks_cell[s] = true;
+    }
+}
 
 static void add_bin_shape(void *context, const struct bin_shape *shape) {
     struct bin_shapes *bin = context;
@@ -21,6 +30,7 @@ static void add_bin_shape(void *context, const struct bin_shape *shape) {
         bin->shapes = shapes;
     }
     if (bin->shapes == NULL) return;
+    if (shape->levels == NULL) find_lacking(bin, shape->hidden * block->num_tokens.count + shape->tokens);
     bin->shapes[bin->count++] = (struct evidence_shape){
         block->fusion[bin->plane->fusion],
         bins_log2_size(&block->hidden_sizes, shape->hidden, shape->hidden_share),
@@ -31,24 +41,19 @@ static void add_bin_shape(void *context, const struct bin_shape *shape) {
 
 // Replaces the losses of the strategies at these places in the plane by those that launches show. False: out
 // of memory.
-static bool take_evidence(const struct evidence *evidence, const struct plane *plane, size_t hidden,
+static bool take_evidence(const struct evidence *evidence, const struct bin_shapes *bin, size_t hidden,
                           size_t tokens, const size_t *places, size_t count, struct loss *losses) {
+    const struct plane *plane = bin->plane;
     const struct grid_block *block = plane->block;
-    const struct plane_levels levels = {plane->levels, plane->strategy_count, &block->hidden_sizes,
-                                        &block->num_tokens};
     const struct evidence_shape own = {block->fusion[plane->fusion], log2(block->hidden_sizes.value[hidden]),
                                        log2(block->num_tokens.value[tokens]), 1};
-    struct bin_shapes bin = {.plane = plane};
     uint8_t strategies[NAMES_MAX];
     struct loss_figures figures[NAMES_MAX];
     for (size_t i = 0; i < count; i++) strategies[i] = plane->strategies[places[i]];
-    bins_each_shape(&levels, &plane->bins, hidden, tokens, &bin, add_bin_shape);
-    bool ok = bin.shapes != NULL &&
-              evidence_losses(evidence, &own, bin.shapes, bin.count, strategies, count, figures);
+    bool ok = evidence_losses(evidence, &own, bin->shapes, bin->count, strategies, count, figures);
     for (size_t i = 0; ok && i < count; i++) {
         losses[places[i]] = (struct loss){figures[i].expected, figures[i].worst, figures[i].confidence};
     }
-    free(bin.shapes);
     return ok;
 }
 
@@ -59,9 +64,15 @@ bool cell_losses(const struct plane *plane, const struct evidence *evidence, siz
                                         &block->num_tokens};
     size_t places[NAMES_MAX], count = 0;
     bins_losses(&levels, &plane->bins, hidden, tokens, losses);
+    if (evidence == NULL) return true;
+    struct bin_shapes bin = {.plane = plane};
+    bins_each_shape(&levels, &plane->bins, hidden, tokens, &bin, add_bin_shape);
     for (size_t s = 0; s < plane->strategy_count; s++) {
         bool has_evidence = evidence_covers(evidence, plane->strategies[s]);
-        if (has_evidence && !isinf(losses[s].expected)) places[count++] = s;
+        if (has_evidence && !isinf(losses[s].expected) && !bin.lacks_cell[s]) places[count++] = s;
     }
-    return count == 0 || take_evidence(evidence, plane, hidden, tokens, places, count, losses);
+    bool ok = bin.shapes != NULL &&
+              (count == 0 || take_evidence(evidence, &bin, hidden, tokens, places, count, losses));
+    free(bin.shapes);
+    return ok;
 }

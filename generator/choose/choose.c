@@ -170,7 +170,8 @@ static void find_who_may_win(const struct choosing *choosing, const struct plane
     for (size_t i = 0; i < count; i++) {
         options[i] = (struct border_option){candidates[i].loss.expected, candidates[i].strategy, false};
     }
-    bool noisy = !isnan(candidates[0].loss.confidence);
+    bool noisy = false; // slow strategies have no confidence, even where others have one
+    for (size_t i = 0; i < count; i++) noisy = noisy || !isnan(candidates[i].loss.confidence);
     select_allow(options, count, incumbent, choosing->of.selection->regret, noisy);
 }
 
@@ -313,6 +314,7 @@ static bool find_evidence(struct choosing *choosing) {
             .block = grid_key(grid, grid->blocks[i].first_cell),
             .sizes_only = grid->blocks[i].has_no_shape,
             .may_win = of->selection->may_win,
+            .keeps_far = of->selection->same_bits_as != NAME_NONE,
             .barred = of->selection->loopback ? NAME_NONE : of->loopback,
             .oversubscribed =
                 names_find(&of->lists->placements, oversubscribed, oversubscribed + strlen(oversubscribed)),

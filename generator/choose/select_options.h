@@ -26,7 +26,7 @@ struct selection {
     enum lookup lookup;                // how the reader finds a cell
     double regret;                     // what a cell may lose for the sake of fewer borders, as a share
     uint8_t same_bits_as;              // only strategies with the bits of this one may win; NAME_NONE: any
-    struct table *incumbent;           // keeps its choices within noise; NULL: none
+    struct table *incumbent;           // keeps the choices that hardly lose; NULL: none
     struct table *judged[2];           // their choices' losses are wanted, too; NULL: none
     const struct cell_key *more_cells; // cells that the table has beside those of the rows
     size_t more_cell_count;

@@ -7,9 +7,12 @@
 
 #include "gaussian_process.h"
 
-// A strategy that is slower than the fastest at the cell's own shape by more than REACH standard deviations,
-// and ELSEWHERE octaves, is the fastest at no shape of the bin.
+// A strategy that is slower than the fastest at each shape of the bin by more than REACH standard deviations
+// (of the cell's own shape) and ELSEWHERE octaves is never the fastest.
 static const double REACH = 4, ELSEWHERE = 0.5;
+
+// Shapes of a bin at most, SIDE by size: the time of draws grows with their square.
+enum { SIDE = 6, SHAPES_MAX = SIDE * SIDE };
 
 // A strategy that was measured in FEW cells at least, and is nowhere within FAR octaves of the fastest, is no
 // part of the process, which takes longer with the cube of its parts.
@@ -103,9 +106,11 @@ static int by_cell_and_launch(const void *a, const void *b) {
     const struct visit_time *left = a, *right = b;
     if (left->cell != right->cell) return left->cell < right->cell ? -1 : 1;
     if (left->launch != right->launch) return left->launch < right->launch ? -1 : 1;
-    return (left->strategy > right->strategy) - (left->strategy < right->strategy);
+    if (left->strategy != right->strategy) return left->strategy < right->strategy ? -1 : 1;
+    return (left->level > right->level) - (left->level < right->level);
 }
 
+// Rows without launches, beside others with them, are a visit of their own.
 static struct visit_time *collect_times(const struct evidence *evidence, const struct rows *rows,
                                         const struct evidence_scope *scope, size_t count) {
     struct visit_time *times = malloc((count + 1) * sizeof *times);
@@ -117,7 +122,7 @@ static struct visit_time *collect_times(const struct evidence *evidence, const s
         struct measured_cell cell = cell_of(row);
         uint32_t place = (uint32_t)find_cell(evidence, &cell);
         if (detail->launches == 0) {
-            times[at++] = (struct visit_time){place, 0, row->strategy, log2(row->time_us)};
+            times[at++] = (struct visit_time){place, LAUNCHES_MAX, row->strategy, log2(row->time_us)};
         }
         for (uint32_t launch = 0; launch < detail->launches; launch++) {
             if (isnan(detail->launch_us[launch])) continue;
@@ -153,7 +158,7 @@ static double mean_levels(const struct visit_time *times, size_t count, double l
 
 // Finds the strategies that are part of the process, and drops the times of the others. Returns the number of
 // those that stay.
-static size_t drop_far(struct evidence *evidence, struct visit_time *times, size_t count) {
+static size_t drop_far(struct evidence *evidence, struct visit_time *times, size_t count, bool keeps_far) {
     size_t cells[NAMES_MAX] = {0}, kept = 0;
     for (size_t from = 0, to; from < count; from = to) {
         double level[NAMES_MAX];
@@ -166,7 +171,7 @@ static size_t drop_far(struct evidence *evidence, struct visit_time *times, size
         }
     }
     for (size_t s = 0; s < NAMES_MAX; s++) {
-        if (cells[s] > 0 && cells[s] < FEW) evidence->is_known[s] = true;
+        if (cells[s] > 0 && (cells[s] < FEW || keeps_far)) evidence->is_known[s] = true;
     }
     for (size_t i = 0; i < count; i++) {
         if (evidence->is_known[times[i].strategy]) times[kept++] = times[i];
@@ -220,7 +225,7 @@ bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, 
     bool ok = collect_cells(made, rows, scope, &count);
     if (ok && count > 0) {
         struct visit_time *times = collect_times(made, rows, scope, count);
-        ok = times != NULL && fit(made, times, drop_far(made, times, count), lists);
+        ok = times != NULL && fit(made, times, drop_far(made, times, count, scope->keeps_far), lists);
         free(times);
     }
     if (ok && count > 0) {
@@ -262,17 +267,24 @@ struct bin {
     size_t shape_count;
 };
 
-// The levels of strategies at shapes: their means and, behind these in the same memory, their covariance.
-static double *predict(const struct process_near *near, const struct process_shape *shapes,
-                       size_t shape_count, const uint8_t *strategies, size_t count) {
-    size_t n = count * shape_count;
-    struct process_point *points = malloc((n + 1) * sizeof *points);
-    double *mean = malloc((n + n * n + 1) * sizeof *mean);
+// The strategies at each of the shapes. NULL: out of memory.
+static struct process_point *points_of(const struct process_shape *shapes, size_t shape_count,
+                                       const uint8_t *strategies, size_t count) {
+    struct process_point *points = malloc((shape_count * count + 1) * sizeof *points);
     for (size_t k = 0; points != NULL && k < shape_count; k++) {
         for (size_t s = 0; s < count; s++) {
             points[k * count + s] = (struct process_point){shapes[k], strategies[s]};
         }
     }
+    return points;
+}
+
+// The levels of strategies at shapes: their means and, behind these in the same memory, their covariance.
+static double *predict(const struct process_near *near, const struct process_shape *shapes,
+                       size_t shape_count, const uint8_t *strategies, size_t count) {
+    size_t n = count * shape_count;
+    struct process_point *points = points_of(shapes, shape_count, strategies, count);
+    double *mean = malloc((n + n * n + 1) * sizeof *mean);
     bool ok = points != NULL && mean != NULL && process_predict(near, points, n, mean, mean + n);
     free(points);
     if (ok) return mean;
@@ -280,10 +292,45 @@ static double *predict(const struct process_near *near, const struct process_sha
     return NULL;
 }
 
+// How much each strategy is slower than the fastest by the mean levels, in octaves.
+static void subtract_least(double *mean, size_t count) {
+    double least = INFINITY;
+    for (size_t s = 0; s < count; s++) least = fmin(least, mean[s]);
+    for (size_t s = 0; s < count; s++) mean[s] -= least;
+}
+
+// The figures of the strategies' mean levels over the bin, and into closest[count] how much slower each is,
+// where it is the least. False: out of memory.
+static bool losses_of_means(const struct bin *bin, const uint8_t *strategies, size_t count, double *closest,
+                            struct loss_figures *figures) {
+    struct process_point *points = points_of(bin->shapes, bin->shape_count, strategies, count);
+    double slower[NAMES_MAX], weight = 0;
+    for (size_t s = 0; s < count; s++) {
+        figures[s] = (struct loss_figures){0, 0, 0};
+        closest[s] = INFINITY;
+    }
+    bool ok = points != NULL;
+    for (size_t k = 0; ok && k < bin->shape_count; k++) {
+        ok = process_means(bin->near, points + k * count, count, slower);
+        if (!ok) break;
+        subtract_least(slower, count);
+        for (size_t s = 0; s < count; s++) {
+            figures[s].expected += bin->weights[k] * (exp2(slower[s]) - 1);
+            closest[s] = fmin(closest[s], slower[s]);
+        }
+        weight += bin->weights[k];
+    }
+    for (size_t s = 0; s < count; s++) figures[s].worst = figures[s].expected /= weight;
+    free(points);
+    return ok;
+}
+
 // Sorts the strategies that may be the fastest somewhere in the bin to the front of `order` (places in
-// `strategies`); returns their number, 0: out of memory. The others get the figures of their mean level.
+// `strategies`); returns their number, 0: out of memory. The others get the figures of their mean levels.
 static size_t find_contenders(const struct bin *bin, const uint8_t *strategies, size_t count, size_t *order,
                               struct loss_figures *figures) {
+    double closest[NAMES_MAX];
+    if (!losses_of_means(bin, strategies, count, closest, figures)) return 0;
     double *mean = predict(bin->near, &bin->own, 1, strategies, count), *covariance = mean + count;
     size_t fastest = 0, kept = 0;
     if (mean == NULL) return 0;
@@ -292,9 +339,7 @@ static size_t find_contenders(const struct bin *bin, const uint8_t *strategies, 
         size_t low = s < fastest ? s : fastest, high = s < fastest ? fastest : s;
         double variance = covariance[s * count + s] + covariance[fastest * count + fastest] -
                           2 * covariance[high * count + low];
-        double slower = mean[s] - mean[fastest], share = exp2(slower) - 1;
-        figures[s] = (struct loss_figures){share, 0, share};
-        if (slower <= ELSEWHERE + REACH * sqrt(fmax(0, variance))) order[kept++] = s;
+        if (closest[s] <= ELSEWHERE + REACH * sqrt(fmax(0, variance))) order[kept++] = s;
     }
     free(mean);
     return kept;
@@ -313,9 +358,49 @@ static bool losses_of_contenders(const struct bin *bin, const uint8_t *strategie
     return ok;
 }
 
+// The place of a size in a row of SIDE parts from the least one to the largest.
+static size_t part_of(double log2_size, double least, double most) {
+    size_t part = most > least ? (size_t)(SIDE * (log2_size - least) / (most - least)) : 0;
+    return part < SIDE ? part : SIDE - 1;
+}
+
+// Merges shapes into the mean ones of SIDE * SIDE parts of the bin; returns their number.
+static size_t merge_shapes(const struct evidence_shape *shapes, size_t count,
+                           struct evidence_shape merged[SHAPES_MAX]) {
+    double low[2] = {INFINITY, INFINITY}, high[2] = {-INFINITY, -INFINITY};
+    struct evidence_shape sums[SHAPES_MAX] = {{0}};
+    size_t members[SHAPES_MAX] = {0}, kept = 0;
+    for (size_t k = 0; k < count; k++) {
+        low[0] = fmin(low[0], shapes[k].log2_hidden_size);
+        high[0] = fmax(high[0], shapes[k].log2_hidden_size);
+        low[1] = fmin(low[1], shapes[k].log2_num_tokens);
+        high[1] = fmax(high[1], shapes[k].log2_num_tokens);
+    }
+    for (size_t k = 0; k < count; k++) {
+        size_t at = part_of(shapes[k].log2_hidden_size, low[0], high[0]) * SIDE +
+                    part_of(shapes[k].log2_num_tokens, low[1], high[1]);
+        sums[at].log2_hidden_size += shapes[k].log2_hidden_size;
+        sums[at].log2_num_tokens += shapes[k].log2_num_tokens;
+        sums[at].weight += shapes[k].weight;
+        members[at]++;
+    }
+    for (size_t at = 0; at < SHAPES_MAX; at++) {
+        if (members[at] == 0) continue;
+        double share = 1 / (double)members[at];
+        merged[kept++] = (struct evidence_shape){shapes->fusion, share * sums[at].log2_hidden_size,
+                                                 share * sums[at].log2_num_tokens, sums[at].weight};
+    }
+    return kept;
+}
+
 bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
                      const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
                      size_t count, struct loss_figures *figures) {
+    struct evidence_shape merged[SHAPES_MAX];
+    if (shape_count > SHAPES_MAX) {
+        shape_count = merge_shapes(shapes, shape_count, merged);
+        shapes = merged;
+    }
     struct process_shape place = place_shape(evidence, own);
     const struct process_near *near = process_near(evidence->process, &place);
     struct bin bin = {

@@ -22,6 +22,7 @@ struct evidence_scope {
     struct cell_key block;  // of which world_size, dtype, op, mode and splits count
     bool sizes_only;        // rows without tokens and hidden sizes; else those with both
     const bool *may_win;    // by strategy
+    bool keeps_far;         // whether strategies that are slow everywhere count: the fast ones may not win
     uint8_t barred;         // the placement of rows that do not count; NAME_NONE: none
     uint8_t oversubscribed; // the place of that name in the list of placements
 };
@@ -37,7 +38,8 @@ void evidence_free(struct evidence *evidence);
 bool evidence_covers(const struct evidence *evidence, uint8_t strategy);
 
 // The figures of `count` strategies that have evidence, of at least one, over a bin of `shape_count` shapes,
-// of a cell with the shape `own`. Returns false if memory is short.
+// of a cell with the shape `own`. Of more shapes than SHAPES_MAX (evidence.c) those close to each other count
+// as one between them. Returns false if memory is short.
 bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
                      const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
                      size_t count, struct loss_figures *figures);

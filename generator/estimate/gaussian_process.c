@@ -315,3 +315,14 @@ bool process_predict(const struct process_near *near, const struct process_point
     free(solved);
     return true;
 }
+
+bool process_means(const struct process_near *near, const struct process_point *points, size_t count,
+                   double *mean) {
+    double *row = malloc((near->count + 1) * sizeof *row);
+    for (size_t i = 0; row != NULL && i < count; i++) {
+        fill_row(near, &points[i], row);
+        mean[i] = cholesky_product(row, near->weight, near->count);
+    }
+    free(row);
+    return row != NULL;
+}

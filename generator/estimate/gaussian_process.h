@@ -66,4 +66,8 @@ void process_near_free(const struct process_near *near);
 bool process_predict(const struct process_near *near, const struct process_point *points, size_t count,
                      double *mean, double *covariance);
 
+// The means alone, which take far less time. Returns false if memory is short.
+bool process_means(const struct process_near *near, const struct process_point *points, size_t count,
+                   double *mean);
+
 #endif

@@ -37,7 +37,7 @@ static int by_value(const void *a, const void *b) {
 struct drawing {
     const double *mean, *factor, *weights;
     size_t shapes, strategies;
-    double *normal, *level, *loss;
+    double *normal, *moved, *level, *loss;
 };
 
 // Adds what each strategy loses at one shape of a draw.
@@ -49,14 +49,10 @@ static void add_shape(const struct drawing *drawing, const double *level, double
     }
 }
 
-// One draw: the mean and `side` times the factor times the normal numbers.
+// One draw: the mean and `side` times what moved it.
 static void add_draw(const struct drawing *drawing, double side, size_t draw) {
     size_t n = drawing->shapes * drawing->strategies;
-    for (size_t i = 0; i < n; i++) {
-        double moved = 0;
-        for (size_t j = 0; j <= i; j++) moved += drawing->factor[i * n + j] * drawing->normal[j];
-        drawing->level[i] = drawing->mean[i] + side * moved;
-    }
+    for (size_t i = 0; i < n; i++) drawing->level[i] = drawing->mean[i] + side * drawing->moved[i];
     for (size_t k = 0; k < drawing->shapes; k++) {
         add_shape(drawing, drawing->level + k * drawing->strategies, drawing->weights[k], draw);
     }
@@ -67,6 +63,9 @@ static void draw_all(const struct drawing *drawing) {
     size_t n = drawing->shapes * drawing->strategies;
     for (size_t pair = 0; pair < PAIRS; pair++) {
         for (size_t i = 0; i < n; i++) drawing->normal[i] = next_normal(&state);
+        for (size_t i = 0; i < n; i++) {
+            drawing->moved[i] = cholesky_product(drawing->factor + i * n, drawing->normal, i + 1);
+        }
         add_draw(drawing, 1, 2 * pair);
         add_draw(drawing, -1, 2 * pair + 1);
     }
@@ -87,13 +86,14 @@ static struct loss_figures figures_of(double *loss, double weight) {
 bool losses_over_bin(const double *mean, double *covariance, size_t shapes, size_t strategies,
                      const double *weights, struct loss_figures *figures) {
     size_t n = shapes * strategies;
-    double *room = calloc(2 * n + strategies * DRAWS + 1, sizeof *room);
+    double *room = calloc(3 * n + strategies * DRAWS + 1, sizeof *room);
     for (size_t i = 0; i < n; i++) covariance[i * n + i] += JITTER;
     if (room == NULL || !cholesky_factor(covariance, n)) {
         free(room);
         return false;
     }
-    struct drawing drawing = {mean, covariance, weights, shapes, strategies, room, room + n, room + 2 * n};
+    struct drawing drawing = {mean, covariance, weights,      shapes,      strategies,
+                              room, room + n,   room + 2 * n, room + 3 * n};
     draw_all(&drawing);
     double weight = 0;
     for (size_t k = 0; k < shapes; k++) weight += weights[k];

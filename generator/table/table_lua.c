@@ -258,12 +258,6 @@ static int lua_changes(lua_State *lua) {
     return 2;
 }
 
-// P(x > z) of a normal distribution.
-static int lua_upper_tail(lua_State *lua) {
-    lua_pushnumber(lua, 0.5 * erfc(luaL_checknumber(lua, 1) / sqrt(2)));
-    return 1;
-}
-
 static int lua_left_out(lua_State *lua) {
     const struct table *table = table_lua_check(lua, 1);
     const struct lists *lists = lists_of(lua);
@@ -338,11 +332,8 @@ static int lua_parse(lua_State *lua) {
 }
 
 int luaopen_core_table(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"read", lua_read},
-                                         {"parse", lua_parse},
-                                         {"times", table_lua_times},
-                                         {"upper_tail", lua_upper_tail},
-                                         {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"read", lua_read}, {"parse", lua_parse}, {"times", table_lua_times}, {NULL, NULL}};
     luaL_newlib(lua, functions);
     return 1;
 }

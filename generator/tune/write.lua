@@ -119,7 +119,7 @@ local function put(path, text)
 end
 
 -- Reads the files in `folder` before anything is measured. Raises if rows or choices are of another machine;
--- the choices of a table there stay within noise, as in `gentables generate`.
+-- a table there keeps the choices that hardly lose, as in `gentables generate`.
 function write.prepare(job, folder)
   for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
     merge_rows.read(job, rows_path(job, folder, world_size))
