@@ -1,5 +1,6 @@
--- A progress bar on a terminal, one line: the current work, the steps done, the time left. Nothing is drawn
--- in a pipe. Other lines are printed with say(), which keeps the bar below them.
+-- A progress bar on a terminal, one line: the current work, the part that is done, the time left. In a pipe
+-- it is a line every ten seconds instead. Other lines are printed with say(), which keeps the bar below them.
+-- The bar never goes back, even if the number of steps grows.
 local process = require "core.process"
 local system = require "core.system"
 
@@ -7,13 +8,20 @@ local progress = {}
 progress.__index = progress
 
 local BAR, MIN_INTERVAL = 20, 0.05
+local LINE_INTERVAL = 10 -- between lines in a pipe, in seconds
 
--- progress.new(total [, stream]): for `total` steps; the default `stream` is io.stderr.
-function progress.new(total, stream)
-  stream = stream or io.stderr
-  return setmetatable({ total = total, done = 0, text = "", stream = stream, drawn_at = -math.huge,
-    live = system.is_terminal(stream), started = process.now() }, progress)
+-- progress.new(total [, stream [, now]]): for `total` steps; nil: their number is an estimate, in `total`,
+-- which may change. The default `stream` is io.stderr. `now`: the clock, in seconds (default: process.now).
+function progress.new(total, stream, now)
+  stream, now = stream or io.stderr, now or process.now
+  local live = system.is_terminal(stream)
+  return setmetatable({ total = total or 0, is_estimate = not total, done = 0, highest = 0, text = "",
+    stream = stream, now = now, live = live,
+    drawn_at = live and -math.huge or now(), started = now() }, progress)
 end
+
+-- From now on the bar shows the time since `began_at`, of at most `seconds`, in place of steps.
+function progress:limit(began_at, seconds) self.started, self.seconds = began_at, seconds end
 
 local function clock(seconds)
   seconds = math.ceil(seconds)
@@ -22,22 +30,41 @@ local function clock(seconds)
   return ("%d:%02d"):format(minutes, seconds % 60)
 end
 
+-- The part that is done, from 0 to 1: never less than before.
+local function share(self, now)
+  local part = self.total > 0 and self.done / self.total or self.is_estimate and 0 or 1
+  if self.seconds then part = (now - self.started) / self.seconds end
+  self.highest = math.min(1, math.max(self.highest, part))
+  return self.highest
+end
+
+-- The part that is done and the time left, as text.
+local function state(self, now, part)
+  if self.seconds then return ("%s of %s"):format(clock(part * self.seconds), clock(self.seconds)) end
+  local left = ""
+  if part > 0 and part < 1 then left = ", " .. clock((now - self.started) / part * (1 - part)) .. " left" end
+  if self.is_estimate then return ("%d %%%s"):format(math.floor(100 * part), left) end
+  return ("%d/%d%s"):format(self.done, self.total, left)
+end
+
 -- The line that is drawn, at most `columns` wide.
 function progress:line(now, columns)
-  local filled = self.total > 0 and BAR * self.done // self.total or BAR
-  local left = ""
-  if self.done > 0 and self.done < self.total then
-    left = ", " .. clock((now - self.started) / self.done * (self.total - self.done)) .. " left"
-  end
+  local part = share(self, now)
+  local filled = math.floor(BAR * part + 1e-9)
   local bar = ("#"):rep(filled) .. ("."):rep(BAR - filled)
-  return ("[%s] %d/%d%s  %s"):format(bar, self.done, self.total, left, self.text):sub(1, columns - 1)
+  return ("[%s] %s  %s"):format(bar, state(self, now, part), self.text):sub(1, columns - 1)
 end
 
 local function draw(self, at_once)
-  local now = process.now()
-  if not self.live or (not at_once and now - self.drawn_at < MIN_INTERVAL) then return end
+  local now = self.now()
+  if self.live then
+    if not at_once and now - self.drawn_at < MIN_INTERVAL then return end
+    self.stream:write("\r\27[K", self:line(now, system.columns()))
+  else
+    if now - self.drawn_at < LINE_INTERVAL then return end
+    self.stream:write(("gentables: %s: %s\n"):format(state(self, now, share(self, now)), self.text))
+  end
   self.drawn_at = now
-  self.stream:write("\r\27[K", self:line(now, system.columns()))
   self.stream:flush()
 end
 
@@ -54,9 +81,10 @@ function progress:step(left)
   draw(self)
 end
 
--- Removes the bar.
+-- Removes the bar, until its next change.
 function progress:clear()
   if not self.live then return end
+  self.drawn_at = -math.huge
   self.stream:write("\r\27[K")
   self.stream:flush()
 end
@@ -65,7 +93,7 @@ end
 function progress:say(text)
   self:clear()
   self.stream:write(text, "\n")
-  draw(self, true)
+  if self.live then draw(self, true) end
 end
 
 return progress

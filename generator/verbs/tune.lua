@@ -94,7 +94,7 @@ local function new_job(args)
     warm_up = args.warm_up, launches = args.launches, sync = args.sync, timeout = args.timeout,
     launcher = args.launcher, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
-    backend = args.backend, arch = arch_of(args, identity), progress = progress.new(0),
+    backend = args.backend, arch = arch_of(args, identity), progress = progress.new(),
     environment = system.environment() }
   job.incumbent = incumbent.print_of(program, job.environment)
   job.excluded_at = {} -- at how many ranks each of them failed

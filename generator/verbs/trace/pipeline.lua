@@ -177,7 +177,7 @@ local function pipeline_of(args, work)
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
-    bar = progress.new(0) }
+    bar = progress.new() }
 end
 
 local function run(args)

@@ -1,4 +1,4 @@
--- progress.lua: the bar, which is not written to a pipe.
+-- progress.lua: the bar, and the lines that a pipe gets in its place.
 local lu = require "luaunit"
 local progress = require "system.progress"
 
@@ -15,6 +15,46 @@ end
 
 function TestProgress.test_nothing_to_do_is_no_division_by_zero()
   lu.assertStrContains(progress.new(0, io.stdout):line(1, 80), "0/0")
+end
+
+-- The number of filled places of a bar's line.
+local function filled(bar, now) return #bar:line(now, 200):match("^%[(#*)") end
+
+function TestProgress.test_it_never_goes_back()
+  local bar = progress.new(nil, io.stdout)
+  bar.started, bar.total = 0, 4
+  lu.assertEquals(bar:line(0, 200), "[....................] 0 %  ")
+  bar:step(3)
+  bar:step(2)
+  lu.assertEquals(bar:line(10, 200), "[##########..........] 50 %, 0:10 left  ")
+  bar:step(27) -- the rest has grown
+  lu.assertEquals(filled(bar, 11), 10)
+  lu.assertStrContains(bar:line(11, 200), "] 50 %, ")
+  bar:step(1)
+  lu.assertEquals(filled(bar, 12), 16)
+end
+
+function TestProgress.test_with_a_limit_it_shows_the_time()
+  local bar = progress.new(nil, io.stdout)
+  bar:limit(100, 60)
+  bar:step(0)
+  lu.assertEquals(bar:line(115, 200), "[#####...............] 0:15 of 1:00  ")
+  lu.assertEquals(bar:line(170, 200), "[####################] 1:00 of 1:00  ")
+end
+
+function TestProgress.test_a_pipe_gets_a_line_every_ten_seconds()
+  local path = os.tmpname()
+  local stream, now = assert(io.open(path, "w")), 0
+  local bar = progress.new(nil, stream, function() return now end)
+  bar:limit(0, 60)
+  for second = 0, 250 do
+    now = second / 10
+    bar:show("cell " .. second)
+  end
+  stream:close()
+  local handle <close> = assert(io.open(path))
+  lu.assertEquals(handle:read("a"), "gentables: 0:10 of 1:00: cell 100\ngentables: 0:20 of 1:00: cell 200\n")
+  os.remove(path)
 end
 
 function TestProgress.test_a_pipe_gets_messages_but_no_bar()
