@@ -25,11 +25,13 @@ Adds one table to the project. Relative paths start at the current source folder
                 that updates TABLES
   name-sweep    measures the missing rows (only for host archs, with a bench and a spec)
   name-gen      name-sweep, then name-render; if cells cannot be measured, it renders the others and fails
+  name-refine   like name-gen, but continues a sweep that its budget ended (only with name-sweep)
   name-report   report.html, a workbook and pictures, in gentables/name-report of the build tree
 
-They are also part of render-tables, check-tables, sweep-tables, gen-tables and report-tables. None of these
-is part of `all`; only name-sweep and name-gen measure. Ninja measures one table after another, and so does
-Make without -j; with -j Make runs sweeps at once, which disturbs their measurements.
+They are also part of render-tables, check-tables, sweep-tables, gen-tables, refine-tables and report-tables.
+None of these is part of `all`; only name-sweep, name-gen and name-refine measure. Ninja measures one table
+after another, and so does Make without -j; with -j Make runs sweeps at once, which disturbs their
+measurements.
 
   find_package(GenTables REQUIRED)
   gentables_add(NAME allreduce ARCH sm90 DATA_DIR tables/sm90)
@@ -170,8 +172,8 @@ function(_gentables_add_verbs name arch data_dir tables formats)
       --mend ${mend})
   set(spec ${data_dir}/spec.lua)
   set(sweep ${gentables} sweep ${spec} --out ${data_dir} --arch ${arch})
-  set(gen sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh
-      ${gentables} ${spec} ${data_dir} ${arch} --out ${tables} ${options})
+  set(script sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh)
+  set(gen ${gentables} ${spec} ${data_dir} ${arch} --out ${tables} ${options})
   set(program GenTables::gentables)
   set(bench GenTables::gentables-bench)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
@@ -182,7 +184,9 @@ function(_gentables_add_verbs name arch data_dir tables formats)
     set(comment "Measuring the missing rows of ${name}")
     _gentables_add_target(${name} sweep "${programs}" "${comment}" COMMAND ${sweep} USES_TERMINAL)
     _gentables_add_target(${name} gen "${programs}" "${comment}, then rendering"
-                          COMMAND ${gen} USES_TERMINAL)
+                          COMMAND ${script} ${gen} USES_TERMINAL)
+    _gentables_add_target(${name} refine "${programs}" "Continuing the sweep of ${name}, then rendering"
+                          COMMAND ${script} --refine ${gen} USES_TERMINAL)
   else()
     _gentables_add_target(${name} gen ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   endif()

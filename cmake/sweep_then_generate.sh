@@ -1,13 +1,21 @@
 #!/bin/sh
-# The command of the target NAME-gen of gentables_add(): a sweep, then the tables from the rows.
+# The command of the targets NAME-gen and (with --refine) NAME-refine of gentables_add(): a sweep, then the
+# tables from the rows.
 #
-#   sweep_then_generate.sh GENTABLES SPEC DATA_DIR ARCH OPTION...     the OPTIONs are those of generate
+#   sweep_then_generate.sh [--refine] GENTABLES SPEC DATA_DIR ARCH OPTION...
+#
+# The OPTIONs are those of generate.
 #
 # If some cells cannot be measured, the sweep ends with exit code 1 and keeps the others. The tables are
 # rendered from those, so that a cell that always fails does not prevent all tables; the exit code is still 1.
 # Wrong use (2) and signals end the script at once.
 set -eu
 
+refine=
+if [ "$1" = --refine ]; then
+    refine=$1
+    shift
+fi
 gentables=$1 spec=$2 data_dir=$3 arch=$4
 shift 4
 
@@ -20,7 +28,7 @@ has_rows() {
 }
 
 swept=0
-"$gentables" sweep "$spec" --out "$data_dir" --arch "$arch" || swept=$?
+"$gentables" sweep "$spec" --out "$data_dir" --arch "$arch" ${refine:+"$refine"} || swept=$?
 if [ "$swept" -gt 1 ]; then exit "$swept"; fi
 if [ "$swept" -eq 1 ] && ! has_rows; then exit 1; fi
 generated=0

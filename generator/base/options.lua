@@ -12,7 +12,7 @@
 --   short = "d"          has this name after one dash, too
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
---   one_of = { ... }     is one of these texts
+--   one_of = { ... }     is one of these texts; with `type`, a number or one of them
 --   comma = true         has several values with commas between them; gives a list, each value once
 -- A value of another kind ends with exit code 2 and a message that gives the kind. options.check_value is for
 -- values with limits that depend on other options.
@@ -36,7 +36,8 @@ end
 
 -- The values that an option takes, for messages.
 local function kind_of(option)
-  if option.one_of then return "one of " .. table.concat(option.one_of, ", ") end
+  local texts = table.concat(option.one_of or {}, ", ")
+  if not option.type then return "one of " .. texts end
   local limits = {}
   local least = option.least or option.type == "whole" and 1 or nil
   if least then limits[#limits + 1] = ("of at least %.14g"):format(least) end
@@ -45,6 +46,7 @@ local function kind_of(option)
   if least and option.most then limits = { ("from %.14g to %.14g"):format(least, option.most) } end
   local noun = option.type == "whole" and "a whole number" or "a number"
   return noun .. (#limits > 0 and " " or "") .. table.concat(limits, " and ")
+    .. (texts ~= "" and " or " or "") .. texts
 end
 
 local function number_of(option, text)

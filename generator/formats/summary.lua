@@ -4,6 +4,7 @@ local settings = require "choose.settings"
 local choices = require "core.choose"
 local formats = require "formats.list"
 local model = require "formats.model"
+local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 local statistics = require "base.statistics"
 
@@ -301,6 +302,18 @@ function summary.numerics(source)
     if #varying > 0 then unknown[#unknown + 1] = { slice = slice, names = varying, varies = true } end
   end
   return classes, unknown
+end
+
+-- Which sweeps of a source's rows were ended by their budget, and how to continue them, as text; nil: none.
+function summary.ended_by_budget(source)
+  local ended = {}
+  for _, entry in ipairs(source.files) do
+    local record = entry.provenance
+    if record and record.complete == false then
+      ended[#ended + 1] = { tp = entry.tp, budget_s = record.budget_s or 0 }
+    end
+  end
+  return provenance.budget_words(ended)
 end
 
 -- In a sentence, which shapes the choices of a source are for, and which files do not say so; nil: all alike.

@@ -366,6 +366,7 @@ local function lead_of(views)
   for _, view in ipairs(views) do
     local found = view.source.gaps
     if found then out[#out + 1] = ("%s: %s."):format(view.arch, gaps.words(found)) end
+    out[#out + 1] = summary.ended_by_budget(view.source)
   end
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end

@@ -108,6 +108,7 @@ function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") en
 -- ---- checks of a file: the type of each field, by name -----------------------------------------
 
 local function is_text(value) return type(value) == "string" or "text" end
+local function is_number(value) return math.type(value) ~= nil or "a number" end
 local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
 local function is_flag(value) return type(value) == "boolean" or "true or false" end
 local function is_object(value) return type(value) == "table" and value ~= json.null or "an object" end
@@ -123,7 +124,7 @@ local foreign_fields = { gpu = optional(is_text), machines = optional(is_object)
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
-  complete = optional(is_flag), launch = optional(is_object),
+  complete = optional(is_flag), budget_s = optional(is_number), launch = optional(is_object),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
 
 local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }
@@ -168,6 +169,20 @@ function provenance.read(path)
   problem = wrong_record(record)
   if problem then return nil, ("%s: %s; sweep --fresh replaces it"):format(path, problem) end
   return record
+end
+
+-- The TP sizes at which a budget ended the sweep, and how to continue it, as text; nil: none. `ended`: a list
+-- of { tp, budget_s (seconds; 0: unknown) }.
+function provenance.budget_words(ended)
+  if #ended == 0 then return nil end
+  local sizes, seconds = {}, ended[1].budget_s
+  for i, entry in ipairs(ended) do
+    sizes[i] = tostring(entry.tp)
+    if entry.budget_s ~= seconds then seconds = 0 end
+  end
+  return ("The budget%s ended the sweep at TP %s. The next sweep keeps the rows and measures nothing; `sweep "
+    .. "--refine`, or the target refine-tables, continues on them."):format(
+    seconds > 0 and (" of %.14g s"):format(seconds) or "", table.concat(sizes, ", "))
 end
 
 -- Whether the record belongs to this text of a rows file, and not to an earlier one.

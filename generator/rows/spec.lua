@@ -16,13 +16,14 @@ spec.default_table = lists.default_table
 
 -- Larger messages than `message_bytes` are skipped. In each of `launches` launches of the bench a strategy is
 -- called between `min_samples` and `max_samples` times per cell, and all strategies of a cell together take
--- about `cell_us`.
+-- about `cell_us`. A further limit, `seconds`, of a whole sweep (0: none), is no part of a loaded spec,
+-- because rows do not depend on it: spec.load returns it apart.
 spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples = 2000, cell_us = 500000,
   launches = 5 }
 
 -- The largest values that the bench accepts.
 local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
-  cell_us = 1000000000000, launches = rows.LAUNCHES_MAX }
+  cell_us = 1000000000000, launches = rows.LAUNCHES_MAX, seconds = 1000000000 }
 
 local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
 local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two checks; the memory that a spec may use
@@ -115,12 +116,13 @@ local function check_limits(source, key, value)
   local limits = {}
   for name, default in pairs(spec.default_limits) do limits[name] = default end
   for name, limit in pairs(value) do
-    if spec.default_limits[name] == nil then
+    if largest_limits[name] == nil then
       reject(source, tostring(name), 'unknown key "%s" in limits; valid keys: %s', tostring(name),
-        names_of(spec.default_limits))
+        names_of(largest_limits))
     end
-    if math.type(limit) ~= "integer" or limit < 1 or limit > largest_limits[name] then
-      reject(source, name, "%s is %s; valid is a whole number from 1 to %d", name, tostring(limit),
+    local least = name == "seconds" and 0 or 1
+    if math.type(limit) ~= "integer" or limit < least or limit > largest_limits[name] then
+      reject(source, name, "%s is %s; valid is a whole number from %d to %d", name, tostring(limit), least,
         largest_limits[name])
     end
     limits[name] = limit
@@ -270,6 +272,7 @@ local function read(path)
   return check_keys(source, evaluate(source)), source
 end
 
+-- Returns the spec with its defaults, and limits.seconds (nil: not given).
 local function complete(found, source)
   for _, key in ipairs(required) do
     if found[key] == nil then
@@ -277,7 +280,9 @@ local function complete(found, source)
     end
   end
   fill_in(source, found)
-  return found
+  local seconds = found.limits.seconds
+  found.limits.seconds = nil
+  return found, seconds
 end
 
 -- Raises an error if the backend of the spec's arch cannot measure what the spec requires.
@@ -303,10 +308,11 @@ local function check_measurable(found, source)
 end
 
 -- Reads the spec at `path` for a sweep. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens,
--- strategies, limits, table }.
+-- strategies, limits, table }, and limits.seconds (nil: not given; 0: no limit).
 function spec.load(path)
-  local found, source = read(path)
-  return check_measurable(complete(found, source), source)
+  local keys_of, source = read(path)
+  local found, seconds = complete(keys_of, source)
+  return check_measurable(found, source), seconds
 end
 
 -- Like spec.load, but for tables only: beside rows of another tool a spec may have nothing but `table`, and
@@ -317,7 +323,7 @@ function spec.load_for_tables(path)
   if first == "table" and next(found, first) == nil then
     return { table = full_table(found.table, spec.default_table.dtype) }
   end
-  return complete(found, source)
+  return (complete(found, source))
 end
 
 -- The path of the workload that a spec in `folder` names; nil: none.
@@ -330,7 +336,7 @@ end
 -- Raises an error if that is no complete spec.
 function spec.recorded(path, keys_of)
   local source = { path = path, text = "" }
-  return complete(check_keys(source, keys_of), source)
+  return (complete(check_keys(source, keys_of), source))
 end
 
 return spec

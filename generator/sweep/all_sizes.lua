@@ -64,7 +64,8 @@ local function open_worlds(job)
   return open
 end
 
--- Raises if the budget is too small for the starts of all launches and one sample of every first point.
+-- If the budget is too small for the starts of all launches and one sample of every first point, enlarges the
+-- default budget, and raises for a given one.
 local function check_budget(job, open)
   if not job.budget_s then return end
   local least = 0
@@ -74,8 +75,13 @@ local function check_budget(job, open)
   end
   least = least / (1 - WRITE_SHARE)
   if job.budget_s >= least then return end
-  fail.input("--budget %g is too small for one sample per cell; about %d seconds, or fewer TP sizes, are "
-    .. "required", job.budget_s, math.ceil(least))
+  if job.budget_name then
+    fail.input("%s %g is too small for one sample per cell; about %d seconds, or fewer TP sizes, are "
+      .. "required", job.budget_name, job.budget_s, math.ceil(least))
+  end
+  print(("budget: %d s, because the default of %g s is too small for one sample per cell"):format(
+    math.ceil(least), job.budget_s))
+  job.budget_s = math.ceil(least)
 end
 
 local function limits_of(job)
@@ -102,7 +108,9 @@ end
 
 -- Measures at all TP sizes, each with its share of the remaining budget.
 local function measure(job, open)
+  if job.budget_s then job.progress:limit(job.began_at, job.budget_s) end
   for i, state in ipairs(open) do
+    job.later = job.later - state.planner:outlook()
     say_what_is_measured(job, state)
     local share
     if job.budget_s then
@@ -152,8 +160,9 @@ local function has_rows(job)
 end
 
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), arch, backend,
--- sizes, budget_s, exhaustive, patience, fresh, launcher, launch, program, identity, machine,
--- fingerprint, environment, began_at }.
+-- sizes, budget_s (nil: no limit), budget_name (the option that gave it; nil: it is the default),
+-- exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
+-- environment, began_at }.
 function all_sizes.run(job)
   job.requests, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0
   job.states = {}
@@ -162,12 +171,13 @@ function all_sizes.run(job)
   local open = open_worlds(job)
   check_budget(job, open)
   job.limits = limits_of(job)
-  job.progress = progress.new(0)
+  job.progress, job.later = progress.new(), 0 -- `later`: visits at TP sizes that follow
   for _, state in ipairs(open) do
-    job.progress.total = job.progress.total + state.planner:outlook()
+    job.later = job.later + state.planner:outlook()
     state.journal = state.journal or journal.open(state.part)
     state.journal:begin(job.fingerprint, state.fresh, state.continues)
   end
+  job.progress.total = job.later
   measure(job, open)
   local refused = check_refused(job, open)
   write_worlds(job)

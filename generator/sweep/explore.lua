@@ -175,6 +175,9 @@ function explore.new(options)
   return self
 end
 
+-- Begins to measure now, until `ends_at` on its clock.
+function explore:begin(ends_at) self.began_at, self.ends_at = self.now(), ends_at end
+
 -- The point of a record's cell; nil if the sweep has none.
 local function point_of(self, record) return self.point_of[cell_records.key(cell_records.record(record))] end
 

@@ -209,7 +209,7 @@ local function run_tasks(job, state, regime, running_bench)
       state.take_failure(regime, rest, failure)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
-    job.progress:step(regime.planner:outlook())
+    job.progress:step(regime.planner:outlook() + job.later)
     if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, state, running_bench) end
   end
   return running_bench

@@ -4,6 +4,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local leftovers = require "sweep.leftovers"
 local lists = require "lists.lists"
+local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 
 local outcome = {}
@@ -81,7 +82,7 @@ local function say_cut_off(job, state)
   local regime = state:chosen()
   local reached, wanted = regime and regime.launch - regime.before or 0, job.spec.limits.launches
   local of = reached <= wanted and (" of %d"):format(wanted) or ""
-  print(("TP %d: budget spent: %d%s launches, %s; the next sweep resumes"):format(state.size, reached, of,
+  print(("TP %d: the budget ended the sweep: %d%s launches, %s"):format(state.size, reached, of,
     state.unreached == 0 and "every cell reached, but not every point" or ("%d cell%s not reached"):format(
       state.unreached, state.unreached == 1 and "" or "s")))
 end
@@ -103,6 +104,17 @@ local function say_refused(state)
   if file.exists(state.csv) then return end
   print(("TP %d: no bench starts"):format(state.size))
   say_without(state)
+end
+
+-- Prints the TP sizes at which a budget ended this sweep, or the one that made the rows, and how to continue.
+local function say_how_to_refine(job)
+  local ended = {}
+  for _, state in ipairs(job.states) do
+    local budget_s = not state.refusal and #state.with > 0 and state:ended_by(job)
+    if budget_s then ended[#ended + 1] = { tp = state.size, budget_s = budget_s } end
+  end
+  local words = provenance.budget_words(ended)
+  if words then print(words) end
 end
 
 function outcome.print(job)
@@ -131,6 +143,7 @@ function outcome.print(job)
       say_effort(state)
     end
   end
+  say_how_to_refine(job)
 end
 
 -- ---- failures ---------------------------------------------------------------------------------

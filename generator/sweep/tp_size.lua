@@ -43,8 +43,14 @@ local function is_in_spec(spec, record)
     and is_within(spec.hidden_sizes, record.hidden_size) and is_within(spec.num_tokens, record.num_tokens)
 end
 
+-- Whether a sweep continues on rows that a budget ended; otherwise they count as finished. `resumes`: whether
+-- it was interrupted after it had begun to measure.
+local function continues(job, old, resumes)
+  return old.complete == false and (job.refine or resumes or job.exhaustive and not old.exhaustive)
+end
+
 -- Reads the finished rows of this TP size, if they are of the same machine, bench and limits.
-function tp_size:take_finished(job)
+function tp_size:take_finished(job, resumes)
   if not file.exists(self.csv) then return end
   if not file.exists(self.json) then
     fail.input("%s: no %s beside it, so the machine of its rows is unknown; --fresh replaces them, "
@@ -65,10 +71,12 @@ function tp_size:take_finished(job)
     return
   end
   self.old = old
+  local goes_on = continues(job, old, resumes)
+  self.was_cut_off = old.complete == false and not goes_on
   for _, record in ipairs(fail.unless(rows.records(self.csv))) do
     self.finished = self.finished + 1
     if is_in_spec(job.spec, record) then
-      if old.complete == false then
+      if goes_on then
         table.insert(self.begun, record)
       else
         self.known[cell_records.key(record)] = record
@@ -100,10 +108,10 @@ local function note_visit(regime, cell, launch, with, without)
   regime.planner:take(cell, launch, with, without)
 end
 
--- Enters the rows of a sweep that its budget cut off, as visits in launches, of which more may follow.
+-- Enters the rows of a sweep that its budget ended, as visits in launches, of which more may follow.
 function tp_size:take_begun()
   if #self.begun == 0 then return end
-  self.note = "resumes where the budget of an earlier sweep was spent"
+  self.note = "continues on the rows of an earlier sweep, which its budget ended"
   local regime = self:regime_of { roundtrip_us = self.old.roundtrip_us or 0, placement = self.old.placement }
   local cells = {} -- key -> { cell, launches = { [launch] = records } }
   for _, row in ipairs(self.begun) do
@@ -184,11 +192,12 @@ function tp_size:roundtrips()
   return table.concat(words, ", ")
 end
 
--- Whether the earlier rows are complete for the spec and `exhaustive`.
+-- Whether the earlier rows are finished for the spec, `exhaustive` and `refine`.
 local function is_finished(self, job)
   local old = self.old
   if not old or not old.spec or old.spec.hash ~= job.recorded_spec.hash then return false end
-  if old.complete == false or job.exhaustive and not old.exhaustive then return false end
+  if not self.was_cut_off and old.complete == false then return false end
+  if job.exhaustive and not old.exhaustive then return false end
   for _, entry in ipairs(old.no_time) do
     if entry.failed then return false end
   end
@@ -210,7 +219,7 @@ function tp_size.load(job, size)
   local found = not job.fresh and self.journal and journal.read(self.part, size)
   local usable = found and found.fingerprint == job.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
-  if not self.fresh then self:take_finished(job) end
+  if not self.fresh then self:take_finished(job, usable and #found.cells > 0) end
   self.is_finished = not usable and is_finished(self, job)
   if not self.is_finished then
     self.planner = new_planner(self, true)
@@ -313,7 +322,7 @@ function tp_size:begin(cell_s, budget_s)
   self.cost = cost.new(cell_s)
   if not budget_s then return end
   self.ends_at = process.now() + budget_s
-  for _, regime in ipairs(self.regimes) do regime.planner.ends_at = self.ends_at end
+  for _, regime in ipairs(self.regimes) do regime.planner:begin(self.ends_at) end
 end
 
 -- Ends the budget now.
@@ -387,12 +396,22 @@ function tp_size:settle(job)
   for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
 end
 
+-- The budget, in seconds, that ended the sweep of the rows to write; nil: none did, and they are complete. 0:
+-- it is unknown, because earlier versions did not record it.
+function tp_size:ended_by(job)
+  if self.cut_off then return job.budget_s end
+  local regime = self:chosen()
+  local stays = self.was_cut_off and next(self.known) and (not regime or regime.keeps)
+  return stays and (self.old.budget_s or 0) or nil
+end
+
 function tp_size:provenance(job)
   local measured = self.placement or self.continues or not self.old
-  local regime, complete = self:chosen(), nil
-  if self.cut_off then complete = false end
+  local regime, complete, budget_s = self:chosen(), nil, self:ended_by(job)
+  if budget_s then complete = false end
   return {
     complete = complete, -- false, or absent
+    budget_s = budget_s,
     world_size = self.size,
     arch = job.arch,
     fingerprint = job.fingerprint,

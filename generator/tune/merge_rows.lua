@@ -77,9 +77,8 @@ end
 
 -- The provenance of the rows of both: `record`, completed by the old one.
 local function complete(record, before)
-  for _, name in ipairs { "spec", "complete", "derived", "exhaustive", "roundtrip_us", "devices" } do
-    record[name] = before[name]
-  end
+  local kept = { "spec", "complete", "budget_s", "derived", "exhaustive", "roundtrip_us", "devices" }
+  for _, name in ipairs(kept) do record[name] = before[name] end
   record.launches = math.min(record.launches, before.launches or record.launches)
   record.plugins = plugins_of(before.plugins, record.plugins)
   if record.placement ~= before.placement then record.placement = "unknown" end

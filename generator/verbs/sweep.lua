@@ -13,8 +13,10 @@ local system = require "core.system"
 
 local sweep = {}
 
+local BUDGET_S = 60 -- of a sweep, unless it is exhaustive
+
 sweep.summary = "Measures the cells of a spec that have no rows yet. The same command resumes a sweep that\n"
-  .. "was interrupted."
+  .. "was interrupted. A sweep that its budget ended is finished; only --refine continues it."
 sweep.positional = { name = "SPEC", min = 0, max = 1, help = "the spec (default: DIR/spec.lua)" }
 sweep.options = {
   { name = "out", value = "DIR", help = "folder of the rows", required = true },
@@ -23,8 +25,11 @@ sweep.options = {
     help = "SM version of the rows, if it is not that of this GPU" },
   { name = "tp", value = "N,N...", type = "whole", comma = true,
     help = "only these TP sizes (default: the spec's)" },
-  { name = "budget", value = "SECONDS", type = "number", above = 0, most = 1e9,
-    help = "time for measuring (default: no limit; with --transport 240 for each TP size)" },
+  { name = "budget", value = "SECONDS", type = "number", least = 0, most = 1e9, one_of = { "none" },
+    help = "time for measuring, all TP sizes together; 0 or none: no limit (default: limits.seconds of "
+      .. ("the spec, else %d; with --exhaustive no limit; with --transport 240 for each TP size)"):format(
+        BUDGET_S) },
+  { name = "refine", help = "continue on the rows of a sweep that its budget ended" },
   { name = "exhaustive", help = "measure every cell, not only those that may change a choice" },
   { name = "fresh", help = "measure cells again that have rows" },
   { name = "transport", help = "search Open MPI's parameters instead: transport.tp{N}.{arch}.csv" },
@@ -90,9 +95,27 @@ local function recorded_spec(path, loaded)
   return provenance.of_spec(loaded, workload and file.read(workload) or nil)
 end
 
+-- The time for measuring, in seconds (nil: no limit), and the name of the option that gave it (nil: it is the
+-- default). `of_spec`: limits.seconds of the spec, or nil.
+local function budget_of(args, of_spec)
+  local given, name = args.budget, args.budget and "--budget"
+  if args.transport then return given, name end
+  if not given and not args.exhaustive then given, name = of_spec, of_spec and "limits.seconds" end
+  if given == "none" or given == 0 or not given and args.exhaustive then return nil end
+  return given or BUDGET_S, name
+end
+
+local function check_options(args)
+  if args.refine and args.fresh then fail.input("--refine keeps rows, and --fresh does not; give one") end
+  if not args.transport then return end
+  if args.refine then fail.input("--transport takes no --refine") end
+  if args.budget == "none" or args.budget == 0 then fail.input("--transport requires a limit as --budget") end
+  if args.launcher then fail.input("--transport takes no --launcher; it starts Open MPI's mpirun") end
+end
+
 local function new_job(args)
   local path = args[1] or args.out .. "/spec.lua"
-  local loaded = spec.load(path)
+  local loaded, seconds = spec.load(path)
   local given_launcher = args.launcher or launcher_of_environment()
   local backend = backends[lists.arch(loaded.arch).backend]
   local name = given_launcher and backend.program_of_launcher or backend.program
@@ -102,10 +125,11 @@ local function new_job(args)
   local job = {
     out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
     arch = arch, backend = backend,
-    sizes = check_tp(args.tp, loaded), budget_s = args.budget, exhaustive = args.exhaustive,
+    sizes = check_tp(args.tp, loaded), exhaustive = args.exhaustive, refine = args.refine,
     patience = args.patience, fresh = args.fresh, launcher = given_launcher,
     program = program, identity = identity, machine = machines.facts(library),
   }
+  job.budget_s, job.budget_name = budget_of(args, seconds)
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   local library_text = args.incumbent and file.read(args.incumbent) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, library_text)
@@ -115,15 +139,13 @@ end
 
 function sweep.run(args)
   local began_at = process.now()
+  check_options(args)
   local job = new_job(args)
   job.began_at = began_at
   local _ <close> = open_incumbent(args, job)
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end
-  if args.transport then
-    if args.launcher then fail.input("--transport takes no --launcher; it starts Open MPI's mpirun") end
-    return require("sweep.transport").run(job)
-  end
+  if args.transport then return require("sweep.transport").run(job) end
   require("sweep.all_sizes").run(job)
 end
 

@@ -32,6 +32,7 @@ return {
     min_samples = 10,
     max_samples = 1000,
     cell_us = 400000,
+    -- seconds = 60,  -- for measuring, all TP sizes together; 0: no limit
   },
 
   -- What formats hold that have no dtype, operation or mode of their own.

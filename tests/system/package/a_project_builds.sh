@@ -13,7 +13,10 @@ passes target help
 for made in allreduce-render allreduce-check allreduce-gen render-tables check-tables gen-tables; do
     printed $made
 done
-if [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then printed allreduce-host-sweep; fi
+if [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then
+    printed allreduce-host-sweep
+    printed refine-tables
+fi
 passes "$build/server"
 passes "$build/planner" 2 1024 16
 printed TWOSHOT

@@ -61,6 +61,7 @@ local typed = {
     { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, help = "ranks" },
     { name = "share", value = "X", type = "number", least = 0, most = 1, help = "of the time" },
     { name = "timeout", value = "SECONDS", type = "number", above = 0, help = "how long" },
+    { name = "limit", value = "X", type = "number", least = 0, most = 9, one_of = { "none" }, help = "most" },
     { name = "sync", value = "HOW", one_of = { "pass", "op" }, default = "pass", help = "when" },
   },
 }
@@ -78,6 +79,9 @@ function tests.test_typed_options_are_numbers()
   luaunit.assertEquals(args, { samples = 20, warm_up = 5, tp = { 8, 2 }, share = 0.5, timeout = 1000.0,
     sync = "op" })
   luaunit.assertEquals(math.type(args.samples), "integer")
+  luaunit.assertEquals(options.parse(typed, "count", { "--limit", "none" }).limit, "none")
+  luaunit.assertEquals(options.parse(typed, "count", { "--limit", "3" }).limit, 3.0)
+  luaunit.assertEquals(typed_failure("--limit", "x"), '--limit: "x" is not a number from 0 to 9 or none')
 end
 
 function tests.test_values_of_another_type_are_refused()

@@ -172,6 +172,25 @@ end
 
 -- New points get only a share of the budget, but all of the time that launches of other points leave: they
 -- are found later, in launches of their own.
+-- A sweep over several TP sizes makes the planners of all before it measures any.
+function TestExplore.test_the_budget_begins_when_measuring_begins()
+  local now, spec = 0, spec_with()
+  local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2), launches = 1,
+    now = function() return now end }
+  now = 1000
+  planner:begin(1010)
+  local visits = 0
+  for task in function() return planner:next(1) end do
+    now, visits = now + 0.01, visits + 1
+    local rows = {}
+    for i, strategy in ipairs(task.strategies) do
+      rows[i] = cell_records.record(task.cell, strategy, { time_us = time_of(strategy, task.cell) })
+    end
+    planner:take(task.cell, 1, rows, {})
+  end
+  lu.assertTrue(visits > 6, visits) -- the first points are six
+end
+
 function TestExplore.test_a_budget_that_holds_it_all_ends_nothing()
   local function last_launch(visits) return visits[#visits].launch end
   local function count_cells(visits) return select(2, cells_of(visits)) end

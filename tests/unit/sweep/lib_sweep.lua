@@ -4,10 +4,13 @@
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "unit.sweep.lib"
+local process = require "core.process"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
 local TestSweep = {}
+
+local SOON = 60 -- seconds, above any time that it needs
 
 -- Eight cells; MPI_SM is unavailable, TWOSHOT cannot split one token over two ranks: 20 rows and 12 without a
 -- time.
@@ -105,6 +108,17 @@ function TestSweep:has_all_rows()
   lu.assertEquals(#rows.records(self.csv), 20)
   lu.assertEquals(#provenance.read(self.json).no_time, 12)
   lu.assertFalse(file.exists(self.csv .. ".part"))
+end
+
+-- Starts a sweep with a bench that hangs at the first request that contains `text`, and sends it a signal
+-- there. Returns how it ended, stdout and stderr.
+function TestSweep:interrupt_at(text, signal, ...)
+  local settings = self:environment { FAULT = "hang", AT = text }
+  local child = assert(process.start(lib.sweep_command(self.folder, ...), settings))
+  lib.wait_for(child, function() return (file.read(self.log) or ""):find(text, 1, true) end)
+  child:kill(signal)
+  while child:read_line(SOON) do end
+  return child:close(SOON), child:errors(), child
 end
 
 return { small_spec, TestSweep }

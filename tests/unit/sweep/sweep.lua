@@ -9,7 +9,6 @@ local rows = require "core.rows"
 local small_spec, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 
 local SIGHUP, SIGINT, SIGKILL, SIGTERM = 1, 2, 9, 15
-local SOON = 60 -- seconds, above any time that it needs
 
 -- ---- measured and kept rows -------------------------------------------------------------------
 
@@ -100,16 +99,31 @@ function TestSweep:test_an_interrupted_fresh_sweep_stays_fresh()
   self:measures(4)
 end
 
--- `script` of util-linux gives the sweep a terminal.
-function TestSweep:test_a_terminal_sees_how_far_it_is()
+-- Sweeps on a terminal, which `script` of util-linux makes. Returns what it shows.
+function TestSweep:on_a_terminal(...)
   local words = {}
-  for i, word in ipairs(lib.sweep_command(self.folder)) do words[i] = "'" .. word .. "'" end
+  for i, word in ipairs(lib.sweep_command(self.folder, ...)) do words[i] = "'" .. word .. "'" end
   local command = { "script", "-qec", "stty cols 150; exec " .. table.concat(words, " "), "/dev/null" }
   if not process.start({ "script", "--version" }) then lu.skip("there is no script of util-linux") end
   local ended, out = lib.run(command, self:environment())
   lu.assertEquals(ended, "exit code 0")
-  lu.assertStrContains(out, "\r\27[K[....................] 0/8  TP 2 bfloat16 ")
+  return out
+end
+
+function TestSweep:test_a_terminal_sees_how_far_it_is()
+  lu.assertStrContains(self:on_a_terminal(), "\r\27[K[....................] 0 %  TP 2 bfloat16 ")
   self:has_all_rows()
+end
+
+function TestSweep:test_progress_counts_all_tp_sizes()
+  self:change_spec("tp = { 2 }", "tp = { 2, 4 }")
+  local out = self:on_a_terminal()
+  lu.assertTrue(out:find("%[##########%.+%] 50 %%, %d+:%d%d left  TP 4 ") ~= nil, out)
+end
+
+function TestSweep:test_progress_shows_the_time_of_a_budget()
+  local out = self:on_a_terminal("--budget", "50")
+  lu.assertTrue(out:find("] 0:%d%d of 0:50  TP 2 bfloat16 ") ~= nil, out)
 end
 
 function TestSweep:test_only_the_requested_tp_sizes()
@@ -273,17 +287,6 @@ function TestSweep:test_launches_of_a_later_sweep_are_others()
 end
 
 -- ---- interruptions ----------------------------------------------------------------------------
-
--- Starts a sweep with a bench that hangs at the first request that contains `text`, and sends it a signal
--- there. Returns how it ended, stdout and stderr.
-function TestSweep:interrupt_at(text, signal, ...)
-  local settings = self:environment { FAULT = "hang", AT = text }
-  local child = assert(process.start(lib.sweep_command(self.folder, ...), settings))
-  lib.wait_for(child, function() return (file.read(self.log) or ""):find(text, 1, true) end)
-  child:kill(signal)
-  while child:read_line(SOON) do end
-  return child:close(SOON), child:errors(), child
-end
 
 function TestSweep:test_a_killed_sweep_resumes()
   local ended = self:interrupt_at("id=7 ", SIGKILL)
