@@ -71,7 +71,8 @@ local function say_regimes(state)
   for _, other in ipairs(state.regimes) do
     if other ~= regime then others = others + other.planner:count_visits() end
   end
-  if regime and regime.keeps and next(state.known) and others > 0 then
+  local has_rows = next(state.known) ~= nil or #state.begun > 0
+  if regime and regime.keeps and has_rows and others > 0 then
     print(("TP %d: %d visits in another regime of the machine do not count; the rows are of the earlier one")
       :format(state.size, others))
   end

@@ -179,6 +179,13 @@ function TestBudgets:test_refine_continues_on_the_same_rows()
   lu.assertEquals(self:requests(), {})
 end
 
+function TestBudgets:test_a_refinement_in_another_regime_does_not_count()
+  self:cut_off_at(4)
+  local out = self:sweep_well({ ROUNDTRIPS = "0.4,0.4,0.4,0.1" }, "--refine")
+  lu.assertStrContains(out, "TP 2: 2 visits in another regime of the machine do not count")
+  self:has_all_rows()
+end
+
 -- Also without --refine, which the interrupted sweep had.
 function TestBudgets:test_an_interrupted_refinement_resumes()
   self:cut_off_at(4)
