@@ -10,7 +10,9 @@
 --
 -- The rule is that of tables by shape (select.c); its losses are those of core.choose: shapes of equal bytes
 -- count alike. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has no
--- other times counts only if its size has no other shape. The segments are the fewest that lose at no size
+-- other times counts only if its size has no other shape. If numerics are stable, a slice has only strategies
+-- of the class that most cells of source.stable_as have, a table by shape; without any, of the one that loses
+-- least. The segments are the fewest that lose at no size
 -- more than source.regret (default: by_bytes.REGRET). A strategy that has no time for some
 -- shape of a size is not chosen there. Between two sizes the border is that of core.lookup_rule.
 local choices = require "core.choose"
@@ -143,11 +145,79 @@ local function winners_of(source, slice, may_win)
   return same
 end
 
+-- name -> the number of cells of a slice in which a table chooses that strategy
+local function cells_of(chosen, slice)
+  local counts = {}
+  for b, block in ipairs(chosen:blocks()) do
+    local is_of_slice = block.world_size == slice.world_size and block.dtype == slice.dtype
+      and block.op == slice.op and block.mode == slice.mode
+    for f, fusion in ipairs(is_of_slice and block.fusions or {}) do
+      for h = 1, fusion == slice.fusion and #block.hidden_sizes or 0 do
+        for _, strategy in ipairs(chosen:winners(b, f, h)) do
+          local row = lists.strategies[strategy] -- nil: unmeasured
+          if row then counts[row.name] = (counts[row.name] or 0) + 1 end
+        end
+      end
+    end
+  end
+  return counts
+end
+
+-- The classes of equal bits that have strategies in `allowed`: { { allowed = name -> true, cells = how many
+-- choices of source.stable_as they have }... }.
+local function classes_of(source, slice, allowed)
+  local found, _, unknown, varying = choices.classes(source.rows, slice, { loopback = source.loopback })
+  for _, names in ipairs { unknown, varying } do
+    for _, name in ipairs(names) do found[#found + 1] = { names = { name } } end
+  end
+  local cells, classes = cells_of(source.stable_as, slice), {}
+  for _, class in ipairs(found) do
+    local own = { allowed = {}, cells = 0 }
+    for _, name in ipairs(class.names) do
+      own.allowed[name] = allowed[name]
+      own.cells = own.cells + (cells[name] or 0)
+    end
+    if next(own.allowed) then classes[#classes + 1] = own end
+  end
+  return classes
+end
+
+-- The number of points at which a class has no time, and its total loss at the others.
+local function losses_of(class, points)
+  local without, total = 0, 0
+  for _, point in ipairs(points) do
+    local least = math.huge
+    for name in pairs(class.allowed) do least = math.min(least, point.badness[name] or math.huge) end
+    if least == math.huge then without = without + 1 else total = total + least end
+  end
+  return without, total
+end
+
+-- Those of `allowed` that a slice keeps to if numerics are stable; see the head of this file.
+local function stable_winners(source, slice, allowed)
+  local best
+  local classes = classes_of(source, slice, allowed)
+  for _, class in ipairs(classes) do
+    if class.cells > (best and best.cells or 0) then best = class end
+  end
+  if best then return best.allowed end
+  local points = points_of(source, slice, allowed, times_of(source, slice, allowed))
+  for _, class in ipairs(classes) do
+    class.without, class.total = losses_of(class, points)
+    if not best or class.without < best.without
+      or class.without == best.without and class.total < best.total then
+      best = class
+    end
+  end
+  return best and best.allowed or {}
+end
+
 -- See the head of this file; may_win(row of lists.strategies). Worlds without any such row are left out.
 function by_bytes.worlds(source, may_win, fusion)
   local worlds = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
     local allowed = winners_of(source, slice, may_win)
+    if source.stable then allowed = stable_winners(source, slice, allowed) end
     local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
     if measured.first then
       worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,

@@ -20,6 +20,7 @@ struct choosing {
     struct inputs of;
     struct table *table;
     uint8_t *incumbents;        // by cell; NAME_NONE: none. NULL: no table was there
+    uint8_t *stable_as;         // the same of the table with the classes that rows keep
     uint8_t *judged[2];         // the same of the tables that are judged
     struct evidence **evidence; // by block; NULL: none
     struct plane_task {
@@ -73,30 +74,6 @@ static bool chain_rows(const struct rows *rows, struct grid *grid, struct chains
         *other = (uint32_t)i;
     }
     return true;
-}
-
-// ---- numerics
-
-// Removes the levels, derived ones too, of strategies with other bits than the required one, which stays even
-// if its bits are unknown or vary. False: out of memory.
-static bool drop_other_bits(struct plane *plane) {
-    const struct inputs *of = plane->of;
-    const struct grid_block *block = plane->block;
-    uint8_t wanted = of->selection->same_bits_as;
-    if (wanted == NAME_NONE) return true;
-    const struct slice_key slice = {block->splits,      block->world_size, block->dtype,
-                                    block->op,          block->mode,       block->fusion[plane->fusion],
-                                    block->has_no_shape};
-    struct numerics *numerics = malloc(sizeof *numerics);
-    uint8_t barred = of->selection->loopback ? NAME_NONE : of->loopback;
-    bool ok = numerics != NULL && numerics_relate(of->rows, slice, barred, of->lists, numerics);
-    for (size_t s = 0; ok && s < plane->strategy_count; s++) {
-        uint8_t strategy = plane->strategies[s];
-        if (strategy == wanted || numerics->relation[wanted][strategy] == BITS_EQUAL) continue;
-        plane_drop(plane, s);
-    }
-    free(numerics);
-    return ok;
 }
 
 // ---- choosing a row
@@ -233,12 +210,14 @@ static void judge_cell(const struct choosing *choosing, const struct plane *plan
     }
 }
 
+// Chooses the rows of the plane that are of this class; class_of_row NULL: all.
 static bool choose_rows(const struct choosing *choosing, const struct plane *plane,
-                        const struct evidence *evidence) {
+                        const struct evidence *evidence, const uint8_t *class_of_row, uint8_t class) {
     size_t tokens = plane->block->num_tokens.count, hidden_sizes = plane->block->hidden_sizes.count;
     struct row_of_cells row = {NULL, NULL, NULL, NULL, NULL};
     bool ok = allocate_row(&row, tokens, plane->strategy_count);
     for (size_t h = 0; ok && h < hidden_sizes; h++) {
+        if (class_of_row != NULL && class_of_row[h] != class) continue;
         for (size_t t = 0; ok && t < tokens; t++) ok = fill_cell(choosing, plane, evidence, &row, h, t);
         ok = ok && borders_choose(row.points, tokens);
         struct cell *cells = choosing->table->cells + plane->first_cell + h * tokens;
@@ -249,13 +228,81 @@ static bool choose_rows(const struct choosing *choosing, const struct plane *pla
     return ok;
 }
 
+// ---- numerics
+
+// The classes of equal bits in a plane. False: out of memory.
+static bool find_classes(const struct plane *plane, uint8_t class_of[NAMES_MAX]) {
+    const struct inputs *of = plane->of;
+    const struct grid_block *block = plane->block;
+    const struct slice_key slice = {block->splits,      block->world_size, block->dtype,
+                                    block->op,          block->mode,       block->fusion[plane->fusion],
+                                    block->has_no_shape};
+    struct numerics *numerics = malloc(sizeof *numerics);
+    uint8_t barred = of->selection->loopback ? NAME_NONE : of->loopback;
+    bool ok = numerics != NULL && numerics_relate(of->rows, slice, barred, of->lists, numerics);
+    if (ok) numerics_classes(numerics, of->selection->same_bits_as, class_of);
+    free(numerics);
+    return ok;
+}
+
+// Removes the levels, derived ones too, of strategies of other classes.
+static void drop_other_bits(struct plane *plane, const uint8_t class_of[NAMES_MAX], uint8_t class) {
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        if (class_of[plane->strategies[s]] != class) plane_drop(plane, s);
+    }
+}
+
+// Chooses the rows of one class, as if no other strategy had been measured.
+static bool choose_class(const struct choosing *choosing, const struct plane *whole,
+                         const struct evidence *evidence, const uint8_t class_of[NAMES_MAX],
+                         const uint8_t *class_of_row, uint8_t class) {
+    struct plane plane;
+    struct left_out counted_before = {0, {0}};
+    bool ok = plane_make(&plane, whole->of, whole->block, whole->fusion, &counted_before);
+    if (ok) drop_other_bits(&plane, class_of, class);
+    ok = ok && choose_rows(choosing, &plane, evidence, class_of_row, class);
+    plane_free(&plane);
+    return ok;
+}
+
+static bool choose_stable_rows(const struct choosing *choosing, const struct plane *plane,
+                               const struct evidence *evidence, const uint8_t class_of[NAMES_MAX]) {
+    uint8_t *class_of_row = malloc(plane->block->hidden_sizes.count + 1);
+    bool is_done[NAME_NONE + 1] = {false};
+    bool ok = class_of_row != NULL &&
+              stable_class_of_rows(plane, evidence, choosing->stable_as, class_of, class_of_row);
+    for (size_t h = 0; ok && h < plane->block->hidden_sizes.count; h++) {
+        uint8_t class = class_of_row[h];
+        ok = is_done[class] || choose_class(choosing, plane, evidence, class_of, class_of_row, class);
+        is_done[class] = true;
+    }
+    free(class_of_row);
+    return ok;
+}
+
+static bool choose_in_classes(const struct choosing *choosing, struct plane *plane,
+                              const struct evidence *evidence) {
+    const struct selection *selection = choosing->of.selection;
+    uint8_t class_of[NAMES_MAX];
+    if (!find_classes(plane, class_of)) return false;
+    if (selection->is_stable) return choose_stable_rows(choosing, plane, evidence, class_of);
+    drop_other_bits(plane, class_of, selection->same_bits_as);
+    return choose_rows(choosing, plane, evidence, NULL, NAME_NONE);
+}
+
 static void choose_plane(void *context, size_t index) {
     const struct choosing *choosing = context;
+    const struct selection *selection = choosing->of.selection;
     struct plane_task *task = &choosing->tasks[index];
+    const struct evidence *evidence = choosing->evidence[task->block];
     struct plane plane;
     bool ok = plane_make(&plane, &choosing->of, &choosing->table->grid.blocks[task->block], task->fusion,
                          &task->left_out);
-    ok = ok && drop_other_bits(&plane) && choose_rows(choosing, &plane, choosing->evidence[task->block]);
+    if (ok && (selection->is_stable || selection->same_bits_as != NAME_NONE)) {
+        ok = choose_in_classes(choosing, &plane, evidence);
+    } else if (ok) {
+        ok = choose_rows(choosing, &plane, evidence, NULL, NAME_NONE);
+    }
     plane_free(&plane);
     task->failed = !ok;
 }
@@ -293,7 +340,8 @@ static bool find_choices(const struct grid *grid, struct table *other, uint8_t *
 static bool find_other_tables(struct choosing *choosing) {
     const struct selection *selection = choosing->of.selection;
     struct table *table = choosing->table;
-    bool ok = find_choices(&table->grid, selection->incumbent, &choosing->incumbents);
+    bool ok = find_choices(&table->grid, selection->incumbent, &choosing->incumbents) &&
+              find_choices(&table->grid, selection->stable_as, &choosing->stable_as);
     for (size_t i = 0; ok && i < 2; i++) {
         ok = find_choices(&table->grid, selection->judged[i], &choosing->judged[i]);
         if (!ok || selection->judged[i] == NULL) continue;
@@ -314,7 +362,7 @@ static bool find_evidence(struct choosing *choosing) {
             .block = grid_key(grid, grid->blocks[i].first_cell),
             .sizes_only = grid->blocks[i].has_no_shape,
             .may_win = of->selection->may_win,
-            .keeps_far = of->selection->same_bits_as != NAME_NONE,
+            .keeps_far = of->selection->same_bits_as != NAME_NONE || of->selection->is_stable,
             .barred = of->selection->loopback ? NAME_NONE : of->loopback,
             .oversubscribed =
                 names_find(&of->lists->placements, oversubscribed, oversubscribed + strlen(oversubscribed)),
@@ -440,6 +488,7 @@ struct table *table_select(const struct rows *rows, const struct selection *sele
     }
     free(choosing.evidence);
     free(choosing.incumbents);
+    free(choosing.stable_as);
     for (size_t i = 0; i < 2; i++) free(choosing.judged[i]);
     free(choosing.tasks);
     if (ok) return table;

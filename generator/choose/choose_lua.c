@@ -24,6 +24,8 @@
 //     incumbent     a table that keeps the choices that lose hardly more than the best
 //     judged        { old, new }: two tables, what the choices of which lose is in the cells of the result
 //     same_bits_as  a strategy: only strategies with the same bits may win
+//     stable        each row of token counts keeps to one class of equal bits: that of the choices of this
+//                   table or, if `true`, the one that loses least
 //     regret        the loss that a cell may have for the sake of fewer borders, as a share (default: 0)
 #include <lauxlib.h>
 #include <lua.h>
@@ -41,6 +43,8 @@
 
 static void take_tables(lua_State *lua, struct selection *selection) {
     if (lua_getfield(lua, 2, "incumbent") != LUA_TNIL) selection->incumbent = table_lua_check(lua, -1);
+    lua_pop(lua, 1);
+    if (lua_getfield(lua, 2, "stable") == LUA_TUSERDATA) selection->stable_as = table_lua_check(lua, -1);
     lua_pop(lua, 1);
     if (lua_getfield(lua, 2, "judged") != LUA_TNIL) {
         for (int i = 0; i < 2; i++, lua_pop(lua, 1)) {

@@ -7,8 +7,7 @@
 //   with varying bits. Options: first = a strategy: the first class is its own; loopback = whether loopback
 //   rows count.
 //
-// numerics.h defines equal bits. A class has the strategies that equal its first member, so that a table with
-// the bits of that one has no others.
+// numerics.h defines equal bits and classes.
 #include "classes.h"
 
 #include <lauxlib.h>
@@ -68,13 +67,11 @@ static size_t end_of_shape(const struct classes *all, size_t first) {
     return end;
 }
 
-// Makes a class of `strategy` unless it has one, or its bits are not known.
-static void open_class(struct classes *all, uint8_t strategy) {
-    if (!all->numerics.told[strategy] || all->class_of[strategy] != NAME_NONE) return;
+// Strategies with unknown or varying bits have no class here.
+static void find_classes(struct classes *all, uint8_t first) {
+    numerics_classes(&all->numerics, first, all->class_of);
     for (size_t i = 0; i < NAMES_MAX; i++) {
-        if (all->class_of[i] == NAME_NONE && all->numerics.relation[strategy][i] == BITS_EQUAL) {
-            all->class_of[i] = strategy;
-        }
+        if (all->numerics.relation[i][i] != BITS_EQUAL) all->class_of[i] = NAME_NONE;
     }
 }
 
@@ -166,12 +163,10 @@ int choose_lua_classes(lua_State *lua) {
         barred = NAME_NONE;
     struct classes *all = lua_newuserdatauv(lua, sizeof *all, 0);
     memset(all, 0, sizeof *all);
-    memset(all->class_of, NAME_NONE, sizeof all->class_of);
     all->entries = lua_newuserdatauv(lua, (rows->count + 1) * sizeof *all->entries, 0);
     take_entries(rows, key, lists, barred, all);
     if (!numerics_relate(rows, key, barred, lists, &all->numerics)) return luaL_error(lua, "out of memory");
-    if (wanted != NAME_NONE) open_class(all, wanted);
-    for (size_t i = 0; i < lists->strategies.count; i++) open_class(all, (uint8_t)i);
+    find_classes(all, wanted);
     for (size_t first = 0, end; first < all->count; first = end) {
         end = end_of_shape(all, first);
         all->shapes++;

@@ -3,6 +3,7 @@
 #ifndef GENTABLES_NUMERICS_H
 #define GENTABLES_NUMERICS_H
 
+#include "cell_losses.h"
 #include "rows/rows.h"
 
 enum bits_relation { BITS_NEVER_TOLD, BITS_EQUAL, BITS_DIFFERENT };
@@ -19,5 +20,20 @@ struct numerics {
 // (NAME_NONE: none) do not count. False where memory runs out.
 bool numerics_relate(const struct rows *rows, struct slice_key slice, uint8_t barred,
                      const struct lists *lists, struct numerics *numerics);
+
+// The classes of equal bits: class_of[strategy] is the first member of its class. A class has the strategies
+// that equal its first member and differ from no other one, in the order of the list, but for the class of
+// `first` (NAME_NONE: none), which that strategy opens before all others. A strategy with unknown or varying
+// bits is a class of its own.
+void numerics_classes(const struct numerics *numerics, uint8_t first, uint8_t class_of[NAMES_MAX]);
+
+// Sets class_of_row[hidden size] for each row of the plane: of the classes in `class_of` (see
+// numerics_classes) the one to which most of the choices in `earlier` belong (of equal ones the first in the
+// list). `earlier` has a strategy or NAME_NONE for each cell of the whole table; NULL: no earlier table. In a
+// table by powers of two the choices of all hidden sizes that share a bin count. Without such a choice, the
+// class that has no time in the fewest cells and, of these, the least total expected loss. NAME_NONE: no
+// strategy has a time. Returns false if memory is short.
+bool stable_class_of_rows(const struct plane *plane, const struct evidence *evidence, const uint8_t *earlier,
+                          const uint8_t class_of[NAMES_MAX], uint8_t *class_of_row);
 
 #endif

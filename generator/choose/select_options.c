@@ -152,6 +152,7 @@ void select_options_take(lua_State *lua, int options, const struct lists *lists,
         .loopback = field_boolean(lua, options, "loopback"),
         .least = field_boolean(lua, options, "least"),
         .only_more_cells = field_boolean(lua, options, "only_cells"),
+        .is_stable = field_boolean(lua, options, "stable"),
     };
     lua_getfield(lua, options, "regret");
     selection->regret = luaL_optnumber(lua, -1, 0);

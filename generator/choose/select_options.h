@@ -26,6 +26,8 @@ struct selection {
     enum lookup lookup;                // how the reader finds a cell
     double regret;                     // what a cell may lose for the sake of fewer borders, as a share
     uint8_t same_bits_as;              // only strategies with the bits of this one may win; NAME_NONE: any
+    bool is_stable;                    // each row of token counts keeps to one class of equal bits
+    struct table *stable_as;           // the table with these classes; NULL: the rows decide
     struct table *incumbent;           // keeps the choices that hardly lose; NULL: none
     struct table *judged[2];           // their choices' losses are wanted, too; NULL: none
     const struct cell_key *more_cells; // cells that the table has beside those of the rows
@@ -37,9 +39,8 @@ struct selection {
     size_t workload_count;
 };
 
-// Reads the options in the table at the absolute stack index `options`, but for the incumbent, into
-// `selection`. What the selection points to stays on the stack, above the options. Raises if an option is
-// wrong.
+// Reads the options in the table at the absolute stack index `options`, but for the tables, into `selection`.
+// What the selection points to stays on the stack, above the options. Raises if an option is wrong.
 void select_options_take(struct lua_State *lua, int options, const struct lists *lists,
                          struct selection *selection);
 

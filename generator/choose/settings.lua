@@ -1,7 +1,7 @@
 -- How a table is chosen, from the command line or the spec: among which strategies, for which shapes, against
 -- which table. select.c explains the rule.
 --
--- In a spec this is choice = { numerics = "same-as=MPI", workload = "workload.csv", at = "corner",
+-- In a spec this is choice = { numerics = "stable", workload = "workload.csv", at = "corner",
 -- regret = 0.01 }.
 local fail = require "base.fail"
 local file = require "core.file"
@@ -16,7 +16,8 @@ settings.options = {
   { name = "against", value = "TABLE",
     help = "table.csv that keeps the choices that hardly lose, or none (default: of --out or the rows)" },
   { name = "numerics", value = "CLASS",
-    help = "same-as=STRATEGY (or bitwise-class=STRATEGY): only those with its bits; any (default)" },
+    help = "stable: equal bits along each row of token counts, those of --against if it exists; " ..
+      "same-as=STRATEGY (or stable=, bitwise-class=): only those with its bits; any (default)" },
   { name = "workload", value = "FILE",
     help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
   { name = "choose", value = "WHAT",
@@ -29,15 +30,25 @@ settings.options = {
 
 -- ---- numerics ---------------------------------------------------------------------------------
 
--- The strategy with the required bits; nil: any bits. `where` is for messages.
+local naming = { ["same-as"] = true, ["stable"] = true, ["bitwise-class"] = true }
+
+-- The strategy with the required bits, nil: any bits; and whether each row of token counts keeps to one
+-- class. `where` is for messages.
 function settings.numerics(text, where)
-  if text == nil or text == "any" then return nil end
-  local name = text:match("^same%-as=(.+)$") or text:match("^bitwise%-class=(.+)$")
-  local row = name and lists.find("strategies", name)
+  if text == nil or text == "any" then return nil, false end
+  if text == "stable" then return nil, true end
+  local word, name = text:match("^([%l-]+)=(.+)$")
+  local row = naming[word] and lists.find("strategies", name)
   if not row or row.candidate == false then
-    fail.input("%s: %s is no class; valid: same-as=NCCL, bitwise-class=ONESHOT, any", where, text)
+    fail.input("%s: %s is no class; valid: stable, stable=NCCL, same-as=NCCL, bitwise-class=ONESHOT, any",
+      where, text)
   end
-  return row.name
+  return row.name, false
+end
+
+-- The numerics of the choices of a source, as --numerics has them; nil: any.
+function settings.numerics_word(source)
+  return source.stable and "stable" or source.same_bits_as and "same-as=" .. source.same_bits_as or nil
 end
 
 -- ---- a workload -------------------------------------------------------------------------------
@@ -170,7 +181,7 @@ end
 function settings.apply(source, args, folder)
   local said = source.spec and source.spec.choice or {}
   local against = args.against ~= "none" and (args.against or find_incumbent(source, folder)) or nil
-  source.same_bits_as = settings.numerics(args.numerics or said.numerics,
+  source.same_bits_as, source.stable = settings.numerics(args.numerics or said.numerics,
     args.numerics and "--numerics" or "the spec's numerics")
   source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
   source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")

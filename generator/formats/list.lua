@@ -71,7 +71,8 @@ end
 local function by_size(may_win, more)
   return function(source)
     local by_bytes = require "choose.by_bytes"
-    local view = { worlds = by_bytes.worlds(source, may_win), numerics = source.same_bits_as,
+    local view = { worlds = by_bytes.worlds(source, may_win),
+      numerics = require("choose.settings").numerics_word(source),
       fallback = require("formats.model").fallback(source) }
     for key, value in pairs(more or {}) do view[key] = value end
     return view

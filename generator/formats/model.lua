@@ -191,12 +191,14 @@ function model.options_of(source, lookup)
 end
 
 -- The table of the strategies in `candidates` (nil: all) for a reader with this lookup; made once for each.
--- What is there already has been chosen for the nearest size, and stays only there.
+-- What is there already has been chosen for the nearest size, and stays only there. If numerics are stable,
+-- the first, canonical table has the classes of the earlier one, and the others have those of the canonical.
 local function select_table(source, candidates, lookup)
   local options = model.options_of(source, lookup or "nearest")
   local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. options.lookup
   if not source.tables[key] then
     options.candidates, options.incumbent = candidates, options.lookup == "nearest" and source.stays or nil
+    options.stable = source.stable and (source.stable_as or source.stays or true)
     source.tables[key] = fail.unless(choices.select(source.rows, options))
   end
   return source.tables[key]
@@ -317,6 +319,7 @@ function model.load(data_dir, arch, args, folder)
   local source = model.read(data_dir, arch, args.allow_loopback)
   settings.apply(source, args, folder or source.data_dir)
   source.only_measured = args.sm_version ~= nil -- as TensorRT-LLM's generator
+  source.stable_as = source.stable and select_table(source) or nil
   source.axes = axes_of(source)
   source.gaps = gaps.of(source, select_table(source))
   if source.workload then

@@ -21,10 +21,12 @@ end
 
 -- One line more of a table of one class of numerics: which, and where its reader may leave it. Nil: of any.
 local function numerics_line(source, format)
-  local wanted = source.same_bits_as or source.parts and source.parts[1].same_bits_as
-  if not wanted then return nil end
-  return ("numerics same-as=%s: only strategies with the bits of %s%s"):format(wanted, wanted,
-    formats.may_leave_bits(format) and
+  local part = source.parts and source.parts[1] or source
+  local word = settings.numerics_word(part)
+  if not word then return nil end
+  local which = part.stable and "only strategies with equal bits in each row of token counts"
+    or "only strategies with the bits of " .. part.same_bits_as
+  return ("numerics %s: %s%s"):format(word, which, formats.may_leave_bits(format) and
     "; what was not measured is up to the reader's own rule, and may have other bits" or "")
 end
 

@@ -328,12 +328,36 @@ function summary.workload(source)
     .. "of that, or by bytes, which know no shapes: %s."):format(words, table.concat(without, ", "))
 end
 
+-- Where stable numerics lose the most time, of sums of formats.stable_cost; "" without any loss.
+function summary.most_in_words(sums)
+  if not sums.place then return "" end
+  return ("%.2f us (%.1f %%) at hidden size %d, %s"):format(sums.most_us, 100 * sums.most,
+    sums.place.hidden_size, quantities.counted(sums.place.num_tokens, "token"))
+end
+
+-- The cost of stable numerics in a sentence, from the total of formats.stable_cost.
+function summary.stable_cost_in_words(total)
+  local where = total.place and ("%s of TP %d, %s"):format(summary.most_in_words(total),
+    total.place.world_size, total.place.fusion) or "nothing"
+  local words = ("%d of %s differ from those of --numerics any. Mean cost over all cells: %.2f %%; at most "
+    .. "%s."):format(total.other, quantities.counted(total.cells, "choice"), 100 * total.cost, where)
+  if total.without == 0 then return words end
+  return words .. (" %s no choice, because no strategy with these bits has a time."):format(
+    total.without == 1 and "1 cell has" or total.without .. " cells have")
+end
+
 -- In a line, which bits the tables of a source keep to, and the files that have no room to say so; nil: any.
 function summary.restriction(source)
-  if not source.same_bits_as then return nil end
+  if not settings.numerics_word(source) then return nil end
   local mute = {}
   for _, entry in ipairs(summary.formats(source)) do
     if entry.format.mute then mute[#mute + 1] = entry.format.file end
+  end
+  if source.stable then
+    return ("In these tables all choices of a row of token counts have equal bits, and keep them when the " ..
+      "tables are made again. Where nothing was measured programs get %s, unless their own rule says " ..
+      "otherwise (see there); it may have other bits. %s cannot say so in the file."):format(
+      model.fallback(source), table.concat(mute, ", "))
   end
   local words = "These tables keep to the bits of %s, which is what programs get where nothing was " ..
     "measured, too, unless their own rule says otherwise (see there). %s cannot say so in the file."

@@ -11,6 +11,7 @@ local model = require "formats.model"
 local page = require "pages.page"
 local machines = require "rows.machines"
 local quantities = require "base.quantities"
+local stable_cost = require "formats.stable_cost"
 local summary = require "formats.summary"
 local template = require "codec.template"
 
@@ -241,6 +242,19 @@ end
 
 -- ---- numerics ---------------------------------------------------------------------------------
 
+-- The cost of stable numerics.
+local function add_stable_cost(p, view)
+  local costs, total = stable_cost(view.source)
+  local rows = {}
+  for i, sums in ipairs(costs) do
+    rows[i] = { sums.slice.world_size, sums.fusion, words_of(sums.slice), sums.cells, sums.other,
+      share(sums.cost, 2), summary.most_in_words(sums) }
+  end
+  p:text(summary.stable_cost_in_words(total))
+  p:table { columns = { "TP", "fusion", "data", "cells", "other choice", "cost, mean", "at most" },
+    rows = rows, may_go = { "data" } }
+end
+
 local function add_numerics(p, views)
   p:section("Numerics", { id = "numerics", note = "Strategies with results of equal bits are a class. " ..
     "Cost: how much longer the best of a class takes than the best of all, over the shapes for which it " ..
@@ -256,9 +270,10 @@ local function add_numerics(p, views)
       table.insert(unknown_bits, { view.arch, entry.slice.world_size, entry.slice.fusion,
         table.concat(entry.names, ", "), entry.varies and "not the same each time" or "unknown" })
     end
-    if view.source.same_bits_as then
+    if view.source.same_bits_as or view.source.stable then
       p:text(("%s: %s"):format(view.arch, summary.restriction(view.source)))
     end
+    if view.source.stable then add_stable_cost(p, view) end
   end
   if #rows == 0 and #unknown_bits == 0 then
     p:text("These rows have no bits; rows of gentables sweep have them.")
