@@ -22,27 +22,28 @@ static bool is_in_plane(const struct plane *plane, const struct cell_key *key) {
 
 // ---- the cells
 
-static void add_strategy(struct plane *plane, uint8_t strategy) {
-    if (plane->index_of[strategy] != NAME_NONE) return;
-    plane->index_of[strategy] = (uint8_t)plane->strategy_count;
-    plane->strategies[plane->strategy_count++] = strategy;
-}
-
-// The strategies that have a time in the plane and may win; counts the rows of others.
+// The strategies that have a time in the plane and may win, in the order of the list, so that nothing depends
+// on that of rows; counts the rows of others.
 static void find_strategies(struct plane *plane, struct left_out *left_out) {
     const struct inputs *of = plane->of;
-    memset(plane->index_of, NAME_NONE, sizeof plane->index_of);
+    bool is_found[NAMES_MAX] = {false};
     for (size_t cell = plane->first_cell; cell < plane->first_cell + plane->cells; cell++) {
         for (uint32_t at = of->chains.first[cell]; at != NO_ROW; at = of->chains.next[at]) {
             const struct row *row = &of->rows->row[at];
             if (competes(of, row)) {
-                add_strategy(plane, row->strategy);
+                is_found[row->strategy] = true;
             } else if (is_barred_loopback(of, row->placement)) {
                 left_out->loopback_rows++;
             } else {
                 left_out->rows_of_others[row->strategy]++;
             }
         }
+    }
+    memset(plane->index_of, NAME_NONE, sizeof plane->index_of);
+    for (size_t s = 0; s < NAMES_MAX; s++) {
+        if (!is_found[s]) continue;
+        plane->index_of[s] = (uint8_t)plane->strategy_count;
+        plane->strategies[plane->strategy_count++] = (uint8_t)s;
     }
 }
 

@@ -73,4 +73,17 @@ function tests.test_noise_makes_no_borders_beside_a_slow_strategy()
   luaunit.assertEquals(winners, { winners[1], winners[1], winners[1] })
 end
 
+function tests.test_nothing_depends_on_the_order_of_rows()
+  local records, reversed = {}, {}
+  for _, tokens in ipairs { 1, 16, 256 } do
+    for strategy, time_us in pairs { MPI = 11, ONESHOT = 10, TWOSHOT = 10.2 } do
+      local made = record(strategy, tokens, 1024, time_us)
+      records[#records + 1] = made
+      table.insert(reversed, 1, made)
+    end
+  end
+  local options = { lookup = "nearest" }
+  luaunit.assertEquals(select(reversed, options):text("host"), select(records, options):text("host"))
+end
+
 return require "suites" { { "choices from launches", tests } }
