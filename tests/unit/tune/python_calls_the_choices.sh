@@ -170,8 +170,8 @@ def dispatches_as_split_points_say():
         for first, last, candidate in splits:
             ends = [first, first + 1 if last is None else last]
             for rows in [r + r % 2 if op in ("alltoall", "reducescatter") else r for r in ends]:
-                printed = [c for f, l, c in splits if f <= rows and (l is None or rows <= l)]
-                wanted.append(said[0])
+                matching = [c for f, l, c in splits if f <= rows and (l is None or rows <= l)]
+                wanted.append(matching[0])
                 function(torch.zeros(rows, hidden))
         assert used == wanted, (op, used, wanted)
 
