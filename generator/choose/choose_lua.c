@@ -6,7 +6,7 @@
 //   num_tokens =, hidden_size =, times = { NAME = microseconds } }; the rows show how noisy times are (see
 //   evidence.h); without launches the times count as exact. Options: may_win = { NAME = true }, loopback.
 // - rule = { right = a loss up to this is right, confidence =, expected_loss =, margin = of a choice that is
-//   not uncertain }; see select.h.
+//   not uncertain, tolerance = }; see select.h.
 // - along(points, regret) gives the strategy of each of the ascending points, { { badness = (NAME -> expected
 //   loss) }... }: the fewest borders, by the rule of select.c; false where a point has no strategy.
 // - select(rows, options) gives a table. Options:
@@ -256,11 +256,12 @@ int luaopen_core_choose(lua_State *lua) {
                                          {"select", lua_select},
                                          {NULL, NULL}};
     luaL_newlib(lua, functions);
-    lua_createtable(lua, 0, 4);
+    lua_createtable(lua, 0, 5);
     set_number(lua, "right", LOSSES_RIGHT);
     set_number(lua, "confidence", SELECT_CONFIDENCE);
     set_number(lua, "expected_loss", SELECT_EXPECTED_LOSS);
     set_number(lua, "margin", SELECT_MARGIN);
+    set_number(lua, "tolerance", SELECT_TOLERANCE);
     lua_setfield(lua, -2, "rule");
     return 1;
 }

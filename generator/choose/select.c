@@ -7,9 +7,9 @@
 //   launch slows all strategies in it, and cancels; what is measured at one shape shows something about its
 //   neighbours (evidence.c). Rows without launches have no distribution; there, levels are taken as exact.
 // - A cell gets the strategy with the least expected loss. A choice that gives fewer borders along a row of
-//   token counts (borders.c), or keeps the incumbent, is taken if it loses at most TOLERANCE more: noise
-//   makes flips and physics makes borders. The option `regret` allows more for fewer borders. Where levels
-//   are exact only the incumbent has that tolerance.
+//   token counts (borders.c), or keeps the incumbent, is taken if it loses at most SELECT_TOLERANCE more:
+//   noise makes flips and physics makes borders. The option `regret` allows more for fewer borders. Where
+//   levels are exact only the incumbent has that tolerance.
 // - Of strategies that lose equally much, the first in the list of strategies wins. Nothing depends on the
 //   order of rows.
 // - Choices by message size (by_bytes.lua) follow the same rule: the shapes of a size are its bin.
@@ -22,8 +22,6 @@
 #include <math.h>
 
 #include "estimate/losses.h"
-
-static const double TOLERANCE = 0.0025; // of expected losses, as a share
 
 static bool precedes(double loss, uint8_t strategy, double other_loss, uint8_t other_strategy) {
     return loss != other_loss ? loss < other_loss : strategy < other_strategy;
@@ -38,8 +36,8 @@ void select_allow(struct border_option *options, size_t count, uint8_t incumbent
     }
     for (size_t i = 0; i < count; i++) {
         double more = options[i].badness - best->badness;
-        options[i].allowed = &options[i] == best || (noisy && more <= TOLERANCE);
-        stays = stays || (more <= TOLERANCE && options[i].strategy == incumbent);
+        options[i].allowed = &options[i] == best || (noisy && more <= SELECT_TOLERANCE);
+        stays = stays || (more <= SELECT_TOLERANCE && options[i].strategy == incumbent);
     }
     for (size_t i = 0; i < count; i++) {
         if (stays) options[i].allowed = options[i].strategy == incumbent;

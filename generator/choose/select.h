@@ -35,6 +35,10 @@ struct choice {
 #define SELECT_EXPECTED_LOSS 0.01
 #define SELECT_MARGIN        0.05
 
+// What a choice may lose more than the best, as a share, to keep the incumbent or, if times are noisy, for
+// fewer borders.
+#define SELECT_TOLERANCE 0.0025
+
 // The rule: marks the options that a point may have, of at least one. These are the one with the least
 // expected loss (of equal ones that of the strategy that comes first in the list), and those that lose at
 // most `regret` more or, if times are `noisy`, 0.25 %. An incumbent (NAME_NONE: none) that loses at most

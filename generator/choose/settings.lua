@@ -23,7 +23,7 @@ settings.options = {
   { name = "choose", value = "WHAT",
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
   { name = "regret", value = "SHARE",
-    help = "what a cell may lose for fewer thresholds (default: 0.0025; formats by bytes 0.02)" },
+    help = "what a cell may lose for fewer thresholds (default and least: 0.0025; by bytes: default 0.02)" },
   { name = "allow-loopback",
     help = "rows of several ranks on one GPU may make a table of smNN, too, which names that" },
 }

@@ -27,12 +27,13 @@ end
 
 -- The rule by which the tables of a source are chosen, in a sentence; `what`: shapes (nil) or sizes.
 function summary.rule(source, what)
+  local more = ("%g %%"):format(100 * math.max(source.regret or 0, choices.rule.tolerance))
   if source.corner then
     return "A choice has the shortest time at the cell's own " .. (what or "shapes"):sub(1, -2)
-      .. ", or loses at most 0.25 % for fewer borders."
+      .. ", or loses at most " .. more .. " for fewer borders."
   end
   return "A choice has the least expected loss over all " .. (what or "shapes") ..
-    " that a lookup sends to its cell, or loses at most 0.25 % more for fewer borders."
+    " that a lookup sends to its cell, or loses at most " .. more .. " more for fewer borders."
 end
 
 -- What a block of a table is of: data type, operation with its splits and, where rows say it, mode.

@@ -39,8 +39,9 @@ function verdict(cell) {
   return words.join(" ");
 }
 
-// The worst loss of choosing this row at this shape; that of a choice is over its bin.
-function regretOf(rows, row) {
+// The loss of choosing this row at this shape if its time and those of the others lie at the ends of their
+// intervals.
+function lossByIntervals(rows, row) {
   const others = rows.filter((other) => other !== row && !other.strategy.never).map((other) => other.low);
   if (others.length === 0 || others.some(Number.isNaN) || Number.isNaN(row.high)) return NaN;
   return Math.max(0, row.high / Math.min(...others) - 1);
@@ -68,7 +69,7 @@ function detailsTable(cell) {
   const columns = [["strategy"], [""], ["time (µs)", "number"]];
   if (has.interval) columns.push(["95 % interval", "number"]);
   columns.push(["longer than the fastest", "number"]);
-  if (has.interval) columns.push(["worst loss here", "number"]);
+  if (has.interval) columns.push(["loss by intervals", "number"]);
   if (has.bound) columns.push(["share of bound", "number"]);
   const head = element("tr", {}, ...columns.map(([title, className]) =>
     element("th", { scope: "col", className: className ?? "" }, title)));
@@ -83,7 +84,7 @@ function detailsTable(cell) {
         : `${row.low.toFixed(digits)} to ${row.high.toFixed(digits)}`));
     }
     tr.append(number(row.time === cell.least ? "fastest" : percent(row.time / cell.least - 1)));
-    if (has.interval) tr.append(number(percent(regretOf(cell.rows, row))));
+    if (has.interval) tr.append(number(percent(lossByIntervals(cell.rows, row))));
     if (has.bound) tr.append(number(percent(row.bound / row.time, 0)));
     return tr;
   });

@@ -147,6 +147,7 @@ same TWOSHOT "$(winner 16)"
 generate --choose corner --against none --regret 0.02
 same TWOSHOT "$(winner 16)"
 generate --choose corner --against none --regret 0.05
+grep -q 'or loses at most 5 % for fewer borders' "$data/report.md" || die "not the regret"
 same ONESHOT "$(winner 16)"
 grep -q '{[0-9]*}}, .* 1024: ONESHOT' "$data/allreduce_table.h" || die "the header has more than one strategy"
 echo 'return { arch = "host", tp = { 2 }, dtypes = { "bfloat16" }, hidden_sizes = { 1024 },
