@@ -1,7 +1,7 @@
 -- How often tables that are made again from other launches change the bits of results, played on recorded
 -- rows. tests/recorded/numerics_are_stable.lua asserts it.
 --
---   gentables lua tests/perf/stability.lua RECORDED.csv [RUNS]
+--   gentables lua tests/perf/stability.lua RECORDED.csv [RUNS [FUSION]]
 --
 -- The first tables are chosen from all recorded launches. For each run as many launches, drawn at random with
 -- replacement, are the rows, from which the tables are made again beside the first ones, with --numerics any
@@ -160,6 +160,6 @@ end
 if not arg[0]:find("stability.lua", 1, true) then return stability end
 local path = arg[1]
 assert(path, "usage: gentables lua tests/perf/stability.lua RECORDED.csv [RUNS]")
-local figures = stability.figures(path, tonumber(arg[2] or 1000), { 1, 4, 16, 64, 256 })
+local figures = stability.figures(path, tonumber(arg[2] or 1000), { 1, 4, 16, 64, 256 }, arg[3])
 print "results with other bits than by the first tables"
 for _, name in ipairs { "any", "stable" } do print(stability.words(name, figures[name])) end
