@@ -283,6 +283,7 @@ end
 local function find_finalists(job, search, families)
   local settings, started = enter(search, families), process.now()
   job.progress = progress.new()
+  job.progress:in_lines()
   local finalists = run_heats(job, search, settings, started + job.budget_s * (1 - LAST_SHARE))
   for turn = 1, LAST_TURNS do
     job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #search.defaults)

@@ -1,5 +1,6 @@
 -- A progress bar on a terminal, one line: the current work, the part that is done, the time left. In a pipe
--- it is a line every ten seconds instead. Other lines are printed with say(), which keeps the bar below them.
+-- there is none, or a line every ten seconds (in_lines). Other lines are printed with say(), which keeps the
+-- bar below them.
 -- The bar never goes back, even if the number of steps grows.
 local process = require "core.process"
 local system = require "core.system"
@@ -19,6 +20,9 @@ function progress.new(total, stream, now)
     stream = stream, now = now, live = live,
     drawn_at = live and -math.huge or now(), started = now() }, progress)
 end
+
+-- In a pipe a line every ten seconds stands for the bar.
+function progress:in_lines() self.has_lines = true end
 
 -- From now on the bar shows the time since `began_at`, of at most `seconds`, in place of steps.
 function progress:limit(began_at, seconds) self.started, self.seconds = began_at, seconds end
@@ -61,7 +65,7 @@ local function draw(self, at_once)
     if not at_once and now - self.drawn_at < MIN_INTERVAL then return end
     self.stream:write("\r\27[K", self:line(now, system.columns()))
   else
-    if now - self.drawn_at < LINE_INTERVAL then return end
+    if not self.has_lines or now - self.drawn_at < LINE_INTERVAL then return end
     self.stream:write(("gentables: %s: %s\n"):format(state(self, now, share(self, now)), self.text))
   end
   self.drawn_at = now

@@ -42,11 +42,12 @@ function TestProgress.test_with_a_limit_it_shows_the_time()
   lu.assertEquals(bar:line(170, 200), "[####################] 1:00 of 1:00  ")
 end
 
-function TestProgress.test_a_pipe_gets_a_line_every_ten_seconds()
+function TestProgress.test_a_pipe_gets_a_line_every_ten_seconds_if_it_is_to()
   local path = os.tmpname()
   local stream, now = assert(io.open(path, "w")), 0
   local bar = progress.new(nil, stream, function() return now end)
   bar:limit(0, 60)
+  bar:in_lines()
   for second = 0, 250 do
     now = second / 10
     bar:show("cell " .. second)
@@ -59,9 +60,10 @@ end
 
 function TestProgress.test_a_pipe_gets_messages_but_no_bar()
   local path = os.tmpname()
-  local stream = assert(io.open(path, "w"))
-  local bar = progress.new(2, stream)
+  local stream, now = assert(io.open(path, "w")), 0
+  local bar = progress.new(2, stream, function() return now end)
   bar:show("cell")
+  now = 60
   bar:step()
   bar:say("gentables: a line")
   bar:clear()
