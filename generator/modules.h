@@ -10,7 +10,6 @@
 
 int luaopen_core_choose(lua_State *lua);
 int luaopen_core_csv(lua_State *lua);
-int luaopen_core_estimate(lua_State *lua);
 int luaopen_core_file(lua_State *lua);
 int luaopen_core_kernel_csv(lua_State *lua);
 int luaopen_core_lookup_rule(lua_State *lua);
@@ -24,7 +23,6 @@ int luaopen_core_workers(lua_State *lua);
 static const struct luaL_Reg gentables_modules[] = {
     {"core.choose", luaopen_core_choose},
     {"core.csv", luaopen_core_csv},
-    {"core.estimate", luaopen_core_estimate},
     {"core.file", luaopen_core_file},
     {"core.kernel_csv", luaopen_core_kernel_csv},
     {"core.lookup_rule", luaopen_core_lookup_rule},

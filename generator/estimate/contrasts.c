@@ -137,6 +137,12 @@ static void free_cell(struct equations *cell) {
     free(cell->level);
 }
 
+size_t contrasts_end_of_cell(const struct visit_time *times, size_t count, size_t from) {
+    size_t to = from;
+    while (to < count && times[to].cell == times[from].cell) to++;
+    return to;
+}
+
 // ---- noise
 
 // The residuals of all cells, by strategy, each enlarged by the degrees of freedom that the fit took.
@@ -188,12 +194,6 @@ static double scale_of(const struct visit_time *times, const double *residual, s
     return sqrt(variance);
 }
 
-static size_t end_of_cell(const struct visit_time *times, size_t count, size_t from) {
-    size_t to = from;
-    while (to < count && times[to].cell == times[from].cell) to++;
-    return to;
-}
-
 bool contrasts_noise(const struct visit_time *times, size_t count, size_t strategies, double *noise) {
     double *residual = malloc((count + 1) * sizeof *residual);
     if (residual == NULL) return false;
@@ -201,7 +201,7 @@ bool contrasts_noise(const struct visit_time *times, size_t count, size_t strate
     bool is_solved = true;
     for (int round = 0; round < ROUNDS && is_solved; round++) {
         for (size_t from = 0, to; from < count && is_solved; from = to) {
-            to = end_of_cell(times, count, from);
+            to = contrasts_end_of_cell(times, count, from);
             struct residuals kept = {residual, NAN, from};
             is_solved = take_residuals(times + from, to - from, noise, &kept);
         }

@@ -21,6 +21,9 @@ struct visit_time {
     double level;
 };
 
+// The end of the times of the cell that begins at `from`, of `count` times sorted by cell.
+size_t contrasts_end_of_cell(const struct visit_time *times, size_t count, size_t from);
+
 // The levels of a cell's strategies: `count` of them, with their covariance (count * count, row by row). The
 // common part of all levels is known to about one launch only; differences of levels are what counts.
 struct cell_levels {

@@ -120,24 +120,17 @@ static struct visit_time *collect_times(const struct evidence *evidence, const s
         if (!is_in_scope(row, scope)) continue;
         const struct row_detail *detail = rows_detail_of(rows, i);
         struct measured_cell cell = cell_of(row);
-        uint32_t place = (uint32_t)find_cell(evidence, &cell);
+        uint32_t index = (uint32_t)find_cell(evidence, &cell);
         if (detail->launches == 0) {
-            times[at++] = (struct visit_time){place, LAUNCHES_MAX, row->strategy, log2(row->time_us)};
+            times[at++] = (struct visit_time){index, LAUNCHES_MAX, row->strategy, log2(row->time_us)};
         }
         for (uint32_t launch = 0; launch < detail->launches; launch++) {
             if (isnan(detail->launch_us[launch])) continue;
-            times[at++] = (struct visit_time){place, launch, row->strategy, log2(detail->launch_us[launch])};
+            times[at++] = (struct visit_time){index, launch, row->strategy, log2(detail->launch_us[launch])};
         }
     }
     if (times != NULL) qsort(times, count, sizeof *times, by_cell_and_launch);
     return times;
-}
-
-// The end of the times of the cell that begins at `from`.
-static size_t end_of_cell(const struct visit_time *times, size_t count, size_t from) {
-    size_t to = from;
-    while (to < count && times[to].cell == times[from].cell) to++;
-    return to;
 }
 
 // The mean level of each strategy in a cell, NAN without times; returns the least.
@@ -162,7 +155,7 @@ static size_t drop_far(struct evidence *evidence, struct visit_time *times, size
     size_t cells[NAMES_MAX] = {0}, kept = 0;
     for (size_t from = 0, to; from < count; from = to) {
         double level[NAMES_MAX];
-        to = end_of_cell(times, count, from);
+        to = contrasts_end_of_cell(times, count, from);
         double least = mean_levels(times + from, to - from, level);
         for (size_t s = 0; s < NAMES_MAX; s++) {
             if (isnan(level[s])) continue;
@@ -249,7 +242,7 @@ bool evidence_covers(const struct evidence *evidence, uint8_t strategy) {
     return evidence != NULL && evidence->is_known[strategy];
 }
 
-static struct process_shape place_shape(const struct evidence *evidence, const struct evidence_shape *shape) {
+static struct process_shape locate(const struct evidence *evidence, const struct evidence_shape *shape) {
     double hidden = exp2(shape->log2_hidden_size), tokens = exp2(shape->log2_num_tokens);
     struct measured_cell key = {evidence->sizes_only ? HIDDEN_SIZE_NONE : (uint32_t)lround(hidden),
                                 (uint32_t)lround(tokens), shape->fusion};
@@ -325,7 +318,7 @@ static bool losses_of_means(const struct bin *bin, const uint8_t *strategies, si
     return ok;
 }
 
-// Sorts the strategies that may be the fastest somewhere in the bin to the front of `order` (places in
+// Sorts the strategies that may be the fastest somewhere in the bin to the front of `order` (indices of
 // `strategies`); returns their number, 0: out of memory. The others get the figures of their mean levels.
 static size_t find_contenders(const struct bin *bin, const uint8_t *strategies, size_t count, size_t *order,
                               struct loss_figures *figures) {
@@ -358,7 +351,7 @@ static bool losses_of_contenders(const struct bin *bin, const uint8_t *strategie
     return ok;
 }
 
-// The place of a size in a row of SIDE parts from the least one to the largest.
+// The index of the part of a size, of SIDE parts from the least one to the largest.
 static size_t part_of(double log2_size, double least, double most) {
     size_t part = most > least ? (size_t)(SIDE * (log2_size - least) / (most - least)) : 0;
     return part < SIDE ? part : SIDE - 1;
@@ -401,11 +394,11 @@ bool evidence_losses(const struct evidence *evidence, const struct evidence_shap
         shape_count = merge_shapes(shapes, shape_count, merged);
         shapes = merged;
     }
-    struct process_shape place = place_shape(evidence, own);
-    const struct process_near *near = process_near(evidence->process, &place);
+    struct process_shape own_shape = locate(evidence, own);
+    const struct process_near *near = process_near(evidence->process, &own_shape);
     struct bin bin = {
         .near = near,
-        .own = place,
+        .own = own_shape,
         .shapes = malloc((shape_count + 1) * sizeof *bin.shapes),
         .weights = malloc((shape_count + 1) * sizeof *bin.weights),
         .shape_count = shape_count,
@@ -413,13 +406,13 @@ bool evidence_losses(const struct evidence *evidence, const struct evidence_shap
     size_t order[NAMES_MAX], kept = 0;
     if (near != NULL && bin.shapes != NULL && bin.weights != NULL) {
         for (size_t k = 0; k < shape_count; k++) {
-            bin.shapes[k] = place_shape(evidence, &shapes[k]);
+            bin.shapes[k] = locate(evidence, &shapes[k]);
             bin.weights[k] = shapes[k].weight;
         }
         kept = find_contenders(&bin, strategies, count, order, figures);
     }
     bool ok = kept > 0 && losses_of_contenders(&bin, strategies, order, kept, figures);
-    bool is_capped = evidence->is_oversubscribed && place.cell == PROCESS_NO_CELL;
+    bool is_capped = evidence->is_oversubscribed && own_shape.cell == PROCESS_NO_CELL;
     for (size_t s = 0; ok && is_capped && s < count; s++) {
         figures[s].confidence = fmin(figures[s].confidence, CONFIDENCE_MAX);
     }

@@ -24,7 +24,7 @@ struct evidence_scope {
     const bool *may_win;    // by strategy
     bool keeps_far;         // whether strategies that are slow everywhere count: the fast ones may not win
     uint8_t barred;         // the placement of rows that do not count; NAME_NONE: none
-    uint8_t oversubscribed; // the place of that name in the list of placements
+    uint8_t oversubscribed; // the index of that name in the list of placements
 };
 
 // The evidence of the rows in this scope. *evidence is NULL if they have no launches. Returns false if memory

@@ -191,12 +191,6 @@ static struct process_near *make_near(const struct gaussian_process *process,
 
 // ---- fit
 
-static size_t end_of_cell(const struct visit_time *times, size_t count, size_t from) {
-    size_t to = from;
-    while (to < count && times[to].cell == times[from].cell) to++;
-    return to;
-}
-
 // Takes the contrasts of a cell with its first strategy. Returns false if memory is short.
 static bool add_cell(struct gaussian_process *process, const struct process_shape *shape,
                      const struct visit_time *times, size_t count) {
@@ -221,7 +215,7 @@ static bool fit(struct gaussian_process *process, const struct visit_time *times
                 const struct process_shape *shapes) {
     if (!contrasts_noise(times, count, process->strategies, process->noise)) return false;
     for (size_t from = 0, to; from < count; from = to) {
-        to = end_of_cell(times, count, from);
+        to = contrasts_end_of_cell(times, count, from);
         if (!add_cell(process, &shapes[times[from].cell], times + from, to - from)) return false;
     }
     if (process->contrast_count > PROCESS_WHOLE || process->cell_count == 0) return true;
@@ -257,14 +251,6 @@ void process_free(struct gaussian_process *process) {
     free(process->cells);
     free(process->contrasts);
     free(process);
-}
-
-const double *process_noise(const struct gaussian_process *process) {
-    return process->noise;
-}
-
-size_t process_strategies(const struct gaussian_process *process) {
-    return process->strategies;
 }
 
 const struct process_near *process_near(const struct gaussian_process *process,

@@ -44,10 +44,6 @@ struct gaussian_process *process_fit(const struct visit_time *times, size_t coun
                                      size_t strategies);
 void process_free(struct gaussian_process *process);
 
-// The standard deviation of the noise of each strategy (strategies numbers).
-const double *process_noise(const struct gaussian_process *process);
-size_t process_strategies(const struct gaussian_process *process);
-
 // The process near a shape. A process of up to PROCESS_WHOLE contrasts is used as a whole. Of a larger one
 // the cells that resemble the shape most are used, with PROCESS_NEAR contrasts or a few more: the time of all
 // would grow with their cube, and a large process has many cells nearby.

@@ -28,10 +28,11 @@ grep -q '^backend   cuda: this sweep was begun on it$' "$stdout" ||
 grep -q '0 measured, 4 already present' "$stdout" || die "what is there was measured again"
 unasked "" 2 -c 2 -t 1 -o "$swept" --backend host
 one_line 'was measured with another backend; give another --out, or --fresh'
-unasked "" 0 -c 2 -t 1 -o "$WORK/told" --backend host
-grep -q '"backend": *"host"' "$WORK/told/workload.json" || die "the host was requested"
+unasked "" 0 -c 2 -t 1 -o "$WORK/requested" --backend host
+grep -q '"backend": *"host"' "$WORK/requested/workload.json" ||
+    die "another backend than that of --backend"
 if grep -q '^backend' "$stdout"; then die "a requested backend has a reason"; fi
-unasked "" 0 -c 2,3 -t 1 -o "$WORK/told"
+unasked "" 0 -c 2,3 -t 1 -o "$WORK/requested"
 grep -q '^backend   host: this sweep was begun on it$' "$stdout" || die "a sweep of the host resumes there"
 grep -q '1 measured, 1 already present' "$stdout" || die "a sweep of the host does not go on"
 unasked "gpus=0" 2 -c 28 -t 256 -o "$WORK/none"

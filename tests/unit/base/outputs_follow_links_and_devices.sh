@@ -33,7 +33,7 @@ one_line 'dangling: cannot be written: No such file'
 
 # Pipes and devices.
 mkfifo "$WORK/pipe"
-cat "$WORK/pipe" >"$WORK/read" &
+timeout 20 cat "$WORK/pipe" >"$WORK/read" &
 write_to "$WORK/pipe"
 wait
 [ -p "$WORK/pipe" ] || die "the pipe was replaced"

@@ -48,6 +48,32 @@ function tests.test_what_cannot_run_in_a_part_of_the_bin_does_not_win_it()
   luaunit.assertEquals(made:cell(1, 1, 1, 1).strategy, "TWOSHOT")
 end
 
+-- The confidence between two measured token counts, of ranks with this placement.
+local function confidence_between(placement)
+  local records = {}
+  for _, tokens in ipairs { 1, 16, 64 } do
+    for strategy, time_us in pairs { ONESHOT = 10, TWOSHOT = 17 } do
+      local row = record(strategy, tokens, 1024, time_us)
+      row.placement = placement
+      records[#records + 1] = row
+    end
+  end
+  local derived = {}
+  for strategy, time_us in pairs { ONESHOT = 10, TWOSHOT = 17 } do
+    local time = record(strategy, 4, 1024, time_us)
+    time.placement = placement
+    derived[#derived + 1] = time
+  end
+  local cells = { { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+    fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 4 } } }
+  return select(records, { derived = derived, cells = cells }):cell(1, 1, 1, 2).confidence
+end
+
+function tests.test_unmeasured_cells_of_oversubscribed_ranks_are_never_quite_certain()
+  luaunit.assertEquals(confidence_between "dedicated", 1)
+  luaunit.assertEquals(confidence_between "oversubscribed", 0.97)
+end
+
 -- Strategies that are far from the fastest one have evidence where only they have the wanted bits.
 function tests.test_slow_strategies_have_a_confidence_where_only_they_may_win()
   local records = {}
