@@ -57,7 +57,7 @@ end
 
 local function model(slice)
   local panels, uncertain, cells, has_confidence = { margin_panel(slice) }, count_uncertain(slice)
-  local notes = { ("%d of %d choices are uncertain: %s."):format(uncertain, cells,
+  local notes = { ("%d of %d shapes have an uncertain choice: %s."):format(uncertain, cells,
     summary.uncertain_in_words(has_confidence)) }
   if has_confidence then
     panels[2] = confidence_panel(slice)

@@ -329,8 +329,8 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
          take_share(&cells[TABLE_WORST], &line->cell.worst_us) &&
          take_state(&cells[TABLE_STATE], &line->cell.state);
     if (!ok)
-        return fail_at(reader, "a broken number or state; a time above 0, shares and certain, tie or "
-                               "uncertain, or nothing, are required");
+        return fail_at(reader, "a broken number or state; a number may be missing, a time is above 0, "
+                               "a state is certain, tie or uncertain");
     line->cell.derived = equals(&cells[TABLE_BASIS], derived);
     return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || equals(&cells[TABLE_BASIS], "") ||
            fail_at(reader, "a basis is measured or derived");
