@@ -1,9 +1,8 @@
--- The best candidate for each size, its margin and whether it is certain; and the report of them.
+-- The best candidate for each size, its margin and its state; and the report of them.
 --
--- A candidate's time is the median over launches of its medians. The choice is that of a table of the same
--- rows (choose/select.c): among candidates that lose hardly more than the best the choice
--- changes least from size to size. A choice is sure if its interval ends below the runner-up's; with several
--- launches, if it is the faster one in each. Only candidates that ended well in every launch take part.
+-- A candidate's time is the median over launches of its medians. The choice and its state are those of a
+-- table of the same rows (choose/select.c). The margin compares the times of two candidates. Only candidates
+-- that ended well in every launch take part.
 local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
@@ -41,17 +40,6 @@ local function by_candidate(cell)
     return a.strategy .. a.epilogue < b.strategy .. b.epilogue
   end)
   return ranked, found
-end
-
-local function is_sure(best, other)
-  if not other then return true end
-  if #best.launches > 1 and #best.launches == #other.launches then
-    for i, time_us in ipairs(best.launches) do
-      if time_us >= other.launches[i] then return false end
-    end
-    return true
-  end
-  return best.high_us < other.low_us
 end
 
 -- The gain of the fusion: the time of the separate pair over that of the fused one.
@@ -101,19 +89,19 @@ local function table_of(job, world_size)
     loopback = job.arch:find("%-loopback$") ~= nil }))
 end
 
--- The table's choice for a cell; nil without one.
+-- The table's cell (table/table_lua.c) for a cell of this fusion; an empty one without a choice, as for a
+-- size that no row can hold.
 local function found_in(canonical, cell, fusion)
-  local of_table = canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
+  if not canonical or not to_rows.fits(cell) then return {} end
+  return canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
     mode = to_rows.MODE, splits = cell.splits, fusion = fusion,
     hidden_size = cell.num_tokens and cell.hidden_size or rows.HIDDEN_SIZE_NONE,
-    num_tokens = cell.num_tokens or cell.size }
-  return of_table and of_table.strategy
+    num_tokens = cell.num_tokens or cell.size } or {}
 end
 
--- The entry in `running`, fastest first, that the table chose; of two ways of an epilogue the faster one. For
--- a size that no row can hold, the fastest.
-local function chosen_of(job, canonical, cell, fusion, running)
-  local name = canonical and to_rows.fits(cell) and found_in(canonical, cell, fusion)
+-- The entry in `running`, fastest first, of this name in tables; of two ways of an epilogue the faster one.
+-- Without a name the fastest.
+local function entry_of(job, running, name)
   for _, entry in ipairs(running) do
     if not name or to_rows.name(job, entry.strategy) == name then return entry end
   end
@@ -133,15 +121,16 @@ end
 
 local function choose(job, canonical, cell)
   local running = running_of(cell, function(way) return way ~= "alone" end)
-  cell.best = chosen_of(job, canonical, cell, cell.fusion or "NONE", running)
+  local found = found_in(canonical, cell, cell.fusion or "NONE")
+  cell.best = entry_of(job, running, found.strategy)
   if cell.fusion then
     local alone = running_of(cell, function(way) return way == "alone" end)
-    cell.plain = chosen_of(job, canonical, cell, "NONE", alone)
+    cell.plain = entry_of(job, alone, found_in(canonical, cell, "NONE").strategy)
   end
   if not cell.best then return end
   cell.runner_up = running[1] ~= cell.best and running[1] or running[2]
   cell.margin = cell.runner_up and cell.runner_up.time_us / cell.best.time_us - 1
-  cell.sure = is_sure(cell.best, cell.runner_up)
+  cell.state, cell.confidence = found.state, found.confidence
 end
 
 -- Chooses for all cells. job.stays: a table (of core.table) that keeps the choices that hardly lose, or nil.
@@ -179,7 +168,7 @@ local function line_of(cell)
   if cell.runner_up then
     line = line .. ("  %5.1f%% %s %s%s"):format(100 * math.abs(cell.margin),
       cell.margin < 0 and "behind" or "before", name_of(cell.runner_up),
-      cell.sure and "" or " (within noise)")
+      cell.state == "certain" and "" or (" (%s)"):format(cell.state or "no state"))
   end
   if cell.plain and cell.plain.strategy ~= best.strategy then
     line = line .. (", the sum alone: %s"):format(cell.plain.strategy)
@@ -212,7 +201,7 @@ local function has_times(job)
   return false
 end
 
--- Prints the choice of each cell, its margin and whether it is within noise.
+-- Prints the choice of each cell, its margin, and its state unless it is certain.
 function choice.report(job)
   local head
   for _, cell in ipairs(job.cells) do
@@ -236,7 +225,7 @@ function choice.report(job)
   end
   say_cost(job)
   if job.launches == 1 and has_times(job) then
-    print("one launch: another may differ by more than the intervals; --launches 5 measures that")
+    print("one launch: states assume the usual noise between launches; --launches 5 measures it")
   end
   if (job.measured or 0) == 0 then print("all results are from the cache; --fresh measures again") end
 end

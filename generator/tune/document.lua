@@ -38,7 +38,8 @@ local function cell_json(job, cell)
     { "reason", cell.default and cell.reason },
     { "launches", job.launches },
     { "runner_up", cell.runner_up and cell.runner_up.strategy }, { "margin", cell.margin },
-    { "sure", cell.sure }, { "algbw_GBps", algbw },
+    { "sure", cell.best and cell.state == "certain" }, { "state", cell.state },
+    { "confidence", cell.confidence }, { "algbw_GBps", algbw },
     { "busbw_GBps", algbw and algbw * op.bus_factor(ranks) },
     { "candidates", candidates }, { "no_time", without } }
 end
