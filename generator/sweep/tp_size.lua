@@ -49,6 +49,11 @@ local function continues(job, old, resumes)
   return old.complete == false and (job.refine or resumes or job.exhaustive and not old.exhaustive)
 end
 
+-- The provenance that was written last; nil without one.
+local function written_provenance(self)
+  return file.exists(self.json) and fail.unless(file.read(self.json)) or nil
+end
+
 -- Reads the finished rows of this TP size, if they are of the same machine, bench and limits.
 function tp_size:take_finished(job, resumes)
   if not file.exists(self.csv) then return end
@@ -216,6 +221,7 @@ function tp_size.load(job, size)
     spoiled = {}, ended = {}, launches = 0, measured_s = 0,
     cells = cell_records.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
+  self.found = written_provenance(self)
   local found = not job.fresh and self.journal and journal.read(self.part, size)
   local usable = found and found.fingerprint == job.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
@@ -439,9 +445,14 @@ function tp_size:update_spec(job)
 end
 
 -- Writes the rows and their provenance, if they have changed. If nothing has a time, or no bench starts, the
--- existing files stay; without a file of rows, the provenance alone is written, with the reasons.
+-- existing files stay; without a file of rows, the provenance alone is written, with the reasons. Raises if
+-- another program has written rows since the sweep began.
 function tp_size:write(job)
   local ok, message
+  if written_provenance(self) ~= self.found then
+    fail.work("%s: another gentables has written it since this sweep began; the journal %s keeps the results",
+      self.json, self.part)
+  end
   if self.refusal then
     ok = file.exists(self.csv)
     if not ok then ok, message = provenance.write_alone(self.csv, self:provenance(job)) end

@@ -4,6 +4,7 @@ local choice_lookup = require "core.lookup_rule"
 local document = require "tune.document"
 local fail = require "base.fail"
 local file = require "core.file"
+local file_lock = require "system.file_lock"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local merge_rows = require "tune.merge_rows"
@@ -122,20 +123,24 @@ end
 -- a table there keeps the choices that hardly lose, as in `gentables generate`.
 function write.prepare(job, folder)
   for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
-    merge_rows.read(job, rows_path(job, folder, world_size))
+    local csv = rows_path(job, folder, world_size)
+    local _ <close> = merge_rows.lock(csv)
+    merge_rows.read(job, csv)
   end
-  job.before = document.read(folder .. "/tuned.json", job)
+  document.read(folder .. "/tuned.json", job)
   local path = folder .. "/table.csv"
   local stays, arch
   if file.exists(path) then stays, arch = tables.read(path) end
   job.stays = stays and arch == job.arch and stays or nil
 end
 
--- Writes all files into `folder`.
+-- Writes all files into `folder`. Choices and rows that another run has added there since write.prepare stay.
 function write.all(job, folder)
   fail.unless(file.make_folder(folder))
+  local _ <close> = file_lock.folder(folder)
+  local before = document.read(folder .. "/tuned.json", job)
   local whole, words = document.of(job), nil
-  if job.before then whole, words = document.join(whole, job.before, job.plugins) end
+  if before then whole, words = document.join(whole, before, job.plugins) end
   put(folder .. "/tuned.json", json.encode(whole) .. "\n")
   put(folder .. "/gentables_tuned.py", python(whole))
   if words then
