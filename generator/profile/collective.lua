@@ -1,20 +1,18 @@
 -- A collective by its kernel and metadata: name, bytes and ranks. The names are those of
 -- lists/communication.lua.
 local communication = require "lists.communication"
+local element_types = require "lists.element_types"
 
 local collective = {}
 
 -- If neither kernel nor metadata contain it: NCCL's generic kernels.
 collective.unknown = "unknown"
 
--- Bytes per element, by PyTorch's names of types.
-local sizes = { Byte = 1, Char = 1, Bool = 1, Short = 2, Int = 4, Long = 8, Half = 2, BFloat16 = 2, Float = 4,
-  Double = 8, ComplexHalf = 4, ComplexFloat = 8, ComplexDouble = 16, Float8_e4m3fn = 1, Float8_e5m2 = 1,
-  Float8_e4m3fnuz = 1, Float8_e5m2fnuz = 1, Float8_e8m0fnu = 1, Float4_e2m1fn_x2 = 1, UInt16 = 2,
-  UInt32 = 4, UInt64 = 8 }
-
 -- Bytes of one element of a type as metadata name it; nil: unknown.
-function collective.element_size(dtype) return dtype and sizes[(dtype:gsub("^c10::", ""))] end
+function collective.element_size(dtype)
+  local row = dtype and element_types.of_metadata(dtype)
+  return row and row.bytes
+end
 
 -- The bytes of the full message: after a gather, the result on each rank; else the input of one rank. nil:
 -- unknown.

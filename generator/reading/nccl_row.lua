@@ -1,7 +1,5 @@
 -- What the table and the JSON of nccl-tests have in common: one message's result as a record.
--- In the words of nccl-tests, and of gentables-bench.
-local dtypes = { float = "float32", half = "float16", bfloat16 = "bfloat16", float32 = "float32",
-  float16 = "float16" }
+local lists = require "lists.lists"
 
 local nccl_row = {}
 
@@ -9,7 +7,7 @@ local function check(source, line, result)
   if result.redop ~= "sum" then
     source:fail(line, "redop is %s; rows are of sums (-o sum)", source.shown(result.redop))
   end
-  if not dtypes[result.type] then
+  if not lists.find("dtypes", result.type) then
     source:fail(line, "type is %s; rows are of float, half and bfloat16 (-d)", source.shown(result.type))
   end
 end
@@ -24,7 +22,7 @@ end
 -- rows, no_time }; `run` = { world_size, mode, placement }. One that computed wrong sums has no time.
 function nccl_row.enter(source, line, result, run, out)
   check(source, line, result)
-  local dtype = dtypes[result.type]
+  local dtype = lists.find("dtypes", result.type).name
   local size = source:whole(line, "size", result.size, 0)
   local count = source:whole(line, "count", result.count, 0)
   if size ~= count * source.bytes_of(dtype) then

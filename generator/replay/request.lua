@@ -10,30 +10,21 @@
 --   request.read(line) -> the request of such a line, its id | nil, reason
 --
 -- `op` is a row of families.lua, `call` its arguments, `perf` the result of perf_model.lua for them.
+local element_types = require "lists.element_types"
 local python_literals = require "codec.python_literals"
 
 local request = {}
 
--- The name of a type in a trace, without c10:: and in lower case -> in a line.
-local types = {
-  float = "float32", double = "float64", bfloat16 = "bfloat16", half = "float16",
-  float8_e4m3fn = "float8_e4m3fn", float8_e5m2 = "float8_e5m2",
-  float8_e4m3fnuz = "float8_e4m3fnuz", float8_e5m2fnuz = "float8_e5m2fnuz",
-}
-
--- PyTorch's numbers of types, as Concrete Inputs have them.
-local numbered = { [5] = "float16", [6] = "float32", [7] = "float64", [15] = "bfloat16",
-  [23] = "float8_e5m2", [24] = "float8_e4m3fn", [25] = "float8_e5m2fnuz", [26] = "float8_e4m3fnuz" }
-
-local function plain_name(name) return (name:gsub("^c10::", "")) end
-
-function request.type_named(name) return types[plain_name(name):lower()] end
+function request.type_named(name)
+  local row = element_types.of_input(name)
+  return row and row.name
+end
 
 local function type_of(call, index)
   local name = call.types and call.types[index + 1]
   if type(name) ~= "string" or name == "" then return nil, "its type is not in the trace" end
   local known = request.type_named(name)
-  if not known then return nil, "replay does not support " .. plain_name(name) end
+  if not known then return nil, "replay does not support " .. element_types.plain(name) end
   return known
 end
 
@@ -167,8 +158,9 @@ local function out_type_of(op, call, dtype, notes)
   if text == "" then return dtype end -- not given: that of A
   local number = tonumber(text)
   if number then
-    local known = numbered[number]
-    return known, not known and ("replay does not support PyTorch's type %d"):format(number) or nil
+    local known = element_types.of_number(number)
+    if known then return known.name end
+    return nil, ("replay does not support PyTorch's type %d"):format(number)
   end
   notes[#notes + 1] = "the result's type is not in the trace: taken as bfloat16"
   return "bfloat16"

@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local sorted_keys = require "base.sorted_keys"
 local limits = require "workload.limits"
+local lists = require "lists.lists"
 local system = require "core.system"
 
 local description = {}
@@ -83,7 +84,8 @@ end
 -- ---- parts -------------------------------------------------------------------------------------
 
 local BACKENDS = { host = true, cuda = true }
-local DTYPES = { bfloat16 = true, float16 = true, float32 = true }
+local DTYPES = {}
+for _, name in ipairs(lists.names("dtypes")) do DTYPES[name] = true end
 
 -- The dtype of each backend; a missing one is an error when it is needed.
 local function dtype(at, value)

@@ -8,12 +8,10 @@
 -- Steps that gentables-workload would reject (limits.lua) are rejected here, with their position in the file.
 local fail = require "base.fail"
 local limits = require "workload.limits"
+local lists = require "lists.lists"
 local description = require "workload.description"
 
 local steps = {}
-
-local ELEMENT_BYTES = { float32 = 4, bfloat16 = 2, float16 = 2 }
-local SHORT = { float32 = "f32", bfloat16 = "bf16", float16 = "f16" }
 
 -- ---- building ----------------------------------------------------------------------------------
 
@@ -194,7 +192,7 @@ local function gradients_by_bucket(layers, limit_bytes)
         number = number + 1
         one.offset, bucket.size, bucket.ready = bucket.size, bucket.size + one.n * one.k, number
         bucket[#bucket + 1] = one
-        if bucket.size * ELEMENT_BYTES[one.dtype] >= limit_bytes then open[one.dtype] = nil end
+        if bucket.size * lists.find("dtypes", one.dtype).bytes >= limit_bytes then open[one.dtype] = nil end
       end
     end
   end
@@ -257,7 +255,7 @@ local function spread(self)
   for _, layer in ipairs(self.layers) do
     local groups = layer.experts and {} or by_dtype(layer.gemms)
     for _, group in ipairs(groups) do
-      spread_group(self, layer, group, #groups > 1 and "." .. SHORT[group.dtype] or "")
+      spread_group(self, layer, group, #groups > 1 and "." .. lists.find("dtypes", group.dtype).short or "")
     end
   end
 end

@@ -1,5 +1,6 @@
 -- The arguments of an op in a trace, by their index from 0: shapes, types, strides, values. `call` is as in
 -- perf_model.lua.
+local element_types = require "lists.element_types"
 local families = require "trace.ops.families"
 local python_literals = require "codec.python_literals"
 
@@ -8,30 +9,11 @@ local arguments = {}
 
 -- ---- Types -----------------------------------------------------------------------------------------------
 
--- By the type's name in lower case, without c10::. Other types have no known width.
-local types = {
-  { pattern = "^double$", width = 8, precision = "fp64" },
-  { pattern = "^long$", width = 8 }, { pattern = "^long int$", width = 8 },
-  { pattern = "^float$", width = 4, precision = "fp32" },
-  { pattern = "^scalar$", width = 4 }, { pattern = "^int$", width = 4 },
-  { pattern = "^half$", width = 2, precision = "fp16" },
-  { pattern = "^bfloat16$", width = 2, precision = "bf16" },
-  { pattern = "^float8", width = 1, precision = "fp8" },
-  { pattern = "^unsigned char$", width = 1, precision = "fp8" },
-  { pattern = "^signed char$", width = 1 },
-}
-
-local function type_of(name)
-  if type(name) ~= "string" then return nil end
-  local plain = name:gsub("^c10::", ""):lower()
-  for _, row in ipairs(types) do
-    if plain:find(row.pattern) then return row end
-  end
-end
+local function type_of(name) return type(name) == "string" and element_types.of_input(name) or nil end
 
 function arguments.width_of(name)
   local row = type_of(name)
-  return row and row.width
+  return row and row.bytes
 end
 
 function arguments.spec_of(op, name)

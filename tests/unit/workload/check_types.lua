@@ -12,7 +12,7 @@ local GRADIENTS = { BFloat16 = 2 * n * k, Float = 2 * 3 * n, Half = 2 * 5 * 7 }
 -- Of collectives, by a part of their name.
 local COLLECTIVES = { { "^e%.dispatch", "Half" }, { "^e%.gradient_combine", "Half" },
   { "^e%.combine", "BFloat16" }, { "^e%.gradient_dispatch", "BFloat16" }, { "%.bf16$", "BFloat16" },
-  { "%.f32$", "Float" }, { "%.f16$", "Half" }, { "^bucket", false } }
+  { "%.fp32$", "Float" }, { "%.fp16$", "Half" }, { "^bucket", false } }
 -- The ends of kernels' names, before the part for transposition.
 local SHORT = { ["c10::BFloat16"] = "_bf16", ["c10::Half"] = "_f16", float = "" }
 

@@ -230,9 +230,9 @@ function TestSteps.test_spread_weights_of_each_dtype_are_gathered_by_themselves(
     layers = { { name = "l", copies = 2, gemms = { { name = "g", n = 3, k = 5 },
       { name = "h", n = 2, k = 3, dtype = "bfloat16", backward = false } } } } }]], 2, "host")
   walk(program)
-  luaunit.assertEquals(collectives_of(program), "l1.gather.f32:float32:8 l1.gather_again.f32:float32:8 "
-    .. "l1.scatter.f32:float32:8 l1.gather.bf16:bfloat16:3 l1.gather_again.bf16:bfloat16:3 "
-    .. "l2.gather.f32:float32:8 l2.gather_again.f32:float32:8 l2.scatter.f32:float32:8 "
+  luaunit.assertEquals(collectives_of(program), "l1.gather.fp32:float32:8 l1.gather_again.fp32:float32:8 "
+    .. "l1.scatter.fp32:float32:8 l1.gather.bf16:bfloat16:3 l1.gather_again.bf16:bfloat16:3 "
+    .. "l2.gather.fp32:float32:8 l2.gather_again.fp32:float32:8 l2.scatter.fp32:float32:8 "
     .. "l2.gather.bf16:bfloat16:3 l2.gather_again.bf16:bfloat16:3")
   luaunit.assertEquals(table.concat(program.actions, "; ", 1, 10), "do post=0; do post=3; do post=5; "
     .. "do post=8; do await=0; do await=3; do gemm=0; do gemm=1; do await=5; do await=8")
