@@ -16,6 +16,7 @@
 #include <lua.hpp>
 #include <new>
 
+#include "base/percentiles.h"
 #include "gate_log.h"
 #include "system/parallel.h"
 
@@ -60,16 +61,6 @@ struct batch {
     std::vector<mean_and_max> per_step; // of the n-th steps of all logs
     std::string message;
 };
-
-// The percentile (0 to 1) of at least one value, linear between the two nearest. Reorders the values.
-double percentile(std::vector<double> &values, double share) {
-    double position = share * double(values.size() - 1);
-    auto low = values.begin() + ptrdiff_t(position);
-    std::nth_element(values.begin(), low, values.end());
-    if (low + 1 == values.end()) return *low;
-    double high = *std::min_element(low + 1, values.end());
-    return *low + (high - *low) * (position - double(size_t(position)));
-}
 
 // ---- The batch --------------------------------------------------------------------------------
 
@@ -164,8 +155,8 @@ void push_steps(lua_State *lua, batch &of) {
     set_count(lua, "count", steps);
     set_count(lua, "without_load", steps - all.count);
     set_mean_and_max(lua, all);
-    set_number(lua, "p50", all.count == 0 ? 0 : percentile(of.imbalances, 0.50));
-    set_number(lua, "p95", all.count == 0 ? 0 : percentile(of.imbalances, 0.95));
+    set_number(lua, "p50", all.count == 0 ? 0 : percentile_of(of.imbalances, 0.50));
+    set_number(lua, "p95", all.count == 0 ? 0 : percentile_of(of.imbalances, 0.95));
     set_number(lua, "idle_mean", steps == 0 ? 0 : double(idle) / double(steps));
     set_count(lua, "idle_max", most_idle);
 }

@@ -2,6 +2,7 @@
 -- variation between launches and the error of predictions from other points are estimated from visits.
 local sweep_points = require "sweep.points"
 local student = require "core.student"
+local statistics = require "base.statistics"
 local interpolation = require "choose.interpolation"
 
 local count = sweep_points.count
@@ -89,8 +90,7 @@ local function learn_doubt(self)
       for _, rival in ipairs(rivals(point)) do all[#all + 1] = missed(plane.measured, point, rival) end
     end
   end
-  table.sort(all)
-  self.doubt = DEVIATIONS * all[(#all + 1) // 2]
+  self.doubt = DEVIATIONS * statistics.lower_median(all)
 end
 
 function expected_gain.learn(self)

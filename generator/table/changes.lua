@@ -54,8 +54,7 @@ local function typical_share(list)
       if own then shares[#shares + 1] = own / row.time end
     end
   end
-  table.sort(shares)
-  return shares[(#shares + 1) // 2] or 0
+  return statistics.lower_median(shares) or 0
 end
 
 local function deviation(row, typical)

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 
+#include "base/percentiles.h"
 #include "intervals.h"
 
 namespace trace {
@@ -12,14 +13,6 @@ namespace trace {
 namespace {
 
 constexpr double NO_VALUE = std::numeric_limits<double>::quiet_NaN();
-
-double median_of(std::vector<double> &values) {
-    size_t middle = values.size() / 2;
-    std::nth_element(values.begin(), values.begin() + long(middle), values.end());
-    double upper = values[middle];
-    if (values.size() % 2 == 1) return upper;
-    return (*std::max_element(values.begin(), values.begin() + long(middle)) + upper) / 2;
-}
 
 double squares(const std::vector<double> &values, double mean) {
     double sum = 0;
