@@ -6,6 +6,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
+local lua_data = require "codec.lua_data"
 local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
 local splits = require "lists.splits"
@@ -24,9 +25,6 @@ spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples 
 -- The largest values that the bench accepts.
 local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
   cell_us = 1000000000000, launches = rows.LAUNCHES_MAX, seconds = 1000000000 }
-
-local MAX_BYTES, MAX_INSTRUCTIONS = 1024 * 1024, 10000000
-local LOOK_EVERY, MAX_KIB = 10, 64 * 1024 -- instructions between two checks; the memory that a spec may use
 
 -- ---- lines of the file, for messages ----------------------------------------------------------
 
@@ -193,42 +191,6 @@ local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
 
 -- ---- reading ----------------------------------------------------------------------------------
 
--- Runs the text of a spec and returns its result. Meanwhile there are no functions, and strings have no
--- methods.
-local function evaluate(source)
-  local chunk, message = load(source.text, "@" .. source.path, "t", {})
-  if not chunk and message:sub(1, #source.path) ~= source.path then
-    message = ("%s:1: %s"):format(source.path, message)
-  end
-  if not chunk then fail.input("%s", message) end
-  local strings = getmetatable("")
-  local index = strings.__index
-  strings.__index = nil
-  local looks, allowed_kib = 0, collectgarbage("count") + MAX_KIB
-  local function stop(why)
-    debug.sethook()
-    error(why, 3)
-  end
-  local function look()
-    looks = looks + 1
-    if looks * LOOK_EVERY > MAX_INSTRUCTIONS then
-      stop("the spec runs too long; it should only return a table")
-    elseif collectgarbage("count") > allowed_kib then
-      stop("the spec needs more than 64 MiB; it should be a short table")
-    end
-  end
-  debug.sethook(look, "", LOOK_EVERY)
-  local ok, value = pcall(chunk)
-  debug.sethook()
-  strings.__index = index
-  if not ok then fail.input("%s", tostring(value)) end
-  if type(value) ~= "table" then
-    fail.input("%s:1: the spec returns %s; it must return a table: return { arch = ... }", source.path,
-      type(value))
-  end
-  return value
-end
-
 -- The `table` of a spec with its defaults; `dtype` is that of the data type.
 local function full_table(given, dtype)
   local default = spec.default_table
@@ -268,8 +230,7 @@ end
 -- Reads the keys of the spec at `path`. Returns them, and the source for further messages.
 local function read(path)
   local source = { path = path, text = fail.unless(file.read(path)) }
-  if #source.text > MAX_BYTES then fail.input("%s: is larger than 1 MiB; a spec is a short table", path) end
-  return check_keys(source, evaluate(source)), source
+  return check_keys(source, lua_data.run(path, source.text)), source
 end
 
 -- Returns the spec with its defaults, and limits.seconds (nil: not given).

@@ -7,11 +7,10 @@ local file = require "core.file"
 local sorted_keys = require "base.sorted_keys"
 local limits = require "workload.limits"
 local lists = require "lists.lists"
-local system = require "core.system"
+local lua_data = require "codec.lua_data"
 
 local description = {}
 
-local MAX_BYTES, MAX_INSTRUCTIONS, MAX_MEMORY = 1 << 20, 10000000, 64 << 20
 local MOST_SHOWN = 60 -- characters of a wrong value
 local MOST = 100000 -- of a count
 local BUCKET_BYTES = 4 << 20
@@ -196,38 +195,6 @@ end
 
 -- ---- files -------------------------------------------------------------------------------------
 
--- Calls fn without the methods of strings, because a file could spend hours in them.
-local function without_methods(fn, ...)
-  local strings = getmetatable("")
-  local methods = strings.__index
-  strings.__index = nil
-  local results = table.pack(pcall(fn, ...))
-  strings.__index = methods
-  return table.unpack(results, 1, results.n)
-end
-
--- Runs the file without functions, with limits of time and memory.
-local function run(path, text)
-  -- Lua cuts long names off, so it gets no part of the path.
-  local function with_path(message)
-    local line, what = tostring(message):match("^workload:(%d+): (.*)$")
-    if line then fail.input("%s:%s: %s", path, line, what) end
-    fail.input("%s: %s", path, message)
-  end
-  local chunk, message = load(text, "=workload", "t", {})
-  if not chunk then with_path(message) end
-  local thread = coroutine.create(chunk)
-  debug.sethook(thread, function() error("it runs too long", 0) end, "", MAX_INSTRUCTIONS)
-  local ran, ok, value = without_methods(system.within, MAX_MEMORY, coroutine.resume, thread)
-  if not ran then ok, value = false, ok end
-  if value == "not enough memory" then fail.input("%s: it uses more than %d MiB", path, MAX_MEMORY >> 20) end
-  if not ok then with_path(value) end
-  if type(value) ~= "table" then
-    fail.input("%s: does not return a table; return { ... } is required", path)
-  end
-  return value
-end
-
 local function path_of(text)
   for _, name in ipairs(description.shipped) do
     if text == name then return ("%s/workloads/%s.lua"):format(gentables.home, name) end
@@ -237,8 +204,7 @@ end
 
 -- Checks the text of a file; `path` is for messages.
 function description.parse(text, path)
-  if #text > MAX_BYTES then fail.input("%s: %d bytes are too large for a workload", path, #text) end
-  local out = check(path, run(path, text))
+  local out = check(path, lua_data.run(path, text))
   out.text = text
   return out
 end

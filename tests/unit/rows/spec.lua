@@ -114,15 +114,30 @@ function TestSpec:test_missing_keys_are_named()
 end
 
 function TestSpec:test_a_spec_is_a_table_and_nothing_else()
-  lu.assertStrContains(self:refusal("return 5"), "1: the spec returns number")
-  lu.assertStrContains(self:refusal(""), "1: the spec returns nil")
+  lu.assertStrContains(self:refusal("return 5"), "1: returns number")
+  lu.assertStrContains(self:refusal(""), "1: returns nil")
   lu.assertStrContains(self:refusal("return {\n tp = = }"), "2: unexpected symbol")
-  lu.assertStrContains(self:refusal("\nwhile true do end"), "2: the spec runs too long")
+  lu.assertStrContains(self:refusal("\nwhile true do end"), "2: runs too long")
   local doubling = "local s = 'x'\nfor _ = 1, 40 do s = s .. s end\nreturn s"
-  lu.assertStrContains(self:refusal(doubling), "2: the spec needs more than 64 MiB")
+  lu.assertStrContains(self:refusal(doubling), "2: needs more than 64 MiB")
+  lu.assertStrContains(self:refusal("return " .. ("{"):rep(1000) .. ("}"):rep(1000)), "1: C stack overflow")
   lu.assertStrContains(self:refusal("os.exit(0)"), "1: attempt to index a nil value")
   lu.assertStrContains(self:refusal("return ('x'):rep(1 << 40)"), "1: attempt to index a string value")
   lu.assertStrContains(self:refusal("\27Lua"), "attempt to load a binary chunk")
+end
+
+-- The most memory that this process has had so far, in KiB.
+local function peak_kib()
+  local status <close> = assert(io.open("/proc/self/status"))
+  return tonumber(status:read("a"):match("VmHWM:%s*(%d+) kB"))
+end
+
+function TestSpec:test_one_instruction_stays_below_the_limit_of_memory()
+  local before, joined = peak_kib(), {}
+  for i = 1, 30 do joined[i] = "s" end
+  local text = "local s = 'x'\nfor _ = 1, 24 do s = s .. s end\n\nreturn " .. table.concat(joined, " .. ")
+  lu.assertStrContains(self:refusal(text), "4: needs more than 64 MiB")
+  lu.assertTrue(peak_kib() - before < 96 * 1024, peak_kib() - before)
 end
 
 function TestSpec:test_text_still_has_its_methods_afterwards()

@@ -33,13 +33,13 @@ echo "return { name = 'x', tokens = 1, layers = { { name = 'l', experts = { load
 echo "return { name = 'x', tokens = 8, gradients = { collective = 'gossip' }, $step }" |
     refused 'gradients.collective: unknown collective gossip; valid: allreduce'
 echo "return { name = 'x', tokens = 8, dtype = 'int7', $step }" | refused 'dtype.*: unknown type int7'
-echo "return 5" | refused 'does not return a table'
+echo "return 5" | refused '1: returns number; a table is required'
 echo "return {" | refused 'expected'
-echo "while true do end" | refused 'it runs too long'
+echo "while true do end" | refused '1: runs too long'
 echo "return { name = os.getenv('HOME') }" | refused "global 'os'"
 # Files and their work have limits.
 echo "return { name = ('x'):rep(1e9), tokens = 8, $step }" | refused 'attempt to index a string value'
-echo "local s = 'x' while true do s = s .. s end" | refused 'it uses more than 64 MiB'
+echo "local s = 'x' while true do s = s .. s end" | refused '1: needs more than 64 MiB'
 long=$(printf '%0200d' 7)
 for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
     "name = 'x', tokens = 8, dtype = '$long'" "name = 'x', tokens = 8, x$long = 1" \
