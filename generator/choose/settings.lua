@@ -120,7 +120,7 @@ function settings.workload_in_words(source)
   if not source.workload then return nil end
   local count = #source.workload
   return ("the %s of %s, by their weights (hash %s)"):format(count == 1 and "shape" or count .. " shapes",
-    source.workload_path:match("[^/]*$"), source.workload_hash)
+    source.workload_path:match("[^/]*$"):gsub("[%c<>]", "?"), source.workload_hash)
 end
 
 -- ---- all of it --------------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 -- How a difference of two tables (changes.lua) is shown: a row in `list` for each format.
 local changes = require "table.changes"
+local escape = require "codec.markdown".escape
 
 local diff_formats = {}
 
@@ -43,7 +44,7 @@ local function by_weight(list)
 end
 
 local function markdown(result)
-  local out = { ("### Tables of %s: %s"):format(result.arch, changes.sum(result)) }
+  local out = { ("### Tables of %s: %s"):format(escape(result.arch), changes.sum(result)) }
   local function add(...) out[#out + 1] = string.format(...) end
   if result.changed > 0 then
     add("\n| TP | fusion | hidden | tokens | old | new | the old takes | |")
