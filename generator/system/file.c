@@ -352,10 +352,14 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 }
 
 // remove_tree(path) -> removes the folder with everything in it, as far as that can be removed. Links are
-// removed, not followed.
+// removed, not followed. A folder of another user stays: its owner could exchange what is in it for links
+// while it is removed.
 static int lua_remove_tree(lua_State *lua) {
     enum { OPEN_FOLDERS = 16 };
-    (void)nftw(luaL_checkstring(lua, 1), remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    const char *path = luaL_checkstring(lua, 1);
+    struct stat status;
+    if (lstat(path, &status) != 0 || status.st_uid != geteuid()) return 0;
+    (void)nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
     return 0;
 }
 
