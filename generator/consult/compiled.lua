@@ -11,21 +11,18 @@ local compiled = {}
 
 local COMPILE_S = 120
 
--- The path from the root on.
-function compiled.absolute(path)
-  if path:sub(1, 1) == "/" then return path end
-  local handle <close> = assert(io.popen("pwd"))
-  return handle:read("l") .. "/" .. path
-end
+-- The path from the root on, without links.
+function compiled.absolute(path) return fail.unless(file.real_path(path)) end
 
 -- What templates/NAME.tmpl makes of a model.
 function compiled.render(name, model)
   return fail.unless(template.load(gentables.home .. "/templates/" .. name .. ".tmpl"))(model)
 end
 
--- Runs a command to its end, with `input`, or nil, as its stdin; the lines of its stdout, or nil and why not.
-function compiled.run(argv, input, seconds)
-  local ran = child_process.run(argv, { input = input, seconds = seconds })
+-- Runs a command to its end, with the options of child_process.run; the lines of its stdout, or nil and why
+-- not.
+function compiled.run(argv, options)
+  local ran = child_process.run(argv, options)
   if ran.well then return ran.lines end
   if ran.problem then return nil, ran.reason end
   return nil, ("%s: %s"):format(ran.reason, ran.errors:match("[^\n]*error[^\n]*") or ran.errors)
@@ -77,7 +74,7 @@ local function build(folder, path, what)
   fail.unless(file.write(code, what.source))
   local words = table.move(what.words, 1, #what.words, 2, { what.compiler })
   table.move({ "-I", folder, "-o", target, code }, 1, 5, #words + 1, words)
-  local lines, problem = compiled.run(words, nil, COMPILE_S)
+  local lines, problem = compiled.run(words, { seconds = COMPILE_S })
   if not lines then fail.input("%s: does not compile with %s (%s)", path, what.compiler, problem) end
   return target
 end

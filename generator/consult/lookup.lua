@@ -6,8 +6,8 @@
 -- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is {
 -- strategy =, measured =, cell = }: strategy is nil if the artifact has no answer; cell is a text that shapes
 -- share if one choice was made for them, nil if none was or if that is unknown. facts: { cells = whether
--- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. sm is for headers that hold
--- several.
+-- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. The options: sm, for headers
+-- that hold several, and unconfined = whether the compiled code runs with all rights of the user.
 local cell_records = require "rows.cell_records"
 local compiled = require "consult.compiled"
 local fail = require "base.fail"
@@ -15,6 +15,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
+local process = require "core.process"
 local tables = require "core.table"
 
 local lookup = {}
@@ -23,11 +24,17 @@ local ANSWER_S = 60
 
 -- ---- compiled ---------------------------------------------------------------------------------
 
--- The lines that a program made of `source` answers to `input`; `others` as compiled.make takes them.
-local function compile_and_run(path, compiler, suffix, source, input, others)
-  local made <close> = compiled.make(path, { compiler = compiler, words = { "-O1" }, suffix = suffix,
-    source = source, others = others })
-  local lines, problem = compiled.run({ made.path }, input, ANSWER_S)
+-- The lines that a program answers to `input`; `what` is that of compiled.make without words.
+local function compile_and_run(path, what, input, options)
+  local confined = not options.unconfined
+  if confined and not process.can_confine() then
+    fail.input("%s: its lookup is code, and this system cannot confine it (no seccomp filters); --unconfined "
+      .. "runs it with all your rights", path)
+  end
+  what.words = { "-O1" }
+  local made <close> = compiled.make(path, what)
+  local lines, problem = compiled.run({ made.path }, { input = input, seconds = ANSWER_S,
+    confined = confined })
   if not lines then fail.input("%s: its lookup did not answer (%s)", path, problem) end
   return lines
 end
@@ -52,11 +59,12 @@ local function said_of(text)
   return { cells = true, dtype = dtype, op = op }
 end
 
-local function ask_header(path, text, prefix, shapes)
+local function ask_header(path, text, prefix, shapes, options)
   local facts = said_of(text)
   facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
   local source = render("c", { path = compiled.absolute(path), prefix = prefix, tells_cells = facts.cells })
-  local answers = compile_and_run(path, os.getenv("CC") or "cc", "c", source, input_of(shapes))
+  local answers = compile_and_run(path, { compiler = os.getenv("CC") or "cc", suffix = "c",
+    source = source }, input_of(shapes), options)
   for i, line in ipairs(answers) do
     local name, measured, cell = line:match("^(%S+) ([01]) (%S+)$")
     local is_cell = cell ~= "-" and cell ~= "-1"
@@ -81,13 +89,15 @@ local function numbers_to_answers(lines)
   return answers
 end
 
-local function ask_fragment(path, name, shapes)
+local function ask_fragment(path, name, shapes, options)
   local source = render("trtllm", { path = compiled.absolute(path), name = name })
-  local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes))
+  local lines = compile_and_run(path, { compiler = os.getenv("CXX") or "c++", suffix = "cpp",
+    source = source }, input_of(shapes), options)
   return numbers_to_answers(lines), { cells = true }
 end
 
-local function ask_trtllm_header(path, text, shapes, sm)
+local function ask_trtllm_header(path, text, shapes, options)
+  local sm = options.sm
   if not sm then
     fail.input("%s: holds several SM versions, and no file of rows is named after one; --sm 90 would say " ..
       "which is asked", path)
@@ -95,8 +105,8 @@ local function ask_trtllm_header(path, text, shapes, sm)
   local has_axes = text:find("AllReduceTableAxesOf", 1, true) ~= nil
   local source = render("trtllm_header", { path = compiled.absolute(path), sm = sm, has_axes = has_axes,
     fusions = lists.fusions })
-  local lines = compile_and_run(path, os.getenv("CXX") or "c++", "cpp", source, input_of(shapes),
-    compiled.trtllm_world(text, sm))
+  local lines = compile_and_run(path, { compiler = os.getenv("CXX") or "c++", suffix = "cpp",
+    source = source, others = compiled.trtllm_world(text, sm) }, input_of(shapes), options)
   return numbers_to_answers(lines), { cells = true }
 end
 
@@ -161,12 +171,12 @@ end
 function lookup.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = compiled.prefix_of(text)
-  if prefix then return ask_header(path, text, prefix, shapes) end
+  if prefix then return ask_header(path, text, prefix, shapes, options) end
   if compiled.is_trtllm_header(text) then
-    return ask_trtllm_header(path, text, shapes, options and options.sm)
+    return ask_trtllm_header(path, text, shapes, options)
   end
   local name = text:match("AllReduceBestStrategyTableType%s+(AllReduceBestStrategyTableSM%d+)%s*=")
-  if name then return ask_fragment(path, name, shapes) end
+  if name then return ask_fragment(path, name, shapes, options) end
   if text:find("^arch,world_size,") then return ask_table(path, shapes) end
   if text:find('"gentables thresholds"', 1, true) then return ask_thresholds(path, text, shapes) end
   fail.input("%s: is none of allreduce_table.h, customAllReduceUtils.h, generated_lookup_table.cpp, " ..

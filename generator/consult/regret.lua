@@ -169,10 +169,10 @@ function regret.sm_version(paths)
 end
 
 -- What the artifact answers, by its own lookup and by the floor of log2: { answers, floored, facts }.
-local function answers_of(path, shapes, sm)
+local function answers_of(path, shapes, options)
   local lookups = table.move(shapes, 1, #shapes, 1, {})
   for i, shape in ipairs(shapes) do lookups[#shapes + i] = floored(shape) end
-  local answers, facts = lookup.artifact(path, lookups, { sm = sm })
+  local answers, facts = lookup.artifact(path, lookups, options)
   local by_floor = table.move(answers, #shapes + 1, 2 * #shapes, 1, {})
   for i, answer in ipairs(by_floor) do
     by_floor[i] = { strategy = answer.strategy, measured = answer.measured,
@@ -205,9 +205,10 @@ local function judge_lookup(shapes, answers, facts)
 end
 
 -- What the choices of the artifact at `path` lose on these shapes: by its own lookup, and by the floor of
--- log2. Each is { shapes, others, unanswered, unmeasured, certain, raw, worst = list, aliased }.
-function regret.of(path, shapes, sm_version)
-  local both = answers_of(path, shapes, sm_version)
+-- log2, with the options of lookup.artifact. Each is { shapes, others, unanswered, unmeasured, certain, raw,
+-- worst = list, aliased }.
+function regret.of(path, shapes, options)
+  local both = answers_of(path, shapes, options)
   local by_floor = setmetatable({ cells = true }, { __index = both.facts })
   return judge_lookup(shapes, both.answers, both.facts), judge_lookup(shapes, both.floored, by_floor)
 end

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "confinement.h"
 #include "process_session.h"
 
 enum {
@@ -60,16 +61,19 @@ static void close_all(int *ends, int count) {
     for (int i = 0; i < count; i++) close_end(&ends[i]);
 }
 
-// Runs in the child and never returns. If exec fails, writes errno to `report`.
+// Runs in the child and never returns. If exec fails, or the confinement, writes errno to `report`.
 static void become(char *const argv[], char *const environment[], const int standard[3], int report,
-                   pid_t parent) {
+                   pid_t parent, bool confined) {
     setsid();
     // The parent may have died before PR_SET_PDEATHSIG was set.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     for (int i = 0; i < 3; i++) dup2(standard[i], i);
     signal(SIGPIPE, SIG_DFL); // gentables ignores it, and exec inherits that
-    execvpe(argv[0], argv, environment);
-    int problem = errno;
+    int problem = confined ? confine() : 0;
+    if (problem == 0) {
+        execvpe(argv[0], argv, environment);
+        problem = errno;
+    }
     if (write(report, &problem, sizeof problem) < 0) _exit(EXEC_FAILED);
     _exit(EXEC_FAILED);
 }
@@ -84,7 +88,7 @@ static int exec_problem(int report) {
     return got == (ssize_t)sizeof problem ? problem : 0;
 }
 
-int process_start(struct process *process, char *const argv[], char *const environment[]) {
+int process_start(struct process *process, char *const argv[], char *const environment[], bool confined) {
     int ends[8]; // pairs (read, write): stdin, stdout, stderr, report
     for (int i = 0; i < 8; i++) ends[i] = -1;
     for (int i = 0; i < 8; i += 2) {
@@ -98,7 +102,7 @@ int process_start(struct process *process, char *const argv[], char *const envir
     pid_t parent = getpid();
     signals_catch(); // before the child can be seen from outside
     pid_t pid = fork();
-    if (pid == 0) become(argv, environment, standard, ends[7], parent);
+    if (pid == 0) become(argv, environment, standard, ends[7], parent, confined);
     int problem = pid < 0 ? errno : 0;
     close_end(&ends[0]), close_end(&ends[3]), close_end(&ends[5]), close_end(&ends[7]);
     if (problem == 0) problem = exec_problem(ends[6]);

@@ -34,8 +34,8 @@ enum read_result { READ_LINE, READ_TIMEOUT, READ_END, READ_INTERRUPTED, READ_TOO
 // Seconds of the monotonic clock.
 double process_now(void);
 
-// Starts argv[0], looked up in PATH. Returns 0, or an errno value.
-int process_start(struct process *process, char *const argv[], char *const environment[]);
+// Starts argv[0], looked up in PATH; confined: as confinement.h describes. Returns 0, or an errno value.
+int process_start(struct process *process, char *const argv[], char *const environment[], bool confined);
 
 // Waits for a complete line on stdout, at most `timeout` seconds. On READ_LINE the line is at the start of
 // process->lines, with its length without the newline in *length; process_drop_line removes it.

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "confinement.h"
 #include "process.h"
 #include "process_session.h"
 
@@ -62,11 +63,13 @@ static char **push_environment(lua_State *lua, int index) {
     return settings;
 }
 
-// start(argv [, { "NAME=VALUE", ... }]) -> process | nil, message
+// start(argv [, { "NAME=VALUE", ... } [, confined]]) -> process | nil, message. confined: as confinement.h
+// describes
 static int lua_process_start(lua_State *lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     luaL_argcheck(lua, lua_rawlen(lua, 1) > 0, 1, "an empty command");
-    lua_settop(lua, 2);
+    lua_settop(lua, 3);
+    bool confined = lua_toboolean(lua, 3);
     if (lua_isnil(lua, 2)) {
         lua_newtable(lua);
         lua_replace(lua, 2);
@@ -77,11 +80,17 @@ static int lua_process_start(lua_State *lua) {
     struct process *process = lua_newuserdatauv(lua, sizeof *process, 0);
     *process = (struct process){.to_child = -1, .from_child = -1, .from_stderr = -1};
     luaL_setmetatable(lua, PROCESS_TYPE);
-    int problem = process_start(process, argv, environment);
+    int problem = process_start(process, argv, environment, confined);
     if (problem == 0) return 1;
     lua_pushnil(lua);
     lua_pushfstring(lua, "%s: %s", argv[0], strerror(problem));
     return 2;
+}
+
+// can_confine() -> whether this system can confine a process
+static int lua_process_can_confine(lua_State *lua) {
+    lua_pushboolean(lua, confinement_exists());
+    return 1;
 }
 
 // process:read_line(seconds) -> text | nil, "timeout" | "end" | "interrupted" | message
@@ -214,6 +223,7 @@ int luaopen_core_process(lua_State *lua) {
     };
     static const struct luaL_Reg functions[] = {
         {"start", lua_process_start},
+        {"can_confine", lua_process_can_confine},
         {"interrupted", lua_process_interrupted},
         {"hold_signals", lua_process_hold_signals},
         {"now", lua_process_now},

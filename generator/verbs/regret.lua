@@ -83,7 +83,9 @@ end
 
 return {
   summary = "Prints how much time an artifact's choices lose on rows that it was not made from. The choices\n"
-    .. "are those of the artifact's own lookup.",
+    .. "are those of the artifact's own lookup. A header is code: it is compiled, and runs confined, with\n"
+    .. "at most 1 GiB of memory and 60 s. It can read files, but neither write any nor reach the network or\n"
+    .. "other processes.",
   options = {
     { name = "table", value = "FILE", required = true,
       help = "allreduce_table.h, customAllReduceUtils.h (TensorRT-LLM's own, too), thresholds.json, "
@@ -94,13 +96,15 @@ return {
       help = "SM version, for a header with several (default: that in the rows' file names)" },
     { name = "most", value = "SHARE", type = "number", least = 0,
       help = "exit code 1 if the mean regret outside the rows' intervals is above this share" },
+    { name = "unconfined", help = "run the lookup of a header with all your rights, where it cannot be "
+      .. "confined or needs more" },
     { name = "json", help = "print JSON" },
   },
   example = "gentables regret --table tables/host/allreduce_table.h "
     .. "--rows tests/recorded/benchmark.tp2.host.csv",
   run = function(args)
     local found, by_floor = regret.of(args.table, regret.shapes(args.rows),
-      args.sm or regret.sm_version(args.rows))
+      { sm = args.sm or regret.sm_version(args.rows), unconfined = args.unconfined })
     if args.json then
       print_json(args.table, found, by_floor)
     else

@@ -36,7 +36,8 @@ sweep.options = {
   { name = "launcher", value = "COMMAND",
     help = "launcher in place of mpirun, with {ranks} (default: $GENTABLES_LAUNCHER)" },
   { name = "incumbent", value = "HEADER",
-    help = "lookup of AUTO: allreduce_table.h or customAllReduceUtils.h (default: as built)" },
+    help = "lookup of AUTO: allreduce_table.h or customAllReduceUtils.h, code that runs in the ranks with "
+      .. "all your rights (default: as built)" },
   { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
   { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 60,
     help = "stall timeout of a bench, beyond its time for a cell" },
