@@ -19,7 +19,7 @@ local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["in
 local OTHERS = { chromium = true, gh = true }
 
 local wrong = 0
-local checked = { links = 0, options = 0, commands = 0 }
+local checked = { links = 0, options = 0, commands = 0, guarantees = 0 }
 
 local function report(path, line, message, ...)
   wrong = wrong + 1
@@ -195,6 +195,22 @@ local function check_options(path)
   each(prose_of(path), "()`([^`]+)`", function(number, code) check_code(path, number, code) end)
 end
 
+-- ---- guarantees ---------------------------------------------------------------------------------
+
+-- The last cell of each guarantee names tests that CI expects.
+local function check_guarantees(path)
+  local manifest = "\n" .. assert(file.read(source .. "/.ci/manifest"))
+  for number, line in ipairs(lines_of(path)) do
+    local tests = line.text:match("^|.*|([^|]*)|$")
+    for name in (tests or ""):gmatch("`([^`]+)`") do
+      checked.guarantees = checked.guarantees + 1
+      if not manifest:find("\n" .. name .. "%f[%s]") then
+        report(path, number, "CI has no test %s", name)
+      end
+    end
+  end
+end
+
 -- ---- tables that lists give -----------------------------------------------------------------------
 
 local function table_of_formats()
@@ -235,6 +251,7 @@ local function check_all()
     check_links(path)
     if path == "README.md" or path:find("^docs/") then check_options(path) end
   end
+  check_guarantees("docs/security.md")
   assert(found["README.md"] and found["docs/development.md"], "pages are missing")
   for word, count in pairs(checked) do assert(count > 0, "the pages have no " .. word) end
 end
