@@ -20,6 +20,50 @@ static bool is_in_plane(const struct plane *plane, const struct cell_key *key) {
            key->splits == block->splits && (key->hidden_size == HIDDEN_SIZE_NONE) == block->has_no_shape;
 }
 
+// ---- rows to their cells
+
+static bool refuse_twice(const struct rows *rows, size_t earlier, size_t later, const struct lists *lists,
+                         struct problem *problem) {
+    const struct row *a = &rows->row[earlier], *b = &rows->row[later];
+    return problem_set(problem, "%s:%u: the same cell and strategy, %s, as in %s:%u; give one time",
+                       rows_file_of(rows, later)->path, b->line, lists->strategies.name[b->strategy],
+                       rows_file_of(rows, earlier)->path, a->line);
+}
+
+// The position of the row of this strategy in a list of rows, or the list's end.
+static uint32_t *find_strategy(const struct rows *rows, const struct chains *chains, uint32_t *first,
+                               uint8_t strategy) {
+    while (*first != NO_ROW && rows->row[*first].strategy != strategy) first = &chains->next[*first];
+    return first;
+}
+
+bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const struct lists *lists,
+                 struct chains *chains, struct problem *problem) {
+    memset(chains->first, 0xff, (grid->cell_count + 1) * sizeof *chains->first);
+    uint32_t *first = NULL; // of the cell; the strategies of a cell mostly follow each other
+    for (size_t i = 0; i < rows->count; i++) {
+        bool as_before = i > 0 && cell_key_equal(&rows->row[i].key, &rows->row[i - 1].key);
+        if (!as_before) {
+            size_t cell = grid_find(grid, &rows->row[i].key);
+            first = cell == GRID_NO_CELL ? NULL : &chains->first[cell];
+        }
+        if (first == NULL) {
+            chains->elsewhere[chains->elsewhere_count++] = (uint32_t)i;
+            continue;
+        }
+        uint32_t *other = find_strategy(rows, chains, first, rows->row[i].strategy);
+        if (*other != NO_ROW) {
+            if (!least) return refuse_twice(rows, *other, i, lists, problem);
+            if (rows->row[i].time_us >= rows->row[*other].time_us) continue;
+            chains->next[i] = chains->next[*other];
+        } else {
+            chains->next[i] = NO_ROW;
+        }
+        *other = (uint32_t)i;
+    }
+    return true;
+}
+
 // ---- the cells
 
 // The strategies that have a time in the plane and may win, in the order of the list, so that nothing depends

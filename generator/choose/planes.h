@@ -15,6 +15,12 @@ struct chains {
     size_t elsewhere_count;
 };
 
+// Enters every row into the list of its cell; of repeated ones that with the least time, or none: then it
+// sets the problem and returns false. The arrays are the caller's: first[cells], next[rows], and `elsewhere`
+// for the rows without a cell.
+bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const struct lists *lists,
+                 struct chains *chains, struct problem *problem);
+
 // What a table is made from.
 struct inputs {
     const struct rows *rows;
