@@ -176,7 +176,7 @@ local function apply_workload(source, given)
   source.workload_hash = provenance.hash(text)
 end
 
--- Sets the choices of the command line, else those of the spec, in `source` (of model.read). `folder` has the
+-- Sets the choices of the command line, else those of the spec, in `source`. `folder` has the
 -- tables that are made or checked.
 function settings.apply(source, args, folder)
   local said = source.spec and source.spec.choice or {}

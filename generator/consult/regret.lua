@@ -5,8 +5,8 @@ local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local lookup = require "consult.lookup"
-local model = require "formats.model"
 local rows = require "core.rows"
+local rows_folder = require "rows.rows_folder"
 
 local regret = {}
 
@@ -17,7 +17,7 @@ local regret = {}
 function regret.shapes(paths)
   local by_key, shapes, files = {}, {}, {}
   for i, path in ipairs(paths) do files[i] = { path = path } end
-  model.read_provenance(files)
+  rows_folder.read_provenance(files)
   for _, path in ipairs(paths) do
     for _, record in ipairs(fail.unless(rows.records(path))) do
       local key = cell_records.key(cell_records.record(record))

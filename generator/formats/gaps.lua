@@ -12,7 +12,7 @@ local function has_grid(entry)
   return not derive.is_foreign(entry) and (entry.provenance.spec.keys or entry.spec) ~= nil
 end
 
--- The TP sizes of a source (of model.read) that have rows without a recorded grid.
+-- The TP sizes of a source (of rows_folder.read) that have rows without a recorded grid.
 local function sizes_without_grid(source)
   local out = {}
   for _, entry in ipairs(source.files) do

@@ -11,6 +11,7 @@ local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local machines = require "rows.machines"
 local provenance = require "rows.provenance"
+local rows_folder = require "rows.rows_folder"
 local sorted_keys = require "base.sorted_keys"
 local spec = require "rows.spec"
 
@@ -127,8 +128,8 @@ function picture_slices.of_files(paths, given)
     if record then files[i].provenance = record end
   end
   local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files,
-    rows = model.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil, cells = {},
-    derived = {}, tables = {} }
+    rows = rows_folder.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil,
+    cells = {}, derived = {}, tables = {} }
   return open(source, given or {})
 end
 

@@ -3,6 +3,7 @@
 local fail = require "base.fail"
 local gaps = require "formats.gaps"
 local model = require "formats.model"
+local rows_folder = require "rows.rows_folder"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
@@ -53,7 +54,7 @@ return {
     for i, folder in ipairs(args) do folders[i] = without_slash(folder) end
     for i, folder in ipairs(folders) do
       local given = args.arch and (args.arch[i] or args.arch[1])
-      sources[i] = model.load(folder, model.only_arch(folder, given))
+      sources[i] = model.load(folder, rows_folder.only_arch(folder, given))
     end
     local page = require("report.comparison_page").page(sources, labels_of(args, folders))
     local written, message = page:write(args.out)

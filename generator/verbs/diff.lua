@@ -7,6 +7,7 @@ local formats = require "base.lazy" "formats.list"
 local model = require "base.lazy" "formats.model"
 local diff_formats = require "table.diff_formats"
 local rows = require "core.rows"
+local rows_folder = require "base.lazy" "rows.rows_folder"
 local settings = require "base.lazy" "choose.settings"
 local strategy_drift = require "base.lazy" "table.strategy_drift"
 local tables = require "core.table"
@@ -18,13 +19,13 @@ local function of_folder(path, wanted)
     local read, arch = tables.read(path .. "/table.csv")
     return { table = fail.unless(read, arch), arch = arch, path = path .. "/table.csv", folder = path }
   end
-  local source = model.load(path, model.only_arch(path, wanted, "table.csv"))
+  local source = model.load(path, rows_folder.only_arch(path, wanted, "table.csv"))
   local whole = model.for_format(source, formats.find "table").canonical
   return { table = whole, arch = source.arch, path = path, folder = path }
 end
 
 -- The benchmark files of a side that is a folder; {} where there are none.
-local function files_of(side) return side.folder and model.find_files(side.folder, side.arch) or {} end
+local function files_of(side) return side.folder and rows_folder.files(side.folder, side.arch) or {} end
 
 -- The dtype, op and mode for the cells of a header, which has none: those that the other side has in the most
 -- cells.
@@ -91,15 +92,15 @@ end
 
 -- Rows by themselves, as a source for formats/judge.lua.
 local function source_of(paths, corner)
-  model.read_provenance(paths)
-  return { rows = model.read_rows(paths), files = paths, cells = {}, corner = corner }
+  rows_folder.read_provenance(paths)
+  return { rows = rows_folder.read_rows(paths), files = paths, cells = {}, corner = corner }
 end
 
--- The source (of model.read) of the rows with the times: those of --rows, else of the new folder, else of the
--- old one; nil without any. A folder has a spec with the rules of its choices.
+-- The source (rows_folder.lua) of the rows with the times: those of --rows, else of the new folder, else of
+-- the old one; nil without any. A folder has a spec with the rules of its choices.
 local function evidence_of(args, old, new)
   local function of_folder_of_rows(folder)
-    local source = model.read(folder, new.arch)
+    local source = rows_folder.read(folder, new.arch)
     settings.apply(source, { choose = args.choose, against = "none" }, folder)
     return source
   end
@@ -112,7 +113,7 @@ local function evidence_of(args, old, new)
   for _, path in ipairs(args.rows) do
     path = path:gsub("(.)/+$", "%1")
     if is_folder(path) then
-      local files = model.list(path, new.arch)
+      local files = rows_folder.list(path, new.arch)
       table.move(files, 1, #files, #paths + 1, paths)
     else
       paths[#paths + 1] = { path = path }

@@ -1,0 +1,250 @@
+-- A folder of benchmark files of one arch: the files, their rows, provenance and spec; and the folders of
+-- several SM versions. It chooses nothing. Wrong or missing input raises.
+--
+-- rows_folder.read(data_dir, arch, allow_loopback) gives { data_dir, arch, arch_row, files, spec,
+--   recorded_workload, refused, rows, cells, loopback }; `files` is a list of { tp, path, provenance, spec },
+--   `refused` one of the spec's TP sizes without rows, { tp, provenance }; `cells` are those of the specs.
+local fail = require "base.fail"
+local file = require "core.file"
+local folder_spec = require "base.lazy" "rows.folder_spec"
+local lists = require "lists.lists"
+local machines = require "base.lazy" "rows.machines"
+local provenance = require "base.lazy" "rows.provenance"
+local rows = require "core.rows"
+local sorted_keys = require "base.sorted_keys"
+
+local rows_folder = {}
+
+-- The benchmark files of the arch, by TP size; {} where there is none. With `allow_loopback` those of ranks
+-- on one GPU stand in where a TP size has no others.
+function rows_folder.files(data_dir, arch, allow_loopback)
+  local found, has = {}, {}
+  for _, name in ipairs(fail.unless(file.list(data_dir))) do
+    local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
+    if tp and rest == arch then
+      found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
+      has[tp] = true
+    end
+  end
+  for _, name in ipairs(allow_loopback and file.list(data_dir) or {}) do
+    local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
+    if tp and rest == arch .. "-loopback" and not has[tp] then
+      found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
+    end
+  end
+  table.sort(found, function(a, b) return a.tp < b.tp end)
+  return found
+end
+
+-- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
+-- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil.
+function rows_folder.only_arch(data_dir, given, other)
+  if given then return given end
+  local seen = {}
+  for _, name in ipairs(fail.unless(file.list(data_dir))) do
+    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
+    if arch then seen[arch] = true end
+  end
+  local archs = sorted_keys(seen)
+  if #archs == 0 then
+    fail.input("%s: %s benchmark.tp{N}.{arch}.csv; gentables sweep writes them", data_dir,
+      other and ("neither %s nor"):format(other) or "no")
+  elseif #archs > 1 then
+    fail.input("%s: has rows of %s; --arch with one of them is required", data_dir, table.concat(archs, ", "))
+  end
+  return archs[1]
+end
+
+local function find_files(data_dir, arch, allow_loopback)
+  local found = rows_folder.files(data_dir, arch, allow_loopback)
+  if #found == 0 then
+    fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's",
+      data_dir, arch)
+  end
+  return found
+end
+
+-- Reads benchmark files, { { path = }... }; reports a time of 0.0.
+function rows_folder.read_rows(found)
+  local paths = {}
+  for i, entry in ipairs(found) do paths[i] = entry.path end
+  local read = fail.unless(rows.read(paths))
+  local left_out = {}
+  for _, missing in ipairs(read:missing()) do left_out[missing.path] = missing.count end
+  for _, entry in ipairs(read:files()) do
+    if entry.count == 0 and (#read == 0 or not left_out[entry.path]) then
+      fail.input("%s: holds no row with a time; measure again, or remove it", entry.path)
+    end
+    if left_out[entry.path] then
+      local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out%s\n"
+      local rest = entry.count == 0 and ", and no other is there" or ""
+      io.stderr:write(words:format(entry.path, left_out[entry.path], rest))
+    end
+  end
+  return read
+end
+
+-- Raises unless the provenance is of these very rows. If a sweep was killed between its two files, or one of
+-- them was copied without the other, the provenance could name the wrong machine.
+local function check_rows(entry, path)
+  if provenance.describes(entry.provenance, fail.unless(file.read(entry.path))) then return end
+  fail.input("%s: describes other rows than those in %s; sweep again, or remove it if the rows were " ..
+    "changed by hand", path, entry.path)
+end
+
+-- Reads the provenance of benchmark files, { { path = }... }, into those that have one. Raises if the files
+-- are of several machines, unless all were merged on purpose, or if a provenance is of other rows.
+function rows_folder.read_provenance(found)
+  local first
+  for _, entry in ipairs(found) do
+    local path = provenance.path_of(entry.path)
+    if file.exists(path) then
+      entry.provenance = fail.unless(provenance.read(path))
+      check_rows(entry, path)
+      first = first or { path = path, machine = entry.provenance.machine }
+      if not machines.same(first.machine, entry.provenance.machine) then
+        fail.input("%s: another machine's (%s) than %s (%s), as it differs in %s; use a folder for each, " ..
+          "or gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
+          first.path, machines.describe(first.machine),
+          machines.differences(entry.provenance.machine, first.machine, "there"))
+      end
+    end
+  end
+end
+
+-- Of TP sizes of the spec without rows, where a provenance says why there are none: { tp, provenance }...
+local function read_refused(data_dir, arch, wanted, files)
+  local has, refused, machine = {}, {}, nil
+  for _, entry in ipairs(files) do
+    has[entry.tp], machine = true, machine or entry.provenance and entry.provenance.machine
+  end
+  for _, tp in ipairs(machine and wanted and wanted.tp or {}) do
+    local path = ("%s/benchmark.tp%d.%s.json"):format(data_dir, tp, arch)
+    local record = not has[tp] and file.exists(path) and fail.unless(provenance.read(path))
+    if record and provenance.describes(record, "") and machines.same(machine, record.machine) then
+      refused[#refused + 1] = { tp = tp, provenance = record }
+    end
+  end
+  return refused
+end
+
+-- Those of `found` with a TP size of spec.lua (`wanted`, or nil); the others are named.
+local function of_wanted_sizes(found, wanted, data_dir)
+  if not wanted or not wanted.tp then return found end
+  local kept = {}
+  for _, entry in ipairs(found) do
+    if lists.contains(wanted.tp, entry.tp) then
+      kept[#kept + 1] = entry
+    else
+      io.stderr:write(("gentables: %s: left out: spec.lua has no TP %d\n"):format(entry.path, entry.tp))
+    end
+  end
+  if #kept == 0 then
+    fail.input("%s: no rows of TP %s, which spec.lua asks for", data_dir, table.concat(wanted.tp, ", "))
+  end
+  return kept
+end
+
+-- The cells of a spec at one TP size.
+local function add_cells(cells, tp, wanted)
+  for _, dtype in ipairs(wanted.dtypes) do
+    cells[#cells + 1] = { world_size = tp, dtype = dtype, op = wanted.table.op, mode = wanted.table.mode,
+      splits = wanted.splits,
+      fusions = wanted.fusions, hidden_sizes = wanted.hidden_sizes, num_tokens = wanted.num_tokens }
+  end
+end
+
+-- The cells of the grids: of each file its own spec's, and of TP sizes without rows those of the folder's
+-- spec (`wanted`, or nil), so that a cell without any row shows as unmeasured.
+local function cells_of(wanted, files)
+  local cells, has_rows = {}, {}
+  for _, entry in ipairs(files) do
+    has_rows[entry.tp] = true
+    if entry.spec then add_cells(cells, entry.tp, entry.spec) end
+  end
+  for _, tp in ipairs(wanted and wanted.tp or {}) do
+    if not has_rows[tp] then add_cells(cells, tp, wanted) end
+  end
+  return cells
+end
+
+-- The files of rows that a folder has for an arch, without those that its spec.lua leaves out; and spec.lua.
+function rows_folder.list(data_dir, arch, allow_loopback)
+  if not lists.arch(arch) then
+    fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
+  end
+  local wanted = folder_spec.beside(data_dir)
+  return of_wanted_sizes(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
+end
+
+-- See the head of this file.
+function rows_folder.read(data_dir, arch, allow_loopback)
+  data_dir = data_dir:gsub("(.)/+$", "%1")
+  local files, beside = rows_folder.list(data_dir, arch, allow_loopback)
+  rows_folder.read_provenance(files)
+  local wanted, workload = folder_spec.settle(data_dir, files, beside)
+  return { data_dir = data_dir, arch = arch, arch_row = lists.arch(arch), files = files, spec = wanted,
+    recorded_workload = workload,
+    refused = read_refused(data_dir, arch, wanted, files), rows = rows_folder.read_rows(files),
+    cells = cells_of(wanted, files),
+    loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
+end
+
+-- The SM versions that have rows in the folder, or in folders named after them in it; loopback does not
+-- count.
+local function find_parts(data_dir)
+  local folder_of, found = {}, {}
+  local function add(arch, folder)
+    if folder_of[arch] == folder then return end
+    if folder_of[arch] then
+      fail.input("%s: rows of %s are there and in %s; give one of the folders", folder, arch,
+        folder_of[arch])
+    end
+    folder_of[arch] = folder
+    found[#found + 1] = { sm = math.tointeger(arch:match("%d+")), arch = arch, folder = folder }
+  end
+  for _, name in ipairs(fail.unless(file.list(data_dir))) do
+    local arch = name:match("^benchmark%.tp%d+%.(sm%d+)%.csv$")
+    if arch then add(arch, data_dir) end
+    if name:find("^sm%d+$") then
+      for _, inner in ipairs(file.list(data_dir .. "/" .. name) or {}) do
+        if inner:match("^benchmark%.tp%d+%.(.*)%.csv$") == name then add(name, data_dir .. "/" .. name) end
+      end
+    end
+  end
+  table.sort(found, function(a, b) return a.sm < b.sm end)
+  return found
+end
+
+-- Those of `found` that programs built for these SM versions reach: for each its own, else the nearest older
+-- one, else the oldest. `text`: as --sm has them; nil: all.
+local function reached_by(found, text)
+  if not text then return found end
+  local kept, seen = {}, {}
+  for word in text:gmatch("[^,]+") do
+    local sm = word:find("^%d+$") and math.tointeger(tonumber(word))
+    if not sm then fail.input("--sm %s: %s is no SM version; valid: numbers such as 80,90", text, word) end
+    local reached = found[1]
+    for _, part in ipairs(found) do
+      if part.sm <= sm then reached = part end
+    end
+    seen[reached] = true
+  end
+  for _, part in ipairs(found) do
+    if seen[part] then kept[#kept + 1] = part end
+  end
+  return kept
+end
+
+-- The folders with rows of SM versions in `data_dir`, for all versions or those that `text` reaches; see
+-- reached_by. At least one.
+function rows_folder.parts(data_dir, text)
+  local found = find_parts(data_dir)
+  if #found == 0 then
+    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback " ..
+      "do not count", data_dir)
+  end
+  return reached_by(found, text)
+end
+
+return rows_folder
