@@ -4,7 +4,7 @@ local choice_lookup = require "core.lookup_rule"
 local document = require "tune.document"
 local fail = require "base.fail"
 local file = require "core.file"
-local file_lock = require "system.file_lock"
+local folder_lock = require "tune.folder_lock"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local merge_rows = require "tune.merge_rows"
@@ -137,7 +137,7 @@ end
 -- Writes all files into `folder`. Choices and rows that another run has added there since write.prepare stay.
 function write.all(job, folder)
   fail.unless(file.make_folder(folder))
-  local _ <close> = file_lock.folder(folder)
+  local _ <close> = folder_lock.take(folder)
   local before = document.read(folder .. "/tuned.json", job)
   local whole, words = document.of(job), nil
   if before then whole, words = document.join(whole, before, job.plugins) end
