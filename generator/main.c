@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "modules.h"
+#include "system/cleanup.h"
 
 enum { EXIT_WORK = 1, EXIT_USAGE = 2 };
 
@@ -107,6 +108,8 @@ static bool reader_has_left(void) {
 
 int main(int argc, char **argv) {
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); // a file above the limit of its size is a failed write
+    cleanup_on_signals();
     signal(SIGCHLD, SIG_DFL); // may be inherited as ignored, and then children could not be waited for
     struct folders folders;
     if (!find_folders(&folders)) {

@@ -95,7 +95,8 @@ rooms.generator = {
     uses = { "base", "system", "codec", "lists", "rows", "table", "choose", "formats", "conversation",
       "reading", "consult", "sweep", "tune", "pages", "pictures", "plots", "report", "serving", "metric",
       "trace/ops", "trace/runs", "replay", "verbs/trace", "verbs/workload" } },
-  { name = "", purpose = "the program: main.c, the list of verbs, this list", uses = { "base" } },
+  { name = "", purpose = "the program: main.c, the list of verbs, this list",
+    uses = { "base", "system" } },
 }
 
 rooms.bench = {

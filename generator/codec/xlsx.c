@@ -30,7 +30,7 @@ enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
 struct book {
     lxw_workbook *workbook; // NULL: closed
     lxw_format *header;
-    struct file_stage stage; // the library writes its temporary file
+    struct file_stage stage; // the library opens and writes its file
     char path[PATH_MAX];
 };
 
@@ -88,10 +88,10 @@ static int open_book(lua_State *lua) {
         problem_set(&problem, "%s: a workbook is written to a file, not to a device or a pipe", book->path);
         return fail(lua, &problem);
     }
-    char folder[PATH_MAX];
+    char folder[PATH_MAX], name[STAGE_NAME_SIZE];
     folder_of(path, folder);
     lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = folder, .use_zip64 = LXW_FALSE};
-    book->workbook = workbook_new_opt(book->stage.temporary, &options);
+    book->workbook = workbook_new_opt(file_stage_name(&book->stage, name), &options);
     if (book->workbook == NULL) return luaL_error(lua, "out of memory");
     lxw_doc_properties properties = {.created = 946684800}; // always the same: 2000-01-01
     workbook_set_properties(book->workbook, &properties);

@@ -74,7 +74,8 @@ local function build(folder, path, what)
   fail.unless(file.write(code, what.source))
   local words = table.move(what.words, 1, #what.words, 2, { what.compiler })
   table.move({ "-I", folder, "-o", target, code }, 1, 5, #words + 1, words)
-  local lines, problem = compiled.run(words, { seconds = COMPILE_S })
+  -- A compiler that is killed leaves temporary files: they are removed with the folder.
+  local lines, problem = compiled.run(words, { seconds = COMPILE_S, environment = { "TMPDIR=" .. folder } })
   if not lines then fail.input("%s: does not compile with %s (%s)", path, what.compiler, problem) end
   return target
 end

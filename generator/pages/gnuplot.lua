@@ -42,11 +42,6 @@ function gnuplot.svg(width_inches, height_inches)
     FONT_POINTS, USUAL_DPI / POINTS)
 end
 
--- gnuplot does not take an output that starts with | or ~ as the name of a file.
-local function plain_name(path)
-  return path:sub(1, 1) == "/" and path or "./" .. path
-end
-
 -- Runs gnuplot with `text` as its stdin. Returns true | nil, message: of stderr the last line, without the
 -- script's name, which is of no use to a user.
 local function run(words, text)
@@ -90,7 +85,7 @@ end
 local function picture_of(script, output)
   local ran, message = run({ "gnuplot", "-d", "/dev/stdin" },
     ("set encoding utf8\nset output %s\n%s\nunset output\nexit\n"):format(
-      gnuplot.quote(plain_name(output)), script))
+      gnuplot.quote(output), script))
   if not ran then return nil, message end
   local picture, problem = file.read(output)
   if not picture then return nil, problem end
@@ -101,14 +96,8 @@ end
 -- Draws the script's picture into `path`, which is replaced when the picture is complete. Returns true | nil,
 -- message.
 function gnuplot.draw(script, path)
-  -- A temporary file in the same folder: an error there has a better message than gnuplot's.
-  local output = ("%s.%x.tmp"):format(path, math.random(0))
-  local made, problem = io.open(output, "wb")
-  if not made then return nil, ("%s: cannot be written: %s"):format(path, problem:match("[^:]*$"):sub(2)) end
-  made:close()
-  local _ <close> = setmetatable({}, { __close = function() os.remove(output) end })
-  local picture
-  picture, problem = picture_of(script, output)
+  local folder <close> = scratch.folder("gentables-picture")
+  local picture, problem = picture_of(script, folder.path .. "/picture")
   if not picture then return nil, ("%s: %s"):format(path, problem) end
   return file.write(path, picture)
 end

@@ -23,6 +23,7 @@ local ompi_parameters = require "sweep.ompi_parameters"
 local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
+local scratch = require "system.scratch"
 local sorted_keys = require "base.sorted_keys"
 local statistics = require "base.statistics"
 
@@ -86,8 +87,8 @@ end
 
 -- The times of one launch, as read_times returns them; or nil and the failure.
 local function times_of_launch(job, size, setting)
-  local path = fail.unless(file.temporary("gentables-transport"))
-  local _ <close> = setmetatable({}, { __close = function() os.remove(path) end })
+  local folder <close> = scratch.folder("gentables-transport")
+  local path = folder.path .. "/times.json"
   local limit_s = job.patience * LAUNCH_SHARE
   local ran = child_process.run(command_of(job, size, setting, path),
     { seconds = limit_s, grace = GRACE, returns_on_signal = true })

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
@@ -12,8 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "child.h"
+#include "cleanup.h"
 
 bool file_open(const char *path, struct file_map *map, struct problem *problem) {
     *map = (struct file_map){"", 0};
@@ -66,15 +69,21 @@ static mode_t mode_for(const char *path) {
     return 0666 & ~mask;
 }
 
-// Syncs the folder of `path`, so that the rename survives a power failure. Not all file systems support it;
-// failures are ignored.
-static void sync_folder_of(const char *path) {
+// Opens the folder of `path`. Returns -1 and errno if that fails.
+static int open_folder_of(const char *path, int flags) {
     char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     int length = slash == NULL ? snprintf(folder, sizeof folder, ".")
                                : snprintf(folder, sizeof folder, "%.*s", (int)(slash - path + 1), path);
-    if (length < 0 || (size_t)length >= sizeof folder) return;
-    int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    errno = ENAMETOOLONG;
+    if (length < 0 || (size_t)length >= sizeof folder) return -1;
+    return open(folder, flags | O_CLOEXEC, 0600);
+}
+
+// Syncs the folder of `path`, so that the rename survives a power failure. Not all file systems support it;
+// failures are ignored.
+static void sync_folder_of(const char *path) {
+    int file = open_folder_of(path, O_RDONLY | O_DIRECTORY);
     if (file < 0) return;
     (void)fsync(file);
     close(file);
@@ -110,16 +119,78 @@ static char *target_of(const char *path, bool exists) {
     return NULL;
 }
 
+const char *file_stage_name(const struct file_stage *stage, char name[STAGE_NAME_SIZE]) {
+    if (stage->is_named) return stage->temporary;
+    snprintf(name, STAGE_NAME_SIZE, "/proc/self/fd/%d", stage->file);
+    return name;
+}
+
+// Opens a file without a name. False where the file system has none, or /proc, which names them later, is
+// missing.
+static bool open_unnamed(struct file_stage *stage) {
+    char name[STAGE_NAME_SIZE];
+    stage->file = open_folder_of(stage->target, O_TMPFILE | O_WRONLY);
+    if (stage->file < 0) return false;
+    if (access(file_stage_name(stage, name), F_OK) == 0) return true;
+    close(stage->file);
+    stage->file = -1;
+    return false;
+}
+
+static bool open_named(struct file_stage *stage) {
+    sigset_t former;
+    signals_block(&former); // until the name is in the list
+    stage->file = mkostemps(stage->temporary, (int)strlen(".tmp"), O_CLOEXEC);
+    int reason = errno;
+    stage->is_named = stage->file >= 0;
+    if (stage->is_named) cleanup_add(stage->temporary);
+    sigprocmask(SIG_SETMASK, &former, NULL);
+    errno = reason;
+    return stage->is_named;
+}
+
+static const char temporary_suffix[] = ".XXXXXX.tmp";
+
 static bool open_temporary(struct file_stage *stage) {
-    static const char suffix[] = ".XXXXXX.tmp";
-    stage->temporary = malloc(strlen(stage->target) + sizeof suffix);
+    stage->temporary = malloc(strlen(stage->target) + sizeof temporary_suffix);
     if (stage->temporary == NULL) return false;
     strcpy(stage->temporary, stage->target);
-    strcat(stage->temporary, suffix);
-    stage->file = mkostemps(stage->temporary, (int)strlen(".tmp"), O_CLOEXEC);
-    if (stage->file >= 0) return true;
+    strcat(stage->temporary, temporary_suffix);
+    if (open_unnamed(stage) || open_named(stage)) return true;
+    int reason = errno;
     free(stage->temporary);
     stage->temporary = NULL;
+    errno = reason;
+    return false;
+}
+
+// Replaces the XXXXXX of the temporary name.
+static bool choose_name(char *temporary) {
+    static const char digits[] = "abcdefghijklmnopqrstuvwxyz012345";
+    char *at = temporary + strlen(temporary) - strlen("XXXXXX.tmp");
+    unsigned char random[6];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random) return false;
+    for (size_t i = 0; i < sizeof random; i++) at[i] = digits[random[i] % (sizeof digits - 1)];
+    return true;
+}
+
+// Gives the file its temporary name: renaming needs one, and a link replaces nothing.
+static bool give_name(struct file_stage *stage) {
+    enum { MOST_TRIES = 100 };
+    if (stage->is_named) return true;
+    char unnamed[STAGE_NAME_SIZE];
+    file_stage_name(stage, unnamed);
+    for (int i = 0; i < MOST_TRIES; i++) {
+        if (!choose_name(stage->temporary)) return false;
+        sigset_t former;
+        signals_block(&former); // until the name is in the list
+        stage->is_named = linkat(AT_FDCWD, unnamed, AT_FDCWD, stage->temporary, AT_SYMLINK_FOLLOW) == 0;
+        int reason = errno;
+        if (stage->is_named) cleanup_add(stage->temporary);
+        sigprocmask(SIG_SETMASK, &former, NULL);
+        errno = reason;
+        if (stage->is_named || reason != EEXIST) return stage->is_named;
+    }
     return false;
 }
 
@@ -146,8 +217,8 @@ bool file_stage_write(struct file_stage *stage, const char *data, size_t size, s
 
 // Completes the file under its temporary name.
 static bool stage_close(struct file_stage *stage, bool sync, struct problem *problem) {
-    bool whole = stage->temporary == NULL ||
-                 (fchmod(stage->file, mode_for(stage->target)) == 0 && (!sync || fsync(stage->file) == 0));
+    bool whole = stage->temporary == NULL || (fchmod(stage->file, mode_for(stage->target)) == 0 &&
+                                              (!sync || fsync(stage->file) == 0) && give_name(stage));
     if (!whole) return stage_failed(stage, errno, problem);
     int file = stage->file;
     stage->file = -1;
@@ -157,8 +228,8 @@ static bool stage_close(struct file_stage *stage, bool sync, struct problem *pro
 static bool stage_place(struct file_stage *stage, struct problem *problem) {
     bool is_placed = stage->temporary == NULL || rename(stage->temporary, stage->target) == 0;
     if (!is_placed) return stage_failed(stage, errno, problem);
-    free(stage->temporary);
-    stage->temporary = NULL;
+    if (stage->temporary != NULL) cleanup_forget(stage->temporary);
+    stage->is_named = false;
     file_stage_drop(stage);
     return true;
 }
@@ -170,10 +241,12 @@ bool file_stage_commit(struct file_stage *stage, bool sync, struct problem *prob
 void file_stage_drop(struct file_stage *stage) {
     if (stage->file >= 0) close(stage->file);
     stage->file = -1;
-    if (stage->temporary != NULL) unlink(stage->temporary);
+    if (stage->is_named) unlink(stage->temporary);
+    if (stage->is_named) cleanup_forget(stage->temporary);
     free(stage->temporary);
     free(stage->target);
     stage->temporary = stage->target = NULL;
+    stage->is_named = false;
 }
 
 // Stages a whole file.
@@ -302,64 +375,42 @@ static int lua_real_path(lua_State *lua) {
     return 1;
 }
 
-// Writes the template of a temporary name in TMPDIR, NAME.XXXXXX, into `path` of PATH_MAX bytes. Returns its
-// folder, or NULL and the problem.
-static const char *temporary_template(const char *name, char *path, struct problem *problem) {
-    const char *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
-    int length = snprintf(path, PATH_MAX, "%s/%s.XXXXXX", folder, name);
-    if (length > 0 && length < PATH_MAX) return folder;
-    problem_set(problem, "%s: the path of a temporary file is too long; set TMPDIR to a shorter one", folder);
-    return NULL;
-}
-
-static int temporary_failed(lua_State *lua, const char *folder, struct problem *problem) {
-    if (folder != NULL) {
-        problem_set(problem, "%s: cannot be written: %s; set TMPDIR to another folder", folder,
-                    strerror(errno));
-    }
-    return fail(lua, problem);
-}
-
-// temporary(name) -> the path of a new, empty file in TMPDIR with a name that begins with `name`, or nil,
-// message
-static int lua_temporary(lua_State *lua) {
-    struct problem problem;
-    char path[PATH_MAX];
-    const char *folder = temporary_template(luaL_checkstring(lua, 1), path, &problem);
-    int file = folder == NULL ? -1 : mkostemp(path, O_CLOEXEC);
-    if (file < 0) return temporary_failed(lua, folder, &problem);
-    close(file);
-    lua_pushstring(lua, path);
-    return 1;
-}
-
 // temporary_folder(name) -> the path of a new folder in TMPDIR that only this user can enter, with a name
-// that begins with `name`, or nil, message
+// that begins with `name`, or nil, message. It is to be removed by remove_tree; a signal that ends the
+// process removes it, too.
 static int lua_temporary_folder(lua_State *lua) {
     struct problem problem;
     char path[PATH_MAX];
-    const char *folder = temporary_template(luaL_checkstring(lua, 1), path, &problem);
-    if (folder == NULL || mkdtemp(path) == NULL) return temporary_failed(lua, folder, &problem);
+    const char *name = luaL_checkstring(lua, 1), *folder = getenv("TMPDIR");
+    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
+    int length = snprintf(path, sizeof path, "%s/%s.XXXXXX", folder, name);
+    if (length < 0 || (size_t)length >= sizeof path) {
+        problem_set(&problem, "%s: the path of a temporary file is too long; set TMPDIR to a shorter one",
+                    folder);
+        return fail(lua, &problem);
+    }
+    sigset_t former;
+    signals_block(&former); // until the name is in the list
+    bool is_made = mkdtemp(path) != NULL;
+    int reason = errno;
+    if (is_made) cleanup_add(path);
+    sigprocmask(SIG_SETMASK, &former, NULL);
+    if (!is_made) {
+        problem_set(&problem, "%s: cannot be written: %s; set TMPDIR to another folder", folder,
+                    strerror(reason));
+        return fail(lua, &problem);
+    }
     lua_pushstring(lua, path);
     return 1;
 }
 
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) {
-    (void)status, (void)kind, (void)place;
-    (void)remove(path);
-    return 0;
-}
-
-// remove_tree(path) -> removes the folder with everything in it, as far as that can be removed. Links are
-// removed, not followed. A folder of another user stays: its owner could exchange what is in it for links
-// while it is removed.
+// remove_tree(path) -> removes the file, or the folder with everything in it, as far as that can be removed.
+// Links are removed, not followed. What belongs to another user stays.
 static int lua_remove_tree(lua_State *lua) {
-    enum { OPEN_FOLDERS = 16 };
     const char *path = luaL_checkstring(lua, 1);
     struct stat status;
-    if (lstat(path, &status) != 0 || status.st_uid != geteuid()) return 0;
-    (void)nftw(path, remove_entry, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS);
+    if (lstat(path, &status) == 0 && status.st_uid == geteuid()) cleanup_remove(path);
+    cleanup_forget(path);
     return 0;
 }
 
@@ -398,8 +449,9 @@ static int lua_make_folder(lua_State *lua) {
         char kept = *at;
         *at = '\0';
         struct stat status;
-        if (mkdir(part, 0777) != 0 && !(stat(part, &status) == 0 && S_ISDIR(status.st_mode))) {
-            problem_set(&problem, "%s: the folder cannot be made: %s", part, strerror(errno));
+        int reason = mkdir(part, 0777) == 0 ? 0 : errno;
+        if (reason != 0 && !(stat(part, &status) == 0 && S_ISDIR(status.st_mode))) {
+            problem_set(&problem, "%s: the folder cannot be made: %s", part, strerror(reason));
             return fail(lua, &problem);
         }
         *at = kept;
@@ -419,7 +471,6 @@ int luaopen_core_file(lua_State *lua) {
         {"make_folder", lua_make_folder},
         {"status", lua_file_status},
         {"real_path", lua_real_path},
-        {"temporary", lua_temporary},
         {"temporary_folder", lua_temporary_folder},
         {"remove_tree", lua_remove_tree},
         {NULL, NULL},

@@ -32,18 +32,26 @@ enum { MOST_FILES = 512 };
 // some files new and some old.
 bool file_write_all(const struct file_text files[], size_t count, bool sync, struct problem *problem);
 
-// A file that is written piece by piece under a temporary name beside `path`, and then replaces that. Each
-// stage that was opened must be committed or dropped. A link stays: the file that it leads to is replaced. A
-// device or a pipe is written to at once, and never replaced.
+// A file that is written piece by piece, and then replaces `path`. Each stage that was opened must be
+// committed or dropped. A link stays: the file that it leads to is replaced. A device or a pipe is written to
+// at once, and never replaced.
+//
+// Where the file system allows it, the file has no name until it is complete, so that no end of the process
+// leaves it. Else, and between its last byte and the renaming, it has a temporary name beside `path`, which
+// signals remove (cleanup.h).
 struct file_stage {
     int file;         // open to write; -1: none
     const char *path; // as given, for messages
     char *target;     // the file that is replaced: `path`, or where that link leads
-    char *temporary;  // NULL: a device or a pipe
+    char *temporary;  // its name until then; NULL: a device or a pipe
+    bool is_named;    // whether it has that name already
 };
 
 // `path` must live until the end of the stage.
 bool file_stage_open(struct file_stage *stage, const char *path, struct problem *problem);
+// A name by which a library can open the file of a stage that has a `temporary`: `name` or that one.
+enum { STAGE_NAME_SIZE = 32 };
+const char *file_stage_name(const struct file_stage *stage, char name[STAGE_NAME_SIZE]);
 bool file_stage_write(struct file_stage *stage, const char *data, size_t size, struct problem *problem);
 // Renames the file to `path`, with the mode of the file that it replaces; with `sync` its bytes are on the
 // disk before that. On failure the old file is unchanged and the temporary file is removed.

@@ -68,7 +68,8 @@ static void become(char *const argv[], char *const environment[], const int stan
     // The parent may have died before PR_SET_PDEATHSIG was set.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     for (int i = 0; i < 3; i++) dup2(standard[i], i);
-    signal(SIGPIPE, SIG_DFL); // gentables ignores it, and exec inherits that
+    signal(SIGPIPE, SIG_DFL); // gentables ignores these, and exec inherits that
+    signal(SIGXFSZ, SIG_DFL);
     int problem = confined ? confine() : 0;
     if (problem == 0) {
         execvpe(argv[0], argv, environment);

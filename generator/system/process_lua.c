@@ -16,6 +16,8 @@
 
 #define PROCESS_TYPE "gentables.process"
 
+enum { COLLECT_GRACE = 5 }; // seconds
+
 static struct process *check_process(lua_State *lua) {
     return luaL_checkudata(lua, 1, PROCESS_TYPE);
 }
@@ -177,9 +179,12 @@ static int lua_process_pid(lua_State *lua) {
     return 1;
 }
 
+// If an error has left the process running, it has some time for its end: a launcher that is killed leaves
+// files.
 static int lua_process_collect(lua_State *lua) {
     struct process *process = check_process(lua);
-    process_close(process, 0);
+    if (process->running) kill(process->pid, SIGTERM);
+    process_close(process, COLLECT_GRACE);
     free(process->lines.data);
     process->lines = (struct text){0};
     return 0;

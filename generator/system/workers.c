@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "child.h"
+#include "cleanup.h"
 
 enum {
     PIECE = 1 << 16,   // bytes that are read from a pipe at once
@@ -78,12 +79,19 @@ static void write_answer(int pipe, const char *data, size_t length) {
     }
 }
 
+// Removes the child's unfinished files, and ends it. Also a handler of signals.
+static void give_up(int number) {
+    (void)number;
+    cleanup_run();
+    _exit(EXIT_FAILURE);
+}
+
 static void listen_for_the_end(lua_State *lua, pid_t parent) {
     working_lua = lua;
     ending_signal = 0;
     signals_start_anew();
     setpgid(0, 0);
-    signal(SIGALRM, SIG_DFL);
+    signal(SIGALRM, give_up);
     struct sigaction action = {.sa_handler = end_work};
     sigemptyset(&action.sa_mask);
     // A terminal's Ctrl-C does not reach this process group; gentables sends SIGTERM.
@@ -103,11 +111,11 @@ static void work_on(lua_State *lua, lua_Integer item, int pipe, pid_t parent) {
     int status = lua_pcall(lua, 1, 1, 0);
     size_t length = 0;
     const char *answer = lua_tolstring(lua, -1, &length);
-    if (ending_signal != 0) _exit(EXIT_FAILURE);
+    if (ending_signal != 0) give_up(0);
     if (status != LUA_OK || answer == NULL) {
         fprintf(stderr, "gentables: internal error: %s\n",
                 answer == NULL ? "an item without answer" : answer);
-        _exit(EXIT_FAILURE);
+        give_up(0);
     }
     fflush(NULL);
     write_answer(pipe, answer, length);

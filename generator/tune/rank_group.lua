@@ -10,6 +10,7 @@ local plan = require "tune.plan"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
+local scratch = require "system.scratch"
 local epilogue_ways = require "tune.epilogue_ways"
 
 local rank_group = {}
@@ -175,17 +176,11 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
--- A temporary file with the plan; closing the variable removes it.
-local function plan_file(job, cells, seed)
-  local path = fail.unless(file.temporary("gentables-tune-plan"))
-  local handle = setmetatable({ path = path }, { __close = function() os.remove(path) end })
-  fail.unless(file.write(path, plan.text(job, cells, seed)))
-  return handle
-end
-
 -- `under`: the words of a program that runs the bench, or nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
-  local file_of_plan <close> = plan_file(job, cells, seed)
+  local folder <close> = scratch.folder("gentables-tune-plan")
+  local plan_path = folder.path .. "/plan"
+  fail.unless(file.write(plan_path, plan.text(job, cells, seed)))
   local backend = backends[job.backend]
   local argv = backend.command(job, world_size)
   -- The heap is counted on the host only: the driver of a GPU allocates at any time.
@@ -193,7 +188,7 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   argv = table.move(argv, 1, #argv, #before + 1, before)
   if under then table.move(under, 1, #under, #argv + 1, argv) end
   local timeout = (under and SLOWER or 1) * job.timeout
-  local words_of_bench = { job.program, "--" .. kind, file_of_plan.path, "--timeout", tostring(timeout) }
+  local words_of_bench = { job.program, "--" .. kind, plan_path, "--timeout", tostring(timeout) }
   table.move(words_of_bench, 1, #words_of_bench, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)

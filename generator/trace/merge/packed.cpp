@@ -65,7 +65,7 @@ void make_piece(std::string &text, bool packs, piece &to) {
 }
 
 packed_file::packed_file(const std::string &path, bool packs)
-    : path_(path), packs_(packs && can_pack()), stage_{-1, nullptr, nullptr, nullptr} {}
+    : path_(path), packs_(packs && can_pack()), stage_{-1, nullptr, nullptr, nullptr, false} {}
 
 packed_file::~packed_file() {
     file_stage_drop(&stage_);

@@ -52,6 +52,17 @@ function TestProcess.test_a_last_line_without_an_end_is_no_line()
   lu.assertEquals({ child:read_line(SOON) }, { nil, "end" })
 end
 
+-- As a launcher, which removes its files after SIGTERM.
+function TestProcess.test_an_error_leaves_a_child_time_for_its_end()
+  local path = os.tmpname()
+  do
+    local script = "trap 'rm %s; exit' TERM; echo; while :; do read line; done"
+    local child <close> = shell(script:format(path))
+    child:read_line(SOON)
+  end
+  lu.assertNil(io.open(path))
+end
+
 function TestProcess.test_a_deadline_passes()
   local child = shell("read line")
   lu.assertEquals({ child:read_line(0.01) }, { nil, "timeout" })

@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 into() {
-    tune --dtype float32 --out "$WORK/tuned" "$@"
+    tune --dtype float32 --timeout 300 --out "$WORK/tuned" "$@"
 }
 # The launcher runs $WORK/second once, between what the first run reads and what it writes.
 launcher <<'END_OF_LAUNCHER'
@@ -27,7 +27,7 @@ ended() {
 }
 
 broadcast='"$GENTABLES" tune --bench "$BENCH" --samples 5 --warm-up 1 --launches 2 --dtype float32'
-broadcast="$broadcast --op broadcast --sizes 1K --strategies MPI"
+broadcast="$broadcast --timeout 300 --op broadcast --sizes 1K --strategies MPI"
 second 0 "$broadcast" --out '"$WORK/tuned"'
 into --op allgather --sizes 1K --strategies MPI --launches 2 --launcher "$WORK/launcher {ranks}"
 [ "$status" = 0 ] || fail "the first run: $(cat "$WORK/err")"

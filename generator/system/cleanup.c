@@ -1,0 +1,103 @@
+// Temporary files and folders; see cleanup.h.
+#include "cleanup.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "child.h"
+
+enum { MOST_PATHS = 2048, MOST_LEVELS = 64, MOST_PASSES = 3 };
+
+static struct {
+    _Atomic(char *) path; // NULL: free
+    pid_t owner;          // after a fork the child has the list of its parent
+} entries[MOST_PATHS];
+
+void cleanup_add(const char *path) {
+    char *copy = strdup(path);
+    for (size_t i = 0; i < MOST_PATHS && copy != NULL; i++) {
+        if (atomic_load(&entries[i].path) != NULL) continue;
+        entries[i].owner = getpid();
+        atomic_store(&entries[i].path, copy);
+        return;
+    }
+    free(copy); // only a signal would need it
+}
+
+void cleanup_forget(const char *path) {
+    sigset_t former;
+    signals_block(&former); // the handler must not read a freed path
+    for (size_t i = 0; i < MOST_PATHS; i++) {
+        char *found = atomic_load(&entries[i].path);
+        if (found == NULL || strcmp(found, path) != 0) continue;
+        atomic_store(&entries[i].path, NULL);
+        free(found);
+        break;
+    }
+    sigprocmask(SIG_SETMASK, &former, NULL);
+}
+
+// ---- removal: system calls only -----------------------------------------------------------------
+
+static void remove_below(int parent, const char *name, int levels);
+
+// Removes the entries of a folder. getdents64 in place of readdir, which allocates.
+static void empty(int folder, int levels) {
+    _Alignas(struct dirent64) char buffer[2048];
+    ssize_t got;
+    while ((got = getdents64(folder, buffer, sizeof buffer)) > 0) {
+        for (ssize_t at = 0; at < got;) {
+            const struct dirent64 *entry = (const struct dirent64 *)(buffer + at);
+            at += entry->d_reclen;
+            if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+            remove_below(folder, entry->d_name, levels);
+        }
+    }
+}
+
+static void remove_below(int parent, const char *name, int levels) {
+    if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM) || levels == 0) return;
+    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    // Some file systems skip entries if others are removed meanwhile.
+    for (int i = 0; folder >= 0 && i < MOST_PASSES; i++) {
+        lseek(folder, 0, SEEK_SET);
+        empty(folder, levels - 1);
+        if (unlinkat(parent, name, AT_REMOVEDIR) == 0) break;
+    }
+    if (folder >= 0) close(folder);
+}
+
+void cleanup_remove(const char *path) {
+    remove_below(AT_FDCWD, path, MOST_LEVELS);
+}
+
+void cleanup_run(void) {
+    for (size_t i = 0; i < MOST_PATHS; i++) {
+        const char *path = atomic_load(&entries[i].path);
+        if (path != NULL && entries[i].owner == getpid()) cleanup_remove(path);
+    }
+}
+
+// ---- signals ------------------------------------------------------------------------------------
+
+static void end_process(int number) {
+    cleanup_run();
+    signal(number, SIG_DFL);
+    raise(number); // it is blocked until this function returns
+}
+
+void cleanup_on_signals(void) {
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = end_process}, former;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        sigaction(numbers[i], NULL, &former);
+        if (former.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
+    }
+}
