@@ -6,9 +6,15 @@
 //   database:close()                                          the garbage collector closes it, too
 //
 // NULL is nil; text and blobs are texts. query raises the errors of `each`.
+//
+// A query may take STEPS steps of SQLite's machine, and STEPS_PER_BYTE for each byte of the file; a row of a
+// table takes some tens. A view that does not end takes more.
+#include <errno.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <sqlite3.h>
+#include <string.h>
+#include <sys/stat.h>
 
 #define DATABASE_TYPE  "gentables.sqlite"
 #define STATEMENT_TYPE "gentables.sqlite_statement"
@@ -16,10 +22,34 @@
 // query's arguments.
 enum { DATABASE = 1, SQL, EACH, FIRST_BOUND };
 
-static sqlite3 *check_database(lua_State *lua) {
-    sqlite3 **held = luaL_checkudata(lua, DATABASE, DATABASE_TYPE);
-    luaL_argcheck(lua, *held != NULL, DATABASE, "a closed database");
-    return *held;
+enum { STEPS = 10000000, STEPS_PER_BYTE = 100, STEPS_PER_LOOK = 1000 };
+
+struct database {
+    sqlite3 *sqlite;          // NULL: closed
+    sqlite3_int64 size;       // of the file, in bytes
+    sqlite3_int64 steps_left; // of the query that runs
+};
+
+static struct database *check_database(lua_State *lua) {
+    struct database *database = luaL_checkudata(lua, DATABASE, DATABASE_TYPE);
+    luaL_argcheck(lua, database->sqlite != NULL, DATABASE, "a closed database");
+    return database;
+}
+
+// SQLite calls it after STEPS_PER_LOOK steps. Not 0 ends the query.
+static int look(void *argument) {
+    struct database *database = argument;
+    database->steps_left -= STEPS_PER_LOOK;
+    return database->steps_left < 0;
+}
+
+static void allow_steps(struct database *database) {
+    database->steps_left = STEPS + database->size * STEPS_PER_BYTE;
+}
+
+static const char *problem_of(const struct database *database) {
+    if (database->steps_left < 0) return "a query does not end: the file has a view without an end";
+    return sqlite3_errmsg(database->sqlite);
 }
 
 static int fail_with(lua_State *lua, const char *message) {
@@ -31,20 +61,27 @@ static int fail_with(lua_State *lua, const char *message) {
 // open(path)
 static int lua_sqlite_open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    sqlite3 **held = lua_newuserdatauv(lua, sizeof *held, 0);
-    *held = NULL;
+    struct database *database = lua_newuserdatauv(lua, sizeof *database, 0);
+    *database = (struct database){.sqlite = NULL};
     luaL_setmetatable(lua, DATABASE_TYPE);
-    if (sqlite3_open_v2(path, held, SQLITE_OPEN_READONLY, NULL) != SQLITE_OK ||
-        sqlite3_exec(*held, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL) != SQLITE_OK) {
-        return fail_with(lua, *held == NULL ? "out of memory" : sqlite3_errmsg(*held));
+    struct stat status;
+    if (stat(path, &status) != 0) return fail_with(lua, strerror(errno));
+    if (!S_ISREG(status.st_mode)) return fail_with(lua, "is not a file");
+    database->size = status.st_size;
+    allow_steps(database);
+    int opened = sqlite3_open_v2(path, &database->sqlite, SQLITE_OPEN_READONLY, NULL);
+    if (database->sqlite == NULL) return fail_with(lua, "out of memory");
+    sqlite3_progress_handler(database->sqlite, STEPS_PER_LOOK, look, database);
+    if (opened == SQLITE_OK) {
+        opened = sqlite3_exec(database->sqlite, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
-    return 1;
+    return opened == SQLITE_OK ? 1 : fail_with(lua, problem_of(database));
 }
 
 static int lua_sqlite_close(lua_State *lua) {
-    sqlite3 **held = luaL_checkudata(lua, DATABASE, DATABASE_TYPE);
-    sqlite3_close_v2(*held);
-    *held = NULL;
+    struct database *database = luaL_checkudata(lua, DATABASE, DATABASE_TYPE);
+    sqlite3_close_v2(database->sqlite);
+    database->sqlite = NULL;
     return 0;
 }
 
@@ -87,15 +124,16 @@ static void push_column(lua_State *lua, sqlite3_stmt *statement, int column) {
 
 // database:query(sql, each, ...)
 static int lua_sqlite_query(lua_State *lua) {
-    sqlite3 *database = check_database(lua);
+    struct database *database = check_database(lua);
     const char *sql = luaL_checkstring(lua, SQL);
     luaL_checktype(lua, EACH, LUA_TFUNCTION);
     int bound = lua_gettop(lua) - EACH;
     sqlite3_stmt **held = lua_newuserdatauv(lua, sizeof *held, 0);
     *held = NULL;
     luaL_setmetatable(lua, STATEMENT_TYPE);
-    int status = sqlite3_prepare_v2(database, sql, -1, held, NULL);
-    if (status != SQLITE_OK) return fail_with(lua, sqlite3_errmsg(database));
+    allow_steps(database);
+    int status = sqlite3_prepare_v2(database->sqlite, sql, -1, held, NULL);
+    if (status != SQLITE_OK) return fail_with(lua, problem_of(database));
     for (int i = 0; i < bound; i++) bind(lua, *held, i + 1, FIRST_BOUND + i);
     int columns = sqlite3_column_count(*held);
     luaL_checkstack(lua, columns + 1, "too many columns");
@@ -104,7 +142,7 @@ static int lua_sqlite_query(lua_State *lua) {
         for (int column = 0; column < columns; column++) push_column(lua, *held, column);
         lua_call(lua, columns, 0);
     }
-    if (status != SQLITE_DONE) return fail_with(lua, sqlite3_errmsg(database));
+    if (status != SQLITE_DONE) return fail_with(lua, problem_of(database));
     sqlite3_finalize(*held);
     *held = NULL;
     lua_pushboolean(lua, 1);

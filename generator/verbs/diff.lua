@@ -66,8 +66,7 @@ end
 
 -- The text of the file if it is a header; else nil or false.
 local function header_text(path)
-  local handle <close> = io.open(path, "rb")
-  local text = handle and handle:read("a")
+  local text = file.read(path)
   return text and not text:find("^\239?\187?\191?arch,") and text:find("{", 1, true) and text
 end
 

@@ -57,10 +57,8 @@ local function options_of(args)
 end
 
 local function head_of(path)
-  local handle <close>, message = io.open(path, "rb")
-  local head = handle and handle:read(readers.HEAD_BYTES)
-  if not handle then fail.input("%s", message) end
-  return head or fail.input("%s: is empty, or a folder", path)
+  local head = fail.unless(file.read(path, readers.HEAD_BYTES))
+  return head ~= "" and head or fail.input("%s: is empty", path)
 end
 
 local function reader_of(path, name)

@@ -1,6 +1,7 @@
 -- gentables lua: runs a Lua script that may require the modules of gentables (require "core.rows", require
 -- "formats.model" ...). For tests, and for people who make a picture or a table by a script of their own.
 local fail = require "base.fail"
+local file = require "core.file"
 
 return {
   raw = true,
@@ -9,7 +10,8 @@ return {
   example = "echo 'print(gentables.version)' > version.lua && gentables lua version.lua",
   run = function(argv)
     if not argv[1] then fail.input("lua needs a script; see gentables lua --help") end
-    local script = fail.unless(loadfile(argv[1]))
+    local text = fail.unless(file.read(argv[1])):gsub("^#[^\n]*", "") -- a first line for the shell
+    local script = fail.unless(load(text, "@" .. argv[1]))
     _G.arg = { [0] = argv[1], table.unpack(argv, 2) }
     local code = script(table.unpack(argv, 2))
     return math.type(code) == "integer" and code or 0

@@ -120,3 +120,11 @@ is 1.0 times.json
 [ "$(wc -l <"$stderr")" = 2 ] || die "not two lines on stderr"
 grep -q 'times.json: 4 events without usable times are left out' "$stderr" || die "left out in silence"
 grep -q 'times.json: 1 durations below zero are taken as zero' "$stderr" || die "mended in silence"
+
+# A view without an end in place of a table.
+sqlite3 "$WORK/view.sqlite" <<'END'
+CREATE TABLE StringIds (id INTEGER PRIMARY KEY, value TEXT);
+CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)
+  SELECT i AS start, i + 5 AS "end", 1 AS demangledName, 1 AS shortName, 0 AS deviceId, 7 AS streamId FROM n;
+END
+refuses 'a query does not end: the file has a view without an end' view.sqlite
