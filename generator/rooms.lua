@@ -102,6 +102,8 @@ rooms.generator = {
 rooms.bench = {
   { name = "elements", purpose = "elements, arithmetic, traffic of an operation, statistics; strategy.h",
     uses = {} },
+  { name = "fusions", purpose = "one file per fusion: its arithmetic on CPUs, on GPUs and for the check",
+    catalogue = true, uses = {} },
   { name = "ranks", purpose = "the group of ranks: waiting, agreement, deadlines, culprits",
     uses = { "elements" } },
   { name = "plugins", purpose = "the interface of plug-ins, for their authors", uses = {} },

@@ -145,63 +145,12 @@ static bool take_rounded_norm(const struct cell *cell, size_t row, double y[], d
     return true;
 }
 
-static bool check_fp8(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                      char what[], size_t what_size) {
-    const struct code_range *ranges = ranges_of(&minifloat_e4m3);
-    double scale = (double)fusion_facts[cell->shape.fusion].scale;
-    for (size_t i = 0; i < cell->shape.hidden_size; i++) {
-        size_t index = row * cell->shape.hidden_size + i;
-        double scaled = y[i] / scale, reach = 1.001 * tolerance[i] / scale;
-        struct code_range code = ranges[cell->out[index]];
-        if (!code_fits(code, scaled - reach, scaled + reach)) {
-            return wrong(what, what_size, "out", index, code.value, scaled, reach);
-        }
-    }
-    return true;
-}
-
-static bool check_nvfp4_block(const struct cell *cell, size_t row, size_t block, const double y[],
-                              const double tolerance[], char what[], size_t what_size) {
-    double largest = 0, reach = 0, scale = (double)fusion_facts[cell->shape.fusion].scale;
-    for (size_t i = block * 16; i < block * 16 + 16; i++) {
-        largest = fmax(largest, fabs(y[i]));
-        reach = fmax(reach, tolerance[i]);
-    }
-    size_t hidden_size = cell->shape.hidden_size, offset = block_scale_offset(row, block, hidden_size);
-    struct code_range block_scale = ranges_of(&minifloat_e4m3)[cell->block_scales[offset]];
-    double expected = scale * largest / 6, around = scale * reach / 6 + 1e-6 * expected;
-    if (!code_fits(block_scale, expected - around, expected + around)) {
-        return wrong(what, what_size, "block_scales", offset, block_scale.value, expected, around);
-    }
-    for (size_t i = block * 16; i < block * 16 + 16; i++) {
-        size_t index = row * hidden_size + i;
-        struct code_range code = ranges_of(&minifloat_e2m1)[cell->out[index / 2] >> (index % 2 * 4) & 0xf];
-        double factor = block_scale.value == 0 ? 0 : scale / block_scale.value;
-        double scaled = y[i] * factor, within = tolerance[i] * factor + 1e-6 * fabs(scaled);
-        if (!code_fits(code, scaled - within, scaled + within)) {
-            return wrong(what, what_size, "out", index, code.value, scaled, within);
-        }
-    }
-    return true;
-}
-
-static bool check_nvfp4(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                        char what[], size_t what_size) {
-    for (size_t block = 0; block < cell->shape.hidden_size / 16; block++) {
-        if (!check_nvfp4_block(cell, row, block, y, tolerance, what, what_size)) return false;
-    }
-    return true;
-}
-
-static bool check_rms_norm(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                           char what[], size_t what_size) {
-    return check_norm(cell, "out", cell->out, row, y, tolerance, what, what_size);
-}
-
-// The results of a row against its norm `y` in float64.
+// The results of a row against its norm `y` in float64: check_SHORT of each fusion.
+#define FUSION_CHECK
+#include "fusion_files.h"
 typedef bool result_check(const struct cell *cell, size_t row, const double y[], const double tolerance[],
                           char what[], size_t what_size);
-#define EPILOGUE(fusion, short_name) [fusion] = check_##short_name,
+#define EPILOGUE(fusion, short_name, class_name) [fusion] = check_##short_name,
 static result_check *const result_checks[FUSIONS] = {EPILOGUES(EPILOGUE)};
 #undef EPILOGUE
 

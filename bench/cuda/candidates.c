@@ -2,7 +2,7 @@
 // share.
 #include "candidate.h"
 
-enum { ACCESS_BYTES = 16, WARP_THREADS = 32, NVFP4_FROM_SM = 100 };
+enum { ACCESS_BYTES = 16, WARP_THREADS = 32 };
 
 #define KERNEL_ROW(its_name, optional, its_kernel, its_epilogue, fp32, varies)                               \
     {.name = its_name,                                                                                       \
@@ -80,9 +80,7 @@ const char *call_refusal(const struct device *device, const struct call *call) {
         return call->is_size_alone ? "its size is no multiple of 16 bytes, which our kernels move at a time"
                                    : "hidden size x element size is no multiple of 16 bytes";
     }
-    if (call->fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4 && device->sm < NVFP4_FROM_SM &&
-        !device->options.emulate_nvfp4) {
-        return "NVFP4 needs sm_100; --emulate-nvfp4 does it without its instructions";
-    }
+    const struct fusion_facts *facts = &fusion_facts[call->fusion];
+    if (device->sm < facts->from_sm && !device->options.emulate_nvfp4) return facts->sm_refusal;
     return NULL;
 }

@@ -17,5 +17,5 @@ for name in "$@"; do
 done
 cp "$bench"/cuda/*.c "$folder/source/bench/cuda"
 cp "$bench"/cuda/device/*.c "$folder/source/bench/cuda/device"
-cp "$generated/lists.h" "$generated/kernels.c" "$folder/source/generated"
+cp "$generated"/*.h "$generated/kernels.c" "$folder/source/generated"
 cp "$generated"/cuda/*.[ch] "$generated"/cuda/*.cu "$folder/source/generated"

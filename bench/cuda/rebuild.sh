@@ -17,7 +17,8 @@ include=$(tr -s ' ' '\n' <"$TMPDIR/includes.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|
 
 running=
 for unit in "$source"/generated/*.cu; do
-    "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda/kernels" -fatbin \
+    "$nvcc" -std=c++17 -O3 -arch="${GENTABLES_CUDA_ARCH:-native}" -I "$source/bench/cuda/kernels" \
+        -I "$source/bench" -fatbin \
         -o "${unit%.cu}.fatbin" "$unit" &
     running="$running $!"
 done

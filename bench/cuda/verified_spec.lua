@@ -2,7 +2,6 @@
 return {
   arch = "ARCH",
   tp = { 2, 4, 8 },
-  fusions = { "NONE", "RESIDUAL_RMS_NORM", "RESIDUAL_RMS_NORM_QUANT_FP8", "RESIDUAL_RMS_NORM_QUANT_NVFP4" },
   hidden_sizes = { 7168 },
   num_tokens = { 1, 2, 4, 8, 16, 64, 256, 1024, 4681 },
   limits = { message_bytes = 64 * 1024 * 1024, min_samples = 10, max_samples = 100, cell_us = 200000 },

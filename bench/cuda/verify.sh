@@ -33,7 +33,6 @@ workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
 patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent of the time limit of each part
 deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, of a kernel
 most_starts=8                             # of the bench, in one part
-fusions="NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4"
 failures= # names of parts
 mkdir -p "$out"
 
@@ -145,7 +144,9 @@ if within 60 "$bench" --version | grep -q "no NCCL"; then # one of a Python pack
 fi
 within 60 "$bench" --version | tee "$out/version.txt"
 gpus=$(sed -n 's/.* on \([0-9]*\) x .*/\1/p' "$out/version.txt")
-usual=$(within 60 "$bench" --candidates | sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p')
+within 60 "$bench" --candidates >"$out/candidates.txt"
+usual=$(sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p' "$out/candidates.txt")
+fusions=$(sed -n 's/^fusion name=//p' "$out/candidates.txt")
 
 # ---- requests ------------------------------------------------------------------------------------
 

@@ -19,11 +19,6 @@ _Static_assert((int)GT_OP_ALLREDUCE == OP_ALLREDUCE && (int)GT_OP_ALLGATHER == O
 _Static_assert((int)GT_BFLOAT16 == DTYPE_BFLOAT16 && (int)GT_FLOAT16 == DTYPE_FLOAT16 &&
                    (int)GT_FLOAT32 == DTYPE_FLOAT32,
                "and the data types");
-#define EPILOGUE(fusion, short_name)                                                                         \
-    _Static_assert((int)GT_##fusion == (int)fusion, "and the fusions: plugins/plugin.h has the same "        \
-                                                    "numbers");
-EPILOGUES(EPILOGUE)
-#undef EPILOGUE
 
 static struct plugin plugins[PLUGINS_MAX];
 static int plugin_count;

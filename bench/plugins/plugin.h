@@ -46,10 +46,12 @@ typedef enum gt_dtype { GT_BFLOAT16, GT_FLOAT16, GT_FLOAT32 } gt_dtype;
 typedef enum gt_reduce_op { GT_SUM } gt_reduce_op;
 
 typedef enum gt_fusion { // the epilogue of an allreduce
+    // fusions: rendered from generator/lists/lists.lua
     GT_FUSION_NONE,
     GT_FUSION_RESIDUAL_RMS_NORM,             // r = sum + residual_in; norm_out = r / rms(r) * norm_weight
     GT_FUSION_RESIDUAL_RMS_NORM_QUANT_FP8,   // norm_out / scale in e4m3, to quant_out
     GT_FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4, // e2m1 codes to quant_out, swizzled block scales to scale_out
+    // end of fusions
 } gt_fusion;
 
 enum { GT_MEMORY_HOST = 1, GT_MEMORY_CUDA = 2 };              // masks

@@ -95,6 +95,7 @@ void protocol_write_results(FILE *out, const struct harness *harness, const stru
 }
 
 void protocol_write_candidates(FILE *out) {
+    for (int fusion = 0; fusion < FUSIONS; fusion++) fprintf(out, "fusion name=%s\n", fusion_names[fusion]);
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
         fprintf(out, "candidate name=%s plugin=%d usual=%d ops=", candidate->name, candidate->plugin != NULL,

@@ -7,9 +7,8 @@
 -- strategies measure it, and the rows in tables/ are to be measured again.
 --
 -- How to add a strategy on GPUs: the file bench/cuda/kernels/KERNEL.h with the device function KERNEL<Type,
--- accumulate, tp, fusion> (twoshot.h is a short example), and a row in `strategies` with a `cuda` that
--- describes it. The tests run all its cases on a CPU; they need an #include of the file in
--- tests/bench/kernels/kernel_cases.cpp.
+-- accumulate, tp, Fusion> (twoshot.h is a short example), and a row in `strategies` with a `cuda` that
+-- describes it. The tests run all its cases on a CPU.
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local communication = require "lists.communication"
@@ -27,28 +26,35 @@ lists.dtypes = {
   { name = "float32", short = "fp32", bytes = 4, significand_bits = 24, aliases = { "fp32", "float" } },
 }
 
--- The epilogue. `trtllm`: the index in TensorRT-LLM's table. `quantises`: the fusion with the result that it
--- rounds further, so that results that differ there may have equal bits here. `short`: in the names of its
--- kernels and its check. `code_bits` of each element of its result; absent: elements have the call's data
--- type. `block`: consecutive elements of a row that share a scale of one byte; absent: no scales. `scale`: of
--- calls of the bench.
+-- The epilogue. `short`: its file bench/fusions/SHORT.h, and in the names of its kernels. `trtllm`: the index
+-- in TensorRT-LLM's table; absent: not in it. `quantises`: the fusion with the result that it rounds further,
+-- so that results that differ there may have equal bits here. `code_bits` of each element of its result;
+-- absent: elements have the call's data type. `block`: consecutive elements of a row that share a scale of
+-- one byte; absent: no scales. `scale`: of calls of the bench. `sm`: the SM version from which GPUs have
+-- instructions for it. `result`: for authors of plug-ins.
 --
--- How to add a fusion: a row at the end of this list, and
---   its number for plug-ins, GT_FUSION_NAME, at the end of gt_fusion in bench/plugins/plugin.h
---   for CPUs, DTYPE_epilogue_SHORT in templates/bench/kernels.c.tmpl
---   for GPUs, Fusion::SHORT in bench/cuda/kernels/arguments.h, and its arithmetic in store_norm of epilogue.h
---     there; with `code_bits`, also in `quantise` of helpers.h
---   the check in float64, check_SHORT in bench/calls/cell_check.c
--- Without them the build fails, except for `quantise`. The committed tables then have its number:
--- cmake --build build --target render-tables.
+-- How to add a fusion: the file bench/fusions/SHORT.h with its arithmetic for CPUs, for GPUs and for the
+-- check in float64 (fp8.h is a short example), and a row at the end of this list. The tests compare its
+-- results for each strategy, data type and shape. The committed tables and plugin.h have its number; the
+-- failing tests print the commands that write them.
 lists.fusions = {
   { name = "NONE", short = "none", trtllm = 0 },
-  { name = "RESIDUAL_RMS_NORM", short = "rms_norm", trtllm = 1 },
+  { name = "RESIDUAL_RMS_NORM", short = "rms_norm", trtllm = 1,
+    result = "r = sum + residual_in; norm_out = r / rms(r) * norm_weight" },
   { name = "RESIDUAL_RMS_NORM_QUANT_FP8", short = "fp8", trtllm = 2, quantises = "RESIDUAL_RMS_NORM",
-    code_bits = 8, scale = 1 / 128 }, -- with it a few elements of the bench's data saturate
+    code_bits = 8, scale = 1 / 128, -- with it a few elements of the bench's data saturate
+    result = "norm_out / scale in e4m3, to quant_out" },
   { name = "RESIDUAL_RMS_NORM_QUANT_NVFP4", short = "nvfp4", trtllm = 3, quantises = "RESIDUAL_RMS_NORM",
-    code_bits = 4, block = 16, scale = 128 },
+    code_bits = 4, block = 16, scale = 128, sm = 100,
+    result = "e2m1 codes to quant_out, swizzled block scales to scale_out" },
 }
+
+-- The fusions but NONE: those with a file. `class`: the name of their class for GPUs.
+lists.epilogues = {}
+for _, fusion in ipairs(lists.fusions) do
+  fusion.class = ("_" .. fusion.short):gsub("_(%w)", string.upper)
+  if fusion.name ~= "NONE" then table.insert(lists.epilogues, fusion) end
+end
 
 -- The name for all SM versions of a folder, in addition to the archs of lists.archs.
 lists.all_archs = { name = "all", scope = "all" }
@@ -446,14 +452,16 @@ function lists.arch(name)
 end
 
 -- The kernels of bench/cuda: the `cuda` of the rows that describe one, with its strategy's name, and the ways
--- in which strategies let it `accumulate`.
-lists.kernels = {}
+-- in which strategies let it `accumulate`. `kernel_files`: their files in bench/cuda/kernels.
+lists.kernels, lists.kernel_files = {}, {}
 for _, row in ipairs(lists.strategies) do
   local cuda = row.cuda
   if cuda and cuda.links then
     cuda.name, cuda.accumulates = row.name, {}
     lists.kernels[#lists.kernels + 1] = cuda
     lists.kernels[cuda.kernel] = cuda
+    local header = (cuda.file or cuda.kernel) .. ".h"
+    if not lists.contains(lists.kernel_files, header) then table.insert(lists.kernel_files, header) end
   end
   if cuda and cuda.kernel and not lists.contains(lists.kernels[cuda.kernel].accumulates, row.accumulate) then
     table.insert(lists.kernels[cuda.kernel].accumulates, row.accumulate)

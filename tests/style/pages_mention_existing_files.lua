@@ -6,6 +6,7 @@
 local file = require "core.file"
 local formats = require "formats.list"
 local is_rendered = dofile(arg[0]:match("^(.*/)") .. "rendered.lua")
+local lists = require "lists.lists"
 local readers = require "reading.list"
 local verbs = require "verbs"
 
@@ -231,13 +232,25 @@ local function table_of_readers()
   return table.concat(lines) .. "\n"
 end
 
+-- As clang-format aligns it.
+local function enum_of_fusions()
+  local lines, width = {}, 0
+  for _, fusion in ipairs(lists.epilogues) do width = math.max(width, #fusion.name) end
+  for _, fusion in ipairs(lists.fusions) do
+    local padding = fusion.result and (" "):rep(width - #fusion.name + 1) .. "// " .. fusion.result or ""
+    lines[#lines + 1] = ("    GT_FUSION_%s,%s\n"):format(fusion.name, padding)
+  end
+  return table.concat(lines)
+end
+
 local function check_tables()
   local rendered = { { "docs/formats.md", "formats", table_of_formats() },
-    { "docs/import.md", "readers", table_of_readers() } }
+    { "docs/import.md", "readers", table_of_readers() },
+    { "bench/plugins/plugin.h", "fusions", enum_of_fusions() } }
   for _, part in ipairs(rendered) do
     local page, name, text = table.unpack(part)
     if not is_rendered(source .. "/" .. page, name, text, writes) then
-      report(page, 1, "the table of %s is not what the list gives; gentables lua %s . write", name,
+      report(page, 1, "the part %s is not what the list gives; gentables lua %s . write", name,
         "tests/style/pages_mention_existing_files.lua")
     end
   end

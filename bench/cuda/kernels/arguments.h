@@ -7,23 +7,22 @@
 
 constexpr int PHASES = 2; // barriers of a launch, at most
 
-enum class Fusion { none, rms_norm, fp8, nvfp4 };
 enum class Accumulate { native, fp32 };
 
 struct Call {
     int num_tokens;
     int accesses_per_token; // hidden_size / elements per access
     const Word4 *input;
-    Word4 *out;            // NONE, RESIDUAL_RMS_NORM
+    Word4 *out;            // NONE, RESIDUAL_RMS_NORM; the same memory as `codes`
     const Word4 *residual; // the fusions
     Word4 *residual_out;   // the fusions
     const Word4 *gamma;    // the fusions
     Word4 *norm_out;       // the rounded norm that is quantised, for checks; NULL: not stored
-    uint8_t *codes;        // FP8: a byte per element; NVFP4: two elements a byte
-    uint8_t *block_scales; // NVFP4
-    bool linear_scales;    // NVFP4: row by row, else swizzled in tiles of 128 x 4
+    uint8_t *codes;        // of the elements, if the fusion quantises
+    uint8_t *block_scales; // of blocks of elements, if the fusion has them
+    bool linear_scales;    // row by row, else swizzled in tiles of 128 x 4
     float epsilon;
-    float scale; // FP8: y is divided by it; NVFP4: the global scale
+    float scale; // of the fusion
 };
 
 // Workspaces of all ranks, as this rank addresses them.

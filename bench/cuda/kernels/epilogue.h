@@ -1,10 +1,24 @@
-// From the sum of a token to the results of the call: residual add, RMSNorm, quantisation, by all threads of
-// a block together. bench/elements/strategy.h defines the results.
+// From the sum of a token to the results of the call: residual add, RMSNorm, and what the fusion stores of
+// it, by all threads of a block together. bench/elements/strategy.h defines the results.
+//
+// The fusions are classes in bench/fusions:
+//   quantises         its results are codes of the rounded norm, which is stored as well if checks need it
+//   needs_registers   it leaves few registers to a kernel, as ptxas assembles it for GPUs before SM90
+//   by_warp           false: store<Type>(call, at, rounded, norm) stores the results of the access with index
+//                     `at`, from its norm, rounded to the data type, as a word and as floats
+//                     true: store<Type>(call, token, column, active, norm) does, called by all threads of a
+//                     warp together; threads without an access are not `active`
 #ifndef BENCH_CUDA_EPILOGUE_H
 #define BENCH_CUDA_EPILOGUE_H
 
 #include "arguments.h"
 #include "types.h"
+
+struct None { // no epilogue
+    static constexpr bool needs_registers = false;
+};
+template <class Fusion> constexpr bool is_none = false;
+template <> constexpr bool is_none<None> = true;
 
 constexpr int WARP = 32;
 constexpr int MAX_WARPS = 32;
@@ -24,13 +38,6 @@ DEVICE_FUNCTION float block_sum(float value, float *partial) {
     return sum;
 }
 
-// The offset of the scale of elements 16 * column .. 16 * column + 15 of a row in TensorRT-LLM's swizzled
-// layout: tiles of 128 rows and 4 columns.
-DEVICE_FUNCTION size_t swizzled_scale_offset(size_t row, size_t column, size_t hidden_size) {
-    size_t tiles = (hidden_size + 63) / 64;
-    return row / 128 * tiles * 512 + column / 4 * 512 + row % 32 * 16 + row % 128 / 32 * 4 + column % 4;
-}
-
 // Stores and returns r = round(sum + residual) at one access, and adds its squares to *squares.
 template <class Type>
 DEVICE_FUNCTION Word4 add_residual(const Call &call, size_t at, Word4 sum, Word4 residual, float *squares) {
@@ -46,44 +53,8 @@ DEVICE_FUNCTION Word4 add_residual(const Call &call, size_t at, Word4 sum, Word4
     return rounded;
 }
 
-template <class Type> DEVICE_FUNCTION void store_fp8(const Call &call, size_t at, const float *norm) {
-    constexpr int n = Type::per_access;
-    float inverse = 1.0f / call.scale;
-    uint64_t codes = 0;
-    for (int i = 0; i < n; i++) codes |= static_cast<uint64_t>(e4m3_code(norm[i] * inverse)) << 8 * i;
-    store_bytes(call.codes + at * n, codes, n);
-}
-
-// A block of 16 elements is spread over 16 / n neighbouring threads of one warp; all threads of the warp take
-// part.
-template <class Type>
-DEVICE_FUNCTION void store_nvfp4(const Call &call, size_t token, int column, bool active, const float *norm) {
-    constexpr int n = Type::per_access;
-    float largest = 0;
-    for (int i = 0; i < n; i++) {
-        float magnitude = float_of_bits(bits_of_float(norm[i]) & 0x7fffffffu);
-        if (magnitude > largest) largest = magnitude;
-    }
-    for (int mask = 1; mask < 16 / n; mask *= 2) {
-        float other = shuffle_xor(largest, mask);
-        if (other > largest) largest = other;
-    }
-    size_t hidden_size = static_cast<size_t>(call.accesses_per_token) * n;
-    size_t first = static_cast<size_t>(column) * n;
-    uint32_t block_scale = e4m3_code(call.scale * largest / 6.0f);
-    float inverse = block_scale == 0 ? 0.0f : call.scale / e4m3_value(block_scale);
-    if (active && first % 16 == 0) {
-        size_t offset = call.linear_scales ? token * (hidden_size / 16) + first / 16
-                                           : swizzled_scale_offset(token, first / 16, hidden_size);
-        store_byte(call.block_scales + offset, static_cast<uint8_t>(block_scale));
-    }
-    uint64_t codes = 0;
-    for (int i = 0; i < n; i++) codes |= static_cast<uint64_t>(e2m1_code(norm[i] * inverse)) << 4 * i;
-    if (active) store_bytes(call.codes + (token * hidden_size + first) / 2, codes, n / 2);
-}
-
 // Computes y of one access from r, gamma and the row's factor, and stores what the fusion needs of it.
-template <class Type, Fusion fusion>
+template <class Type, class Fusion>
 DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool active, Word4 r, Word4 gamma,
                                 float factor) {
     constexpr int n = Type::per_access;
@@ -96,11 +67,10 @@ DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool
         for (int i = 0; i < n; i++) norm[i] = norm[i] * factor * weights[i];
         Word4 rounded = pack<Type>(norm);
         unpack<Type>(rounded, norm);
-        if constexpr (fusion == Fusion::rms_norm) store_plain(call.out + at, rounded);
-        if (fusion != Fusion::rms_norm && call.norm_out != nullptr) store_plain(call.norm_out + at, rounded);
-        if constexpr (fusion == Fusion::fp8) store_fp8<Type>(call, at, norm);
+        if (Fusion::quantises && call.norm_out != nullptr) store_plain(call.norm_out + at, rounded);
+        if constexpr (!Fusion::by_warp) Fusion::template store<Type>(call, at, rounded, norm);
     }
-    if constexpr (fusion == Fusion::nvfp4) store_nvfp4<Type>(call, token, column, active, norm);
+    if constexpr (Fusion::by_warp) Fusion::template store<Type>(call, token, column, active, norm);
 }
 
 // The maximum number of accesses of a thread in a row, which may be wider than the block.
@@ -112,7 +82,7 @@ DEVICE_FUNCTION int rounds_of(const Call &call) {
 // Finishes one token. sum_at(column) returns the sum at an access of it; the thread of that access calls it
 // once. All threads of the block take part. `early`: loads the residual before the sum, which may have to
 // wait for other ranks, and gamma before the block's barrier; that costs registers.
-template <class Type, Fusion fusion, bool early = false, class SumAt>
+template <class Type, class Fusion, bool early = false, class SumAt>
 DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, SumAt sum_at) {
     int rounds = rounds_of(call), block = static_cast<int>(block_size());
     size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
@@ -122,7 +92,7 @@ DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, S
         int column = round * block + static_cast<int>(thread_index());
         if (column >= call.accesses_per_token) continue;
         size_t at = first + static_cast<size_t>(column);
-        if constexpr (fusion == Fusion::none) {
+        if constexpr (is_none<Fusion>) {
             store_plain(call.out + at, sum_at(column));
         } else {
             Word4 residual{};
@@ -134,7 +104,7 @@ DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, S
             if (round == 0) kept = r;
         }
     }
-    if constexpr (fusion != Fusion::none) {
+    if constexpr (!is_none<Fusion>) {
         float elements = static_cast<float>(call.accesses_per_token * Type::per_access);
         float factor = reciprocal_square_root(block_sum(squares, partial) / elements + call.epsilon);
         for (int round = 0; round < rounds; round++) {
@@ -143,7 +113,7 @@ DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, S
             if (active && round > 0)
                 kept = load_plain(call.residual_out + first + static_cast<size_t>(column));
             if (active && (!early || round > 0)) gamma = load_plain(call.gamma + column);
-            store_norm<Type, fusion>(call, static_cast<size_t>(token), column, active, kept, gamma, factor);
+            store_norm<Type, Fusion>(call, static_cast<size_t>(token), column, active, kept, gamma, factor);
         }
     }
 }

@@ -86,20 +86,20 @@ DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
 }
 
 // A whole epilogue, of sums in memory.
-template <class Type, Fusion fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
+template <class Type, class Fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
          token += static_cast<int>(grid_size())) {
         const Word4 *sums =
             call.input + static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        finish_token<Type, fusion>(call, token, partial,
+        finish_token<Type, Fusion>(call, token, partial,
                                    [&](int column) { return load_plain(sums + column); });
     }
 }
 
 // An epilogue in three kernels: r, from sum and residual; y, from r; codes, from y. Each reads the output of
-// the one before.
+// the one before. `Norm` is the class of RESIDUAL_RMS_NORM.
 template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameters &parameters) {
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     float squares = 0;
@@ -110,7 +110,7 @@ template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameter
     }
 }
 
-template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &parameters) {
+template <class Type, class Norm> DEVICE_FUNCTION void normalise(const EpilogueParameters &parameters) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int block = static_cast<int>(block_size());
@@ -129,14 +129,13 @@ template <class Type> DEVICE_FUNCTION void normalise(const EpilogueParameters &p
              column += block) {
             Word4 r = load_plain(call.residual_out + first + static_cast<size_t>(column));
             Word4 gamma = load_plain(call.gamma + column);
-            store_norm<Type, Fusion::rms_norm>(call, static_cast<size_t>(token), column, true, r, gamma,
-                                               factor);
+            store_norm<Type, Norm>(call, static_cast<size_t>(token), column, true, r, gamma, factor);
         }
     }
 }
 
-// y is the input. All threads of a warp take part: a block of NVFP4 is spread over several of them.
-template <class Type, Fusion fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
+// y is the input.
+template <class Type, class Fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int rounds = rounds_of(call), block = static_cast<int>(block_size());
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
@@ -147,10 +146,10 @@ template <class Type, Fusion fusion> DEVICE_FUNCTION void quantise(const Epilogu
             bool active = column < call.accesses_per_token;
             float norm[Type::per_access] = {};
             if (active) unpack<Type>(load_plain(call.input + first + static_cast<size_t>(column)), norm);
-            if constexpr (fusion == Fusion::fp8) {
-                if (active) store_fp8<Type>(call, first + static_cast<size_t>(column), norm);
-            } else {
-                store_nvfp4<Type>(call, static_cast<size_t>(token), column, active, norm);
+            if constexpr (Fusion::by_warp) {
+                Fusion::template store<Type>(call, static_cast<size_t>(token), column, active, norm);
+            } else if (active) {
+                Fusion::template store<Type>(call, first + static_cast<size_t>(column), Word4{}, norm);
             }
         }
     }

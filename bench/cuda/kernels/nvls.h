@@ -13,7 +13,7 @@
 #include "reduce.h"
 #include "state.h"
 
-template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
     static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
     SHARED_ARRAY(float, partial, MAX_WARPS);
@@ -27,13 +27,13 @@ DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
 #endif
     order_multicast();
     let_next_launch_start();
-    finish_tokens<Type, tp, fusion>(arguments.call, partial, [&](size_t at) {
+    finish_tokens<Type, tp, Fusion>(arguments.call, partial, [&](size_t at) {
         return multicast_load_sum<Type>(workspace.multicast + buffer + at);
     });
     end_launch(workspace, state, 0);
 }
 
-template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
     static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
     SHARED_ARRAY(float, partial, MAX_WARPS);
@@ -54,7 +54,7 @@ DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
     order_multicast();
     let_next_launch_start();
     const Word4 *own_sums = workspace.slots[arguments.rank] + workspace.capacity;
-    finish_tokens<Type, tp, fusion>(arguments.call, partial,
+    finish_tokens<Type, tp, Fusion>(arguments.call, partial,
                                     [&](size_t at) { return load_plain(own_sums + at); });
     end_launch(workspace, state, 0);
 }

@@ -16,11 +16,11 @@
 constexpr uint32_t EMPTY = 0x80000000u;
 constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
 
-// Fewer for an epilogue that leaves fewer registers, as ptxas assembles it for GPUs before SM90.
+// Fewer with a fusion that leaves fewer registers.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
-template <Fusion fusion> constexpr int polled_together = fusion == Fusion::nvfp4 ? 4 : POLLED_TOGETHER;
+template <class Fusion> constexpr int polled_together = Fusion::needs_registers ? 4 : POLLED_TOGETHER;
 #else
-template <Fusion fusion> constexpr int polled_together = POLLED_TOGETHER;
+template <class Fusion> constexpr int polled_together = POLLED_TOGETHER;
 #endif
 
 DEVICE_FUNCTION Word4 without_empty(Word4 value) {
@@ -142,7 +142,7 @@ DEVICE_FUNCTION void store_sums(const Arguments &arguments, size_t buffer) {
     for_each_access<tp>(arguments.call, 0, arguments.call.num_tokens, load, take);
 }
 
-template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     const Call &call = arguments.call;
@@ -156,12 +156,12 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     send_tokens<tp>(arguments, buffer, first_one);
     let_next_launch_start();
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
-    constexpr bool stores_sums = fusion == Fusion::none && tp < IN_FLIGHT; // else enough is in flight
+    constexpr bool stores_sums = is_none<Fusion> && tp < IN_FLIGHT; // else enough is in flight
     if constexpr (stores_sums) store_sums<Type, accumulate, tp>(arguments, buffer);
-    constexpr int most = polled_together<fusion>;
+    constexpr int most = polled_together<Fusion>;
     for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        finish_token<Type, fusion, (tp < POLLED_TOGETHER)>(call, token, partial, [&](int column) {
+        finish_token<Type, Fusion, (tp < POLLED_TOGETHER)>(call, token, partial, [&](int column) {
             return sum_of_ranks<Type, accumulate, tp, most>(arguments, buffer,
                                                             at + static_cast<size_t>(column));
         });

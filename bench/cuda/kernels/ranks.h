@@ -29,10 +29,10 @@ DEVICE_FUNCTION void copy_in(const Arguments &arguments, int tp, Word4 *slots) {
 }
 
 // Finishes all tokens of this block; sum_at(access) returns their sums.
-template <class Type, int tp, Fusion fusion, class SumAt>
+template <class Type, int tp, class Fusion, class SumAt>
 DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_at) {
     for (int rank = 0; rank < tp; rank++) {
-        if constexpr (fusion == Fusion::none) {
+        if constexpr (is_none<Fusion>) {
             for_range(
                 call, tp, rank, [&](uint32_t at, Word4 *values) { *values = sum_at(at); },
                 [&](uint32_t at, const Word4 *values) { store_plain(call.out + at, *values); });
@@ -42,7 +42,7 @@ DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_a
         int token = range_begin(call.num_tokens, tp, rank) + static_cast<int>(block_index());
         for (; token < end; token += static_cast<int>(grid_size())) {
             size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-            finish_token<Type, fusion>(call, token, partial,
+            finish_token<Type, Fusion>(call, token, partial,
                                        [&](int column) { return sum_at(at + static_cast<size_t>(column)); });
         }
     }

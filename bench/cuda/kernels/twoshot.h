@@ -30,7 +30,7 @@ DEVICE_FUNCTION void reduce_range(const Arguments &arguments) {
     for_range<tp>(arguments.call, tp, arguments.rank, load, take);
 }
 
-template <class Type, Accumulate accumulate, int tp, Fusion fusion>
+template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, MAX_WARPS);
     const Call &call = arguments.call;
@@ -45,7 +45,7 @@ DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
     ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     let_next_launch_start();
     const Word4 *sums = workspace.slots[arguments.rank] + workspace.capacity;
-    finish_tokens<Type, tp, fusion>(call, partial, [&](size_t at) { return load_plain(sums + at); });
+    finish_tokens<Type, tp, Fusion>(call, partial, [&](size_t at) { return load_plain(sums + at); });
     end_launch(workspace, state, 0);
 }
 

@@ -7,7 +7,9 @@ only cuda nccl nvidia-ml
 
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
 own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
-for fusion in NONE RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+bench "" --candidates
+fusions=$(sed -n 's/^fusion name=//p' "$WORK/out")
+for fusion in $fusions; do
     separate=$([ "$fusion" = NONE ] || echo NCCL_UNFUSED)
     # shellcheck disable=SC2086
     bench "" $small --fusion "$fusion"
@@ -42,7 +44,8 @@ done
     all_timed "cold graph" $own NCCL
     bench "gpus=1" $small --mode cold_graph --loopback
     all_timed "cold graph, one launch for all" $own
-    for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8 RESIDUAL_RMS_NORM_QUANT_NVFP4; do
+    for fusion in $fusions; do
+        [ "$fusion" != NONE ] || continue
         bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
             --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
         all_timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED

@@ -47,7 +47,7 @@ case " $BAD " in
 esac
 case $part in
 version) echo "bench 1 on 1 x script" ;;
-candidates) echo "candidate name=ONESHOT kind=own usual=1 more=0" ;;
+candidates) printf "%s\n" "fusion name=NONE" "candidate name=ONESHOT kind=own usual=1 more=0" ;;
 streams | eager | cold | cold_graph | one_rank)
     case $word in
     row*) echo "         512          256  bfloat16    sum ONESHOT     3.00     0.17     0.17      0" ;;

@@ -3,9 +3,9 @@
 // sums.
 #include "kernel_cases.h"
 
-#include "cuda/kernels/nvls.h"
-#include "cuda/kernels/oneshot.h"
-#include "cuda/kernels/twoshot.h"
+#include "kernel_files.h"
+#define FUSION_ON_GPU
+#include "fusion_files.h"
 
 extern "C" {
 #include "elements/element.h"
@@ -13,21 +13,21 @@ extern "C" {
 
 namespace {
 
-template <class Type, Accumulate accumulate, int tp, Fusion fusion>
-void add_fusion(std::vector<Case> &cases, int dtype) {
+template <class Type, Accumulate accumulate, int tp, class Fusion>
+void add_fusion(std::vector<Case> &cases, int dtype, int fusion) {
     const char *word = accumulate == Accumulate::native ? "native" : "fp32";
 #define ADD_CASE(kernel, function, strategy, messages, fp32_alone)                                           \
     if constexpr (!(fp32_alone) || accumulate == Accumulate::fp32)                                           \
         cases.push_back({strategy, word, dtype, tp, fusion,                                                  \
-                         [](const Arguments &a) { function<Type, accumulate, tp, fusion>(a); }});
+                         [](const Arguments &a) { function<Type, accumulate, tp, Fusion>(a); }});
     CUDA_KERNEL_LIST(ADD_CASE)
 }
 
 template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vector<Case> &cases, int dtype) {
-    add_fusion<Type, accumulate, tp, Fusion::none>(cases, dtype);
-    add_fusion<Type, accumulate, tp, Fusion::rms_norm>(cases, dtype);
-    add_fusion<Type, accumulate, tp, Fusion::fp8>(cases, dtype);
-    add_fusion<Type, accumulate, tp, Fusion::nvfp4>(cases, dtype);
+    add_fusion<Type, accumulate, tp, None>(cases, dtype, FUSION_NONE);
+#define ADD_FUSION(fusion, short_name, class_name)                                                           \
+    add_fusion<Type, accumulate, tp, class_name>(cases, dtype, fusion);
+    EPILOGUES(ADD_FUSION)
 }
 
 } // namespace

@@ -11,7 +11,7 @@ struct Case {
     const char *accumulate;
     int dtype; // of lists.h
     int tp;
-    Fusion fusion;
+    int fusion; // of lists.h
     void (*body)(const Arguments &);
 };
 

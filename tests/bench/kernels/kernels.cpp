@@ -35,7 +35,7 @@ constexpr int LAUNCHES = 7;
 // Epochs of a first launch: one that is so much later than the flags were written that these seem to be later
 // ones; and one after which epochs begin anew.
 constexpr uint32_t STOOD_STILL = 0x80000001u, GOES_ROUND = 0xfffffffcu;
-constexpr float EPSILON = 1e-5f, FP8_SCALE = 1.0f / 64, NVFP4_SCALE = 96.0f;
+constexpr float EPSILON = 1e-5f;
 
 struct Shape {
     int max_tokens, hidden_size, blocks, threads;
@@ -74,10 +74,8 @@ uint8_t nearest_code(const minifloat *format, double value) {
     return uint8_t(best | (std::signbit(value) ? 1u << format->sign_bit : 0));
 }
 
-const char *const fusion_words[] = {"NONE", "RESIDUAL_RMS_NORM", "FP8", "NVFP4"};
-
 std::string name_of(const Case &c) {
-    return std::string(c.strategy) + " " + dtype_names[c.dtype] + " " + fusion_words[int(c.fusion)] + " " +
+    return std::string(c.strategy) + " " + dtype_names[c.dtype] + " " + fusion_names[c.fusion] + " " +
            c.accumulate + " tp" + std::to_string(c.tp);
 }
 
@@ -143,6 +141,7 @@ class Workbench {
     std::vector<Arguments> arguments_;
 
     dtype type() const { return static_cast<dtype>(case_.dtype); }
+    float scale() const { return fusion_facts[case_.fusion].scale; }
     int tokens_of(int launch) const {
         return launch % 2 ? shape_.max_tokens : shape_.max_tokens - launch / 2;
     }
@@ -229,7 +228,7 @@ class Workbench {
                   d.block_scales.data(),
                   launch % 2 == 1,
                   EPSILON,
-                  case_.fusion == Fusion::fp8 ? FP8_SCALE : NVFP4_SCALE};
+                  scale()};
         for (int peer = 0; peer < case_.tp; peer++) {
             slot_of_[peer] = slots_[size_t(peer)].data();
             flag_of_[peer] = flags_[size_t(peer)].data();
@@ -258,8 +257,8 @@ class Workbench {
             wrong += states_[size_t(rank)].gave_up;
             for (int token = 0; token < tokens_of(launch); token++) {
                 wrong += differing(launch, rank, token);
-                wrong += case_.fusion == Fusion::none ? check_sum(launch, rank, token)
-                                                      : check_fused(launch, rank, token);
+                wrong += case_.fusion == FUSION_NONE ? check_sum(launch, rank, token)
+                                                     : check_fused(launch, rank, token);
             }
         }
         return wrong;
@@ -276,13 +275,14 @@ class Workbench {
     // The arrays of a token on which ranks do not agree.
     long differing(int launch, int rank, int token) {
         size_t hidden = size_t(shape_.hidden_size), from = size_t(token) * hidden, row = hidden * bytes_;
-        bool is_none = case_.fusion == Fusion::none, is_norm = case_.fusion == Fusion::rms_norm;
-        long wrong = is_none ? 0 : differs(launch, rank, &RankData::residual_out, from * bytes_, row);
-        if (is_none || is_norm) return wrong + differs(launch, rank, &RankData::out, from * bytes_, row);
+        size_t bits = fusion_facts[case_.fusion].code_bits, block = fusion_facts[case_.fusion].block_elements;
+        long wrong = case_.fusion == FUSION_NONE
+                         ? 0
+                         : differs(launch, rank, &RankData::residual_out, from * bytes_, row);
+        if (bits == 0) return wrong + differs(launch, rank, &RankData::out, from * bytes_, row);
         wrong += differs(launch, rank, &RankData::norm_out, from * bytes_, row);
-        if (case_.fusion == Fusion::fp8) return wrong + differs(launch, rank, &RankData::codes, from, hidden);
-        wrong += differs(launch, rank, &RankData::codes, from / 2, hidden / 2);
-        for (size_t column = 0; column < hidden / 16; column++) {
+        wrong += differs(launch, rank, &RankData::codes, from * bits / 8, hidden * bits / 8);
+        for (size_t column = 0; block > 0 && column < hidden / block; column++) {
             size_t at = scale_offset(launch, size_t(token), column);
             wrong += differs(launch, rank, &RankData::block_scales, at, 1);
         }
@@ -328,7 +328,8 @@ class Workbench {
             squares += value * value;
         }
         double factor = 1 / std::sqrt(squares / double(hidden) + double(EPSILON));
-        const Word4 *norm = case_.fusion == Fusion::rms_norm ? d.out.data() : d.norm_out.data();
+        bool has_codes = fusion_facts[case_.fusion].code_bits > 0;
+        const Word4 *norm = has_codes ? d.norm_out.data() : d.out.data();
         for (size_t at = from; at < from + hidden; at++) {
             double r = element_value(type(), d.residual_out.data(), at);
             double expected = r * factor * element_value(type(), gamma_.data(), at - from);
@@ -336,8 +337,9 @@ class Workbench {
             double value = element_value(type(), norm, at);
             wrong += !near(value, expected, relative * std::fabs(expected) + 0x1p-24);
         }
-        if (case_.fusion == Fusion::fp8) wrong += check_fp8(d, from);
-        if (case_.fusion == Fusion::nvfp4) wrong += check_nvfp4(d, launch, token);
+        // Codes of other fusions are checked by the bench itself (cuda_strategies).
+        if (case_.fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_FP8) wrong += check_fp8(d, from);
+        if (case_.fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4) wrong += check_nvfp4(d, launch, token);
         return wrong;
     }
 
@@ -349,7 +351,7 @@ class Workbench {
                 wrong += (d.codes[at] & 0x7f) != 0x7f;
                 continue;
             }
-            wrong += d.codes[at] != nearest_code(&minifloat_e4m3, double(y * (1.0f / FP8_SCALE)));
+            wrong += d.codes[at] != nearest_code(&minifloat_e4m3, double(y * (1.0f / scale())));
         }
         return wrong;
     }
@@ -364,9 +366,10 @@ class Workbench {
                 if (std::fabs(y[i]) > largest) largest = std::fabs(y[i]);
             }
             if (std::isnan(y[0]) || std::isnan(y[7]) || std::isinf(largest)) continue;
-            uint8_t scale = nearest_code(&minifloat_e4m3, double(NVFP4_SCALE * largest / 6.0f));
-            float inverse = scale == 0 ? 0.0f : NVFP4_SCALE / float(code_value(&minifloat_e4m3, scale));
-            wrong += d.block_scales[scale_offset(launch, size_t(token), column)] != scale;
+            uint8_t code_of_scale = nearest_code(&minifloat_e4m3, double(scale() * largest / 6.0f));
+            float inverse =
+                code_of_scale == 0 ? 0.0f : scale() / float(code_value(&minifloat_e4m3, code_of_scale));
+            wrong += d.block_scales[scale_offset(launch, size_t(token), column)] != code_of_scale;
             for (size_t i = 0; i < 16; i++) {
                 if (std::isnan(y[i])) continue;
                 uint8_t byte = d.codes[(from + column * 16 + i) / 2], code = i % 2 ? byte >> 4 : byte & 0xf;

@@ -66,7 +66,8 @@ judge() {
 fits() {
     name=$1 threads=$2
     shift 2
-    "$nvcc" -std=c++17 -O3 "$@" -I "$SOURCE/bench/cuda/kernels" -Xptxas -v -fatbin -o "$WORK/$name.fatbin" \
+    "$nvcc" -std=c++17 -O3 "$@" -I "$SOURCE/bench/cuda/kernels" \
+        -I "$SOURCE/bench" -Xptxas -v -fatbin -o "$WORK/$name.fatbin" \
         "$WORK/$name.cu" >"$WORK/$name.log" 2>&1 || { cat "$WORK/$name.log" && exit 1; }
     judge "$threads" "$name" <"$WORK/$name.log"
 }
@@ -85,8 +86,8 @@ for tp in 2 3 4 8 16; do
 done
 # shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
-proof_inputs "$WORK"/*.cu "$SOURCE"/bench/cuda/kernels/*.h -- "$("$nvcc" --version | tail -n 1)" \
-    "before=$before after=$after"
+proof_inputs "$WORK"/*.cu "$SOURCE"/bench/cuda/kernels/*.h "$SOURCE"/bench/fusions/*.h -- \
+    "$("$nvcc" --version | tail -n 1)" "before=$before after=$after"
 
 # fits_each TP...: one after the other.
 fits_each() {

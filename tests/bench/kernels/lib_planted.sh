@@ -72,7 +72,7 @@ planted_inputs() {
         "$tests/exchange.cpp" "$tests"/*.h "$SOURCE"/tests/stand_ins/engine/*.[ch]* \
         "$SOURCE"/bench/cuda/kernels/*.h \
         "$SOURCE"/bench/elements/element.[ch] "$SOURCE/bench/elements/conversions.h" \
-        "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
+        "$SOURCE"/bench/fusions/*.h "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
         "$(uname -m)"
 }
 

@@ -46,7 +46,7 @@ two_at_a_time is_caught $(
         WIDE_ACCESSES
 )
 # The other type of 16 bits; its 11 significant bits hold more.
-for name in " float16 NONE" " float16 RESIDUAL_RMS_NORM"; do
+for name in " float16 NONE" " float16 RESIDUAL_RMS_NORM fp32"; do
     if ! fails "$WORK/kernels.NATIVE_ACCUMULATION/program" "$wrong elements\$" "$name"; then
         echo "FAILED: NATIVE_ACCUMULATION was not caught in$name"
         exit 1

@@ -1,0 +1,60 @@
+// RESIDUAL_RMS_NORM_QUANT_FP8: y / scale in e4m3, a byte per element.
+//
+// The file of a fusion has three parts:
+//   FUSION_ON_CPU   epilogue_SHORT, a norm_kernel of elements/kernels.h: the results of a row. Compiled once
+//                   per data type and instruction set, within templates/bench/kernels.c.tmpl
+//   FUSION_ON_GPU   a class for the kernels, as cuda/kernels/epilogue.h describes; its name is SHORT in camel
+//                   case
+//   FUSION_CHECK    check_SHORT, a result_check of calls/cell_check.c: whether the results of a row are right
+#if defined FUSION_ON_CPU
+
+static void OF_TYPE(epilogue_fp8)(const struct norm_row *row) {
+    float factor = reciprocal_rms(row), inverse_scale = 1.0f / row->scale;
+    uint8_t *out = row->out;
+    size_t i = 0, count = row->hidden_size;
+    for (; i + LANES <= count; i += LANES) {
+        vbyte codes =
+            __builtin_convertvector(e4m3_codes(OF_TYPE(norm_at)(row, factor, i) * inverse_scale), vbyte);
+        memcpy(out + i, &codes, sizeof codes);
+    }
+    if (i < count) {
+        vbyte codes =
+            __builtin_convertvector(e4m3_codes(OF_TYPE(norm_tail)(row, factor, i) * inverse_scale), vbyte);
+        memcpy(out + i, &codes, count - i);
+    }
+}
+
+#elif defined FUSION_ON_GPU
+
+struct Fp8 {
+    static constexpr bool quantises = true;
+    static constexpr bool needs_registers = false;
+    static constexpr bool by_warp = false;
+    template <class Type>
+    static DEVICE_MEMBER void store(const Call &call, size_t at, Word4, const float *norm) {
+        constexpr int n = Type::per_access;
+        float inverse = 1.0f / call.scale;
+        uint64_t codes = 0;
+        for (int i = 0; i < n; i++) codes |= static_cast<uint64_t>(e4m3_code(norm[i] * inverse)) << 8 * i;
+        store_bytes(call.codes + at * n, codes, n);
+    }
+};
+
+#elif defined FUSION_CHECK
+
+static bool check_fp8(const struct cell *cell, size_t row, const double y[], const double tolerance[],
+                      char what[], size_t what_size) {
+    const struct code_range *ranges = ranges_of(&minifloat_e4m3);
+    double scale = (double)fusion_facts[cell->shape.fusion].scale;
+    for (size_t i = 0; i < cell->shape.hidden_size; i++) {
+        size_t index = row * cell->shape.hidden_size + i;
+        double scaled = y[i] / scale, reach = 1.001 * tolerance[i] / scale;
+        struct code_range code = ranges[cell->out[index]];
+        if (!code_fits(code, scaled - reach, scaled + reach)) {
+            return wrong(what, what_size, "out", index, code.value, scaled, reach);
+        }
+    }
+    return true;
+}
+
+#endif
