@@ -6,8 +6,9 @@
 --     roundtrip_us=...               (one line)
 --   row strategy=... time_us=...      one per strategy with a time
 --   none strategy=... reason=...      one per strategy without
---   done
--- A cell counts if its `done` is there. A line that is cut off or cannot be read loses its own cell only.
+--   done sum=...                      a hash of the lines before, from `cell` on
+-- A record without its `done`, or with other lines than those of its sum, is damaged: it does not count, and
+-- the others do. The head has a sum too.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -17,61 +18,108 @@ local system = require "core.system"
 local journal = {}
 journal.__index = journal
 
-local VERSION = 2
+local VERSION = 3
 local LOCK_PATIENCE = 5 -- seconds; the ranks of a killed sweep hold its lock until they end
 
+local function with_sum(kind, text) return text .. protocol.line(kind, { { "sum", system.hash(text) } }) end
+
 local function head_of(fingerprint, fresh)
-  return protocol.line("journal", { { "version", VERSION }, { "fingerprint", fingerprint },
-    { "fresh", fresh and 1 or 0 } })
+  return with_sum("begin", protocol.line("journal", { { "version", VERSION }, { "fingerprint", fingerprint },
+    { "fresh", fresh and 1 or 0 } }))
 end
 
-local function cell_of(world_size, fields)
-  local hidden_size, num_tokens = math.tointeger(fields.hidden_size), math.tointeger(fields.num_tokens)
-  local size, launch = math.tointeger(fields.size), math.tointeger(fields.launch)
-  if not (hidden_size and num_tokens and size and launch and fields.mode) then return nil end
-  return launch, tonumber(fields.roundtrip_us), { world_size = world_size, op = fields.op,
-    dtype = fields.dtype, fusion = fields.fusion,
-    hidden_size = hidden_size, num_tokens = num_tokens, mode = fields.mode, size = size,
-    splits = fields.splits }
-end
+-- ---- reading ----------------------------------------------------------------------------------
 
--- Adds one line to the open cell; returns the cell that is open after it. Calls finish(cell) for a complete
--- one.
-local function take(open, world_size, kind, fields, finish)
-  if kind == "cell" then
-    local launch, roundtrip_us, cell = cell_of(world_size, fields)
-    if not roundtrip_us then return nil end
-    return { cell = cell, launch = launch, roundtrip_us = roundtrip_us, rows = {}, no_time = {} }
-  elseif open and kind == "row" then
-    local record = protocol.row_record(open.cell, fields)
-    table.insert(open.rows, record)
-    return record and open
-  elseif open and kind == "none" and fields.strategy and fields.reason then
-    table.insert(open.no_time, cell_records.record(open.cell, fields.strategy, { reason = fields.reason }))
-    return open
-  elseif open and kind == "done" then
-    finish(open)
+-- An iterator over the lines of `text` that have an end: line, position of its start, position after its end.
+local function lines_of(text)
+  local at = 1
+  return function()
+    local from, stop = at, text:find("\n", at, true)
+    if not stop then return nil end
+    at = stop + 1
+    return text:sub(from, stop - 1), from, at
   end
-  return nil
+end
+
+-- The head of a journal, and the position after it; nil and the reason why the journal cannot be used.
+local function read_head(text)
+  local first, sum = text:match("^([^\n]*\n)([^\n]*\n)")
+  local kind, fields = protocol.parse((first or ""):sub(1, -2))
+  if kind ~= "journal" then return nil, "not used, because it does not begin as a journal" end
+  if fields.version ~= tostring(VERSION) then
+    return nil, ("not used, because it is of version %s, and not %d"):format(fields.version or "?", VERSION)
+  end
+  if first .. sum ~= with_sum("begin", first) then
+    return nil, "not used, because its first lines are damaged"
+  end
+  return { fingerprint = fields.fingerprint, fresh = fields.fresh == "1", cells = {} }, #first + #sum + 1
+end
+
+-- The cell of a `cell` line as an entry without results; nil if its numbers are not of one cell.
+local function entry_of(world_size, fields)
+  local cell = { world_size = world_size, op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
+    hidden_size = math.tointeger(fields.hidden_size), num_tokens = math.tointeger(fields.num_tokens),
+    mode = fields.mode, size = math.tointeger(fields.size), splits = fields.splits }
+  local launch, roundtrip_us = math.tointeger(fields.launch), tonumber(fields.roundtrip_us)
+  if not (cell.hidden_size and cell.num_tokens and cell.size and launch and roundtrip_us) then return nil end
+  return { cell = cell, launch = launch, roundtrip_us = roundtrip_us, rows = {}, no_time = {} }
+end
+
+-- Adds a line to the entry; returns it, or nil if the line cannot be read.
+local function add_line(entry, kind, fields)
+  if kind == "row" then
+    local record = protocol.row_record(entry.cell, fields)
+    table.insert(entry.rows, record)
+    return record and entry
+  elseif kind == "none" and fields.strategy and fields.reason then
+    table.insert(entry.no_time, cell_records.record(entry.cell, fields.strategy, { reason = fields.reason }))
+    return entry
+  end
+end
+
+-- The entry of a record's lines; nil if one cannot be read.
+local function entry_from(world_size, text)
+  local entry
+  for line, from in lines_of(text) do
+    local kind, fields = protocol.parse(line)
+    if from == 1 then
+      entry = kind == "cell" and entry_of(world_size, fields)
+    else
+      entry = add_line(entry, kind, fields or {})
+    end
+    if not entry then return nil end
+  end
+  return entry
 end
 
 -- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us,
--- rows, no_time } }; nil without a journal of this version.
+-- rows, no_time }, damaged = the number of records that do not count }; nil without a file or with an empty
+-- one; nil and the reason if it is no journal of this version. The time is proportional to its length.
 function journal.read(path, world_size)
-  if not file.exists(path) then return nil end
-  local text = fail.unless(file.read(path))
-  local found, open
-  for line in text:gmatch("([^\n]*)\n") do
-    local kind, fields = protocol.parse(line)
-    if not found then
-      if kind ~= "journal" or fields.version ~= tostring(VERSION) then return nil end
-      found = { fingerprint = fields.fingerprint, fresh = fields.fresh == "1", cells = {} }
-    else
-      open = take(open, world_size, kind, fields, function(cell) table.insert(found.cells, cell) end)
+  local text = file.exists(path) and fail.unless(file.read(path)) or ""
+  if text == "" then return nil end
+  local found, at = read_head(text)
+  if not found then return nil, at end
+  text = text:sub(at)
+  local begin, after -- positions: the start of the unfinished record; the end of the last line
+  found.damaged, after = 0, 1
+  for line, from, to in lines_of(text) do
+    local starts, ends = line:find("^cell "), line:find("^done")
+    if begin and starts then found.damaged, begin = found.damaged + 1, from end
+    if not begin and line ~= "" then begin = from end
+    if begin and ends then
+      local record = text:sub(begin, from - 1)
+      local entry = text:sub(begin, to - 1) == with_sum("done", record) and entry_from(world_size, record)
+      if entry then table.insert(found.cells, entry) else found.damaged = found.damaged + 1 end
+      begin = nil
     end
+    after = to
   end
+  if begin or after <= #text then found.damaged = found.damaged + 1 end
   return found
 end
+
+-- ---- writing ----------------------------------------------------------------------------------
 
 local function write_failure(path, message)
   fail.work("%s: cannot be written: %s; it keeps its cells, and the next sweep resumes there", path, message)
@@ -120,8 +168,7 @@ function journal:add(cell, regime, rows, no_time)
     local fields = { { "strategy", record.strategy }, { "reason", record.reason } }
     lines[#lines + 1] = protocol.line("none", fields)
   end
-  lines[#lines + 1] = "done\n"
-  append(self, table.concat(lines))
+  append(self, with_sum("done", table.concat(lines)))
   self.holds_cells = true
 end
 

@@ -16,6 +16,7 @@ function outcome.announce(job)
   local continues = false
   for _, state in ipairs(job.states) do
     if state.note then print(("%s: %s"):format(state.csv, state.note)) end
+    if state.journal_note then print(("%s: %s"):format(state.part, state.journal_note)) end
     continues = continues or state.taken_up
   end
   if continues then print("resumes an interrupted sweep") end

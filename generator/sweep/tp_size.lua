@@ -209,6 +209,18 @@ local function is_finished(self, job)
   return true
 end
 
+-- Reads the journal of an earlier sweep, if it counts, and notes the parts that do not.
+function tp_size:read_journal(job)
+  if job.fresh or not self.journal then return nil end
+  local found, problem = journal.read(self.part, self.size)
+  local count = found and found.damaged or 0
+  if count > 0 then
+    problem = ("%d damaged record%s ignored"):format(count, count == 1 and " is" or "s are")
+  end
+  self.journal_note = problem and problem .. "; cells without results are measured again"
+  return found
+end
+
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
 -- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: the number of
 -- cells in which it alone could not be measured); is_finished (nothing is to be measured); planner (of the
@@ -222,7 +234,7 @@ function tp_size.load(job, size)
     cells = cell_records.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   self.found = written_provenance(self)
-  local found = not job.fresh and self.journal and journal.read(self.part, size)
+  local found = self:read_journal(job)
   local usable = found and found.fingerprint == job.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
   if not self.fresh then self:take_finished(job, usable and #found.cells > 0) end

@@ -34,7 +34,7 @@ local function journaled(folder)
   local count = 0
   for _, name in ipairs(assert(file.list(folder))) do
     if name:find("%.part$") then
-      count = count + select(2, lib.read(folder .. "/" .. name):gsub("\ndone%f[\n]", ""))
+      count = count + select(2, lib.read(folder .. "/" .. name):gsub("\ndone sum=%x+%f[\n]", ""))
     end
   end
   return count

@@ -63,15 +63,15 @@ function TestJournal:test_a_new_journal_starts_empty_and_a_continued_one_does_no
   into:close()
   lu.assertEquals(#journal.read(self.path, 2).cells, 2)
   begun(self.path, "beef", true, false):close()
-  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "beef", fresh = true, cells = {} })
+  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "beef", fresh = true, cells = {}, damaged = 0 })
 end
 
 -- Cut at every byte: only complete cells are read, none of them wrong, and later cells are read, too.
 function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before()
   self:write(1, 4)
   local text = lib.read(self.path)
-  local _, head = text:find("\n")
-  local _, first = text:find("done\n")
+  local _, head = text:find("begin [^\n]*\n")
+  local _, first = text:find("done [^\n]*\n")
   for size = 0, #text do
     lib.write(self.path, text:sub(1, size))
     local found = journal.read(self.path, 2)
@@ -90,14 +90,69 @@ function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before(
   end
 end
 
-function TestJournal:test_a_cell_that_does_not_read_loses_no_other()
+-- The cells that a changed journal keeps, by their tokens, and the number of its damaged records.
+function TestJournal:keeps(text)
+  lib.write(self.path, text)
+  local found, kept = journal.read(self.path, 2), {}
+  for i, cell in ipairs(found.cells) do
+    kept[i] = cell.cell.num_tokens
+    lu.assertEquals({ cell.cell, cell.rows }, { cell_with(kept[i]), { row(cell_with(kept[i]), 1.25) } })
+  end
+  return kept, found.damaged
+end
+
+-- Each change is in the second of three records.
+function TestJournal:test_a_damaged_record_loses_no_other()
   self:write(1, 4, 16)
   local text = lib.read(self.path)
-  local at = text:find("row", text:find("num_tokens=4", 1, true), true)
-  lib.write(self.path, text:sub(1, at) .. "\0\0\0" .. text:sub(at + 4))
-  local cells = journal.read(self.path, 2).cells
-  lu.assertEquals(#cells, 2)
-  lu.assertEquals(cells[2].cell.num_tokens, 16)
+  local second = text:find("cell", text:find("done", 1, true), true)
+  for from, to in pairs { ["strategy=MPI "] = "strategy=SPI ", ["hidden_size=64"] = "hidden_size=-1",
+    ["size=512"] = "size=513", ["time_us=1.2500"] = "time_us=1.2501", ["row "] = "row\0",
+    ["\nrow "] = "\nrow  ", ["cell "] = "call ", ["\ndone "] = "\ndune ", ["\n"] = "" } do
+    local at, stop = text:find(from, second, true)
+    local kept, damaged = self:keeps(text:sub(1, at - 1) .. to .. text:sub(stop + 1))
+    lu.assertEquals({ kept, damaged }, { { 1, 16 }, 1 }, from)
+  end
+end
+
+-- The bits are the same in each run.
+function TestJournal:test_flipped_bits_lose_their_records_alone()
+  local tokens = {}
+  for i = 1, 300 do tokens[i] = i end
+  self:write(table.unpack(tokens))
+  local text = lib.read(self.path)
+  local _, head = text:find("begin [^\n]*\n")
+  local state, bytes = 1, { text:byte(1, -1) }
+  for _ = 1, 200 do
+    state = (state * 6364136223846793005 + 1442695040888963407) & math.maxinteger
+    local at = head + 1 + (state >> 33) % (#bytes - head)
+    bytes[at] = bytes[at] ~ 1 << (state >> 30 & 7)
+  end
+  for i, byte in ipairs(bytes) do bytes[i] = string.char(byte) end
+  local kept, damaged = self:keeps(table.concat(bytes))
+  lu.assertTrue(#kept >= 100 and #kept < 300, #kept)
+  lu.assertTrue(damaged > 0 and damaged <= 200, damaged)
+end
+
+-- The time that a line takes grows with its length, not with the square of it.
+function TestJournal:test_a_line_of_10_mb_is_one_damaged_record()
+  self:write(1)
+  local text = lib.read(self.path)
+  for _, line in ipairs { ("x"):rep(1e7), ("row a=b "):rep(1250000) .. "\n" } do
+    local kept, damaged = self:keeps(text .. line)
+    lu.assertEquals({ kept, damaged }, { { 1 }, 1 })
+  end
+end
+
+function TestJournal:test_a_damaged_head_and_earlier_versions_have_a_reason()
+  self:write(1)
+  local text = lib.read(self.path)
+  for _, case in ipairs { { "f00d", "f00e", "its first lines are damaged" },
+    { "version=3", "version=2", "it is of version 2, and not 3" },
+    { "journal ", "?", "it does not begin as a journal" } } do
+    lib.write(self.path, (text:gsub(case[1], case[2], 1)))
+    lu.assertEquals({ journal.read(self.path, 2) }, { nil, "not used, because " .. case[3] })
+  end
 end
 
 function TestJournal:test_other_files_are_no_journal()
@@ -125,7 +180,7 @@ end
 
 function TestJournal:test_one_that_is_empty_gets_its_head()
   begun(self.path, "f00d", true, true):close()
-  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "f00d", fresh = true, cells = {} })
+  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "f00d", fresh = true, cells = {}, damaged = 0 })
 end
 
 -- Like a sweep that starts while another one ends: between opening and locking.

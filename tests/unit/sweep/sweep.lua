@@ -332,6 +332,37 @@ function TestSweep:test_a_journal_of_another_machine_is_not_taken_up()
   lu.assertEquals(#self:requests(), 8)
 end
 
+-- Interrupts a sweep after four cells, replaces `from` by `to` in its journal, and resumes. Returns stdout.
+function TestSweep:resumes_with_damage(requests, from, to)
+  os.remove(self.csv)
+  os.remove(self.json)
+  self:interrupt_at("id=5 ", SIGKILL)
+  self:requests()
+  local path = self.csv .. ".part"
+  lib.write(path, (lib.read(path):gsub(from, to, 1)))
+  local out = self:sweep_well()
+  lu.assertEquals(#self:requests(), requests, to)
+  self:has_all_rows()
+  return out
+end
+
+function TestSweep:test_a_damaged_journal_loses_its_damaged_cells_alone()
+  self:swept()
+  local whole = lib.read(self.csv)
+  for from, to in pairs { ["strategy=MPI "] = "strategy=SPI ", ["hidden_size=%d+"] = "hidden_size=-1",
+    [" size=%d"] = " size=7" } do
+    local out = self:resumes_with_damage(5, from, to)
+    lu.assertStrContains(out, self.csv .. ".part: 1 damaged record is ignored; cells without results are "
+      .. "measured again\nresumes an interrupted sweep\n")
+    lu.assertEquals((lib.read(self.csv):gsub(",;", ",")), whole, to) -- ";": in the second launch
+  end
+  for from, reason in pairs { ["version=%d+"] = "it is of version 2, and not 3",
+    ["fingerprint=."] = "its first lines are damaged" } do
+    local out = self:resumes_with_damage(8, from, from:match("%l+=") .. "2")
+    lu.assertStrContains(out, (".part: not used, because %s; cells without "):format(reason))
+  end
+end
+
 function TestSweep:test_all_tp_sizes_are_finished_before_any_file_is_written()
   self:change_spec("tp = { 2 }", "tp = { 2, 4 }")
   self:sweep_well({ HASH = "former" })
