@@ -1,10 +1,11 @@
 -- The generator's side of the bench: starts it under a launcher, requests cells, checks every answer, ends
 -- it.
 --
--- If the bench dies, hangs or breaks the protocol, the result is a failure { reason, detail, strategy }:
--- `reason` may be written to a file, `detail` (the last lines of stderr) is for the terminal only, `strategy`
--- is the one that ran, if the bench named it. A signal to gentables ends the bench and raises with 128 + its
--- number. protocol.lua has the lines.
+-- If the bench dies, hangs or breaks the protocol, the result is a failure { reason, detail, strategy,
+-- is_final }: `reason` may be written to a file, `detail` (the last lines of stderr) is for the terminal
+-- only, `strategy` is the one that ran, if the bench named it. `is_final`, at a start: another start would
+-- fail likewise. A signal to gentables ends the bench and raises with 128 + its number. protocol.lua has the
+-- lines.
 local cell_records = require "rows.cell_records"
 local child_process = require "system.child_process"
 local fail = require "base.fail"
@@ -96,7 +97,7 @@ local function read(self, seconds)
   if not kind then return nonsense(self, line) end
   if kind == "error" then
     local _, what = failure(self, "the bench reports: " .. (fields.reason or "error"))
-    what.strategy = fields.strategy
+    what.strategy, what.is_final = fields.strategy, true
     return nil, what
   end
   return kind, fields, line
@@ -104,17 +105,24 @@ end
 
 -- ---- start ------------------------------------------------------------------------------------
 
+-- The failure of a bench that is not the one that was wanted.
+local function mismatch(self, text)
+  local _, what = failure(self, text)
+  what.is_final = true
+  return nil, what
+end
+
 local function check_hello(self, fields, line)
   if fields.protocol ~= tostring(protocol.version) then
-    return failure(self, ("the bench speaks protocol %s, gentables %d; build both from the same tree"):format(
-      fields.protocol or "?", protocol.version))
+    return mismatch(self, ("the bench speaks protocol %s, gentables %d; build both from the same tree")
+      :format(fields.protocol or "?", protocol.version))
   end
   if fields.bench ~= self.identity.hash then
-    return failure(self, ("the launcher started bench %s, and not %s"):format(fields.bench or "?",
+    return mismatch(self, ("the launcher started bench %s, and not %s"):format(fields.bench or "?",
       self.identity.hash))
   end
   if fields.world_size ~= tostring(self.world_size) then
-    return failure(self, ("the launcher started %s ranks, not %d"):format(fields.world_size or "?",
+    return mismatch(self, ("the launcher started %s ranks, not %d"):format(fields.world_size or "?",
       self.world_size))
   end
   self.roundtrip_us = tonumber(fields.roundtrip_us)
@@ -170,7 +178,9 @@ function bench.start(options)
   local arguments = options.arguments or {}
   table.move(arguments, 1, #arguments, #argv + 1, argv)
   local child, message = process.start(argv, options.environment)
-  if not child then return nil, { reason = "cannot be started: " .. message, detail = "" } end
+  if not child then
+    return nil, { reason = "cannot be started: " .. message, detail = "", is_final = true }
+  end
   local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
     patience = options.patience, unavailable = {}, devices = {} }, bench)
   for _, strategy in ipairs(options.strategies) do

@@ -9,20 +9,30 @@
 local bench = require "conversation.bench"
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
+local lists = require "lists.lists"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
 local launches = {}
 
-local ATTEMPTS = 2       -- per task, each with a fresh bench
+local ATTEMPTS = 2       -- per task, each with a fresh bench; and per start of a bench
 local GIVE_UP_AFTER = 5  -- failed tasks in a row
 local SPOILED = 3        -- cells in which a strategy fails at one TP size, before it is left out
 local LOST_IN_A_ROW = 20 -- visits during which the regime changed, before regimes are ignored
 
 local function in_brackets(text) return text ~= "" and (" (%s)"):format(text) or "" end
 
--- Starts a bench, in any regime; nil if none starts, with the reason in the state.
-local function start(job, state)
+-- The failure of a start as text. The bench sets up all its strategies, not only those of the spec.
+local function describe_start(job, failure)
+  local text = failure.reason
+  if not text:find(failure.detail, 1, true) then text = text .. in_brackets(failure.detail) end
+  local strategy = text:match("in the set%-up of ([%u%d_]+)")
+  if not strategy or lists.contains(job.spec.strategies, strategy) then return text end
+  return ("%s; the spec does not have %s, which the bench sets up too"):format(text, strategy)
+end
+
+-- Starts a bench once. Returns it; nil and the failure.
+local function start_once(job, state)
   if job.command_size ~= state.size then
     job.command = job.backend.command(job, state.size)
     job.arguments = job.backend.arguments(job, state.size)
@@ -32,13 +42,27 @@ local function start(job, state)
   local running_bench, failure = bench.start({ command = job.command, program = job.program,
     arguments = job.arguments, world_size = state.size, identity = job.identity, patience = job.patience,
     strategies = job.spec.strategies, environment = job.environment })
-  if running_bench then
-    state.devices, state.unavailable = running_bench.devices, running_bench.unavailable
-    state.start_s = process.now() - began
-    return running_bench
+  if not running_bench then return nil, failure end
+  state.devices, state.unavailable = running_bench.devices, running_bench.unavailable
+  state.start_s = process.now() - began
+  return running_bench
+end
+
+-- Starts a bench, in any regime, with a second attempt. Returns nil if the budget ends before one has
+-- started, and results exist; else, if none starts, nil with the reason in the state.
+local function start(job, state)
+  for attempt = 1, ATTEMPTS do
+    local running_bench, failure = start_once(job, state)
+    if running_bench then return running_bench end
+    local text, has_time = describe_start(job, failure), state:can_start()
+    if failure.is_final or attempt == ATTEMPTS or not (has_time or state:has_results()) then
+      state:refuse(failure.reason, text)
+      return nil
+    end
+    job.progress:say(("gentables: TP %d: %s; %s"):format(state.size, text,
+      has_time and "the bench is started again" or "no time is left for another start"))
+    if not has_time then return nil end
   end
-  local has_detail = failure.reason:find(failure.detail, 1, true)
-  state:refuse(failure.reason, has_detail and "" or in_brackets(failure.detail))
 end
 
 local function show(job, cell, best)
@@ -231,14 +255,16 @@ function launches.run(job, state)
   local regime
   repeat
     local running_bench = start(job, state)
-    if not running_bench then return end
-    regime = state:regime_of(running_bench)
-    say_regime(job, state, regime)
-    regime.launch = regime.launch + 1
-    state.launches = state.launches + 1
-    running_bench = run_tasks(job, state, regime, running_bench)
-    stop(job, state, running_bench)
+    if running_bench then
+      regime = state:regime_of(running_bench)
+      say_regime(job, state, regime)
+      regime.launch = regime.launch + 1
+      state.launches = state.launches + 1
+      running_bench = run_tasks(job, state, regime, running_bench)
+      stop(job, state, running_bench)
+    end
     if state.refusal then return end
+    regime = regime or state:chosen()
   until not (state:can_start() and regime.planner:wants(regime.launch + 1))
   state.cut_off = state.ends_at ~= nil and regime.planner:is_cut_off(regime.launch + 1)
   if not state.cut_off then state.ended_in = regime end

@@ -104,7 +104,7 @@ end
 
 local function say_refused(state)
   if file.exists(state.csv) then return end
-  print(("TP %d: no bench starts"):format(state.size))
+  print(("TP %d: no bench starts%s"):format(state.size, #state.with > 0 and " any more" or ""))
   say_without(state)
 end
 

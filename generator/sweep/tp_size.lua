@@ -303,9 +303,9 @@ function tp_size.take_failure(regime, task, failure)
 end
 
 -- Marks the TP size as one at which no bench starts: that is the reason of all its cells without results; its
--- files and its journal stay. `detail`: more text for the message.
-function tp_size:refuse(reason, detail)
-  self.refusal, self.refusal_message = "unavailable: " .. reason, reason .. detail
+-- files and its journal stay. `message`: the reason for the terminal.
+function tp_size:refuse(reason, message)
+  self.refusal, self.refusal_message = "unavailable: " .. reason, message
   for key, wanted in pairs(cell_records.wanted(self.job.spec, self.cells)) do
     if not self.why[key] then
       wanted.reason, wanted.failed = self.refusal, true
@@ -358,7 +358,15 @@ function tp_size:fits(cell, strategies)
 end
 
 -- Whether a launch can start within the budget, if it takes as long as the last start.
-function tp_size:can_start() return not self.ends_at or process.now() + self.start_s < self.ends_at end
+function tp_size:can_start()
+  return not self.ends_at or process.now() + (self.start_s or 0) < self.ends_at
+end
+
+-- Whether cells have results of launches.
+function tp_size:has_results()
+  local regime = self:chosen()
+  return regime ~= nil and next(regime.visits) ~= nil
+end
 
 -- ---- writing ----------------------------------------------------------------------------------
 

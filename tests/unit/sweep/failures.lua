@@ -1,7 +1,9 @@
 -- gentables sweep with failures of the bench, its launcher, a TP size, the spec, the disk. Measured rows are
 -- kept, and no process is left.
 local lu = require "luaunit"
+local bench = require "conversation.bench"
 local file = require "core.file"
+local launches = require "sweep.launches"
 local lib = require "unit.sweep.lib"
 local process = require "core.process"
 local provenance = require "rows.provenance"
@@ -102,18 +104,22 @@ function TestSweep:test_a_bench_that_always_fails_is_given_up()
   lu.assertFalse(file.exists(self.csv))
 end
 
-function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep_in_one_line()
+local started_again = "; the bench is started again\n"
+
+-- A bench of another version is not started again.
+function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep()
   local messages = {
-    die_at_start = "TP 2: " .. faults.die,
-    mute_at_start = "TP 2: the bench did not answer within 0.1 s",
-    other_protocol = "TP 2: the bench speaks protocol 3, gentables 2; build both from the same tree",
-    other_bench = "TP 2: the launcher started bench other, and not stand-in",
+    die_at_start = { faults.die, again = true },
+    mute_at_start = { "the bench did not answer within 0.1 s", again = true },
+    other_protocol = { "the bench speaks protocol 3, gentables 2; build both from the same tree" },
+    other_bench = { "the launcher started bench other, and not stand-in" },
   }
-  for fault, message in pairs(messages) do
+  for fault, of in pairs(messages) do
     -- The mute one never answers, so its timeout may be short.
     local seconds = fault == "mute_at_start" and "0.1" or "60"
     local err = self:ends_with(1, "", { FAULT = fault }, "--patience", seconds)
-    lu.assertEquals(err, "gentables: " .. message .. "\n")
+    local message = "gentables: TP 2: " .. of[1]
+    lu.assertEquals(err, (of.again and message .. started_again or "") .. message .. "\n")
     self:leaves_nothing_running()
   end
 end
@@ -167,11 +173,12 @@ end
 
 local no_room = "the bench died: exit code 1 (no room for 4 ranks)"
 local tries_again = "; the next sweep tries again; --tp leaves TP sizes out\n"
+local first_no_room = "gentables: TP 4: " .. no_room .. started_again
 
 function TestSweep:test_a_tp_size_that_does_not_start_harms_no_other()
   local of_4 = self.folder .. "/benchmark.tp4.host"
   local err, out = self:few_start(1, 0)
-  lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
+  lu.assertEquals(err, first_no_room .. "gentables: TP 4: " .. no_room .. tries_again)
   lu.assertStrContains(out, "no time for 32: unavailable: the bench died: exit code 1")
   self:has_all_rows()
   lu.assertFalse(file.exists(of_4 .. ".csv"))
@@ -214,7 +221,8 @@ function TestSweep:test_where_no_tp_size_starts_nothing_is_written()
   local before = files()
   lib.write(self.folder .. "/starts.none", "")
   local err = self:few_start(1, 0, { HASH = "other" })
-  lu.assertEquals(err, "gentables: TP 2: the bench died: exit code 1; TP 4: " .. no_room .. "\n")
+  lu.assertEquals(err, "gentables: TP 2: the bench died: exit code 1" .. started_again .. first_no_room
+    .. "gentables: TP 2: the bench died: exit code 1; TP 4: " .. no_room .. "\n")
   lu.assertEquals(files(), before)
   lu.assertFalse(file.exists(self.csv .. ".part"))
 end
@@ -224,38 +232,88 @@ function TestSweep:test_rows_of_another_machine_at_a_tp_size_that_does_not_start
   self:few_start(0, nil, { LIBRARY = "Open MPI v4.0.3" })
   local before = lib.read(self.csv)
   local err = self:few_start(1, 0)
-  lu.assertStrMatches(err, "gentables: TP 4: [^\n]*; nothing is written, because [^\n]*tp4.host.csv has "
-    .. "rows of [^\n]*, Open MPI 4.0.3, which differs in [^\n]*; another %-%-arch or %-%-out is required\n")
+  lu.assertStrMatches(err, "[^\n]*\ngentables: TP 4: [^\n]*; nothing is written, because [^\n]*"
+    .. "tp4.host.csv has rows of [^\n]*, Open MPI 4.0.3, which differs in [^\n]*; another %-%-arch "
+    .. "or %-%-out is required\n")
   lu.assertEquals(lib.read(self.csv), before)
   os.remove(self.folder .. "/benchmark.tp4.host.csv")
   os.remove(self.folder .. "/benchmark.tp4.host.json")
   self:requests()
-  lu.assertEquals((self:few_start(1, 0)), "gentables: TP 4: " .. no_room .. tries_again)
+  lu.assertEquals((self:few_start(1, 0)), first_no_room .. "gentables: TP 4: " .. no_room .. tries_again)
   self:has_all_rows() -- the rows of TP 2 were kept
   self:few_start(0)
   lu.assertEquals(#self:requests(), 8)
 end
 
 function TestSweep:test_a_tp_size_that_no_longer_starts_keeps_its_rows()
-  local launches = { "launches = 1", "launches = 2" }
-  local err, out = self:few_start(1, 1, {}, table.unpack(launches))
-  lu.assertEquals(err, "gentables: TP 4: " .. no_room .. tries_again)
+  local two = { "launches = 1", "launches = 2" }
+  local err, out = self:few_start(1, 1, {}, table.unpack(two))
+  lu.assertEquals(err, first_no_room .. "gentables: TP 4: " .. no_room .. tries_again)
   lu.assertStrContains(out, "benchmark.tp4.host.csv: not written; 20 rows are kept for the next sweep")
+  lu.assertStrContains(out, "TP 4: no bench starts any more\n")
   self:has_all_rows()
   self:requests()
-  self:few_start(0, nil, {}, table.unpack(launches))
+  self:few_start(0, nil, {}, table.unpack(two))
   lu.assertEquals(#self:requests(), 8)
   lu.assertEquals(#rows.records(self.folder .. "/benchmark.tp4.host.csv"), 20)
 end
 
 function TestSweep:test_a_bench_that_died_and_does_not_start_again_keeps_its_rows()
   local err = self:few_start(1, 1, { FAULT = "die", AT = "id=12 " })
-  lu.assertStrMatches(err, "gentables: TP 4 [^\n]* tried again with a new bench\ngentables: TP 4: the bench "
-    .. "died: exit code 1 %(no room for 4 ranks%); the next sweep tries again; %-%-tp [^\n]*\n")
+  lu.assertStrMatches(err, "gentables: TP 4 [^\n]* tried again with a new bench\n[^\n]*; the bench is "
+    .. "started again\ngentables: TP 4: the bench died: exit code 1 %(no room for 4 ranks%); the "
+    .. "next sweep tries again; %-%-tp [^\n]*\n")
   self:has_all_rows()
   self:requests()
   self:few_start(0)
   lu.assertEquals(#self:requests(), 5)
+end
+
+-- ---- a launch that is lost at its start --------------------------------------------------------
+
+-- Of two launches the second is killed at its start, once.
+function TestSweep:test_a_bench_that_dies_at_its_start_is_started_again()
+  self:change_spec("launches = 1", "launches = 2")
+  local started, lost = self.folder .. "/started", self.folder .. "/lost"
+  lib.write(self.folder .. "/launch.sh", ([[
+[ -e %s ] && mkdir %s 2>/dev/null && kill -9 $$
+>%s
+exec "$@"]]):format(started, lost, started))
+  local launcher = ("sh %s/launch.sh env RANKS={ranks}"):format(self.folder)
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
+    "--exhaustive", "--launcher", launcher }, self:environment())
+  lu.assertEquals(err, "gentables: TP 2: the bench died: killed by SIGKILL (Killed)" .. started_again)
+  lu.assertEquals(ended, "exit code 0")
+  lu.assertEquals(#self:pids(), 2)
+  lu.assertEquals(#self:requests(), 16)
+  self:has_all_rows()
+end
+
+-- Runs launches of a TP size after the end of its budget, with a bench that does not start. Returns its
+-- state.
+local function without_time(has_results)
+  local start, regime = bench.start, { launch = 1, planner = { is_cut_off = function() return true end } }
+  local _ <close> = setmetatable({}, { __close = function() bench.start = start end })
+  function bench.start()
+    return nil, { reason = "the bench died", detail = "rank 1 is stopped, in the set-up of MPI_SM" }
+  end
+  local job = { backend = { command = function() end, arguments = function() end },
+    spec = { strategies = { "MPI" } }, progress = { say = function(_, text) regime.said = text end } }
+  local state = { size = 2, ends_at = 0, regime = regime, can_start = function() return false end,
+    has_results = function() return has_results end, chosen = function() return regime end,
+    refuse = function(self, reason, message) self.refusal, self.message = reason, message end }
+  launches.run(job, state)
+  return state
+end
+
+function TestSweep.test_a_start_that_fails_when_the_budget_is_over_ends_it()
+  local words = "the bench died (rank 1 is stopped, in the set-up of MPI_SM); the spec does not have MPI_SM, "
+    .. "which the bench sets up too"
+  local state = without_time(true)
+  lu.assertEquals({ state.refusal, state.cut_off, state.regime.said },
+    { nil, true, "gentables: TP 2: " .. words .. "; no time is left for another start" })
+  state = without_time(false)
+  lu.assertEquals({ state.refusal, state.message, state.cut_off }, { "the bench died", words, nil })
 end
 
 -- ---- missing, full or read-only ---------------------------------------------------------------
