@@ -31,7 +31,7 @@ given() {
 given 'is of no known kind; --from NAME chooses a reader: .*trtllm-header, ' 'hello'
 : >"$bad"
 refuses 'bad: is empty' "$bad"
-refuses 'is empty, or a folder|Is a directory' "$WORK"
+refuses ': is not a file' "$WORK"
 refuses 'No such file' "$WORK/missing"
 refuses '--from osu7: no such reader' "$inputs/osu_7.txt" --from osu7
 refuses 'is nccl-tests, and .*osu_7.txt is osu; files of one kind' \
