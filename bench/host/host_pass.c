@@ -1,7 +1,7 @@
 // The pass; see host_pass.h.
 //
-// An allreduce with an epilogue is timed in three variants: fused, as the candidate does it; alone, without
-// the epilogue; and separate, the allreduce and then a pass over its result.
+// An allreduce with an epilogue is timed as three series: fused, as the candidate does it; alone, without
+// the epilogue; and separate, the allreduce and then a loop over its result.
 #include "host_pass.h"
 #include "calls/cell_check.h"
 #include "calls/in_place.h"
@@ -31,8 +31,8 @@ enum {
 enum epilogue_kind { EPILOGUE_NONE, EPILOGUE_FUSED, EPILOGUE_SEPARATE, EPILOGUE_ALONE, EPILOGUE_KINDS };
 static const char *const epilogue_names[] = {"none", "fused", "separate", "alone"};
 
-// One way to do one op: a candidate, and how the epilogue is done.
-struct variant {
+// The candidate and cell of a series of the pass, and how the epilogue is done.
+struct host_series {
     size_t cell;
     int candidate;
     enum epilogue_kind kind;
@@ -57,9 +57,9 @@ struct host_pass {
     struct group *group;
     const struct pass_plan *plan;
     struct op_cell *cells;
-    struct variant *variants;
+    struct host_series *series;
     size_t count;
-    struct pass pass; // its entrants are the variants
+    struct pass pass; // with as many series, in the same order
     struct pool pools[DTYPES];
     struct outputs outputs[MAX_CANDIDATES + 1]; // of the largest call
     bool has_plugins;
@@ -146,13 +146,13 @@ static int open_data(struct host_pass *host) {
     return all ? 0 : -1;
 }
 
-static void check_cell_for_late_writes(struct op_cell *of) {
-    const struct cell *cell = &of->with_epilogue;
-    if (of->last_fused == NO_CANDIDATE) return;
+static void check_cell_for_late_writes(const struct op_cell *op_cell) {
+    const struct cell *cell = &op_cell->with_epilogue;
+    if (op_cell->last_fused == NO_CANDIDATE) return;
     bool untouched = is_poisoned(cell->out, cell->out_bytes) &&
                      is_poisoned(cell->residual_out, cell->residual_out_bytes) &&
                      is_poisoned(cell->block_scales, cell->block_scales_bytes);
-    if (!untouched) exit_for_late_write(of->last_fused);
+    if (!untouched) exit_for_late_write(op_cell->last_fused);
 }
 
 static void check_for_late_writes(struct host_pass *host) {
@@ -173,100 +173,101 @@ static void move_in_place(struct host_pass *host, struct call *call, unsigned ch
     memcpy((void *)(uintptr_t)call->input, input, elements * dtype_sizes_bytes[call->dtype]);
 }
 
-static bool has_epilogue(const struct variant *variant) {
-    return variant->kind == EPILOGUE_FUSED || variant->kind == EPILOGUE_SEPARATE;
+static bool has_epilogue(const struct host_series *series) {
+    return series->kind == EPILOGUE_FUSED || series->kind == EPILOGUE_SEPARATE;
 }
 
-static struct call call_of(struct host_pass *host, struct variant *variant, size_t shift,
+static struct call call_of(struct host_pass *host, struct host_series *series, size_t shift,
                            struct output *output) {
-    struct op_cell *cell = &host->cells[variant->cell];
+    struct op_cell *cell = &host->cells[series->cell];
     const struct shape *shape = &cell->request->shape;
-    if (has_epilogue(variant)) {
+    if (has_epilogue(series)) {
         struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
-        call.plan = &variant->plan;
+        call.plan = &series->plan;
         check_cell_for_late_writes(cell);
         cell->last_fused = NO_CANDIDATE;
         cell_poison(&cell->with_epilogue);
         void *behind_sum = call.out;
-        if (variant->in_place) move_in_place(host, &call, output->data);
+        if (series->in_place) move_in_place(host, &call, output->data);
         call.out = behind_sum;
         return call;
     }
     struct call call = {.op = shape->op,
                         .traffic = shape->op == OP_ALLREDUCE ? NULL : &cell->traffic,
-                        .plan = &variant->plan,
+                        .plan = &series->plan,
                         .dtype = shape->dtype,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size,
                         .input = pool_input(&host->pools[shape->dtype], host->group->rank, shift),
                         .out = output->data};
     output_poison(output, call_bytes(&call));
-    if (variant->in_place) move_in_place(host, &call, output->data);
+    if (series->in_place) move_in_place(host, &call, output->data);
     return call;
 }
 
 // Poisons the results of a plug-in's candidate again after the comparison, to detect late writes.
-static void end_call(struct host_pass *host, const struct variant *variant, const struct call *call,
+static void end_call(struct host_pass *host, const struct host_series *series, const struct call *call,
                      struct output *output) {
-    struct op_cell *cell = &host->cells[variant->cell];
-    if (!is_of_plugin(variant->candidate)) return;
-    if (variant->kind == EPILOGUE_FUSED) {
+    struct op_cell *cell = &host->cells[series->cell];
+    if (!is_of_plugin(series->candidate)) return;
+    if (series->kind == EPILOGUE_FUSED) {
         cell_poison(&cell->with_epilogue);
-        cell->last_fused = variant->candidate;
+        cell->last_fused = series->candidate;
     } else {
         output_poison_returned(output, call_bytes(call));
     }
 }
 
-static int run_separately(struct host_pass *host, const struct variant *variant, const struct call *call,
+static int run_separately(struct host_pass *host, const struct host_series *series, const struct call *call,
                           unsigned char *sum) {
-    const struct candidate *candidate = &host_candidates[variant->candidate];
+    const struct candidate *candidate = &host_candidates[series->candidate];
     struct call alone = *call;
     struct epilogue epilogue;
     alone.fusion = FUSION_NONE;
     alone.out = sum;
-    int status = candidate->strategy->run(host->harness->states[variant->candidate], &alone);
+    int status = candidate->strategy->run(host->harness->states[series->candidate], &alone);
     epilogue_begin(&epilogue, host->group->kernels, call, 0);
     epilogue_consume(&epilogue, (const void *const[]){sum}, 1, call_elements(call));
     return status;
 }
 
-static bool is_right(struct host_pass *host, struct variant *variant, const struct call *call, size_t shift) {
-    struct op_cell *cell = &host->cells[variant->cell];
-    if (!has_epilogue(variant)) {
+static bool is_right(struct host_pass *host, struct host_series *series, const struct call *call,
+                     size_t shift) {
+    struct op_cell *cell = &host->cells[series->cell];
+    if (!has_epilogue(series)) {
         return pool_is_right(&host->pools[call->dtype], call, host->group->rank, shift);
     }
     char what[REASON_SIZE];
-    bool fp32 = variant->kind == EPILOGUE_FUSED && host_candidates[variant->candidate].accumulates_fp32;
+    bool fp32 = series->kind == EPILOGUE_FUSED && host_candidates[series->candidate].accumulates_fp32;
     shift %= cell->with_epilogue.shifts;
     uint64_t hash = cell_hash(&cell->with_epilogue, host->group->kernels->hash);
-    if (hash == variant->hashes[shift]) return true;
+    if (hash == series->hashes[shift]) return true;
     if (!cell_check(&cell->with_epilogue, shift, fp32, what, sizeof what)) return false;
-    variant->hashes[shift] = hash;
+    series->hashes[shift] = hash;
     return true;
 }
 
-static int take_call(void *of, size_t index, struct stamp *stamp, bool *right) {
-    struct host_pass *host = of;
-    struct variant *variant = &host->variants[index];
-    struct output *output = outputs_next(outputs_of(host, variant->candidate));
+static int take_call(void *context, size_t index, struct stamp *stamp, bool *right) {
+    struct host_pass *host = context;
+    struct host_series *series = &host->series[index];
+    struct output *output = outputs_next(outputs_of(host, series->candidate));
     size_t shift = host->calls++ % POOL_SHIFTS;
-    struct call call = call_of(host, variant, shift, output);
+    struct call call = call_of(host, series, shift, output);
     if (!group_start_together(host->group)) return -1;
-    fault_work(variant->work); // not before: waiting for others is not the candidate's fault
+    fault_work(series->work); // not before: waiting for others is not the candidate's fault
     stamp->start_ns = clock_ns();
-    int status = variant->kind == EPILOGUE_SEPARATE ? run_separately(host, variant, &call, output->data)
-                                                    : host_candidates[variant->candidate].strategy->run(
-                                                          host->harness->states[variant->candidate], &call);
+    int status = series->kind == EPILOGUE_SEPARATE ? run_separately(host, series, &call, output->data)
+                                                   : host_candidates[series->candidate].strategy->run(
+                                                         host->harness->states[series->candidate], &call);
     stamp->end_ns = clock_ns();
     fault_work(NULL);
     if (status != 0) return -1;
-    *right = is_right(host, variant, &call, shift);
-    end_call(host, variant, &call, output);
+    *right = is_right(host, series, &call, shift);
+    end_call(host, series, &call, output);
     return 0;
 }
 
-// ---- variants ---------------------------------------------------------------------------------
+// ---- series ---------------------------------------------------------------------------------
 
 static const char *refusal_of(struct host_pass *host, size_t cell, int index, enum epilogue_kind kind) {
     const struct candidate *candidate = &host_candidates[index];
@@ -295,57 +296,58 @@ static void print_none(const struct host_pass *host, FILE *out, size_t cell, int
 }
 
 // Collective. Makes the plan of a plug-in. Not 0: `reason`, the same on all ranks.
-static int prepare(struct host_pass *host, struct variant *variant, char reason[REASON_SIZE]) {
-    const struct strategy *strategy = host_candidates[variant->candidate].strategy;
-    if (!is_of_plugin(variant->candidate)) return 0;
-    struct output *output = outputs_next(outputs_of(host, variant->candidate));
-    struct call call = call_of(host, variant, 0, output);
-    if (variant->kind == EPILOGUE_SEPARATE) {
+static int prepare(struct host_pass *host, struct host_series *series, char reason[REASON_SIZE]) {
+    const struct strategy *strategy = host_candidates[series->candidate].strategy;
+    if (!is_of_plugin(series->candidate)) return 0;
+    struct output *output = outputs_next(outputs_of(host, series->candidate));
+    struct call call = call_of(host, series, 0, output);
+    if (series->kind == EPILOGUE_SEPARATE) {
         call.fusion = FUSION_NONE;
         call.out = output->data;
     }
-    fault_work(variant->work);
-    int status = strategy->prepare(host->harness->states[variant->candidate], &call, reason);
+    fault_work(series->work);
+    int status = strategy->prepare(host->harness->states[series->candidate], &call, reason);
     fault_work(NULL);
     return status;
 }
 
-static void enter(struct host_pass *host, FILE *out, size_t cell, int candidate, enum epilogue_kind kind) {
+static void add_series(struct host_pass *host, FILE *out, size_t cell, int candidate,
+                       enum epilogue_kind kind) {
     char reason[REASON_SIZE];
     const char *refusal = refusal_of(host, cell, candidate, kind);
     if (refusal != NULL) {
         print_none(host, out, cell, candidate, kind, refusal);
         return;
     }
-    struct variant *variant = &host->variants[host->count];
-    *variant = (struct variant){.cell = cell,
-                                .candidate = candidate,
-                                .kind = kind,
-                                .in_place = plugins_is_in_place(&host_candidates[candidate])};
-    snprintf(variant->work, sizeof variant->work, "strategy %s", host_candidates[candidate].name);
-    if (prepare(host, variant, reason) == 0)
+    struct host_series *series = &host->series[host->count];
+    *series = (struct host_series){.cell = cell,
+                                   .candidate = candidate,
+                                   .kind = kind,
+                                   .in_place = plugins_is_in_place(&host_candidates[candidate])};
+    snprintf(series->work, sizeof series->work, "strategy %s", host_candidates[candidate].name);
+    if (prepare(host, series, reason) == 0)
         host->count++;
     else
         print_none(host, out, cell, candidate, kind, reason);
 }
 
-static int enter_all(struct host_pass *host, FILE *out) {
+static int add_all_series(struct host_pass *host, FILE *out) {
     size_t most = host->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
-    host->variants = calloc(most, sizeof *host->variants);
-    if (host->variants == NULL) return -1;
+    host->series = calloc(most, sizeof *host->series);
+    if (host->series == NULL) return -1;
     for (size_t cell = 0; cell < host->plan->count; cell++) {
         bool fused = host->plan->cells[cell].shape.fusion != FUSION_NONE;
         for (int i = 0; i < host_candidate_count; i++) {
             if (!host->plan->cells[cell].wanted[i]) continue;
-            if (!fused) enter(host, out, cell, i, EPILOGUE_NONE);
+            if (!fused) add_series(host, out, cell, i, EPILOGUE_NONE);
             for (int kind = EPILOGUE_FUSED; fused && kind < EPILOGUE_KINDS; kind++) {
-                enter(host, out, cell, i, (enum epilogue_kind)kind);
+                add_series(host, out, cell, i, (enum epilogue_kind)kind);
             }
         }
     }
     if (pass_open(&host->pass, host->count) != 0) return -1;
     pass_expect(&host->pass, 0);
-    for (size_t i = 0; i < host->count; i++) host->pass.entrants[i].op = host->variants[i].cell;
+    for (size_t i = 0; i < host->count; i++) host->pass.series[i].op = host->series[i].cell;
     return 0;
 }
 
@@ -368,31 +370,31 @@ static void probe_bound(struct host_pass *host, struct op_cell *cell) {
 // ---- answers ------------------------------------------------------------------------------------
 
 static void print_row(const struct host_pass *host, size_t index, const struct reduced *reduced) {
-    const struct variant *variant = &host->variants[index];
-    const struct candidate *candidate = &host_candidates[variant->candidate];
-    const struct request request = {.id = variant->cell + 1, .mode = MODE_EAGER};
+    const struct host_series *series = &host->series[index];
+    const struct candidate *candidate = &host_candidates[series->candidate];
+    const struct request request = {.id = series->cell + 1, .mode = MODE_EAGER};
     const struct result result = {.candidate = candidate,
                                   .time_us = reduced->time_us,
                                   .skew_us = reduced->skew_us,
-                                  .bound_us = host->cells[variant->cell].bound_us};
+                                  .bound_us = host->cells[series->cell].bound_us};
     protocol_write_row(host->out, host->harness, &request, &result);
-    fprintf(host->out, " epilogue=%s", epilogue_names[variant->kind]);
-    pass_write_fields(host->out, &host->pass.entrants[index], reduced);
+    fprintf(host->out, " epilogue=%s", epilogue_names[series->kind]);
+    pass_write_fields(host->out, &host->pass.series[index], reduced);
     if (plugins_place(candidate) != NULL) fprintf(host->out, " place=%s", plugins_place(candidate));
     fputc('\n', host->out);
 }
 
-static void report(void *of, size_t index, const struct reduced *reduced) {
-    const struct host_pass *host = of;
-    const struct variant *variant = &host->variants[index];
+static void report(void *context, size_t index, const struct reduced *reduced) {
+    const struct host_pass *host = context;
+    const struct host_series *series = &host->series[index];
     char reason[REASON_SIZE];
-    uint32_t wrong = host->pass.entrants[index].wrong_anywhere;
+    uint32_t wrong = host->pass.series[index].wrong_anywhere;
     if (wrong == 0) {
         print_row(host, index, reduced);
         return;
     }
     snprintf(reason, sizeof reason, "wrong result in %u calls, over all ranks", wrong);
-    print_none(host, host->out, variant->cell, variant->candidate, variant->kind, reason);
+    print_none(host, host->out, series->cell, series->candidate, series->kind, reason);
 }
 
 static int measure(struct host_pass *host) {
@@ -407,10 +409,10 @@ static int measure(struct host_pass *host) {
 static void close_pass(struct host_pass *host) {
     check_for_late_writes(host);
     for (size_t i = 0; i < host->count; i++) {
-        const struct variant *variant = &host->variants[i];
-        fault_work(variant->work);
-        if (!plugins_release(&host_candidates[variant->candidate], variant->plan))
-            fault_exit(variant->work, "writes beyond its workspace");
+        const struct host_series *series = &host->series[i];
+        fault_work(series->work);
+        if (!plugins_release(&host_candidates[series->candidate], series->plan))
+            fault_exit(series->work, "writes beyond its workspace");
     }
     fault_work("end");
     harness_close(host->harness);
@@ -423,7 +425,7 @@ static void close_pass(struct host_pass *host) {
         for (int place = 0; place < OUTPUTS; place++) free(host->outputs[i].of[place].data);
     }
     free(host->cells);
-    free(host->variants);
+    free(host->series);
     pass_close(&host->pass);
 }
 
@@ -431,12 +433,12 @@ int host_pass_run(struct group *group, const struct pass_plan *plan, FILE *out) 
     struct harness harness;
     struct host_pass host = {.harness = &harness, .group = group, .plan = plan, .out = out};
     host.pass = (struct pass){
-        .group = group, .plan = plan, .out = out, .of = &host, .call = take_call, .report = report};
+        .group = group, .plan = plan, .out = out, .context = &host, .call = take_call, .report = report};
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;
     fault_work("start"); // again: a wait in MPI has no other deadline
-    int ready = open_data(&host) == 0 && enter_all(&host, out) == 0;
+    int ready = open_data(&host) == 0 && add_all_series(&host, out) == 0;
     fault_work("start");
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(host.group));
     fault_work(NULL);

@@ -6,7 +6,7 @@
 // passed the full comparison with the reference leaves its hash; the result of a timed call is right if it
 // has that hash, or passes the full comparison.
 //
-// Sampling of a contender ends when it is clearly slower than the best, or known precisely enough
+// Sampling of a series ends when it is clearly slower than the best, or known precisely enough
 // (request.precision). Otherwise it ends with the budget. request.left_us ends it between any two calls.
 #include "harness.h"
 
@@ -19,7 +19,7 @@
 #include "timed_cell.h"
 
 enum {
-    BURST_NS = 100000,          // duration of consecutive calls of one contender
+    BURST_NS = 100000,          // duration of consecutive calls of a series
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
     FEWEST_SAMPLES = 3,         // even if they take several budgets
     SLOWER_SAMPLES = 5,         // of both, when one is settled because it is slower
@@ -35,7 +35,7 @@ static double to_us(uint64_t ns) {
 }
 
 // Rank 0: collects the times of a burst from all ranks.
-static void keep_samples(struct timed_cell *timed, struct contender *contender, int calls) {
+static void keep_samples(struct timed_cell *timed, struct timed_series *series, int calls) {
     struct control *control = timed->group->control;
     for (int i = 0; i < calls; i++) {
         uint64_t longest = 0, first = UINT64_MAX, last = 0;
@@ -45,44 +45,43 @@ static void keep_samples(struct timed_cell *timed, struct contender *contender, 
             if (stamp.start_ns < first) first = stamp.start_ns;
             if (stamp.start_ns > last) last = stamp.start_ns;
         }
-        contender->times_us[contender->count + (size_t)i] = to_us(longest);
-        contender->skews_us[contender->count + (size_t)i] = to_us(last - first);
+        series->times_us[series->count + (size_t)i] = to_us(longest);
+        series->skews_us[series->count + (size_t)i] = to_us(last - first);
     }
     for (int rank = 0; rank < timed->group->size; rank++) {
-        contender->wrong += control->wrong[rank];
-        if (control->varied[rank] > 0) contender->bits = NO_BITS;
+        series->wrong += control->wrong[rank];
+        if (control->varied[rank] > 0) series->bits = NO_BITS;
     }
 }
 
-// Some consecutive calls of one contender, the first of them untimed if calls are short.
-static int burst(struct timed_cell *timed, struct contender *contender) {
+// Some consecutive calls of one series, the first of them untimed if calls are short.
+static int burst(struct timed_cell *timed, struct timed_series *series) {
     struct control *control = timed->group->control;
-    int rank = timed->group->rank, calls = (int)((double)BURST_NS / (contender->estimate_ns + 1));
-    size_t left = timed->request->max_samples - contender->count;
+    int rank = timed->group->rank, calls = (int)((double)BURST_NS / (series->estimate_ns + 1));
+    size_t left = timed->request->max_samples - series->count;
     calls = calls < 1 ? 1 : calls > MAX_BURST ? MAX_BURST : calls;
     if ((size_t)calls > left) calls = (int)left;
     struct stamp unused;
     uint32_t wrong = 0;
     control->varied[rank] = 0;
-    timed_cell_step(timed, PHASE_TIMED, contender);
-    if (contender->estimate_ns < (double)WARM_UP_BELOW_NS &&
-        timed_cell_call(timed, contender, timed_cell_next_shift(timed), &unused) != 0)
+    timed_cell_step(timed, PHASE_TIMED, series);
+    if (series->estimate_ns < (double)WARM_UP_BELOW_NS &&
+        timed_cell_call(timed, series, timed_cell_next_shift(timed), &unused) != 0)
         return -1;
     for (int i = 0; i < calls; i++) {
         size_t shift = timed_cell_next_shift(timed);
-        if (!contender->is_dropped &&
-            timed_cell_call(timed, contender, shift, &control->stamps[rank][i]) != 0)
+        if (!series->is_dropped && timed_cell_call(timed, series, shift, &control->stamps[rank][i]) != 0)
             return -1;
-        if (contender->is_dropped) { // the same on all ranks
+        if (series->is_dropped) { // the same on all ranks
             calls = i;
             break;
         }
-        wrong += !timed_cell_results_are_right(timed, contender, shift);
+        wrong += !timed_cell_results_are_right(timed, series, shift);
     }
     control->wrong[rank] = wrong;
     if (!group_barrier(timed->group)) return -1;
-    if (rank == 0) keep_samples(timed, contender, calls);
-    contender->count += (size_t)calls;
+    if (rank == 0) keep_samples(timed, series, calls);
+    series->count += (size_t)calls;
     return group_barrier(timed->group) ? 0 : -1;
 }
 
@@ -100,28 +99,28 @@ static void shuffle(int order[], int count, uint32_t *random) {
     }
 }
 
-static bool is_sampled(const struct timed_cell *timed, const struct contender *contender) {
-    return !contender->is_dropped && !contender->settled && contender->count < timed->request->max_samples;
+static bool is_sampled(const struct timed_cell *timed, const struct timed_series *series) {
+    return !series->is_dropped && !series->settled && series->count < timed->request->max_samples;
 }
 
-// Rank 0: settles contenders that are clearly slower than the best, or known precisely enough. The probe is
-// sampled as long as any contender is.
+// Rank 0: settles series that are clearly slower than the best, or known precisely enough. The probe is
+// sampled as long as any series is.
 static void settle(struct timed_cell *timed) {
     struct summary summaries[MAX_IN_A_REQUEST + 1];
     double best_high_us = INFINITY;
     for (int i = 1; i < timed->count; i++) {
-        struct contender *contender = &timed->contenders[i];
-        if (contender->is_dropped || contender->count < SLOWER_SAMPLES) continue;
-        summaries[i] = summarise(contender->times_us, contender->count);
+        struct timed_series *series = &timed->series[i];
+        if (series->is_dropped || series->count < SLOWER_SAMPLES) continue;
+        summaries[i] = summarise(series->times_us, series->count);
         best_high_us = fmin(best_high_us, summaries[i].high);
     }
     for (int i = 1; i < timed->count; i++) {
-        struct contender *contender = &timed->contenders[i];
-        if (contender->is_dropped || contender->count < SLOWER_SAMPLES) continue;
+        struct timed_series *series = &timed->series[i];
+        if (series->is_dropped || series->count < SLOWER_SAMPLES) continue;
         const struct summary *summary = &summaries[i];
-        bool is_precise = contender->count >= timed->request->min_samples &&
+        bool is_precise = series->count >= timed->request->min_samples &&
                           summary->high - summary->low <= 2 * timed->request->precision * summary->median;
-        contender->settled = summary->low > best_high_us || is_precise;
+        series->settled = summary->low > best_high_us || is_precise;
     }
 }
 
@@ -131,9 +130,9 @@ static bool wants_more(const struct timed_cell *timed, uint64_t since_ns) {
     size_t fewest = SIZE_MAX;
     bool anyone = false;
     for (int i = 0; i < timed->count; i++) {
-        const struct contender *contender = &timed->contenders[i];
-        if (!is_sampled(timed, contender)) continue;
-        if (contender->count < fewest) fewest = contender->count;
+        const struct timed_series *series = &timed->series[i];
+        if (!is_sampled(timed, series)) continue;
+        if (series->count < fewest) fewest = series->count;
         anyone = anyone || i > 0;
     }
     double elapsed_us = to_us(clock_ns() - since_ns);
@@ -144,14 +143,14 @@ static bool wants_more(const struct timed_cell *timed, uint64_t since_ns) {
            (elapsed_us < (double)OVERDRAFT * request->budget_us ? request->min_samples : FEWEST_SAMPLES);
 }
 
-// Rank 0's decision on all ranks: the contenders that are sampled in this round, one bit each; 0: none.
+// Rank 0's decision on all ranks: the series that are sampled in this round, one bit each; 0: none.
 static bool agree_on_round(struct timed_cell *timed, uint64_t since_ns, size_t round, uint64_t *sampled) {
     *sampled = 0;
     if (timed->group->rank == 0) {
         if (round <= SETTLED_EVERY_ROUND || (round & (round - 1)) == 0) settle(timed);
         bool goes_on = wants_more(timed, since_ns);
         for (int i = 0; goes_on && i < timed->count; i++) {
-            if (is_sampled(timed, &timed->contenders[i])) *sampled |= 1ULL << i;
+            if (is_sampled(timed, &timed->series[i])) *sampled |= 1ULL << i;
         }
     }
     return group_agree(timed->group, sampled);
@@ -167,11 +166,11 @@ static int sample(struct timed_cell *timed) {
         if (sampled == 0) return 0;
         shuffle(order, timed->count, &random);
         for (int i = 0; i < timed->count; i++) {
-            struct contender *contender = &timed->contenders[order[i]];
+            struct timed_series *series = &timed->series[order[i]];
             if (!(sampled >> order[i] & 1)) continue;
-            if (contender->estimate_ns > (double)LONG_CALL_NS && timed_cell_check_time(timed) != 0) return -1;
+            if (series->estimate_ns > (double)LONG_CALL_NS && timed_cell_check_time(timed) != 0) return -1;
             if (timed->is_late) return 0;
-            if (burst(timed, contender) != 0) return -1;
+            if (burst(timed, series) != 0) return -1;
         }
     }
 }
@@ -179,46 +178,45 @@ static int sample(struct timed_cell *timed) {
 // ---- one request --------------------------------------------------------------------------------
 
 static void report(struct timed_cell *timed, struct result results[]) {
-    struct contender *probe = &timed->contenders[0];
+    struct timed_series *probe = &timed->series[0];
     double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
     struct call call = cell_call(&timed->cell, 0);
     double any_us = fmax(copy_us, timed->harness->roundtrip_us);
     for (int i = 1; i < timed->count; i++) {
-        struct contender *contender = &timed->contenders[i];
-        long index = contender->candidate - backend->candidates;
+        struct timed_series *series = &timed->series[i];
+        long index = series->candidate - backend->candidates;
         struct result *result = &results[index];
-        *result = (struct result){
-            .candidate = contender->candidate,
-            .bound_us = fmax(any_us, backend->link_us(timed->group, contender->candidate, &call)),
-            .floor_us = contender->floor_us,
-            .calls = timed->place ? backend->slots(timed->place) : 0,
-            .bits = contender->bits,
-            .wrong = contender->wrong};
-        if (contender->wrong > 0) {
-            snprintf(contender->reason, sizeof contender->reason, "wrong result in %zu of %zu timed calls",
-                     contender->wrong, contender->count);
+        *result = (struct result){.candidate = series->candidate,
+                                  .bound_us =
+                                      fmax(any_us, backend->link_us(timed->group, series->candidate, &call)),
+                                  .floor_us = series->floor_us,
+                                  .calls = timed->place ? backend->slots(timed->place) : 0,
+                                  .bits = series->bits,
+                                  .wrong = series->wrong};
+        if (series->wrong > 0) {
+            snprintf(series->reason, sizeof series->reason, "wrong result in %zu of %zu timed calls",
+                     series->wrong, series->count);
         }
-        if (contender->reason[0] != '\0') {
-            snprintf(timed->harness->reasons[index], REASON_SIZE, "%s", contender->reason);
+        if (series->reason[0] != '\0') {
+            snprintf(timed->harness->reasons[index], REASON_SIZE, "%s", series->reason);
             result->reason = timed->harness->reasons[index];
             continue;
         }
-        result->time_us = summarise(contender->times_us, contender->count);
-        result->skew_us = median(contender->skews_us, contender->count);
+        result->time_us = summarise(series->times_us, series->count);
+        result->skew_us = median(series->skews_us, series->count);
     }
 }
 
-// Samples only if there was time to admit all contenders: a comparison of some does not show the best one.
+// Samples only if there was time to admit all series: some of them alone do not show the best candidate.
 static int measure_cell(struct timed_cell *timed) {
     for (int i = 0; i < timed->count; i++) {
         if (timed_cell_check_time(timed) != 0) return -1;
         if (timed->is_late) break;
-        if (!timed->contenders[i].is_dropped && timed_cell_admit(timed, &timed->contenders[i]) != 0)
-            return -1;
+        if (!timed->series[i].is_dropped && timed_cell_admit(timed, &timed->series[i]) != 0) return -1;
     }
     if (!timed->is_late && sample(timed) != 0) return -1;
     for (int i = 1; i < timed->count; i++) {
-        if (timed->contenders[i].count == 0) timed_cell_drop(&timed->contenders[i], budget_spent);
+        if (timed->series[i].count == 0) timed_cell_drop(&timed->series[i], budget_spent);
     }
     return 0;
 }

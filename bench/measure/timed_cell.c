@@ -10,19 +10,19 @@
 #include "ranks/fault_report.h"
 #include "ranks/watch.h"
 
-void timed_cell_drop(struct contender *contender, const char *reason) {
-    if (contender->is_dropped) return;
-    contender->is_dropped = true;
-    snprintf(contender->reason, sizeof contender->reason, "%s", reason);
+void timed_cell_drop(struct timed_series *series, const char *reason) {
+    if (series->is_dropped) return;
+    series->is_dropped = true;
+    snprintf(series->reason, sizeof series->reason, "%s", reason);
 }
 
-static const char *name_of(const struct contender *contender) {
-    return contender->candidate != NULL ? contender->candidate->name : "";
+static const char *name_of(const struct timed_series *series) {
+    return series->candidate != NULL ? series->candidate->name : "";
 }
 
-void timed_cell_step(const struct timed_cell *timed, enum phase phase, const struct contender *contender) {
-    timed->harness->at_work = name_of(contender);
-    watch_step(phase, name_of(contender));
+void timed_cell_step(const struct timed_cell *timed, enum phase phase, const struct timed_series *series) {
+    timed->harness->at_work = name_of(series);
+    watch_step(phase, name_of(series));
 }
 
 int timed_cell_check_time(struct timed_cell *timed) {
@@ -35,13 +35,13 @@ int timed_cell_check_time(struct timed_cell *timed) {
 
 // ---- one call -----------------------------------------------------------------------------------
 
-int timed_cell_call(struct timed_cell *timed, struct contender *contender, size_t shift,
+int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t shift,
                     struct stamp *stamp) {
     char reason[REASON_SIZE] = "";
-    fault_work(plugins_work(contender->candidate));
-    int status = backend->sample(timed->place, contender->candidate, contender->state, shift, stamp, reason);
+    fault_work(plugins_work(series->candidate));
+    int status = backend->sample(timed->place, series->candidate, series->state, shift, stamp, reason);
     fault_work(NULL);
-    if (reason[0] != '\0') timed_cell_drop(contender, reason);
+    if (reason[0] != '\0') timed_cell_drop(series, reason);
     return status;
 }
 
@@ -58,23 +58,23 @@ static bool ranks_agree(struct timed_cell *timed, uint64_t hash) {
 }
 
 // Whether its results must have the same bits on all ranks and in all calls.
-static bool repeats_bits(const struct contender *contender) {
-    return contender->candidate->accumulates_fp32 && !contender->candidate->bits_may_vary;
+static bool repeats_bits(const struct timed_series *series) {
+    return series->candidate->accumulates_fp32 && !series->candidate->bits_may_vary;
 }
 
 static bool ranks_share_result(const struct timed_cell *timed) {
     return timed->request->shape.op == OP_ALLREDUCE || timed->request->shape.op == OP_BROADCAST;
 }
 
-// Adds the bits of one more result to the contender's, as long as all ranks have the same.
-static void take_bits(struct timed_cell *timed, struct contender *contender, size_t shift) {
+// Adds the bits of one more result to those of the series, as long as all ranks have the same.
+static void take_bits(struct timed_cell *timed, struct timed_series *series, size_t shift) {
     uint64_t bits = cell_bits(&timed->cell, timed->group->kernels->hash);
-    if (shift > 0 && contender->bits == NO_BITS) return; // the same on all ranks
+    if (shift > 0 && series->bits == NO_BITS) return; // the same on all ranks
     bool same = !ranks_share_result(timed) || ranks_agree(timed, bits);
     if (!ranks_share_result(timed)) { // combined over the ranks
         bits = group_sum(timed->group, bits * (2 * (uint64_t)timed->group->rank + 1));
     }
-    contender->bits = same ? (contender->bits * 31 + bits) | 1 : NO_BITS;
+    series->bits = same ? (series->bits * 31 + bits) | 1 : NO_BITS;
 }
 
 // Compares a result with the reference. Strategies often agree in every bit: a result with the hash of one
@@ -97,96 +97,96 @@ static bool is_in_time(struct timed_cell *timed, int slot, char what[], size_t w
     return false;
 }
 
-static int verify_call(struct timed_cell *timed, struct contender *contender, size_t shift, double *took_ns) {
+static int verify_call(struct timed_cell *timed, struct timed_series *series, size_t shift, double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
-    timed_cell_step(timed, PHASE_WARM_UP, contender);
+    timed_cell_step(timed, PHASE_WARM_UP, series);
     if (backend->poison(timed->place) != 0) return -1;
-    if (timed_cell_call(timed, contender, shift, &stamp) != 0) return -1;
+    if (timed_cell_call(timed, series, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
-    if (contender->candidate == NULL || contender->is_dropped) return 0;
-    bool fp32 = contender->candidate->accumulates_fp32;
+    if (series->candidate == NULL || series->is_dropped) return 0;
+    bool fp32 = series->candidate->accumulates_fp32;
     if (backend->fetch(timed->place, 0) != 0) return -1;
-    contender->hashes[shift] = backend->hash(timed->place, 0);
+    series->hashes[shift] = backend->hash(timed->place, 0);
     bool right = is_in_time(timed, 0, what, sizeof what) &&
-                 result_passes(timed, shift, fp32, contender->hashes[shift], what, sizeof what);
+                 result_passes(timed, shift, fp32, series->hashes[shift], what, sizeof what);
     if (!group_all_right(timed->group, right, what, sizeof what)) {
-        timed_cell_drop(contender, what);
-    } else if (repeats_bits(contender) && ranks_share_result(timed) &&
-               !ranks_agree(timed, contender->hashes[shift])) {
-        timed_cell_drop(contender, "ranks differ in the bits of the result");
+        timed_cell_drop(series, what);
+    } else if (repeats_bits(series) && ranks_share_result(timed) &&
+               !ranks_agree(timed, series->hashes[shift])) {
+        timed_cell_drop(series, "ranks differ in the bits of the result");
     } else {
-        take_bits(timed, contender, shift);
+        take_bits(timed, series, shift);
     }
     return 0;
 }
 
 // Runs every data set once, compared with the reference; these calls are also the warm-up.
-static int verify(struct timed_cell *timed, struct contender *contender) {
+static int verify(struct timed_cell *timed, struct timed_series *series) {
     double took_ns = 0, least_ns = 1e18;
-    for (size_t shift = 0; shift < timed->cell.shifts && !contender->is_dropped; shift++) {
+    for (size_t shift = 0; shift < timed->cell.shifts && !series->is_dropped; shift++) {
         if (timed_cell_check_time(timed) != 0) return -1;
         if (timed->is_late) return 0;
-        if (verify_call(timed, contender, shift, &took_ns) != 0) return -1;
+        if (verify_call(timed, series, shift, &took_ns) != 0) return -1;
         if (took_ns < least_ns) least_ns = took_ns;
     }
-    contender->estimate_ns = group_max(timed->group, least_ns);
+    series->estimate_ns = group_max(timed->group, least_ns);
     return 0;
 }
 
 // ---- sampling -----------------------------------------------------------------------------------
 
-static bool slot_is_right(struct timed_cell *timed, struct contender *contender, size_t shift, int slot) {
-    if (backend->hash(timed->place, slot) == contender->hashes[shift]) return true;
+static bool slot_is_right(struct timed_cell *timed, struct timed_series *series, size_t shift, int slot) {
+    if (backend->hash(timed->place, slot) == series->hashes[shift]) return true;
     char what[REASON_SIZE];
-    if (repeats_bits(contender)) return false;
+    if (repeats_bits(series)) return false;
     timed->group->control->varied[timed->group->rank]++;
     return backend->fetch(timed->place, slot) == 0 && is_in_time(timed, slot, what, sizeof what) &&
-           cell_check(&timed->cell, shift, contender->candidate->accumulates_fp32, what, sizeof what);
+           cell_check(&timed->cell, shift, series->candidate->accumulates_fp32, what, sizeof what);
 }
 
-bool timed_cell_results_are_right(struct timed_cell *timed, struct contender *contender, size_t shift) {
-    if (contender->candidate == NULL) return true;
+bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t shift) {
+    if (series->candidate == NULL) return true;
     bool right = true;
     for (int slot = 0; slot < backend->slots(timed->place); slot++) {
-        right = slot_is_right(timed, contender, (shift + (size_t)slot) % timed->cell.shifts, slot) && right;
+        right = slot_is_right(timed, series, (shift + (size_t)slot) % timed->cell.shifts, slot) && right;
     }
     return right;
 }
 
-// ---- contenders ---------------------------------------------------------------------------------
+// ---- series ---------------------------------------------------------------------------------
 
-static void enter(struct timed_cell *timed, int index) {
+static void add_series(struct timed_cell *timed, int index) {
     struct harness *harness = timed->harness;
-    struct contender *contender = &timed->contenders[timed->count++];
+    struct timed_series *series = &timed->series[timed->count++];
     const struct candidate *candidate = &backend->candidates[index];
     struct call call = cell_call(&timed->cell, 0);
-    contender->candidate = candidate;
-    contender->state = harness->states[index];
+    series->candidate = candidate;
+    series->state = harness->states[index];
     const char *refusal = harness_refusal(harness, index, &timed->request->shape, &call);
-    if (refusal != NULL) timed_cell_drop(contender, refusal);
+    if (refusal != NULL) timed_cell_drop(series, refusal);
 }
 
 static bool allocate_samples(struct timed_cell *timed) {
     size_t most = timed->request->max_samples;
     bool complete = true;
     for (int i = 0; i < timed->count && timed->group->rank == 0; i++) {
-        struct contender *contender = &timed->contenders[i];
-        contender->times_us = malloc(most * sizeof *contender->times_us);
-        contender->skews_us = malloc(most * sizeof *contender->skews_us);
-        complete = complete && contender->times_us && contender->skews_us;
+        struct timed_series *series = &timed->series[i];
+        series->times_us = malloc(most * sizeof *series->times_us);
+        series->skews_us = malloc(most * sizeof *series->skews_us);
+        complete = complete && series->times_us && series->skews_us;
     }
     return complete;
 }
 
-size_t timed_cell_most_contenders(const struct request *request) {
+size_t timed_cell_most_series(const struct request *request) {
     size_t count = 1;
     for (int i = 0; i < candidate_count(); i++) count += request->wanted[i];
     return count;
 }
 
 size_t timed_cell_bytes(const struct request *request, int rank, int ranks) {
-    size_t samples = 2 * timed_cell_most_contenders(request) * request->max_samples * sizeof(double);
+    size_t samples = 2 * timed_cell_most_series(request) * request->max_samples * sizeof(double);
     return sizeof(struct timed_cell) + cell_bytes(&request->shape, rank, ranks) +
            backend->place_bytes(&request->shape) + (rank == 0 ? samples : 0);
 }
@@ -199,7 +199,7 @@ bool timed_cell_open(struct timed_cell *timed) {
                     cell_open(&timed->cell, &request->shape, group->rank, group->size, request->seed) == 0;
     timed->count = 1;
     for (int i = 0; i < candidate_count(); i++) {
-        if (request->wanted[i]) enter(timed, i);
+        if (request->wanted[i]) add_series(timed, i);
     }
     complete = allocate_samples(timed) && complete;
     if (group_all_right(group, complete, reason, sizeof reason)) {
@@ -208,38 +208,37 @@ bool timed_cell_open(struct timed_cell *timed) {
     } else {
         complete = false;
     }
-    for (int i = 0; i < timed->count && !complete; i++) timed_cell_drop(&timed->contenders[i], reason);
+    for (int i = 0; i < timed->count && !complete; i++) timed_cell_drop(&timed->series[i], reason);
     return complete;
 }
 
-int timed_cell_prepare(struct timed_cell *timed, struct contender *contender) {
+int timed_cell_prepare(struct timed_cell *timed, struct timed_series *series) {
     char reason[REASON_SIZE];
-    const struct strategy *strategy = contender->candidate ? contender->candidate->strategy : NULL;
-    struct call call = backend->call(timed->place, contender->candidate, 0, 0);
-    timed_cell_step(timed, PHASE_SET_UP, contender);
+    const struct strategy *strategy = series->candidate ? series->candidate->strategy : NULL;
+    struct call call = backend->call(timed->place, series->candidate, 0, 0);
+    timed_cell_step(timed, PHASE_SET_UP, series);
     if (strategy == NULL || strategy->prepare == NULL) return 0;
-    fault_work(plugins_work(contender->candidate));
-    if (strategy->prepare(contender->state, &call, reason) != 0) timed_cell_drop(contender, reason);
+    fault_work(plugins_work(series->candidate));
+    if (strategy->prepare(series->state, &call, reason) != 0) timed_cell_drop(series, reason);
     fault_work(NULL);
     return group_failure(timed->group) == NULL ? 0 : -1;
 }
 
-int timed_cell_admit(struct timed_cell *timed, struct contender *contender) {
-    if (timed_cell_prepare(timed, contender) != 0) return -1;
-    if (contender->is_dropped) return 0;
-    if (verify(timed, contender) != 0) return -1;
-    if (contender->is_dropped || contender->candidate == NULL || timed->is_late) return 0;
+int timed_cell_admit(struct timed_cell *timed, struct timed_series *series) {
+    if (timed_cell_prepare(timed, series) != 0) return -1;
+    if (series->is_dropped) return 0;
+    if (verify(timed, series) != 0) return -1;
+    if (series->is_dropped || series->candidate == NULL || timed->is_late) return 0;
     char reason[REASON_SIZE] = "";
-    int status =
-        backend->floor(timed->place, contender->candidate, contender->state, &contender->floor_us, reason);
-    if (reason[0] != '\0') timed_cell_drop(contender, reason);
+    int status = backend->floor(timed->place, series->candidate, series->state, &series->floor_us, reason);
+    if (reason[0] != '\0') timed_cell_drop(series, reason);
     return status;
 }
 
 void timed_cell_close(struct timed_cell *timed) {
     for (int i = 0; i < timed->count; i++) {
-        free(timed->contenders[i].times_us);
-        free(timed->contenders[i].skews_us);
+        free(timed->series[i].times_us);
+        free(timed->series[i].skews_us);
     }
     if (timed->place != NULL) backend->displace(timed->place);
     cell_close(&timed->cell);

@@ -1,4 +1,4 @@
-// The cell of one request and the contenders that are timed with it: opened, verified, called and checked.
+// The cell of one request and its series, one for each candidate: opened, verified, called and checked.
 // harness.c and cell_pass.c decide how often and in which order.
 #ifndef BENCH_TIMED_CELL_H
 #define BENCH_TIMED_CELL_H
@@ -7,9 +7,9 @@
 
 #define NO_BITS 0
 
-// A candidate that is timed, or the probe of the physical bound (candidate NULL), which copies input to
-// output.
-struct contender {
+// The samples of one candidate in the cell, or of the probe of the physical bound (candidate NULL), which
+// copies input to output.
+struct timed_series {
     const struct candidate *candidate;
     void *state;
     bool is_dropped;
@@ -34,7 +34,7 @@ struct timed_cell {
     const struct request *request;
     struct cell cell;
     void *place; // of the cell; NULL: there is none
-    struct contender contenders[MAX_IN_A_REQUEST + 1];
+    struct timed_series series[MAX_IN_A_REQUEST + 1];
     int count;
     size_t calls;      // so far; selects the data of the next call
     double copy_us;    // the probe's time in a pass; 0: none
@@ -44,37 +44,37 @@ struct timed_cell {
     int right_count[MAX_SHIFTS];
 };
 
-// Collective. Whether all ranks have the cell and its place; else all contenders are dropped, with the
-// reason. `timed` must have its harness, group, request and since_ns; its contenders become the probe, then
+// Collective. Whether all ranks have the cell and its place; else all series are dropped, with the
+// reason. `timed` must have its harness, group, request and since_ns; its series become the probe, then
 // the wanted candidates.
 bool timed_cell_open(struct timed_cell *timed);
 void timed_cell_close(struct timed_cell *timed);
 
-// The number of contenders with the probe, if none is dropped.
-size_t timed_cell_most_contenders(const struct request *request);
+// The number of series with the probe, if none is dropped.
+size_t timed_cell_most_series(const struct request *request);
 
 // The bytes of the host's memory on one rank while it is open.
 size_t timed_cell_bytes(const struct request *request, int rank, int ranks);
 
-// Collective. Prepares and verifies a contender, and measures its floor_us. -1: see group_failure.
-int timed_cell_admit(struct timed_cell *timed, struct contender *contender);
+// Collective. Prepares and verifies the candidate of a series, and measures its floor_us. -1: see group_failure.
+int timed_cell_admit(struct timed_cell *timed, struct timed_series *series);
 
-// The first part of it: drops a contender that cannot do such a call.
-int timed_cell_prepare(struct timed_cell *timed, struct contender *contender);
+// The first part of it: drops the series if its candidate cannot do such a call.
+int timed_cell_prepare(struct timed_cell *timed, struct timed_series *series);
 
-// Collective. One sample that begins with data set `shift`; a contender that cannot be timed is dropped. And
+// Collective. One sample that begins with data set `shift`; a series that cannot be timed is dropped. And
 // whether its results are right on this rank. -1: see group_failure.
-int timed_cell_call(struct timed_cell *timed, struct contender *contender, size_t shift, struct stamp *stamp);
-bool timed_cell_results_are_right(struct timed_cell *timed, struct contender *contender, size_t shift);
+int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t shift, struct stamp *stamp);
+bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t shift);
 
 // The data set of the next call.
 size_t timed_cell_next_shift(struct timed_cell *timed);
 
-// Excludes a contender; the first reason counts.
-void timed_cell_drop(struct contender *contender, const char *reason);
+// Ends a series without a result; the first reason counts.
+void timed_cell_drop(struct timed_series *series, const char *reason);
 
-// Notes the phase and contender, for the watch (ranks/watch.h).
-void timed_cell_step(const struct timed_cell *timed, enum phase phase, const struct contender *contender);
+// Notes the phase and series, for the watch (ranks/watch.h).
+void timed_cell_step(const struct timed_cell *timed, enum phase phase, const struct timed_series *series);
 
 // Sets is_late on all ranks if the time limit has passed on rank 0. -1: see group_failure.
 int timed_cell_check_time(struct timed_cell *timed);

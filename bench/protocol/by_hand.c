@@ -39,22 +39,22 @@ static struct shape shape_of(const struct by_hand *options, size_t bytes, int ra
 // ---- the head -----------------------------------------------------------------------------------
 
 // The host, process and device of each rank.
-struct seat {
+struct rank_location {
     char host[HOST_SIZE];
     char device[HOST_SIZE];
 };
 
-static void gather_seats(struct group *group, struct seat seats[]) {
-    struct seat mine = {0};
+static void gather_locations(struct group *group, struct rank_location locations[]) {
+    struct rank_location mine = {0};
     gethostname(mine.host, sizeof mine.host - 1);
     backend->describe_rank(group, mine.device, sizeof mine.device);
-    group_exchange(group, &mine, sizeof mine, seats);
+    group_exchange(group, &mine, sizeof mine, locations);
 }
 
 // The device's name, after its number and address.
-static const char *name_of_device(const struct seat *seat) {
-    const char *end = strstr(seat->device, "] ");
-    return end != NULL ? end + 2 : seat->device;
+static const char *name_of_device(const struct rank_location *location) {
+    const char *end = strstr(location->device, "] ");
+    return end != NULL ? end + 2 : location->device;
 }
 
 static bool is_captured(const struct by_hand *options) {
@@ -66,7 +66,8 @@ static int gpu_count(void) {
     return backend->modes[MODE_GRAPH];
 }
 
-static void print_head(const struct group *group, const struct by_hand *options, const struct seat seats[]) {
+static void print_head(const struct group *group, const struct by_hand *options,
+                       const struct rank_location locations[]) {
     fprintf(protocol_out(), "# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size,
             group->cores, group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
             fusion_names[options->request.shape.fusion]);
@@ -86,7 +87,7 @@ static void print_head(const struct group *group, const struct by_hand *options,
             !back_to_back || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(protocol_out(), "#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank],
-                seats[rank].host, seats[rank].device);
+                locations[rank].host, locations[rank].device);
     }
     fprintf(protocol_out(), "#%11s %12s %9s %6s %-30s %10s %8s %8s %6s\n", "size", "count", "type", "redop",
             "strategy", "time", "algbw", "busbw", "#wrong");
@@ -111,7 +112,7 @@ static void put_text(FILE *json, const char *text) {
 }
 
 static void put_head(FILE *json, const struct group *group, const struct by_hand *options,
-                     const struct seat seats[]) {
+                     const struct rank_location locations[]) {
     char library[LIBRARY_SIZE] = "", isa[HOST_SIZE] = "";
     backend->describe(library, sizeof library, isa, sizeof isa);
     const char *nccl = strstr(library, "NCCL ");
@@ -130,9 +131,9 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(json, "%s{\"rank\":%d,\"pid\":%d,\"hostname\":", rank > 0 ? "," : "", rank,
                 (int)group->control->pids[rank]);
-        put_text(json, seats[rank].host);
+        put_text(json, locations[rank].host);
         fprintf(json, ",\"device\":%d,\"device_hex\":\"%x\",\"device_info\":", rank, (unsigned)rank);
-        put_text(json, name_of_device(&seats[rank]));
+        put_text(json, name_of_device(&locations[rank]));
         fputc('}', json);
     }
     fprintf(json, "]},\"results\":[");
@@ -241,14 +242,14 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
 
 int by_hand_run(struct harness *harness, const struct by_hand *options, struct result results[]) {
     struct group *group = harness->group;
-    struct seat seats[MAX_RANKS];
+    struct rank_location locations[MAX_RANKS];
     struct totals totals = {0};
     char *text = NULL;
     size_t size = 0;
     FILE *json = group->rank == 0 && options->json_path != NULL ? open_memstream(&text, &size) : NULL;
-    gather_seats(group, seats);
-    if (group->rank == 0) print_head(group, options, seats);
-    if (json != NULL) put_head(json, group, options, seats);
+    gather_locations(group, locations);
+    if (group->rank == 0) print_head(group, options, locations);
+    if (json != NULL) put_head(json, group, options, locations);
     int status = measure_sizes(harness, options, results, &totals, json);
     if (group->rank == 0 && status == 0) print_totals(&totals);
     if (json != NULL) {

@@ -10,11 +10,11 @@ static const uint64_t REPORT_EVERY_NS = 1000000000;
 
 int pass_open(struct pass *pass, size_t count) {
     pass->count = count;
-    pass->entrants = calloc(count + 1, sizeof *pass->entrants);
+    pass->series = calloc(count + 1, sizeof *pass->series);
     pass->stamps = calloc(count * pass->plan->samples + 1, sizeof *pass->stamps);
-    if (pass->entrants == NULL || pass->stamps == NULL) return -1;
+    if (pass->series == NULL || pass->stamps == NULL) return -1;
     for (size_t i = 0; i < count; i++) {
-        pass->entrants[i].stamps = pass->stamps + i * pass->plan->samples;
+        pass->series[i].stamps = pass->stamps + i * pass->plan->samples;
     }
     return 0;
 }
@@ -25,9 +25,9 @@ void pass_expect(struct pass *pass, size_t others) {
 }
 
 void pass_close(struct pass *pass) {
-    free(pass->entrants);
+    free(pass->series);
     free(pass->stamps);
-    pass->entrants = NULL;
+    pass->series = NULL;
     pass->stamps = NULL;
     pass->count = 0;
 }
@@ -60,20 +60,20 @@ void pass_report_progress(struct pass *pass) {
 }
 
 static int take_call(struct pass *pass, size_t index) {
-    struct entrant *entrant = &pass->entrants[index];
+    struct pass_series *series = &pass->series[index];
     struct stamp unused = {0, 0}, *stamp = &unused;
     bool is_right = true;
-    if (entrant->calls >= pass->plan->warm_up) stamp = &entrant->stamps[entrant->calls - pass->plan->warm_up];
-    if (pass->call(pass->of, index, stamp, &is_right) != 0) return -1;
+    if (series->calls >= pass->plan->warm_up) stamp = &series->stamps[series->calls - pass->plan->warm_up];
+    if (pass->call(pass->context, index, stamp, &is_right) != 0) return -1;
     pass->cost.calls_us += microseconds(*stamp);
-    entrant->calls++;
-    entrant->wrong += !is_right;
+    series->calls++;
+    series->wrong += !is_right;
     pass->done++;
     pass_report_progress(pass);
     return 0;
 }
 
-// All calls of the entrants from `first` up to `end`, in random order.
+// All calls of the series from `first` up to `end`, in random order.
 static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint32_t *random) {
     size_t each = pass->plan->warm_up + pass->plan->samples, count = (end - first) * each;
     uint32_t *order = malloc((count + 1) * sizeof *order);
@@ -89,7 +89,7 @@ static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint
         order[other] = kept;
     }
     int status = 0;
-    for (size_t i = first; i < end; i++) pass->entrants[i].calls = 0;
+    for (size_t i = first; i < end; i++) pass->series[i].calls = 0;
     for (size_t i = 0; status == 0 && i < count; i++) status = take_call(pass, order[i]);
     free(order);
     return status;
@@ -131,18 +131,18 @@ static bool gather_wrong(struct pass *pass, size_t first, size_t end) {
         group_fail(pass->group, "out of memory");
         return false;
     }
-    for (size_t i = 0; i < count; i++) mine[i] = pass->entrants[first + i].wrong;
+    for (size_t i = 0; i < count; i++) mine[i] = pass->series[first + i].wrong;
     bool gathered = group_gather(pass->group, mine, count * sizeof *mine, all);
     for (size_t i = 0; gathered && i < count; i++) {
-        pass->entrants[first + i].wrong_anywhere = 0;
+        pass->series[first + i].wrong_anywhere = 0;
         for (size_t rank = 0; rank < ranks; rank++)
-            pass->entrants[first + i].wrong_anywhere += all[rank * count + i];
+            pass->series[first + i].wrong_anywhere += all[rank * count + i];
     }
     free(mine);
     return gathered;
 }
 
-// Collective: the stamps of entrants `first` up to `end` of all ranks, for free(). NULL: see group_failure.
+// Collective: the stamps of series `first` up to `end` of all ranks, for free(). NULL: see group_failure.
 static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
     size_t stride = (end - first) * pass->plan->samples;
     uint64_t since_ns = clock_ns();
@@ -152,7 +152,7 @@ static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
         return NULL;
     }
     fault_work("reduction");
-    bool gathered = group_gather(pass->group, pass->entrants[first].stamps, stride * sizeof *all, all) &&
+    bool gathered = group_gather(pass->group, pass->series[first].stamps, stride * sizeof *all, all) &&
                     gather_wrong(pass, first, end);
     fault_work(NULL);
     pass->cost.reduce_us += elapsed_us(since_ns);
@@ -178,7 +178,7 @@ static int run_op(struct pass *pass, size_t first, size_t end, uint32_t *random,
     if (agree(pass) != 0 || run_in_random_order(pass, first, end, random) != 0) return -1;
     struct stamp *all = gather(pass, first, end);
     for (size_t i = first; all != NULL && i < end; i++) {
-        pass->entrants[i].per_op =
+        pass->series[i].per_op =
             reduce(all, (end - first) * samples, (i - first) * samples, samples, pass->group->size, scratch)
                 .time_us;
     }
@@ -188,7 +188,7 @@ static int run_op(struct pass *pass, size_t first, size_t end, uint32_t *random,
 
 static int run_per_op(struct pass *pass, uint32_t *random, double *scratch) {
     for (size_t first = 0, end; first < pass->count; first = end) {
-        for (end = first; end < pass->count && pass->entrants[end].op == pass->entrants[first].op;) end++;
+        for (end = first; end < pass->count && pass->series[end].op == pass->series[first].op;) end++;
         if (run_op(pass, first, end, random, scratch) != 0) return -1;
     }
     return 0;
@@ -199,7 +199,7 @@ static void report_all(struct pass *pass, const struct stamp *all, double *scrat
     for (size_t i = 0; i < pass->count; i++) {
         struct reduced reduced =
             reduce(all, pass->count * samples, i * samples, samples, pass->group->size, scratch);
-        pass->report(pass->of, i, &reduced);
+        pass->report(pass->context, i, &reduced);
     }
 }
 
@@ -242,7 +242,7 @@ void pass_write_cost(FILE *out, const struct pass_cost *cost) {
             cost->total_us, cost->calls_us, cost->reduce_us, cost->op_total_us, cost->op_calls_us);
 }
 
-void pass_write_fields(FILE *out, const struct entrant *entrant, const struct reduced *reduced) {
+void pass_write_fields(FILE *out, const struct pass_series *series, const struct reduced *reduced) {
     fprintf(out, " mean_of_max_us=%.4f max_of_means_us=%.4f mean_us=%.4f op_us=%.4f", reduced->mean_of_max_us,
-            reduced->max_of_means_us, reduced->mean_us, entrant->per_op.median);
+            reduced->max_of_means_us, reduced->mean_us, series->per_op.median);
 }

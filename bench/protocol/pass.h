@@ -1,7 +1,6 @@
 // One pass over many ops: every op x candidate x sample in one random order, the same on all ranks, and all
 // times reduced once at the end; beside it, or in its place, one synchronisation per op. host/host_pass.c on
-// the host, and cell_pass.c for cells with a place, choose the entrants, make the calls and check the
-// results.
+// the host, and cell_pass.c for cells with a place, list the series, make the calls and check the results.
 #ifndef BENCH_PASS_H
 #define BENCH_PASS_H
 
@@ -9,16 +8,16 @@
 
 #include "plan_file.h"
 
-// One op done by one candidate.
-struct entrant {
-    uint64_t op;                    // entrants of one op are adjacent
+// The calls of one candidate for one op.
+struct pass_series {
+    uint64_t op;                    // series of one op are adjacent
     size_t calls;                   // so far, in the current order
     uint32_t wrong, wrong_anywhere; // wrong calls on this rank; on all ranks (on rank 0)
     struct stamp *stamps;           // of the samples
     struct summary per_op;          // on rank 0, with one synchronisation per op
 };
 
-// An entrant's samples reduced over all ranks.
+// The samples of a series, reduced over all ranks.
 struct reduced {
     struct summary time_us; // of the largest over ranks
     double skew_us, mean_of_max_us, max_of_means_us, mean_us;
@@ -33,13 +32,13 @@ struct pass_cost {
 struct pass {
     struct group *group;
     const struct pass_plan *plan;
-    FILE *out; // of rank 0: lines `progress done=N of=N`, at most one a second, and one at the end
-    void *of;
-    // Collective: one call of entrant `index`, timed and checked. -1: see group_failure.
-    int (*call)(void *of, size_t index, struct stamp *stamp, bool *is_right);
-    // Rank 0: writes the result of entrant `index`; called in order.
-    void (*report)(void *of, size_t index, const struct reduced *reduced);
-    struct entrant *entrants;
+    FILE *out;     // of rank 0: lines `progress done=N of=N`, at most one a second, and one at the end
+    void *context; // the first argument of both functions
+    // Collective: one call of series `index`, timed and checked. -1: see group_failure.
+    int (*call)(void *context, size_t index, struct stamp *stamp, bool *is_right);
+    // Rank 0: writes the result of series `index`; called in order.
+    void (*report)(void *context, size_t index, const struct reduced *reduced);
+    struct pass_series *series;
     size_t count;
     struct pass_cost cost;
     struct stamp *stamps;
@@ -47,11 +46,11 @@ struct pass {
     size_t done, calls; // calls so far in all runs; calls in all
 };
 
-// Allocates `count` entrants. -1: out of memory.
+// Allocates `count` series. -1: out of memory.
 int pass_open(struct pass *pass, size_t count);
 void pass_close(struct pass *pass);
 
-// Sets the expected number of calls: those of its entrants, and of `others` that come in later runs.
+// Sets the expected number of calls: those of its series, and of `others` that come in later runs.
 void pass_expect(struct pass *pass, size_t others);
 
 // Collective. Makes all calls, and adds the time since `since_ns` to the cost. -1: see group_failure.
@@ -66,6 +65,6 @@ void pass_write_cost(FILE *out, const struct pass_cost *cost);
 
 // The other reductions as fields of a row: max_of_means_us and mean_of_max_us over ranks and calls, mean_us
 // over both, and op_us, the median with one synchronisation per op (0: there was none).
-void pass_write_fields(FILE *out, const struct entrant *entrant, const struct reduced *reduced);
+void pass_write_fields(FILE *out, const struct pass_series *series, const struct reduced *reduced);
 
 #endif
