@@ -22,7 +22,7 @@
 #include "ranks/fault_report.h"
 #include "ranks/watch.h"
 #include "start/launch.h"
-#include "trial/plans.h"
+#include "trial/run_input.h"
 
 enum { MOST_SAMPLES = 1000000 };
 
@@ -82,7 +82,7 @@ static void print_help(void) {
         "      --serve               answer requests on standard input\n"
         "      --plugin ./LIB.so     add the candidates of a shared library (plugins/plugin.h); repeatable\n"
         "      --candidates          list the epilogues, and the strategies with their ops, without mpirun\n"
-        "      --pass PLAN           measure a plan in one pass (protocol/plan_file.h)\n"
+        "      --pass PLAN           measure a plan in one pass (protocol/pass_input.h)\n"
         "      --trial PLAN          check plug-ins with the sizes of a plan (trial/trial.h)\n"
         "      --brief-trial PLAN    the same with the first size of each op that a candidate does, and\n"
         "                            without the check for leaks, for compute-sanitizer and the like\n"

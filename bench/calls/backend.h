@@ -44,7 +44,7 @@ struct backend {
     const char *(*refusal)(const struct candidate *candidate, const struct group *group,
                            const struct call *call);
 
-    // Collective. Measures a plan in one pass (trial/plans.h). -1: see group_failure.
+    // Collective. Measures a plan in one pass (trial/run_input.h). -1: see group_failure.
     int (*run_pass)(struct group *group, const struct pass_plan *plan);
 
     // The libraries and devices, as `library=` of the protocol; and the instruction set of its kernels. Needs

@@ -1,13 +1,13 @@
 // The backend of GPUs. A rank has a device (device.h), in loopback all ranks share one, and a cell has a
-// place in its memory (place.h). See calls/backend.h.
+// place in its memory (cell_buffers.h). See calls/backend.h.
 #include "calls/backend.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "candidate.h"
+#include "cell_buffers.h"
 #include "cuda_services.h"
-#include "place.h"
 
 #include "elements/statistics.h"
 #include "plugin_loader/plugin_limits.h"

@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cell_buffers.h"
 #include "libraries/nccl_library.h"
-#include "place.h"
 
 enum {
     ABORT_AFTER_S = 1, // how long an abort waits for a call of the communicator to return

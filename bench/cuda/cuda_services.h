@@ -1,6 +1,6 @@
 // What plug-ins get on a GPU; see cuda_services.h of the bench.
-#ifndef BENCH_CUDA_GROUND_H
-#define BENCH_CUDA_GROUND_H
+#ifndef BENCH_CUDA_SERVICES_H
+#define BENCH_CUDA_SERVICES_H
 
 #include "cuda_services.h"
 

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "cell_buffers.h"
 #include "communicator.h"
 #include "libraries/nccl_library.h"
-#include "place.h"
 
 enum {
     SYMMETRIC_FROM = 22700,  // version

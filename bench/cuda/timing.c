@@ -1,4 +1,4 @@
-// How a call on a GPU is timed, in a place (place_data.h):
+// How a call on a GPU is timed, in a place (buffer_memory.h):
 //
 //   eager       a delay holds the stream until the host has enqueued everything, then comes a barrier of the
 //               ranks on their GPUs; events are right before and after the call
@@ -22,8 +22,8 @@
 // publish their calls.
 #include <stdio.h>
 
+#include "buffer_memory.h"
 #include "elements/statistics.h"
-#include "place_data.h"
 #include "plugin_loader/plugin_limits.h"
 
 enum {

@@ -1,8 +1,8 @@
 // The arithmetic of the host strategies, compiled once per instruction set from
 // templates/bench/kernels.c.tmpl, and chosen at run time. It is deterministic: the same input gives the same
 // bits on every rank.
-#ifndef BENCH_HOST_KERNELS_H
-#define BENCH_HOST_KERNELS_H
+#ifndef BENCH_KERNELS_H
+#define BENCH_KERNELS_H
 
 #include <stddef.h>
 #include <stdint.h>

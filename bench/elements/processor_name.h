@@ -1,7 +1,7 @@
 // The name of this machine's processor. Traces and their replays contain it; both are compared only if it is
 // the same.
-#ifndef BENCH_PROCESSOR_H
-#define BENCH_PROCESSOR_H
+#ifndef BENCH_PROCESSOR_NAME_H
+#define BENCH_PROCESSOR_NAME_H
 
 #include <stddef.h>
 

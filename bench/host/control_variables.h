@@ -1,8 +1,8 @@
 // Control variables of the MPI library, through MPI's tools interface, or, for Open MPI, through the internal
 // functions behind it: opening the tools interface makes Open MPI load all of its components, which takes
 // longer than MPI_Init, and these functions do not.
-#ifndef GENTABLES_HOST_CONTROL_VARIABLES_H
-#define GENTABLES_HOST_CONTROL_VARIABLES_H
+#ifndef BENCH_HOST_CONTROL_VARIABLES_H
+#define BENCH_HOST_CONTROL_VARIABLES_H
 
 #include <stdbool.h>
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "protocol/plan_file.h"
+#include "protocol/pass_input.h"
 
 // Collective. Sets up every candidate, and measures the plan. Rank 0 prints a line `row` or `none` for each
 // op and candidate, as in protocol/protocol.h, with id = the number of the cell from 1, and then a line

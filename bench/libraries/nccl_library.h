@@ -1,6 +1,6 @@
 // NCCL, loaded at run time; bench/cuda implements this.
-#ifndef BENCH_CUDA_NCCL_LIBRARY_H
-#define BENCH_CUDA_NCCL_LIBRARY_H
+#ifndef BENCH_NCCL_LIBRARY_H
+#define BENCH_NCCL_LIBRARY_H
 
 // Such as 22809 for 2.28.9; 0: NCCL cannot be used.
 int nccl_version(void);

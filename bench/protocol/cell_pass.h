@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "plan_file.h"
+#include "pass_input.h"
 
 // Collective. Sets up every candidate, and measures the plan. Rank 0 prints a line `row` or `none` for each
 // request and candidate, as in protocol/protocol.h, with its fusion and the fields of pass.h, and then a line

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "plan_file.h"
+#include "pass_input.h"
 
 // The calls of one candidate for one op.
 struct pass_series {

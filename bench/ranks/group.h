@@ -3,8 +3,8 @@
 //
 // A rank that waits here notices that a peer died or failed, or that the deadline passed. The wait then
 // returns false, and group_failure() returns the reason. Calls into MPI have the deadline of watch.h.
-#ifndef BENCH_HOST_GROUP_H
-#define BENCH_HOST_GROUP_H
+#ifndef BENCH_GROUP_H
+#define BENCH_GROUP_H
 
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 // The group of ranks that MPI started (group.h), and their communicator.
-#ifndef BENCH_HOST_GROUP_MPI_H
-#define BENCH_HOST_GROUP_MPI_H
+#ifndef BENCH_GROUP_MPI_H
+#define BENCH_GROUP_MPI_H
 
 #include <mpi.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 // How much memory this process may use: the machine's, or the limit of its control groups.
-#ifndef BENCH_MACHINE_MEMORY_H
-#define BENCH_MACHINE_MEMORY_H
+#ifndef BENCH_MEMORY_LIMIT_H
+#define BENCH_MEMORY_LIMIT_H
 
 #include <stdint.h>
 

@@ -4,8 +4,8 @@
 //
 // Each step that a rank notes here renews the deadline. Nothing happens inside a timed call: the thread wakes
 // once per timeout.
-#ifndef BENCH_HOST_WATCH_H
-#define BENCH_HOST_WATCH_H
+#ifndef BENCH_WATCH_H
+#define BENCH_WATCH_H
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 // The libraries that compute, behind one interface. A library prepares a call of an op for operands that are
 // there; what a call does is what PyTorch's op does: operands as they lie in memory -> a result as it lies in
 // memory.
-#ifndef REPLAY_LIBRARY_H
-#define REPLAY_LIBRARY_H
+#ifndef REPLAY_MATH_LIBRARY_H
+#define REPLAY_MATH_LIBRARY_H
 
 #include "data.h"
 

@@ -1,6 +1,6 @@
 // A loop spread over threads, which live for that long: for loops of milliseconds.
-#ifndef REPLAY_SPREAD_H
-#define REPLAY_SPREAD_H
+#ifndef REPLAY_PARALLEL_FOR_H
+#define REPLAY_PARALLEL_FOR_H
 
 #include <stddef.h>
 

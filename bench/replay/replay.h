@@ -3,8 +3,8 @@
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
+#include "compute_device.h"
 #include "elements/statistics.h"
-#include "machine.h"
 
 enum { NOTE_SIZE = 512 };
 

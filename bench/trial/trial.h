@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "protocol/plan_file.h"
+#include "protocol/pass_input.h"
 
 // Collective. Rank 0 prints a line for each wanted candidate of a plug-in: `trial strategy=NAME
 // status=passed`, `status=failed reason=...`, or, if it supports no shape of the plan, `status=uncalled

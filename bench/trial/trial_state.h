@@ -6,7 +6,7 @@
 
 #include "calls/backend.h"
 #include "calls/exact_data.h"
-#include "protocol/plan_file.h"
+#include "protocol/pass_input.h"
 
 enum {
     LARGE_BYTES = 4 << 20, // larger shapes take one call in each place and brief round, with exact sums

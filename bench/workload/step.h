@@ -7,7 +7,7 @@
 #ifndef BENCH_WORKLOAD_STEP_H
 #define BENCH_WORKLOAD_STEP_H
 
-#include "crew.h"
+#include "comm_threads.h"
 #include "multiply.h"
 
 enum step_mode { STEP_GEMMS, STEP_SERIAL, STEP_OVERLAPPED, STEP_TRACED, STEP_GEMMS_TRACED, STEP_MODES };

@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bell.h"
+#include "event_count.h"
 #include "program.h"
 #include "ranks/group.h"
 

@@ -1,5 +1,5 @@
 -- The cells of `gentables tune`, from the ops, sizes and ranks of the command line, and the plan of a pass as
--- the bench reads it (bench/protocol/plan_file.h).
+-- the bench reads it (bench/protocol/pass_input.h).
 --
 -- A cell is { op, dtype, world_size, size (bytes), count (elements of the larger buffer), splits, fusion,
 -- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,

@@ -7,7 +7,7 @@ local json = require "codec.json"
 
 local sources, build = arg[1], arg[2]
 local IDENTITY = "includes bench_identity.h, which differs between the backends"
-local REASONS = { ["bench/protocol/plan_file.c"] = IDENTITY, ["bench/protocol/protocol.c"] = IDENTITY }
+local REASONS = { ["bench/protocol/pass_input.c"] = IDENTITY, ["bench/protocol/protocol.c"] = IDENTITY }
 
 -- The differences of two compilations of a source: definitions, apart from those that name the library, and
 -- position-independent code.

@@ -9,7 +9,7 @@
 
 #include "elements/kernels.h"
 #include "elements/strategy.h"
-#include "host/handover.h"
+#include "host/shared_copy.h"
 #include "ranks/group.h"
 
 enum {

@@ -17,7 +17,7 @@
 
 #include "elements/strategy.h"
 #include "host/epilogue.h"
-#include "host/handover.h"
+#include "host/shared_copy.h"
 #include "ranks/group.h"
 
 enum {

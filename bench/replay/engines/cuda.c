@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "gpu.h"
-#include "replay/machine.h"
+#include "replay/compute_device.h"
 
 enum { ALIGNMENT = 256, LEAST_FLUSH = 32 << 20 };
 

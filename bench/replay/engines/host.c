@@ -3,8 +3,8 @@
 #include <time.h>
 
 #include "elements/processor_name.h"
-#include "replay/cold.h"
-#include "replay/machine.h"
+#include "replay/cache_flush.h"
+#include "replay/compute_device.h"
 
 static int open_threads;
 

@@ -1,7 +1,7 @@
 // Replaces cuda.c in a build without CUDA's headers.
 #include <stdio.h>
 
-#include "replay/machine.h"
+#include "replay/compute_device.h"
 
 static int refuse(int threads, char reason[REASON_SIZE]) {
     (void)threads;

@@ -1,5 +1,5 @@
 // Steps on a processor: OpenBLAS on the thread that computes, collectives on threads of their own
-// (workload/crew.h).
+// (workload/comm_threads.h).
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

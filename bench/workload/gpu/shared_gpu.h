@@ -4,10 +4,10 @@
 #ifndef BENCH_WORKLOAD_SHARED_GPU_H
 #define BENCH_WORKLOAD_SHARED_GPU_H
 
-#include "gpu_board.h"
-#include "gpu_own.h"
+#include "gpu_kernels.h"
 #include "gpu_queues.h"
 #include "gpu_records.h"
+#include "gpu_shared_data.h"
 
 // What rank 0 has of each rank.
 struct lane {

@@ -12,7 +12,7 @@ local SAMPLES, WARM_UP = 3, 1
 local OPS = { "allreduce", "allgather" }
 local CALLS = #OPS * (SAMPLES + WARM_UP)
 local AT_ONCE = 6    -- cases; they mostly wait
-local OF_WORK = 0.9  -- of the time that ranks wait, for one piece of work (bench/trial/plans.c)
+local OF_WORK = 0.9  -- of the time that ranks wait, for one piece of work (bench/trial/run_input.c)
 
 local function command(case)
   return { lib.gentables, "tune", "--op", table.concat(OPS, ","), "--sizes", "4K", "--dtype", "float32",

@@ -50,7 +50,7 @@ gentables() {
 }
 
 # hurries: if a plug-in hangs, the clock runs fast up to the last seconds of a call's share of $timeout
-# (tests/system/faults/clock.c, bench/trial/plans.c).
+# (tests/system/faults/clock.c, bench/trial/run_input.c).
 timeout=30
 hurries() {
     preload=$FAULT_CLOCK_LIBRARY

@@ -1,7 +1,7 @@
 // Shared memory of ranks that share a GPU: their layouts, from which rank 0 enqueues the work of all of them,
 // their arrays on the way to the GPU and back, and the notes of a step.
-#ifndef BENCH_WORKLOAD_GPU_BOARD_H
-#define BENCH_WORKLOAD_GPU_BOARD_H
+#ifndef BENCH_WORKLOAD_GPU_SHARED_DATA_H
+#define BENCH_WORKLOAD_GPU_SHARED_DATA_H
 
 #include "gpu_rank.h"
 #include "ranks/group.h"

@@ -1,6 +1,6 @@
 // Cold caches: what a call reads and writes is put out of them before it.
-#ifndef REPLAY_COLD_H
-#define REPLAY_COLD_H
+#ifndef REPLAY_CACHE_FLUSH_H
+#define REPLAY_CACHE_FLUSH_H
 
 #include <stddef.h>
 

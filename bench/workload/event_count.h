@@ -3,8 +3,8 @@
 //
 // A thread that waits by spinning keeps its core from the thread that computes there. By yielding, it lets
 // that thread run, and the scheduler decides when it continues. On a futex it sleeps until a ring wakes it.
-#ifndef BENCH_WORKLOAD_BELL_H
-#define BENCH_WORKLOAD_BELL_H
+#ifndef BENCH_WORKLOAD_EVENT_COUNT_H
+#define BENCH_WORKLOAD_EVENT_COUNT_H
 
 #include <limits.h>
 #include <linux/futex.h>

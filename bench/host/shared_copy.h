@@ -5,8 +5,8 @@
 // last-level cache), ordinary stores first fetch the old lines from there, and streaming stores do not: the
 // reader finds the data in memory. The placement of ranks is not known reliably, and changes in virtual
 // machines. So some copies are timed, and the kind of stores that is cheaper to write is used.
-#ifndef BENCH_HOST_HANDOVER_H
-#define BENCH_HOST_HANDOVER_H
+#ifndef BENCH_HOST_SHARED_COPY_H
+#define BENCH_HOST_SHARED_COPY_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,6 +1,6 @@
 // Cells on a GPU: their data, their timed calls, and hashes of the results.
-#ifndef BENCH_CUDA_PLACE_H
-#define BENCH_CUDA_PLACE_H
+#ifndef BENCH_CUDA_CELL_BUFFERS_H
+#define BENCH_CUDA_CELL_BUFFERS_H
 
 #include "cuda/device/device.h"
 

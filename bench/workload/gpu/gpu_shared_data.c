@@ -1,5 +1,5 @@
-// Memory of ranks that share a GPU; see gpu_board.h.
-#include "gpu_board.h"
+// Memory of ranks that share a GPU; see gpu_shared_data.h.
+#include "gpu_shared_data.h"
 
 #include <mpi.h>
 #include <string.h>

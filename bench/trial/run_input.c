@@ -1,11 +1,11 @@
-// Runs of a plan; see plans.h.
-#include "plans.h"
+// Runs of a plan; see run_input.h.
+#include "run_input.h"
 
 #include <stdio.h>
 
 #include "calls/backend.h"
 #include "plugin_loader/plugin_rank.h"
-#include "protocol/plan_file.h"
+#include "protocol/pass_input.h"
 #include "protocol/protocol.h"
 #include "ranks/fault_report.h"
 #include "ranks/watch.h"

@@ -1,7 +1,7 @@
 // Where calls are made: the processor, or a GPU. It holds what they work on, makes its caches forget, and
 // times a call by its own clock.
-#ifndef REPLAY_MACHINE_H
-#define REPLAY_MACHINE_H
+#ifndef REPLAY_COMPUTE_DEVICE_H
+#define REPLAY_COMPUTE_DEVICE_H
 
 #include "math_library.h"
 

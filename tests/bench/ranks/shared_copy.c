@@ -1,10 +1,10 @@
-// Which stores hand data over: see bench/host/handover.h.
+// Which stores hand data over: see bench/host/shared_copy.h.
 #include "../../unit_test.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-#include "host/handover.h"
+#include "host/shared_copy.h"
 
 enum { BYTES = 8 << 10, ROUND = 64 };
 

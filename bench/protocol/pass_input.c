@@ -1,5 +1,5 @@
-// The plan of a pass; see plan_file.h.
-#include "plan_file.h"
+// The plan of a pass; see pass_input.h.
+#include "pass_input.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-// Runs of a plan (protocol/plan_file.h), which the verb tune writes.
-#ifndef BENCH_TRIAL_PLANS_H
-#define BENCH_TRIAL_PLANS_H
+// Runs of a plan (protocol/pass_input.h), which the verb tune writes.
+#ifndef BENCH_RUN_INPUT_H
+#define BENCH_RUN_INPUT_H
 
 struct group;
 

@@ -1,8 +1,8 @@
 // Collectives by our own kernels (bench/cuda: TWOSHOT, and those of exchange.h) between ranks that share a
 // GPU: one launch for all of them, so that all their blocks are resident together. While blocks of a GEMM
 // occupy the multiprocessors that they need, they wait; the host makes them give up after its patience.
-#ifndef BENCH_WORKLOAD_GPU_OWN_H
-#define BENCH_WORKLOAD_GPU_OWN_H
+#ifndef BENCH_WORKLOAD_GPU_KERNELS_H
+#define BENCH_WORKLOAD_GPU_KERNELS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 // The communication threads of a rank. The computing thread posts collectives, which they execute in that
 // order, and waits for those that it needs. Each thread moves the slices of its channels; a collective is
 // complete when all threads have completed it.
-#ifndef BENCH_WORKLOAD_CREW_H
-#define BENCH_WORKLOAD_CREW_H
+#ifndef BENCH_WORKLOAD_COMM_THREADS_H
+#define BENCH_WORKLOAD_COMM_THREADS_H
 
 #include <pthread.h>
 

@@ -1,9 +1,9 @@
-// A place: place_data.c has its data, and timing.c times calls on them.
-#ifndef BENCH_CUDA_PLACE_PARTS_H
-#define BENCH_CUDA_PLACE_PARTS_H
+// A place: buffer_memory.c has its data, and timing.c times calls on them.
+#ifndef BENCH_CUDA_BUFFER_MEMORY_H
+#define BENCH_CUDA_BUFFER_MEMORY_H
 
 #include "candidate.h"
-#include "place.h"
+#include "cell_buffers.h"
 
 enum { MOST_GRAPHS = 1024 };
 

@@ -1,5 +1,5 @@
-// The communication threads; see crew.h.
-#include "crew.h"
+// The communication threads; see comm_threads.h.
+#include "comm_threads.h"
 
 #include <stdlib.h>
 #include <string.h>

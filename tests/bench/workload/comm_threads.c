@@ -2,7 +2,7 @@
 // that is posted then is still done.
 #include "../../unit_test.h"
 
-#include "workload/crew.h"
+#include "workload/comm_threads.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-// Collectives between ranks that share a GPU; see gpu_own.h.
-#include "gpu_own.h"
+// Collectives between ranks that share a GPU; see gpu_kernels.h.
+#include "gpu_kernels.h"
 
 #include <limits.h>
 #include <stdio.h>

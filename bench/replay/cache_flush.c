@@ -1,5 +1,5 @@
-// Cold caches; see cold.h.
-#include "cold.h"
+// Cold caches; see cache_flush.h.
+#include "cache_flush.h"
 
 #include <stdbool.h>
 #include <stdint.h>

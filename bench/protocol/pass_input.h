@@ -5,8 +5,8 @@
 //   measure op=allgather dtype=bfloat16 count=512 strategies=MPI,DIRECT
 //
 // Consecutive requests with the same id are one op; without ids each request is an op of its own.
-#ifndef BENCH_PLAN_FILE_H
-#define BENCH_PLAN_FILE_H
+#ifndef BENCH_PASS_INPUT_H
+#define BENCH_PASS_INPUT_H
 
 #include "measure/harness.h"
 

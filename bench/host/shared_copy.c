@@ -1,5 +1,5 @@
-// Chooses the cheaper kind of stores; see handover.h.
-#include "handover.h"
+// Chooses the cheaper kind of stores; see shared_copy.h.
+#include "shared_copy.h"
 
 #include <string.h>
 

@@ -1,15 +1,15 @@
-// Data of cells on a GPU (see place.h): the layout of their arrays, copies to and from the GPU, and hashes
-// and poison in the stream.
-#include "place.h"
+// Data of cells on a GPU (see cell_buffers.h): the layout of their arrays, copies to and from the GPU, and
+// hashes and poison in the stream.
+#include "cell_buffers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "buffer_memory.h"
 #include "calls/in_place.h"
 #include "candidate.h"
 #include "elements/fusion.h"
-#include "place_data.h"
 #include "plugin_loader/plugin_limits.h"
 #include "plugin_loader/plugins.h"
 
