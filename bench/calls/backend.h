@@ -1,9 +1,9 @@
 // The interface of backends: the memory of calls, how a call is timed, and the candidates. host/backend.c is
 // the one for CPUs, cuda/backend.c the one for GPUs. A program has one of them.
 //
-// A cell (cell.h) has the data and the reference in the host's memory. Its place has the data for the
-// candidates: the cell itself on the host, a copy in device memory on a GPU. One sample times one call there,
-// or a chain of calls, each with results of its own in a slot of the place; all of them are checked.
+// A cell (cell.h) has the data and the reference in the host's memory. Its buffers have the data for the
+// candidates: those of the cell itself on the host, a copy in device memory on a GPU. One sample times one
+// call, or a chain of calls, each with its results in a slot of the buffers; all of them are checked.
 #ifndef BENCH_BACKEND_H
 #define BENCH_BACKEND_H
 
@@ -51,7 +51,8 @@ struct backend {
     // no group.
     void (*describe)(char library[], size_t library_size, char isa[], size_t isa_size);
 
-    // Collective. Opens this rank's device. -1: `reason`, the same on all ranks, and nothing stays open.
+    // Collective. Opens this rank's device. -1: `reason`, the same on all ranks, and nothing stays
+    // open.
     int (*open)(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);
     void (*close)(struct group *group);
 
@@ -65,41 +66,41 @@ struct backend {
     // a bound of every call. -1: see group_failure.
     int (*round_trip)(struct group *group, double *time_us);
 
-    // Collective. Places a cell for calls of `mode`. -1: `reason`, possibly only on some ranks.
-    int (*place)(struct group *group, struct cell *cell, enum mode mode, void **place,
-                 char reason[REASON_SIZE]);
-    void (*displace)(void *place);
-    size_t (*place_bytes)(const struct shape *shape); // of the host's memory, beside the cell's
+    // Collective. Opens the buffers of a cell for calls of `mode`. -1: `reason`, possibly only on some ranks.
+    int (*open_buffers)(struct group *group, struct cell *cell, enum mode mode, void **buffers,
+                        char reason[REASON_SIZE]);
+    void (*close_buffers)(void *buffers);
+    size_t (*buffer_bytes)(const struct shape *shape); // of the host's memory, beside the cell's
 
     // The call of data set `shift` with its results in `slot`, for a candidate (NULL: the probe). It is in
     // place if the candidate works only so; its input is then copied there when a sample begins.
-    struct call (*call)(void *place, const struct candidate *candidate, size_t shift, int slot);
-    int (*slots)(const void *place); // calls of a sample
+    struct call (*call)(void *buffers, const struct candidate *candidate, size_t shift, int slot);
+    int (*slots)(const void *buffers); // calls of a sample
 
     // Fills the results of all slots with ones, which no right result consists of.
-    int (*poison)(void *place);
+    int (*poison)(void *buffers);
 
     // Collective. Times one sample of a candidate (NULL: the copy that bounds it). Its first call has data
     // set `shift`, and each further one the next. The stamp is of one call. If the sample is not valid, sets
     // `reason`, the same on all ranks; else `reason` stays as it is. -1: see group_failure.
-    int (*sample)(void *place, const struct candidate *candidate, void *state, size_t shift,
+    int (*sample)(void *buffers, const struct candidate *candidate, void *state, size_t shift,
                   struct stamp *stamp, char reason[REASON_SIZE]);
 
     // Collective. Waits until all calls are complete. -1: see group_failure.
-    int (*finish)(void *place);
+    int (*finish)(void *buffers);
 
     // Copies the results of a slot to the cell; and returns their hash, without that copy.
-    int (*fetch)(void *place, int slot);
-    uint64_t (*hash)(void *place, int slot);
+    int (*fetch)(void *buffers, int slot);
+    uint64_t (*hash)(void *buffers, int slot);
 
-    // Whether they still have the hash that they had at the end of the last sample: a change since then is a
-    // late write.
-    bool (*stays)(void *place, int slot);
+    // Whether the results of a slot still have the hash that they had at the end of the last sample: a change
+    // since then is a late write.
+    bool (*is_unchanged)(void *buffers, int slot);
 
     // Lower bounds in microseconds, 0 if there is none: the time of a candidate's call on the links between
     // ranks; and the time of calls like those of the last sample that do nothing, with `reason` as in sample.
     double (*link_us)(const struct group *group, const struct candidate *candidate, const struct call *call);
-    int (*floor)(void *place, const struct candidate *candidate, void *state, double *time_us,
+    int (*floor)(void *buffers, const struct candidate *candidate, void *state, double *time_us,
                  char reason[REASON_SIZE]);
 };
 

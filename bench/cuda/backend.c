@@ -1,5 +1,5 @@
 // The backend of GPUs. A rank has a device (device.h), in loopback all ranks share one, and a cell has a
-// place in its memory (cell_buffers.h). See calls/backend.h.
+// buffers in its memory (cell_buffers.h). See calls/backend.h.
 #include "calls/backend.h"
 
 #include <math.h>
@@ -115,19 +115,19 @@ static const struct backend cuda_backend = {
     .write_devices = detect_write,
     .placement = placement,
     .round_trip = round_trip,
-    .place = place_open,
-    .displace = place_close,
-    .place_bytes = place_bytes,
-    .call = place_call,
-    .slots = place_slots,
-    .poison = place_poison,
-    .sample = place_sample,
-    .finish = place_finish,
-    .fetch = place_fetch,
-    .hash = place_hash,
-    .stays = place_stays,
+    .open_buffers = buffers_open,
+    .close_buffers = buffers_close,
+    .buffer_bytes = buffer_bytes,
+    .call = buffers_call,
+    .slots = buffers_slots,
+    .poison = buffers_poison,
+    .sample = buffers_sample,
+    .finish = buffers_finish,
+    .fetch = buffers_fetch,
+    .hash = buffers_hash,
+    .is_unchanged = buffers_are_unchanged,
     .link_us = link_us,
-    .floor = place_floor,
+    .floor = buffers_floor,
 };
 
 const struct backend *const backend = &cuda_backend;

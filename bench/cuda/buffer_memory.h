@@ -1,4 +1,4 @@
-// A place: buffer_memory.c has its data, and timing.c times calls on them.
+// The buffers of a cell: buffer_memory.c has their data, and timing.c times calls on them.
 #ifndef BENCH_CUDA_BUFFER_MEMORY_H
 #define BENCH_CUDA_BUFFER_MEMORY_H
 
@@ -8,7 +8,7 @@
 enum { MOST_GRAPHS = 1024 };
 
 // What is timed: a candidate; or, without one, a copy of the input, a launch of `empty` shape, or nothing.
-struct work {
+struct timed_work {
     const struct candidate *candidate;
     void *state;
     const struct grid *empty;
@@ -16,34 +16,34 @@ struct work {
     bool writes_norm; // for the check, which costs time
 };
 
-// Slots of a place, one for each call that is timed at once.
-struct span {
+// Consecutive slots, one for each call that is timed at once.
+struct slot_range {
     int first, calls;
 };
 
 struct graph {
-    struct work work;
+    struct timed_work work;
     size_t shift;
-    struct span span;
+    struct slot_range range;
     CUgraphExec exec;
 };
 
 // Offsets of arrays in the arena, the same on all ranks.
-struct layout {
+struct buffer_offsets {
     size_t input, residual, gamma, slots;             // offsets
     size_t out, residual_out, norm_out, block_scales; // within a slot
     size_t slot_bytes, norm_bytes;
     size_t larger; // in a slot: the buffer of a reducescatter in place; the output is a part of it
 };
 
-struct place {
+struct cell_buffers {
     struct device *device;
     struct cell *cell;
     enum mode mode;
-    struct layout layout;
+    struct buffer_offsets offsets;
     CUdeviceptr base;
     int slots;
-    bool is_amid; // the last sample's results are inside the larger buffer
+    bool is_inside_larger; // the last sample's results are inside the larger buffer
     CUdeviceptr hashes;
     void *norm;                 // of a slot, for the check
     bool writes_norm, has_norm; // the next sample; the last one
@@ -56,28 +56,28 @@ struct place {
     bool has_no_slope;    // what was timed last: no try at it gave a time above zero on all ranks
     int graph_count;
     struct graph graphs[MOST_GRAPHS];
-    struct place *next; // of those that are open
+    struct cell_buffers *next; // of those that are open
 };
 
-static inline bool place_is_chain(enum mode mode) {
+static inline bool mode_is_chain(enum mode mode) {
     return mode == MODE_GRAPH || mode == MODE_COLD_GRAPH;
 }
 
-static inline size_t place_input_bytes(const struct cell *cell) {
+static inline size_t cell_input_bytes(const struct cell *cell) {
     return cell->input_elements * dtype_sizes_bytes[cell->shape.dtype];
 }
 
-static inline struct span place_all_slots(const struct place *place) {
-    return (struct span){0, place->slots};
+static inline struct slot_range buffers_all_slots(const struct cell_buffers *buffers) {
+    return (struct slot_range){0, buffers->slots};
 }
 
-// Enqueues the hashes of these slots of a place in the stream of `by`.
-bool place_enqueue_hashes(const struct place *place, struct device *by, struct span span);
+// Enqueues the hashes of these slots in the stream of `by`.
+bool buffers_enqueue_hashes(const struct cell_buffers *buffers, struct device *by, struct slot_range range);
 
 // Enqueues the poison for the results in these slots in the stream of `by`; large arrays get it at both ends.
-bool place_poison_slots(const struct place *place, struct device *by, struct span span);
+bool buffers_poison_slots(const struct cell_buffers *buffers, struct device *by, struct slot_range range);
 
-// Destroys the graphs that the place has captured.
-void place_drop_graphs(struct place *place);
+// Destroys the graphs that were captured with these buffers.
+void buffers_drop_graphs(struct cell_buffers *buffers);
 
 #endif

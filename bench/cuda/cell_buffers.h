@@ -4,25 +4,25 @@
 
 #include "cuda/device/device.h"
 
-// The functions of struct backend that take a place.
-int place_open(struct group *group, struct cell *cell, enum mode mode, void **place,
-               char reason[REASON_SIZE]);
-size_t place_bytes(const struct shape *shape);
-void place_close(void *place);
-struct call place_call(void *place, const struct candidate *candidate, size_t shift, int slot);
-int place_slots(const void *place);
-int place_poison(void *place);
-int place_sample(void *place, const struct candidate *candidate, void *state, size_t shift,
-                 struct stamp *stamp, char reason[REASON_SIZE]);
-int place_floor(void *place, const struct candidate *candidate, void *state, double *time_us,
-                char reason[REASON_SIZE]);
-int place_finish(void *place);
-int place_fetch(void *place, int slot);
-uint64_t place_hash(void *place, int slot);
-bool place_stays(void *place, int slot);
+// The functions of struct backend that take buffers.
+int buffers_open(struct group *group, struct cell *cell, enum mode mode, void **buffers,
+                 char reason[REASON_SIZE]);
+size_t buffer_bytes(const struct shape *shape);
+void buffers_close(void *buffers);
+struct call buffers_call(void *buffers, const struct candidate *candidate, size_t shift, int slot);
+int buffers_slots(const void *buffers);
+int buffers_poison(void *buffers);
+int buffers_sample(void *buffers, const struct candidate *candidate, void *state, size_t shift,
+                   struct stamp *stamp, char reason[REASON_SIZE]);
+int buffers_floor(void *buffers, const struct candidate *candidate, void *state, double *time_us,
+                  char reason[REASON_SIZE]);
+int buffers_finish(void *buffers);
+int buffers_fetch(void *buffers, int slot);
+uint64_t buffers_hash(void *buffers, int slot);
+bool buffers_are_unchanged(void *buffers, int slot);
 
-// Destroys the graphs that this rank's open places have captured; the next samples capture them again. For
-// NCCL: the end of a communicator waits until graphs with calls of it are destroyed.
-void place_forget_graphs(struct device *device);
+// Destroys the graphs that were captured with this rank's open buffers; the next samples capture them again.
+// For NCCL: the end of a communicator waits until graphs with calls of it are destroyed.
+void device_drop_graphs(struct device *device);
 
 #endif

@@ -128,7 +128,7 @@ static void abort_communicator(struct communicator *communicator) {
 }
 
 void communicator_give_up(struct communicator *communicator) {
-    place_forget_graphs(communicator->device);
+    device_drop_graphs(communicator->device);
     abort_communicator(communicator);
 }
 
@@ -309,7 +309,7 @@ static bool finalize(struct communicator *communicator) {
 }
 
 void communicator_close(struct communicator *communicator) {
-    place_forget_graphs(communicator->device);
+    device_drop_graphs(communicator->device);
     if (end_window(communicator) && finalize(communicator)) {
         ncclComm_t comm = communicator_enter(communicator);
         communicator->comm = NULL; // nccl_abort_all must not abort it

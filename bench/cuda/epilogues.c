@@ -17,10 +17,10 @@ static void fill_parameters(const struct device *device, const struct call *call
                             struct EpilogueParameters *parameters) {
     bool joint = device->joint != NULL;
     parameters->call = call_parameters(device, call);
-    for (int place = 0; place < (joint ? device->group->size : 1); place++) {
-        const struct call *of = joint ? &device->joint->calls[place][device->slot] : call;
-        struct RankParameters *mine = &parameters->ranks[place];
-        *mine = rank_parameters(joint ? place : device->group->rank, of);
+    for (int i = 0; i < (joint ? device->group->size : 1); i++) {
+        const struct call *of = joint ? &device->joint->calls[i][device->slot] : call;
+        struct RankParameters *mine = &parameters->ranks[i];
+        *mine = rank_parameters(joint ? i : device->group->rank, of);
         mine->input = step.reads_norm ? of->norm_out : of->residual_out;
         if (step.writes_norm) mine->out = of->norm_out;
     }

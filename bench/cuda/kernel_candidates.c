@@ -244,8 +244,8 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
         CUdeviceptr flags = workspace->of[rank] + flags_at;
         append(parameters, &flags, sizeof flags);
     }
-    for (int place = 0; place < ranks; place++) {
-        int rank = device->joint != NULL ? place : device->group->rank;
+    for (int i = 0; i < ranks; i++) {
+        int rank = device->joint != NULL ? i : device->group->rank;
         const struct call *of = device->joint != NULL ? &device->joint->calls[rank][device->slot] : call;
         struct RankParameters mine = rank_parameters(rank, of);
         CUdeviceptr states = device->joint != NULL ? device->joint->states[rank] : device->states;

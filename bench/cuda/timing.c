@@ -1,4 +1,4 @@
-// How a call on a GPU is timed, in a place (buffer_memory.h):
+// How a call on a GPU is timed, in the buffers of a cell (buffer_memory.h):
 //
 //   eager       a delay holds the stream until the host has enqueued everything, then comes a barrier of the
 //               ranks on their GPUs; events are right before and after the call
@@ -63,8 +63,8 @@ static const void *whole_words(const void *pointer) {
 }
 
 // Enqueues what any way to do the call must do: read the input, and write as much.
-static bool enqueue_copy(struct place *place, const struct call *call) {
-    struct device *device = place->device;
+static bool enqueue_copy(struct cell_buffers *buffers, const struct call *call) {
+    struct device *device = buffers->device;
     struct ArrayParameters parameters = {.words = least_bytes(call) / 16};
     struct grid grid = grid_of_copy(device, parameters.words);
     for (unsigned rank = 0; rank < grid.ranks; rank++) {
@@ -76,27 +76,27 @@ static bool enqueue_copy(struct place *place, const struct call *call) {
                          sizeof parameters);
 }
 
-static bool enqueue(struct place *place, const struct work *work, size_t shift, int slot) {
-    struct device *device = place->device;
-    struct call call = place_call(place, work->candidate, shift % place->cell->shifts, slot);
+static bool enqueue(struct cell_buffers *buffers, const struct timed_work *work, size_t shift, int slot) {
+    struct device *device = buffers->device;
+    struct call call = buffers_call(buffers, work->candidate, shift % buffers->cell->shifts, slot);
     struct DelayParameters none = {.nanoseconds = 0};
     device->slot = slot;
     if (work->is_nothing) return true;
     if (work->candidate != NULL) device->last = (struct grid){.blocks = 1, .ranks = 1, .threads = 32};
     if (work->candidate != NULL) return work->candidate->strategy->run(work->state, &call) == 0;
     if (!device_enqueues(device)) return true;
-    if (work->empty == NULL) return enqueue_copy(place, &call);
+    if (work->empty == NULL) return enqueue_copy(buffers, &call);
     return device_launch(device, device_kernel(device, "gentables_empty"), *work->empty, &none, sizeof none);
 }
 
 // Publishes this rank's calls, if rank 0 enqueues them.
-static bool publish(struct place *place, size_t shift) {
-    struct device *device = place->device;
+static bool publish(struct cell_buffers *buffers, size_t shift) {
+    struct device *device = buffers->device;
     if (device->joint == NULL) return true;
-    device->joint->places[device->group->rank] = place;
-    for (int slot = 0; slot < place->slots; slot++) {
+    device->joint->buffers[device->group->rank] = buffers;
+    for (int slot = 0; slot < buffers->slots; slot++) {
         device->joint->calls[device->group->rank][slot] =
-            place_call(place, NULL, (shift + (size_t)slot) % place->cell->shifts, slot);
+            buffers_call(buffers, NULL, (shift + (size_t)slot) % buffers->cell->shifts, slot);
     }
     device->is_published = true;
     return group_barrier(device->group);
@@ -105,17 +105,19 @@ static bool publish(struct place *place, size_t shift) {
 // ---- times -------------------------------------------------------------------------------------------
 
 // Whether results are hashed right after the timed work: only a candidate's calls have any.
-static bool is_hashed_after(const struct work *work) {
+static bool is_hashed_after(const struct timed_work *work) {
     return work->candidate != NULL;
 }
 
-// Calls `act` for the places whose calls this rank enqueues: its own, or, with joint launches, all ranks'.
-static bool each_place(struct place *place, struct span span,
-                       bool (*act)(const struct place *place, struct device *by, struct span span)) {
-    struct device *by = place->device;
-    if (by->joint == NULL) return act(place, by, span);
+// Calls `act` for the buffers of the calls that this rank enqueues: its own, or, with joint launches, all
+// ranks'.
+static bool each_ranks_buffers(struct cell_buffers *buffers, struct slot_range range,
+                               bool (*act)(const struct cell_buffers *buffers, struct device *by,
+                                           struct slot_range range)) {
+    struct device *by = buffers->device;
+    if (by->joint == NULL) return act(buffers, by, range);
     for (int rank = 0; rank < by->group->size; rank++) {
-        if (!act(by->joint->places[rank], by, span)) return false;
+        if (!act(by->joint->buffers[rank], by, range)) return false;
     }
     return true;
 }
@@ -126,47 +128,50 @@ static bool flush(struct device *device) {
     return device_ok(device, result, "a flush");
 }
 
-static bool is_in_place(const struct work *work) {
+static bool is_in_place(const struct timed_work *work) {
     return work->candidate != NULL && plugins_is_in_place(work->candidate);
 }
 
-// Copies the inputs of calls to where they work in place.
-static bool put_inputs(struct place *place, const struct work *work, size_t shift, struct span span) {
-    struct device *device = place->device;
-    for (int slot = span.first; slot < span.first + span.calls; slot++) {
-        size_t of = (shift + (size_t)slot) % place->cell->shifts;
-        struct call from = place_call(place, NULL, of, slot),
-                    to = place_call(place, work->candidate, of, slot);
+// Copies the inputs of in-place calls to their outputs.
+static bool put_inputs(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                       struct slot_range range) {
+    struct device *device = buffers->device;
+    for (int slot = range.first; slot < range.first + range.calls; slot++) {
+        size_t of = (shift + (size_t)slot) % buffers->cell->shifts;
+        struct call from = buffers_call(buffers, NULL, of, slot),
+                    to = buffers_call(buffers, work->candidate, of, slot);
         CUresult result = device->driver->cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to.input,
                                                             (CUdeviceptr)(uintptr_t)from.input,
-                                                            place_input_bytes(place->cell), device->stream);
+                                                            cell_input_bytes(buffers->cell), device->stream);
         if (!device_ok(device, result, "a copy")) return false;
     }
     return true;
 }
 
-// Enqueues the delay, the poison for results that are hashed afterwards, inputs in place, a flush in cold
-// mode, the ranks' barrier, and the event at the beginning.
-static bool begin(struct place *place, const struct work *work, size_t shift, struct span span) {
-    struct device *device = place->device;
+// Enqueues the delay, the poison for results that are hashed afterwards, inputs of in-place calls, a flush
+// in cold mode, the ranks' barrier, and the event at the beginning.
+static bool begin(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                  struct slot_range range) {
+    struct device *device = buffers->device;
     const struct cuda_driver *driver = device->driver;
-    place->begun_ns = clock_ns();
+    buffers->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
-    if (is_hashed_after(work) && !each_place(place, span, place_poison_slots)) return false;
-    if (is_in_place(work) && !put_inputs(place, work, shift, span)) return false;
-    if (place->mode == MODE_COLD && !flush(device)) return false;
+    if (is_hashed_after(work) && !each_ranks_buffers(buffers, range, buffers_poison_slots)) return false;
+    if (is_in_place(work) && !put_inputs(buffers, work, shift, range)) return false;
+    if (buffers->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
 }
 
 // Enqueues the event at the end and the hashes after it, waits, and reads the time.
-static bool end(struct place *place, const struct work *work, struct span span, double *time_us) {
-    struct device *device = place->device;
+static bool end(struct cell_buffers *buffers, const struct timed_work *work, struct slot_range range,
+                double *time_us) {
+    struct device *device = buffers->device;
     const struct cuda_driver *driver = device->driver;
     float ms = 0;
     if (!device_ok(device, driver->cuEventRecord(device->after, device->stream), "an event")) return false;
-    place->is_late = clock_ns() - place->begun_ns > device->delay_ns;
-    if (is_hashed_after(work) && !each_place(place, span, place_enqueue_hashes)) return false;
+    buffers->is_late = clock_ns() - buffers->begun_ns > device->delay_ns;
+    if (is_hashed_after(work) && !each_ranks_buffers(buffers, range, buffers_enqueue_hashes)) return false;
     if (!device_ok(device, driver->cuEventRecord(device->checked, device->stream), "an event") ||
         !device_wait(device, device->checked))
         return false;
@@ -175,23 +180,23 @@ static bool end(struct place *place, const struct work *work, struct span span, 
     return device_ok(device, result, "a time");
 }
 
-// Times the calls of a span once. The call in the first slot of the place has data set `shift`. All ranks
+// Times the calls of a range once. The call in the first slot has data set `shift`. All ranks
 // have published their calls.
-typedef bool timing(struct place *place, const struct work *work, size_t shift, struct span span,
-                    double *time_us);
+typedef bool timing(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                    struct slot_range range, double *time_us);
 
 // Collective. Times until no host was late, MOST_TRIES_IN_TIME times at most. After a single late try the
 // delay stays: the host may only have been interrupted.
-static bool time_in_time(struct place *place, timing *once, const struct work *work, size_t shift,
-                         struct span span, double *time_us) {
-    struct device *device = place->device;
+static bool time_in_time(struct cell_buffers *buffers, timing *once, const struct timed_work *work,
+                         size_t shift, struct slot_range range, double *time_us) {
+    struct device *device = buffers->device;
     for (int tries = 1;; tries++) {
         *time_us = 0;
-        place->is_late = false;
-        if (!once(place, work, shift, span, time_us)) return false;
-        if (group_min(device->group, !place->is_late) != 0) return true;
+        buffers->is_late = false;
+        if (!once(buffers, work, shift, range, time_us)) return false;
+        if (group_min(device->group, !buffers->is_late) != 0) return true;
         if (tries == MOST_TRIES_IN_TIME) {
-            place->was_never_early = true;
+            buffers->was_never_early = true;
             return true;
         }
         if (tries > 1 && device->delay_ns < LONGEST_DELAY_NS) device->delay_ns *= 2;
@@ -200,54 +205,55 @@ static bool time_in_time(struct place *place, timing *once, const struct work *w
 
 // ---- eager ----------------------------------------------------------------------------------------------
 
-static bool time_call(struct place *place, const struct work *work, size_t shift, struct span span,
-                      double *time_us) {
-    struct device *device = place->device;
+static bool time_call(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                      struct slot_range range, double *time_us) {
+    struct device *device = buffers->device;
     bool enqueues = device_enqueues(device);
     if (!group_barrier(device->group)) return false;
-    if (enqueues && !begin(place, work, shift, span)) return false;
+    if (enqueues && !begin(buffers, work, shift, range)) return false;
     device->group->unseen_ns = 0;
-    if (!enqueue(place, work, shift, span.first)) return false;
-    if (enqueues && !end(place, work, span, time_us)) return false;
+    if (!enqueue(buffers, work, shift, range.first)) return false;
+    if (enqueues && !end(buffers, work, range, time_us)) return false;
     *time_us += (double)device->group->unseen_ns / 1000;
     return true;
 }
 
-static bool time_eager(struct place *place, const struct work *work, size_t shift, double *time_us) {
-    return publish(place, shift) &&
-           time_in_time(place, time_call, work, shift, place_all_slots(place), time_us);
+static bool time_eager(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                       double *time_us) {
+    return publish(buffers, shift) &&
+           time_in_time(buffers, time_call, work, shift, buffers_all_slots(buffers), time_us);
 }
 
 // ---- graphs -----------------------------------------------------------------------------------------------
 
 // The slots of a sample's long chain; the rest, at least one, are those of the short chain.
-static struct span long_chain(const struct place *place) {
-    int fewer = place->slots / (SHORT_CHAIN + 1);
-    return (struct span){0, place->slots - (fewer > 0 ? fewer : 1)};
+static struct slot_range long_chain(const struct cell_buffers *buffers) {
+    int fewer = buffers->slots / (SHORT_CHAIN + 1);
+    return (struct slot_range){0, buffers->slots - (fewer > 0 ? fewer : 1)};
 }
 
-static struct span short_chain(const struct place *place) {
-    int calls = long_chain(place).calls;
-    return (struct span){calls, place->slots - calls};
+static struct slot_range short_chain(const struct cell_buffers *buffers) {
+    int calls = long_chain(buffers).calls;
+    return (struct slot_range){calls, buffers->slots - calls};
 }
 
-static bool same_work(const struct work *a, const struct work *b) {
+static bool same_work(const struct timed_work *a, const struct timed_work *b) {
     return a->candidate == b->candidate && a->state == b->state && a->empty == b->empty &&
            a->writes_norm == b->writes_norm && a->is_nothing == b->is_nothing;
 }
 
 // Captures a chain. The other ranks have published their calls.
-static bool capture(struct place *place, struct graph *graph) {
-    struct device *device = place->device;
+static bool capture(struct cell_buffers *buffers, struct graph *graph) {
+    struct device *device = buffers->device;
     const struct cuda_driver *driver = device->driver;
     CUgraph captured = NULL;
     CUresult result = driver->cuStreamBeginCapture(device->stream, CU_STREAM_CAPTURE_MODE_THREAD_LOCAL);
     if (!device_ok(device, result, "a capture")) return false;
     bool enqueued = true;
-    const struct span *span = &graph->span;
-    for (int slot = span->first; slot < span->first + span->calls && enqueued; slot++) {
-        enqueued = (place->mode != MODE_COLD_GRAPH || flush(device)) &&
-                   enqueue(place, &graph->work, graph->shift + (size_t)slot, slot);
+    const struct slot_range *range = &graph->range;
+    for (int slot = range->first; slot < range->first + range->calls && enqueued; slot++) {
+        enqueued = (buffers->mode != MODE_COLD_GRAPH || flush(device)) &&
+                   enqueue(buffers, &graph->work, graph->shift + (size_t)slot, slot);
     }
     result = driver->cuStreamEndCapture(device->stream, &captured);
     if (enqueued && result == CUDA_SUCCESS) result = driver->cuGraphInstantiate(&graph->exec, captured, 0);
@@ -257,60 +263,64 @@ static bool capture(struct place *place, struct graph *graph) {
 }
 
 // The chain in these slots, captured at most once; NULL: the capture failed.
-static struct graph *find_graph(struct place *place, const struct work *work, size_t shift,
-                                struct span span) {
-    for (int i = 0; i < place->graph_count; i++) {
-        struct graph *graph = &place->graphs[i];
-        if (same_work(&graph->work, work) && graph->shift == shift && graph->span.first == span.first)
+static struct graph *find_graph(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                                struct slot_range range) {
+    for (int i = 0; i < buffers->graph_count; i++) {
+        struct graph *graph = &buffers->graphs[i];
+        if (same_work(&graph->work, work) && graph->shift == shift && graph->range.first == range.first)
             return graph;
     }
-    if (place->graph_count == MOST_GRAPHS) place_drop_graphs(place); // they are captured again when needed
-    struct graph *graph = &place->graphs[place->graph_count];
-    *graph = (struct graph){.work = *work, .shift = shift, .span = span};
-    if (!capture(place, graph)) return NULL;
-    place->graph_count++;
+    if (buffers->graph_count == MOST_GRAPHS)
+        buffers_drop_graphs(buffers); // they are captured again when needed
+    struct graph *graph = &buffers->graphs[buffers->graph_count];
+    *graph = (struct graph){.work = *work, .shift = shift, .range = range};
+    if (!capture(buffers, graph)) return NULL;
+    buffers->graph_count++;
     return graph;
 }
 
-static bool time_chain(struct place *place, const struct work *work, size_t shift, struct span span,
-                       double *time_us) {
-    struct device *device = place->device;
+static bool time_chain(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                       struct slot_range range, double *time_us) {
+    struct device *device = buffers->device;
     struct graph *graph = NULL;
     if (device_enqueues(device)) {
-        graph = find_graph(place, work, shift, span); // captured while no rank's kernels wait for another's
+        graph =
+            find_graph(buffers, work, shift, range); // captured while no rank's kernels wait for another's
         if (graph == NULL) return false;
     }
     if (!group_barrier(device->group)) return false;
     if (!device_enqueues(device)) return true;
-    if (!begin(place, work, shift, span)) return false;
+    if (!begin(buffers, work, shift, range)) return false;
     if (!device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
         return false;
-    return end(place, work, span, time_us);
+    return end(buffers, work, range, time_us);
 }
 
 // The time of one call, from how much longer a long chain takes than a short one.
-static bool time_slope(struct place *place, const struct work *work, size_t shift, double *time_us) {
-    struct span many = long_chain(place), few = short_chain(place);
+static bool time_slope(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                       double *time_us) {
+    struct slot_range many = long_chain(buffers), few = short_chain(buffers);
     double of_few_us = 0, of_many_us = 0;
-    if (!time_in_time(place, time_chain, work, shift, few, &of_few_us)) return false;
-    if (!time_in_time(place, time_chain, work, shift, many, &of_many_us)) return false;
+    if (!time_in_time(buffers, time_chain, work, shift, few, &of_few_us)) return false;
+    if (!time_in_time(buffers, time_chain, work, shift, many, &of_many_us)) return false;
     *time_us = (of_many_us - of_few_us) / (many.calls - few.calls);
     return true;
 }
 
-static bool time_graphs(struct place *place, const struct work *work, size_t shift, double *time_us) {
-    const struct work nothing = {.is_nothing = true};
+static bool time_graphs(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                        double *time_us) {
+    const struct timed_work nothing = {.is_nothing = true};
     double flush_us = 0;
-    if (!publish(place, shift)) return false;
+    if (!publish(buffers, shift)) return false;
     for (int i = 0; i < MOST_TRIES_AT_A_SLOPE; i++) {
-        place->was_never_early = false; // this try is the one that counts
-        if (place->mode == MODE_COLD_GRAPH && !time_slope(place, &nothing, 0, &flush_us)) return false;
-        if (!time_slope(place, work, shift, time_us)) return false;
+        buffers->was_never_early = false; // this try is the one that counts
+        if (buffers->mode == MODE_COLD_GRAPH && !time_slope(buffers, &nothing, 0, &flush_us)) return false;
+        if (!time_slope(buffers, work, shift, time_us)) return false;
         *time_us -= flush_us;
-        bool is_enough = *time_us > 0 || !device_enqueues(place->device);
-        if (group_min(place->device->group, is_enough) != 0) return true;
+        bool is_enough = *time_us > 0 || !device_enqueues(buffers->device);
+        if (group_min(buffers->device->group, is_enough) != 0) return true;
     }
-    place->has_no_slope = true;
+    buffers->has_no_slope = true;
     *time_us = 0;
     return true;
 }
@@ -318,61 +328,61 @@ static bool time_graphs(struct place *place, const struct work *work, size_t shi
 // ---- samples ----------------------------------------------------------------------------------------------
 
 // Collective. With a `reason`, the time is not valid.
-static bool time_work(struct place *place, const struct work *work, size_t shift, double *time_us,
-                      char reason[REASON_SIZE]) {
-    struct device *device = place->device;
-    place->is_amid = is_in_place(work) && place->cell->shape.op == OP_REDUCESCATTER;
-    place->hashes_are_enqueued = place->hashes_are_known = place->was_never_early = false;
-    place->has_no_slope = false;
-    bool timed = place_is_chain(place->mode) ? time_graphs(place, work, shift, time_us)
-                                             : time_eager(place, work, shift, time_us);
+static bool time_work(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+                      double *time_us, char reason[REASON_SIZE]) {
+    struct device *device = buffers->device;
+    buffers->is_inside_larger = is_in_place(work) && buffers->cell->shape.op == OP_REDUCESCATTER;
+    buffers->hashes_are_enqueued = buffers->hashes_are_known = buffers->was_never_early = false;
+    buffers->has_no_slope = false;
+    bool timed = mode_is_chain(buffers->mode) ? time_graphs(buffers, work, shift, time_us)
+                                              : time_eager(buffers, work, shift, time_us);
     device->is_published = false;
-    place->hashes_are_enqueued = is_hashed_after(work);
-    if (place->was_never_early) {
+    buffers->hashes_are_enqueued = is_hashed_after(work);
+    if (buffers->was_never_early) {
         snprintf(
             reason, REASON_SIZE,
             "a host took longer than its GPU's delay of %g us, %d times in a row: its time, not the GPU's",
             (double)device->delay_ns / 1000, MOST_TRIES_IN_TIME);
-    } else if (place->has_no_slope) {
+    } else if (buffers->has_no_slope) {
         snprintf(reason, REASON_SIZE, "a chain of %d calls took no longer than one of %d, %d times in a row",
-                 long_chain(place).calls, short_chain(place).calls, MOST_TRIES_AT_A_SLOPE);
+                 long_chain(buffers).calls, short_chain(buffers).calls, MOST_TRIES_AT_A_SLOPE);
     }
     return timed && group_barrier(device->group);
 }
 
-int place_sample(void *of, const struct candidate *candidate, void *state, size_t shift, struct stamp *stamp,
-                 char reason[REASON_SIZE]) {
-    struct place *place = of;
-    struct work work = {.candidate = candidate, .state = state, .writes_norm = place->writes_norm};
+int buffers_sample(void *of, const struct candidate *candidate, void *state, size_t shift,
+                   struct stamp *stamp, char reason[REASON_SIZE]) {
+    struct cell_buffers *buffers = of;
+    struct timed_work work = {.candidate = candidate, .state = state, .writes_norm = buffers->writes_norm};
     double time_us;
-    if (!time_work(place, &work, shift, &time_us, reason)) return -1;
-    place->has_norm = place->writes_norm;
-    place->writes_norm = false;
+    if (!time_work(buffers, &work, shift, &time_us, reason)) return -1;
+    buffers->has_norm = buffers->writes_norm;
+    buffers->writes_norm = false;
     *stamp = (struct stamp){.start_ns = 0, .end_ns = (uint64_t)(time_us * 1000 + 0.5)};
     return 0;
 }
 
-int place_floor(void *of, const struct candidate *candidate, void *state, double *time_us,
-                char reason[REASON_SIZE]) {
-    struct place *place = of;
+int buffers_floor(void *of, const struct candidate *candidate, void *state, double *time_us,
+                  char reason[REASON_SIZE]) {
+    struct cell_buffers *buffers = of;
     double samples[FLOOR_SAMPLES], mine_us;
     (void)candidate;
     (void)state;
-    place->grid_of_floor = place->device->last;
-    struct work work = {.empty = &place->grid_of_floor};
+    buffers->grid_of_floor = buffers->device->last;
+    struct timed_work work = {.empty = &buffers->grid_of_floor};
     for (int i = 0; i < FLOOR_SAMPLES; i++) {
-        if (!time_work(place, &work, 0, &mine_us, reason)) return -1;
-        samples[i] = group_max(place->device->group, mine_us);
+        if (!time_work(buffers, &work, 0, &mine_us, reason)) return -1;
+        samples[i] = group_max(buffers->device->group, mine_us);
     }
     *time_us = median(samples, FLOOR_SAMPLES);
     // The next floor has another shape and other graphs.
-    for (int i = 0; i < place->graph_count;) {
-        if (place->graphs[i].work.empty == NULL) {
+    for (int i = 0; i < buffers->graph_count;) {
+        if (buffers->graphs[i].work.empty == NULL) {
             i++;
             continue;
         }
-        place->device->driver->cuGraphExecDestroy(place->graphs[i].exec);
-        place->graphs[i] = place->graphs[--place->graph_count];
+        buffers->device->driver->cuGraphExecDestroy(buffers->graphs[i].exec);
+        buffers->graphs[i] = buffers->graphs[--buffers->graph_count];
     }
     return 0;
 }

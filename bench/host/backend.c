@@ -1,4 +1,4 @@
-// The backend of CPU ranks: a cell's place is the cell itself, and each rank times its calls by its clock,
+// The backend of CPU ranks: the buffers of a cell are its own, and each rank times its calls by its clock,
 // from one agreed time if each rank has a core of its own.
 #include "calls/backend.h"
 
@@ -101,47 +101,47 @@ static int round_trip(struct group *group, double *time_us) {
 
 // ---- calls ----------------------------------------------------------------------------------------
 
-// A cell and its group.
-struct place {
+// The buffers of a cell: its own.
+struct host_buffers {
     struct group *group;
     struct cell *cell;
 };
 
-static int place_cell(struct group *group, struct cell *cell, enum mode mode, void **place,
-                      char reason[REASON_SIZE]) {
-    struct place *made = malloc(sizeof *made);
+static int open_buffers(struct group *group, struct cell *cell, enum mode mode, void **buffers,
+                        char reason[REASON_SIZE]) {
+    struct host_buffers *made = malloc(sizeof *made);
     (void)mode;
     if (made == NULL) {
         snprintf(reason, REASON_SIZE, "out of memory");
         return -1;
     }
-    *made = (struct place){.group = group, .cell = cell};
-    *place = made;
+    *made = (struct host_buffers){.group = group, .cell = cell};
+    *buffers = made;
     return 0;
 }
 
-static size_t place_bytes(const struct shape *shape) {
+static size_t buffer_bytes(const struct shape *shape) {
     (void)shape;
-    return sizeof(struct place);
+    return sizeof(struct host_buffers);
 }
 
-static void displace(void *place) {
-    free(place);
+static void close_buffers(void *buffers) {
+    free(buffers);
 }
 
-static struct call call_at(void *place, const struct candidate *candidate, size_t shift, int slot) {
+static struct call call_at(void *buffers, const struct candidate *candidate, size_t shift, int slot) {
     (void)candidate; // those that work only in place are refused
     (void)slot;
-    return cell_call(((struct place *)place)->cell, shift);
+    return cell_call(((struct host_buffers *)buffers)->cell, shift);
 }
 
-static int one_slot(const void *place) {
-    (void)place;
+static int one_slot(const void *buffers) {
+    (void)buffers;
     return 1;
 }
 
-static int poison(void *place) {
-    cell_poison(((struct place *)place)->cell);
+static int poison(void *buffers) {
+    cell_poison(((struct host_buffers *)buffers)->cell);
     return 0;
 }
 
@@ -160,13 +160,13 @@ static void copy_input(const struct call *call) {
     }
 }
 
-static int sample(void *place, const struct candidate *candidate, void *state, size_t shift,
+static int sample(void *buffers, const struct candidate *candidate, void *state, size_t shift,
                   struct stamp *stamp, char reason[REASON_SIZE]) {
-    struct place *of = place;
+    struct host_buffers *host = buffers;
     (void)reason;
-    struct call call = cell_call(of->cell, shift);
+    struct call call = cell_call(host->cell, shift);
     int status = 0;
-    if (!group_start_together(of->group)) return -1;
+    if (!group_start_together(host->group)) return -1;
     stamp->start_ns = clock_ns();
     if (candidate != NULL) {
         status = candidate->strategy->run(state, &call);
@@ -177,26 +177,26 @@ static int sample(void *place, const struct candidate *candidate, void *state, s
     return status;
 }
 
-static int finish(void *place) {
-    (void)place;
+static int finish(void *buffers) {
+    (void)buffers;
     return 0;
 }
 
-static int fetch(void *place, int slot) {
-    (void)place;
+static int fetch(void *buffers, int slot) {
+    (void)buffers;
     (void)slot;
     return 0;
 }
 
-static uint64_t hash(void *place, int slot) {
-    struct place *of = place;
+static uint64_t hash(void *buffers, int slot) {
+    struct host_buffers *host = buffers;
     (void)slot;
-    return cell_hash(of->cell, of->group->kernels->hash);
+    return cell_hash(host->cell, host->group->kernels->hash);
 }
 
 // A call on the host is complete when it returns, and its results are hashed after that.
-static bool stays(void *place, int slot) {
-    (void)place;
+static bool is_unchanged(void *buffers, int slot) {
+    (void)buffers;
     (void)slot;
     return true;
 }
@@ -208,10 +208,10 @@ static double no_link(const struct group *group, const struct candidate *candida
     return 0;
 }
 
-static int no_floor(void *place, const struct candidate *candidate, void *state, double *time_us,
+static int no_floor(void *buffers, const struct candidate *candidate, void *state, double *time_us,
                     char reason[REASON_SIZE]) {
     (void)reason;
-    (void)place;
+    (void)buffers;
     (void)candidate;
     (void)state;
     *time_us = 0;
@@ -258,9 +258,9 @@ static const struct backend host_backend = {
     .write_devices = write_devices,
     .placement = placement,
     .round_trip = round_trip,
-    .place = place_cell,
-    .displace = displace,
-    .place_bytes = place_bytes,
+    .open_buffers = open_buffers,
+    .close_buffers = close_buffers,
+    .buffer_bytes = buffer_bytes,
     .call = call_at,
     .slots = one_slot,
     .poison = poison,
@@ -268,7 +268,7 @@ static const struct backend host_backend = {
     .finish = finish,
     .fetch = fetch,
     .hash = hash,
-    .stays = stays,
+    .is_unchanged = is_unchanged,
     .link_us = no_link,
     .floor = no_floor,
 };

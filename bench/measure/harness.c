@@ -190,7 +190,7 @@ static void report(struct timed_cell *timed, struct result results[]) {
                                   .bound_us =
                                       fmax(any_us, backend->link_us(timed->group, series->candidate, &call)),
                                   .floor_us = series->floor_us,
-                                  .calls = timed->place ? backend->slots(timed->place) : 0,
+                                  .calls = timed->buffers ? backend->slots(timed->buffers) : 0,
                                   .bits = series->bits,
                                   .wrong = series->wrong};
         if (series->wrong > 0) {

@@ -137,10 +137,10 @@ static uint64_t clock_cost(void) {
 
 static int timed_look_up(const struct automatic *automatic, const struct call *call) {
     uint64_t before = clock_ns();
-    int place = look_up(automatic, call);
+    int index = look_up(automatic, call);
     uint64_t took = clock_ns() - before;
     automatic->group->unseen_ns = took > automatic->clock_ns ? took - automatic->clock_ns : 0;
-    return place;
+    return index;
 }
 
 // ---- refused cells ------------------------------------------------------------------------------
@@ -191,10 +191,10 @@ static int prepare_choice(struct automatic *automatic, struct choice *choice, co
     return -1;
 }
 
-// The strategy for a call for which the lookup returned `place`. Calls of many cells may come in any order.
-static const struct choice *choice_for(const struct automatic *automatic, int place,
+// The strategy for a call for which the lookup returned `index`. Calls of many cells may come in any order.
+static const struct choice *choice_for(const struct automatic *automatic, int index,
                                        const struct call *call) {
-    const struct choice *asked = &automatic->choices[place];
+    const struct choice *asked = &automatic->choices[index];
     bool can = refusal_of(automatic, asked, call) == NULL &&
                find_refused(automatic, call) == automatic->refused_count;
     return can ? asked : &automatic->choices[automatic->fallback];
@@ -231,12 +231,12 @@ static int auto_setup(const struct candidate *candidate, struct group *group, vo
 static int auto_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     struct automatic *automatic = state;
     char why[REASON_SIZE];
-    int place = look_up(automatic, call);
-    if (place < 0 || place >= automatic->count) {
+    int index = look_up(automatic, call);
+    if (index < 0 || index >= automatic->count) {
         snprintf(reason, REASON_SIZE, "the incumbent's table chooses a strategy that this bench lacks");
         return -1;
     }
-    struct choice *asked = &automatic->choices[place];
+    struct choice *asked = &automatic->choices[index];
     if (prepare_choice(automatic, asked, call, reason) == 0) {
         forget_refused(automatic, call);
         return 0;
@@ -247,12 +247,12 @@ static int auto_prepare(void *state, const struct call *call, char reason[REASON
 
 static int auto_run(void *state, const struct call *call) {
     struct automatic *automatic = state;
-    int place = backend->sees_host ? look_up(automatic, call) : timed_look_up(automatic, call);
-    if (place < 0 || place >= automatic->count) {
+    int index = backend->sees_host ? look_up(automatic, call) : timed_look_up(automatic, call);
+    if (index < 0 || index >= automatic->count) {
         group_fail(automatic->group, "the incumbent's table chooses a strategy that this bench lacks");
         return -1;
     }
-    const struct choice *choice = choice_for(automatic, place, call);
+    const struct choice *choice = choice_for(automatic, index, call);
     return choice->candidate->strategy->run(choice->state, call);
 }
 

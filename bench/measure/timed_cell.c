@@ -39,7 +39,7 @@ int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_
                     struct stamp *stamp) {
     char reason[REASON_SIZE] = "";
     fault_work(plugins_work(series->candidate));
-    int status = backend->sample(timed->place, series->candidate, series->state, shift, stamp, reason);
+    int status = backend->sample(timed->buffers, series->candidate, series->state, shift, stamp, reason);
     fault_work(NULL);
     if (reason[0] != '\0') timed_cell_drop(series, reason);
     return status;
@@ -92,7 +92,7 @@ static bool result_passes(struct timed_cell *timed, size_t shift, bool fp32, uin
 
 // Whether a slot's results, which have been fetched, were complete when the call ended.
 static bool is_in_time(struct timed_cell *timed, int slot, char what[], size_t what_size) {
-    if (backend->stays(timed->place, slot)) return true;
+    if (backend->is_unchanged(timed->buffers, slot)) return true;
     snprintf(what, what_size, "wrong result: it changes after the call is over");
     return false;
 }
@@ -101,13 +101,13 @@ static int verify_call(struct timed_cell *timed, struct timed_series *series, si
     struct stamp stamp;
     char what[REASON_SIZE] = "";
     timed_cell_step(timed, PHASE_WARM_UP, series);
-    if (backend->poison(timed->place) != 0) return -1;
+    if (backend->poison(timed->buffers) != 0) return -1;
     if (timed_cell_call(timed, series, shift, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
     if (series->candidate == NULL || series->is_dropped) return 0;
     bool fp32 = series->candidate->accumulates_fp32;
-    if (backend->fetch(timed->place, 0) != 0) return -1;
-    series->hashes[shift] = backend->hash(timed->place, 0);
+    if (backend->fetch(timed->buffers, 0) != 0) return -1;
+    series->hashes[shift] = backend->hash(timed->buffers, 0);
     bool right = is_in_time(timed, 0, what, sizeof what) &&
                  result_passes(timed, shift, fp32, series->hashes[shift], what, sizeof what);
     if (!group_all_right(timed->group, right, what, sizeof what)) {
@@ -137,18 +137,18 @@ static int verify(struct timed_cell *timed, struct timed_series *series) {
 // ---- sampling -----------------------------------------------------------------------------------
 
 static bool slot_is_right(struct timed_cell *timed, struct timed_series *series, size_t shift, int slot) {
-    if (backend->hash(timed->place, slot) == series->hashes[shift]) return true;
+    if (backend->hash(timed->buffers, slot) == series->hashes[shift]) return true;
     char what[REASON_SIZE];
     if (repeats_bits(series)) return false;
     timed->group->control->varied[timed->group->rank]++;
-    return backend->fetch(timed->place, slot) == 0 && is_in_time(timed, slot, what, sizeof what) &&
+    return backend->fetch(timed->buffers, slot) == 0 && is_in_time(timed, slot, what, sizeof what) &&
            cell_check(&timed->cell, shift, series->candidate->accumulates_fp32, what, sizeof what);
 }
 
 bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t shift) {
     if (series->candidate == NULL) return true;
     bool right = true;
-    for (int slot = 0; slot < backend->slots(timed->place); slot++) {
+    for (int slot = 0; slot < backend->slots(timed->buffers); slot++) {
         right = slot_is_right(timed, series, (shift + (size_t)slot) % timed->cell.shifts, slot) && right;
     }
     return right;
@@ -188,7 +188,7 @@ size_t timed_cell_most_series(const struct request *request) {
 size_t timed_cell_bytes(const struct request *request, int rank, int ranks) {
     size_t samples = 2 * timed_cell_most_series(request) * request->max_samples * sizeof(double);
     return sizeof(struct timed_cell) + cell_bytes(&request->shape, rank, ranks) +
-           backend->place_bytes(&request->shape) + (rank == 0 ? samples : 0);
+           backend->buffer_bytes(&request->shape) + (rank == 0 ? samples : 0);
 }
 
 bool timed_cell_open(struct timed_cell *timed) {
@@ -203,7 +203,7 @@ bool timed_cell_open(struct timed_cell *timed) {
     }
     complete = allocate_samples(timed) && complete;
     if (group_all_right(group, complete, reason, sizeof reason)) {
-        complete = backend->place(group, &timed->cell, request->mode, &timed->place, reason) == 0;
+        complete = backend->open_buffers(group, &timed->cell, request->mode, &timed->buffers, reason) == 0;
         complete = group_all_right(group, complete, reason, sizeof reason);
     } else {
         complete = false;
@@ -215,7 +215,7 @@ bool timed_cell_open(struct timed_cell *timed) {
 int timed_cell_prepare(struct timed_cell *timed, struct timed_series *series) {
     char reason[REASON_SIZE];
     const struct strategy *strategy = series->candidate ? series->candidate->strategy : NULL;
-    struct call call = backend->call(timed->place, series->candidate, 0, 0);
+    struct call call = backend->call(timed->buffers, series->candidate, 0, 0);
     timed_cell_step(timed, PHASE_SET_UP, series);
     if (strategy == NULL || strategy->prepare == NULL) return 0;
     fault_work(plugins_work(series->candidate));
@@ -230,7 +230,7 @@ int timed_cell_admit(struct timed_cell *timed, struct timed_series *series) {
     if (verify(timed, series) != 0) return -1;
     if (series->is_dropped || series->candidate == NULL || timed->is_late) return 0;
     char reason[REASON_SIZE] = "";
-    int status = backend->floor(timed->place, series->candidate, series->state, &series->floor_us, reason);
+    int status = backend->floor(timed->buffers, series->candidate, series->state, &series->floor_us, reason);
     if (reason[0] != '\0') timed_cell_drop(series, reason);
     return status;
 }
@@ -240,6 +240,6 @@ void timed_cell_close(struct timed_cell *timed) {
         free(timed->series[i].times_us);
         free(timed->series[i].skews_us);
     }
-    if (timed->place != NULL) backend->displace(timed->place);
+    if (timed->buffers != NULL) backend->close_buffers(timed->buffers);
     cell_close(&timed->cell);
 }

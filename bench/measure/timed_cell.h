@@ -33,7 +33,7 @@ struct timed_cell {
     struct group *group;
     const struct request *request;
     struct cell cell;
-    void *place; // of the cell; NULL: there is none
+    void *buffers; // of the cell; NULL: it has none
     struct timed_series series[MAX_IN_A_REQUEST + 1];
     int count;
     size_t calls;      // so far; selects the data of the next call
@@ -44,7 +44,7 @@ struct timed_cell {
     int right_count[MAX_SHIFTS];
 };
 
-// Collective. Whether all ranks have the cell and its place; else all series are dropped, with the
+// Collective. Whether all ranks have the cell and its buffers; else all series are dropped, with the
 // reason. `timed` must have its harness, group, request and since_ns; its series become the probe, then
 // the wanted candidates.
 bool timed_cell_open(struct timed_cell *timed);
@@ -56,7 +56,8 @@ size_t timed_cell_most_series(const struct request *request);
 // The bytes of the host's memory on one rank while it is open.
 size_t timed_cell_bytes(const struct request *request, int rank, int ranks);
 
-// Collective. Prepares and verifies the candidate of a series, and measures its floor_us. -1: see group_failure.
+// Collective. Prepares and verifies the candidate of a series, and measures its floor_us. -1: see
+// group_failure.
 int timed_cell_admit(struct timed_cell *timed, struct timed_series *series);
 
 // The first part of it: drops the series if its candidate cannot do such a call.

@@ -212,7 +212,7 @@ static void report(void *context, size_t index, const struct reduced *reduced) {
                             .skew_us = reduced->skew_us,
                             .bound_us = fmax(timed->copy_us, least_us),
                             .floor_us = series->floor_us,
-                            .calls = backend->slots(timed->place),
+                            .calls = backend->slots(timed->buffers),
                             .bits = NO_BITS};
     protocol_write_row(cells->out, cells->harness, timed->request, &result);
     fprintf(cells->out, " fusion=%s", fusion_names[timed->request->shape.fusion]);

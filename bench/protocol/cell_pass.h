@@ -1,5 +1,5 @@
-// The pass over many ops (pass.h) of backends that copy cells to a place: each request of the plan is a timed
-// cell (timed_cell.h), all of them are open at once, and every call is checked in its place.
+// The pass over many ops (pass.h) of backends that copy cells to device memory: each request of the plan is a
+// timed cell (timed_cell.h), all of them are open at once, and every call is checked.
 #ifndef BENCH_CELL_PASS_H
 #define BENCH_CELL_PASS_H
 

@@ -1,6 +1,6 @@
 // One pass over many ops: every op x candidate x sample in one random order, the same on all ranks, and all
-// times reduced once at the end; beside it, or in its place, one synchronisation per op. host/host_pass.c on
-// the host, and cell_pass.c for cells with a place, list the series, make the calls and check the results.
+// times reduced once at the end; beside it, or instead, one synchronisation per op. host/host_pass.c on the
+// host, and cell_pass.c for cells in device memory, list the series, make the calls and check the results.
 #ifndef BENCH_PASS_H
 #define BENCH_PASS_H
 

@@ -14,7 +14,6 @@ local PROOF = "the file is an input of slow proofs"
 local ALLOWED = {
   ["bench/cuda/candidate.h"] = { 1, BENCH },
   ["bench/cuda/kernels/layer.h"] = { 1, BENCH },
-  ["bench/cuda/timing.c"] = { 1, BENCH },
   ["bench/replay/data.c"] = { 1, BENCH },
   ["bench/replay/engines/onednn.c"] = { 1, BENCH },
   ["bench/workload/engines/engine_loopback.c"] = { 1, BENCH },

@@ -32,12 +32,12 @@ struct shared_memory {
 // Calls of a sample: of a chain, and of one that is SHORT_CHAIN times shorter.
 enum { LONG_CHAIN = 32, SHORT_CHAIN = 4, MAX_SLOTS = LONG_CHAIN + LONG_CHAIN / SHORT_CHAIN };
 
-struct place;
+struct cell_buffers;
 
 // What rank 0 needs of the other threads for a joint launch: the calls of a sample.
 struct joint {
     struct call calls[MAX_TP][MAX_SLOTS];
-    struct place *places[MAX_TP]; // of these calls
+    struct cell_buffers *buffers[MAX_TP]; // of these calls
     CUdeviceptr states[MAX_TP];
 };
 
@@ -93,15 +93,15 @@ struct device {
     struct shared_memory meeting; // flags and epochs of barriers between ranks, ours
     struct shared_memory workspaces[CUDA_KERNELS];
     int users[CUDA_KERNELS];
-    size_t workspace_bytes;     // the largest message
-    CUdeviceptr states;         // a RankState for each kernel
-    struct shared_memory arena; // data of calls, of all places that are open
-    size_t arena_taken;         // its bytes, alike on all ranks
-    struct place *places;       // that are open
-    struct joint *joint;        // rank 0's; NULL where each rank launches for itself
-    bool is_published;          // the calls of a sample are in `joint`
-    int slot;                   // of the call at hand
-    CUdeviceptr flush, counter; // what a cache is emptied by; of bytes that differ
+    size_t workspace_bytes;            // the largest message
+    CUdeviceptr states;                // a RankState for each kernel
+    struct shared_memory arena;        // data of calls, of all open buffers
+    size_t arena_taken;                // its bytes, alike on all ranks
+    struct cell_buffers *open_buffers; // a list
+    struct joint *joint;               // rank 0's; NULL where each rank launches for itself
+    bool is_published;                 // the calls of a sample are in `joint`
+    int slot;                          // of the call at hand
+    CUdeviceptr flush, counter;        // what a cache is emptied by; of bytes that differ
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
     struct grid last;              // the last launch of a candidate; the smallest, if the candidate sets none
