@@ -1,9 +1,9 @@
 // gentables-bench, on CPUs, and gentables-bench-cuda, on GPUs: times strategies of collectives over ranks.
 //
-//   mpirun -n 2 gentables-bench                a table, from 256 B to 16 MiB (protocol/by_hand.h) mpirun -n 2
-//   gentables-bench --serve        requests on standard input (protocol/protocol.h), for gentables mpirun -n
-//   2 gentables-bench --pass PLAN    one pass over many ops (protocol/pass.h) mpirun -n 2 gentables-bench
-//   --trial PLAN --plugin ./mine.so
+//   mpirun -n 2 gentables-bench                a table, from 256 B to 16 MiB (protocol/by_hand.h)
+//   mpirun -n 2 gentables-bench --serve        requests on standard input (protocol/protocol.h)
+//   mpirun -n 2 gentables-bench --pass FILE    one pass over many ops (protocol/pass.h)
+//   mpirun -n 2 gentables-bench --trial FILE --plugin ./mine.so
 //                                              checks of a plug-in (trial/trial.h)
 //   gentables-bench --version                  protocol, source hash and library, without mpirun
 #include <errno.h>
@@ -31,8 +31,8 @@ static const struct back_to_back usual_calls = {.iterations = 20, .warm_up = 1, 
 
 struct options {
     bool serve;
-    const char *plan_path;
-    enum plan_use plan_use;
+    const char *input_path;
+    enum input_use input_use;
     bool lists_candidates;
     double timeout_s;
     int ranks; // 0: set by the launcher
@@ -82,9 +82,9 @@ static void print_help(void) {
         "      --serve               answer requests on standard input\n"
         "      --plugin ./LIB.so     add the candidates of a shared library (plugins/plugin.h); repeatable\n"
         "      --candidates          list the epilogues, and the strategies with their ops, without mpirun\n"
-        "      --pass PLAN           measure a plan in one pass (protocol/pass_input.h)\n"
-        "      --trial PLAN          check plug-ins with the sizes of a plan (trial/trial.h)\n"
-        "      --brief-trial PLAN    the same with the first size of each op that a candidate does, and\n"
+        "      --pass FILE           measure the requests of a file in one pass (protocol/pass_input.h)\n"
+        "      --trial FILE          check plug-ins with the shapes of such a file (trial/trial.h)\n"
+        "      --brief-trial FILE    the same with the first shape of each op that a candidate does, and\n"
         "                            without the check for leaks, for compute-sanitizer and the like\n"
         "      --version             print protocol, source hash and library\n"
         "\n"
@@ -214,7 +214,7 @@ static int read_nccl_option(struct by_hand *options, int option, const char *val
 // that they started; with --candidates there is none, since nothing runs.
 static int load_plugin(const struct options *options, const char *path) {
     char reason[PLUGIN_REASON_SIZE];
-    bool needs_isolation = !options->lists_candidates && options->plan_use != PLAN_BRIEF_TRIAL;
+    bool needs_isolation = !options->lists_candidates && options->input_use != INPUT_BRIEF_TRIAL;
     if (needs_isolation && fault_isolate() != 0) {
         fprintf(stderr, "gentables-bench: cannot start an isolation process: %s\n", strerror(errno));
         return -1;
@@ -235,9 +235,9 @@ static int read_ranks(const char *text, int *ranks) {
     return end == text || *end != '\0' || value < 1 || value > MAX_RANKS ? wrong_option("ranks", text) : 0;
 }
 
-static int read_plan(struct options *options, enum plan_use use, const char *path) {
-    options->plan_use = use;
-    options->plan_path = path;
+static int set_input(struct options *options, enum input_use use, const char *path) {
+    options->input_use = use;
+    options->input_path = path;
     return 0;
 }
 
@@ -280,9 +280,9 @@ static int read_option(struct options *options, int option, char *value) {
         return status;
     case 'T': return read_seconds("timeout", value, &options->timeout_s);
     case 'S': options->serve = true; return 0;
-    case 'U': return read_plan(options, PLAN_PASS, value);
-    case 'R': return read_plan(options, PLAN_TRIAL, value);
-    case 'Y': return read_plan(options, PLAN_BRIEF_TRIAL, value);
+    case 'U': return set_input(options, INPUT_PASS, value);
+    case 'R': return set_input(options, INPUT_TRIAL, value);
+    case 'Y': return set_input(options, INPUT_BRIEF_TRIAL, value);
     case 'P': return load_plugin(options, value);
     case 'C': options->lists_candidates = true; return 0;
     case 'K': return read_ranks(value, &options->ranks);
@@ -437,10 +437,10 @@ static int run(struct group *group, void *argument) {
         return 2;
     }
     int status;
-    if (options->plan_path == NULL) {
+    if (options->input_path == NULL) {
         status = measure(group, options);
     } else {
-        status = plans_run(group, options->plan_path, options->plan_use, options->timeout_s);
+        status = run_input(group, options->input_path, options->input_use, options->timeout_s);
     }
     if (status < 0) give_up(group, "");
     backend->close(group);

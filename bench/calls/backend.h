@@ -23,7 +23,7 @@ struct device_options {
     size_t arena_bytes;     // for the data of calls; 0: the default
 };
 
-struct pass_plan;
+struct pass_input;
 
 struct backend {
     const char *name;
@@ -44,8 +44,8 @@ struct backend {
     const char *(*refusal)(const struct candidate *candidate, const struct group *group,
                            const struct call *call);
 
-    // Collective. Measures a plan in one pass (trial/run_input.h). -1: see group_failure.
-    int (*run_pass)(struct group *group, const struct pass_plan *plan);
+    // Collective. Measures the requests of the input in one pass. -1: see group_failure.
+    int (*run_pass)(struct group *group, const struct pass_input *input);
 
     // The libraries and devices, as `library=` of the protocol; and the instruction set of its kernels. Needs
     // no group.

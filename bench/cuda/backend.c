@@ -93,8 +93,8 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
-static int run_pass(struct group *group, const struct pass_plan *plan) {
-    return cell_pass_run(group, plan, protocol_out());
+static int run_pass(struct group *group, const struct pass_input *input) {
+    return cell_pass_run(group, input, protocol_out());
 }
 
 static const struct backend cuda_backend = {

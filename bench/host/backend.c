@@ -230,8 +230,8 @@ static const char *refusal_of(const struct candidate *candidate, const struct gr
     return refusal != NULL ? refusal : candidate->strategy->supports(group, call);
 }
 
-static int run_pass(struct group *group, const struct pass_plan *plan) {
-    return host_pass_run(group, plan, protocol_out());
+static int run_pass(struct group *group, const struct pass_input *input) {
+    return host_pass_run(group, input, protocol_out());
 }
 
 // ---- the backend ----------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ struct host_series {
     uint64_t hashes[MAX_SHIFTS]; // of results with an epilogue that were right
 };
 
-// One op of the plan.
+// One request of the input.
 struct op_cell {
     const struct request *request;
     struct traffic traffic;
@@ -55,7 +55,7 @@ struct op_cell {
 struct host_pass {
     struct harness *harness;
     struct group *group;
-    const struct pass_plan *plan;
+    const struct pass_input *input;
     struct op_cell *cells;
     struct host_series *series;
     size_t count;
@@ -76,7 +76,7 @@ static size_t elements_of(const struct request *request) {
 static void open_cell(struct host_pass *host, size_t index) {
     struct op_cell *cell = &host->cells[index];
     struct group *group = host->group;
-    cell->request = &host->plan->cells[index];
+    cell->request = &host->input->requests[index];
     cell->last_fused = NO_CANDIDATE;
     const struct shape *shape = &cell->request->shape;
     cell->refusal = shape_refusal_of_ranks(shape, group->size);
@@ -86,7 +86,7 @@ static void open_cell(struct host_pass *host, size_t index) {
                    &cell->traffic);
     }
     if (shape->fusion != FUSION_NONE &&
-        cell_open(&cell->with_epilogue, shape, group->rank, group->size, host->plan->seed) != 0)
+        cell_open(&cell->with_epilogue, shape, group->rank, group->size, host->input->seed) != 0)
         cell->refusal = "out of memory";
 }
 
@@ -95,8 +95,8 @@ static bool is_of_plugin(int candidate) {
 }
 
 static bool is_wanted(const struct host_pass *host, int candidate) {
-    for (size_t i = 0; i < host->plan->count; i++) {
-        if (host->plan->cells[i].wanted[candidate]) return true;
+    for (size_t i = 0; i < host->input->count; i++) {
+        if (host->input->requests[i].wanted[candidate]) return true;
     }
     return false;
 }
@@ -125,9 +125,10 @@ static bool open_outputs(struct host_pass *host, size_t bytes) {
 
 static int open_data(struct host_pass *host) {
     size_t elements[DTYPES] = {0};
-    for (size_t i = 0; i < host->plan->count; i++) {
-        const struct shape *shape = &host->plan->cells[i].shape;
-        size_t count = elements_of(&host->plan->cells[i]), bytes = count * dtype_sizes_bytes[shape->dtype];
+    for (size_t i = 0; i < host->input->count; i++) {
+        const struct shape *shape = &host->input->requests[i].shape;
+        size_t count = elements_of(&host->input->requests[i]),
+               bytes = count * dtype_sizes_bytes[shape->dtype];
         if (count > elements[shape->dtype]) elements[shape->dtype] = count;
         if (bytes > host->largest_bytes) host->largest_bytes = bytes;
     }
@@ -139,10 +140,10 @@ static int open_data(struct host_pass *host) {
                                          host->group->size, host->group->kernels) == 0;
     }
     complete = open_outputs(host, room) && complete;
-    host->cells = calloc(host->plan->count, sizeof *host->cells);
+    host->cells = calloc(host->input->count, sizeof *host->cells);
     complete = complete && host->cells;
     MPI_Allreduce(&complete, &all, 1, MPI_INT, MPI_MIN, group_comm(host->group));
-    for (size_t i = 0; all && i < host->plan->count; i++) open_cell(host, i);
+    for (size_t i = 0; all && i < host->input->count; i++) open_cell(host, i);
     return all ? 0 : -1;
 }
 
@@ -159,7 +160,7 @@ static void check_for_late_writes(struct host_pass *host) {
     for (int i = 0; i < SHARED; i++) {
         for (int place = 0; place < OUTPUTS; place++) output_check(&host->outputs[i].of[place]);
     }
-    for (size_t i = 0; host->cells != NULL && i < host->plan->count; i++)
+    for (size_t i = 0; host->cells != NULL && i < host->input->count; i++)
         check_cell_for_late_writes(&host->cells[i]);
 }
 
@@ -332,13 +333,13 @@ static void add_series(struct host_pass *host, FILE *out, size_t cell, int candi
 }
 
 static int add_all_series(struct host_pass *host, FILE *out) {
-    size_t most = host->plan->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
+    size_t most = host->input->count * (size_t)host_candidate_count * EPILOGUE_KINDS;
     host->series = calloc(most, sizeof *host->series);
     if (host->series == NULL) return -1;
-    for (size_t cell = 0; cell < host->plan->count; cell++) {
-        bool fused = host->plan->cells[cell].shape.fusion != FUSION_NONE;
+    for (size_t cell = 0; cell < host->input->count; cell++) {
+        bool fused = host->input->requests[cell].shape.fusion != FUSION_NONE;
         for (int i = 0; i < host_candidate_count; i++) {
-            if (!host->plan->cells[cell].wanted[i]) continue;
+            if (!host->input->requests[cell].wanted[i]) continue;
             if (!fused) add_series(host, out, cell, i, EPILOGUE_NONE);
             for (int kind = EPILOGUE_FUSED; fused && kind < EPILOGUE_KINDS; kind++) {
                 add_series(host, out, cell, i, (enum epilogue_kind)kind);
@@ -399,7 +400,7 @@ static void report(void *context, size_t index, const struct reduced *reduced) {
 
 static int measure(struct host_pass *host) {
     uint64_t since_ns = clock_ns();
-    for (size_t i = 0; i < host->plan->count; i++) probe_bound(host, &host->cells[i]);
+    for (size_t i = 0; i < host->input->count; i++) probe_bound(host, &host->cells[i]);
     if (pass_run(&host->pass, since_ns) != 0) return -1;
     if (host->group->rank == 0) pass_write_cost(host->out, &host->pass.cost);
     return 0;
@@ -417,7 +418,7 @@ static void close_pass(struct host_pass *host) {
     fault_work("end");
     harness_close(host->harness);
     check_for_late_writes(host);
-    for (size_t i = 0; host->cells != NULL && i < host->plan->count; i++) {
+    for (size_t i = 0; host->cells != NULL && i < host->input->count; i++) {
         cell_close(&host->cells[i].with_epilogue);
     }
     for (int dtype = 0; dtype < DTYPES; dtype++) pool_close(&host->pools[dtype]);
@@ -429,11 +430,11 @@ static void close_pass(struct host_pass *host) {
     pass_close(&host->pass);
 }
 
-int host_pass_run(struct group *group, const struct pass_plan *plan, FILE *out) {
+int host_pass_run(struct group *group, const struct pass_input *input, FILE *out) {
     struct harness harness;
-    struct host_pass host = {.harness = &harness, .group = group, .plan = plan, .out = out};
+    struct host_pass host = {.harness = &harness, .group = group, .input = input, .out = out};
     host.pass = (struct pass){
-        .group = group, .plan = plan, .out = out, .context = &host, .call = take_call, .report = report};
+        .group = group, .input = input, .out = out, .context = &host, .call = take_call, .report = report};
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;

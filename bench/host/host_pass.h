@@ -8,7 +8,7 @@
 
 #include "protocol/pass_input.h"
 
-// Collective. Sets up every candidate, and measures the plan. Rank 0 prints a line `row` or `none` for each
+// Collective. Sets up every candidate, and measures the input. Rank 0 prints a line `row` or `none` for each
 // op and candidate, as in protocol/protocol.h, with id = the number of the cell from 1, and then a line
 // `pass` with the cost. Further fields of rows:
 //   epilogue=none|fused|separate|alone   how the candidate was called
@@ -17,6 +17,6 @@
 //   op_us   the median with one synchronisation per op (sync=both)
 // A candidate of a plug-in that writes to an output after it has returned ends the process, with a message of
 // ranks/fault_report.h. -1: see group_failure.
-int host_pass_run(struct group *group, const struct pass_plan *plan, FILE *out);
+int host_pass_run(struct group *group, const struct pass_input *input, FILE *out);
 
 #endif

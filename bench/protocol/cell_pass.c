@@ -1,4 +1,4 @@
-// All cells of a plan in one order; see cell_pass.h.
+// All cells of a pass in one order; see cell_pass.h.
 #include "cell_pass.h"
 
 #include <math.h>
@@ -23,7 +23,7 @@ struct cell_series {
 struct cell_pass {
     struct harness *harness;
     struct group *group;
-    const struct pass_plan *plan;
+    const struct pass_input *input;
     FILE *out;
     struct timed_cell **timed;  // of each request
     size_t first, end;          // those that are open
@@ -36,9 +36,9 @@ struct cell_pass {
 // The host memory of an open cell on all ranks. Each rank has its own stamps, and at the end those of all
 // ranks.
 static size_t host_bytes(const struct cell_pass *cells, size_t index) {
-    const struct request *request = &cells->plan->cells[index];
+    const struct request *request = &cells->input->requests[index];
     size_t ranks = (size_t)cells->group->size;
-    size_t stamps = timed_cell_most_series(request) * cells->plan->samples * sizeof(struct stamp);
+    size_t stamps = timed_cell_most_series(request) * cells->input->samples * sizeof(struct stamp);
     size_t bytes = ranks * (1 + ranks) * stamps;
     for (size_t rank = 0; rank < ranks; rank++) bytes += timed_cell_bytes(request, (int)rank, (int)ranks);
     return bytes;
@@ -56,7 +56,7 @@ static bool open_one(struct cell_pass *cells, size_t index) {
     struct timed_cell *timed = cells->timed[index];
     *timed = (struct timed_cell){.harness = cells->harness,
                                  .group = cells->group,
-                                 .request = &cells->plan->cells[index],
+                                 .request = &cells->input->requests[index],
                                  .since_ns = clock_ns()};
     return timed_cell_open(timed) || index == cells->first;
 }
@@ -66,7 +66,7 @@ static int open_some(struct cell_pass *cells) {
     uint64_t room = machine_memory_bytes("") / SHARE_OF_ALL;
     uint64_t taken = 0;
     if (!group_agree(cells->group, &room)) return -1;
-    for (cells->end = cells->first; cells->end < cells->plan->count; cells->end++) {
+    for (cells->end = cells->first; cells->end < cells->input->count; cells->end++) {
         taken += host_bytes(cells, cells->end);
         if (taken > room && cells->end > cells->first) return 0;
         pass_report_progress(&cells->pass);
@@ -237,8 +237,8 @@ static void report_dropped(const struct cell_pass *cells) {
 // An upper bound of the series of later cells: all wanted candidates.
 static size_t most_series_from(const struct cell_pass *cells, size_t first) {
     size_t series = 0;
-    for (size_t i = first; i < cells->plan->count; i++) {
-        series += timed_cell_most_series(&cells->plan->cells[i]);
+    for (size_t i = first; i < cells->input->count; i++) {
+        series += timed_cell_most_series(&cells->input->requests[i]);
     }
     return series;
 }
@@ -255,13 +255,13 @@ static int run_some(struct cell_pass *cells) {
 }
 
 static int run_all(struct cell_pass *cells) {
-    cells->timed = calloc(cells->plan->count, sizeof(struct timed_cell *));
+    cells->timed = calloc(cells->input->count, sizeof(struct timed_cell *));
     if (group_min(cells->group, cells->timed != NULL) == 0) {
         group_fail(cells->group, "out of memory");
         return -1;
     }
     pass_expect(&cells->pass, most_series_from(cells, 0));
-    while (cells->first < cells->plan->count) {
+    while (cells->first < cells->input->count) {
         if (run_some(cells) != 0) return -1;
     }
     if (cells->group->rank == 0) pass_write_cost(cells->out, &cells->pass.cost);
@@ -269,11 +269,11 @@ static int run_all(struct cell_pass *cells) {
     return 0;
 }
 
-int cell_pass_run(struct group *group, const struct pass_plan *plan, FILE *out) {
+int cell_pass_run(struct group *group, const struct pass_input *input, FILE *out) {
     struct harness harness;
-    struct cell_pass cells = {.harness = &harness, .group = group, .plan = plan, .out = out};
+    struct cell_pass cells = {.harness = &harness, .group = group, .input = input, .out = out};
     cells.pass = (struct pass){
-        .group = group, .plan = plan, .out = out, .context = &cells, .call = call_one, .report = report};
+        .group = group, .input = input, .out = out, .context = &cells, .call = call_one, .report = report};
     if (harness_open(&harness, group, NULL) != 0) return -1;
     watch_rest(PHASE_PASS);
     fault_work(NULL);

@@ -11,17 +11,18 @@ static const uint64_t REPORT_EVERY_NS = 1000000000;
 int pass_open(struct pass *pass, size_t count) {
     pass->count = count;
     pass->series = calloc(count + 1, sizeof *pass->series);
-    pass->stamps = calloc(count * pass->plan->samples + 1, sizeof *pass->stamps);
+    pass->stamps = calloc(count * pass->input->samples + 1, sizeof *pass->stamps);
     if (pass->series == NULL || pass->stamps == NULL) return -1;
     for (size_t i = 0; i < count; i++) {
-        pass->series[i].stamps = pass->stamps + i * pass->plan->samples;
+        pass->series[i].stamps = pass->stamps + i * pass->input->samples;
     }
     return 0;
 }
 
 void pass_expect(struct pass *pass, size_t others) {
-    size_t orders = pass->plan->sync == SYNC_BOTH ? 2 : 1;
-    pass->calls = pass->done + (pass->count + others) * (pass->plan->warm_up + pass->plan->samples) * orders;
+    size_t orders = pass->input->sync == SYNC_BOTH ? 2 : 1;
+    pass->calls =
+        pass->done + (pass->count + others) * (pass->input->warm_up + pass->input->samples) * orders;
 }
 
 void pass_close(struct pass *pass) {
@@ -63,7 +64,7 @@ static int take_call(struct pass *pass, size_t index) {
     struct pass_series *series = &pass->series[index];
     struct stamp unused = {0, 0}, *stamp = &unused;
     bool is_right = true;
-    if (series->calls >= pass->plan->warm_up) stamp = &series->stamps[series->calls - pass->plan->warm_up];
+    if (series->calls >= pass->input->warm_up) stamp = &series->stamps[series->calls - pass->input->warm_up];
     if (pass->call(pass->context, index, stamp, &is_right) != 0) return -1;
     pass->cost.calls_us += microseconds(*stamp);
     series->calls++;
@@ -75,7 +76,7 @@ static int take_call(struct pass *pass, size_t index) {
 
 // All calls of the series from `first` up to `end`, in random order.
 static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint32_t *random) {
-    size_t each = pass->plan->warm_up + pass->plan->samples, count = (end - first) * each;
+    size_t each = pass->input->warm_up + pass->input->samples, count = (end - first) * each;
     uint32_t *order = malloc((count + 1) * sizeof *order);
     if (order == NULL) {
         group_fail(pass->group, "out of memory");
@@ -144,7 +145,7 @@ static bool gather_wrong(struct pass *pass, size_t first, size_t end) {
 
 // Collective: the stamps of series `first` up to `end` of all ranks, for free(). NULL: see group_failure.
 static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
-    size_t stride = (end - first) * pass->plan->samples;
+    size_t stride = (end - first) * pass->input->samples;
     uint64_t since_ns = clock_ns();
     struct stamp *all = malloc(((size_t)pass->group->size * stride + 1) * sizeof *all);
     if (all == NULL) {
@@ -166,7 +167,7 @@ static struct stamp *gather(struct pass *pass, size_t first, size_t end) {
 static int agree(struct pass *pass) {
     char reason[REASON_SIZE];
     fault_work("agreement");
-    int status = pass_plan_agree(pass->plan, pass->group, reason);
+    int status = pass_input_agree(pass->input, pass->group, reason);
     fault_work(NULL);
     if (status != 0) group_fail(pass->group, reason);
     return status;
@@ -174,7 +175,7 @@ static int agree(struct pass *pass) {
 
 // One op: its agreement, its calls, its reduction.
 static int run_op(struct pass *pass, size_t first, size_t end, uint32_t *random, double *scratch) {
-    size_t samples = pass->plan->samples;
+    size_t samples = pass->input->samples;
     if (agree(pass) != 0 || run_in_random_order(pass, first, end, random) != 0) return -1;
     struct stamp *all = gather(pass, first, end);
     for (size_t i = first; all != NULL && i < end; i++) {
@@ -195,7 +196,7 @@ static int run_per_op(struct pass *pass, uint32_t *random, double *scratch) {
 }
 
 static void report_all(struct pass *pass, const struct stamp *all, double *scratch) {
-    size_t samples = pass->plan->samples;
+    size_t samples = pass->input->samples;
     for (size_t i = 0; i < pass->count; i++) {
         struct reduced reduced =
             reduce(all, pass->count * samples, i * samples, samples, pass->group->size, scratch);
@@ -205,23 +206,23 @@ static void report_all(struct pass *pass, const struct stamp *all, double *scrat
 
 // Runs the requested orders. With SYNC_OP alone its samples are also those of the rows.
 static struct stamp *run_orders(struct pass *pass, uint64_t since_ns, double *scratch) {
-    uint32_t random = pass->plan->seed * 2654435761u | 1;
+    uint32_t random = pass->input->seed * 2654435761u | 1;
     double before_us = pass->cost.calls_us;
-    if (pass->plan->sync != SYNC_PASS) {
+    if (pass->input->sync != SYNC_PASS) {
         if (run_per_op(pass, &random, scratch) != 0) return NULL;
         pass->cost.op_total_us += elapsed_us(since_ns);
         pass->cost.op_calls_us += pass->cost.calls_us - before_us;
         pass->cost.calls_us = before_us;
         since_ns = clock_ns();
     }
-    if (pass->plan->sync != SYNC_OP && run_in_random_order(pass, 0, pass->count, &random) != 0) return NULL;
+    if (pass->input->sync != SYNC_OP && run_in_random_order(pass, 0, pass->count, &random) != 0) return NULL;
     struct stamp *all = gather(pass, 0, pass->count);
-    if (pass->plan->sync != SYNC_OP) pass->cost.total_us += elapsed_us(since_ns);
+    if (pass->input->sync != SYNC_OP) pass->cost.total_us += elapsed_us(since_ns);
     return all;
 }
 
 int pass_run(struct pass *pass, uint64_t since_ns) {
-    double *scratch = malloc(2 * pass->plan->samples * sizeof *scratch);
+    double *scratch = malloc(2 * pass->input->samples * sizeof *scratch);
     if (scratch == NULL) {
         group_fail(pass->group, "out of memory");
         return -1;

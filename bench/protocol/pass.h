@@ -31,7 +31,7 @@ struct pass_cost {
 
 struct pass {
     struct group *group;
-    const struct pass_plan *plan;
+    const struct pass_input *input;
     FILE *out;     // of rank 0: lines `progress done=N of=N`, at most one a second, and one at the end
     void *context; // the first argument of both functions
     // Collective: one call of series `index`, timed and checked. -1: see group_failure.

@@ -1,4 +1,4 @@
-// The plan of a pass; see pass_input.h.
+// The input of a pass; see pass_input.h.
 #include "pass_input.h"
 
 #include <errno.h>
@@ -44,62 +44,64 @@ static char *share_text(char *text, struct group *group) {
     return text;
 }
 
-static int read_head(struct pass_plan *plan, const char *line, char reason[REASON_SIZE]) {
+static int read_head(struct pass_input *input, const char *line, char reason[REASON_SIZE]) {
     char sync[8];
     const char *const syncs[] = {"pass", "op", "both"};
-    int read = sscanf(line, "plan samples=%u warm_up=%u seed=%u sync=%7s", &plan->samples, &plan->warm_up,
-                      &plan->seed, sync);
+    int read = sscanf(line, "pass samples=%u warm_up=%u seed=%u sync=%7s", &input->samples, &input->warm_up,
+                      &input->seed, sync);
     int kind = read == 4 ? find_name(syncs, 3, sync) : -1;
-    if (kind >= 0 && plan->samples > 0 && plan->samples <= 100000 && plan->warm_up <= 100000) {
-        plan->sync = (enum sync)kind;
+    if (kind >= 0 && input->samples > 0 && input->samples <= 100000 && input->warm_up <= 100000) {
+        input->sync = (enum sync)kind;
         return 0;
     }
-    snprintf(reason, REASON_SIZE, "a plan begins with plan samples=N warm_up=N seed=N sync=pass|op|both");
+    snprintf(reason, REASON_SIZE,
+             "its first line must be: pass samples=N warm_up=N seed=N sync=pass|op|both");
     return -1;
 }
 
-static int read_cells(struct pass_plan *plan, char *text, char reason[REASON_SIZE]) {
+static int read_requests(struct pass_input *input, char *text, char reason[REASON_SIZE]) {
     char *rest = NULL, *line = strtok_r(text, "\n", &rest);
-    if (read_head(plan, line ? line : "", reason) != 0) return -1;
+    if (read_head(input, line ? line : "", reason) != 0) return -1;
     for (line = strtok_r(NULL, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        struct request *cells = realloc(plan->cells, (plan->count + 1) * sizeof *cells);
-        if (cells == NULL) {
+        struct request *requests = realloc(input->requests, (input->count + 1) * sizeof *requests);
+        if (requests == NULL) {
             snprintf(reason, REASON_SIZE, "out of memory");
             return -1;
         }
-        plan->cells = cells;
-        struct request *cell = &cells[plan->count++];
-        if (protocol_read_request(line, cell, reason, REASON_SIZE) != LINE_MEASURE) return -1;
-        if (cell->id == 0) cell->id = plan->count;
+        input->requests = requests;
+        struct request *request = &requests[input->count++];
+        if (protocol_read_request(line, request, reason, REASON_SIZE) != LINE_MEASURE) return -1;
+        if (request->id == 0) request->id = input->count;
     }
-    if (plan->count > 0) return 0;
-    snprintf(reason, REASON_SIZE, "the plan has no cell");
+    if (input->count > 0) return 0;
+    snprintf(reason, REASON_SIZE, "the input of the pass has no request");
     return -1;
 }
 
-int pass_plan_read(struct pass_plan *plan, const char *path, struct group *group, char reason[REASON_SIZE]) {
-    *plan = (struct pass_plan){0};
+int pass_input_read(struct pass_input *input, const char *path, struct group *group,
+                    char reason[REASON_SIZE]) {
+    *input = (struct pass_input){0};
     char *text = group->rank == 0 ? read_file(path) : NULL;
     const char *problem = group->rank == 0 ? strerror(errno) : "";
     text = share_text(text, group);
     if (text == NULL) {
-        snprintf(reason, REASON_SIZE, "the plan cannot be read: %s", problem);
+        snprintf(reason, REASON_SIZE, "the input of the pass cannot be read: %s", problem);
         return -1;
     }
-    plan->hash = hash_text(0xcbf29ce484222325u, text);
-    int status = read_cells(plan, text, reason);
+    input->hash = hash_text(0xcbf29ce484222325u, text);
+    int status = read_requests(input, text, reason);
     free(text);
-    if (status != 0) pass_plan_free(plan);
+    if (status != 0) pass_input_free(input);
     return status;
 }
 
-void pass_plan_free(struct pass_plan *plan) {
-    free(plan->cells);
-    *plan = (struct pass_plan){0};
+void pass_input_free(struct pass_input *input) {
+    free(input->requests);
+    *input = (struct pass_input){0};
 }
 
-int pass_plan_agree(const struct pass_plan *plan, struct group *group, char reason[REASON_SIZE]) {
-    uint64_t hash = hash_text(plan->hash ^ plugins_hash(), BENCH_HASH), all[MAX_RANKS];
+int pass_input_agree(const struct pass_input *input, struct group *group, char reason[REASON_SIZE]) {
+    uint64_t hash = hash_text(input->hash ^ plugins_hash(), BENCH_HASH), all[MAX_RANKS];
     for (int i = 0; i < candidate_count(); i++) {
         hash = hash_text(hash, backend->candidates[i].name);
         hash = hash_text(hash, plugins_parameters(&backend->candidates[i]));

@@ -79,8 +79,8 @@ static int try_cell(struct trial *trial, int index, const struct shape *shape) {
 
 static int try_candidate(struct trial *trial, int index) {
     bool was_tried[OPS] = {false};
-    for (size_t i = 0; i < trial->plan->count && trial->reasons[index][0] == '\0'; i++) {
-        const struct request *request = &trial->plan->cells[i];
+    for (size_t i = 0; i < trial->input->count && trial->reasons[index][0] == '\0'; i++) {
+        const struct request *request = &trial->input->requests[i];
         bool is_done = trial->is_brief && was_tried[request->shape.op];
         unsigned long before = trial->calls;
         if (!request->wanted[index] || is_done) continue;
@@ -220,8 +220,8 @@ static double room_of_rank(struct group *group) {
 static int open_pools(struct trial *trial) {
     size_t elements[DTYPES] = {0};
     bool complete = true;
-    for (size_t i = 0; i < trial->plan->count; i++) {
-        const struct shape *shape = &trial->plan->cells[i].shape;
+    for (size_t i = 0; i < trial->input->count; i++) {
+        const struct shape *shape = &trial->input->requests[i].shape;
         size_t own = shape->num_tokens * shape->hidden_size;
         bool has_room = (double)shape_bytes(shape) * COPIES <= trial->free_bytes / SHARE_OF_FREE ||
                         shape_bytes(shape) <= LARGE_BYTES;
@@ -253,19 +253,19 @@ static void print_outcome(const struct trial *trial, int index) {
     }
 }
 
-int trial_run(struct group *group, const struct pass_plan *plan, bool is_brief, FILE *out) {
+int trial_run(struct group *group, const struct pass_input *input, bool is_brief, FILE *out) {
     struct trial *trial = calloc(1, sizeof *trial);
     if (trial == NULL) return -1;
     trial->group = group;
-    trial->plan = plan;
+    trial->input = input;
     trial->is_brief = is_brief;
     trial->out = out;
     trial->reported_ns = clock_ns();
     trial->last = &trial->first;
     for (int i = 0; i < candidate_count(); i++) {
-        for (size_t cell = 0; cell < plan->count; cell++) {
+        for (size_t cell = 0; cell < input->count; cell++) {
             trial->wanted[i] =
-                trial->wanted[i] || (backend->candidates[i].plugin && plan->cells[cell].wanted[i]);
+                trial->wanted[i] || (backend->candidates[i].plugin && input->requests[cell].wanted[i]);
         }
         snprintf(trial->work[i], sizeof trial->work[i], "strategy %s", backend->candidates[i].name);
     }

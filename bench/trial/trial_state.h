@@ -17,7 +17,7 @@ struct returned_buffer;
 
 struct trial {
     struct group *group;
-    const struct pass_plan *plan;
+    const struct pass_input *input;
     bool is_brief;
     FILE *out;
     uint64_t reported_ns;

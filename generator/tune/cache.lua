@@ -1,5 +1,5 @@
 -- The results of earlier runs of `gentables tune`: one JSON file, read and written by this process alone,
--- whole or not at all. Ranks never read it; they measure the requests of the plan, so that a hit on one rank
+-- whole or not at all. Ranks never read it; they measure the requests of the pass, so that a hit on one rank
 -- and a miss on another cannot happen.
 --
 -- The key of a result: machine, library and bench; samples, launches and synchronisation; the variables that

@@ -2,8 +2,8 @@
 -- kernel for the epilogue after the sum; and the sum alone.
 --
 -- The bench of the host measures all three for one request. On GPUs there are two requests, which the bench
--- interleaves (plan.lua): one with the epilogue, and one for the sum alone. There a candidate with a separate
--- epilogue is a candidate of its own, NAME_EPILOGUE.
+-- interleaves (pass_input.lua): one with the epilogue, and one for the sum alone. There a candidate with a
+-- separate epilogue is a candidate of its own, NAME_EPILOGUE.
 local lists = require "lists.lists"
 
 local epilogue_ways = {}

@@ -6,7 +6,7 @@ local child_process = require "system.child_process"
 local columns = require "lists.columns"
 local fail = require "base.fail"
 local file = require "core.file"
-local plan = require "tune.plan"
+local pass_input = require "tune.pass_input"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
@@ -178,9 +178,9 @@ end
 
 -- `under`: the words of a program that runs the bench, or nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
-  local folder <close> = scratch.folder("gentables-tune-plan")
-  local plan_path = folder.path .. "/plan"
-  fail.unless(file.write(plan_path, plan.text(job, cells, seed)))
+  local folder <close> = scratch.folder("gentables-tune-pass")
+  local input_path = folder.path .. "/input"
+  fail.unless(file.write(input_path, pass_input.text(job, cells, seed)))
   local backend = backends[job.backend]
   local argv = backend.command(job, world_size)
   -- The heap is counted on the host only: the driver of a GPU allocates at any time.
@@ -188,7 +188,7 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   argv = table.move(argv, 1, #argv, #before + 1, before)
   if under then table.move(under, 1, #under, #argv + 1, argv) end
   local timeout = (under and SLOWER or 1) * job.timeout
-  local words_of_bench = { job.program, "--" .. kind, plan_path, "--timeout", tostring(timeout) }
+  local words_of_bench = { job.program, "--" .. kind, input_path, "--timeout", tostring(timeout) }
   table.move(words_of_bench, 1, #words_of_bench, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)

@@ -1,8 +1,8 @@
 -- gentables tune: measures candidates of any collective, ours and those of plug-ins, and chooses the best for
 -- each size.
 --
--- All candidates of the command line's cells (tune/plan.lua) are measured in one group of ranks, interleaved
--- (tune/rank_group.lua); before that, plug-ins are tried in processes of their own. The cache
+-- All candidates of the command line's cells (tune/pass_input.lua) are measured in one group of ranks,
+-- interleaved (tune/rank_group.lua); before that, plug-ins are tried in processes of their own. The cache
 -- (tune/cache.lua) keeps results of the same machine, bench and libraries. tune/choice.lua chooses and
 -- prints, tune/write.lua writes.
 local backends = require "conversation.backends"
@@ -12,7 +12,7 @@ local choice = require "tune.choice"
 local fail = require "base.fail"
 local rank_group = require "tune.rank_group"
 local incumbent = require "consult.incumbent"
-local plan = require "tune.plan"
+local pass_input = require "tune.pass_input"
 local progress = require "system.progress"
 local machines = require "rows.machines"
 local rows = require "core.rows"
@@ -103,12 +103,12 @@ local function new_job(args)
     job.sanitizer = sanitizer.find(args.sanitizer)
   end
   job.candidates, job.libraries = rank_group.candidates(job)
-  job.ops = plan.read_ops(args, job.backend)
-  job.sizes = plan.read_sizes(args.sizes)
+  job.ops = pass_input.read_ops(args, job.backend)
+  job.sizes = pass_input.read_sizes(args.sizes)
   job.world_sizes = args.tp
   table.sort(job.world_sizes)
-  job.cells = plan.cells(job, args)
-  plan.check_default(job)
+  job.cells = pass_input.cells(job, args)
+  pass_input.check_default(job)
   return job
 end
 

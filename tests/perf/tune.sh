@@ -9,9 +9,9 @@ mpirun=$("${1:-build}/bin/gentables" lua "$(dirname -- "$0")/../mpirun.lua" 2 2)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# plan BYTES...: 100 ops over these sizes.
-plan() {
-    echo "plan samples=20 warm_up=5 seed=1 sync=both"
+# pass_input BYTES...: 100 ops over these sizes.
+pass_input() {
+    echo "pass samples=20 warm_up=5 seed=1 sync=both"
     i=0
     while [ $i -lt 100 ]; do
         for bytes in "$@"; do
@@ -33,8 +33,8 @@ passes() {
     name=$1
     most=$2
     shift 2
-    plan "$@" >"$work/plan"
-    $mpirun "$bench" --pass "$work/plan" | sed -n 's/^pass //p' | tr ' ' '\n' >"$work/cost"
+    pass_input "$@" >"$work/input"
+    $mpirun "$bench" --pass "$work/input" | sed -n 's/^pass //p' | tr ' ' '\n' >"$work/cost"
     of() { sed -n "s/^$1=//p" "$work/cost"; }
     awk -v name="$name" -v most="$most" -v total="$(of total_us)" -v calls="$(of calls_us)" \
         -v op_total="$(of op_total_us)" -v op_calls="$(of op_calls_us)" 'BEGIN {

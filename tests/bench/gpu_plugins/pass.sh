@@ -9,8 +9,8 @@ only cuda nccl nvidia-ml
 # pass SYNC ARGUMENT...: three ops, and one with an epilogue.
 pass() {
     tokens="hidden_size=64 num_tokens=4"
-    cat >"$WORK/plan" <<END
-plan samples=5 warm_up=1 seed=3 sync=$1
+    cat >"$WORK/input" <<END
+pass samples=5 warm_up=1 seed=3 sync=$1
 measure id=1 op=allreduce dtype=bfloat16 count=512 strategies=NCCL,ONESHOT,NOTED
 measure id=2 op=allgather dtype=bfloat16 count=256 strategies=NCCL,ONESHOT
 measure id=3 op=allreduce dtype=bfloat16 $tokens fusion=RESIDUAL_RMS_NORM strategies=NCCL,NOTED
@@ -20,7 +20,7 @@ END
     rm -f "$WORK"/notes.*
     NOTES=$WORK/notes
     export NOTES
-    bench "" --pass "$WORK/plan" --plugin "$PLUGINS/fused.so" "$@"
+    bench "" --pass "$WORK/input" --plugin "$PLUGINS/fused.so" "$@"
     [ "$status" = 0 ] || fail "a pass: $status"
 }
 
@@ -62,13 +62,13 @@ printed out '^pass total_us=[1-9].* op_total_us=[1-9]'
 [ "$(grep -c '^row .* op_us=[0-9.]*[1-9]' "$WORK/out")" = 8 ] || fail "no time op by op"
 
 # Memory is sufficient for each of two requests alone, and for the third not at all.
-cat >"$WORK/plan" <<END
-plan samples=3 warm_up=0 seed=1 sync=pass
+cat >"$WORK/input" <<END
+pass samples=3 warm_up=0 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=200000 strategies=NCCL
 measure op=broadcast dtype=bfloat16 count=220000 strategies=NCCL
 measure op=broadcast dtype=bfloat16 count=2000000 strategies=NCCL
 END
-bench "" --pass "$WORK/plan" --arena 2M
+bench "" --pass "$WORK/input" --arena 2M
 [ "$status" = 0 ] || fail "an order after the other: $status"
 printed out "^row id=1 strategy=NCCL .* samples=3 "
 printed out "^row id=2 strategy=NCCL .* samples=3 "
@@ -81,14 +81,14 @@ done
 # If a communicator is lost, the op that used it is lost; the ops before and after it use another. Graphs that
 # were captured with it are destroyed before it, and are captured again with the new one.
 allreduces() {
-    echo "plan samples=2 warm_up=0 seed=1 sync=pass"
+    echo "pass samples=2 warm_up=0 seed=1 sync=pass"
     for count in 512 256 1024; do
         echo "measure op=allreduce dtype=bfloat16 count=$count mode=$1 strategies=NCCL,ONESHOT"
     done
 }
 for mode in graph eager; do
-    allreduces $mode >"$WORK/plan"
-    bench "nccl_breaks=256" --pass "$WORK/plan"
+    allreduces $mode >"$WORK/input"
+    bench "nccl_breaks=256" --pass "$WORK/input"
     [ "$status" = 0 ] || fail "a communicator that is lost, $mode: $status"
     for id in 1 3; do
         printed out "^row id=$id strategy=NCCL .* mode=$mode "
@@ -97,7 +97,7 @@ for mode in graph eager; do
     if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
 # If the second communicator is lost, too, a prepared op gets a third; no op is called without one.
-bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/plan"
+bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/input"
 [ "$status" = 0 ] || fail "two communicators that are lost: $status"
 printed out "^row id=1 strategy=NCCL "
 for id in 2 3; do
@@ -106,9 +106,9 @@ done
 
 # If the host is always late for a candidate, the candidate has a reason in place of a time; here the host is
 # late after verification.
-echo "plan samples=3 warm_up=1 seed=1 sync=pass
-measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/plan"
-bench "slow_on=oneshot slow_after=20" --pass "$WORK/plan"
+echo "pass samples=3 warm_up=1 seed=1 sync=pass
+measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/input"
+bench "slow_on=oneshot slow_after=20" --pass "$WORK/input"
 [ "$status" = 0 ] || fail "a host that is late: $status"
 printed out "^row id=1 strategy=NCCL "
 printed out "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay"
@@ -119,19 +119,19 @@ bench "" --arena 512K -b 1M -e 1M -n 3 --strategies NCCL
 printed out "^# .* NCCL  *its data need [0-9]* KiB"
 
 # In one launch for all ranks, too; an epilogue that ignores the stream is not timed.
-plan="plan samples=3 warm_up=0 seed=1 sync=pass
+input="pass samples=3 warm_up=0 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,ONESHOT_NATIVE"
-echo "$plan" >"$WORK/plan"
-bench "gpus=1" --pass "$WORK/plan" --loopback
+echo "$input" >"$WORK/input"
+bench "gpus=1" --pass "$WORK/input" --loopback
 [ "$(grep -c '^row ' "$WORK/out")" = 2 ] || fail "one launch for all"
-bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/plan" --loopback
+bench "gpus=1 late_on=oneshot_bf16_fp32" --pass "$WORK/input" --loopback
 printed out "^row id=1 strategy=ONESHOT_NATIVE "
 printed out "^none id=1 strategy=ONESHOT .*wrong result"
 
 # A size without a shape is taken as rows of tokens with any number of 16 bytes, odd or prime; the candidate
 # reports a size that it cannot split so.
 sizes() {
-    echo "plan samples=2 warm_up=0 seed=1 sync=pass"
+    echo "pass samples=2 warm_up=0 seed=1 sync=pass"
     for count in 8 16 24 1000 1001 8072 32768; do
         echo "measure id=$count op=allreduce dtype=bfloat16 count=$count strategies=$1"
     done
@@ -145,14 +145,14 @@ in_rows() {
         printed out "^none id=1001 strategy=$strategy .*is no multiple of 16 bytes, which"
     done
 }
-sizes ONESHOT,TWOSHOT,TWOSHOT_NATIVE,NVLS_ONESHOT,NVLS_TWOSHOT >"$WORK/plan"
-bench "multicast" --pass "$WORK/plan"
+sizes ONESHOT,TWOSHOT,TWOSHOT_NATIVE,NVLS_ONESHOT,NVLS_TWOSHOT >"$WORK/input"
+bench "multicast" --pass "$WORK/input"
 in_rows ONESHOT TWOSHOT TWOSHOT_NATIVE NVLS_ONESHOT NVLS_TWOSHOT
 for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do
     printed out "^none id=8 strategy=$strategy .*fewer than 16 bytes for each rank"
 done
-sizes ONESHOT,TWOSHOT >"$WORK/plan"
-bench "gpus=1" --pass "$WORK/plan" --loopback
+sizes ONESHOT,TWOSHOT >"$WORK/input"
+bench "gpus=1" --pass "$WORK/input" --loopback
 in_rows ONESHOT TWOSHOT
 
 # One candidate with a separate epilogue has no name of its own here.

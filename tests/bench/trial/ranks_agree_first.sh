@@ -4,13 +4,13 @@
 # again.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
-printf 'plan samples=2 warm_up=0 seed=1 sync=pass\nmeasure op=allreduce dtype=float32 count=256\n' \
-    >"$WORK/plan"
+printf 'pass samples=2 warm_up=0 seed=1 sync=pass\nmeasure op=allreduce dtype=float32 count=256\n' \
+    >"$WORK/input"
 . "$SOURCE/tests/mpirun.sh"
 status=0
 $mpirun -n 1 "$BENCH" \
-    --pass "$WORK/plan" : -n 1 "$BENCH" \
-    --pass "$WORK/plan" --plugin "$PLUGINS/chunked.so" >"$WORK/out" 2>"$WORK/err" || status=$?
+    --pass "$WORK/input" : -n 1 "$BENCH" \
+    --pass "$WORK/input" --plugin "$PLUGINS/chunked.so" >"$WORK/out" 2>"$WORK/err" || status=$?
 [ "$status" != 0 ] || fail "ranks that differ are measured"
 printed err "rank 1"
 grep -q "^row" "$WORK/out" && fail "something was measured"

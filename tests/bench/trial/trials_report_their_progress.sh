@@ -3,14 +3,14 @@
 # hanging one. The candidate sleeps for 2 ms after each call; here the trial makes more than 700 calls.
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 
-echo "plan samples=2 warm_up=0 seed=1 sync=pass" >"$WORK/plan"
+echo "pass samples=2 warm_up=0 seed=1 sync=pass" >"$WORK/input"
 count=256
 while [ "$count" -le 1536 ]; do
     echo "measure op=allreduce dtype=float32 count=$count strategies=CHUNKED_8192,CHUNKED_65536"
     count=$((count + 256))
-done >>"$WORK/plan"
+done >>"$WORK/input"
 . "$SOURCE/tests/mpirun.sh"
-$mpirun -n 2 "$BENCH" --trial "$WORK/plan" \
+$mpirun -n 2 "$BENCH" --trial "$WORK/input" \
     --plugin "$PLUGINS/chunked.so" --timeout 60 >"$WORK/out" 2>"$WORK/err" ||
     fail "a trial: $(cat "$WORK/err")"
 printed out "^progress done=[1-9][0-9]*$"

@@ -164,11 +164,11 @@ int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_
     return status;
 }
 
-// Each rank parses the plan from rank 0, before ranks compare their plans.
+// Each rank parses the input of the pass from rank 0, before ranks compare it.
 char *strtok_r(char *text, const char *between, char **rest) {
     char *(*next)(char *, const char *, char **);
     *(void **)&next = dlsym(RTLD_NEXT, "strtok_r");
-    if (text != NULL && strncmp(text, "plan samples=", 13) == 0) reach("agreement");
+    if (text != NULL && strncmp(text, "pass samples=", 13) == 0) reach("agreement");
     return next(text, between, rest);
 }
 

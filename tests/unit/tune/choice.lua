@@ -6,7 +6,7 @@ local choice = require "tune.choice"
 local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
-local plan = require "tune.plan"
+local pass_input = require "tune.pass_input"
 local rows = require "core.rows"
 local to_rows = require "tune.to_rows"
 
@@ -133,7 +133,7 @@ end
 
 local function names_of(args)
   local names = {}
-  for i, op in ipairs(plan.read_ops(args, "host")) do names[i] = op.name end
+  for i, op in ipairs(pass_input.read_ops(args, "host")) do names[i] = op.name end
   return table.concat(names, ",")
 end
 
@@ -164,7 +164,7 @@ function tests.test_splits_take_no_op_away()
   luaunit.assertEquals(names_of { op = "all_to_all_single", splits = "3:1" }, "alltoallv")
 end
 
--- The text of a plan.
+-- The input of a pass.
 local function notes_of(ops, sizes, worlds, args)
   args.dtype, args.hidden_size = "float32", args.hidden_size or "4096"
   local said = {}
@@ -175,7 +175,7 @@ local function notes_of(ops, sizes, worlds, args)
   for i, name in ipairs(ops) do
     of.ops[i], candidate.ops[name] = lists.find("ops", name), true
   end
-  return plan.cells(of, args), said
+  return pass_input.cells(of, args), said
 end
 
 function tests.test_sizes_that_an_epilogue_rounds_are_reported()

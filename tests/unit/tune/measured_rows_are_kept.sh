@@ -1,7 +1,7 @@
 #!/bin/sh
 # The rows of one number of ranks are kept, reported and chosen whatever happens with another number: if that
 # cannot start, and if it is interrupted. A file of the cache is shared: the last writer keeps the entries of
-# the earlier one. No file of a plan is left.
+# the earlier one. No input file of a pass is left.
 . "$(dirname "$0")/lib.sh"
 
 # With four ranks it fails, or hangs.
@@ -42,8 +42,8 @@ while [ ! -e "$WORK/hangs" ]; do
     kill -0 "$process" 2>/dev/null || fail "it ended before it was interrupted: $(cat "$WORK/err")"
     sleep 0.1
 done
-for plan in "$WORK/temporary/gentables-tune-plan."*; do
-    [ -e "$plan" ] || fail "no plan: $(ls "$WORK/temporary")"
+for input in "$WORK/temporary/gentables-tune-pass."*; do
+    [ -e "$input" ] || fail "no input of a pass: $(ls "$WORK/temporary")"
 done
 kill -TERM "$process"
 status=0

@@ -1,5 +1,5 @@
--- The cells of `gentables tune`, from the ops, sizes and ranks of the command line, and the plan of a pass as
--- the bench reads it (bench/protocol/pass_input.h).
+-- The cells of `gentables tune`, from the ops, sizes and ranks of the command line, and the input of a pass
+-- with their requests, as the bench reads it (bench/protocol/pass_input.h).
 --
 -- A cell is { op, dtype, world_size, size (bytes), count (elements of the larger buffer), splits, fusion,
 -- hidden_size, num_tokens, results = { { strategy, epilogue, time_us... }... }, no_time = { { strategy,
@@ -10,7 +10,7 @@ local quantities = require "base.quantities"
 local splits = require "lists.splits"
 local epilogue_ways = require "tune.epilogue_ways"
 
-local plan = {}
+local pass_input = {}
 
 local MOST_BYTES = 4 << 30
 local units = { [""] = 0, K = 10, M = 20, G = 30 }
@@ -24,7 +24,7 @@ local function plain_name(text)
 end
 
 -- The ops of --op that the backend measures, in the order given.
-function plan.read_ops(args, backend)
+function pass_input.read_ops(args, backend)
   local ops, seen, is_named = {}, {}, {}
   local function find(word) return lists.find("ops", word) or lists.find("ops", plain_name(word)) end
   for word in args.op:gmatch("[^,]+") do
@@ -59,7 +59,7 @@ local function read_size(text)
 end
 
 -- The sizes of --sizes, ascending.
-function plan.read_sizes(text)
+function pass_input.read_sizes(text)
   local sizes = {}
   local first, last, factor = text:match("^([^:,]+):([^:,]+):?(%d*)$")
   if first then
@@ -149,7 +149,7 @@ local function note_splits(job, text, weights)
 end
 
 -- All cells of the command line.
-function plan.cells(job, args)
+function pass_input.cells(job, args)
   local dtype = lists.find("dtypes", args.dtype)
   if not dtype then
     fail.input("--dtype: %s; valid types: %s", args.dtype, table.concat(lists.names("dtypes"), ", "))
@@ -182,12 +182,12 @@ function plan.cells(job, args)
   if args.splits then note_splits(job, text, weights) end
   if #cells == 0 then fail.input("--sizes: no size is left to measure") end
   for _, note in ipairs(job.notes) do job.progress:say(note) end
-  plan.choose_candidates(job, args.strategies, cells)
+  pass_input.choose_candidates(job, args.strategies, cells)
   return cells
 end
 
 -- Gives each cell the names of its candidates.
-function plan.choose_candidates(job, text, cells)
+function pass_input.choose_candidates(job, text, cells)
   local wanted
   for word in (text or ""):gmatch("[^,]+") do
     wanted = wanted or {}
@@ -211,7 +211,7 @@ function plan.choose_candidates(job, text, cells)
   end
 end
 
-function plan.check_default(job)
+function pass_input.check_default(job)
   local default = job.candidates[job.default]
   if not default then fail.input("--default: there is no %s", job.default) end
   for _, op in ipairs(job.ops) do
@@ -221,9 +221,9 @@ function plan.check_default(job)
   end
 end
 
--- The plan of a pass, as the bench reads it. The requests of a cell (epilogue_ways.lua) are of one op.
-function plan.text(job, cells, seed)
-  local lines = { ("plan samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
+-- The input of a pass, as the bench reads it. The requests of a cell (epilogue_ways.lua) are of one op.
+function pass_input.text(job, cells, seed)
+  local lines = { ("pass samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
     job.sync) }
   for id, cell in ipairs(cells) do
     local shape = cell.fusion and ("num_tokens=%d hidden_size=%d"):format(cell.num_tokens, cell.hidden_size)
@@ -237,4 +237,4 @@ function plan.text(job, cells, seed)
   return table.concat(lines, "\n") .. "\n"
 end
 
-return plan
+return pass_input
