@@ -47,14 +47,20 @@ one_line() {
     grep -Eq -- "$1" "$stderr" || die "stderr lacks: $1"
 }
 
-# rejects PATTERN ARGUMENT...: gentables, called so, ends with exit code 2 and one line with this pattern.
+# ends_in_one_line CODE PATTERN COMMAND...: runs it; expects this exit code and one line with this pattern.
+# rejects PATTERN ARGUMENT...: the same for gentables with these arguments, and exit code 2.
 # failed PATTERN ARGUMENT...: the same with exit code 1.
-rejects() { ends_in_one_line 2 "$@"; }
-failed() { ends_in_one_line 1 "$@"; }
+rejects() { gentables_ends 2 "$@"; }
+failed() { gentables_ends 1 "$@"; }
+gentables_ends() {
+    wanted_code=$1 wanted_line=$2
+    shift 2
+    ends_in_one_line "$wanted_code" "$wanted_line" "$GENTABLES" "$@"
+}
 ends_in_one_line() {
     wanted_code=$1 wanted_line=$2
     shift 2
-    ends_with "$wanted_code" "$GENTABLES" "$@"
+    ends_with "$wanted_code" "$@"
     one_line "$wanted_line"
 }
 

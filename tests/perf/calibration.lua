@@ -14,49 +14,13 @@ if tests then package.path = package.path .. ";" .. tests .. "?.lua" end
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local derive = require "choose.derive"
-local fail = require "base.fail"
 local lib = require "recorded.lib"
 local lookup = require "core.lookup_rule"
-local pooling = require "sweep.pooling"
-local rows = require "core.rows"
 
 local TRAINING, GROUP = 3, 400
 local RIGHT = choices.rule.right
 
 local function log2(number) return math.log(number, 2) end
-
--- ---- a table from some launches ---------------------------------------------------------------
-
--- Rows of the first TRAINING launches of `order`, at shapes of the spec.
-local function training_rows(recording, spec, order)
-  local on_grid = {}
-  for _, name in ipairs { "hidden_sizes", "num_tokens" } do
-    on_grid[name] = {}
-    for _, value in ipairs(spec[name]) do on_grid[name][value] = true end
-  end
-  local records = {}
-  for _, of in pairs(recording.of) do
-    for _, recorded in pairs(of) do
-      local by_launch = {}
-      for launch = 1, TRAINING do by_launch[launch] = lib.record_of(recorded, order[launch]) end
-      local is_on_grid = on_grid.hidden_sizes[recorded.hidden_size]
-        and on_grid.num_tokens[recorded.num_tokens]
-      if is_on_grid and next(by_launch) then records[#records + 1] = pooling.row(by_launch) end
-    end
-  end
-  table.sort(records, cell_records.before)
-  return records
-end
-
-local function blocks_of(recording, spec, hidden_sizes, num_tokens)
-  local any = recording.any
-  return { { world_size = recording.world_size, dtype = any.dtype, op = any.op, mode = any.mode,
-    fusions = spec.fusions, hidden_sizes = hidden_sizes, num_tokens = num_tokens } }
-end
-
-local function select(records, options)
-  return fail.unless(choices.select(fail.unless(rows.of("recorded", records)), options))
-end
 
 -- ---- outcomes ---------------------------------------------------------------------------------
 
@@ -218,12 +182,12 @@ function calibrated.figures(path, runs, num_tokens)
   all.hidden_sizes, all.num_tokens = recording.hidden_sizes, recording.num_tokens
   for seed = 1, runs do
     local order = lib.shuffled(#recording.any.launches, seed)
-    local halves, records = halves_of(order), training_rows(recording, spec, order)
-    judge_shapes(recording, select(records, { lookup = "exact", only_cells = true,
-      cells = blocks_of(recording, spec, recording.hidden_sizes, recording.num_tokens),
+    local halves = halves_of(order)
+    local read, records = lib.rows_on_grid(recording, spec, table.move(order, 1, TRAINING, 1, {}))
+    judge_shapes(recording, lib.select(recording, all, read, { lookup = "exact",
       derived = derive.times(all, recording.world_size, records, {}) }), halves, groups)
-    judge_bins(recording, spec, select(records, { lookup = "nearest", only_cells = true,
-      cells = blocks_of(recording, spec, spec.hidden_sizes, spec.num_tokens) }), halves, groups.bins)
+    judge_bins(recording, spec, lib.select(recording, spec, read, { lookup = "nearest" }), halves,
+      groups.bins)
   end
   for name, group in pairs(groups) do groups[name] = close(group) end
   return groups

@@ -11,12 +11,8 @@ local tests = arg[0]:match "^(.*/)perf/[^/]*$"
 if tests then package.path = package.path .. ";" .. tests .. "?.lua" end
 local by_bytes = require "choose.by_bytes"
 local cell_records = require "rows.cell_records"
-local choices = require "core.choose"
-local fail = require "base.fail"
 local lib = require "recorded.lib"
 local lookup = require "core.lookup_rule"
-local pooling = require "sweep.pooling"
-local rows = require "core.rows"
 
 local stability = {}
 
@@ -36,38 +32,12 @@ local function drawn(count, seed)
   return order
 end
 
--- The rows of a sweep with these launches, at shapes of the spec.
-local function rows_of(recording, spec, order)
-  local is_hidden, is_tokens, records = {}, {}, {}
-  for _, value in ipairs(spec.hidden_sizes) do is_hidden[value] = true end
-  for _, value in ipairs(spec.num_tokens) do is_tokens[value] = true end
-  for _, of in pairs(recording.of) do
-    for _, recorded in pairs(of) do
-      local by_launch, is_on_grid = {}, is_hidden[recorded.hidden_size] and is_tokens[recorded.num_tokens]
-      for i, launch in ipairs(is_on_grid and order or {}) do
-        by_launch[i] = lib.record_of(recorded, launch)
-      end
-      if next(by_launch) then records[#records + 1] = pooling.row(by_launch) end
-    end
-  end
-  table.sort(records, cell_records.before)
-  return fail.unless(rows.of("recorded", records))
-end
-
 -- ---- the tables -------------------------------------------------------------------------------
-
-local function select(recording, spec, read, options)
-  local any = recording.any
-  options.only_cells, options.cells = true, { { world_size = recording.world_size, dtype = any.dtype,
-    op = any.op, mode = any.mode, fusions = spec.fusions, hidden_sizes = spec.hidden_sizes,
-    num_tokens = spec.num_tokens } }
-  return fail.unless(choices.select(read, options))
-end
 
 -- The tables { nearest, log2, worlds[fusion] } from rows, as formats.model makes them; `first`: those that
 -- they replace, or nil.
 local function tables_of(recording, spec, read, is_stable, first)
-  local nearest = select(recording, spec, read, { lookup = "nearest", incumbent = first and first.nearest,
+  local nearest = lib.select(recording, spec, read, { lookup = "nearest", incumbent = first and first.nearest,
     stable = is_stable and (first and first.nearest or true) })
   local source = { rows = read, files = {}, derived = {}, axes = spec.table, stable = is_stable,
     stable_as = is_stable and nearest }
@@ -76,7 +46,7 @@ local function tables_of(recording, spec, read, is_stable, first)
     worlds[fusion] = by_bytes.worlds(source, function() return true end, fusion)[1]
   end
   return { nearest = nearest, worlds = worlds,
-    log2 = select(recording, spec, read, { lookup = "log2", stable = is_stable and nearest }) }
+    log2 = lib.select(recording, spec, read, { lookup = "log2", stable = is_stable and nearest }) }
 end
 
 -- ---- what programs get ------------------------------------------------------------------------
@@ -140,7 +110,7 @@ function stability.figures(path, runs, num_tokens, fusion)
   spec.num_tokens = num_tokens or spec.num_tokens
   local figures, first = {}, {}
   for seed = 0, runs do
-    local read = rows_of(recording, spec, drawn(#recording.any.launches, seed))
+    local read = lib.rows_on_grid(recording, spec, drawn(#recording.any.launches, seed))
     for name, is_stable in pairs { any = false, stable = true } do
       figures[name] = figures[name] or { results = 0, nearest = 0, log2 = 0, bytes = 0 }
       local made = tables_of(recording, spec, read, is_stable, first[name])

@@ -2,6 +2,7 @@
 -- can be made up. See README.md here for where they come from. Shared by the tests of this folder and by
 -- tests/perf/planner.lua.
 local cell_records = require "rows.cell_records"
+local choices = require "core.choose"
 local explore = require "sweep.explore"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -117,6 +118,33 @@ function lib.sweep(recording, order, first, options)
     end
   end
   return found
+end
+
+-- The rows of a sweep of the spec's grid in all launches of `order`.
+function lib.rows_on_grid(recording, spec, order)
+  local is_hidden, is_tokens, records = {}, {}, {}
+  for _, value in ipairs(spec.hidden_sizes) do is_hidden[value] = true end
+  for _, value in ipairs(spec.num_tokens) do is_tokens[value] = true end
+  for _, of in pairs(recording.of) do
+    for _, recorded in pairs(of) do
+      local by_launch, is_on_grid = {}, is_hidden[recorded.hidden_size] and is_tokens[recorded.num_tokens]
+      for i, launch in ipairs(is_on_grid and order or {}) do
+        by_launch[i] = lib.record_of(recorded, launch)
+      end
+      if next(by_launch) then records[#records + 1] = pooling.row(by_launch) end
+    end
+  end
+  table.sort(records, cell_records.before)
+  return fail.unless(rows.of("recorded", records)), records
+end
+
+-- The table of these rows on the grid of a spec, with these options of core.choose.
+function lib.select(recording, spec, read, options)
+  local any = recording.any
+  options.only_cells, options.cells = true, { { world_size = recording.world_size, dtype = any.dtype,
+    op = any.op, mode = any.mode, fusions = spec.fusions, hidden_sizes = spec.hidden_sizes,
+    num_tokens = spec.num_tokens } }
+  return fail.unless(choices.select(read, options))
 end
 
 -- Visits cells as the planner requests, in the launches of `order`. Returns by_launch of each cell and

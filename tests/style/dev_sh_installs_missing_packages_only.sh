@@ -42,22 +42,20 @@ has() {
     grep -qF -- "$1" "$2" || die "$2 should hold: $1"
 }
 
-build_tools="cc gcc c++ cmake mpicc mpirun pkg-config"
-for tool in $build_tools ninja; do
+set -- cc gcc c++ cmake mpicc mpirun pkg-config # the tools of a build, but for ninja
+for tool in "$@" ninja; do
     if ! command -v "$tool" >/dev/null; then
         echo "skipped: there is no $tool here"
         exit 77
     fi
 done
 
-# shellcheck disable=SC2086 # a list
-machine $build_tools ninja
+machine "$@" ninja
 stand_in apt-get "exit 100"
 ends 0
 if [ -e "$work/log" ]; then die "apt-get was called with nothing missing"; fi
 
-# shellcheck disable=SC2086
-machine $build_tools
+machine "$@"
 stand_in id "echo 0"
 stand_in apt-get "case \$* in *ninja-build*) ln -s /bin/true '$work/bin/ninja' ;; esac"
 /bin/ln -s "$(command -v ln)" "$work/bin/ln"
@@ -66,27 +64,23 @@ has "apt-get -qq update" "$work/log"
 has "--no-install-recommends ninja-build" "$work/log"
 if grep -q libsimdjson-dev "$work/log"; then die "what is there was installed again"; fi
 
-# shellcheck disable=SC2086
-machine $build_tools
+machine "$@"
 stand_in dnf
 ends 2
 has "ninja-build" "$work/log"
 has "gentables: still missing: ninja" "$output"
 
-# shellcheck disable=SC2086
-machine $build_tools
+machine "$@"
 ends 2
 has "gentables: neither apt-get nor dnf found; install these, by their Debian names: ninja-build" "$output"
 
-# shellcheck disable=SC2086
-machine $build_tools
+machine "$@"
 stand_in id "echo 1000"
 stand_in apt-get
 ends 2
 has "there is neither root nor sudo; run as root: apt-get" "$output"
 
-# shellcheck disable=SC2086
-machine $build_tools
+machine "$@"
 stand_in id "echo 1000"
 stand_in apt-get
 stand_in sudo

@@ -36,23 +36,24 @@ local function replay(lines, settings, names, ...)
   return lib.run_with(front(settings, names), "replay", path, "--out", out, "--csv", ...)
 end
 
-local function gemm(id, more)
-  local fields = { dtype = "float32", batch = 1, m = 5, n = 7, k = 9, trans_a = 0, trans_b = 0, lda = 9,
-    ldb = 7, stride_a = 0, stride_b = 0, addend = "none" }
+-- The line of an op: these fields, with `more` of them or others in their place.
+local function line_of(kind, id, fields, more)
   for name, value in pairs(more or {}) do fields[name] = value end
-  local words = { "gemm id=" .. id }
+  local words = { kind .. " id=" .. id }
   for name, value in pairs(fields) do words[#words + 1] = ("%s=%s"):format(name, value) end
   return table.concat(words, " ")
 end
 
+local function gemm(id, more)
+  return line_of("gemm", id, { dtype = "float32", batch = 1, m = 5, n = 7, k = 9, trans_a = 0, trans_b = 0,
+    lda = 9, ldb = 7, stride_a = 0, stride_b = 0, addend = "none" }, more)
+end
+
 local function convolution(id, more)
-  local fields = { dtype = "float32", spatial = 2, batch = 2, in_channels = 4, out_channels = 6, groups = 1,
-    input = "8,9", filter = "3,2", stride = "1,2", padding = "1,0", dilation = "1,1", output_padding = "0,0",
-    transposed = 0, bias = 0, input_channels_last = 0, filter_channels_last = 0 }
-  for name, value in pairs(more or {}) do fields[name] = value end
-  local words = { "convolution id=" .. id }
-  for name, value in pairs(fields) do words[#words + 1] = ("%s=%s"):format(name, value) end
-  return table.concat(words, " ")
+  return line_of("convolution", id, { dtype = "float32", spatial = 2, batch = 2, in_channels = 4,
+    out_channels = 6, groups = 1, input = "8,9", filter = "3,2", stride = "1,2", padding = "1,0",
+    dilation = "1,1", output_padding = "0,0", transposed = 0, bias = 0, input_channels_last = 0,
+    filter_channels_last = 0 }, more)
 end
 
 local function fp8(id, more)

@@ -68,23 +68,18 @@ grep -q '^backend   host: no GPU can be used: no CUDA driver' "$stdout" || die "
 
 # ---- missing libraries and GPUs ----
 only cuda cublasLt nccl
-run() { gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0; }
-run gpus=1
-one_line '2 ranks and 1 GPU: each rank needs a GPU'
-run gpus=0
-one_line 'no GPU: the driver sees none'
-run memory_mib=100
-one_line 'out of memory'
-run nccl_refuses
-one_line 'NCCL makes no communicator: invalid usage; no such thing'
-run refuses
-one_line 'cuBLASLt does not compute this'
+fails() { # SETTINGS PATTERN
+    gpus "$1" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
+    one_line "$2"
+}
+fails gpus=1 '2 ranks and 1 GPU: each rank needs a GPU'
+fails gpus=0 'no GPU: the driver sees none'
+fails memory_mib=100 'out of memory'
+fails nccl_refuses 'NCCL makes no communicator: invalid usage; no such thing'
+fails refuses 'cuBLASLt does not compute this'
 only cuda cublasLt
-run ""
-one_line 'NCCL is not here'
+fails "" 'NCCL is not here'
 only cuda nccl
-run ""
-one_line 'libcublasLt.so'
+fails "" 'libcublasLt.so'
 only
-run ""
-one_line 'no CUDA driver'
+fails "" 'no CUDA driver'

@@ -1,5 +1,5 @@
 -- options.lua: the options of a command line.
-local fail = require "base.fail"
+local failure = require "failure"
 local luaunit = require "luaunit"
 local options = require "base.options"
 
@@ -21,12 +21,11 @@ local verb = {
 
 local function parse(...) return options.parse(verb, "do", { ... }) end
 
-local function failure(...)
-  local ok, problem = pcall(parse, ...)
-  luaunit.assertFalse(ok)
-  luaunit.assertTrue(fail.is_failure(problem))
-  luaunit.assertEquals(problem.code, 2)
-  return problem.message
+-- The message with which `of` rejects these arguments.
+local function refusal(of, ...)
+  local message, code = failure(options.parse, of, of == verb and "do" or "count", { ... })
+  luaunit.assertEquals(code, 2)
+  return message
 end
 
 function tests.test_values_come_after_a_space_or_an_equals_sign()
@@ -66,13 +65,6 @@ local typed = {
   },
 }
 
-local function typed_failure(...)
-  local ok, problem = pcall(options.parse, typed, "count", { ... })
-  luaunit.assertFalse(ok)
-  luaunit.assertEquals(problem.code, 2)
-  return problem.message
-end
-
 function tests.test_typed_options_are_numbers()
   local args = options.parse(typed, "count",
     { "--tp", "8,2,8", "--share=0.5", "--timeout", "1e3", "--sync=op" })
@@ -81,22 +73,22 @@ function tests.test_typed_options_are_numbers()
   luaunit.assertEquals(math.type(args.samples), "integer")
   luaunit.assertEquals(options.parse(typed, "count", { "--limit", "none" }).limit, "none")
   luaunit.assertEquals(options.parse(typed, "count", { "--limit", "3" }).limit, 3.0)
-  luaunit.assertEquals(typed_failure("--limit", "x"), '--limit: "x" is not a number from 0 to 9 or none')
+  luaunit.assertEquals(refusal(typed, "--limit", "x"), '--limit: "x" is not a number from 0 to 9 or none')
 end
 
 function tests.test_values_of_another_type_are_refused()
   for _, text in ipairs { "0", "101", "x", "1.5", "", "0x10", " 1", "-1", "1e2", "99999999999999999999" } do
-    luaunit.assertEquals(typed_failure("--samples", text),
+    luaunit.assertEquals(refusal(typed, "--samples", text),
       ('--samples: "%s" is not a whole number from 1 to 100'):format(text))
   end
-  luaunit.assertEquals(typed_failure("--warm-up=-1"), '--warm-up: "-1" is not a whole number of at least 0')
-  luaunit.assertEquals(typed_failure("--tp", "2,,4"), '--tp: "" is not a whole number from 2 to 16')
-  luaunit.assertEquals(typed_failure("--share", "1.1"), '--share: "1.1" is not a number from 0 to 1')
+  luaunit.assertEquals(refusal(typed, "--warm-up=-1"), '--warm-up: "-1" is not a whole number of at least 0')
+  luaunit.assertEquals(refusal(typed, "--tp", "2,,4"), '--tp: "" is not a whole number from 2 to 16')
+  luaunit.assertEquals(refusal(typed, "--share", "1.1"), '--share: "1.1" is not a number from 0 to 1')
   for _, text in ipairs { "nan", "inf", "1e999", "0", "-1", "1 s" } do
-    luaunit.assertEquals(typed_failure("--timeout", text),
+    luaunit.assertEquals(refusal(typed, "--timeout", text),
       ('--timeout: "%s" is not a number above 0'):format(text))
   end
-  luaunit.assertEquals(typed_failure("--sync", "both"), '--sync: "both" is not one of pass, op')
+  luaunit.assertEquals(refusal(typed, "--sync", "both"), '--sync: "both" is not one of pass, op')
 end
 
 function tests.test_a_list_ends_at_the_next_option()
@@ -111,15 +103,15 @@ function tests.test_two_dashes_end_the_options()
 end
 
 function tests.test_wrong_use_lists_valid_values()
-  luaunit.assertStrContains(failure(), "do needs --data-dir DIR")
-  luaunit.assertStrContains(failure("--data-dir"), "--data-dir needs a value: --data-dir DIR")
-  luaunit.assertStrContains(failure("--data-dir", "a", "--slow"), "do has no option --slow")
-  luaunit.assertStrContains(failure("--data-dir", "a", "-x"), "do has no option -x")
-  luaunit.assertStrContains(failure("--data-dir", "a", "-f"), "-f needs a value: -f TEXT")
-  luaunit.assertStrContains(failure("--data-dir", "a", "-qx"), "-q takes no value")
-  luaunit.assertStrContains(failure("--data-dir", "a", "--fast=yes"), "--fast takes no value")
-  luaunit.assertStrContains(failure("--data-dir", "a", "--data-dir", "b"), "--data-dir is given twice")
-  luaunit.assertStrContains(failure("--data-dir", "a", "b", "c"), "do takes FILE")
+  luaunit.assertStrContains(refusal(verb), "do needs --data-dir DIR")
+  luaunit.assertStrContains(refusal(verb, "--data-dir"), "--data-dir needs a value: --data-dir DIR")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "--slow"), "do has no option --slow")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "-x"), "do has no option -x")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "-f"), "-f needs a value: -f TEXT")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "-qx"), "-q takes no value")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "--fast=yes"), "--fast takes no value")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "--data-dir", "b"), "--data-dir is given twice")
+  luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "b", "c"), "do takes FILE")
 end
 
 function tests.test_help_names_every_option()

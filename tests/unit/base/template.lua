@@ -1,5 +1,5 @@
 -- template.lua: the syntax of templates, and the places that their errors name.
-local fail = require "base.fail"
+local failure = require "failure"
 local luaunit = require "luaunit"
 local template = require "codec.template"
 
@@ -7,13 +7,11 @@ local tests = {}
 
 local function render(text, model) return template.compile(text, "t.tmpl")(model or {}) end
 
--- The message of rendering this, which must fail.
-local function failure(text, model)
-  local ok, problem = pcall(render, text, model)
-  luaunit.assertFalse(ok)
-  luaunit.assertTrue(fail.is_failure(problem))
-  luaunit.assertEquals(problem.code, 2)
-  return problem.message
+-- Renders this, which must fail with these words.
+local function fails(words, text)
+  local message, code = failure(render, text)
+  luaunit.assertEquals(code, 2)
+  luaunit.assertStrContains(message, words)
 end
 
 function tests.test_lines_and_values()
@@ -37,8 +35,8 @@ function tests.test_the_last_newline_is_the_templates()
 end
 
 function tests.test_nil_names_template_and_line()
-  luaunit.assertEquals(failure("a\n% local x = 1\n${missing}\n"), "t.tmpl:3: ${missing} is nil")
-  luaunit.assertStrContains(failure("a\n\n${missing.field}\n"), "t.tmpl:3: ")
+  luaunit.assertEquals((failure(render, "a\n% local x = 1\n${missing}\n")), "t.tmpl:3: ${missing} is nil")
+  fails("t.tmpl:3: ", "a\n\n${missing.field}\n")
 end
 
 function tests.test_false_and_zero_are_values()
@@ -46,13 +44,13 @@ function tests.test_false_and_zero_are_values()
 end
 
 function tests.test_errors_of_lua_name_the_line()
-  luaunit.assertStrContains(failure("a\n% error('no')\n"), "t.tmpl:2: no")
-  luaunit.assertStrContains(failure("a\n% for i = 1, 2\nb\n"), "t.tmpl:3:")
-  luaunit.assertStrContains(failure("a\n${1 +}\n"), "t.tmpl:2:")
+  fails("t.tmpl:2: no", "a\n% error('no')\n")
+  fails("t.tmpl:3:", "a\n% for i = 1, 2\nb\n")
+  fails("t.tmpl:2:", "a\n${1 +}\n")
 end
 
 function tests.test_an_unclosed_value_is_an_error()
-  luaunit.assertEquals(failure("a\nb ${c\n"), "t.tmpl:2: ${ is not closed on its line")
+  luaunit.assertEquals((failure(render, "a\nb ${c\n")), "t.tmpl:2: ${ is not closed on its line")
 end
 
 function tests.test_a_rendering_leaves_nothing_to_the_next()
@@ -62,7 +60,7 @@ function tests.test_a_rendering_leaves_nothing_to_the_next()
 end
 
 function tests.test_a_template_reaches_no_files()
-  luaunit.assertStrContains(failure("% io.open('x')\n"), "'io'")
+  fails("'io'", "% io.open('x')\n")
 end
 
 return require "suites" { { "template", tests } }

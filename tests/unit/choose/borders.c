@@ -58,6 +58,14 @@ static void expect_the_best(const struct border_point *points, size_t count) {
     }
 }
 
+// Chooses, and expects these options.
+static void expect_chosen(struct border_point *points, size_t count, const size_t *expected) {
+    assert_true(borders_choose(points, count));
+    for (size_t i = 0; i < count; i++) assert_int_equal(points[i].chosen, expected[i]);
+}
+#define EXPECT_CHOSEN(points, ...)                                                                           \
+    expect_chosen(points, sizeof(points) / sizeof(points)[0], (const size_t[]){__VA_ARGS__})
+
 TEST(no_other_choice_is_better) {
     srand(1);
     for (int round = 0; round < 3000; round++) {
@@ -84,36 +92,27 @@ TEST(going_as_far_as_possible_is_not_enough) {
     const struct border_option middle[] = {{0.3, 0, true}, {0, 1, true}};
     const struct border_option right[] = {{0.9, 0, false}, {0, 1, true}};
     struct border_point points[] = {{left, 2, 9}, {middle, 2, 9}, {right, 2, 9}};
-    assert_true(borders_choose(points, 3));
-    assert_int_equal(points[0].chosen, 0);
-    assert_int_equal(points[1].chosen, 1);
-    assert_int_equal(points[2].chosen, 1);
+    EXPECT_CHOSEN(points, 0, 1, 1);
 }
 
 TEST(a_flip_that_must_not_be_lost_stays) {
     const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
     const struct border_option other[] = {{0.2, 0, false}, {0, 1, true}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
-    assert_true(borders_choose(points, 3));
-    assert_int_equal(points[0].chosen, 0);
-    assert_int_equal(points[1].chosen, 1);
-    assert_int_equal(points[2].chosen, 0);
+    EXPECT_CHOSEN(points, 0, 1, 0);
 }
 
 TEST(a_flip_that_may_be_lost_is_none) {
     const struct border_option usual[] = {{0, 0, true}, {0.4, 1, false}};
     const struct border_option other[] = {{0.01, 0, true}, {0, 1, true}};
     struct border_point points[] = {{usual, 2, 9}, {other, 2, 9}, {usual, 2, 9}};
-    assert_true(borders_choose(points, 3));
-    assert_int_equal(points[1].chosen, 0);
+    EXPECT_CHOSEN(points, 0, 0, 0);
 }
 
 TEST(of_equal_ones_the_first_wins) {
     const struct border_option options[] = {{0.1, 7, true}, {0.1, 3, true}};
     struct border_point points[] = {{options, 2, 9}, {options, 2, 9}};
-    assert_true(borders_choose(points, 2));
-    assert_int_equal(points[0].chosen, 0);
-    assert_int_equal(points[1].chosen, 0);
+    EXPECT_CHOSEN(points, 0, 0);
 }
 
 TEST(points_without_an_option_part_the_axis) {
@@ -121,10 +120,6 @@ TEST(points_without_an_option_part_the_axis) {
     const struct border_option right[] = {{0.01, 0, true}, {0, 1, true}};
     const struct border_option forbidden[] = {{0, 0, false}};
     struct border_point points[] = {{left, 2, 9}, {NULL, 0, 9}, {right, 2, 9}, {forbidden, 1, 9}};
-    assert_true(borders_choose(points, 4));
-    assert_int_equal(points[0].chosen, 0);
-    assert_true(points[1].chosen == BORDER_NONE);
-    assert_int_equal(points[2].chosen, 1);
-    assert_true(points[3].chosen == BORDER_NONE);
+    EXPECT_CHOSEN(points, 0, BORDER_NONE, 1, BORDER_NONE);
     assert_true(borders_choose(points, 0));
 }

@@ -158,27 +158,22 @@ same ONESHOT "$(winner 16 | grep -v unmeasured)" # the spec's mode has no row
 rm "$data/spec.lua"
 
 # Invalid input: one line each, and nothing is guessed.
-refused() {
-    ends_with 2 "$GENTABLES" generate --data-dir "$data" --arch host "$@"
+refused() { # PATTERN OPTION...
+    pattern=$1
+    shift
+    rejects "$pattern" generate --data-dir "$data" --arch host "$@"
 }
-refused --numerics nonsense
-one_line "nonsense is no class"
-refused --regret -1
-one_line "regret: -1 is no share of time"
-refused --regret much
-one_line "regret: much is no share of time"
-refused --choose middle
-one_line "valid: bin, corner"
+refused "nonsense is no class" --numerics nonsense
+refused "regret: -1 is no share of time" --regret -1
+refused "regret: much is no share of time" --regret much
+refused "valid: bin, corner" --choose middle
 printf 'tokens,hidden_size,weight\n1,1024,-1\n' >"$WORK/workload.csv"
-refused --workload "$WORK/workload.csv"
-one_line "workload.csv:2: a weight of -1"
+refused "workload.csv:2: a weight of -1" --workload "$WORK/workload.csv"
 printf 'tokens,hidden_size,weight\n1,99999,1\n' >"$WORK/workload.csv"
-refused --workload "$WORK/workload.csv"
-one_line "workload.csv:2: 1 tokens of hidden size 99999 were not measured"
+refused "workload.csv:2: 1 tokens of hidden size 99999 were not measured" --workload "$WORK/workload.csv"
 printf 'tokens,weight\n' >"$WORK/workload.csv"
-refused --workload "$WORK/workload.csv"
-one_line "workload.csv:1: tokens,weight; a workload begins with tokens,hidden_size,weight"
-refused --against "$WORK/absent.csv"
-one_line "absent.csv"
-ends_with 2 "$GENTABLES" regret --table "$WORK/workload.csv" --rows "$WORK/benchmark.tp2.host.csv"
-one_line "is none of allreduce_table.h"
+refused "workload.csv:1: tokens,weight; a workload begins with tokens,hidden_size,weight" \
+    --workload "$WORK/workload.csv"
+refused "absent.csv" --against "$WORK/absent.csv"
+rejects "is none of allreduce_table.h" regret --table "$WORK/workload.csv" \
+    --rows "$WORK/benchmark.tp2.host.csv"

@@ -1,6 +1,6 @@
 -- model.lua, render.lua and summary.lua: the model that a format gets for a folder of rows. Takes a folder to
 -- write to.
-local fail = require "base.fail"
+local failure = require "failure"
 local file = require "core.file"
 local formats = require "formats.list"
 local luaunit = require "luaunit"
@@ -36,13 +36,6 @@ local function folder(arch, worlds)
 end
 
 local function view(path, arch, name) return model.for_format(model.load(path, arch), formats.find(name)) end
-
-local function failure(...)
-  local ok, problem = pcall(...)
-  luaunit.assertFalse(ok)
-  luaunit.assertTrue(fail.is_failure(problem))
-  return problem.message
-end
 
 function tests.test_worlds_are_ascending_and_hold_the_winners()
   local path = folder("host", { [4] = { record { strategy = "MPI" } }, [16] = { record() },
@@ -88,7 +81,7 @@ end
 function tests.test_a_format_that_would_be_all_fallback_is_refused()
   local path = folder("host", { [2] = { record { dtype = "float16" }, record { dtype = "float32" } } })
   local source = model.load(path, "host")
-  luaunit.assertStrContains(failure(render.text, source, formats.find "c"),
+  luaunit.assertStrContains((failure(render.text, source, formats.find "c")),
     "no row for allreduce_table.h, which holds bfloat16 allreduce eager; the rows are " ..
     "float16 allreduce eager; float32 allreduce eager; a spec.lua there")
   luaunit.assertStrContains(render.text(source, formats.find "table"), "float16")
@@ -118,7 +111,7 @@ end
 
 function tests.test_formats_that_leave_nothing_to_do_are_refused()
   for _, names in ipairs { "", ",", "trtllm" } do
-    luaunit.assertStrContains(failure(render.formats, names, "host"),
+    luaunit.assertStrContains((failure(render.formats, names, "host")),
       ("--formats: %q names no format of host; there are c, thresholds, "):format(names))
   end
 end
@@ -129,7 +122,7 @@ function tests.test_loopback_rows_enter_no_table_of_real_hardware()
   luaunit.assertEquals(winner(folder("sm90", { [2] = records }), "sm90"), "NCCL")
   local path = folder("sm90-loopback", { [2] = records })
   luaunit.assertEquals(winner(path, "sm90-loopback"), "ONESHOT")
-  luaunit.assertStrContains(failure(model.load, path, "sm90"), "no benchmark.tp{N}.sm90.csv is there")
+  luaunit.assertStrContains((failure(model.load, path, "sm90")), "no benchmark.tp{N}.sm90.csv is there")
 end
 
 function tests.test_a_winner_without_a_number_leaves_its_cell_to_the_next()

@@ -104,13 +104,10 @@ for budget in 0.1 1e-06; do
     has "not finished in $budget s: heat [12] of 2, turn [12] of 2 was cut off, with [0-9]* settings left" \
         "$stdout"
 done
-ends_with 2 sweep --launcher 'srun -n {ranks}'
-one_line '--transport takes no --launcher'
+ends_in_one_line 2 '--transport takes no --launcher' sweep --launcher 'srun -n {ranks}'
 sed -i '2s/,MPI,/,MPI_NONE,/' "$WORK/data/transport.tp2.host.csv"
-ends_with 2 generate
-one_line 'transport.tp2.host.csv:2: no row of a search'
+ends_in_one_line 2 'transport.tp2.host.csv:2: no row of a search' generate
 rm "$WORK"/data/transport.*
-ends_with 2 generate --formats ompi-parameters
-one_line 'gentables sweep --transport measures'
-ends_with 2 generate --formats ompi
-one_line 'ompi_rules.conf: no row of a single algorithm of Open MPI; measure MPI_RING'
+ends_in_one_line 2 'gentables sweep --transport measures' generate --formats ompi-parameters
+ends_in_one_line 2 'ompi_rules.conf: no row of a single algorithm of Open MPI; measure MPI_RING' \
+    generate --formats ompi

@@ -42,8 +42,7 @@ bad_card 'workload: {phase: inference}' "$needs none" 'moe: true'
 bad_card '- a list' 'Error: Invalid workload YAML format' 'card.yaml'
 printf 'workload: {model: {moe: true}}\n' >"$run/card.yaml"
 touch "$run/other.yml"
-ends
-one_line 'card.yaml, other.yml'
+ends && one_line 'card.yaml, other.yml'
 rm "$run/other.yml"
 
 ends
@@ -101,19 +100,15 @@ for i in 0 1 2 3; do printf '%s' "$good" >"$run/gates_logs_0/gate_logs_$i.json";
 # Files that cannot be read are named, the first of them.
 rm "$log"
 mkfifo "$log"
-ends
-one_line "$log: is not a file\$"
+ends && one_line "$log: is not a file\$"
 rm "$log"
 mkdir "$log"
-ends
-one_line "$log: is not a file\$"
+ends && one_line "$log: is not a file\$"
 rmdir "$log"
 ln -s nowhere "$log"
-ends
-one_line "$log: cannot be read"
+ends && one_line "$log: cannot be read"
 printf 'x' >"$run/gates_logs_0/gate_logs_2.json"
-ends
-one_line "$log: cannot be read.*and 1 more"
+ends && one_line "$log: cannot be read.*and 1 more"
 rm "$log"
 printf '%s' "$good" >"$log"
 printf '%s' "$good" >"$run/gates_logs_0/gate_logs_2.json"

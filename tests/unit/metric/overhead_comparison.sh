@@ -104,11 +104,12 @@ mkdir "$WORK/here"
 (cd "$WORK/here" && "$GENTABLES" metric communicationOverhead --csv1 ../a --csv2 ../b --json >../printed)
 cmp "$WORK/printed" "$WORK/here/kernel_comparison_results.json" || die "printed is not what is written"
 
-# refuses CODE A B: expects that the earlier results stay.
+# refuses CODE A B [PATTERN]: expects that the earlier results stay; and one line.
 refuses() {
     cp "$results" "$WORK/before"
     ends_with "$1" "$GENTABLES" metric communicationOverhead --csv1 "$2" --csv2 "$3" --out "$WORK/out"
     cmp "$WORK/before" "$results" || die "results of a comparison that failed"
+    [ $# = 3 ] || one_line "$4"
 }
 refuses 1 "$WORK/none.csv" "$WORK/b"
 refused "Error: CSV file not found: $WORK/none.csv" 'none.csv does not exist; give a kernel summary'
@@ -117,16 +118,20 @@ refused "Error: CSV file not found: $WORK/none%s.csv" 'none%s.csv does not exist
 ends_with 1 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a"
 refused 'Error: communicationOverhead metric requires --csv1 and --csv2 arguments' '--csv1 and --csv2'
 sed 's/StdDev (ns)/StdDev (fortnights)/' "$WORK/a" >"$WORK/odd"
-refuses 2 "$WORK/a" "$WORK/odd"
-one_line 'odd:1: column "StdDev \(fortnights\)" has an unknown unit'
-refuses 2 "$WORK" "$WORK/a"
-one_line 'is not a file'
+refuses 2 "$WORK/a" "$WORK/odd" 'odd:1: column "StdDev \(fortnights\)" has an unknown unit'
+refuses 2 "$WORK" "$WORK/a" 'is not a file'
 touch "$WORK/file"
 ends_with 1 "$GENTABLES" metric communicationOverhead --csv1 "$WORK/a" --csv2 "$WORK/b" --out "$WORK/file"
 one_line 'file: the folder cannot be made'
 
 # SQLite exports of different versions of nsys, and databases that are none.
 has_sqlite || exit 0
+
+# bad SQL PATTERN: a database of these statements is rejected.
+bad() {
+    database "$WORK/bad" "$1"
+    refuses 2 "$WORK/a" "$WORK/bad" "bad: $2"
+}
 
 # database FILE SQL: makes a database by these statements.
 database() {
@@ -148,28 +153,15 @@ database "$WORK/b" "$strings $table (start, end, shortName);
 compare # between 10 and 30 lies 20; the deviation is that of a sample, sqrt(200)
 results_hold 'eplb["fused_moe_med_us"] == 0.02 and abs(eplb["fused_moe_std_us"] - 200 ** 0.5 / 1e3) < 1e-15'
 
-database "$WORK/bad" "$strings"
-refuses 2 "$WORK/a" "$WORK/bad"
-one_line 'bad: has no table CUPTI_ACTIVITY_KIND_KERNEL: no CUDA kernel was traced; give a profile'
-database "$WORK/bad" "$strings $table (start, end, demangledName);"
-refuses 2 "$WORK/a" "$WORK/bad"
-one_line 'bad: its table CUPTI_ACTIVITY_KIND_KERNEL is empty'
-database "$WORK/bad" "$strings $table (start, demangledName);"
-refuses 2 "$WORK/a" "$WORK/bad"
-one_line 'bad: its table CUPTI_ACTIVITY_KIND_KERNEL has no column end'
-database "$WORK/bad" "$strings $table (start, end);"
-refuses 2 "$WORK/a" "$WORK/bad"
-one_line 'bad: .* has no column demangledName'
-database "$WORK/bad" "$table (start, end, demangledName);
-    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 1, 1);"
-refuses 2 "$WORK/a" "$WORK/bad"
-one_line 'bad: has no table StringIds'
+bad "$strings" 'has no table CUPTI_ACTIVITY_KIND_KERNEL: no CUDA kernel was traced; give a profile'
+bad "$strings $table (start, end, demangledName);" 'its table CUPTI_ACTIVITY_KIND_KERNEL is empty'
+bad "$strings $table (start, demangledName);" 'its table CUPTI_ACTIVITY_KIND_KERNEL has no column end'
+bad "$strings $table (start, end);" '.* has no column demangledName'
+bad "$table (start, end, demangledName);
+    INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES (0, 1, 1);" 'has no table StringIds'
 for row in '(0, 10, 7)|no name 7' '(10, 0, 1)|1 of its kernels' '(0, NULL, 1)|1 of its kernels'; do
-    database "$WORK/bad" "$strings $table (start, end, demangledName);
-        INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ${row%|*};"
-    refuses 2 "$WORK/a" "$WORK/bad"
-    one_line "bad: .*${row#*|}"
+    bad "$strings $table (start, end, demangledName);
+        INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES ${row%|*};" ".*${row#*|}"
 done
 head -c 3000 "$WORK/b" >"$WORK/bad"
-refuses 2 "$WORK/a" "$WORK/bad"
-one_line 'bad: cannot be read|bad: .*malformed'
+refuses 2 "$WORK/a" "$WORK/bad" 'bad: cannot be read|bad: .*malformed'

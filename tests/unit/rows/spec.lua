@@ -1,6 +1,6 @@
 -- spec.lua: the valid content of a spec; errors are reported with file and line.
 local lu = require "luaunit"
-local fail = require "base.fail"
+local failure = require "failure"
 local file = require "core.file"
 local spec = require "rows.spec"
 
@@ -16,12 +16,9 @@ end
 
 -- The message with which `text` is rejected, without the file's name.
 function TestSpec:refusal(text)
-  local ok, problem = pcall(self.load, self, text)
-  lu.assertFalse(ok)
-  lu.assertTrue(fail.is_failure(problem), tostring(problem))
-  lu.assertEquals(problem.code, 2)
-  lu.assertEquals(problem.message:sub(1, #self.path + 1), self.path .. ":")
-  return problem.message:sub(#self.path + 2)
+  local message, code = failure(self.load, self, text)
+  lu.assertEquals({ code, message:sub(1, #self.path + 1) }, { 2, self.path .. ":" })
+  return message:sub(#self.path + 2)
 end
 
 local least = 'arch = "host", tp = { 4, 2 }, hidden_sizes = { 1024 }, num_tokens = { 16, 1 }'
@@ -146,9 +143,7 @@ function TestSpec:test_text_still_has_its_methods_afterwards()
 end
 
 function TestSpec.test_a_missing_file_is_reported()
-  local ok, problem = pcall(spec.load, "/nonexistent/spec.lua")
-  lu.assertFalse(ok)
-  lu.assertStrContains(problem.message, "/nonexistent/spec.lua")
+  lu.assertStrContains((failure(spec.load, "/nonexistent/spec.lua")), "/nonexistent/spec.lua")
 end
 
 return require "suites" { { "TestSpec", TestSpec } }

@@ -4,7 +4,7 @@ local luaunit = require "luaunit"
 
 local choice = require "tune.choice"
 local choices = require "core.choose"
-local fail = require "base.fail"
+local failure = require "failure"
 local lists = require "lists.lists"
 local pass_input = require "tune.pass_input"
 local rows = require "core.rows"
@@ -152,9 +152,7 @@ function tests.test_ops_have_the_names_that_pytorch_gives_them()
     for word in words:gmatch("[^,]+") do luaunit.assertEquals(names_of { op = word }, op) end
   end
   for _, word in ipairs { "torch.all_reduce.of.mine", "gather", "c10d.barrier" } do
-    local ok, problem = pcall(names_of, { op = word })
-    luaunit.assertFalse(ok)
-    luaunit.assertTrue(fail.is_failure(problem))
+    failure(names_of, { op = word })
   end
 end
 
@@ -187,9 +185,9 @@ function tests.test_sizes_that_an_epilogue_rounds_are_reported()
 end
 
 function tests.test_an_epilogue_of_no_allreduce_is_rejected_or_reported()
-  local ok, problem = pcall(notes_of, { "allgather" }, { 1024 }, { 2 }, { fusion = "RESIDUAL_RMS_NORM" })
-  luaunit.assertFalse(ok)
-  luaunit.assertStrContains(tostring(problem), "--fusion requires --op allreduce")
+  local fusion = { fusion = "RESIDUAL_RMS_NORM" }
+  luaunit.assertStrContains((failure(notes_of, { "allgather" }, { 1024 }, { 2 }, fusion)),
+    "--fusion requires --op allreduce")
   local _, said = notes_of({ "allreduce", "allgather" }, { 16384 }, { 2 }, { fusion = "RESIDUAL_RMS_NORM" })
   luaunit.assertStrContains(said[1], "allgather is measured without")
 end

@@ -122,8 +122,7 @@ END
 rejects 'refused.lua: .* maximum 63' workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
 [ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
 
-ends_with 2 "$GENTABLES" workload show -f "$WORK/none.lua"
-one_line 'none.lua: no such file or shipped workload; shipped: .*small'
+rejects 'none.lua: no such file or shipped workload; shipped: .*small' workload show -f "$WORK/none.lua"
 
 # Options.
 run() { ends_with 2 "$GENTABLES" workload run -f small "$@"; }
@@ -156,8 +155,7 @@ for command in run show; do
     rejects 'dtype: host has none; valid: bfloat16, float16, float32' workload "$command" -f "$bf16"
 done
 host=$(echo "return { name = 'x', tokens = 8, dtype = { host = 'float32' }, $step }" | workload host)
-ends_with 2 "$GENTABLES" workload run --backend cuda -f "$host"
-one_line 'dtype: cuda has none; valid: bfloat16, float16, float32'
+rejects 'dtype: cuda has none; valid: bfloat16, float16, float32' workload run --backend cuda -f "$host"
 rejects 'has no workload.json' workload report "$WORK"
 # Errors in the report's options are reported before anything is measured.
 for wrong in "--top-k 0:--top-k: .0. is not a whole number" "--without foo:--without: unknown step foo"; do
