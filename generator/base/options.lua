@@ -27,6 +27,13 @@ function options.with(shared, own)
   return table.move(shared, 1, #shared, #all + 1, all)
 end
 
+-- The rows of a list and their `help`, in the column of the help of options.
+function options.names_in_help(list)
+  local out = {}
+  for i, row in ipairs(list) do out[i] = ("%s%s: %s"):format((" "):rep(31), row.name, row.help) end
+  return table.concat(out, "\n")
+end
+
 -- The option with this text in `field` (name or short).
 local function find(verb, field, text)
   for _, option in ipairs(verb.options or {}) do

@@ -34,10 +34,11 @@ function statistics.holm(list, alpha, tests)
   return significant
 end
 
-local function mean_of(values)
+-- The sum, as a float.
+function statistics.sum(values)
   local sum = 0.0
   for _, value in ipairs(values) do sum = sum + value end
-  return sum / #values
+  return sum
 end
 
 local function deviation_of(values, mean)
@@ -51,7 +52,7 @@ end
 function statistics.summarise(values)
   local ordered, middle = sorted(values), #values // 2
   local median = #ordered % 2 == 1 and ordered[middle + 1] or (ordered[middle] + ordered[middle + 1]) / 2
-  local mean = mean_of(values)
+  local mean = statistics.sum(values) / #values
   return { count = #values, mean = mean, median = median, min = ordered[1], max = ordered[#ordered],
     standard_deviation = deviation_of(values, mean) }
 end

@@ -256,13 +256,22 @@ local function left_out(view)
   return lines
 end
 
+-- The formats that are made of a source, in the list's order.
+local function made_formats(source)
+  local out = {}
+  for _, format in ipairs(formats.list) do
+    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
+    if is_made then out[#out + 1] = format end
+  end
+  return out
+end
+
 -- Every format that the arch of `source` (of model.load) has, but the report: { format, lines = what it
 -- leaves out }.
 function summary.formats(source)
   local out = {}
-  for _, format in ipairs(formats.list) do
-    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
-    if format.name ~= "report" and is_made then
+  for _, format in ipairs(made_formats(source)) do
+    if format.name ~= "report" then
       local lines = format.view and format.left_out() or left_out(model.for_format(source, format))
       out[#out + 1] = { format = format, lines = lines }
     end
@@ -273,9 +282,8 @@ end
 -- What readers do where nothing was measured: { { format, text } ... } of the formats that are made.
 function summary.elsewhere(source)
   local out = {}
-  for _, format in ipairs(formats.list) do
-    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
-    if is_made and format.elsewhere then
+  for _, format in ipairs(made_formats(source)) do
+    if format.elsewhere then
       local text = format.elsewhere:gsub("{fallback}", model.fallback(source, format))
       if source.same_bits_as and formats.may_leave_bits(format) and format.name ~= "table" then
         text = ("%s; these choices may have other bits than %s"):format(text, source.same_bits_as)

@@ -7,19 +7,11 @@ local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local readers = require "reading.list"
+local names_in_help = require("base.options").names_in_help
 local source = require "reading.source"
 local sorted_keys = require "base.sorted_keys"
 
 local import = {}
-
--- The readers and what they read, in the column of the help.
-local function readers_in_words()
-  local out = {}
-  for i, reader in ipairs(readers.list) do
-    out[i] = ("%s%s: %s"):format((" "):rep(31), reader.name, reader.help)
-  end
-  return table.concat(out, "\n")
-end
 
 import.summary = "Reads other programs' measurements as rows, and other programs' tables as table.csv."
 import.positional = { name = "FILE...", min = 1, max = math.huge,
@@ -28,7 +20,7 @@ import.options = {
   { name = "out", value = "PATH", required = true,
     help = "FILE.csv; or a folder for benchmark.tp{N}.{arch}.csv, or {arch}/table.csv" },
   { name = "from", value = "NAME",
-    help = "reader, one of\n" .. readers_in_words() },
+    help = "reader, one of\n" .. names_in_help(readers.list) },
   { name = "arch", value = "ARCH",
     help = "arch, such as sm90; of a file with several tables, the one to read" },
   { name = "tp", value = "N,N...", type = "whole", most = 65535, comma = true,

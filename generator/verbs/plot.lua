@@ -5,6 +5,7 @@ local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
 local kinds = require "pictures.list"
 local lists = require "lists.lists"
+local names_in_help = require("base.options").names_in_help
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
@@ -141,19 +142,10 @@ local function plot_one(args)
   io.stdout:write("written   ", args.out, "\n")
 end
 
--- The kinds and what they show, in the column of the help.
-local function kinds_in_words()
-  local out = {}
-  for i, kind in ipairs(kinds.kinds) do
-    out[i] = ("%s%s: %s"):format((" "):rep(31), kind.name, kind.help)
-  end
-  return table.concat(out, "\n")
-end
-
 return {
   summary = "Draws pictures of rows: the best strategy of each cell, its margin and its confidence.",
   positional = { name = "KIND FILE...", min = 0, max = math.huge,
-    help = "draw one picture; KIND is one of\n" .. kinds_in_words() },
+    help = "draw one picture; KIND is one of\n" .. names_in_help(kinds.kinds) },
   options = {
     { name = "data-dir", value = "DIR", help = "draw pictures of a folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH", help = "with --data-dir: host, host-NAME, sm90 ..." },

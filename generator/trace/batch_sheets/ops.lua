@@ -54,14 +54,6 @@ local function params_of(perf)
   return out
 end
 
-local function key_of(sheet, name, perf)
-  local parts = { sheet, name }
-  for _, param in ipairs(perf.params) do
-    parts[#parts + 1] = param[1] .. "=" .. python_literals.write(param[2])
-  end
-  return table.concat(parts, "\0")
-end
-
 local function statistics_at(columns, group)
   local out = { count = math.tointeger(columns.count[group]) or 0 }
   for _, name in ipairs { "sum", "mean", "deviation", "min", "max" } do
@@ -83,7 +75,7 @@ local function collect_one(rank, how, out)
   end
   local map, count, firsts = grouping.by(#combos.name, function(combo)
     local perf, name = perf_models[combo], combos.name[combo] .. how.suffix
-    return perf and key_of(sheets_of[combo], name, perf)
+    return perf and perf_model.key(sheets_of[combo], name, perf)
   end)
   local groups = selection:group(map, count, { { "time", bytes }, { "time", flops }, { "computing", flops },
     { "time" }, { "computing" } })
@@ -92,8 +84,9 @@ local function collect_one(rank, how, out)
     local perf, measured = perf_models[combo], {}
     for i = 1, #measures do measured[i] = statistics_at(groups[i], group) end
     local name = combos.name[combo] .. how.suffix
-    out[#out + 1] = { sheet = sheets_of[combo], key = key_of(sheets_of[combo], name, perf), name = name,
-      params = params_of(perf), flops = perf.flops, bytes = perf.bytes, spec = perf.spec,
+    out[#out + 1] = { sheet = sheets_of[combo], name = name,
+      key = perf_model.key(sheets_of[combo], name, perf), params = params_of(perf),
+      flops = perf.flops, bytes = perf.bytes, spec = perf.spec,
       count = groups.count[group], uid = groups.uid[group], measured = measured }
   end
 end

@@ -105,12 +105,6 @@ end
 
 -- ---- statistics --------------------------------------------------------------------------------
 
-local function sum_of(list)
-  local sum = 0.0
-  for _, value in ipairs(list) do sum = sum + value end
-  return sum
-end
-
 -- Rows in groups of equal keys, in order of first appearance: { { key values..., rows = {} }... }.
 local function group_by(rows, key_of)
   local groups, of_key = {}, {}
@@ -131,7 +125,7 @@ end
 local function fill_statistics(row, what, values, names)
   if #values == 0 then return end
   local summary = statistics.summarise(values)
-  summary.sum = sum_of(values)
+  summary.sum = statistics.sum(values)
   summary.std = #values > 1 and summary.standard_deviation or nil
   for _, name in ipairs(names) do row[what .. "_" .. name] = summary[name] end
 end
@@ -278,7 +272,7 @@ local function summary_implicit_sync_sheet(timed)
     local row = { ["Collective name"] = metadata.name, dtype = metadata.dtype,
       ["In msg nelems"] = metadata.in_elements,
       ["In msg size (MB)"] = megabytes(metadata, metadata.in_elements),
-      count = #group, ["Total comm latency (ms)"] = sum_of(values.comm_latency) / 1000 }
+      count = #group, ["Total comm latency (ms)"] = statistics.sum(values.comm_latency) / 1000 }
     for _, what in ipairs(SUMMARISED) do fill_statistics(row, what, values[what], SUMMARY_STATISTICS) end
     add(row)
   end
@@ -297,7 +291,7 @@ local function all2allv_sheet(all, ranks)
       for _, item in pairs(one.items) do
         sizes[#sizes + 1] = megabytes(item.metadata, item.metadata.in_elements)
       end
-      local total = #sizes == one.count and sum_of(sizes) or nil
+      local total = #sizes == one.count and statistics.sum(sizes) or nil
       local row = { collective_id = one.id, ["Process Group Name"] = metadata.group,
         ["Process Group Ranks"] = metadata.ranks, ["Collective name"] = metadata.name,
         ["Group size"] = metadata.group_size, dtype = metadata.dtype, wall_time = one.wall,

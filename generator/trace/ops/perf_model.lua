@@ -434,6 +434,15 @@ local function checked(model_of, op, call)
   return perf
 end
 
+-- The key of the calls that a sheet has in one row: those of an op with these parameters.
+function perf_model.key(sheet, name, perf)
+  local parts = { sheet, name }
+  for _, param in ipairs(perf.params) do
+    parts[#parts + 1] = param[1] .. "=" .. python_literals.write(param[2])
+  end
+  return table.concat(parts, "\0")
+end
+
 function perf_model.of(op, call)
   if not call.dims then return nil, perf_model.NO_SHAPES end
   return checked(sums[op.family], op, call)

@@ -28,18 +28,11 @@ local function perf_models_of(rank, selection, combos, evaluate)
   return perf_models, left_out
 end
 
-local function key_of(sheet, name, perf)
-  local parts = { sheet, name }
-  for _, param in ipairs(perf.params) do
-    parts[#parts + 1] = param[1] .. "=" .. python_literals.write(param[2])
-  end
-  return table.concat(parts, "\0")
-end
-
 -- Groups of combos, and all facts of each: a table from which rows are written.
 local function grouped(selection, combos, perf_models, sheet_of)
   local map, count, firsts = grouping.by(#combos.name, function(combo)
-    return perf_models[combo] and key_of(sheet_of(combos.name[combo]), combos.name[combo], perf_models[combo])
+    local name, perf = combos.name[combo], perf_models[combo]
+    return perf and perf_model.key(sheet_of(name), name, perf)
   end)
   local flops, bytes = {}, {}
   for combo, perf in pairs(perf_models) do
