@@ -169,6 +169,20 @@ function case:is_finished(what)
   lu.assertEquals(text_of_tables(self, self.folder .. "/other"), one, what)
 end
 
+-- Runs cases, `at_once` of them together: begin(item of the list) starts a case with a fault;
+-- check_fault(case) waits for its end and may start another run, which check_rest(case) waits for.
+function lib.run_all(list, at_once, begin, check_fault, check_rest)
+  for first = 1, #list, at_once do
+    local together = {}
+    for i = first, math.min(#list, first + at_once - 1) do together[#together + 1] = begin(list[i]) end
+    for _, each in ipairs(together) do check_fault(each) end
+    for _, each in ipairs(together) do
+      check_rest(each)
+      each:clean()
+    end
+  end
+end
+
 function case:clean() lib.clean(self.folder) end
 
 return lib

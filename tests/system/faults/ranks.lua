@@ -70,28 +70,15 @@ local function check_rest(case)
   case:is_finished(case.what)
 end
 
-local function start(fault, at, rank)
+-- Starts a case of { fault, at, rank }.
+local function start(wanted)
+  local fault, at, rank = table.unpack(wanted)
   local case = lib.new_case()
   case.fault, case.at, case.rank, case.what = fault, at, rank, ("%s at %s of rank %d"):format(fault, at, rank)
   -- Between two cells only the sweep itself waits with a deadline for rank 0.
   if places[at].when == between_cells then case:is_noticed_by_the_sweep() end
   case:start { FAULT = fault, AT = at, RANK = rank }
   return case
-end
-
--- Runs cases, some at once, each { fault, at, rank }.
-local function run_all(wanted)
-  for first = 1, #wanted, AT_ONCE do
-    local cases = {}
-    for i = first, math.min(#wanted, first + AT_ONCE - 1) do
-      cases[#cases + 1] = start(table.unpack(wanted[i]))
-    end
-    for _, case in ipairs(cases) do check_fault(case) end
-    for _, case in ipairs(cases) do
-      check_rest(case)
-      case:clean()
-    end
-  end
 end
 
 -- Adds both ranks, or one, the other one at each next place.
@@ -110,7 +97,7 @@ function TestRanks.test_a_rank_that_goes_wrong()
   add(wanted, "STOP", phases, 0)
   add(wanted, "HANG", { "set-up", "timed" }, 0)
   add(wanted, "KILL", phases, 1)
-  run_all(wanted)
+  lib.run_all(wanted, AT_ONCE, start, check_fault, check_rest)
   print(#wanted .. " cases")
 end
 

@@ -71,16 +71,6 @@ local function check_rest(case)
   local rest = err:gsub("^gentables: [^\n]*: cells measured now: [^\n]*\n", "") -- they replace the defaults
   lu.assertEquals({ ended, rest }, { "exit code 0", "" }, case.what)
   for _, cell in ipairs(answers(case, out, case.what)) do lu.assertEquals(#cell.candidates, 1, case.what) end
-  case:clean()
-end
-
-local function run_all(list)
-  for first = 1, #list, AT_ONCE do
-    local cases = {}
-    for i = first, math.min(#list, first + AT_ONCE - 1) do cases[#cases + 1] = begin(list[i]) end
-    for _, case in ipairs(cases) do check_fault(case) end
-    for _, case in ipairs(cases) do check_rest(case) end
-  end
 end
 
 local function waited_for(words) return ("%s; rank 0 waited for %s s"):format(words, lib.timeout) end
@@ -111,7 +101,7 @@ function TestTune.test_a_group_that_does_not_get_on()
     { "HANG", "set-up", 1, 0, words = "rank 1 hangs, in the set-up of MPI", phase = "(start)" },
     { "HANG", "agreement", 1, 0, words = "rank 1 hangs, in the pass", phase = "(agreement)" },
   }
-  run_all(list)
+  lib.run_all(list, AT_ONCE, begin, check_fault, check_rest)
 end
 
 return require "suites" { { "TestTune", TestTune } }

@@ -23,6 +23,14 @@ local function record(changes)
   return made
 end
 
+-- Cells as a spec has them, with these fields changed.
+local function cells(changes)
+  local made = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusions = { "NONE" },
+    hidden_sizes = { 1024 } }
+  for key, value in pairs(changes) do made[key] = value end
+  return made
+end
+
 local function write(path, records) assert(file.write(path, assert(rows.text(path, records)))) end
 
 -- The table of these records.
@@ -102,11 +110,10 @@ function tests.test_a_cell_without_a_time_is_unmeasured()
 end
 
 function tests.test_cells_of_the_spec_exist()
-  local made = select({ record() }, { cells = { { world_size = 4, dtype = "float32", op = "allreduce",
-    mode = "eager", fusions = { "NONE", "RESIDUAL_RMS_NORM" }, hidden_sizes = { 512 },
-    num_tokens = { 1, 8, 2 } },
-    { world_size = 2, dtype = "bf16", op = "allreduce", mode = "eager", fusions = { "NONE" },
-      hidden_sizes = { 2048 }, num_tokens = { 1 } } } })
+  local made = select({ record() }, { cells = {
+    cells { world_size = 4, dtype = "float32", fusions = { "NONE", "RESIDUAL_RMS_NORM" },
+      hidden_sizes = { 512 }, num_tokens = { 1, 8, 2 } },
+    cells { dtype = "bf16", hidden_sizes = { 2048 }, num_tokens = { 1 } } } })
   local blocks = made:blocks()
   luaunit.assertEquals(blocks[1].hidden_sizes, { 1024, 2048 })
   luaunit.assertEquals(blocks[2].world_size, 4)
@@ -154,8 +161,7 @@ function tests.test_a_derived_time_is_of_the_placement_it_follows_from()
   local function select_with(placement, options)
     local derived = record { num_tokens = 16, placement = placement, spread = 0.1, noise = 0.1 }
     options.derived = { derived }
-    options.cells = { { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
-      fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16 } } }
+    options.cells = { cells { num_tokens = { 1, 16 } } }
     return select({ record { placement = "oversubscribed" } }, options):cell(1, 1, 1, 2)
   end
   local cell = select_with("oversubscribed", {})
@@ -175,8 +181,7 @@ local function with_records_beside(beside, options)
     end
   end
   table.move(beside, 1, #beside, #records + 1, records)
-  options.only_cells, options.cells = true, { { world_size = 2, dtype = "bfloat16", op = "allreduce",
-    mode = "eager", fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 16, 256 } } }
+  options.only_cells, options.cells = true, { cells { num_tokens = { 1, 16, 256 } } }
   return select(records, options):cell(1, 1, 1, 2).strategy
 end
 
@@ -280,9 +285,8 @@ function tests.test_a_table_by_powers_of_two_has_those_between_the_specs_sizes()
     for _, num_tokens in ipairs { 1, 2, 4, 11 } do
       records[#records + 1] = record { num_tokens = num_tokens, size = 2048 * num_tokens }
     end
-    local made = select(records, { lookup = lookup, only_cells = true, cells = { { world_size = 2,
-      dtype = "bfloat16", op = "allreduce", mode = "eager", fusions = { "NONE" }, hidden_sizes = { 1024 },
-      num_tokens = { 1, 4, 16 } } } })
+    local made = select(records, { lookup = lookup, only_cells = true,
+      cells = { cells { num_tokens = { 1, 4, 16 } } } })
     for t, num_tokens in ipairs(made:blocks()[1].num_tokens) do
       local cell = made:cell(1, 1, 1, t)
       found[num_tokens] = cell and cell.strategy
