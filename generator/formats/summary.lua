@@ -223,6 +223,22 @@ function summary.without_time(source)
   return groups
 end
 
+-- The disturbed rows of a source, the widest interval first: { tp, entry = a mark of the provenance } ...
+function summary.disturbed(source)
+  local found = {}
+  for _, of in ipairs(source.files) do
+    for _, entry in ipairs(of.provenance and of.provenance.disturbed or {}) do
+      found[#found + 1] = { tp = of.tp, entry = entry, place = #found }
+    end
+  end
+  local function ratio(of) return of.entry.high_us / math.max(of.entry.low_us, 1e-9) end
+  table.sort(found, function(a, b)
+    if ratio(a) ~= ratio(b) then return ratio(a) > ratio(b) end
+    return a.place < b.place
+  end)
+  return found
+end
+
 local function axes_of(view) return { view.axes.dtype, view.axes.op, view.axes.mode } end
 
 -- What a format with this view (of model.for_format) leaves out, as lines.

@@ -123,9 +123,13 @@ local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
 local foreign_fields = { gpu = optional(is_text), machines = optional(is_object) }
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
+local disturbed_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text,
+  fusion = is_text, hidden_size = is_integer, num_tokens = is_integer, low_us = is_number,
+  high_us = is_number, samples = is_integer }
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
   complete = optional(is_flag), budget_s = optional(is_number), launch = optional(is_object),
-  spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object }
+  spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object,
+  disturbed = optional(is_object) }
 
 local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }
 
@@ -137,11 +141,12 @@ local function wrong_field(value, fields, where)
   end
 end
 
-local function wrong_entry(entries)
+-- The same about the entries of a list.
+local function wrong_entry(name, entries, fields)
   for i, entry in ipairs(entries) do
-    local where = ("no_time[%d]"):format(i - 1)
+    local where = ("%s[%d]"):format(name, i - 1)
     if is_object(entry) ~= true then return where .. " is not an object" end
-    local problem = wrong_field(entry, no_time_fields, where .. ".")
+    local problem = wrong_field(entry, fields, where .. ".")
     if problem then return problem end
   end
 end
@@ -157,7 +162,8 @@ local function wrong_record(record)
     or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
     or wrong_field(record.rows, { hash = is_text }, "rows.")
     or wrong_field(record.spec or {}, spec_fields, "spec.")
-    or wrong_entry(record.no_time)
+    or wrong_entry("no_time", record.no_time, no_time_fields)
+    or wrong_entry("disturbed", record.disturbed or {}, disturbed_fields)
 end
 
 -- Reads a provenance file. Returns its record | nil, message, also if there is no file.

@@ -8,6 +8,7 @@
 -- most visits.
 local bench = require "conversation.bench"
 local cell_records = require "rows.cell_records"
+local disturbance = require "sweep.disturbance"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local process = require "core.process"
@@ -16,6 +17,7 @@ local protocol = require "conversation.protocol"
 local launches = {}
 
 local ATTEMPTS = 2       -- per task, each with a fresh bench; and per start of a bench
+local REPEATED_SHARE = 0.1 -- of the measuring time of a budget, for results that are disturbed
 local GIVE_UP_AFTER = 5  -- failed tasks in a row
 local SPOILED = 3        -- cells in which a strategy fails at one TP size, before it is left out
 local LOST_IN_A_ROW = 20 -- visits during which the regime changed, before regimes are ignored
@@ -90,9 +92,43 @@ local function drop_unreached(result)
   return is_late
 end
 
--- Runs one task on the bench. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: the
+-- Measures strategies in a cell. Returns { rows, no_time, is_late }, or nil and the failure. `is_late`: the
 -- budget ended before all strategies had a time.
-local function run_task(job, state, running_bench, task)
+local function request(job, state, running_bench, cell, strategies)
+  local best
+  show(job, cell)
+  job.requests = job.requests + 1
+  local began = process.now()
+  local limits = limits_now(job, state)
+  local result, failure = running_bench:measure(job.requests, cell, strategies, limits, function(record)
+    if not best or record.time_us < best.time_us then best = record end
+    show(job, cell, best)
+  end)
+  local took = process.now() - began
+  state.measured_s = state.measured_s + took
+  if not result then return nil, failure end
+  result.is_late = drop_unreached(result)
+  if not result.is_late then state.cost:take(cell, #strategies, took) end
+  return result
+end
+
+-- Measures the disturbed strategies of a result again, if there is time. Returns the result with the better
+-- of both; nil and the failure if the bench failed.
+local function repeat_disturbed(job, state, regime, running_bench, cell, result)
+  local again = regime.disturbance:to_repeat(result.rows)
+  if result.is_late or #again == 0 or not state:fits(cell, again) then return result end
+  if state.ends_at and state.repeated_s > REPEATED_SHARE * state.measured_s then return result end
+  local before_s = state.measured_s
+  local repeated, failure = request(job, state, running_bench, cell, again)
+  state.repeated_s = state.repeated_s + state.measured_s - before_s
+  if not repeated then return nil, failure end
+  disturbance.combine(result, repeated)
+  result.is_late = repeated.is_late
+  return result
+end
+
+-- Runs one task on the bench. Returns the same as `request`.
+local function run_task(job, state, regime, running_bench, task)
   local wanted, no_time = {}, {}
   for _, strategy in ipairs(task.strategies) do
     local reason = running_bench.unavailable[strategy]
@@ -103,23 +139,14 @@ local function run_task(job, state, running_bench, task)
     end
   end
   if #wanted == 0 then return { rows = {}, no_time = no_time } end
-  local best
-  show(job, task.cell)
-  job.requests = job.requests + 1
-  local began = process.now()
-  local limits = limits_now(job, state)
-  local result, failure = running_bench:measure(job.requests, task.cell, wanted, limits, function(record)
-    if not best or record.time_us < best.time_us then best = record end
-    show(job, task.cell, best)
-  end)
-  local took = process.now() - began
-  state.measured_s = state.measured_s + took
+  local result, failure = request(job, state, running_bench, task.cell, wanted)
+  if result then
+    result, failure = repeat_disturbed(job, state, regime, running_bench, task.cell, result)
+  end
   if not result then return nil, failure end
-  local is_late = drop_unreached(result)
-  if not is_late then state.cost:take(task.cell, #wanted, took) end
   state.placement = running_bench.placement
   table.move(result.no_time, 1, #result.no_time, #no_time + 1, no_time)
-  return { rows = result.rows, no_time = no_time, is_late = is_late }
+  return { rows = result.rows, no_time = no_time, is_late = result.is_late }
 end
 
 local function report_failure(job, task, failure, last)
@@ -137,7 +164,7 @@ local function measure(job, state, regime, running_bench, task)
   for attempt = 1, ATTEMPTS do
     running_bench = running_bench or start(job, state)
     if not running_bench or state:regime_of(running_bench) ~= regime then return running_bench, false end
-    local result, failure = run_task(job, state, running_bench, task)
+    local result, failure = run_task(job, state, regime, running_bench, task)
     if result and state:regime_of(running_bench) ~= regime then return running_bench, false end
     if result then return running_bench, result end
     if attempt == 1 then culprit = failure.strategy end

@@ -102,6 +102,13 @@ local function say_without(state)
   end
 end
 
+local function say_disturbed(state)
+  local count = #state.disturbed
+  if count == 0 then return end
+  print(("      disturbed: %d %s; their medians are uncertain by a factor of 2 or more (%s)"):format(count,
+    count == 1 and "row" or "rows", state.json:match("[^/]*$")))
+end
+
 local function say_refused(state)
   if file.exists(state.csv) then return end
   print(("TP %d: no bench starts%s"):format(state.size, #state.with > 0 and " any more" or ""))
@@ -142,6 +149,7 @@ function outcome.print(job)
       say_cut_off(job, state)
       say_best(state)
       say_without(state)
+      say_disturbed(state)
       say_effort(state)
     end
   end

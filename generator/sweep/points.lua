@@ -5,7 +5,7 @@ local statistics = require "base.statistics"
 
 local points = {}
 
-local RIVAL_RATIO = 1.25 -- rivals, which take up to this many times the best, are measured in every launch
+points.RIVAL_RATIO = 1.25 -- rivals, which take up to this many times the best, are measured in every launch
 
 -- ---- points -----------------------------------------------------------------------------------
 
@@ -112,7 +112,7 @@ end
 function points.rivals(point)
   local order, out = points.ranked(point), {}
   for i = 2, #order do
-    if order[i].time - order[1].time <= log2(RIVAL_RATIO) then out[#out + 1] = order[i] end
+    if order[i].time - order[1].time <= log2(points.RIVAL_RATIO) then out[#out + 1] = order[i] end
   end
   return out
 end

@@ -3,9 +3,11 @@
 --
 -- Results of launches are kept by the regime of the machine (launches.lua): { roundtrip_us, planner, visits
 -- (key -> { [launch] = row }), why (key -> record without a time), launch (the last one), before (launches of
--- earlier sweeps among them), keeps (whether the finished rows are of it) }. Rows of two regimes are never
+-- earlier sweeps among them), keeps (whether the finished rows are of it), disturbance (its disturbed
+-- results) }. Rows of two regimes are never
 -- mixed: if a spec has grown, and the machine is in another regime than that of its rows, all of it is
 -- measured again.
+local disturbance = require "sweep.disturbance"
 local explore = require "sweep.explore"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -110,6 +112,7 @@ local function note_visit(regime, cell, launch, with, without)
     local key = cell_records.key(record)
     if not regime.visits[key] then regime.why[key] = record end
   end
+  regime.disturbance:take(with)
   regime.planner:take(cell, launch, with, without)
 end
 
@@ -170,7 +173,7 @@ end
 local function add_regime(self, roundtrip_us, keeps)
   local before = keeps and launches_before(self) or 0
   local regime = { roundtrip_us = roundtrip_us, visits = {}, why = {}, launch = before, before = before,
-    keeps = keeps, planner = new_planner(self, keeps) }
+    keeps = keeps, planner = new_planner(self, keeps), disturbance = disturbance.new() }
   table.insert(self.regimes, regime)
   return regime
 end
@@ -224,13 +227,13 @@ end
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
 -- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: the number of
 -- cells in which it alone could not be measured); is_finished (nothing is to be measured); planner (of the
--- earlier results; nil if it is finished); regimes; launches and measured_s (the number of launches, and
--- their measuring time, lost visits included).
+-- earlier results; nil if it is finished); regimes; launches, measured_s and repeated_s (the number of
+-- launches, their measuring time, lost visits included, and the part of it for repeated measurements).
 function tp_size.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
-    spoiled = {}, ended = {}, launches = 0, measured_s = 0,
+    spoiled = {}, ended = {}, launches = 0, measured_s = 0, repeated_s = 0,
     cells = cell_records.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   self.found = written_provenance(self)
@@ -403,6 +406,7 @@ function tp_size:settle(job)
   for _, record in pairs(all) do table.insert(self.with, record) end
   self.current = self.is_finished and self.finished == #self.with
   if self.current then return end
+  self.disturbed = disturbance.marks(regime, all, self.old and self.old.disturbed, self.size)
   local unreached = self:unreached_cells()
   for key, wanted in pairs(cell_records.wanted(job.spec, self.cells)) do
     if wanted.skip then
@@ -453,6 +457,7 @@ function tp_size:provenance(job)
     placement = self.with[1] and self.with[1].placement or self.placement or "unknown",
     date = measured and os.date("!%Y-%m-%dT%H:%M:%SZ") or self.old.date,
     no_time = self.without,
+    disturbed = #self.disturbed > 0 and self.disturbed or nil,
   }
 end
 

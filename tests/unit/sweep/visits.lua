@@ -1,10 +1,16 @@
--- Visits: their expected time, pooling of launches to a row, and interpolation between points.
+-- Visits: their expected time, pooling of launches to a row, interpolation between points, and results that
+-- are measured again because they are disturbed: for these a launcher changes lines of the stand-in bench.
 local lu = require "luaunit"
 local derive = require "choose.derive"
 local cell_records = require "rows.cell_records"
 local cost = require "sweep.cost"
+local disturbance = require "sweep.disturbance"
 local interpolation = require "choose.interpolation"
+local lib = require "unit.sweep.lib"
 local pooling = require "sweep.pooling"
+local provenance = require "rows.provenance"
+local rows = require "core.rows"
+local _, TestSweep = table.unpack((require "unit.sweep.lib_sweep"))
 
 local TestVisits = {}
 
@@ -198,4 +204,121 @@ function TestPace.test_the_least_grows_with_the_bytes_and_is_never_nothing()
   lu.assertAlmostEquals(cost.least(cell_of(256 * MIB), 4), 4 * cost.least(cell_of(256 * MIB), 1), 1e-9)
 end
 
-return require "suites" { { "TestVisits", TestVisits }, { "TestPace", TestPace } }
+-- ---- disturbed results --------------------------------------------------------------------------
+
+local TestRepeats = setmetatable({ setUp = TestSweep.setUp, tearDown = TestSweep.tearDown },
+  { __index = TestSweep })
+
+local CHANGE_LINES = [[RANKS=$1; export RANKS; shift; "$@" | sed -u -f "$(dirname "$0")/change.sed"]]
+
+-- Sweeps with a bench with lines that these commands of sed change; expects success. Returns stdout.
+function TestRepeats:sweep_with(commands, ...)
+  lib.write(self.folder .. "/change.sed", table.concat(commands, "\n") .. "\n")
+  lib.write(self.folder .. "/launch.sh", CHANGE_LINES)
+  local ended, out, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
+    "--exhaustive", "--launcher", ("sh %s/launch.sh {ranks}"):format(self.folder), ... }, self:environment())
+  lu.assertEquals({ ended, err }, { "exit code 0", "" })
+  return out
+end
+
+-- The command that sets the upper end of an interval, and the median, in an answer.
+local function scatter(id, strategy, high_us, time_us)
+  local of_row = ("/^row id=%d strategy=%s /"):format(id, strategy)
+  local command = ("%ss/ high_us=[0-9.]*/ high_us=%s/"):format(of_row, high_us)
+  return time_us and ("%s;%ss/ time_us=[0-9.]*/ time_us=%s/"):format(command, of_row, time_us) or command
+end
+
+-- MPI takes 3 us, and is the fastest.
+function TestRepeats:test_a_result_that_scatters_is_measured_again()
+  local out = self:sweep_with { scatter(3, "MPI", 50, 9) }
+  local asked = self:requests()
+  lu.assertEquals(#asked, 9)
+  lu.assertStrMatches(asked[4], ".* strategies=MPI\n?")
+  lu.assertEquals(asked[4]:match("op=.* budget_us"), asked[3]:match("op=.* budget_us"))
+  self:has_all_rows()
+  for _, row in ipairs(rows.records(self.csv)) do lu.assertTrue(row.high_us < 10 and row.time_us ~= 9) end
+  lu.assertNil(provenance.read(self.json).disturbed)
+  lu.assertNotStrContains(out, "disturbed")
+end
+
+-- Twice in a row: the row has a mark, which stays as long as the row does.
+function TestRepeats:test_a_row_that_stays_disturbed_is_marked()
+  local out = self:sweep_with { scatter(3, "MPI", 50), scatter(4, "MPI", 40) }
+  lu.assertStrContains(out, "disturbed: 1 row; their medians are uncertain by a factor of 2 or more")
+  lu.assertEquals(#self:requests(), 9)
+  local marks = provenance.read(self.json).disturbed
+  lu.assertEquals({ #marks, marks[1].strategy, marks[1].high_us }, { 1, "MPI", 40 })
+  self:generates(0, "")
+  lu.assertStrContains(lib.read(self.folder .. "/report.md"), ("| %s | %d x %d | MPI | %.2f to 40.00 | 20 |")
+    :format(marks[1].fusion, marks[1].num_tokens, marks[1].hidden_size, marks[1].low_us))
+  self:change_spec("{ 1, 4 }", "{ 1, 4, 16 }")
+  self:sweep_with {}
+  lu.assertEquals(#rows.records(self.csv), 32)
+  lu.assertEquals(provenance.read(self.json).disturbed, marks)
+  self:sweep_with({}, "--fresh")
+  lu.assertNil(provenance.read(self.json).disturbed)
+end
+
+function TestRepeats:test_within_a_budget_few_results_are_measured_again()
+  local all_of_mpi = { "/ strategy=MPI /s/ high_us=[0-9.]*/ high_us=50/" }
+  self:sweep_with(all_of_mpi)
+  local without_budget = #self:requests()
+  self:sweep_with(all_of_mpi, "--fresh", "--budget", "200")
+  lu.assertTrue(#self:requests() < without_budget)
+end
+
+-- The interval of ONESHOT does not reach 1.25 times the median of MPI.
+function TestRepeats:test_a_strategy_that_cannot_win_is_marked_without_another_measurement()
+  self:sweep_with { scatter(3, "ONESHOT", 50) }
+  lu.assertEquals(#self:requests(), 8)
+  lu.assertEquals(provenance.read(self.json).disturbed[1].strategy, "ONESHOT")
+end
+
+-- ---- which results ----------------------------------------------------------------------------
+
+local function result_of(strategy, time_us, low_us, high_us)
+  return { strategy = strategy, time_us = time_us, low_us = low_us, high_us = high_us, bits = "7" }
+end
+
+function TestRepeats.test_a_machine_with_wide_intervals_has_few_disturbed_results()
+  local quiet, noisy = disturbance.new(), disturbance.new()
+  for _ = 1, 9 do
+    quiet:take { result_of("MPI", 3, 2.9, 3.1) }
+    noisy:take { result_of("MPI", 3, 2.4, 3.6) }
+  end
+  lu.assertFalse(quiet:is_disturbed(result_of("MPI", 3, 2, 3.9)))
+  lu.assertTrue(quiet:is_disturbed(result_of("MPI", 3, 2, 4)))
+  lu.assertFalse(noisy:is_disturbed(result_of("MPI", 3, 2, 4)))
+  lu.assertTrue(noisy:is_disturbed(result_of("MPI", 3, 2, 40)))
+  lu.assertTrue(quiet:is_disturbed(result_of("MPI", 3, 0, 4)))
+end
+
+function TestRepeats.test_the_narrower_interval_stays()
+  local result = { no_time = {}, rows = { result_of("MPI", 3, 1, 9), result_of("ONESHOT", 4, 3.9, 4.1),
+    result_of("TWOSHOT", 5, 1, 9) } }
+  disturbance.combine(result, { rows = { result_of("MPI", 4, 3, 5) },
+    no_time = { { strategy = "TWOSHOT", reason = "wrong result" } } })
+  lu.assertEquals(result.rows, { result_of("MPI", 4, 3, 5), result_of("ONESHOT", 4, 3.9, 4.1) })
+  lu.assertEquals(result.no_time, { { strategy = "TWOSHOT", reason = "wrong result" } })
+  local other = result_of("MPI", 4, 1, 99)
+  other.bits = "8"
+  disturbance.combine(result, { rows = { other }, no_time = {} })
+  lu.assertEquals({ result.rows[1].high_us, result.rows[1].bits }, { 5, "varies" })
+end
+
+-- The median over three launches does not depend on one of them.
+function TestRepeats.test_a_row_is_marked_if_half_of_its_launches_are_disturbed()
+  local function marks(...)
+    local by_launch = {}
+    for launch, high_us in ipairs { ... } do
+      by_launch[launch] = cell_records.record(cell, "MPI", { time_us = 3.0, low_us = 2.9, high_us = high_us })
+    end
+    local key = cell_records.key(by_launch[1])
+    return #disturbance.marks({ visits = { [key] = by_launch }, disturbance = disturbance.new() },
+      { [key] = by_launch[1] }, nil, 2)
+  end
+  lu.assertEquals({ marks(3, 3, 9), marks(3, 9), marks(9), marks(3) }, { 0, 1, 1, 0 })
+end
+
+return require "suites" { { "TestVisits", TestVisits }, { "TestPace", TestPace },
+  { "TestRepeats", TestRepeats } }
