@@ -1,5 +1,5 @@
--- Types of elements in traces of PyTorch. Those of the bench's collectives are in lists.dtypes, with the same
--- names.
+-- Types of elements in traces of PyTorch. Those of the bench's collectives are rows of lists.dtypes, too, and
+-- have their bytes and precision from there.
 --
 --   name      in requests to gentables-replay, and in lists.dtypes; absent: replay does not compute it
 --   pytorch   of torch.ScalarType, as metadata of collectives have it
@@ -7,13 +7,14 @@
 --   written   in lower case and without c10::, as Input types of a CPU op have it; absent: performance models
 --             know no size of it
 --   bytes     of an element
---   precision of the units that compute it, in performance models
+--   precision of the units that compute it, in performance models; absent: unknown
+local lists = require "lists.lists"
+
 local element_types = {
   { name = "float64", pytorch = "Double", number = 7, written = { "double" }, bytes = 8, precision = "fp64" },
-  { name = "float32", pytorch = "Float", number = 6, written = { "float" }, bytes = 4, precision = "fp32" },
-  { name = "float16", pytorch = "Half", number = 5, written = { "half" }, bytes = 2, precision = "fp16" },
-  { name = "bfloat16", pytorch = "BFloat16", number = 15, written = { "bfloat16" }, bytes = 2,
-    precision = "bf16" },
+  { name = "float32", pytorch = "Float", number = 6, written = { "float" } },
+  { name = "float16", pytorch = "Half", number = 5, written = { "half" } },
+  { name = "bfloat16", pytorch = "BFloat16", number = 15, written = { "bfloat16" } },
   { name = "float8_e4m3fn", pytorch = "Float8_e4m3fn", number = 24, written = { "float8_e4m3fn" }, bytes = 1,
     precision = "fp8" },
   { name = "float8_e5m2", pytorch = "Float8_e5m2", number = 23, written = { "float8_e5m2" }, bytes = 1,
@@ -40,6 +41,10 @@ local element_types = {
 
 local by_pytorch, by_number, by_written = {}, {}, {}
 for _, row in ipairs(element_types) do
+  if not row.bytes then
+    local dtype = lists.find("dtypes", row.name)
+    row.bytes, row.precision = dtype.bytes, dtype.short
+  end
   by_pytorch[row.pytorch] = row
   if row.number then by_number[row.number] = row end
   for _, text in ipairs(row.written or {}) do by_written[text] = row end
