@@ -77,28 +77,10 @@ const texts = (list) => [...list].map((node) => node.textContent);
 (async () => {
   let result;
   try { result = await (async () => { %s })(); } catch (error) { result = { error: String(error.stack) }; }
-  document.getElementById("result").textContent = "RESULT" + btoa(unescape(encodeURIComponent(
-    JSON.stringify(result ?? null)))) + "END";
+  document.getElementById("result").textContent = "RESULT " + encodeURIComponent(
+    JSON.stringify(result ?? null)) + " END";
 })();
 </script>]]
-
-local function decode64(text)
-  local out, bits, count = {}, 0, 0
-  local digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-  local value = {}
-  for i = 1, 64 do value[digits:byte(i)] = i - 1 end
-  for i = 1, #text do
-    local digit = value[text:byte(i)]
-    if digit then
-      bits, count = (bits << 6 | digit) & 0xffffff, count + 6
-      if count >= 8 then
-        count = count - 8
-        out[#out + 1] = string.char(bits >> count & 255)
-      end
-    end
-  end
-  return table.concat(out)
-end
 
 -- Whether there is a Chromium; if not, prints that, and the test has to return 77.
 function lib.has_browser()
@@ -115,9 +97,10 @@ function lib.browse(folder, script)
   local code, text = lib.run("timeout 300 '%s' --headless --no-sandbox --disable-gpu " ..
     "--allow-file-access-from-files --user-data-dir='%s/profile' --virtual-time-budget=60000 --dump-dom " ..
     "'file://%s/harness.html'", browser, folder, folder)
-  local result = text:match("RESULT([%w+/=]*)END")
+  local result = text:match("RESULT (%S+) END")
   if not result then error(("no result from it (exit code %d): %s"):format(code, text:sub(1, 2000))) end
-  local value = assert(json.decode(decode64(result)))
+  local decoded = result:gsub("%%(%x%x)", function(hex) return string.char(tonumber(hex, 16)) end)
+  local value = assert(json.decode(decoded))
   if type(value) == "table" and value.error then error("in the page: " .. value.error) end
   return value
 end
