@@ -100,19 +100,7 @@ function case:start(faults, launcher)
   self.child = assert(process.start(self:command(launcher), self:environment(faults)))
 end
 
-function case:finish()
-  local lines = {}
-  while true do
-    local line, problem = self.child:read_line(SOON)
-    if not line then
-      assert(problem == "end", problem)
-      break
-    end
-    lines[#lines + 1] = line
-  end
-  local ended = self.child:close(SOON)
-  return ended, table.concat(lines, "\n"), self.child:errors()
-end
+function case:finish() return lib.finish(self.child, SOON) end
 
 function case:run(faults, launcher)
   self:start(faults, launcher)

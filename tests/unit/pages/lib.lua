@@ -1,19 +1,14 @@
 -- Shared by the tests of pages: files, the program, and a headless Chromium that drives a page.
+local file = require "core.file"
 local json = require "codec.json"
 
 local lib = {}
 
 lib.work, lib.source, lib.program = os.getenv "WORK", os.getenv "SOURCE", os.getenv "GENTABLES"
 
-function lib.write(path, text)
-  local handle <close> = assert(io.open(path, "w"))
-  assert(handle:write(text))
-end
+function lib.write(path, text) assert(file.write(path, text)) end
 
-function lib.read(path)
-  local handle <close> = assert(io.open(path, "r"))
-  return handle:read("a")
-end
+function lib.read(path) return assert(file.read(path)) end
 
 -- Runs a shell command. Returns its exit code and its output, with stderr.
 function lib.run(command, ...)

@@ -28,10 +28,10 @@ function lib.read(path) return assert(file.read(path)) end
 function lib.write(path, text) assert(file.write(path, text)) end
 
 -- Lines of stdout of a running child, until it closes stdout.
-local function read_all(child)
+local function read_all(child, timeout)
   local lines = {}
   while true do
-    local line, problem = child:read_line(TIMEOUT)
+    local line, problem = child:read_line(timeout)
     if not line then
       assert(problem == "end", problem)
       return table.concat(lines, "\n")
@@ -40,10 +40,11 @@ local function read_all(child)
   end
 end
 
--- Waits for the end of a child. Returns how it ended ("exit code 0"), its stdout and its stderr.
-function lib.finish(child)
-  local out = read_all(child)
-  local ended = child:close(TIMEOUT)
+-- Waits for the end of a child, `timeout` seconds at most (nil: TIMEOUT) for each line. Returns how it ended
+-- ("exit code 0"), its stdout and its stderr.
+function lib.finish(child, timeout)
+  local out = read_all(child, timeout or TIMEOUT)
+  local ended = child:close(timeout or TIMEOUT)
   return ended, out, child:errors()
 end
 

@@ -1,6 +1,7 @@
 -- cache.lua: entries of the cache count only for measurements of the same kind.
 local cache = require "tune.cache"
 local environment = require "tune.environment"
+local file = require "core.file"
 local incumbent = require "consult.incumbent"
 local lu = require "luaunit"
 local system = require "core.system"
@@ -153,10 +154,7 @@ function TestCache.test_the_environment_is_this_processs()
   lu.assertNil(system.environment()["no such name"])
 end
 
-local function write(name, text)
-  local handle <close> = assert(io.open(name, "w"))
-  handle:write(text)
-end
+local function write(name, text) assert(file.write(name, text)) end
 
 -- Files that were written by hand, or by another version of the program.
 function TestCache.test_damaged_files_are_rejected_in_a_line()

@@ -42,8 +42,7 @@ end
 -- Not by file.write, which waits for the disk: some files are written a thousand times.
 local function write(path, value)
   assert(file.make_folder(path:match("^(.*)/")))
-  local handle <close> = assert(io.open(path, "w"))
-  assert(handle:write(type(value) == "string" and value or json.encode(value)))
+  assert(file.write(path, type(value) == "string" and value or json.encode(value)))
 end
 
 -- A sweep's folder: one configuration that was measured, one that failed.

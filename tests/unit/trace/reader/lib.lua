@@ -1,22 +1,19 @@
 -- Shared by tests of core.trace: require "unit.trace.reader.lib".
 local core = require "core.trace"
+local file = require "core.file"
 local lib = {}
 
 function lib.work_path(name)
-  require("core.file").make_folder(os.getenv("WORK"))
+  file.make_folder(os.getenv("WORK"))
   return os.getenv("WORK") .. "/" .. name
 end
 
 function lib.write(path, text)
-  local file <close> = assert(io.open(path, "wb"))
-  assert(file:write(text))
+  assert(file.write(path, text))
   return path
 end
 
-function lib.text_of(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read("a")
-end
+function lib.text_of(path) return assert(file.read(path)) end
 
 local function text_of(value)
   if value == nil then return "-" end

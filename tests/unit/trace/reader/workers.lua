@@ -2,29 +2,14 @@
 local luaunit = require "luaunit"
 local process = require "core.process"
 local fail = require "base.fail"
+local file = require "core.file"
 local workers = require "system.workers"
 
 local PATIENCE = 60 -- seconds; only a failure takes that long
 
-local function text_of(path)
-  local file <close> = assert(io.open(path, "rb"))
-  return file:read("a")
-end
-
-local function write(path, text)
-  local file <close> = assert(io.open(path, "wb"))
-  file:write(text)
-end
-
 local function work_path(name)
-  require("core.file").make_folder(os.getenv("WORK"))
+  file.make_folder(os.getenv("WORK"))
   return os.getenv("WORK") .. "/" .. name
-end
-
-local function exists(path)
-  local file = io.open(path)
-  if file then file:close() end
-  return file ~= nil
 end
 
 local TestWorkers = {}
@@ -35,12 +20,12 @@ function TestWorkers.test_answers_come_in_the_order_of_the_items()
   local order = {}
   local results = workers.map({ "first", "second", "third" }, function(item, index)
     if index == 1 then
-      repeat until exists(gate) -- it is the last to end
+      repeat until file.exists(gate) -- it is the last to end
     end
     return item .. " " .. index
   end, { jobs = 2, each = function(index)
     order[#order + 1] = index
-    if index == 3 then write(gate, "") end
+    if index == 3 then file.write(gate, "") end
   end })
   luaunit.assertEquals(order, { 2, 3, 1 })
   luaunit.assertEquals(results, { { ok = true, value = "first 1", code = 0 },
@@ -98,10 +83,10 @@ function TestWorkers.test_an_error_of_the_caller_ends_the_children()
   os.remove(started)
   luaunit.assertErrorMsgContains("enough", workers.map, { 1, 2 }, function(item)
     if item == 1 then
-      repeat until exists(started)
+      repeat until file.exists(started)
       return "one"
     end
-    write(started, "")
+    file.write(started, "")
     while true do end
   end, { jobs = 2, each = function() error("enough") end })
 end
@@ -110,7 +95,7 @@ end
 -- ends when all of them have closed it.
 local function start_script(body)
   local path = work_path("children.lua")
-  write(path, ([[
+  file.write(path, ([[
     local workers = require "system.workers"
     workers.map({ 1, 2, 3 }, function(item)
       io.stdout:write("runs\n")
@@ -159,7 +144,7 @@ end
 
 function TestWorkers.test_a_terminated_child_finishes_its_file()
   local folder = work_path("files")
-  require("core.file").make_folder(folder)
+  file.make_folder(folder)
   local parent = start_script(([[
     local text = ("x"):rep(1 << 20)
     while true do
@@ -167,9 +152,9 @@ function TestWorkers.test_a_terminated_child_finishes_its_file()
     end]]):format(folder))
   parent:kill(INTERRUPT)
   assert_that_all_end(parent)
-  for _, name in ipairs(require("core.file").list(folder)) do
+  for _, name in ipairs(file.list(folder)) do
     luaunit.assertTrue(name:find("^%d$") ~= nil, name .. " was left behind")
-    luaunit.assertEquals(#text_of(folder .. "/" .. name), 1 << 20)
+    luaunit.assertEquals(#file.read(folder .. "/" .. name), 1 << 20)
   end
 end
 
