@@ -40,6 +40,7 @@ build library:simdjson     libsimdjson-dev simdjson-devel
 more  library:yaml-0.1     libyaml-dev     libyaml-devel
 more  library:sqlite3      libsqlite3-dev  sqlite-devel
 more  library:xlsxwriter libxlsxwriter-dev libxlsxwriter-devel
+more  library:hwloc        libhwloc-dev    hwloc-devel
 more  library:zlib         zlib1g-dev      zlib-devel
 more  library:libzstd      libzstd-dev     libzstd-devel
 more  program:gnuplot      gnuplot-nox     gnuplot

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elements/processor.h"
 #include "elements/statistics.h"
 #include "host_pass.h"
 #include "plugin_loader/plugin_limits.h"
@@ -23,9 +24,14 @@ static void describe(char library[], size_t library_size, char isa[], size_t isa
     snprintf(isa, isa_size, "%s", kernels_best()->isa);
 }
 
-static int open_nothing(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
+// Rank 0 reads the size of the cache for all ranks: this takes long on a machine with many cores.
+static int open_ranks(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
     (void)options;
-    if (group->size > 1) return 0;
+    if (group->size > 1) {
+        if (group->rank == 0) group->cache_bytes = processor_cache_bytes();
+        group_broadcast(group, 0, &group->cache_bytes, sizeof group->cache_bytes);
+        return 0;
+    }
     snprintf(reason, REASON_SIZE, "1 ranks; 2 to %d are possible: mpirun -n RANKS gentables-bench",
              MAX_RANKS);
     return -1;
@@ -252,7 +258,7 @@ static const struct backend host_backend = {
     .refusal = refusal_of,
     .run_pass = run_pass,
     .describe = describe,
-    .open = open_nothing,
+    .open = open_ranks,
     .close = close_nothing,
     .describe_rank = describe_rank,
     .write_devices = write_devices,

@@ -287,7 +287,8 @@ void group_unmap(void *memory, size_t bytes) {
 
 // ---- the group ----------------------------------------------------------------------------------
 
-// The whole cores that a container's CPU quota allows (cgroup v2); INT_MAX without a quota.
+// The whole cores that a container's CPU quota allows (cgroup v2); INT_MAX without a quota. hwloc covers sets
+// of CPUs, not quotas.
 static int quota_cores(void) {
     long long quota, period;
     FILE *file = fopen("/sys/fs/cgroup/cpu.max", "r");
@@ -309,21 +310,6 @@ static int count_cores(struct group *group) {
     return (int)(cores < quota ? cores : quota);
 }
 
-// From /sys; the C library's number is several times too large in some virtual machines.
-static size_t last_level_cache_bytes(void) {
-    size_t kib = 0;
-    for (int index = 0; index < 8; index++) {
-        char path[80];
-        snprintf(path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/size", index);
-        FILE *file = fopen(path, "r");
-        if (file == NULL) break;
-        size_t size_kib;
-        if (fscanf(file, "%zuK", &size_kib) == 1 && size_kib > kib) kib = size_kib;
-        fclose(file);
-    }
-    return kib << 10;
-}
-
 bool group_size_is_possible(int size) {
     return size >= 1 && size <= MAX_RANKS;
 }
@@ -340,7 +326,6 @@ void group_begin(struct group *group) {
     group->cores = count_cores(group);
     group->oversubscribed = group->size > group->cores;
     group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
-    group->cache_bytes = last_level_cache_bytes();
     if (is_watched(group)) culprit_among(group);
 }
 

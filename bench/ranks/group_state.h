@@ -68,7 +68,7 @@ struct group {
     int cores;           // on which the ranks together may run, limited by the CPU quota
     bool oversubscribed; // more ranks than cores
     unsigned spin_limit; // polls before the rank yields its processor
-    size_t cache_bytes;  // of the last level; 0: unknown
+    size_t cache_bytes;  // of the last level, by the host's backend; 0: unknown
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;

@@ -2,7 +2,7 @@
 #include <malloc.h>
 #include <time.h>
 
-#include "elements/processor_name.h"
+#include "elements/processor.h"
 #include "replay/cache_flush.h"
 #include "replay/compute_device.h"
 

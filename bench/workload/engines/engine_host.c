@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "elements/processor_name.h"
+#include "elements/processor.h"
 #include "ranks/group_mpi.h"
 #include "workload/engine.h"
 
