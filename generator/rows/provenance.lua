@@ -5,7 +5,7 @@
 -- spec's limits on samples and time; not host name, system, memory and date.
 local file = require "core.file"
 local json = require "codec.json"
-local machines = require "rows.machines"
+local machines = require "machine.machines"
 local system = require "core.system"
 local sorted_keys = require "base.sorted_keys"
 

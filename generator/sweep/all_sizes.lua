@@ -12,7 +12,7 @@ local outcome = require "sweep.outcome"
 local cost = require "sweep.cost"
 local process = require "core.process"
 local progress = require "system.progress"
-local machines = require "rows.machines"
+local machines = require "machine.machines"
 local tp_size = require "sweep.tp_size"
 
 local all_sizes = {}

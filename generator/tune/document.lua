@@ -4,7 +4,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
-local machines = require "rows.machines"
+local machines = require "machine.machines"
 
 local document = {}
 

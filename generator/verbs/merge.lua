@@ -4,7 +4,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local regroup = require "rows.regroup"
 local lists = require "lists.lists"
-local machines = require "rows.machines"
+local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 
 local merge = {}

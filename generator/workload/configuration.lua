@@ -14,7 +14,7 @@ local fail = require "base.fail"
 local launcher = require "conversation.launcher"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
-local machines = require "rows.machines"
+local machines = require "machine.machines"
 local system = require "core.system"
 local workers = require "system.workers"
 

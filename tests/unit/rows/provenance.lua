@@ -3,7 +3,7 @@ local lu = require "luaunit"
 local json = require "codec.json"
 local lib = require "unit.sweep.lib"
 local file = require "core.file"
-local machines = require "rows.machines"
+local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 
 local TestProvenance = {}
