@@ -1,6 +1,7 @@
 -- The machine of rows: its facts, whether two machines are the same for rows, and a short text about one.
 local json = require "codec.json"
 local sorted_keys = require "base.sorted_keys"
+local workers = require "core.workers"
 
 local machines = {}
 
@@ -20,44 +21,17 @@ local function field(path, name)
   end
 end
 
--- The numbers of the CPUs that this process may use, from a text such as 0-3,8.
-local function allowed_cpus()
-  local cpus = {}
-  local list = field("/proc/self/status", "Cpus_allowed_list") or "0"
-  for from, to in (list .. ","):gmatch("(%d+)%-?(%d*),") do
-    for cpu = tonumber(from), tonumber(to) or tonumber(from) do cpus[#cpus + 1] = cpu end
-  end
-  return cpus
-end
-
--- The number of cores of these CPUs; hardware threads of one core count once.
-local function count_cores()
-  local seen, cores = {}, 0
-  for _, cpu in ipairs(allowed_cpus()) do
-    local topology = ("/sys/devices/system/cpu/cpu%d/topology/"):format(cpu)
-    local core = first_line(topology .. "thread_siblings_list") or tostring(cpu)
-    if not seen[core] then seen[core], cores = true, cores + 1 end
-  end
-  return cores
-end
-
--- The data caches of a core: L1d, L2, L3 ... -> size as text of the system.
-local function caches()
-  local found = {}
-  for index = 0, 9 do
-    local folder = ("/sys/devices/system/cpu/cpu%d/cache/index%d/"):format(allowed_cpus()[1] or 0, index)
-    local level, size = first_line(folder .. "level"), first_line(folder .. "size")
-    local kind = first_line(folder .. "type")
-    if level and size and kind ~= "Instruction" then
-      found["L" .. level .. (kind == "Data" and "d" or "")] = size
-    end
-  end
-  return found
-end
-
-local function cpu_model()
-  return field("/proc/cpuinfo", "model name") or field("/proc/cpuinfo", "Model")
-    or field("/proc/cpuinfo", "CPU part") or "unknown CPU"
+-- The part of the facts that hwloc finds. `cores` are those that this process may use; `topology` has numbers
+-- of packages, numa_nodes, cores and threads, of the machine and of its usable part. Without hwloc the
+-- machine counts as one flat node: each thread is a core, and model and caches are unknown.
+local function processor_facts()
+  local found, topology = pcall(require, "core.topology")
+  local read = found and topology.read()
+  if not read then return { cpu = "unknown CPU", cores = workers.cores(), caches = {}, topology = "flat" } end
+  local caches = {}
+  for level, bytes in pairs(read.caches) do caches[level] = ("%dK"):format(bytes // 1024) end
+  return { cpu = read.cpu or "unknown CPU", cores = read.usable.cores, caches = caches,
+    topology = { machine = read.machine, usable = read.usable } }
 end
 
 -- "Open MPI v4.1.4, package: ..." -> "Open MPI 4.1.4"; the rest names the builder and the host.
@@ -65,29 +39,33 @@ local function short_library(library)
   return (library:match("^[^,;]*"):gsub(" v(%d)", " %1"):gsub("%s+$", ""))
 end
 
--- The facts about this machine; `library` is the MPI library's version text.
+-- The facts about this machine; `library` is the MPI library's version text. Memory, kernel and system come
+-- from files, also without hwloc, which does not report the name of the distribution.
 function machines.facts(library)
   local memory_kib = tonumber((field("/proc/meminfo", "MemTotal") or ""):match("%d+"))
   local os_name = field("/etc/os-release", "PRETTY_NAME") or "unknown"
-  return {
-    cpu = cpu_model(),
-    cores = count_cores(),
-    caches = caches(),
-    memory_gib = memory_kib and math.floor(memory_kib / (1 << 20) + 0.5) or 0,
-    kernel = first_line("/proc/sys/kernel/osrelease"),
-    os = (os_name:gsub('^"(.*)"$', "%1")),
-    mpi = short_library(library),
-  }
+  local facts = processor_facts()
+  facts.memory_gib = memory_kib and math.floor(memory_kib / (1 << 20) + 0.5) or 0
+  facts.kernel = first_line("/proc/sys/kernel/osrelease")
+  facts.os = os_name:gsub('^"(.*)"$', "%1")
+  facts.mpi = short_library(library)
+  return facts
 end
 
--- The facts by which two machines differ.
+-- The facts by which two machines differ. Where the CPU is unknown, the memory, too.
 function machines.identity(machine)
   return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi,
-    gpu = machine.gpu, machines = machine.machines }
+    gpu = machine.gpu, machines = machine.machines,
+    memory_gib = machine.topology == "flat" and machine.memory_gib or nil }
 end
 
--- Whether rows of both machines may be in one file.
-function machines.same(a, b) return json.encode(machines.identity(a)) == json.encode(machines.identity(b)) end
+-- Whether rows of both machines may be in one file. Earlier versions did not record the topology.
+function machines.same(a, b)
+  local topologies_differ = a.topology and b.topology
+    and json.encode { a.topology } ~= json.encode { b.topology }
+  return not topologies_differ
+    and json.encode(machines.identity(a)) == json.encode(machines.identity(b))
+end
 
 -- The facts as name -> text, for people. Caches count one by one.
 local function texts_of(machine)
@@ -112,7 +90,9 @@ function machines.differences(other, this, where)
   for _, of in ipairs { others, ours } do
     for name in pairs(of) do names[name] = true end
   end
-  if not (others.kernel and ours.kernel) then names.kernel = nil end -- earlier versions did not record it
+  for _, name in ipairs { "kernel", "topology" } do -- earlier versions did not record them
+    if not (others[name] and ours[name]) then names[name] = nil end
+  end
   for _, name in ipairs(sorted_keys(names)) do
     if others[name] ~= ours[name] then
       out[#out + 1] = ("%s (%s, %s %s)"):format(name, others[name] or "none", where or "here",
