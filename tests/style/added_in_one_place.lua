@@ -1,6 +1,6 @@
 -- A file and a row add a thing, as in "How to add something" of docs/development.md: each example adds its
 -- file and its row to a copy of the program's Lua and templates; then the program can do it, and its help
--- has the name. Compiled things have no example here.
+-- has the name. What is compiled is rendered and compiled with the sources of the bench.
 local file = require "core.file"
 local luaunit = require "luaunit"
 
@@ -9,10 +9,125 @@ local home = work .. "/home"
 local trace = source .. "/tests/golden/trace/h100_bert/h100_bert.json.gz"
 local rows = source .. "/tests/golden/sm90"
 
+local function execute(...) assert(os.execute(string.format(...))) end
+
+-- ---- what is compiled -----------------------------------------------------------------------------
+
+-- A file of the bench with words replaced.
+local function copy_of(path, words)
+  local text = assert(file.read(source .. "/bench/" .. path))
+  for old, new in pairs(words) do text = text:gsub(old, new) end
+  return text
+end
+
+-- Renders a template of the bench with the lists of the copy.
+local function render(name, arguments)
+  execute("GENTABLES_HOME='%s' '%s' template '%s/templates/bench/%s.tmpl' %s --out '%s/%s'", home, program,
+    home, name, arguments or "", home, name)
+end
+
+-- Runs a compiler in the folder of the copy. The added file is found before those of the sources.
+local function compile(compiler, arguments)
+  execute("cd '%s' && S='%s/bench' && %s -I bench -I bench/cuda/kernels -I $S -I $S/cuda/kernels -I . " ..
+    "-I $S/../tests/stand_ins/engine %s", home, source, compiler, arguments)
+end
+local C = (os.getenv "CC" or "cc") .. " -std=gnu17 -O1 -D_GNU_SOURCE"
+local CXX = (os.getenv "CXX" or "c++") .. " -std=c++17 -O0"
+
+-- Fails unless an object has a symbol, with a letter of nm: T, a function; D or R, data; U, undefined.
+local function check_symbol(object, letter, name)
+  luaunit.assertTrue(os.execute(("nm '%s/%s' | grep -q ' %s %s$'"):format(home, object, letter, name)), name)
+end
+
+-- The added epilogue is right, and a wrong byte of its result is found.
+local FUSED_CALL = [[
+#include "calls/cell.h"
+#include "calls/cell_check.h"
+#include "host/epilogue.h"
+#include <stdio.h>
+int main(void) {
+    enum { ADDED = FUSION_RESIDUAL_RMS_NORM_QUANT_ADDED };
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        struct shape shape = {.dtype = dtype, .fusion = ADDED, .num_tokens = 3, .hidden_size = 80};
+        struct cell cell;
+        struct epilogue epilogue;
+        char reason[160];
+        if (cell_open(&cell, &shape, 0, 1, 7) != 0) return 1;
+        struct call call = cell_call(&cell, 0);
+        cell_poison(&cell);
+        epilogue_begin(&epilogue, kernels_best(), &call, 0);
+        epilogue_consume(&epilogue, &call.input, 1, call_elements(&call));
+        if (!cell_check(&cell, 0, true, reason, sizeof reason)) return puts(reason), 1;
+        cell.out[cell.out_bytes - 1] ^= 0x60;
+        if (cell_check(&cell, 0, true, reason, sizeof reason)) return puts("a wrong byte is not found"), 1;
+        cell_close(&cell);
+    }
+    return 0;
+}
+]]
+
+local function compile_fusion()
+  for _, name in ipairs { "lists.h", "kernels.c", "fusion_files.h", "cuda_helpers.cu" } do render(name) end
+  assert(file.write(home .. "/call.c", FUSED_CALL))
+  compile(C .. [[ -ffp-contract=off -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"']] ..
+    " '-DBUILT_KERNELS=KERNELS(portable)'", "call.c kernels.c $S/calls/cell.c $S/calls/cell_check.c " ..
+    "$S/elements/element.c $S/elements/kernels.c $S/elements/traffic.c $S/host/epilogue.c -o call -lm")
+  execute("'%s/call'", home)
+  compile(CXX .. " -x c++", "-c cuda_helpers.cu -o helpers.o")
+  check_symbol("helpers.o", "T", "gentables_epilogue_bf16_added")
+  check_symbol("helpers.o", "T", "gentables_quantise_fp32_added")
+end
+
+local function compile_kernel()
+  for _, name in ipairs { "lists.h", "fusion_files.h", "kernel_files.h" } do render(name) end
+  render("cuda_kernels.cu", "tp=2 threads=1024")
+  compile(CXX .. " -x c++", "-c cuda_kernels.cu -o kernels.o")
+  check_symbol("kernels.o", "T", "gentables_added_bf16_fp32_nvfp4_tp2")
+  compile(CXX, "-DFEW_CASES -DCASES_TP=2 -c $S/../tests/bench/kernels/kernel_cases.cpp -o cases.o")
+  execute("grep -q 'ADDED' '%s/cases.o'", home) -- a case of the tests
+end
+
+local function compile_strategy()
+  render "lists.h"
+  compile(C, "-c bench/host/strategies/added.c -o added.o")
+  compile(C, "-c $S/host/candidates.c -o candidates.o")
+  check_symbol("added.o", "[DR]", "strategy_added")
+  check_symbol("candidates.o", "U", "strategy_added")
+end
+
+-- ---- examples -------------------------------------------------------------------------------------
+
 -- thing: of the table in docs/development.md; file, list: below the sources; opening: the line before the
 -- added `row`; run: a command that uses it; prints: the pattern of its output; writes: a file and a text in
--- it; help: a command that prints the name.
+-- it; help: a command that prints the name; compile: a function that compiles it.
 local examples = {
+  { thing = "a fusion", file = "bench/fusions/added.h",
+    text = copy_of("fusions/fp8.h", { fp8 = "added", Fp8 = "Added" }),
+    list = "generator/lists/lists.lua",
+    opening = '    result = "e2m1 codes to quant_out, swizzled block scales to scale_out" },',
+    row = [[{ name = "RESIDUAL_RMS_NORM_QUANT_ADDED", short = "added", quantises = "RESIDUAL_RMS_NORM",
+      code_bits = 8, scale = 1 / 128, result = "codes" },]],
+    run = "generate --data-dir %s --arch sm90 --out OUT --formats c", of = rows,
+    writes = { "allreduce_table.h", "_FUSION_RESIDUAL_RMS_NORM_QUANT_ADDED = 4\n" },
+    compile = compile_fusion },
+  { thing = "a strategy on GPUs", file = "bench/cuda/kernels/added.h",
+    text = copy_of("cuda/kernels/twoshot.h", { twoshot = "added", TWOSHOT = "ADDED",
+      reduce_range = "reduce_added" }),
+    list = "generator/lists/lists.lua", opening = "lists.strategies = {",
+    row = [[{ name = "ADDED", backend = "cuda", accumulate = "fp32", mark = "AD", colour = "#0072b2",
+      cuda = { kernel = "added", messages = "2", slices = true, links = bus_factors.AllReduce,
+        needs = "P2P" }, help = "an example" },]],
+    run = "lua %s", of = work .. "/names.lua",
+    input = 'for _, name in ipairs(require("lists.lists").strategies_of("cuda", true)) do print(name) end',
+    prints = "ADDED\n.*", compile = compile_kernel },
+  { thing = "a strategy on CPUs", file = "bench/host/strategies/added.c",
+    text = copy_of("host/strategies/oneshot.c", { strategy_oneshot = "strategy_added" }),
+    list = "generator/lists/lists.lua", opening = "lists.strategies = {",
+    row = [[{ name = "ADDED", backend = "host", source = "added", accumulate = "fp32", mark = "AD",
+      colour = "#0072b2", help = "an example" },]],
+    run = "lua %s", of = work .. "/names.lua",
+    input = 'for _, name in ipairs(require("lists.lists").strategies_of("host", true)) do print(name) end',
+    prints = "ADDED\n.*", compile = compile_strategy },
   { thing = "an output format", file = "templates/tables/added.tsv.tmpl", text = [[
 % for _, world in ipairs(worlds) do
 ${world.tp}	${table.concat(world.num_tokens, ",")}
@@ -102,8 +217,6 @@ return { summary = "Greets.",
     run = "added --name %s", of = "reader", prints = "hello reader\n", help = "--help" },
 }
 
-local function execute(...) assert(os.execute(string.format(...))) end
-
 -- The output of the program on stdout and stderr, if it ends with 0.
 local function output_of(arguments)
   local pipe = assert(io.popen(("cd '%s' && GENTABLES_HOME='%s' '%s' %s 2>&1"):format(work, home, program,
@@ -116,7 +229,8 @@ end
 local function add(example)
   execute("rm -rf '%s' && mkdir -p '%s/out'", home, home)
   execute("cp -r '%s/generator' '%s/templates' '%s'", source, source, home)
-  luaunit.assertFalse(file.exists(home .. "/" .. example.file), example.file)
+  luaunit.assertFalse(file.exists(source .. "/" .. example.file), example.file)
+  execute("mkdir -p '%s/%s'", home, example.file:match "^(.*)/")
   assert(file.write(home .. "/" .. example.file, example.text))
   local list = assert(file.read(home .. "/" .. example.list))
   local _, last = list:find("\n" .. example.opening .. "\n", 1, true)
@@ -136,9 +250,9 @@ local function documented()
   return found
 end
 
--- Whether one of the folders that `text` mentions holds the file at `path`.
+-- Whether one of the folders that `text` mentions, alone or in FOLDER/NAME.h, holds the file at `path`.
 local function has_folder_of(text, path)
-  for folder in text:gmatch("`([^`]+/)`") do
+  for folder in text:gmatch("`([^`]+/)%u*%.?%l?`") do
     if path:sub(1, #folder) == folder then return true end
   end
   return false
@@ -161,6 +275,7 @@ local function check(example)
   if example.writes then
     luaunit.assertStrContains(assert(file.read(home .. "/out/" .. example.writes[1])), example.writes[2])
   end
+  if example.compile then example.compile() end
 end
 
 local tests = {}
