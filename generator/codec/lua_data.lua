@@ -20,7 +20,8 @@ end
 
 -- Raises the error of a chunk that is named "data". Lua shortens long names, so its messages lack the path.
 local function refuse(path, message)
-  local line, problem = tostring(message):match("^data:(%d+): (.*)$")
+  message = tostring(message):gsub("C stack overflow.*", "is nested too deeply; " .. ADVICE)
+  local line, problem = message:match("^data:(%d+): (.*)$")
   if line then fail.input("%s:%s: %s", path, line, problem) end
   fail.input("%s:1: %s", path, message)
 end
@@ -35,9 +36,11 @@ local function resume(thread)
     MAX_MEMORY >> 20, ADVICE)
 end
 
--- Runs the text of the file at `path`. Returns the table that it returns; raises an error with path and line.
+-- Runs the text of the file at `path`, which may begin with a byte order mark. Returns the table that it
+-- returns; raises an error with path and line.
 function lua_data.run(path, text)
   if #text > MAX_BYTES then fail.input("%s: is larger than %d MiB; %s", path, MAX_BYTES >> 20, ADVICE) end
+  text = text:gsub("^\239\187\191", "")
   local loaded, chunk, message = pcall(system.within, MAX_MEMORY, load, text, "=data", "t", {})
   if not loaded or not chunk then refuse(path, loaded and message or chunk) end
   local thread = coroutine.create(chunk)

@@ -86,6 +86,18 @@ static void read_candidates(lua_State *lua, struct lists *lists) {
     lua_pop(lua, 1);
 }
 
+// Reads `bytes` of the data types. The lists are on top of the stack.
+static void read_bytes(lua_State *lua, struct lists *lists) {
+    lua_getfield(lua, -1, "dtypes");
+    for (size_t i = 0; i < lists->dtypes.count; i++) {
+        lua_geti(lua, -1, (lua_Integer)i + 1);
+        lua_getfield(lua, -1, "bytes");
+        lists->bytes[i] = (uint8_t)luaL_checkinteger(lua, -1);
+        lua_pop(lua, 2);
+    }
+    lua_pop(lua, 1);
+}
+
 // Reads `quantises` of the fusions. The lists are on top of the stack.
 static void read_quantised(lua_State *lua, struct lists *lists) {
     memset(lists->quantises, NAME_NONE, sizeof lists->quantises);
@@ -136,6 +148,7 @@ const struct lists *lists_of(struct lua_State *lua) {
     read_names(lua, &lists->placements, "placements", "placement");
     read_names(lua, &lists->accumulates, "accumulates", "accumulate");
     read_candidates(lua, lists);
+    read_bytes(lua, lists);
     read_quantised(lua, lists);
     lua_pop(lua, 1);
     columns_read(lua, &lists->columns);

@@ -30,6 +30,7 @@ struct lists {
     struct names dtypes, ops, modes, fusions, strategies, placements, accumulates;
     struct columns columns;
     bool candidate[NAMES_MAX];    // per strategy: whether a table may choose it
+    uint8_t bytes[NAMES_MAX];     // per data type: of an element
     uint8_t quantises[NAMES_MAX]; // per fusion: the one with a result that it rounds further; NAME_NONE: none
 };
 

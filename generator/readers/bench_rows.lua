@@ -66,7 +66,7 @@ return function(source)
   local out = { rows = {}, no_time = {}, facts = {}, devices = {}, cells = {} }
   local is_whole = source.text:sub(-1) == "\n"
   local _, count = source.text:gsub("\n", "\n")
-  for line, text in source:lines() do
+  for line, text in source:lines(true) do
     local kind, fields = protocol.parse(text)
     if line > count and not is_whole then
       source:leave_out("a line that is cut off")

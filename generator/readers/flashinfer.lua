@@ -54,7 +54,7 @@ local function enter(source, line, state, operation, time, out)
     record.reason = "FlashInfer's benchmark: FAILED"
     out.no_time[#out.no_time + 1] = record
   else
-    record.time_us = source:positive(line, "Time (ms)", time) * 1000
+    record.time_us = source:time(line, "Time (ms)", time) * 1000
     out.rows[#out.rows + 1] = record
   end
 end

@@ -40,7 +40,7 @@ local function row(source, line, named)
   return source.record { line = line, world_size = source:whole(line, "ranks", named.ranks, 1, 65535),
     dtype = dtype, size = size, num_tokens = num_tokens, hidden_size = hidden_size,
     strategy = strategy_of(source, line, named),
-    time_us = source:positive(line, "latency_us", named.latency_us) }
+    time_us = source:time(line, "latency_us", named.latency_us) }
 end
 
 -- Raises if one number of ranks has two numbers of nodes.

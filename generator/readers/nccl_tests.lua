@@ -4,6 +4,8 @@
 local nccl_row = require "reading.nccl_row"
 
 local RANK = "^#%s+Rank%s+(%d+)%s.-on%s+(%S+)%s+device%s+%d+%s+%[([^%]]*)%]%s*(.-)%s*$"
+-- A row with a damaged size: a count, a type and a reduction follow.
+local DAMAGED = "^%s*%S*%d%S*%s+%d+%s+%l%w+%s+%l+%s"
 
 -- The columns that the header names: name -> index; those of the second half (in-place) as name .. 2.
 local function columns_of(source, line, text)
@@ -54,7 +56,7 @@ return function(source)
       columns = columns_of(source, line, text)
     elseif text:find("^#") then
       read_facts(source, line, text, run)
-    elseif text:find("^%s*%d+%s+%d+%s") then
+    elseif text:find("^%s*%d+%s+%d+%s") or columns and text:find(DAMAGED) then
       if not columns then source:fail(line, "a row before the line that names the columns") end
       results[#results + 1] = { line = line, result = result_of(source, line, text, columns) }
     elseif columns and text:find("^%s*%d") then

@@ -3,6 +3,8 @@
 -- version 6 the elements are MPI_FLOAT; later versions print the data type.
 local dtypes = { MPI_FLOAT = "float32" }
 local LAST_OF_FLOATS = 6
+-- A size, also a damaged one, and a number. A row that is cut off has a size alone.
+local ROW, CUT_OFF = "^%s*[^%s#]*%d[^%s#]*%s+[%d.]+%f[%s\0]", "^%s*%d"
 
 -- The text with the lines of names: "Size", "Avg Latency(us)"... , two spaces apart or more.
 local function columns_of(text)
@@ -40,7 +42,7 @@ local function row(source, line, text, columns, facts)
   if named.Validation and named.Validation ~= "Pass" then
     record.reason = "osu_allreduce: validation: " .. named.Validation
   else
-    record.time_us = source:positive(line, "Avg Latency(us)", named["Avg Latency(us)"])
+    record.time_us = source:time(line, "Avg Latency(us)", named["Avg Latency(us)"])
   end
   return record
 end
@@ -62,7 +64,7 @@ return function(source)
   for line, text in source:lines() do
     if text:find("^#?%s*Size%s+Avg Latency") then
       columns = columns_of((text:gsub("^%s+", "")))
-    elseif not read_fact(source, line, text, facts) and text:find("^%s*%d") then
+    elseif not read_fact(source, line, text, facts) and (text:find(ROW) or text:find(CUT_OFF)) then
       if not columns then source:fail(line, "a row before the line # Size  Avg Latency(us) ...") end
       local record = row(source, line, text, columns, facts)
       table.insert(record.time_us and out.rows or out.no_time, record)

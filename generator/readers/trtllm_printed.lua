@@ -24,7 +24,7 @@ local function row(source, line, fields)
     dtype = dtype, size = elements * source.bytes_of(dtype), num_tokens = num_tokens,
     hidden_size = hidden_size, fusion = fusion,
     strategy = source:name(line, "strategies", "strategy", fields[4]),
-    time_us = source:positive(line, "duration (ms)", fields[7]) * 1000 / source.options.calls }
+    time_us = source:time(line, "duration (ms)", fields[7]) * 1000 / source.options.calls }
 end
 
 return function(source)

@@ -35,7 +35,7 @@ function nccl_row.enter(source, line, result, run, out)
     strategy = strategy_of(source, line, result) }
   local wrong = tonumber(result.wrong or 0)
   if wrong and wrong == 0 then
-    record.time_us = source:positive(line, "time", result.time_us)
+    record.time_us = source:time(line, "time", result.time_us)
     out.rows[#out.rows + 1] = record
   else
     record.reason = ("nccl-tests: %s wrong elements"):format(result.wrong)

@@ -13,6 +13,7 @@ source.__index = source
 
 -- The largest size that a row or cell holds.
 local MOST = 0x7fffffff
+local LEAST_TIME, MOST_TIME = 1e-6, 1e12
 
 function source.new(path, text, options)
   text = text:gsub("^\239\187\191", ""):gsub("\r\n", "\n")
@@ -28,13 +29,18 @@ function source:fail(line, message, ...)
 end
 
 -- for number, line in source:lines() do
-function source:lines()
+-- Raises for a last line that ends in a digit without a line end: it may be cut off within the number. With
+-- `may_be_cut` the caller finds that.
+function source:lines(may_be_cut)
   local number, at = 0, 1
   return function()
     if at > #self.text then return nil end
-    local stop = self.text:find("\n", at, true) or #self.text + 1
-    local line = self.text:sub(at, stop - 1)
-    number, at = number + 1, stop + 1
+    local stop = self.text:find("\n", at, true)
+    local line = self.text:sub(at, (stop or #self.text + 1) - 1)
+    number, at = number + 1, (stop or #self.text) + 1
+    if not stop and not may_be_cut and line:find("%d$") then
+      self:fail(number, "the last line has no line end, so its last number may be cut off; complete it")
+    end
     return number, line
   end
 end
@@ -68,11 +74,14 @@ function source:whole(line, what, text, least, most)
   return number
 end
 
--- A number above 0, such as a time.
-function source:positive(line, what, text)
+-- A time above 0, in any unit. What is out of all proportion is no measurement.
+function source:time(line, what, text)
   local number = numbers.finite(text)
   if not number or number <= 0 then
     self:fail(line, "%s is %s; a number above 0 is required", what, self.shown(text))
+  elseif number < LEAST_TIME or number > MOST_TIME then
+    self:fail(line, "%s is %s; a measured time is from %g to %g", what, self.shown(text), LEAST_TIME,
+      MOST_TIME)
   end
   return number
 end

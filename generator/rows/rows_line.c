@@ -1,5 +1,6 @@
 // A line of a benchmark file to a row; see rows_reading.h. Lines mostly begin like the previous one: fields
 // with the same bytes keep their values without being parsed.
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -35,13 +36,23 @@ static bool parse_count(struct line_parser *parser, const struct column *column,
     return fail_field(parser, column, field, "it must be a whole number above 0");
 }
 
+// Times outside these limits are no measurements: 1 ps and 11 days.
+#define LEAST_TIME_US 1e-6
+#define MOST_TIME_US  1e12
+
+static bool is_time(double time_us) {
+    return time_us >= LEAST_TIME_US && time_us <= MOST_TIME_US;
+}
+
 static bool parse_time(struct line_parser *parser, const struct column *column,
                        const struct csv_text *field) {
     double *time = &parser->row.time_us;
     if (!number_parse(field->begin, field->end, time)) {
         return fail_field(parser, column, field, "it must be a number of microseconds");
     }
-    if (*time > 0 || (*time == 0 && parser->source->header.zero_is_missing)) return true;
+    if (is_time(*time) || (*time == 0 && parser->source->header.zero_is_missing)) return true;
+    if (*time > 0)
+        return fail_field(parser, column, field, "a measured time is from 1e-6 to 1e12 microseconds");
     return fail_field(parser, column, field, "a measured time is above 0; leave out rows without a time");
 }
 
@@ -84,7 +95,7 @@ static bool parse_launches(struct line_parser *parser, const struct column *colu
         double *time = &detail->launch_us[detail->launches];
         *time = NAN;
         bool right =
-            detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && *time > 0));
+            detail->launches < LAUNCHES_MAX && (at == end || (number_parse(at, end, time) && is_time(*time)));
         if (!right) {
             char what[80];
             snprintf(what, sizeof what,
@@ -164,6 +175,20 @@ static size_t common_prefix(const char *a, const char *b, size_t limit) {
     return length;
 }
 
+// Whether the size is that of the tokens.
+static bool check_size(struct line_parser *parser) {
+    const struct row *row = &parser->row;
+    if (row->key.hidden_size == HIDDEN_SIZE_NONE) return true;
+    uint64_t bytes =
+        (uint64_t)row->key.num_tokens * row->key.hidden_size * parser->lists->bytes[row->key.dtype];
+    if (row->size_bytes == bytes) return true;
+    return problem_set(parser->problem,
+                       "%s:%zu: size is %" PRIu64 "; %" PRIu32 " tokens of hidden size %" PRIu32
+                       " are %" PRIu64 " bytes of %s",
+                       parser->source->path, parser->line, row->size_bytes, row->key.num_tokens,
+                       row->key.hidden_size, bytes, parser->lists->dtypes.name[row->key.dtype]);
+}
+
 // Completes the row of a size without tokens and hidden size.
 static bool complete_shape(struct line_parser *parser) {
     struct row *row = &parser->row;
@@ -184,7 +209,7 @@ static bool complete_shape(struct line_parser *parser) {
 static bool check_row(struct line_parser *parser) {
     const struct rows_source *source = parser->source;
     const struct row *row = &parser->row;
-    if (!complete_shape(parser)) return false;
+    if (!complete_shape(parser) || !check_size(parser)) return false;
     if (source->world_size != 0 && row->key.world_size != source->world_size) {
         return problem_set(
             parser->problem,

@@ -59,6 +59,10 @@ static bool open_source(struct source *source, const char *path, const struct co
         return problem_set(
             problem, "%s: is empty; a line with the names of the columns, then rows, are required", path);
     }
+    if (text.begin < text.end && text.end[-1] != '\n') {
+        return problem_set(problem, "%s: the last line has no line end, so it may be cut off; complete it",
+                           path);
+    }
     source->body = text;
     return rows_read_header(&source->source, &header, columns, problem);
 }

@@ -55,6 +55,11 @@ local function check_list(source, key, value)
       reject(source, key, "%s is a list; remove the key %s", key, tostring(index))
     end
   end
+  for i = 1, #value do
+    if value[i] == nil then
+      reject(source, key, "%s has nil in place %d; what follows would be lost", key, i)
+    end
+  end
 end
 
 -- A list of different whole numbers from `low` to `high`; returns it sorted.

@@ -30,6 +30,9 @@ local function value_in(path, key)
     fail.work("%s: %s is %s; a number is required", path, key, value == json.null and "null" or
       ("of type " .. (type(value) == "table" and "list or object" or type(value))))
   end
+  if not (value >= 0 and value < math.huge) then
+    fail.work("%s: %s is %g; a number of at least 0 is required", path, key, value)
+  end
   return value + 0.0
 end
 

@@ -113,6 +113,7 @@ wrong "$table" '13s/^\( *[0-9]*\) .*/\1/' ':13: a row that is cut off'
 wrong "$table" '12s/sum/max/' ':12: redop is "max"; rows are of sums'
 wrong "$table" '12s/bfloat16/   uint8/' ':12: type is "uint8"'
 wrong "$table" '12s/ 8 / 9 /' ':12: 9 B are not 4 elements of bfloat16'
+wrong "$table" '12s/ 8 /-8 /' ':12: size is "-8"; a whole number'
 wrong "$table" '12s/11.20/  nan/' ':12: time is "nan"'
 wrong "$table" 's/all_reduce_perf/all_gather_perf/' ':2: is of all_gather_perf; rows are of all_reduce_perf'
 wrong "$table" '10s/ time/ cputime/' ':10: holds times of the CPU'
@@ -137,7 +138,13 @@ wrong "$inputs/osu_7.txt" '/Datatype/d' ':4: is of an unnamed data type' --tp 2
 wrong "$inputs/osu_7.txt" '5s/1000//' ':5: 4 numbers; the header has 5' --tp 2
 wrong "$inputs/osu_7.txt" '4d' ':4: a row before the line # Size' --tp 2
 wrong "$inputs/osu_7.txt" '5s/^4/6/' ':5: 6 B are no whole elements' --tp 2
+wrong "$inputs/osu_7.txt" '5s/^4/-4/' ':5: Size is "-4"; a whole number from 1' --tp 2
+wrong "$inputs/osu_7.txt" '5s/^4/x4/' ':5: Size is "x4"; a whole number from 1' --tp 2
+wrong "$inputs/osu_7.txt" '5s/^4 *[0-9.]*/4  1e308/' ':5: .* is "1e308"; .* from 1e-06 to 1e\+12' \
+    --tp 2
 refuses 'unknown --strategy "RING"' "$inputs/osu_7.txt" --tp 2 --strategy RING
+head -c -2 "$inputs/osu_5.txt" >"$bad"
+refuses ': the last line has no line end, so its last number may be cut off' "$bad" --tp 2
 
 # ---- the input of optimize_config.py
 optimizer=$inputs/nccl_optimizer.csv

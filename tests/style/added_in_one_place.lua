@@ -146,7 +146,7 @@ return function(source)
       local num_tokens, hidden_size = source:shape(line, source:whole(line, "bytes", words[1]) // 4)
       table.insert(result.rows, source.record { line = line, world_size = 2, dtype = "float32",
         size = tonumber(words[1]), num_tokens = num_tokens, hidden_size = hidden_size, strategy = "MPI",
-        time_us = source:positive(line, "time", words[2]) })
+        time_us = source:time(line, "time", words[2]) })
     end
   end
   return result

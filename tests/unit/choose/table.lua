@@ -13,13 +13,15 @@ local folder = os.getenv "WORK"
 assert(file.make_folder(folder))
 local tests = {}
 
--- A record of our own files, with these fields changed.
+-- A record of our own files, with these fields changed, and the size of its tokens.
 local function record(changes)
-  local made = { world_size = 2, dtype = "bfloat16", size = 2048, num_tokens = 1, hidden_size = 1024,
+  local made = { world_size = 2, dtype = "bfloat16", num_tokens = 1, hidden_size = 1024,
     strategy = "ONESHOT", fusion = "NONE", op = "allreduce", time_us = 4.5, low_us = 4.25, high_us = 4.75,
     samples = 20, min_us = 4, p95_us = 6, p99_us = 7, skew_us = 0, bound_us = 1.5, mode = "eager",
     accumulate = "fp32", placement = "dedicated" }
   for key, value in pairs(changes or {}) do made[key] = value end
+  local bytes = lists.find("dtypes", made.dtype).bytes
+  made.size = made.size or made.num_tokens * made.hidden_size * bytes
   return made
 end
 
@@ -90,9 +92,11 @@ end
 function tests.test_invalid_rows_are_not_written()
   local path = "rows.csv"
   for _, changes in ipairs { { time_us = 0 }, { time_us = 0 / 0 }, { time_us = 1 / 0 }, { strategy = "BEST" },
-    { num_tokens = 0 }, { num_tokens = 1.5 }, { low_us = -1 }, { mode = false }, { accumulate = "fp64" } } do
+    { num_tokens = 0, size = 1 }, { num_tokens = 1.5, size = 1 }, { low_us = -1 },
+    { mode = false }, { accumulate = "fp64" } } do
     local text, message = rows.text(path, { record(), record(changes) })
     luaunit.assertNil(text)
+    changes.size = nil
     luaunit.assertStrContains(message, path .. ": row 2 cannot be written: its " .. next(changes))
   end
   local text, message = rows.text(path, { record(), record() })

@@ -3,6 +3,7 @@
 local failure = require "failure"
 local file = require "core.file"
 local formats = require "formats.list"
+local lists = require "lists.lists"
 local luaunit = require "luaunit"
 local model = require "formats.model"
 local provenance = require "rows.provenance"
@@ -14,10 +15,11 @@ local root = os.getenv "WORK"
 local tests, count = {}, 0
 
 local function record(changes)
-  local made = { world_size = 2, dtype = "bfloat16", size = 2048, num_tokens = 1, hidden_size = 1024,
+  local made = { world_size = 2, dtype = "bfloat16", num_tokens = 1, hidden_size = 1024,
     strategy = "ONESHOT", fusion = "NONE", op = "allreduce", time_us = 4, low_us = 3, high_us = 5,
     samples = 20, bound_us = 1, mode = "eager", accumulate = "fp32", placement = "dedicated" }
   for key, value in pairs(changes or {}) do made[key] = value end
+  made.size = made.num_tokens * made.hidden_size * lists.find("dtypes", made.dtype).bytes
   return made
 end
 

@@ -54,6 +54,11 @@ ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b" --trace "$WORK/a[baseline
 [ "$(sed -n 2p "$stdout")" = "    7.0      1  $WORK/b" ] || die "no row of the table for b"
 [ "$(sed -n 3p "$stdout")" = "4259.41      2  $WORK/a[baseline_32_8192]" ] || die "no row of the table for a"
 
+# No number of these is below 0.
+run_folder negative inference
+result negative x.json -5 1
+failed 'x.json: mean_ttft_ms is -5; a number of at least 0 is required' metric TTFT --trace "$WORK/negative"
+
 # Wrong use and wrong input, as documented.
 ends_with 1 "$GENTABLES" metric speed --trace "$WORK/b"
 [ "$(sed -n 1p "$stderr")" = "Error: Unknown metric: speed" ] || die "the documented line"

@@ -14,9 +14,9 @@ no_picture() {
 
 # cells FUSION TP: rows of two strategies in two cells.
 cells() {
-    for cell in '1,1024' '2,1024'; do
+    for cell in '2048,1,1024' '4096,2,1024'; do
         for strategy in ONESHOT,3.5 TWOSHOT,4.5; do
-            echo "$2,bfloat16,2048,$cell,${strategy%,*},$1,allreduce,${strategy#*,}"
+            echo "$2,bfloat16,$cell,${strategy%,*},$1,allreduce,${strategy#*,}"
         done
     done
 }

@@ -62,6 +62,14 @@ bad_bytes ':2: a quote is opened and not closed' \
     "$header\\n2,\"bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
 bad_bytes ':2: text after a closing quote' "$header\\n2,\"bfloat16\"x,2048,1,1024,NCCL,NONE,allreduce,9.5\\n"
 
+bad_bytes 'csv: the last line has no line end, so it may be cut off' "$header\\n$row"
+bad_bytes 'csv: the last line has no line end, so it may be cut off' "$header\\n${row%.5}"
+bad ':3: size is 4096; 1 tokens of hidden size 1024 are 2048 bytes of bfloat16' \
+    '2,bfloat16,4096,1,1024,ONESHOT,NONE,allreduce,1.5'
+for time in 1e308 1e-320; do
+    bad ":3: time \\(us\\) is \"$time\"; a measured time is from 1e-6 to 1e12 microseconds" \
+        "2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,$time"
+done
 bad ':3: time \(us\) is "fast"; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,fast'
 bad ':3: time \(us\) is ""; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,'
 bad ':3: time \(us\) is "1.5 "; it must be a number' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5 '

@@ -12,7 +12,7 @@ one_line '"," names no format of sm90; there are trtllm, c, .*, report'
 
 # A table without measured cells would be one long fallback.
 rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \
-    '2,float32,2048,1,1024,NCCL,NONE,allreduce,9.5'
+    '2,float32,4096,1,1024,NCCL,NONE,allreduce,9.5'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/other" --arch sm90
 one_line 'holds bfloat16 allreduce eager; the rows are float16 allreduce unknown; float32'
 
@@ -20,7 +20,7 @@ one_line 'holds bfloat16 allreduce eager; the rows are float16 allreduce unknown
 mkdir "$WORK/scattered"
 awk -v header="$header" 'BEGIN {
     print header
-    for (i = 1; i <= 5000; i++) printf "2,bfloat16,2,%d,%d,NCCL,NONE,allreduce,1\n", i, i
+    for (i = 1; i <= 5000; i++) printf "2,bfloat16,%d,%d,%d,NCCL,NONE,allreduce,1\n", 2 * i * i, i, i
 }' >"$WORK/scattered/benchmark.tp2.sm90.csv"
 rejects 'a table needs rows on a grid' generate --data-dir "$WORK/scattered" --arch sm90
 
