@@ -14,6 +14,7 @@
 #include <lua.h>
 #include <math.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <xlsxwriter.h>
 
@@ -70,6 +71,25 @@ static void folder_of(const char *path, char folder[PATH_MAX]) {
     size_t length = slash == NULL ? 0 : (size_t)(slash - path) + 1;
     memcpy(folder, length == 0 ? "." : path, length == 0 ? 1 : length);
     folder[length == 0 ? 1 : length] = '\0';
+}
+
+static ssize_t discard(void *cookie, const char *data, size_t size) {
+    (void)cookie, (void)data;
+    return (ssize_t)size;
+}
+
+// The library prints messages of its own on stderr, which glibc has as a variable: replaces it by a stream
+// that discards them. Returns the former one, for unhush.
+static FILE *hush(void) {
+    FILE *former = stderr;
+    FILE *discarding = fopencookie(NULL, "w", (cookie_io_functions_t){.write = discard});
+    if (discarding != NULL) stderr = discarding;
+    return former;
+}
+
+static void unhush(FILE *former) {
+    if (stderr != former) fclose(stderr);
+    stderr = former;
 }
 
 // open(path)
@@ -308,8 +328,20 @@ static int add_sheet(lua_State *lua) {
     size_t columns = (size_t)lua_rawlen(lua, TITLES);
     luaL_argcheck(lua, columns <= MOST_COLUMNS, 2, "too many columns");
     struct sheet sheet = {.columns = (int)columns, .cut = 0};
-    sheet.worksheet = workbook_add_worksheet(book->workbook, luaL_checkstring(lua, -1));
-    if (sheet.worksheet == NULL) return luaL_error(lua, "no sheet can be called %s", lua_tostring(lua, -1));
+    const char *name = luaL_checkstring(lua, -1);
+    FILE *shown = hush();
+    errno = 0;
+    sheet.worksheet = workbook_add_worksheet(book->workbook, name);
+    int reason = errno;
+    unhush(shown);
+    if (sheet.worksheet == NULL && reason == 0) return luaL_error(lua, "no sheet can be called %s", name);
+    if (sheet.worksheet == NULL) {
+        struct problem problem;
+        problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
+                    strerror(reason));
+        drop(lua);
+        return fail(lua, &problem);
+    }
     sheet.formats = push_buffer(lua, columns * sizeof *sheet.formats);
     sheet.widths = push_buffer(lua, columns * sizeof *sheet.widths);
     take_formats(lua, book, &sheet);
@@ -327,12 +359,15 @@ static int add_sheet(lua_State *lua) {
 static int close_book(lua_State *lua) {
     struct book *book = check_book(lua);
     struct problem problem;
+    FILE *shown = hush();
     errno = 0;
     lxw_error error = workbook_close(book->workbook);
+    int reason = errno;
+    unhush(shown);
     book->workbook = NULL;
     if (error != LXW_NO_ERROR) {
-        const char *reason = errno != 0 ? strerror(errno) : lxw_strerror(error);
-        problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path, reason);
+        problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
+                    reason != 0 ? strerror(reason) : lxw_strerror(error));
         drop(lua);
         return fail(lua, &problem);
     }

@@ -171,9 +171,15 @@ function sheets.write_xlsx(path, list)
   local book <close>, message = require("core.xlsx").open(path)
   if not book then return nil, message end
   local notes = {}
-  for _, sheet in ipairs(with_short_names(list)) do note_fit(notes, sheet, add_sheet(book, sheet)) end
+  local cut, left_out -- or nil, message
+  for _, sheet in ipairs(with_short_names(list)) do
+    cut, left_out = add_sheet(book, sheet)
+    if not cut then return nil, left_out end
+    note_fit(notes, sheet, cut, left_out)
+  end
   if #notes > 0 then
-    book:add { name = notes_name, columns = { "sheet", "note" }, rows = notes }
+    cut, left_out = book:add { name = notes_name, columns = { "sheet", "note" }, rows = notes }
+    if not cut then return nil, left_out end
   end
   local closed
   closed, message = book:close()
@@ -181,9 +187,15 @@ function sheets.write_xlsx(path, list)
   return notes
 end
 
--- Calls write_folder and write_xlsx for the given paths; raises their failures.
+-- Calls write_xlsx and write_folder for the given paths; raises their failures. The workbook, which needs
+-- more space and open files, is the first: if it fails, no CSV is written.
 function sheets.save(list, paths)
-  for _, kind in ipairs { "folder", "xlsx" } do
+  local parent = paths.xlsx and paths.xlsx:match("^(.+)/")
+  if parent then
+    local made, message = file.make_folder(parent)
+    if not made then fail.work("%s", message) end
+  end
+  for _, kind in ipairs { "xlsx", "folder" } do
     local path = paths[kind]
     if path then
       local written, message = sheets["write_" .. kind](path, list)

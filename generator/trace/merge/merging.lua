@@ -105,8 +105,9 @@ end
 -- As merging.merge; raises.
 function merging.must_merge(path, configuration, options)
   local merged, message = merging.merge(path, configuration, options)
-  if not merged then fail.input("%s", message) end
-  return merged
+  if merged then return merged end
+  local is_output = message:sub(1, #path) == path and message:find(": cannot be written: ", #path + 1, true)
+  fail.with(is_output == #path + 1 and 1 or 2, "%s", message)
 end
 
 -- The file of a configuration in a folder of merged traces.

@@ -26,6 +26,29 @@ ends_with 1 sh -c 'ulimit -f 8; exec "$0" generate "$@"' "$GENTABLES" \
 one_line 'allreduce_table.h: cannot be written: File too large'
 [ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
 
+# So it is for a merged trace, and for a workbook that needs more open files than it may have; no CSV is
+# written beside that, and its library prints nothing.
+for i in 1 2 3 4; do
+    cat <<END
+{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": $i, "dur": 9, "args":
+ {"External id": $i, "Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}},
+{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": $i, "dur": 1,
+ "args": {"correlation": $i, "External id": $i}},
+{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": 10$i, "dur": 1,
+ "args": {"correlation": $i, "External id": $i, "device": 0, "stream": 7}},
+END
+done >"$WORK/events"
+{ echo '{"traceEvents": [' && cat "$WORK/events" && echo '{}]}'; } >"$WORK/rank0.json"
+ends_with 1 sh -c 'ulimit -f 1; exec "$0" trace merge "$@"' "$GENTABLES" "$WORK/rank0.json" -o "$WORK/merged"
+one_line 'merged: cannot be written: File too large'
+[ ! -e "$WORK/merged" ] || die "a trace that is cut off"
+ends_with 1 sh -c 'ulimit -n 12; exec "$0" trace report "$@"' "$GENTABLES" "$WORK/rank0.json" \
+    --out "$WORK/reports"
+if ! grep -q 'was built without libxlsxwriter' "$stderr"; then
+    one_line 'rank0.xlsx: cannot be written: Too many open files'
+    [ -z "$(find "$WORK/reports" -type f)" ] || die "left behind: $(find "$WORK/reports" -type f)"
+fi
+
 # Output that cannot be written is a failure, too.
 code=0
 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK/unsaid" \
@@ -36,9 +59,12 @@ one_line 'standard output cannot be written'
 [ ! -s "$stderr" ] || die "complains of a reader that has enough"
 
 skip_unless_unprivileged_reads "$WORK/data/benchmark.tp2.sm90.csv"
-chmod 555 "$out"
+mkdir "$WORK/readonly"
+chmod 555 "$out" "$WORK/readonly"
 ends_with 1 unprivileged "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$out"
 chmod 755 "$out"
 one_line 'cannot be written: Permission denied'
+ends_with 1 unprivileged "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK/readonly/new"
+one_line 'readonly/new: the folder cannot be made: Permission denied'
 [ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
 [ "$(cat "$out/allreduce_table.h")" = old ] || die "what was there is gone"

@@ -162,7 +162,7 @@ ln -s input.json "$WORK/link.json"
 ends_with 2 "$GENTABLES" trace merge "$WORK/input.json" -o "$WORK/link.json"
 one_line 'link.json: is one of the traces to be merged; give another --output'
 cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
-rejects 'nowhere/m.json: cannot be written' trace merge "$run" -o "$WORK/nowhere/m.json"
+failed 'nowhere/m.json: cannot be written' trace merge "$run" -o "$WORK/nowhere/m.json"
 
 # Unusable events are left out, and reported; ids without room for the rank stay apart.
 cat >"$WORK/odd.json" <<'JSON'
