@@ -52,20 +52,16 @@ function machines.facts(library)
   return facts
 end
 
--- The facts by which two machines differ. Where the CPU is unknown, the memory, too.
+-- The facts by which two machines differ. Where the CPU is unknown, the memory, too. The topology is not one
+-- of them: fingerprints cover these facts, and rows of earlier versions have no topology.
 function machines.identity(machine)
   return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi,
     gpu = machine.gpu, machines = machine.machines,
     memory_gib = machine.topology == "flat" and machine.memory_gib or nil }
 end
 
--- Whether rows of both machines may be in one file. Earlier versions did not record the topology.
-function machines.same(a, b)
-  local topologies_differ = a.topology and b.topology
-    and json.encode { a.topology } ~= json.encode { b.topology }
-  return not topologies_differ
-    and json.encode(machines.identity(a)) == json.encode(machines.identity(b))
-end
+-- Whether rows of both machines may be in one file.
+function machines.same(a, b) return json.encode(machines.identity(a)) == json.encode(machines.identity(b)) end
 
 -- The facts as name -> text, for people. Caches count one by one.
 local function texts_of(machine)
