@@ -1,8 +1,12 @@
-// SQLite databases for Lua, read only: core.sqlite.
+// SQLite databases for Lua: core.sqlite.
 //
-//   sqlite.open(path) -> database | nil, message
+//   sqlite.open(path) -> database | nil, message              read only
+//   sqlite.create(path) -> database | nil, message            to write; made if it is not there. Waits up to
+//                                                             a minute for other writers
 //   database:query(sql, each, ...) -> true | nil, message     binds ... to the ? of sql, and calls
 //                                                             each(columns...) for every row
+//   database:insert(sql, rows) -> true | nil, message         runs sql for each { value... } of a list; a
+//                                                             value that is false is NULL
 //   database:close()                                          the garbage collector closes it, too
 //
 // NULL is nil; text and blobs are texts. query raises the errors of `each`.
@@ -13,6 +17,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <sqlite3.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -21,6 +26,9 @@
 
 // query's arguments.
 enum { DATABASE = 1, SQL, EACH, FIRST_BOUND };
+enum { ROWS = 3 }; // of insert
+
+enum { BUSY_MS = 60000 };
 
 enum { STEPS = 10000000, STEPS_PER_BYTE = 100, STEPS_PER_LOOK = 1000 };
 
@@ -58,24 +66,35 @@ static int fail_with(lua_State *lua, const char *message) {
     return 2;
 }
 
-// open(path)
-static int lua_sqlite_open(lua_State *lua) {
+static int open_with(lua_State *lua, int flags) {
     const char *path = luaL_checkstring(lua, 1);
     struct database *database = lua_newuserdatauv(lua, sizeof *database, 0);
     *database = (struct database){.sqlite = NULL};
     luaL_setmetatable(lua, DATABASE_TYPE);
     struct stat status;
-    if (stat(path, &status) != 0) return fail_with(lua, strerror(errno));
-    if (!S_ISREG(status.st_mode)) return fail_with(lua, "is not a file");
-    database->size = status.st_size;
+    bool is_there = stat(path, &status) == 0, creates = flags & SQLITE_OPEN_CREATE;
+    if (!is_there && !creates) return fail_with(lua, strerror(errno));
+    if (is_there && !S_ISREG(status.st_mode)) return fail_with(lua, "is not a file");
+    database->size = is_there ? status.st_size : 0;
     allow_steps(database);
-    int opened = sqlite3_open_v2(path, &database->sqlite, SQLITE_OPEN_READONLY, NULL);
+    int opened = sqlite3_open_v2(path, &database->sqlite, flags, NULL);
     if (database->sqlite == NULL) return fail_with(lua, "out of memory");
     sqlite3_progress_handler(database->sqlite, STEPS_PER_LOOK, look, database);
+    sqlite3_busy_timeout(database->sqlite, BUSY_MS);
     if (opened == SQLITE_OK) {
         opened = sqlite3_exec(database->sqlite, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
     return opened == SQLITE_OK ? 1 : fail_with(lua, problem_of(database));
+}
+
+// open(path)
+static int lua_sqlite_open(lua_State *lua) {
+    return open_with(lua, SQLITE_OPEN_READONLY);
+}
+
+// create(path)
+static int lua_sqlite_create(lua_State *lua) {
+    return open_with(lua, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 }
 
 static int lua_sqlite_close(lua_State *lua) {
@@ -95,7 +114,8 @@ static int finalize(lua_State *lua) {
 static void bind(lua_State *lua, sqlite3_stmt *statement, int index, int argument) {
     size_t length;
     switch (lua_type(lua, argument)) {
-    case LUA_TNIL: sqlite3_bind_null(statement, index); break;
+    case LUA_TNIL:
+    case LUA_TBOOLEAN: sqlite3_bind_null(statement, index); break;
     case LUA_TNUMBER:
         if (lua_isinteger(lua, argument)) {
             sqlite3_bind_int64(statement, index, lua_tointeger(lua, argument));
@@ -122,18 +142,50 @@ static void push_column(lua_State *lua, sqlite3_stmt *statement, int column) {
     }
 }
 
-// database:query(sql, each, ...)
-static int lua_sqlite_query(lua_State *lua) {
-    struct database *database = check_database(lua);
+// Pushes a prepared statement, which the garbage collector finalizes; NULL: an error of the database.
+static sqlite3_stmt **prepare(lua_State *lua, struct database *database) {
     const char *sql = luaL_checkstring(lua, SQL);
-    luaL_checktype(lua, EACH, LUA_TFUNCTION);
-    int bound = lua_gettop(lua) - EACH;
     sqlite3_stmt **held = lua_newuserdatauv(lua, sizeof *held, 0);
     *held = NULL;
     luaL_setmetatable(lua, STATEMENT_TYPE);
     allow_steps(database);
     int status = sqlite3_prepare_v2(database->sqlite, sql, -1, held, NULL);
-    if (status != SQLITE_OK) return fail_with(lua, problem_of(database));
+    return status == SQLITE_OK ? held : NULL;
+}
+
+// database:insert(sql, rows)
+static int lua_sqlite_insert(lua_State *lua) {
+    struct database *database = check_database(lua);
+    luaL_checktype(lua, ROWS, LUA_TTABLE);
+    sqlite3_stmt **held = prepare(lua, database);
+    if (held == NULL) return fail_with(lua, problem_of(database));
+    lua_Integer rows = luaL_len(lua, ROWS);
+    int values = sqlite3_bind_parameter_count(*held);
+    for (lua_Integer row = 1; row <= rows; row++) {
+        lua_geti(lua, ROWS, row);
+        for (int i = 1; i <= values; i++) {
+            lua_geti(lua, -1, i);
+            bind(lua, *held, i, lua_gettop(lua));
+            lua_pop(lua, 1);
+        }
+        lua_pop(lua, 1);
+        allow_steps(database);
+        if (sqlite3_step(*held) != SQLITE_DONE) return fail_with(lua, problem_of(database));
+        sqlite3_reset(*held);
+    }
+    sqlite3_finalize(*held);
+    *held = NULL;
+    lua_pushboolean(lua, 1);
+    return 1;
+}
+
+// database:query(sql, each, ...)
+static int lua_sqlite_query(lua_State *lua) {
+    struct database *database = check_database(lua);
+    luaL_checktype(lua, EACH, LUA_TFUNCTION);
+    int bound = lua_gettop(lua) - EACH, status;
+    sqlite3_stmt **held = prepare(lua, database);
+    if (held == NULL) return fail_with(lua, problem_of(database));
     for (int i = 0; i < bound; i++) bind(lua, *held, i + 1, FIRST_BOUND + i);
     int columns = sqlite3_column_count(*held);
     luaL_checkstack(lua, columns + 1, "too many columns");
@@ -151,9 +203,13 @@ static int lua_sqlite_query(lua_State *lua) {
 
 int luaopen_core_sqlite(lua_State *lua);
 int luaopen_core_sqlite(lua_State *lua) {
-    static const luaL_Reg methods[] = {
-        {"query", lua_sqlite_query}, {"close", lua_sqlite_close}, {"__gc", lua_sqlite_close}, {NULL, NULL}};
-    static const luaL_Reg functions[] = {{"open", lua_sqlite_open}, {NULL, NULL}};
+    static const luaL_Reg methods[] = {{"query", lua_sqlite_query},
+                                       {"insert", lua_sqlite_insert},
+                                       {"close", lua_sqlite_close},
+                                       {"__gc", lua_sqlite_close},
+                                       {NULL, NULL}};
+    static const luaL_Reg functions[] = {
+        {"open", lua_sqlite_open}, {"create", lua_sqlite_create}, {NULL, NULL}};
     luaL_newmetatable(lua, STATEMENT_TYPE);
     lua_pushcfunction(lua, finalize);
     lua_setfield(lua, -2, "__gc");
