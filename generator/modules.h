@@ -11,6 +11,7 @@
 int luaopen_core_choose(lua_State *lua);
 int luaopen_core_csv(lua_State *lua);
 int luaopen_core_file(lua_State *lua);
+int luaopen_core_history(lua_State *lua);
 int luaopen_core_kernel_csv(lua_State *lua);
 int luaopen_core_lookup_rule(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
@@ -24,6 +25,7 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.choose", luaopen_core_choose},
     {"core.csv", luaopen_core_csv},
     {"core.file", luaopen_core_file},
+    {"core.history", luaopen_core_history},
     {"core.kernel_csv", luaopen_core_kernel_csv},
     {"core.lookup_rule", luaopen_core_lookup_rule},
     {"core.process", luaopen_core_process},

@@ -21,6 +21,7 @@ verbs.list = {
   { name = "report", help = "one HTML page: the best strategy of each cell, its confidence, all numbers" },
   { name = "compare", help = "one HTML page: sweeps side by side" },
   { name = "regret", help = "what a table's choices lose on fresh rows" },
+  { name = "history", help = "times of earlier sweeps: where they changed, and which versions did" },
   { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "replay", help = "run the GEMMs and convolutions of a trace again on this machine" },
