@@ -164,7 +164,7 @@ end
 -- exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
 -- environment, began_at }.
 function all_sizes.run(job)
-  job.requests, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0
+  job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
   job.states = {}
   for i, size in ipairs(job.sizes) do job.states[i] = tp_size.load(job, size) end
   outcome.announce(job)

@@ -16,6 +16,7 @@ disturbance.__index = disturbance
 
 local LEAST_RATIO = 2
 local USUAL_WIDTHS = 5 -- widths of the usual interval, on a logarithmic scale
+local ENOUGH = 8       -- results, so that the usual width is known before anything is measured again
 
 -- The width of a record's interval, on a logarithmic scale.
 local function width(record)
@@ -39,6 +40,7 @@ end
 -- The strategies of a visit's rows that are to be measured again.
 function disturbance:to_repeat(rows)
   local best_us, out = math.huge, {}
+  if #self.widths < ENOUGH then return out end
   for _, record in ipairs(rows) do
     if lists.may_win(record.strategy) then best_us = math.min(best_us, record.time_us) end
   end

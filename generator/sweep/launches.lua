@@ -17,7 +17,7 @@ local protocol = require "conversation.protocol"
 local launches = {}
 
 local ATTEMPTS = 2       -- per task, each with a fresh bench; and per start of a bench
-local REPEATED_SHARE = 0.1 -- of the measuring time of a budget, for results that are disturbed
+local REPEATED_SHARE = 0.1 -- of the requests within a budget, for results that are disturbed
 local GIVE_UP_AFTER = 5  -- failed tasks in a row
 local SPOILED = 3        -- cells in which a strategy fails at one TP size, before it is left out
 local LOST_IN_A_ROW = 20 -- visits during which the regime changed, before regimes are ignored
@@ -117,10 +117,9 @@ end
 local function repeat_disturbed(job, state, regime, running_bench, cell, result)
   local again = regime.disturbance:to_repeat(result.rows)
   if result.is_late or #again == 0 or not state:fits(cell, again) then return result end
-  if state.ends_at and state.repeated_s > REPEATED_SHARE * state.measured_s then return result end
-  local before_s = state.measured_s
+  if state.ends_at and job.repeated > REPEATED_SHARE * job.requests then return result end
+  job.repeated = job.repeated + 1
   local repeated, failure = request(job, state, running_bench, cell, again)
-  state.repeated_s = state.repeated_s + state.measured_s - before_s
   if not repeated then return nil, failure end
   disturbance.combine(result, repeated)
   result.is_late = repeated.is_late

@@ -227,13 +227,13 @@ end
 -- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
 -- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: the number of
 -- cells in which it alone could not be measured); is_finished (nothing is to be measured); planner (of the
--- earlier results; nil if it is finished); regimes; launches, measured_s and repeated_s (the number of
--- launches, their measuring time, lost visits included, and the part of it for repeated measurements).
+-- earlier results; nil if it is finished); regimes; launches and measured_s (the number of launches, and
+-- their measuring time, lost visits included).
 function tp_size.load(job, size)
   local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
   local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
     part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
-    spoiled = {}, ended = {}, launches = 0, measured_s = 0, repeated_s = 0,
+    spoiled = {}, ended = {}, launches = 0, measured_s = 0,
     cells = cell_records.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   self.found = written_provenance(self)

@@ -228,22 +228,28 @@ local function scatter(id, strategy, high_us, time_us)
   return time_us and ("%s;%ss/ time_us=[0-9.]*/ time_us=%s/"):format(command, of_row, time_us) or command
 end
 
--- MPI takes 3 us, and is the fastest.
+-- MPI takes 3 us, and is the fastest. Four visits before have shown the usual intervals.
 function TestRepeats:test_a_result_that_scatters_is_measured_again()
-  local out = self:sweep_with { scatter(3, "MPI", 50, 9) }
+  local out = self:sweep_with { scatter(5, "MPI", 50, 9) }
   local asked = self:requests()
   lu.assertEquals(#asked, 9)
-  lu.assertStrMatches(asked[4], ".* strategies=MPI\n?")
-  lu.assertEquals(asked[4]:match("op=.* budget_us"), asked[3]:match("op=.* budget_us"))
+  lu.assertStrMatches(asked[6], ".* strategies=MPI\n?")
+  lu.assertEquals(asked[6]:match("op=.* budget_us"), asked[5]:match("op=.* budget_us"))
   self:has_all_rows()
   for _, row in ipairs(rows.records(self.csv)) do lu.assertTrue(row.high_us < 10 and row.time_us ~= 9) end
   lu.assertNil(provenance.read(self.json).disturbed)
   lu.assertNotStrContains(out, "disturbed")
 end
 
+function TestRepeats:test_before_the_usual_intervals_are_known_nothing_is_measured_again()
+  self:sweep_with { scatter(1, "MPI", 50) }
+  lu.assertEquals(#self:requests(), 8)
+  lu.assertEquals(#provenance.read(self.json).disturbed, 1)
+end
+
 -- Twice in a row: the row has a mark, which stays as long as the row does.
 function TestRepeats:test_a_row_that_stays_disturbed_is_marked()
-  local out = self:sweep_with { scatter(3, "MPI", 50), scatter(4, "MPI", 40) }
+  local out = self:sweep_with { scatter(5, "MPI", 50), scatter(6, "MPI", 40) }
   lu.assertStrContains(out, "disturbed: 1 row; their medians are uncertain by a factor of 2 or more")
   lu.assertEquals(#self:requests(), 9)
   local marks = provenance.read(self.json).disturbed
@@ -259,17 +265,19 @@ function TestRepeats:test_a_row_that_stays_disturbed_is_marked()
   lu.assertNil(provenance.read(self.json).disturbed)
 end
 
-function TestRepeats:test_within_a_budget_few_results_are_measured_again()
+-- Of 16 visits, each with one disturbed result of three; the first three show the usual intervals.
+function TestRepeats:test_within_a_budget_one_request_in_ten_is_a_repeated_one()
   local all_of_mpi = { "/ strategy=MPI /s/ high_us=[0-9.]*/ high_us=50/" }
+  self:change_spec("{ 1, 4 }", "{ 4, 16, 64, 256 }")
   self:sweep_with(all_of_mpi)
-  local without_budget = #self:requests()
+  lu.assertEquals(#self:requests(), 16 + 13)
   self:sweep_with(all_of_mpi, "--fresh", "--budget", "200")
-  lu.assertTrue(#self:requests() < without_budget)
+  lu.assertEquals(#self:requests(), 16 + 2)
 end
 
 -- The interval of ONESHOT does not reach 1.25 times the median of MPI.
 function TestRepeats:test_a_strategy_that_cannot_win_is_marked_without_another_measurement()
-  self:sweep_with { scatter(3, "ONESHOT", 50) }
+  self:sweep_with { scatter(5, "ONESHOT", 50) }
   lu.assertEquals(#self:requests(), 8)
   lu.assertEquals(provenance.read(self.json).disturbed[1].strategy, "ONESHOT")
 end
