@@ -22,9 +22,9 @@ static void fill_rows(void *context, size_t from, size_t to) {
     for (size_t i = from; i < to && at->is_row; i++) memcpy(out + i * bytes, added, bytes);
 }
 
-void place_addend(const struct gemm *gemm, const struct operands *operands, int threads) {
+void copy_addend(const struct gemm *gemm, const struct operands *operands, int threads) {
     size_t rows = (size_t)(gemm->batch * gemm->m);
     size_t row_bytes = (size_t)gemm->n * data_type_size(operands->out.type);
     struct target at = {operands, row_bytes, gemm->addend == ADD_ROW};
-    spread(rows * row_bytes < WORTH_A_THREAD ? 1 : threads, rows, fill_rows, &at);
+    parallel_for(rows * row_bytes < WORTH_A_THREAD ? 1 : threads, rows, fill_rows, &at);
 }

@@ -21,7 +21,7 @@ static size_t size_of_other(void) {
     return (cache > 0 ? (size_t)cache : OTHERWISE) * TIMES;
 }
 
-// Each thread reads all of it: threads that share no largest cache have one each to fill.
+// Each thread reads all of it, since threads may have last-level caches of their own.
 static void read_all(void *context, size_t from, size_t to) {
     const char *data = context;
     uint64_t total = 0;
@@ -31,7 +31,7 @@ static void read_all(void *context, size_t from, size_t to) {
         memcpy(&word, data + i, sizeof word);
         total += word;
     }
-    __asm__ volatile("" : : "r"(total)); // or nothing would be read
+    __asm__ volatile("" : : "r"(total)); // keeps the compiler from removing the loop
 }
 
 static void write_some(void *context, size_t from, size_t to) {
@@ -45,9 +45,9 @@ static void read_other(int threads) {
         other = aligned_alloc(ALIGNMENT, (size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT);
         if (other == NULL) return;
         madvise(other, size, MADV_HUGEPAGE);
-        spread(threads, size / LINE, write_some, other);
+        parallel_for(threads, size / LINE, write_some, other);
     }
-    spread(threads, (size_t)threads, read_all, other);
+    parallel_for(threads, (size_t)threads, read_all, other);
 }
 
 // ---- line by line ---------------------------------------------------------------------------------------
@@ -85,7 +85,7 @@ static void flush_some(void *context, size_t from, size_t to) {
 static bool flush(const struct range *range, int threads) {
     struct range whole = *range;
     size_t lines = (range->bytes + LINE - 1) / LINE;
-    spread(range->bytes < WORTH_A_THREAD ? 1 : threads, lines, flush_some, &whole);
+    parallel_for(range->bytes < WORTH_A_THREAD ? 1 : threads, lines, flush_some, &whole);
     return true;
 }
 
@@ -99,8 +99,7 @@ static bool flush(const struct range *range, int threads) {
 
 #endif
 
-// Of operands beyond that the caches hold so little that reading other memory is the quicker way, and as
-// good.
+// For such operands reading other memory is faster than flushing each line, and has the same effect.
 static bool are_far_beyond_caches(const struct range ranges[], size_t count) {
     enum { TIMES = 4 };
     size_t bytes = 0;
@@ -108,7 +107,7 @@ static bool are_far_beyond_caches(const struct range ranges[], size_t count) {
     return bytes > TIMES * size_of_other();
 }
 
-void cold_forget(const struct range ranges[], size_t count, int threads) {
+void flush_caches(const struct range ranges[], size_t count, int threads) {
     bool flushed = !are_far_beyond_caches(ranges, count);
     for (size_t i = 0; i < count && flushed; i++) {
         if (ranges[i].bytes > 0) flushed = flush(&ranges[i], threads);

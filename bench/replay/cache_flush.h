@@ -1,4 +1,4 @@
-// Cold caches: what a call reads and writes is put out of them before it.
+// Cold caches: removes the data that a call reads and writes from the caches before it.
 #ifndef REPLAY_CACHE_FLUSH_H
 #define REPLAY_CACHE_FLUSH_H
 
@@ -9,8 +9,8 @@ struct range {
     size_t bytes;
 };
 
-// Puts this memory out of all caches: line by line where the processor can; else, and where it is many times
-// as large as they are, by reading so much other memory that nothing is left of it.
-void cold_forget(const struct range ranges[], size_t count, int threads);
+// Removes this memory from all caches: line by line if the processor has an instruction for it; else, and for
+// memory many times larger than the caches, by reading enough other memory to replace it.
+void flush_caches(const struct range ranges[], size_t count, int threads);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "data.h"
 
-// 0: `operands->out` is right. -1, with a reason: it is not, or there was no memory to check it.
+// Checks `operands->out`. -1, with a reason: it is wrong, or there is no memory for the check.
 int check_result(const struct op *op, const struct operands *operands, int threads, char reason[]);
 
 // The single elements alone.

@@ -155,7 +155,7 @@ static int wrong_place(const struct shape *of, const struct sums *sums, size_t g
     }
     double want = wanted(of, sums, group, place);
     double bound = SURE * of->error * sqrt(squares);
-    return fabs(got - want) <= bound ? 0 : tell_wrong("a sum over channels", got, want, reason);
+    return fabs(got - want) <= bound ? 0 : report_wrong("a sum over channels", got, want, reason);
 }
 
 static int wrong_sums(const struct shape *of, struct sums *sums, double line[], uint64_t *random,
@@ -207,7 +207,8 @@ static int wrong_elements(const struct shape *of, uint64_t *random, char reason[
                                                           place * of->output_steps.place);
         double want =
             element_wanted(of, image, channel / of->out_of_group, channel % of->out_of_group, place);
-        if (!(fabs(got - want) <= of->error * fabs(want))) return tell_wrong("an element", got, want, reason);
+        if (!(fabs(got - want) <= of->error * fabs(want)))
+            return report_wrong("an element", got, want, reason);
     }
     return 0;
 }
@@ -218,7 +219,7 @@ int check_convolution(const struct convolution *at, const struct operands *opera
     size_t inputs = (size_t)at->in_channels * of.inputs, filters = (size_t)at->in_channels * of.filters;
     size_t longest = of.inputs > of.filters ? of.inputs : of.filters;
     double *room = calloc(images + channels + inputs + filters + groups + longest, sizeof *room);
-    if (room == NULL) return tell_no_memory(reason);
+    if (room == NULL) return report_no_memory(reason);
     struct sums sums = {.images = room, .channels = room + images};
     sums.input = sums.channels + channels;
     sums.filter = sums.input + inputs;

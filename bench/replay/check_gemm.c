@@ -115,7 +115,7 @@ static void multiply(const struct times *times, int threads) {
     struct times at = *times;
     bool by_rows = view->column_step <= view->row_step || at.squares != NULL;
     if (view->rows * view->columns < WORTH_A_THREAD) threads = 1;
-    spread(threads, view->rows, by_rows ? multiply_rows : multiply_columns, &at);
+    parallel_for(threads, view->rows, by_rows ? multiply_rows : multiply_columns, &at);
 }
 
 // The parts of product `b` of the batch.
@@ -152,7 +152,7 @@ static int wrong_rows(const struct gemm *gemm, const struct parts *parts, const 
         double want = gemm->alpha * at->want[i];
         if (gemm->addend != ADD_NOTHING) want += gemm->beta * at->added[i];
         double bound = SURE * error * sqrt(at->squares[i]);
-        if (!(fabs(at->got[i] - want) <= bound)) return tell_wrong("a row", at->got[i], want, reason);
+        if (!(fabs(at->got[i] - want) <= bound)) return report_wrong("a row", at->got[i], want, reason);
     }
     return 0;
 }
@@ -181,7 +181,7 @@ static int wrong_element(const struct gemm *gemm, const struct parts *parts, uin
     double want = gemm->alpha * product_of(parts, i, j);
     if (gemm->addend != ADD_NOTHING) want += gemm->beta * element(&parts->c, i, j);
     double bound = data_type_error(parts->out.tensor->type) * (fabs(want) + widening);
-    return fabs(got - want) <= bound ? 0 : tell_wrong("an element", got, want, reason);
+    return fabs(got - want) <= bound ? 0 : report_wrong("an element", got, want, reason);
 }
 
 // ---- a batch --------------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ static void check_some(void *context, size_t from, size_t to) {
     char reason[REASON_SIZE];
     uint64_t random = 5 + from;
     double *room = malloc((n + k + 4 * m) * sizeof *room);
-    int status = room != NULL ? 0 : tell_no_memory(reason);
+    int status = room != NULL ? 0 : report_no_memory(reason);
     struct scratch scratch = {.x = room, .product = room + n, .want = room + n + k};
     scratch.got = scratch.want + m;
     scratch.added = scratch.got + m;
@@ -232,7 +232,7 @@ int check_gemm(const struct gemm *gemm, const struct operands *operands, int thr
     struct checking at = {
         .gemm = gemm, .operands = operands, .threads = batch > 1 ? 1 : threads, .reason = reason};
     pthread_mutex_init(&at.mutex, NULL);
-    spread(is_large ? threads : 1, batch, check_some, &at);
+    parallel_for(is_large ? threads : 1, batch, check_some, &at);
     pthread_mutex_destroy(&at.mutex);
     return at.status;
 }

@@ -1,4 +1,4 @@
-// What the checks of both kinds share; see check.h.
+// Functions for the checks of products and of convolutions; see check.h.
 #include "check.h"
 
 #include <stdio.h>
@@ -25,12 +25,12 @@ void fill_signs(double signs[], size_t count, uint64_t *random) {
     }
 }
 
-int tell_wrong(const char *what, double got, double want, char reason[]) {
+int report_wrong(const char *what, double got, double want, char reason[]) {
     snprintf(reason, REASON_SIZE, "the library's result is wrong: %s is %.9g, not %.9g", what, got, want);
     return -1;
 }
 
-int tell_no_memory(char reason[]) {
+int report_no_memory(char reason[]) {
     snprintf(reason, REASON_SIZE, "no memory to check the result");
     return -1;
 }

@@ -1,4 +1,4 @@
-// What the checks of both kinds share; see check.h.
+// Functions for the checks of products and of convolutions; see check.h.
 #ifndef REPLAY_CHECK_PARTS_H
 #define REPLAY_CHECK_PARTS_H
 
@@ -13,11 +13,11 @@ enum { SINGLE_ELEMENTS = 64 };
 double dot(size_t count, const double a[], const double b[]);
 void fill_signs(double signs[], size_t count, uint64_t *random); // +1 and -1
 
-// Both return -1.
-int tell_wrong(const char *what, double got, double want, char reason[]);
-int tell_no_memory(char reason[]);
+// Both write `reason`, and return -1.
+int report_wrong(const char *what, double got, double want, char reason[]);
+int report_no_memory(char reason[]);
 
-// All at once; and single elements.
+// The whole result; and single elements.
 int check_gemm(const struct gemm *gemm, const struct operands *operands, int threads, char reason[]);
 int check_gemm_elements(const struct gemm *gemm, const struct operands *operands, char reason[]);
 int check_convolution(const struct convolution *at, const struct operands *operands, char reason[]);

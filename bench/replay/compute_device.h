@@ -1,4 +1,4 @@
-// Where calls are made: the processor, or a GPU. It holds what they work on, makes its caches forget, and
+// Where calls run: the processor, or a GPU. It has the memory of their operands, flushes its caches, and
 // times a call by its own clock.
 #ifndef REPLAY_COMPUTE_DEVICE_H
 #define REPLAY_COMPUTE_DEVICE_H
@@ -7,26 +7,27 @@
 
 enum { MOST_LIBRARIES = 2 };
 
-struct machine {
+struct compute_device {
     const char *name; // "host"
     // The libraries that compute there, in order of preference; NULL: there are no more.
     const struct library *(*library)(int index);
-    // -1, with a reason: it is not there. Once, and before its libraries are opened.
+    // Opens the device, once, before its libraries are opened. -1, with a reason: there is none.
     int (*open)(int threads, char reason[REASON_SIZE]);
     void (*describe)(char name[], size_t size); // as profilers call the device
-    // Puts the operands where calls find them, until others are placed. -1, with a reason: there is no room.
-    int (*place)(const struct operands *operands, struct operands *placed, char reason[REASON_SIZE]);
+    // Copies the operands to the memory of calls; they stay valid until the next load. -1, with a reason: out
+    // of memory.
+    int (*load)(const struct operands *operands, struct operands *loaded, char reason[REASON_SIZE]);
     // Fills the result with NaN.
-    int (*forget)(const struct operands *placed);
-    // Makes a call and times it: with its operands in no cache, or as the last call left them. -1: the call
-    // or the machine failed.
-    int (*time)(const struct call *call, const struct operands *placed, bool is_cold, double *us);
-    // Brings the result to where it is checked.
-    int (*fetch)(const struct operands *placed, const struct operands *operands);
-    bool (*is_lost)(void); // nothing can be computed any more: the process has to be started anew
+    int (*poison)(const struct operands *loaded);
+    // Makes a call and times it: with its operands in no cache (`is_cold`), or as the last call left them.
+    // -1: the call or the device failed.
+    int (*time)(const struct prepared_op *prepared, const struct operands *loaded, bool is_cold, double *us);
+    // Copies the result to `operands`, where it is checked.
+    int (*fetch)(const struct operands *loaded, const struct operands *operands);
+    bool (*is_lost)(void); // no call can succeed any more: the process must be restarted
 };
 
-extern const struct machine machine_host, machine_cuda;
+extern const struct compute_device device_host, device_cuda;
 
 double now_us(void);
 

@@ -94,17 +94,17 @@ static void fill(struct tensor *tensor, size_t known, int threads) {
     size_t whole = known / PERIOD * PERIOD; // a period that is known in part is filled again
     struct filling rest = {tensor, whole > drawn ? whole : drawn};
     if (rest.first < tensor->count)
-        spread(threads, (tensor->count - rest.first + PERIOD - 1) / PERIOD, repeat_some, &rest);
+        parallel_for(threads, (tensor->count - rest.first + PERIOD - 1) / PERIOD, repeat_some, &rest);
 }
 
 static void forget_some(void *context, size_t from, size_t to) {
     memset((char *)context + from, 0xFF, to - from);
 }
 
-void tensor_forget(const struct tensor *tensor, int threads) {
+void tensor_poison(const struct tensor *tensor, int threads) {
     enum { WORTH_A_THREAD = 1 << 20 };
     size_t bytes = tensor->count * data_type_size(tensor->type);
-    spread(bytes < WORTH_A_THREAD ? 1 : threads, bytes, forget_some, tensor->data);
+    parallel_for(bytes < WORTH_A_THREAD ? 1 : threads, bytes, forget_some, tensor->data);
 }
 
 static double stored_value(const struct tensor *tensor, size_t index) {

@@ -9,12 +9,13 @@ enum { LARGEST_VALUE = 2 }; // values are -2 .. 2
 
 struct tensor {
     enum data_type type;
-    size_t count; // 0: there is none
+    size_t count; // 0: no tensor
     void *data;
-    bool is_near; // its elements are near integers, and are read as these
+    bool is_near; // its elements are read as the nearest integers
 };
 
-// A and B are multiplied, or the input and its filters convolved; C: what is added, or the bias.
+// A and B: the factors of a product, or the input and the filters of a convolution. C: the addend or the
+// bias.
 struct operands {
     struct tensor a, b, c, out;
 };
@@ -24,14 +25,14 @@ size_t data_type_size(enum data_type type);
 // Largest relative error of a result of this type.
 double data_type_error(enum data_type type);
 
-// Room for the op's operands in this type, and values; what is added and the result are of a scaled product's
-// own type. `threads` fill it. -1, with a reason: there is not enough memory. The memory is kept for the next
-// op: there is one op at a time.
+// Allocates an op's operands in this type, and fills them by `threads` threads; C and the result of a scaled
+// product have a type of their own. -1, with a reason: out of memory. The next op uses the same memory, so
+// that one op exists at a time.
 int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
                   char reason[]);
 
 // Fills with NaN, so that unwritten elements are detected.
-void tensor_forget(const struct tensor *tensor, int threads);
+void tensor_poison(const struct tensor *tensor, int threads);
 
 double tensor_value(const struct tensor *tensor, size_t index);
 

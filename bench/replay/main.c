@@ -17,19 +17,19 @@ enum { PROTOCOL_VERSION = 1 };
 
 // ---- serving --------------------------------------------------------------------------------------------
 
-static void print_hello(const struct host *host) {
+static void print_hello(const struct replay_setup *setup) {
     char device[200];
-    host->machine->describe(device, sizeof device);
-    printf("hello protocol=%d threads=%d machine=%s device=%s\n", PROTOCOL_VERSION, host->threads,
-           host->machine->name, device);
-    for (int i = 0; i < host->library_count; i++) {
+    setup->device->describe(device, sizeof device);
+    printf("hello protocol=%d threads=%d machine=%s device=%s\n", PROTOCOL_VERSION, setup->threads,
+           setup->device->name, device);
+    for (int i = 0; i < setup->library_count; i++) {
         char text[128];
-        const char *name = host->libraries[i]->name;
-        if (!host->is_open[i]) {
-            printf("absent name=%s reason=%s\n", name, host->absent[i]);
+        const char *name = setup->libraries[i]->name;
+        if (!setup->is_open[i]) {
+            printf("absent name=%s reason=%s\n", name, setup->absent[i]);
             continue;
         }
-        host->libraries[i]->describe(text, sizeof text);
+        setup->libraries[i]->describe(text, sizeof text);
         printf("present name=%s %s\n", name, text);
     }
     printf("ready\n");
@@ -54,11 +54,11 @@ static void print_answer(const struct op *op, const struct replayed *replayed) {
     printf(" note=%s\n", replayed->note);
 }
 
-static int serve(const struct host *host) {
+static int serve(const struct replay_setup *setup) {
     char *line = NULL, reason[REASON_SIZE] = "";
     size_t room = 0;
     int status = 0;
-    print_hello(host);
+    print_hello(setup);
     fflush(stdout);
     while (status == 0 && getline(&line, &room, stdin) > 0) {
         struct op op;
@@ -68,10 +68,10 @@ static int serve(const struct host *host) {
         if (op_read(line, &op, reason) != 0) {
             printf("error reason=%s\n", reason);
             status = 1;
-        } else if (replay_op(host, &op, &replayed, reason) == 0) {
+        } else if (replay_op(setup, &op, &replayed, reason) == 0) {
             print_answer(&op, &replayed);
         } else {
-            bool is_lost = host->machine->is_lost();
+            bool is_lost = setup->device->is_lost();
             printf("none id=%s lost=%d reason=%s\n", op.id, is_lost, reason);
             if (is_lost) break;
         }
@@ -91,7 +91,7 @@ static void print_row(const struct op *op, const struct replayed *at) {
 }
 
 // Replays the lines of a file; returns the exit code.
-static int replay_file(const struct host *host, const char *path) {
+static int replay_file(const struct replay_setup *setup, const char *path) {
     FILE *file = fopen(path, "r");
     char *line = NULL, reason[REASON_SIZE];
     size_t room = 0;
@@ -108,12 +108,12 @@ static int replay_file(const struct host *host, const char *path) {
         if (op_read(line, &op, reason) != 0) {
             fprintf(stderr, "gentables-replay: %s:%d: %s\n", path, number, reason);
             status = 2;
-        } else if (replay_op(host, &op, &replayed, reason) == 0) {
+        } else if (replay_op(setup, &op, &replayed, reason) == 0) {
             print_row(&op, &replayed);
         } else {
             printf("%-20s no time: %s\n", op.id, reason);
             if (status == 0) status = 1;
-            if (host->machine->is_lost()) break;
+            if (setup->device->is_lost()) break;
         }
     }
     free(line);
@@ -121,15 +121,15 @@ static int replay_file(const struct host *host, const char *path) {
     return status;
 }
 
-static int replay_files(const struct host *host, int count, char **paths) {
+static int replay_files(const struct replay_setup *setup, int count, char **paths) {
     int status = 0;
-    for (int i = 0; i < host->library_count; i++) {
-        if (!host->is_open[i]) fprintf(stderr, "gentables-replay: %s\n", host->absent[i]);
+    for (int i = 0; i < setup->library_count; i++) {
+        if (!setup->is_open[i]) fprintf(stderr, "gentables-replay: %s\n", setup->absent[i]);
     }
     printf("%-20s %-9s %-9s %12s %12s %10s  %s\n", "op", "by", "in", "warm (us)", "cold (us)", "GFLOP/s",
            "kernel");
     for (int i = 0; i < count; i++) {
-        int of_file = replay_file(host, paths[i]);
+        int of_file = replay_file(setup, paths[i]);
         if (of_file > status) status = of_file;
     }
     return status;
@@ -211,29 +211,29 @@ static int read_options(int argc, char **argv, struct choices *choices) {
 }
 
 // Opens the given device, or else a GPU if there is one. -1, with a reason.
-static int open_device(const struct choices *choices, struct host *host, char reason[REASON_SIZE]) {
-    static const struct machine *const machines[] = {&machine_cuda, &machine_host};
+static int open_device(const struct choices *choices, struct replay_setup *setup, char reason[REASON_SIZE]) {
+    static const struct compute_device *const devices[] = {&device_cuda, &device_host};
     snprintf(reason, REASON_SIZE, "--device: there is no %s; valid: host, cuda",
              choices->device != NULL ? choices->device : "device");
     for (int i = 0; i < 2; i++) {
-        bool is_asked = choices->device != NULL && strcmp(choices->device, machines[i]->name) == 0;
+        bool is_asked = choices->device != NULL && strcmp(choices->device, devices[i]->name) == 0;
         if (!is_asked && choices->device != NULL) continue;
-        if (host_open(host, machines[i], choices->threads, choices->tries_all, reason) == 0) return 0;
+        if (replay_open(setup, devices[i], choices->threads, choices->tries_all, reason) == 0) return 0;
     }
     return -1;
 }
 
 int main(int argc, char **argv) {
     struct choices choices;
-    struct host host;
+    struct replay_setup setup;
     char reason[REASON_SIZE];
     int status = read_options(argc, argv, &choices);
     if (status >= 0) return status;
     if (choices.threads == 0) choices.threads = threads_of(argc - optind, argv + optind);
-    if (open_device(&choices, &host, reason) != 0) {
+    if (open_device(&choices, &setup, reason) != 0) {
         if (choices.serves) printf("error reason=%s\n", reason);
         fprintf(stderr, "gentables-replay: %s\n", reason);
         return 2;
     }
-    return choices.serves ? serve(&host) : replay_files(&host, argc - optind, argv + optind);
+    return choices.serves ? serve(&setup) : replay_files(&setup, argc - optind, argv + optind);
 }

@@ -1,36 +1,35 @@
-// The libraries that compute, behind one interface. A library prepares a call of an op for operands that are
-// there; what a call does is what PyTorch's op does: operands as they lie in memory -> a result as it lies in
-// memory.
+// The libraries that compute, behind one interface. A library prepares an op for operands in memory. A call
+// does the same as PyTorch's op: it reads operands, and writes a result, with the strides of the op.
 #ifndef REPLAY_MATH_LIBRARY_H
 #define REPLAY_MATH_LIBRARY_H
 
 #include "data.h"
 
-// A prepared op.
-struct call {
-    int (*run)(void *state); // 0, or -1: the library refused
+// An op that a library has prepared, with its functions.
+struct prepared_op {
+    int (*run)(void *state); // makes a call. -1: the library failed
     void (*end)(void *state);
     void *state;
-    char kernel[96]; // what the library says it runs: "jit:avx512_core_bf16"
+    char kernel[96]; // the kernel's name by the library: "jit:avx512_core_bf16"
     char note[160];  // limitations of its times; "": none
-    // Algorithms that the library offers, in its own order; run has the first one. 0: it offers none.
+    // The algorithms that the library offers, in its own order; by default run uses the first. 0: none.
     int algorithms;
-    int (*choose)(void *state, int algorithm); // that run is to have. -1: the library refused
-    // Whether the chosen algorithm transforms its operands: its sums are near the right ones. NULL: no.
+    int (*choose)(void *state, int algorithm); // for run. -1: the library refused
+    // Whether the chosen algorithm transforms its operands, so that its sums are rounded. NULL: no.
     bool (*is_near)(void *state);
 };
 
 struct library {
     const char *name;      // "openblas"
     unsigned kinds, types; // what it computes: bits 1 << OP_..., 1 << FLOAT...
-    // Loads it for so many threads; once. -1, with a reason: it is not there.
+    // Loads the library for so many threads; once. -1, with a reason: it cannot be loaded.
     int (*open)(int threads, char reason[REASON_SIZE]);
-    // Writes name=value words of what was loaded.
+    // Writes the loaded version and settings as name=value fields.
     void (*describe)(char text[], size_t size);
-    // Whether it computes in this type fast enough that one would want it to; NULL: in all of its types.
+    // Whether the processor has instructions for this type; NULL: for all of its types.
     bool (*is_fast)(enum data_type type);
-    // -1, with a reason: it refuses this op.
-    int (*prepare)(const struct op *op, const struct operands *operands, struct call *call,
+    // Prepares an op. -1, with a reason: the library does not support it.
+    int (*prepare)(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]);
 };
 

@@ -4,7 +4,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-// Pieces for each thread: one that shares its core, as with a library's own that still spins, does fewer.
+// Pieces for each thread. A thread that shares its core, for example with a library's spinning thread, does
+// fewer of them.
 enum { MOST_THREADS = 64, PIECES_OF_A_THREAD = 8 };
 
 struct loop {
@@ -21,7 +22,8 @@ static void *run_pieces(void *argument) {
     return NULL;
 }
 
-void spread(int threads, size_t count, void (*work)(void *context, size_t from, size_t to), void *context) {
+void parallel_for(int threads, size_t count, void (*work)(void *context, size_t from, size_t to),
+                  void *context) {
     pthread_t others[MOST_THREADS];
     size_t most = (size_t)(threads < MOST_THREADS ? threads : MOST_THREADS), started = 1;
     if (most > count) most = count;

@@ -9,55 +9,57 @@
 
 #include "check.h"
 
-// A call above this gets no more samples than that; and above this the first one is among them.
+// Longer calls than LONG_US get at most SAMPLES_OF_LONG samples. The first call counts as a sample if it
+// takes longer than FIRST_COUNTS_US.
 static const double LONG_US = 1e6, FIRST_COUNTS_US = 5e3;
 enum { SAMPLES_OF_LONG = 3 };
 
-int host_open(struct host *host, const struct machine *machine, int threads, bool tries_all,
-              char reason[REASON_SIZE]) {
-    *host = (struct host){.machine = machine, .threads = threads, .tries_all = tries_all};
-    if (machine->open(threads, reason) != 0) return -1;
-    for (int i = 0; i < MOST_LIBRARIES && machine->library(i) != NULL; i++) {
-        host->libraries[i] = machine->library(i);
-        host->is_open[i] = host->libraries[i]->open(threads, host->absent[i]) == 0;
-        host->library_count = i + 1;
+int replay_open(struct replay_setup *setup, const struct compute_device *device, int threads, bool tries_all,
+                char reason[REASON_SIZE]) {
+    *setup = (struct replay_setup){.device = device, .threads = threads, .tries_all = tries_all};
+    if (device->open(threads, reason) != 0) return -1;
+    for (int i = 0; i < MOST_LIBRARIES && device->library(i) != NULL; i++) {
+        setup->libraries[i] = device->library(i);
+        setup->is_open[i] = setup->libraries[i]->open(threads, setup->absent[i]) == 0;
+        setup->library_count = i + 1;
     }
     return 0;
 }
 
-// ---- what computes --------------------------------------------------------------------------------------
+// ---- libraries ------------------------------------------------------------------------------------------
 
-// Whether it would, were it there.
-static bool knows(const struct library *library, enum op_kind kind, enum data_type type) {
+// Whether the library computes this, once it is loaded.
+static bool supports(const struct library *library, enum op_kind kind, enum data_type type) {
     return (library->kinds >> kind & library->types >> type & 1) != 0;
 }
 
-static bool can(const struct host *host, int i, enum op_kind kind, enum data_type type) {
-    const struct library *library = host->libraries[i];
-    return host->is_open[i] && knows(library, kind, type) &&
+static bool is_usable(const struct replay_setup *setup, int i, enum op_kind kind, enum data_type type) {
+    const struct library *library = setup->libraries[i];
+    return setup->is_open[i] && supports(library, kind, type) &&
            (library->is_fast == NULL || library->is_fast(type));
 }
 
-static bool computes(const struct host *host, enum op_kind kind, enum data_type type) {
-    for (int i = 0; i < host->library_count; i++) {
-        if (can(host, i, kind, type)) return true;
+static bool any_computes(const struct replay_setup *setup, enum op_kind kind, enum data_type type) {
+    for (int i = 0; i < setup->library_count; i++) {
+        if (is_usable(setup, i, kind, type)) return true;
     }
     return false;
 }
 
-// The type to compute an op in: its own, or float32 for bfloat16, which holds all of its values. -1, with a
-// reason: nothing here computes it.
-static int choose_type(const struct host *host, const struct op *op, enum data_type *type, char reason[]) {
+// The type to compute an op in: its own, or float32 for bfloat16, which represents all of its values. -1,
+// with a reason: no library computes it.
+static int choose_type(const struct replay_setup *setup, const struct op *op, enum data_type *type,
+                       char reason[]) {
     *type = op->type;
-    if (computes(host, op->kind, *type)) return 0;
+    if (any_computes(setup, op->kind, *type)) return 0;
     *type = FLOAT32;
-    if (op->type == BFLOAT16 && computes(host, op->kind, *type)) return 0;
+    if (op->type == BFLOAT16 && any_computes(setup, op->kind, *type)) return 0;
     const char *kind = op->kind == OP_GEMM ? "matrix product" : "convolution";
     int length =
-        snprintf(reason, REASON_SIZE, "nothing here computes a %s in %s", kind, data_type_names[op->type]);
-    for (int i = 0; i < host->library_count && length < REASON_SIZE; i++) {
-        if (!host->is_open[i] && knows(host->libraries[i], op->kind, op->type))
-            length += snprintf(reason + length, (size_t)(REASON_SIZE - length), "; %s", host->absent[i]);
+        snprintf(reason, REASON_SIZE, "no library computes a %s in %s", kind, data_type_names[op->type]);
+    for (int i = 0; i < setup->library_count && length < REASON_SIZE; i++) {
+        if (!setup->is_open[i] && supports(setup->libraries[i], op->kind, op->type))
+            length += snprintf(reason + length, (size_t)(REASON_SIZE - length), "; %s", setup->absent[i]);
     }
     return -1;
 }
@@ -82,10 +84,10 @@ struct samples {
 };
 
 struct run {
-    const struct machine *machine;
+    const struct compute_device *device;
     const struct op *op;
-    const struct operands *operands, *placed;
-    const struct call *call;
+    const struct operands *operands, *loaded;
+    const struct prepared_op *prepared;
     double began_us; // the whole op
     size_t least;    // samples of each kind
     int threads;
@@ -102,19 +104,19 @@ static bool wants_more(const struct run *run, const struct samples *samples, dou
     return samples->count < run->least || now_us() - kind_began_us < run->half_us;
 }
 
-// Times calls until there are enough, those that `to` has included. -1: the library failed.
+// Times calls until `to` has enough samples. -1: the library failed.
 static int sample(struct run *run, bool is_cold, struct samples *to) {
     double began = now_us();
     while (wants_more(run, to, began)) {
         double us;
-        if (run->machine->time(run->call, run->placed, is_cold, &us) != 0) return -1;
+        if (run->device->time(run->prepared, run->loaded, is_cold, &us) != 0) return -1;
         to->us[to->count++] = us;
         if (us > LONG_US && run->least > SAMPLES_OF_LONG) run->least = SAMPLES_OF_LONG;
     }
     return 0;
 }
 
-static void tell_samples(const struct run *run, const struct samples *cold, const struct samples *warm,
+static void note_samples(const struct run *run, const struct samples *cold, const struct samples *warm,
                          struct replayed *to) {
     size_t fewest = cold->count < warm->count ? cold->count : warm->count;
     if (run->least < run->op->min_samples)
@@ -132,99 +134,100 @@ static struct timed timed_of(const struct samples *samples) {
 
 // ---- a library ------------------------------------------------------------------------------------------
 
-// A library that may compute an op, and how long its first call took and the shorter of its first two.
-struct candidate {
+// A library that was tried for an op: the time of its first call, and the shorter time of the first two.
+struct tried_library {
     const struct library *library; // NULL: none
-    struct call call;
+    struct prepared_op prepared;
     double first_us, shorter_us;
 };
 
-static void end_candidate(struct candidate *candidate) {
-    if (candidate->library != NULL) candidate->call.end(candidate->call.state);
-    candidate->library = NULL;
+static void end_tried(struct tried_library *tried) {
+    if (tried->library != NULL) tried->prepared.end(tried->prepared.state);
+    tried->library = NULL;
 }
 
-// The operands as the check reads them: what is computed from transformed numbers is rounded to integers, as
-// the right results are.
-static struct operands as_checked(const struct operands *operands, const struct call *call) {
+// The operands as the check reads them: results of transformed operands are rounded to integers, since all
+// right results are integers.
+static struct operands as_checked(const struct operands *operands, const struct prepared_op *prepared) {
     struct operands checked = *operands;
-    checked.out.is_near = call->is_near != NULL && call->is_near(call->state);
+    checked.out.is_near = prepared->is_near != NULL && prepared->is_near(prepared->state);
     return checked;
 }
 
-// Makes a call with cold caches, and checks its whole result. -1, with a reason: it is wrong.
-static int checked_call(const struct machine *machine, const struct op *op, const struct operands *operands,
-                        const struct operands *placed, int threads, const struct call *call, double *us,
-                        char reason[]) {
+// Makes a call with cold caches, and checks its whole result. -1, with a reason: it failed, or is wrong.
+static int checked_call(const struct compute_device *device, const struct op *op,
+                        const struct operands *operands, const struct operands *loaded, int threads,
+                        const struct prepared_op *prepared, double *us, char reason[]) {
     snprintf(reason, REASON_SIZE, "the library failed");
-    if (machine->forget(placed) != 0 || machine->time(call, placed, true, us) != 0 ||
-        machine->fetch(placed, operands) != 0)
+    if (device->poison(loaded) != 0 || device->time(prepared, loaded, true, us) != 0 ||
+        device->fetch(loaded, operands) != 0)
         return -1;
-    const struct operands checked = as_checked(operands, call);
+    const struct operands checked = as_checked(operands, prepared);
     return check_result(op, &checked, threads, reason);
 }
 
-// The first call; and another one, where it is wanted and the first may have done much besides.
-static int prove(const struct host *host, const struct op *op, const struct operands *operands,
-                 const struct operands *placed, struct candidate *candidate, char reason[]) {
-    const struct call *call = &candidate->call;
-    if (checked_call(host->machine, op, operands, placed, host->threads, call, &candidate->first_us,
+// Makes and checks the first call. If libraries are compared and the call was short, times a second one,
+// since the first one may include set-up work.
+static int prove(const struct replay_setup *setup, const struct op *op, const struct operands *operands,
+                 const struct operands *loaded, struct tried_library *tried, char reason[]) {
+    const struct prepared_op *prepared = &tried->prepared;
+    if (checked_call(setup->device, op, operands, loaded, setup->threads, prepared, &tried->first_us,
                      reason) != 0)
         return -1;
-    candidate->shorter_us = candidate->first_us;
-    if (!host->tries_all || candidate->first_us >= FIRST_COUNTS_US) return 0;
+    tried->shorter_us = tried->first_us;
+    if (!setup->tries_all || tried->first_us >= FIRST_COUNTS_US) return 0;
     double us;
-    if (host->machine->time(call, placed, false, &us) != 0) {
+    if (setup->device->time(prepared, loaded, false, &us) != 0) {
         snprintf(reason, REASON_SIZE, "the library failed");
         return -1;
     }
-    candidate->shorter_us = fmin(candidate->first_us, us);
+    tried->shorter_us = fmin(tried->first_us, us);
     return 0;
 }
 
-// The first library that computes the op, or the fastest of all; the note says what the others did. -1, with
-// a reason: none gives the right result.
-static int choose_library(const struct host *host, const struct op *op, const struct operands *operands,
-                          const struct operands *placed, struct candidate *best, struct replayed *to,
-                          char reason[]) {
+// The first library that computes the op, or the fastest of all; the note reports the others. -1, with a
+// reason: none computes the right result.
+static int choose_library(const struct replay_setup *setup, const struct op *op,
+                          const struct operands *operands, const struct operands *loaded,
+                          struct tried_library *best, struct replayed *to, char reason[]) {
     best->library = NULL;
-    for (int i = 0; i < host->library_count; i++) {
-        const struct library *library = host->libraries[i];
-        struct candidate candidate = {.library = library};
-        if (!can(host, i, op->kind, to->computed)) continue;
-        if (best->library != NULL && !host->tries_all) continue;
-        int status = library->prepare(op, placed, &candidate.call, reason);
-        if (status != 0) candidate.library = NULL; // nothing to end
-        if (status == 0) status = prove(host, op, operands, placed, &candidate, reason);
-        if (status == 0 && (best->library == NULL || candidate.shorter_us < best->shorter_us)) {
-            struct candidate slower = *best;
-            *best = candidate;
-            candidate = slower;
+    for (int i = 0; i < setup->library_count; i++) {
+        const struct library *library = setup->libraries[i];
+        struct tried_library tried = {.library = library};
+        if (!is_usable(setup, i, op->kind, to->computed)) continue;
+        if (best->library != NULL && !setup->tries_all) continue;
+        int status = library->prepare(op, loaded, &tried.prepared, reason);
+        if (status != 0) tried.library = NULL; // nothing to end
+        if (status == 0) status = prove(setup, op, operands, loaded, &tried, reason);
+        if (status == 0 && (best->library == NULL || tried.shorter_us < best->shorter_us)) {
+            struct tried_library slower = *best;
+            *best = tried;
+            tried = slower;
         }
         if (status != 0)
             add_note(to, "%s: %s", library->name, reason);
-        else if (candidate.library != NULL)
-            add_note(to, "faster than %s by a first trial: %.1f us against %.1f us", candidate.library->name,
-                     best->shorter_us, candidate.shorter_us);
-        end_candidate(&candidate);
+        else if (tried.library != NULL)
+            add_note(to, "faster than %s by a first trial: %.1f us against %.1f us", tried.library->name,
+                     best->shorter_us, tried.shorter_us);
+        end_tried(&tried);
     }
     return best->library != NULL ? 0 : -1;
 }
 
-// Times, and checks some of what the timed calls left. A long first call is a cold sample, too: what it did
-// besides is little of it.
+// Times calls, and checks single elements of the last result. A long first call is also a cold sample, since
+// its set-up work is a small part of it.
 static int measure(struct run *run, double first_us, double *room, struct replayed *to, char reason[]) {
     struct samples cold = {room, 0}, warm = {room + run->op->max_samples, 0};
     if (first_us > FIRST_COUNTS_US) cold.us[cold.count++] = first_us;
     if (first_us > LONG_US && run->least > SAMPLES_OF_LONG) run->least = SAMPLES_OF_LONG;
-    if (run->machine->forget(run->placed) != 0 || sample(run, true, &cold) != 0 ||
-        sample(run, false, &warm) != 0 || run->machine->fetch(run->placed, run->operands) != 0) {
+    if (run->device->poison(run->loaded) != 0 || sample(run, true, &cold) != 0 ||
+        sample(run, false, &warm) != 0 || run->device->fetch(run->loaded, run->operands) != 0) {
         snprintf(reason, REASON_SIZE, "the library failed in a later call");
         return -1;
     }
-    const struct operands checked = as_checked(run->operands, run->call);
+    const struct operands checked = as_checked(run->operands, run->prepared);
     if (check_elements(run->op, &checked, reason) != 0) return -1;
-    tell_samples(run, &cold, &warm, to);
+    note_samples(run, &cold, &warm, to);
     to->cold = timed_of(&cold);
     to->warm = timed_of(&warm);
     return 0;
@@ -237,9 +240,9 @@ enum { TRIALS = 3, MOST_ALGORITHMS = 64, FEWEST_TURNS = 10 };
 // The shortest of a few warm calls of an algorithm; infinite: it fails.
 static double trial_of(const struct run *run, int algorithm) {
     double shortest = INFINITY, us;
-    if (run->call->choose(run->call->state, algorithm) != 0) return INFINITY;
+    if (run->prepared->choose(run->prepared->state, algorithm) != 0) return INFINITY;
     for (int i = 0; i < TRIALS && !is_late(run); i++) {
-        if (run->machine->time(run->call, run->placed, false, &us) != 0) return INFINITY;
+        if (run->device->time(run->prepared, run->loaded, false, &us) != 0) return INFINITY;
         shortest = fmin(shortest, us);
     }
     return shortest;
@@ -248,7 +251,7 @@ static double trial_of(const struct run *run, int algorithm) {
 // The fastest algorithm with a right result, by a few calls of each; 0 is the library's own choice.
 static int fastest_of(const struct run *run, struct replayed *to) {
     double trials[MOST_ALGORITHMS], us;
-    int count = run->call->algorithms < MOST_ALGORITHMS ? run->call->algorithms : MOST_ALGORITHMS;
+    int count = run->prepared->algorithms < MOST_ALGORITHMS ? run->prepared->algorithms : MOST_ALGORITHMS;
     for (int i = 0; i < count; i++) {
         trials[i] = trial_of(run, i);
         to->algorithms += isfinite(trials[i]) != 0;
@@ -262,8 +265,8 @@ static int fastest_of(const struct run *run, struct replayed *to) {
             if (trials[i] < trials[best]) best = i;
         }
         if (best == 0) return 0;
-        if (run->call->choose(run->call->state, best) == 0 &&
-            checked_call(run->machine, run->op, run->operands, run->placed, run->threads, run->call, &us,
+        if (run->prepared->choose(run->prepared->state, best) == 0 &&
+            checked_call(run->device, run->op, run->operands, run->loaded, run->threads, run->prepared, &us,
                          reason) == 0)
             return best;
         add_note(to, "algorithm %d: %s", best, reason);
@@ -271,20 +274,22 @@ static int fastest_of(const struct run *run, struct replayed *to) {
     }
 }
 
-// How many times as fast as the library's choice the fastest is: both in turns, since a GPU's clock drifts.
+// The speed-up of the fastest algorithm over the library's choice: both are timed in turns, since a GPU's
+// clock drifts.
 static void compare_algorithms(const struct run *run, struct replayed *to) {
     size_t turns = 2 * run->op->min_samples > FEWEST_TURNS ? 2 * run->op->min_samples : FEWEST_TURNS;
     double *ratios = malloc(turns * sizeof *ratios);
-    const struct call *call = run->call;
+    const struct prepared_op *prepared = run->prepared;
     size_t done = 0;
-    to->offered = call->algorithms;
+    to->offered = prepared->algorithms;
     to->fastest = fastest_of(run, to);
     to->gain = (struct summary){.median = 1, .low = 1, .high = 1};
     for (; ratios != NULL && to->fastest > 0 && done < turns && !is_late(run); done++) {
         double first, other;
-        if (call->choose(call->state, 0) != 0 || run->machine->time(call, run->placed, false, &first) != 0 ||
-            call->choose(call->state, to->fastest) != 0 ||
-            run->machine->time(call, run->placed, false, &other) != 0)
+        if (prepared->choose(prepared->state, 0) != 0 ||
+            run->device->time(prepared, run->loaded, false, &first) != 0 ||
+            prepared->choose(prepared->state, to->fastest) != 0 ||
+            run->device->time(prepared, run->loaded, false, &other) != 0)
             break;
         ratios[done] = other > 0 ? first / other : 1;
     }
@@ -295,15 +300,15 @@ static void compare_algorithms(const struct run *run, struct replayed *to) {
 
 // ---- an op ----------------------------------------------------------------------------------------------
 
-static int time_calls(const struct host *host, const struct op *op, const struct operands *operands,
-                      const struct operands *placed, const struct candidate *by, double began_us,
+static int time_calls(const struct replay_setup *setup, const struct op *op, const struct operands *operands,
+                      const struct operands *loaded, const struct tried_library *by, double began_us,
                       struct replayed *to, char reason[]) {
-    struct run run = {.machine = host->machine,
+    struct run run = {.device = setup->device,
                       .op = op,
                       .operands = operands,
-                      .placed = placed,
-                      .call = &by->call,
-                      .threads = host->threads,
+                      .loaded = loaded,
+                      .prepared = &by->prepared,
+                      .threads = setup->threads,
                       .began_us = began_us,
                       .least = op->min_samples,
                       .half_us = op->sampling_us / 2};
@@ -315,30 +320,31 @@ static int time_calls(const struct host *host, const struct op *op, const struct
     int status = measure(&run, by->first_us, room, to, reason);
     free(room);
     bool is_first_look = op->max_samples < op->min_samples;
-    if (status == 0 && by->call.algorithms > 1 && !is_first_look) compare_algorithms(&run, to);
+    if (status == 0 && by->prepared.algorithms > 1 && !is_first_look) compare_algorithms(&run, to);
     return status;
 }
 
-int replay_op(const struct host *host, const struct op *op, struct replayed *to, char reason[REASON_SIZE]) {
+int replay_op(const struct replay_setup *setup, const struct op *op, struct replayed *to,
+              char reason[REASON_SIZE]) {
     double began = now_us();
-    struct operands operands, placed;
-    struct candidate best;
+    struct operands operands, loaded;
+    struct tried_library best;
     *to = (struct replayed){.library = NULL};
-    if (choose_type(host, op, &to->computed, reason) != 0 ||
-        operands_make(op, to->computed, host->threads, &operands, reason) != 0 ||
-        host->machine->place(&operands, &placed, reason) != 0)
+    if (choose_type(setup, op, &to->computed, reason) != 0 ||
+        operands_make(op, to->computed, setup->threads, &operands, reason) != 0 ||
+        setup->device->load(&operands, &loaded, reason) != 0)
         return -1;
     if (to->computed != op->type)
-        add_note(to, "computed in %s, for there is no fast %s here", data_type_names[to->computed],
+        add_note(to, "computed in %s, since there is no fast %s here", data_type_names[to->computed],
                  data_type_names[op->type]);
-    if (op->threads > 0 && op->threads != host->threads && host->machine == &machine_host)
+    if (op->threads > 0 && op->threads != setup->threads && setup->device == &device_host)
         add_note(to, "saved with %d thread%s a call, and timed with %d", op->threads,
-                 op->threads == 1 ? "" : "s", host->threads);
-    if (choose_library(host, op, &operands, &placed, &best, to, reason) != 0) return -1;
+                 op->threads == 1 ? "" : "s", setup->threads);
+    if (choose_library(setup, op, &operands, &loaded, &best, to, reason) != 0) return -1;
     to->library = best.library->name;
-    snprintf(to->kernel, sizeof to->kernel, "%s", best.call.kernel);
-    if (best.call.note[0] != '\0') add_note(to, "%s", best.call.note);
-    int status = time_calls(host, op, &operands, &placed, &best, began, to, reason);
-    end_candidate(&best);
+    snprintf(to->kernel, sizeof to->kernel, "%s", best.prepared.kernel);
+    if (best.prepared.note[0] != '\0') add_note(to, "%s", best.prepared.note);
+    int status = time_calls(setup, op, &operands, &loaded, &best, began, to, reason);
+    end_tried(&best);
     return status;
 }

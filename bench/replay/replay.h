@@ -1,5 +1,5 @@
-// Replays an op: has a library compute it, or all that can, checks the result, and times calls with cold and
-// with warm caches.
+// Replays an op: computes it by one library, or by all that support it, checks the result, and times calls
+// with cold and with warm caches.
 #ifndef REPLAY_REPLAY_H
 #define REPLAY_REPLAY_H
 
@@ -8,21 +8,21 @@
 
 enum { NOTE_SIZE = 512 };
 
-// What can compute here.
-struct host {
-    const struct machine *machine;
+// The device and the libraries of a replay.
+struct replay_setup {
+    const struct compute_device *device;
     int threads;
-    bool tries_all; // of several libraries the fastest is timed; else the first
+    bool tries_all; // time the fastest of several libraries; else the first
     int library_count;
     const struct library *libraries[MOST_LIBRARIES];
     bool is_open[MOST_LIBRARIES];
     char absent[MOST_LIBRARIES][REASON_SIZE]; // why one is not open
 };
 
-// Loads what there is on a machine. Call it before there are threads. -1, with a reason: the machine is not
-// there.
-int host_open(struct host *host, const struct machine *machine, int threads, bool tries_all,
-              char reason[REASON_SIZE]);
+// Opens a device and loads its libraries. Call it before threads are started. -1, with a reason: there is no
+// such device.
+int replay_open(struct replay_setup *setup, const struct compute_device *device, int threads, bool tries_all,
+                char reason[REASON_SIZE]);
 
 // Calls of one kind. Other tools report the mean; the interval is that of the median.
 struct timed {
@@ -35,15 +35,16 @@ struct replayed {
     enum data_type computed; // the type that was computed in
     char kernel[96];
     struct timed warm, cold;
-    // Of the algorithms that the library offers: those that were timed, the fastest, and how many times
-    // as fast as the library's own choice it is, in turns with it. Times are of that choice.
+    // The library's algorithms: how many it offers, how many were timed, the fastest of them, and by what
+    // factor it is faster than the library's choice, timed in turns. The times above are of that choice.
     int offered, algorithms, fastest;
-    bool is_compared; // there is a gain
+    bool is_compared; // `gain` is valid
     struct summary gain;
-    char note[NOTE_SIZE]; // what has to be known of the times; "": nothing
+    char note[NOTE_SIZE]; // limitations of the times; "": none
 };
 
-// -1, with a reason: the op has no time here.
-int replay_op(const struct host *host, const struct op *op, struct replayed *to, char reason[REASON_SIZE]);
+// Replays one op. -1, with a reason: it could not be timed.
+int replay_op(const struct replay_setup *setup, const struct op *op, struct replayed *to,
+              char reason[REASON_SIZE]);
 
 #endif

@@ -1,7 +1,7 @@
-// WIDE before a function: it is compiled for wider vectors, too, and the processor at hand chooses when the
-// program starts. For loops over numbers that checks spend their time in. Needs what resolves functions at
-// that time, which glibc has and which sanitizers are in the way of. For static functions alone: clang 14
-// gives other functions a name that other files cannot link to.
+// WIDE before a function: it is also compiled for wider vectors, and the version for the processor is chosen
+// when the program starts. It is for the loops in which checks spend their time. It needs indirect
+// functions, which glibc supports, but which do not work under sanitizers. It is for static functions only:
+// clang 14 gives other functions a name that other files cannot link to.
 #ifndef REPLAY_WIDE_H
 #define REPLAY_WIDE_H
 

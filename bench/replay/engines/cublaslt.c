@@ -302,7 +302,7 @@ static const char *refusal_of(const struct gemm *gemm) {
     return NULL;
 }
 
-static void name_kernel(const struct state *at, struct call *call) {
+static void name_kernel(const struct state *at, struct prepared_op *prepared) {
     static const cublasLtMatmulAlgoConfigAttributes_t attributes[] = {
         CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_STAGES_ID};
     uint32_t values[] = {0, 0, 0};
@@ -310,11 +310,11 @@ static void name_kernel(const struct state *at, struct call *call) {
     for (int i = 0; i < 3; i++)
         lt.cublasLtMatmulAlgoConfigGetAttribute(&at->algorithms[0].algo, attributes[i], &values[i],
                                                 sizeof values[i], &written);
-    snprintf(call->kernel, sizeof call->kernel, "algorithm_%u_tile_%u_stages_%u", values[0], values[1],
-             values[2]);
+    snprintf(prepared->kernel, sizeof prepared->kernel, "algorithm_%u_tile_%u_stages_%u", values[0],
+             values[1], values[2]);
 }
 
-static int prepare(const struct op *op, const struct operands *operands, struct call *call,
+static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]) {
     const char *refusal = refusal_of(&op->gemm);
     struct state *at = refusal == NULL ? calloc(1, sizeof *at) : NULL;
@@ -335,8 +335,9 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
         end(at);
         return -1;
     }
-    *call = (struct call){.run = run, .end = end, .state = at, .algorithms = at->count, .choose = choose};
-    name_kernel(at, call);
+    *prepared =
+        (struct prepared_op){.run = run, .end = end, .state = at, .algorithms = at->count, .choose = choose};
+    name_kernel(at, prepared);
     return 0;
 }
 

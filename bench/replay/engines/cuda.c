@@ -110,9 +110,9 @@ static bool provide(size_t bytes, char reason[REASON_SIZE]) {
     return true;
 }
 
-static int place(const struct operands *operands, struct operands *placed, char reason[REASON_SIZE]) {
-    *placed = *operands;
-    struct tensor *const tensors[] = {&placed->a, &placed->b, &placed->c, &placed->out};
+static int load(const struct operands *operands, struct operands *loaded, char reason[REASON_SIZE]) {
+    *loaded = *operands;
+    struct tensor *const tensors[] = {&loaded->a, &loaded->b, &loaded->c, &loaded->out};
     enum { TENSORS = sizeof tensors / sizeof tensors[0] };
     size_t bytes = 0;
     for (int i = 0; i < TENSORS; i++) bytes += padded(tensors[i]);
@@ -122,7 +122,7 @@ static int place(const struct operands *operands, struct operands *placed, char 
         const void *from = tensors[i]->data;
         if (tensors[i]->count == 0) continue;
         tensors[i]->data = (void *)(uintptr_t)at; // NOLINT: an address of the GPU's
-        if (tensors[i] != &placed->out &&
+        if (tensors[i] != &loaded->out &&
             !ok(gpu.driver->cuMemcpyHtoDAsync(at, from, bytes_of(tensors[i]), gpu.stream), "a copy", reason))
             return -1;
         at += padded(tensors[i]);
@@ -130,9 +130,9 @@ static int place(const struct operands *operands, struct operands *placed, char 
     return finish(reason) ? 0 : -1;
 }
 
-static int forget(const struct operands *placed) {
+static int poison(const struct operands *loaded) {
     char reason[REASON_SIZE];
-    const struct tensor *out = &placed->out;
+    const struct tensor *out = &loaded->out;
     return ok(gpu.driver->cuMemsetD8Async(gpu_address(out->data), 0xFF, bytes_of(out), gpu.stream),
               "the result's memory", reason) &&
                    finish(reason)
@@ -140,9 +140,9 @@ static int forget(const struct operands *placed) {
                : -1;
 }
 
-static int fetch(const struct operands *placed, const struct operands *operands) {
+static int fetch(const struct operands *loaded, const struct operands *operands) {
     char reason[REASON_SIZE];
-    const struct tensor *out = &placed->out;
+    const struct tensor *out = &loaded->out;
     return ok(gpu.driver->cuMemcpyDtoHAsync(operands->out.data, gpu_address(out->data), bytes_of(out),
                                             gpu.stream),
               "the result", reason) &&
@@ -155,15 +155,16 @@ static int fetch(const struct operands *placed, const struct operands *operands)
 
 // What fills the caches with other things comes first, and keeps the GPU busy; of a warm call the same call
 // comes between.
-static int time_call(const struct call *call, const struct operands *placed, bool is_cold, double *us) {
-    (void)placed;
+static int time_call(const struct prepared_op *prepared, const struct operands *loaded, bool is_cold,
+                     double *us) {
+    (void)loaded;
     char reason[REASON_SIZE];
     float ms = 0;
     if (!ok(gpu.driver->cuMemsetD8Async(here.flush, 1, here.flush_bytes, gpu.stream), "a fill", reason))
         return -1;
-    if (!is_cold && call->run(call->state) != 0) return -1;
+    if (!is_cold && prepared->run(prepared->state) != 0) return -1;
     if (!ok(gpu.driver->cuEventRecord(here.from, gpu.stream), "an event", reason)) return -1;
-    if (call->run(call->state) != 0 || !finish(reason)) return -1;
+    if (prepared->run(prepared->state) != 0 || !finish(reason)) return -1;
     if (!ok(gpu.driver->cuEventElapsedTime(&ms, here.from, here.to), "a time", reason)) return -1;
     *us = (double)ms * 1e3;
     return 0;
@@ -179,13 +180,13 @@ static const struct library *library_at(int index) {
     return index == 0 ? &library_cublaslt : index == 1 ? &library_cudnn : NULL;
 }
 
-const struct machine machine_cuda = {
+const struct compute_device device_cuda = {
     .name = "cuda",
     .library = library_at,
     .open = open_gpu,
     .describe = describe,
-    .place = place,
-    .forget = forget,
+    .load = load,
+    .poison = poison,
     .time = time_call,
     .fetch = fetch,
     .is_lost = is_lost,

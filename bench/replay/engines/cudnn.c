@@ -403,14 +403,14 @@ static const char *refusal_of(const struct state *at) {
                : "no engine that it names runs in this workspace";
 }
 
-static void note_less(const struct state *at, enum data_type type, struct call *call) {
+static void note_less(const struct state *at, enum data_type type, struct prepared_op *prepared) {
     if (at->less == 0) return;
-    snprintf(call->note, sizeof call->note,
+    snprintf(prepared->note, sizeof prepared->note,
              "%d of %d engine configurations left out that compute in less or have no note on it%s", at->less,
              at->configurations, type == FLOAT32 ? ": TF32, the default of PyTorch's convolutions" : "");
 }
 
-static int prepare(const struct op *op, const struct operands *operands, struct call *call,
+static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]) {
     enum data_type type = operands->a.type;
     struct state *at = calloc(1, sizeof *at);
@@ -425,14 +425,14 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
     if (at->count == 0) ask(at, graph, CUDNN_HEUR_MODE_FALLBACK);
     pack(at, operands);
     if (at->status == CUDNN_STATUS_SUCCESS && at->count > 0) {
-        *call = (struct call){.run = run,
-                              .end = end,
-                              .state = at,
-                              .algorithms = at->count,
-                              .choose = choose,
-                              .is_near = is_near};
-        snprintf(call->kernel, sizeof call->kernel, "engine_%lld", (long long)at->engine);
-        note_less(at, type, call);
+        *prepared = (struct prepared_op){.run = run,
+                                         .end = end,
+                                         .state = at,
+                                         .algorithms = at->count,
+                                         .choose = choose,
+                                         .is_near = is_near};
+        snprintf(prepared->kernel, sizeof prepared->kernel, "engine_%lld", (long long)at->engine);
+        note_less(at, type, prepared);
         return 0;
     }
     snprintf(reason, REASON_SIZE, "cuDNN does not compute this (%s)", refusal_of(at));

@@ -24,14 +24,14 @@ static int open_host(int threads, char reason[REASON_SIZE]) {
     return 0;
 }
 
-static int place(const struct operands *operands, struct operands *placed, char reason[REASON_SIZE]) {
+static int load(const struct operands *operands, struct operands *loaded, char reason[REASON_SIZE]) {
     (void)reason;
-    *placed = *operands;
+    *loaded = *operands;
     return 0;
 }
 
-static int forget(const struct operands *placed) {
-    tensor_forget(&placed->out, open_threads);
+static int poison(const struct operands *loaded) {
+    tensor_poison(&loaded->out, open_threads);
     return 0;
 }
 
@@ -42,19 +42,20 @@ static void make_cold(const struct operands *operands) {
     for (int i = 0; i < TENSORS; i++) {
         ranges[i] = (struct range){tensors[i]->data, tensors[i]->count * data_type_size(tensors[i]->type)};
     }
-    cold_forget(ranges, TENSORS, open_threads);
+    flush_caches(ranges, TENSORS, open_threads);
 }
 
-static int time_call(const struct call *call, const struct operands *placed, bool is_cold, double *us) {
-    if (is_cold) make_cold(placed);
+static int time_call(const struct prepared_op *prepared, const struct operands *loaded, bool is_cold,
+                     double *us) {
+    if (is_cold) make_cold(loaded);
     double from = now_us();
-    int status = call->run(call->state);
+    int status = prepared->run(prepared->state);
     *us = now_us() - from;
     return status;
 }
 
-static int fetch(const struct operands *placed, const struct operands *operands) {
-    (void)placed;
+static int fetch(const struct operands *loaded, const struct operands *operands) {
+    (void)loaded;
     (void)operands;
     return 0;
 }
@@ -71,13 +72,13 @@ static const struct library *library_at(int index) {
     return index < 2 ? libraries[index] : NULL;
 }
 
-const struct machine machine_host = {
+const struct compute_device device_host = {
     .name = "host",
     .library = library_at,
     .open = open_host,
     .describe = processor_name,
-    .place = place,
-    .forget = forget,
+    .load = load,
+    .poison = poison,
     .time = time_call,
     .fetch = fetch,
     .is_lost = is_lost,

@@ -46,14 +46,14 @@ struct state {
     int step_count;
     dnnl_memory_t memories[MOST_MEMORIES];
     int memory_count;
-    bool places_addend;
+    bool copies_addend;
     struct gemm gemm;
     struct operands operands;
 };
 
 static int run(void *state) {
     struct state *at = state;
-    if (at->places_addend) place_addend(&at->gemm, &at->operands, open_threads);
+    if (at->copies_addend) copy_addend(&at->gemm, &at->operands, open_threads);
     for (int i = 0; i < at->step_count; i++) {
         const struct step *step = &at->steps[i];
         if (onednn.dnnl_primitive_execute(step->primitive, onednn.stream, step->count, step->arguments) !=
@@ -148,9 +148,9 @@ static const char *kernel_of(dnnl_primitive_desc_t description) {
     return status == dnnl_success && kernel != NULL ? kernel : "unknown";
 }
 
-static void take_kernel(dnnl_primitive_desc_t description, struct call *call) {
-    snprintf(call->kernel, sizeof call->kernel, "%s", kernel_of(description));
-    for (char *space = call->kernel; (space = strchr(space, ' ')) != NULL;) *space = '_';
+static void take_kernel(dnnl_primitive_desc_t description, struct prepared_op *prepared) {
+    snprintf(prepared->kernel, sizeof prepared->kernel, "%s", kernel_of(description));
+    for (char *space = prepared->kernel; (space = strchr(space, ' ')) != NULL;) *space = '_';
 }
 
 // ---- layouts --------------------------------------------------------------------------------------------
@@ -272,10 +272,10 @@ static dnnl_status_t describe_gemm(const struct gemm *gemm, struct state *at, bo
     dnnl_primitive_attr_t attributes = NULL;
     dnnl_status_t status = gemm_layouts(gemm, &at->operands, is_free, layouts);
     at->gemm = *gemm;
-    at->places_addend = gemm->addend != ADD_NOTHING && gemm->beta != 0 && !layouts->has_bias;
+    at->copies_addend = gemm->addend != ADD_NOTHING && gemm->beta != 0 && !layouts->has_bias;
     struct onednn_layouts asked = pointers(layouts, layouts->asked);
     if (status == dnnl_success)
-        status = onednn_attributes(gemm->alpha, at->places_addend ? gemm->beta : 0, &attributes);
+        status = onednn_attributes(gemm->alpha, at->copies_addend ? gemm->beta : 0, &attributes);
     if (status == dnnl_success) status = onednn_matmul(&asked, attributes, to);
     if (attributes != NULL) onednn.dnnl_primitive_attr_destroy(attributes);
     return status;
@@ -301,7 +301,7 @@ static dnnl_status_t describe_op(const struct op *op, struct state *at, struct l
     return describe_gemm(&op->gemm, at, true, layouts, to);
 }
 
-static int prepare(const struct op *op, const struct operands *operands, struct call *call,
+static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]) {
     struct state *at = calloc(1, sizeof *at);
     struct layouts layouts = {.has_bias = false};
@@ -314,9 +314,10 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
     dnnl_status_t status = describe_op(op, at, &layouts, &description);
     struct onednn_layouts own = pointers(&layouts, layouts.own);
     bool is_ready = status == dnnl_success && add_all(at, description, &own);
-    *call = (struct call){.run = run, .end = end, .state = at};
-    if (is_ready) take_kernel(description, call);
-    if (at->step_count > 1) snprintf(call->note, sizeof call->note, "reorders its operands in each call");
+    *prepared = (struct prepared_op){.run = run, .end = end, .state = at};
+    if (is_ready) take_kernel(description, prepared);
+    if (at->step_count > 1)
+        snprintf(prepared->note, sizeof prepared->note, "reorders its operands in each call");
     if (description != NULL) onednn.dnnl_primitive_desc_destroy(description);
     end_layouts(&layouts);
     if (is_ready) return 0;

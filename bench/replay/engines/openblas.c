@@ -53,19 +53,19 @@ static void multiply_batch(struct state *at) {
     size_t batch = (size_t)at->gemm.batch;
     bool spreads = batch >= (size_t)blas.threads && blas.threads > 1;
     if (spreads) blas.set_threads(1);
-    spread(spreads ? blas.threads : 1, batch, multiply_some, at);
+    parallel_for(spreads ? blas.threads : 1, batch, multiply_some, at);
     if (spreads) blas.set_threads(blas.threads);
 }
 
 static int run(void *state) {
     struct state *at = state;
     if (at->gemm.addend != ADD_NOTHING && at->gemm.beta != 0)
-        place_addend(&at->gemm, &at->operands, blas.threads);
+        copy_addend(&at->gemm, &at->operands, blas.threads);
     multiply_batch(at);
     return 0;
 }
 
-static int prepare(const struct op *op, const struct operands *operands, struct call *call,
+static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,
                    char reason[REASON_SIZE]) {
     const struct gemm *gemm = &op->gemm;
     if (gemm->m > INT32_MAX || gemm->n > INT32_MAX || gemm->k > INT32_MAX || gemm->lda > INT32_MAX ||
@@ -79,11 +79,12 @@ static int prepare(const struct op *op, const struct operands *operands, struct 
         return -1;
     }
     *state = (struct state){*gemm, *operands, data_type_size(operands->a.type)};
-    *call = (struct call){.run = run, .end = free, .state = state};
-    snprintf(call->kernel, sizeof call->kernel, "%cgemm_%c%c:%s", operands->a.type == FLOAT64 ? 'd' : 's',
-             gemm->trans_a ? 't' : 'n', gemm->trans_b ? 't' : 'n', blas.core);
+    *prepared = (struct prepared_op){.run = run, .end = free, .state = state};
+    snprintf(prepared->kernel, sizeof prepared->kernel, "%cgemm_%c%c:%s",
+             operands->a.type == FLOAT64 ? 'd' : 's', gemm->trans_a ? 't' : 'n', gemm->trans_b ? 't' : 'n',
+             blas.core);
     if (gemm->batch > 1)
-        snprintf(call->note, sizeof call->note, "the batch as a loop of calls, spread over threads");
+        snprintf(prepared->note, sizeof prepared->note, "the batch as a loop of calls, spread over threads");
     return 0;
 }
 

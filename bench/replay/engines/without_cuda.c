@@ -9,4 +9,4 @@ static int refuse(int threads, char reason[REASON_SIZE]) {
     return -1;
 }
 
-const struct machine machine_cuda = {.name = "cuda", .open = refuse};
+const struct compute_device device_cuda = {.name = "cuda", .open = refuse};

@@ -8,7 +8,7 @@
 #include "replay/math_library.h"
 
 struct gpu_gemm {
-    struct call call;
+    struct prepared_op prepared;
 };
 
 bool gpu_gemms_are_there(char reason[], size_t reason_size) {
@@ -62,18 +62,18 @@ struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[]
                                 .out = tensor_at(type, shape->c, shape->m * shape->n)};
     if (shape->accumulate) operands.c = operands.out;
     struct gpu_gemm *made = calloc(1, sizeof *made);
-    if (made != NULL && library_cublaslt.prepare(&op, &operands, &made->call, why) == 0) return made;
+    if (made != NULL && library_cublaslt.prepare(&op, &operands, &made->prepared, why) == 0) return made;
     snprintf(reason, reason_size, "%s", why);
     free(made);
     return NULL;
 }
 
 bool gpu_gemm_enqueue(struct gpu_gemm *gemm) {
-    return gemm->call.run(gemm->call.state) == 0;
+    return gemm->prepared.run(gemm->prepared.state) == 0;
 }
 
 void gpu_gemm_end(struct gpu_gemm *gemm) {
     if (gemm == NULL) return;
-    gemm->call.end(gemm->call.state);
+    gemm->prepared.end(gemm->prepared.state);
     free(gemm);
 }

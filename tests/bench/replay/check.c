@@ -179,7 +179,7 @@ static void forget_elements(int number, const struct op *op, struct operands *op
     size_t width = data_type_size(out->type);
     memset((char *)out->data + (out->count - 1) * width, 0xFF, width);
     if (passes(op, operands)) fail_msg("line %d, the last element", number);
-    tensor_forget(out, 1);
+    tensor_poison(out, 1);
     if (passes(op, operands)) fail_msg("line %d, all elements", number);
 }
 
@@ -211,7 +211,7 @@ TEST(operands_are_filled_to_the_last_element) {
             if (!(fabs(got - want) <= 0)) // or it is NaN
                 fail_msg("%d rows, element %zu: %g, not %g", rows[i], at, got, want);
         }
-        tensor_forget(&operands.out, 1); // as a call writes it
+        tensor_poison(&operands.out, 1); // as a call writes it
         assert_false(tensor_value(&operands.a, 0) == 0 && tensor_value(&operands.a, 1) == 0);
     }
 }

@@ -49,7 +49,7 @@ end
 
 function TestBadInput.test_a_type_that_no_library_computes()
   lib.ends_with(0, replay("env", two_ops { types = { "c10::Half", "c10::Half" } }))
-  luaunit.assertEquals(notes()[1], "not replayed: nothing here computes a matrix product in float16")
+  luaunit.assertEquals(notes()[1], "not replayed: no library computes a matrix product in float16")
   luaunit.assertEquals(lib.rows(sheets, "gemm_node_replay")[1]["Avg. replay time (us)"], "")
   luaunit.assertTrue(tonumber(lib.rows(sheets, "gemm_node_replay")[2]["Avg. replay time (us)"]) > 0)
 end
@@ -78,7 +78,7 @@ function TestBadInput.test_without_onednn_only_convolutions_have_no_time()
   one_line(errors)
   luaunit.assertStrContains(said, "2 of 3 ops have a time")
   luaunit.assertStrContains(lib.rows(sheets, "conv_node_replay")[1].note,
-    "not replayed: nothing here computes a convolution in float32; GENTABLES_ONEDNN")
+    "not replayed: no library computes a convolution in float32; GENTABLES_ONEDNN")
 end
 
 function TestBadInput.test_without_any_library_the_ops_are_saved()
