@@ -37,7 +37,7 @@ unsigned row_threads(const struct call *call, unsigned most);
 // Why our kernels and epilogues cannot do this call, or NULL.
 const char *call_refusal(const struct device *device, const struct call *call);
 
-// epilogues.c: enqueues the epilogue of a call whose sum is at residual_out; nothing for FUSION_NONE.
+// epilogues.c: enqueues the epilogue of a call with its sum at residual_out; nothing for FUSION_NONE.
 bool epilogue_launch(struct device *device, enum epilogue epilogue, const struct call *call);
 
 #endif

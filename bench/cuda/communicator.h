@@ -1,5 +1,6 @@
 // NCCL's library, which is loaded at run time, and communicators that do not block: a call may be in progress
-// when it returns, and its result is known when the communicator's state says so, or never, by the deadline.
+// when it returns. Its result is known when the communicator's state is no longer "in progress"; if that does
+// not happen before the deadline, the call has failed.
 #ifndef BENCH_CUDA_COMMUNICATOR_H
 #define BENCH_CUDA_COMMUNICATOR_H
 

@@ -97,14 +97,14 @@ static void fill(struct tensor *tensor, size_t known, int threads) {
         parallel_for(threads, (tensor->count - rest.first + PERIOD - 1) / PERIOD, repeat_some, &rest);
 }
 
-static void forget_some(void *context, size_t from, size_t to) {
+static void poison_some(void *context, size_t from, size_t to) {
     memset((char *)context + from, 0xFF, to - from);
 }
 
 void tensor_poison(const struct tensor *tensor, int threads) {
     enum { WORTH_A_THREAD = 1 << 20 };
     size_t bytes = tensor->count * data_type_size(tensor->type);
-    parallel_for(bytes < WORTH_A_THREAD ? 1 : threads, bytes, forget_some, tensor->data);
+    parallel_for(bytes < WORTH_A_THREAD ? 1 : threads, bytes, poison_some, tensor->data);
 }
 
 static double stored_value(const struct tensor *tensor, size_t index) {
@@ -190,18 +190,18 @@ static double available_bytes(void) {
     return kilobytes * 1024;
 }
 
-// The room that a tensor takes: whole lines of the caches.
+// The bytes of a tensor, rounded up to whole cache lines.
 static size_t padded(double count, enum data_type type) {
     enum { LINE = 128 };
     return ((size_t)count * data_type_size(type) + LINE - 1) / LINE * LINE;
 }
 
-// Memory that one op after the other uses: addresses for all that could be had, whose pages come when they
-// are first written, which costs as much as filling them.
+// Memory for the operands of one op after another: a mapping as large as the available memory. The system
+// provides a page at the first write to it, which takes about as long as filling the page.
 struct room {
     char *data;
     size_t size;
-    struct tensor values; // what it is filled with: the numbers that all operands are cut from
+    struct tensor values; // the numbers that operands are copied from
 };
 
 static bool reserve(struct room *room, size_t bytes) {
@@ -212,7 +212,7 @@ static bool reserve(struct room *room, size_t bytes) {
     void *data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     bool is_there = data != MAP_FAILED; // NOLINT
     *room = (struct room){.data = is_there ? data : NULL, .size = is_there ? size : 0};
-    if (is_there) madvise(data, size, MADV_HUGEPAGE); // where there are none, small ones do
+    if (is_there) madvise(data, size, MADV_HUGEPAGE); // without huge pages, small ones are used
     return is_there;
 }
 

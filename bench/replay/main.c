@@ -144,7 +144,7 @@ static void print_help(void) {
            "their times with warm and with cold caches: medians.\n"
            "\n"
            "  -d, --device NAME   host or cuda (default: cuda where there is a GPU)\n"
-           "  -t, --threads N     threads of a call on the host (default: as the first file says, or else\n"
+           "  -t, --threads N     threads of a call on the host (default: that of the first file, or else\n"
            "                      one for each core)\n"
            "      --try-all       of several libraries time the fastest, not the first\n"
            "      --serve         answer lines on standard input\n"
@@ -160,7 +160,7 @@ static int cores(void) {
     return online < 1 ? 1 : (int)online;
 }
 
-// The threads of a call that the first op of these files says, or else one for each core.
+// The threads of a call by the first op of these files; without any, one for each core.
 static int threads_of(int count, char **paths) {
     char *line = NULL, reason[REASON_SIZE];
     size_t room = 0;

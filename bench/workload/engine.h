@@ -70,7 +70,7 @@ struct engine {
 extern const struct engine engine_host, engine_cuda, engine_loopback;
 
 // The number of GPUs on which steps can run with this machine's driver and libraries. Without cuBLASLt it is
-// 0, and without NCCL at most 1, because our own kernels need all ranks on one GPU; `reason` says so.
+// 0, and without NCCL at most 1, because our own kernels need all ranks on one GPU; `reason` is set.
 int gpus_usable(char reason[PROGRAM_REASON]);
 
 #endif

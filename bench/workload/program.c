@@ -135,7 +135,7 @@ static bool read_layout(const char *line, struct gemm *gemm) {
 }
 
 // The maximum over the ranks of the number of products that are summed in an element of the GEMM's result,
-// including those of GEMMs whose result it is added to.
+// including those of GEMMs that it accumulates to.
 static size_t terms_of(const struct program *program, const struct gemm *gemm, const size_t k[]) {
     size_t terms = 0;
     for (int rank = 0; rank < program->ranks; rank++) terms = k[rank] > terms ? k[rank] : terms;
@@ -167,7 +167,7 @@ static int read_gemm(struct program *program, const char *line, char reason[]) {
     if (!well) return wrong(reason, line, "a GEMM that does not fit its collective");
     gemm->terms = terms_of(program, gemm, k);
     if (gemm->terms * ranks > MOST_PRODUCTS)
-        return wrong(reason, line, "a GEMM whose sums a float does not hold exactly");
+        return wrong(reason, line, "a GEMM with sums that a float does not represent exactly");
     program->gemm_count++;
     return 1;
 }

@@ -216,8 +216,8 @@ static void write_collective_arguments(const struct trace_writer *writer,
     fputs("]\"", writer->file);
 }
 
-// "ncclGentables_TWOSHOT_f32", "ncclGentables_MPI_ALL_TO_ALL_f32": readers of traces take kernels whose name
-// begins with nccl for collectives.
+// "ncclGentables_TWOSHOT_f32", "ncclGentables_MPI_ALL_TO_ALL_f32": readers of traces
+// regard kernels as collectives if their name begins with nccl.
 static void kernel_name(const struct trace_writer *writer, const struct collective *collective,
                         char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
@@ -246,8 +246,8 @@ static struct span whole_span(struct trace_writer *writer, const struct span *sp
     return whole;
 }
 
-// Kernels whose name does not begin with nccl get our name, so that readers take them for collectives; copies
-// get no arguments of the collective.
+// A kernel with a name that does not begin with nccl gets our name, so that readers regard it as a
+// collective; copies get no arguments of the collective.
 static void write_collective_work(struct trace_writer *writer, const struct work *work, unsigned id,
                                   const void *of) {
     const struct collective *collective = of;

@@ -159,26 +159,28 @@ static dnnl_data_type_t type_of(const struct tensor *tensor) {
     return tensor->type == BFLOAT16 ? dnnl_bf16 : dnnl_f32;
 }
 
-// Sizes and steps of a tensor whose places in space lie `place` apart, at `first` and beyond.
-static void put_space(const int64_t extents[], int spatial, int64_t place, int64_t sizes[], int64_t steps[]) {
+// Writes the sizes and strides of the spatial dimensions of a tensor with a distance of `step` elements
+// between neighbours.
+static void write_spatial(const int64_t extents[], int spatial, int64_t step, int64_t sizes[],
+                          int64_t steps[]) {
     for (int i = spatial - 1; i >= 0; i--) {
         sizes[i] = extents[i];
-        steps[i] = place;
-        place *= extents[i];
+        steps[i] = step;
+        step *= extents[i];
     }
 }
 
-static int64_t places_of(const int64_t extents[MOST_SPATIAL]) {
+static int64_t elements_of_space(const int64_t extents[MOST_SPATIAL]) {
     return extents[0] * extents[1] * extents[2];
 }
 
 // Of an input or a result.
 static dnnl_status_t image_layout(const struct convolution *at, int64_t channels, const int64_t extents[],
                                   const struct tensor *tensor, bool is_free, struct onednn_layout *to) {
-    int64_t sizes[MOST_DIMENSIONS] = {at->batch, channels}, places = places_of(extents);
+    int64_t sizes[MOST_DIMENSIONS] = {at->batch, channels}, elements = elements_of_space(extents);
     bool last = at->input_channels_last;
-    int64_t steps[MOST_DIMENSIONS] = {channels * places, last ? 1 : places};
-    put_space(extents, at->spatial, last ? channels : 1, sizes + 2, steps + 2);
+    int64_t steps[MOST_DIMENSIONS] = {channels * elements, last ? 1 : elements};
+    write_spatial(extents, at->spatial, last ? channels : 1, sizes + 2, steps + 2);
     return onednn_layout_make(to, at->spatial + 2, sizes, steps, type_of(tensor), is_free);
 }
 
@@ -186,13 +188,13 @@ static dnnl_status_t image_layout(const struct convolution *at, int64_t channels
 static dnnl_status_t filter_layout(const struct convolution *at, const struct tensor *tensor, bool is_free,
                                    struct onednn_layout *to) {
     int64_t in = at->in_channels / at->groups, out = at->out_channels / at->groups;
-    int64_t places = places_of(at->filter), inner_count = at->transposed ? out : in;
+    int64_t elements = elements_of_space(at->filter), inner_count = at->transposed ? out : in;
     bool last = at->filter_channels_last;
-    int64_t inner = last ? 1 : places, outer = inner_count * places;
+    int64_t inner = last ? 1 : elements, outer = inner_count * elements;
     int64_t sizes[MOST_DIMENSIONS] = {at->groups, out, in};
     int64_t steps[MOST_DIMENSIONS] = {outer * (at->transposed ? in : out), at->transposed ? inner : outer,
                                       at->transposed ? outer : inner};
-    put_space(at->filter, at->spatial, last ? inner_count : 1, sizes + 3, steps + 3);
+    write_spatial(at->filter, at->spatial, last ? inner_count : 1, sizes + 3, steps + 3);
     int skip = at->groups == 1 ? 1 : 0;
     return onednn_layout_make(to, at->spatial + 3 - skip, sizes + skip, steps + skip, type_of(tensor),
                               is_free);

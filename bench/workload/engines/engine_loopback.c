@@ -74,7 +74,7 @@ static void note_times(struct state *state, bool communicated, bool has_events) 
     }
 }
 
-// Adds a work to the trace of the rank whose GEMM it was, or, of a collective, to those of all ranks.
+// Adds the work of a GEMM to the trace of its rank, and that of a collective to the traces of all ranks.
 static void take_activity(void *context, const struct work *recorded) {
     struct state *state = context;
     const struct program *program = state->setup->program;

@@ -1,5 +1,5 @@
-// GEMMs on a GPU by cuBLASLt, with the code of bench/replay, whose names would clash with those of programs;
-// this header hides them.
+// GEMMs on a GPU by cuBLASLt, with the code of bench/replay. This header hides its names, which clash with
+// those of programs.
 #ifndef BENCH_WORKLOAD_GPU_GEMMS_H
 #define BENCH_WORKLOAD_GPU_GEMMS_H
 

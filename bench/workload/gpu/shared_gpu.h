@@ -1,6 +1,6 @@
 // A GPU that all ranks share. Rank 0 enqueues the steps of all of them: each rank has a stream for its GEMMs,
 // and one stream of higher priority has the collectives, each of which is one launch for all ranks. Functions
-// that return bool are false after a failure, and queues.problem says which.
+// that return bool are false after a failure, and queues.problem is the reason.
 #ifndef BENCH_WORKLOAD_SHARED_GPU_H
 #define BENCH_WORKLOAD_SHARED_GPU_H
 
