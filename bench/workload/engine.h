@@ -31,12 +31,12 @@ struct engine_setup {
     size_t channels, threads;
     enum wait wait;
     double patience_s; // without progress on a GPU, after which kernels that wait for each other give up
-    void (*still_there)(void *context); // called while a step makes progress
+    void (*on_progress)(void *context); // called while a step makes progress
     void *context;
 };
 
 // Describes an open engine.
-struct engine_words {
+struct engine_description {
     const char *backend;          // "host", "cuda"
     const char *clock;            // of traces: "host_thread", "cupti", "event"
     const char *transport_kernel; // in names of kernels: "TWOSHOT", "MPI", "NCCL"
@@ -57,7 +57,7 @@ struct engine {
     // Collective. -1 with `reason`, the same on all ranks; or after rank_fails, and then nothing is closed.
     int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
     void (*close)(void *state);
-    void (*describe)(const void *state, struct engine_words *words);
+    void (*describe)(const void *state, struct engine_description *words);
     // Runs a step, with `notes` if it is noted. Returns its time in nanoseconds; 0: it failed, and `problem`
     // has the reason.
     uint64_t (*step)(void *state, enum step_mode mode, struct step_notes *notes);

@@ -25,12 +25,12 @@ enum { PROTOCOL = 4, LONGEST_LINE = 1 << 16, BLOCK_SIZE = 1 << 20 };
 static const double TIMEOUT_S = 120; // of a rank that waits for another
 enum { ENDED_WITHIN_S = 10 };        // by MPI, after a rank failed
 
-struct session {
+struct server {
     struct group *group;
     struct blas blas;
     char no_blas[PROGRAM_REASON]; // why a rank has none
     struct program program;
-    bool whole; // the program is complete
+    bool is_complete; // all of the program is read
 };
 
 static bool is_of_program(const char *line) {
@@ -40,9 +40,9 @@ static bool is_of_program(const char *line) {
 // Broadcasts rank 0's next lines to all ranks, each with its '\0'. Of a program, as many as there is room
 // for: with ranks that share a core, each message costs a turn of each. Returns their bytes; 0: no line is
 // left.
-static int next_lines(const struct session *session, char block[BLOCK_SIZE]) {
+static int next_lines(const struct server *server, char block[BLOCK_SIZE]) {
     int length = 0;
-    bool goes_on = session->group->rank == 0;
+    bool goes_on = server->group->rank == 0;
     while (goes_on && length <= BLOCK_SIZE - LONGEST_LINE) {
         char *line = block + length;
         if (fgets(line, LONGEST_LINE, stdin) == NULL) break;
@@ -50,63 +50,63 @@ static int next_lines(const struct session *session, char block[BLOCK_SIZE]) {
         goes_on = is_of_program(line) && !line_is(line, "end");
         length += (int)strlen(line) + 1;
     }
-    MPI_Bcast(&length, 1, MPI_INT, 0, group_comm(session->group));
-    MPI_Bcast(block, length, MPI_CHAR, 0, group_comm(session->group));
+    MPI_Bcast(&length, 1, MPI_INT, 0, group_comm(server->group));
+    MPI_Bcast(block, length, MPI_CHAR, 0, group_comm(server->group));
     return length;
 }
 
 // The lowest status of all ranks; below 0, with one of their reasons.
-static int agree(const struct session *session, int status, char reason[PROGRAM_REASON]) {
+static int agree(const struct server *server, int status, char reason[PROGRAM_REASON]) {
     struct {
         int value, rank;
-    } mine = {status, session->group->rank}, worst = mine;
-    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, group_comm(session->group));
-    if (worst.value < 0) MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, group_comm(session->group));
+    } mine = {status, server->group->rank}, worst = mine;
+    MPI_Allreduce(&mine, &worst, 1, MPI_2INT, MPI_MINLOC, group_comm(server->group));
+    if (worst.value < 0) MPI_Bcast(reason, PROGRAM_REASON, MPI_CHAR, worst.rank, group_comm(server->group));
     return worst.value;
 }
 
 // Reads the program's lines from *line, and moves *line after them. The ranks agree on the status once.
-static int read_program(struct session *session, const char **line, const char *end, char reason[]) {
-    if (session->whole) {
+static int read_program(struct server *server, const char **line, const char *end, char reason[]) {
+    if (server->is_complete) {
         snprintf(reason, PROGRAM_REASON, "one program for each start");
         return -1;
     }
-    session->program.rank = session->group->rank;
-    session->program.ranks = session->group->size;
+    server->program.rank = server->group->rank;
+    server->program.ranks = server->group->size;
     int status = 1;
     for (; status > 0 && *line < end && is_of_program(*line); *line += strlen(*line) + 1) {
-        status = program_read(&session->program, *line, reason);
+        status = program_read(&server->program, *line, reason);
     }
-    status = agree(session, status, reason);
-    session->whole = status == 0;
+    status = agree(server, status, reason);
+    server->is_complete = status == 0;
     return status < 0 ? -1 : 0;
 }
 
-static int run(struct session *session, const char *line, char reason[]) {
+static int run(struct server *server, const char *line, char reason[]) {
     struct measurement measurement;
-    if (!session->whole) {
+    if (!server->is_complete) {
         snprintf(reason, PROGRAM_REASON, "run comes after a whole program");
         return -1;
     }
     if (measurement_read(&measurement, line, reason) != 0) return -1;
-    if (measurement.engine->needs_blas && session->blas.sgemm == NULL) {
-        snprintf(reason, PROGRAM_REASON, "%.190s", session->no_blas);
+    if (measurement.engine->needs_blas && server->blas.sgemm == NULL) {
+        snprintf(reason, PROGRAM_REASON, "%.190s", server->no_blas);
         return -1;
     }
-    int status = measure(&measurement, &session->program, session->group, &session->blas, reason);
-    if (status == 0 && session->group->rank == 0) printf("done\n");
+    int status = measure(&measurement, &server->program, server->group, &server->blas, reason);
+    if (status == 0 && server->group->rank == 0) printf("done\n");
     return status;
 }
 
 // Returns 0 if more may come, 1 after quit, -1 with `reason`.
-static int answer_lines(struct session *session, const char *line, const char *end, char reason[]) {
+static int answer_lines(struct server *server, const char *line, const char *end, char reason[]) {
     int status = 0;
     while (status == 0 && line < end) {
         if (line_is(line, "quit")) return 1;
         if (is_of_program(line)) {
-            status = read_program(session, &line, end, reason);
+            status = read_program(server, &line, end, reason);
         } else {
-            status = run(session, line, reason);
+            status = run(server, line, reason);
             line += strlen(line) + 1;
         }
         fflush(stdout);
@@ -114,23 +114,23 @@ static int answer_lines(struct session *session, const char *line, const char *e
     return status;
 }
 
-static int answer(struct session *session, char reason[]) {
+static int answer(struct server *server, char reason[]) {
     char *block = malloc(BLOCK_SIZE);
     int status = block == NULL ? -1 : 0, length;
     if (block == NULL) snprintf(reason, PROGRAM_REASON, "out of memory");
-    while (status == 0 && (length = next_lines(session, block)) > 0) {
-        status = answer_lines(session, block, block + length, reason);
+    while (status == 0 && (length = next_lines(server, block)) > 0) {
+        status = answer_lines(server, block, block + length, reason);
     }
     free(block);
     return status < 0 ? -1 : 0;
 }
 
-static void say_hello(const struct session *session) {
-    const struct group *group = session->group;
+static void print_hello(const struct server *server) {
+    const struct group *group = server->group;
     if (group->rank != 0) return;
     printf("hello protocol=%d program=%s world_size=%d cores=%d isa=%s core=%s library=%s\n", PROTOCOL,
-           WORKLOAD_HASH, group->size, group->cores, group->kernels->isa, session->blas.core,
-           session->blas.version);
+           WORKLOAD_HASH, group->size, group->cores, group->kernels->isa, server->blas.core,
+           server->blas.version);
     fflush(stdout);
 }
 
@@ -155,14 +155,14 @@ static void give_up(const struct group *group, const char *reason) {
 }
 
 static int serve(struct group *group) {
-    struct session session = {.group = group};
+    struct server server = {.group = group};
     char reason[PROGRAM_REASON] = "";
-    int status = blas_open(&session.blas, 1, session.no_blas, sizeof session.no_blas);
-    if (agree(&session, status, session.no_blas) != 0) session.blas = (struct blas){.sgemm = NULL};
-    say_hello(&session);
-    status = answer(&session, reason);
+    int status = blas_open(&server.blas, 1, server.no_blas, sizeof server.no_blas);
+    if (agree(&server, status, server.no_blas) != 0) server.blas = (struct blas){.sgemm = NULL};
+    print_hello(&server);
+    status = answer(&server, reason);
     if (status != 0) give_up(group, reason);
-    program_free(&session.program);
+    program_free(&server.program);
     return status == 0 ? 0 : 1;
 }
 

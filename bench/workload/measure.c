@@ -18,9 +18,9 @@ enum { MOST_CHANNELS = 128, MOST_BLOCK = 1024 }; // limits of the request; a GPU
 
 // Times of each round: each kind of step, and the GEMMs of the two noted kinds, with communication beside
 // them and without.
-enum series { GEMMS_BESIDE = STEP_MODES, GEMMS_ALONE, SERIES };
-static const char *const series_names[SERIES] = {"gemms",        "serial",       "overlapped", "traced",
-                                                 "gemms_traced", "gemms_beside", "gemms_alone"};
+enum round_time { GEMMS_BESIDE = STEP_MODES, GEMMS_ALONE, ROUND_TIMES };
+static const char *const round_time_names[ROUND_TIMES] = {
+    "gemms", "serial", "overlapped", "traced", "gemms_traced", "gemms_beside", "gemms_alone"};
 static const char *const wait_names[WAITS] = {"futex", "yield", "spin"};
 
 // One rank's shares of its traced steps, in microseconds, as medians over the steps; GEMM_ALONE_US of those
@@ -35,11 +35,11 @@ struct run {
     struct group *group;
     const struct engine *engine;
     void *state; // the engine's
-    struct engine_words words;
+    struct engine_description words;
     struct step_notes *notes; // of each traced step, and of the last noted step without communication
     struct note *all_notes;
     struct span *all_spans;
-    struct rest *all_rests;
+    struct final_wait *all_final_waits;
     double *times_us; // [enum series][step], this rank's
     double *worst_us; // likewise, the largest over the ranks
     size_t done;      // rounds
@@ -73,7 +73,7 @@ static int read_names(struct measurement *measurement, const char *line, char re
         return is_own || strcmp(transport, "nccl") == 0 ? 0 : unknown(reason, "transport", transport);
     }
     measurement->engine = &engine_host;
-    measurement->transport = strcmp(transport, "own") == 0   ? &transport_own
+    measurement->transport = strcmp(transport, "own") == 0   ? &transport_shared_memory
                              : strcmp(transport, "mpi") == 0 ? &transport_mpi
                                                              : NULL;
     if (strcmp(backend, engine_host.name) != 0) return unknown(reason, "backend", backend);
@@ -130,19 +130,19 @@ static bool allocate(struct run *run) {
     run->notes = calloc(noted, sizeof *run->notes);
     run->all_notes = malloc(noted * actions * sizeof *run->all_notes);
     run->all_spans = malloc((noted * spans + 1) * sizeof *run->all_spans);
-    run->all_rests = malloc((noted * collectives + 1) * sizeof *run->all_rests);
-    run->times_us = calloc(SERIES * steps, sizeof *run->times_us);
-    run->worst_us = calloc(SERIES * steps, sizeof *run->worst_us);
-    if (run->notes == NULL || run->all_notes == NULL || run->all_spans == NULL || run->all_rests == NULL ||
-        run->times_us == NULL || run->worst_us == NULL)
+    run->all_final_waits = malloc((noted * collectives + 1) * sizeof *run->all_final_waits);
+    run->times_us = calloc(ROUND_TIMES * steps, sizeof *run->times_us);
+    run->worst_us = calloc(ROUND_TIMES * steps, sizeof *run->worst_us);
+    if (run->notes == NULL || run->all_notes == NULL || run->all_spans == NULL ||
+        run->all_final_waits == NULL || run->times_us == NULL || run->worst_us == NULL)
         return false;
     memset(run->all_notes, 0xff, noted * actions * sizeof *run->all_notes);
     memset(run->all_spans, 0xff, noted * spans * sizeof *run->all_spans);
-    memset(run->all_rests, 0xff, noted * collectives * sizeof *run->all_rests);
+    memset(run->all_final_waits, 0xff, noted * collectives * sizeof *run->all_final_waits);
     for (size_t i = 0; i < noted; i++) {
         run->notes[i].notes = run->all_notes + i * actions;
         run->notes[i].spans = run->all_spans + i * spans;
-        run->notes[i].rests = run->all_rests + i * collectives;
+        run->notes[i].final_waits = run->all_final_waits + i * collectives;
     }
     return true;
 }
@@ -152,7 +152,7 @@ static void release(struct run *run) {
     free(run->notes);
     free(run->all_notes);
     free(run->all_spans);
-    free(run->all_rests);
+    free(run->all_final_waits);
     free(run->times_us);
     free(run->worst_us);
 }
@@ -166,7 +166,7 @@ static const char *failure(const struct run *run) {
 }
 
 // After a failure of the engine. If it may be on this rank alone, it becomes the failure of all ranks.
-static int tell_failure(const struct run *run, const char *what) {
+static int report_failure(const struct run *run, const char *what) {
     char why[PROGRAM_REASON], reason[PROGRAM_REASON];
     if (run->engine->fails_alike) return -1;
     snprintf(why, sizeof why, "%s: %.120s", what, run->engine->problem(run->state));
@@ -189,21 +189,21 @@ static int one_step(struct run *run, enum step_mode mode, size_t number) {
     char what[NAME_SIZE];
     if (!group_start_together(run->group)) return -1;
     uint64_t ns = run->engine->step(run->state, mode, notes);
-    snprintf(what, sizeof what, "%s step", series_names[mode]);
-    if (ns == 0) return tell_failure(run, what);
+    snprintf(what, sizeof what, "%s step", round_time_names[mode]);
+    if (ns == 0) return report_failure(run, what);
     run->times_us[(size_t)mode * steps + number] = (double)ns * 1e-3;
     if (!step_is_noted(mode)) return 0;
-    size_t series = step_communicates(mode) ? GEMMS_BESIDE : GEMMS_ALONE;
-    run->times_us[series * steps + number] = gemms_us(run, notes);
+    size_t kind = step_communicates(mode) ? GEMMS_BESIDE : GEMMS_ALONE;
+    run->times_us[kind * steps + number] = gemms_us(run, notes);
     return 0;
 }
 
 static int give(struct run *run) {
-    return run->engine->give(run->state) == 0 ? 0 : tell_failure(run, "its arrays");
+    return run->engine->give(run->state) == 0 ? 0 : report_failure(run, "its arrays");
 }
 
 static int take(struct run *run) {
-    return run->engine->take(run->state) == 0 ? 0 : tell_failure(run, "its results");
+    return run->engine->take(run->state) == 0 ? 0 : report_failure(run, "its results");
 }
 
 // Runs one step of this kind on poisoned arrays and verifies it. -1 with `reason`, the same on all ranks.
@@ -220,7 +220,7 @@ static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     for (int rank = 0; rank < ranks; rank++) {
         if (wrongs[rank] == 0) continue;
         snprintf(reason, PROGRAM_REASON, "rank %d, %s step: wrong results: %d, first %.100s", rank,
-                 series_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
+                 round_time_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
         return -1;
     }
     return 0;
@@ -243,7 +243,7 @@ static int one_round(struct run *run, size_t number) {
 }
 
 // Prints progress, which also shows the generator that the program is alive.
-static void say_progress(void *of) {
+static void print_progress(void *of) {
     const struct run *run = of;
     if (run->group->rank != 0) return;
     printf("progress done=%zu of=%zu\n", run->done, run->asked->warm_up + run->asked->steps);
@@ -257,12 +257,12 @@ static int all_rounds(struct run *run, char reason[]) {
     for (size_t i = 0; i < warm_up + steps; i++) {
         if (one_round(run, i < warm_up ? i % steps : i - warm_up) != 0) return refuse(reason, failure(run));
         run->done = i + 1;
-        say_progress(run);
+        print_progress(run);
     }
-    MPI_Reduce(run->times_us, run->worst_us, (int)(SERIES * steps), MPI_DOUBLE, MPI_MAX, 0,
+    MPI_Reduce(run->times_us, run->worst_us, (int)(ROUND_TIMES * steps), MPI_DOUBLE, MPI_MAX, 0,
                group_comm(run->group));
     double *kept = run->times_us; // the last check is no sample
-    run->times_us = calloc(SERIES * steps, sizeof *kept);
+    run->times_us = calloc(ROUND_TIMES * steps, sizeof *kept);
     int status = all_well(run, run->times_us != NULL) ? verified_step(run, STEP_OVERLAPPED, reason)
                                                       : refuse(reason, "out of memory");
     free(run->times_us);
@@ -310,13 +310,13 @@ static void print_times(const struct run *run) {
     if (room == NULL) return;
     for (size_t i = 0; i < steps; i++) {
         printf("round number=%zu", i);
-        for (size_t series = 0; series < SERIES; series++)
-            printf(" %s_us=%.3f", series_names[series], run->worst_us[series * steps + i]);
+        for (size_t kind = 0; kind < ROUND_TIMES; kind++)
+            printf(" %s_us=%.3f", round_time_names[kind], run->worst_us[kind * steps + i]);
         printf("\n");
     }
-    for (size_t series = 0; series < SERIES; series++) {
-        memcpy(room, run->worst_us + series * steps, steps * sizeof *room);
-        print_summary("time", series_names[series], room, steps);
+    for (size_t kind = 0; kind < ROUND_TIMES; kind++) {
+        memcpy(room, run->worst_us + kind * steps, steps * sizeof *room);
+        print_summary("time", round_time_names[kind], room, steps);
     }
     print_ratios(run, room);
     free(room);
@@ -327,8 +327,8 @@ static void shares_of(const struct run *run, size_t number, double shares[SHARES
     const struct step_notes *step = &run->notes[number];
     uint64_t ns[SHARES] = {0};
     bool waits = run->engine == &engine_host;
-    for (int i = 0; waits && i < step->rest_count; i++)
-        ns[AWAIT_US] += step->rests[i].end_ns - step->rests[i].begin_ns;
+    for (int i = 0; waits && i < step->final_wait_count; i++)
+        ns[AWAIT_US] += step->final_waits[i].end_ns - step->final_waits[i].begin_ns;
     for (size_t i = 0; i < run->program->action_count; i++) {
         const struct note *note = &step->notes[i];
         if (run->program->actions[i].kind == DO_GEMM) {
@@ -459,7 +459,7 @@ int measure(const struct measurement *measurement, struct program *program, stru
                                        .threads = measurement->threads,
                                        .wait = measurement->wait,
                                        .patience_s = measurement->patience_s,
-                                       .still_there = say_progress,
+                                       .on_progress = print_progress,
                                        .context = &run};
     if (try_trace(&run, reason) != 0 || run.engine->open(&setup, &run.state, reason) != 0) return -1;
     int status = measure_opened(&run, reason);

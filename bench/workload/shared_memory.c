@@ -34,7 +34,7 @@ struct channel {
     size_t reduced, to_reduce; // bytes
 };
 
-struct own {
+struct shared_state {
     struct ends *ends;    // shared: [channel][lane][writer][reader]
     unsigned char *slots; // shared, likewise, SLOTS each
     size_t shared_bytes;
@@ -46,8 +46,8 @@ static size_t index_of(const struct transport *transport, int channel, int lane,
     return (((size_t)channel * LANES + (size_t)lane) * ranks + (size_t)writer) * ranks + (size_t)reader;
 }
 
-static unsigned char *slot_at(const struct own *own, size_t index, uint32_t number) {
-    return own->slots + (index * SLOTS + number % SLOTS) * SLOT_BYTES;
+static unsigned char *slot_at(const struct shared_state *shared, size_t index, uint32_t number) {
+    return shared->slots + (index * SLOTS + number % SLOTS) * SLOT_BYTES;
 }
 
 static int own_level(int threads) {
@@ -58,23 +58,23 @@ static int own_level(int threads) {
 static int own_open(struct transport *transport, char reason[TRANSPORT_REASON]) {
     struct group *group = transport->group;
     size_t pairs = index_of(transport, transport->channels, 0, 0, 0);
-    struct own *own = group_allocate(group, sizeof *own, reason, TRANSPORT_REASON);
-    if (own == NULL) return -1;
-    own->shared_bytes = pairs * (sizeof(struct ends) + (size_t)SLOTS * SLOT_BYTES);
-    own->slots = group_map(group, own->shared_bytes, reason, TRANSPORT_REASON);
-    if (own->slots == NULL) {
-        free(own);
+    struct shared_state *shared = group_allocate(group, sizeof *shared, reason, TRANSPORT_REASON);
+    if (shared == NULL) return -1;
+    shared->shared_bytes = pairs * (sizeof(struct ends) + (size_t)SLOTS * SLOT_BYTES);
+    shared->slots = group_map(group, shared->shared_bytes, reason, TRANSPORT_REASON);
+    if (shared->slots == NULL) {
+        free(shared);
         return -1;
     }
-    own->ends = (struct ends *)(void *)(own->slots + pairs * SLOTS * SLOT_BYTES);
-    transport->state = own;
+    shared->ends = (struct ends *)(void *)(shared->slots + pairs * SLOTS * SLOT_BYTES);
+    transport->state = shared;
     return 0;
 }
 
 static void own_close(struct transport *transport) {
-    struct own *own = transport->state;
-    group_unmap(own->slots, own->shared_bytes);
-    free(own);
+    struct shared_state *shared = transport->state;
+    group_unmap(shared->slots, shared->shared_bytes);
+    free(shared);
 }
 
 // ---- sizes of a slice ---------------------------------------------------------------------------
@@ -171,7 +171,7 @@ static void own_begin(struct slice *slice) {
         [ALL_TO_ALL] = begin_all_to_all,
     };
     struct transport *transport = slice->transport;
-    struct channel *channel = &((struct own *)transport->state)->channels[slice->channel];
+    struct channel *channel = &((struct shared_state *)transport->state)->channels[slice->channel];
     memset(channel->flows, 0, sizeof channel->flows);
     channel->reduces = false;
     channel->reduced = channel->to_reduce = 0;
@@ -188,40 +188,40 @@ static size_t piece(size_t moved, size_t all) {
 
 // Sends the next piece, if a slot is free; a sum, only after it is complete.
 static bool send_piece(struct transport *transport, int number, int lane, int peer) {
-    struct own *own = transport->state;
-    struct channel *channel = &own->channels[number];
+    struct shared_state *shared = transport->state;
+    struct channel *channel = &shared->channels[number];
     struct flow *flow = &channel->flows[lane][peer];
     size_t count = piece(flow->sent, flow->send);
     if (count == 0 || (lane == 1 && flow->sent + count > channel->reduced)) return false;
     size_t index = index_of(transport, number, lane, transport->group->rank, peer);
     uint32_t *written = &channel->written[lane][peer];
-    if (*written - atomic_load_explicit(&own->ends[index].read.value, memory_order_acquire) == SLOTS)
+    if (*written - atomic_load_explicit(&shared->ends[index].read.value, memory_order_acquire) == SLOTS)
         return false;
-    memcpy(slot_at(own, index, *written), flow->from + flow->sent, count);
+    memcpy(slot_at(shared, index, *written), flow->from + flow->sent, count);
     flow->sent += count;
-    atomic_store_explicit(&own->ends[index].written.value, ++*written, memory_order_release);
+    atomic_store_explicit(&shared->ends[index].written.value, ++*written, memory_order_release);
     return true;
 }
 
 // The next piece from a peer; NULL: it has not arrived.
 static const unsigned char *next_slot(const struct transport *transport, int number, int lane, int peer) {
-    const struct own *own = transport->state;
+    const struct shared_state *shared = transport->state;
     size_t index = index_of(transport, number, lane, peer, transport->group->rank);
-    uint32_t read = own->channels[number].read[lane][peer];
-    uint32_t written = atomic_load_explicit(&own->ends[index].written.value, memory_order_acquire);
-    return written == read ? NULL : slot_at(own, index, read);
+    uint32_t read = shared->channels[number].read[lane][peer];
+    uint32_t written = atomic_load_explicit(&shared->ends[index].written.value, memory_order_acquire);
+    return written == read ? NULL : slot_at(shared, index, read);
 }
 
 static void give_back_slot(struct transport *transport, int number, int lane, int peer) {
-    struct own *own = transport->state;
+    struct shared_state *shared = transport->state;
     size_t index = index_of(transport, number, lane, peer, transport->group->rank);
-    uint32_t read = ++own->channels[number].read[lane][peer];
-    atomic_store_explicit(&own->ends[index].read.value, read, memory_order_release);
+    uint32_t read = ++shared->channels[number].read[lane][peer];
+    atomic_store_explicit(&shared->ends[index].read.value, read, memory_order_release);
 }
 
 static bool receive_piece(struct transport *transport, int number, int lane, int peer) {
-    struct own *own = transport->state;
-    struct flow *flow = &own->channels[number].flows[lane][peer];
+    struct shared_state *shared = transport->state;
+    struct flow *flow = &shared->channels[number].flows[lane][peer];
     size_t count = piece(flow->received, flow->receive);
     if (count == 0) return false;
     const unsigned char *slot = next_slot(transport, number, lane, peer);
@@ -235,7 +235,7 @@ static bool receive_piece(struct transport *transport, int number, int lane, int
 // Sums the next piece, if all peers' pieces have arrived.
 static bool reduce_piece(struct transport *transport, int number) {
     struct group *group = transport->group;
-    struct channel *channel = &((struct own *)transport->state)->channels[number];
+    struct channel *channel = &((struct shared_state *)transport->state)->channels[number];
     size_t count = piece(channel->reduced, channel->to_reduce);
     const void *addends[MAX_RANKS];
     if (count == 0) return false;
@@ -268,7 +268,7 @@ static bool is_over(const struct channel *channel, int ranks) {
 
 static bool own_progress(struct slice *slice) {
     struct transport *transport = slice->transport;
-    struct channel *channel = &((struct own *)transport->state)->channels[slice->channel];
+    struct channel *channel = &((struct shared_state *)transport->state)->channels[slice->channel];
     int me = transport->group->rank, ranks = transport->group->size, number = slice->channel;
     bool any = false, moved[MAX_RANKS] = {false};
     bool reduced = channel->reduces && reduce_piece(transport, number);
@@ -279,7 +279,8 @@ static bool own_progress(struct slice *slice) {
             moved[peer] |= send_piece(transport, number, lane, peer);
             moved[peer] |= takes && receive_piece(transport, number, lane, peer);
         }
-        if (reduced || moved[peer]) bell_ring(bell_of(transport, peer, number % transport->threads));
+        if (reduced || moved[peer])
+            event_count_advance(event_count_of(transport, peer, number % transport->threads));
         any = any || reduced || moved[peer];
     }
     if (!any && is_over(channel, ranks)) {
@@ -289,7 +290,7 @@ static bool own_progress(struct slice *slice) {
     return any;
 }
 
-const struct transport_kind transport_own = {
+const struct transport_kind transport_shared_memory = {
     .name = "own",
     .kernel = "TWOSHOT",
     .thread_level = own_level,

@@ -25,17 +25,17 @@ void step_sort_works(struct step_notes *notes) {
     if (notes->work_count > 0) qsort(notes->works, notes->work_count, sizeof *notes->works, by_action);
 }
 
-static void act(const struct program *program, const struct multiplier *multiplier, struct crew *crew,
+static void act(const struct program *program, const struct multiplier *multiplier, struct comm_pool *pool,
                 enum step_mode mode, struct action action) {
     if (action.kind == DO_GEMM) {
         multiplier_run(multiplier, &program->gemms[action.index]);
     } else if (!step_communicates(mode)) {
         return;
     } else if (action.kind == DO_POST) {
-        crew_post(crew, action.index);
-        if (mode == STEP_SERIAL) crew_await(crew, action.index);
+        comm_pool_post(pool, action.index);
+        if (mode == STEP_SERIAL) comm_pool_await(pool, action.index);
     } else {
-        crew_await(crew, action.index);
+        comm_pool_await(pool, action.index);
     }
 }
 
@@ -70,14 +70,14 @@ static uint64_t end_reading(struct reading *reading, uint64_t end_ns, uint64_t i
 
 // `reading`: at the end of the last action, if that was a GEMM.
 static void act_and_note(const struct program *program, const struct multiplier *multiplier,
-                         struct crew *crew, enum step_mode mode, struct action action, struct note *note,
+                         struct comm_pool *pool, enum step_mode mode, struct action action, struct note *note,
                          struct reading *reading) {
     bool is_gemm = action.kind == DO_GEMM;
     note->begin_ns = is_gemm ? begin_reading(reading) : clock_ns();
     note->launch_ns = clock_ns();
     note->work_ns = note->launched_ns = clock_ns();
     note->is_recorded = false;
-    act(program, multiplier, crew, mode, action);
+    act(program, multiplier, pool, mode, action);
     note->work_end_ns = clock_ns();
     note->end_ns = clock_ns();
     if (is_gemm)
@@ -87,30 +87,31 @@ static void act_and_note(const struct program *program, const struct multiplier 
 }
 
 // Waits for collectives that are still in progress. `notes`: NULL, or they get the waits.
-static void await_rest(const struct program *program, struct crew *crew, struct step_notes *notes) {
+static void await_rest(const struct program *program, struct comm_pool *pool, struct step_notes *notes) {
     for (int i = 0; i < (int)program->collective_count; i++) {
-        if (crew_is_done(crew, i)) continue;
+        if (comm_pool_is_done(pool, i)) continue;
         uint64_t begin_ns = notes != NULL ? clock_ns() : 0;
-        crew_await(crew, i);
-        if (notes != NULL) notes->rests[notes->rest_count++] = (struct rest){begin_ns, clock_ns(), i};
+        comm_pool_await(pool, i);
+        if (notes != NULL)
+            notes->final_waits[notes->final_wait_count++] = (struct final_wait){begin_ns, clock_ns(), i};
     }
 }
 
-uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct crew *crew,
+uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct comm_pool *pool,
                   enum step_mode mode, struct step_notes *notes) {
     struct reading reading = {0};
     bool is_noted = step_is_noted(mode);
-    crew_rest(crew, !step_communicates(mode));
-    crew->spans = is_noted ? notes->spans : NULL; // visible to all threads with the first post
-    if (is_noted) notes->rest_count = 0;
+    comm_pool_set_idle(pool, !step_communicates(mode));
+    pool->spans = is_noted ? notes->spans : NULL; // visible to all threads with the first post
+    if (is_noted) notes->final_wait_count = 0;
     uint64_t begin_ns = clock_ns();
     for (size_t i = 0; i < program->action_count; i++) {
         if (is_noted)
-            act_and_note(program, multiplier, crew, mode, program->actions[i], &notes->notes[i], &reading);
+            act_and_note(program, multiplier, pool, mode, program->actions[i], &notes->notes[i], &reading);
         else
-            act(program, multiplier, crew, mode, program->actions[i]);
+            act(program, multiplier, pool, mode, program->actions[i]);
     }
-    if (step_communicates(mode)) await_rest(program, crew, is_noted ? notes : NULL);
+    if (step_communicates(mode)) await_rest(program, pool, is_noted ? notes : NULL);
     uint64_t end_ns = clock_ns();
     if (is_noted) {
         notes->begin_ns = begin_ns;

@@ -49,7 +49,7 @@ struct work {
 };
 
 // A wait for a collective at a step's end.
-struct rest {
+struct final_wait {
     uint64_t begin_ns, end_ns;
     int collective;
 };
@@ -57,11 +57,11 @@ struct rest {
 // The notes of one step.
 struct step_notes {
     uint64_t begin_ns, end_ns;
-    struct rest *rests; // in order, with room for each collective
-    int rest_count;     // 0: nothing was still in progress, or streams waited for it
-    struct note *notes; // by action
-    struct span *spans; // [collective][thread]; of a step that communicates
-    bool is_recorded;   // by a profiler: `works` has all that ran, by action
+    struct final_wait *final_waits; // in order, with room for each collective
+    int final_wait_count;           // 0: nothing was still in progress, or streams waited for it
+    struct note *notes;             // by action
+    struct span *spans;             // [collective][thread]; of a step that communicates
+    bool is_recorded;               // by a profiler: `works` has all that ran, by action
     struct work *works;
     size_t work_count, work_room;
 };
@@ -82,7 +82,7 @@ bool step_keep_work(struct step_notes *notes, const struct work *work);
 void step_sort_works(struct step_notes *notes);
 
 // Runs a step, with `notes` if it is noted. Returns its time in nanoseconds.
-uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct crew *crew,
+uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct comm_pool *pool,
                   enum step_mode mode, struct step_notes *notes);
 
 #endif

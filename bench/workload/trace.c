@@ -120,8 +120,8 @@ typedef void write_work(struct trace_writer *writer, const struct work *work, un
 
 // Writes each work that a profiler recorded for an action, each with a launch of its own. If launches were
 // not recorded, the first one lasts until the second.
-static void write_told(struct trace_writer *writer, const struct step_notes *step, size_t action, unsigned id,
-                       int stream, const void *of, write_work *write) {
+static void write_noted(struct trace_writer *writer, const struct step_notes *step, size_t action,
+                        unsigned id, int stream, const void *of, write_work *write) {
     const struct note *note = &step->notes[action];
     const struct work *works = &step->works[writer->work];
     size_t count = 0;
@@ -174,7 +174,7 @@ static void write_gemm(struct trace_writer *writer, const struct step_notes *ste
     snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernels[gemm->dtype],
              gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
     if (step->is_recorded) {
-        write_told(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
+        write_noted(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
         return;
     }
     trace_write_launch(writer, id, note->launch_ns, note->launched_ns, COMPUTE_STREAM, note->work_ns);
@@ -293,7 +293,7 @@ static void write_post(struct trace_writer *writer, const struct step_notes *ste
     trace_quote(writer, collective->name);
     fputs("}}", writer->file);
     if (step->is_recorded)
-        write_told(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_work);
+        write_noted(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_work);
     else
         write_collective(writer, collective, id, note, &step->spans[index * MAX_THREADS]);
 }
@@ -335,8 +335,9 @@ static void write_step(struct trace_writer *writer, size_t number) {
             write_await(writer, action.index, step->notes[i].begin_ns, step->notes[i].end_ns);
         while (writer->work < step->work_count && step->works[writer->work].action <= i) writer->work++;
     }
-    for (int i = 0; i < step->rest_count; i++)
-        write_await(writer, step->rests[i].collective, step->rests[i].begin_ns, step->rests[i].end_ns);
+    for (int i = 0; i < step->final_wait_count; i++)
+        write_await(writer, step->final_waits[i].collective, step->final_waits[i].begin_ns,
+                    step->final_waits[i].end_ns);
 }
 
 static int write_all(const struct trace *trace, FILE *file) {

@@ -31,8 +31,8 @@ struct slice {
 struct transport {
     const struct transport_kind *kind;
     struct group *group;
-    int channels, threads; // channel c belongs to thread c % threads, on every rank
-    struct bell *bells;    // shared: [rank][thread]
+    int channels, threads;            // channel c belongs to thread c % threads, on every rank
+    struct event_count *event_counts; // shared: [rank][thread]
     void *state;
 };
 
@@ -50,7 +50,7 @@ struct transport_kind {
     bool (*progress)(struct slice *slice);
 };
 
-extern const struct transport_kind transport_own, transport_mpi;
+extern const struct transport_kind transport_shared_memory, transport_mpi;
 
 // The elements of slice `index` of `slices`, of `count`: as even as whole units allow.
 struct part {
@@ -66,9 +66,9 @@ static inline struct part part_of(size_t count, size_t unit, size_t slices, size
     return (struct part){first, end - first};
 }
 
-// The bell of a rank's thread.
-static inline struct bell *bell_of(const struct transport *transport, int rank, int thread) {
-    return &transport->bells[(size_t)rank * MAX_THREADS + (size_t)thread];
+// The event count of a rank's thread.
+static inline struct event_count *event_count_of(const struct transport *transport, int rank, int thread) {
+    return &transport->event_counts[(size_t)rank * MAX_THREADS + (size_t)thread];
 }
 
 #endif

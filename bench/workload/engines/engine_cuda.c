@@ -119,9 +119,9 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
     snprintf(state->library, sizeof state->library, "%.100s, %s", state->queues.library, nccl);
     if (state->channels <= 0 || state->threads <= 0)
         gpu_add_note(state->note, "NCCL's log does not show its channels and threads");
-    if (gpu_nccl_answer()[0] != '\0') {
+    if (gpu_nccl_warning()[0] != '\0') {
         char answer[WORDS_SIZE];
-        snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_answer());
+        snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_warning());
         gpu_add_note(state->note, answer);
     }
     return 0;
@@ -405,7 +405,7 @@ static void close_engine(void *of) {
         gpu_gemm_end(state->gemms[i]);
     gpu_nccl_close();
     free(state->gemms);
-    gpu_rank_forget(&state->rank);
+    gpu_rank_free(&state->rank);
     free(state->step);
     free(state->by_action);
     free(state->by_collective);
@@ -435,9 +435,9 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     return 0;
 }
 
-static void describe(const void *of, struct engine_words *words) {
+static void describe(const void *of, struct engine_description *words) {
     const struct state *state = of;
-    *words = (struct engine_words){
+    *words = (struct engine_description){
         .transport_kernel = "NCCL", .channels = state->channels, .threads = state->threads};
     gpu_queues_describe(&state->queues, state->records.are_taken, words);
     snprintf(words->library, WORDS_SIZE, "%s", state->library);
@@ -450,7 +450,7 @@ static const char *problem(const void *of) {
 
 int gpus_usable(char reason[PROGRAM_REASON]) {
     int count = driver_gpus(reason, PROGRAM_REASON);
-    if (count > 0 && !gpu_gemms_are_there(reason, PROGRAM_REASON)) return 0;
+    if (count > 0 && !gpu_gemms_can_load(reason, PROGRAM_REASON)) return 0;
     return count > 1 && gpu_nccl_load(reason) != 0 ? 1 : count;
 }
 

@@ -11,7 +11,7 @@
 struct state {
     const struct engine_setup *setup;
     struct transport transport;
-    struct crew crew;
+    struct comm_pool pool;
     struct multiplier multiplier;
 };
 
@@ -38,17 +38,17 @@ static int open_transport(struct state *state, char reason[]) {
     MPI_Query_thread(&level);
     if (level < transport->kind->thread_level(transport->threads))
         return refuse(reason, "this MPI lets too few threads call it (no MPI_THREAD_MULTIPLE)");
-    transport->bells =
-        group_map(setup->group, sizeof(struct bell) * MAX_RANKS * MAX_THREADS, reason, TRANSPORT_REASON);
-    if (transport->bells == NULL) return -1;
+    transport->event_counts = group_map(setup->group, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS,
+                                        reason, TRANSPORT_REASON);
+    if (transport->event_counts == NULL) return -1;
     if (transport->kind->open(transport, reason) == 0) return 0;
-    group_unmap(transport->bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
+    group_unmap(transport->event_counts, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS);
     return -1;
 }
 
 static void close_transport(struct state *state) {
     state->transport.kind->close(&state->transport);
-    group_unmap(state->transport.bells, sizeof(struct bell) * MAX_RANKS * MAX_THREADS);
+    group_unmap(state->transport.event_counts, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS);
 }
 
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
@@ -65,10 +65,10 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
         free(state);
         return -1;
     }
-    bool started = crew_start(&state->crew, &state->transport, setup->program, setup->wait) == 0;
+    bool started = comm_pool_start(&state->pool, &state->transport, setup->program, setup->wait) == 0;
     *to = state;
     if (all_well(setup->group, started)) return 0;
-    if (started) crew_end(&state->crew);
+    if (started) comm_pool_end(&state->pool);
     close_transport(state);
     multiplier_close(&state->multiplier);
     free(state);
@@ -77,23 +77,23 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
 
 static void close_engine(void *of) {
     struct state *state = of;
-    crew_end(&state->crew);
+    comm_pool_end(&state->pool);
     MPI_Barrier(group_comm(state->setup->group));
     close_transport(state);
     multiplier_close(&state->multiplier);
     free(state);
 }
 
-static void describe(const void *of, struct engine_words *words) {
+static void describe(const void *of, struct engine_description *words) {
     const struct state *state = of;
     const struct blas *blas = state->setup->blas;
-    *words = (struct engine_words){.backend = "host",
-                                   .clock = "host_thread",
-                                   .transport_kernel = state->transport.kind->kernel,
-                                   .channels = state->transport.channels,
-                                   .threads = state->crew.size,
-                                   .multiprocessors = 1,
-                                   .streams = state->crew.size};
+    *words = (struct engine_description){.backend = "host",
+                                         .clock = "host_thread",
+                                         .transport_kernel = state->transport.kind->kernel,
+                                         .channels = state->transport.channels,
+                                         .threads = state->pool.size,
+                                         .multiprocessors = 1,
+                                         .streams = state->pool.size};
     processor_name(words->device, WORDS_SIZE);
     snprintf(words->library, WORDS_SIZE, "%s on %s", blas->version, blas->core);
     for (int i = 0; i < DTYPES; i++) {
@@ -106,12 +106,12 @@ static void describe(const void *of, struct engine_words *words) {
             words->note, NOTES_SIZE,
             "OpenBLAS computes in fp32: GEMMs of 16-bit types have their elements widened before and rounded"
             " behind, in their time");
-    for (int i = 0; i < state->crew.size; i++) words->tids[i] = state->crew.members[i].tid;
+    for (int i = 0; i < state->pool.size; i++) words->tids[i] = state->pool.threads[i].tid;
 }
 
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     struct state *state = of;
-    return step_run(state->setup->program, &state->multiplier, &state->crew, mode, notes);
+    return step_run(state->setup->program, &state->multiplier, &state->pool, mode, notes);
 }
 
 static const char *problem(const void *of) {

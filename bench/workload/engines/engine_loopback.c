@@ -21,7 +21,7 @@ struct outcome {
 
 struct state {
     const struct engine_setup *setup;
-    struct gpu_board board;
+    struct gpu_shared_data shared;
     struct gpu_records records; // rank 0's; all ranks have `are_taken`
     struct work_transfer transfer;
     char note[NOTES_SIZE]; // why CUPTI does not record
@@ -54,8 +54,8 @@ static void note_times(struct state *state, bool communicated, bool has_events) 
     const struct program *program = state->setup->program;
     uint64_t begin_ns = state->outcome.begin_ns;
     for (int rank = 0; rank < state->setup->group->size; rank++) {
-        struct note *notes = gpu_board_notes(&state->board, rank);
-        struct span *spans = gpu_board_spans(&state->board, rank);
+        struct note *notes = gpu_shared_notes(&state->shared, rank);
+        struct span *spans = gpu_shared_spans(&state->shared, rank);
         for (size_t i = 0; i < program->action_count; i++) {
             const struct gpu_events *around = &state->gpu.lanes[rank].by_action[i];
             bool is_gemm = program->actions[i].kind == DO_GEMM && has_events;
@@ -85,8 +85,8 @@ static void take_activity(void *context, const struct work *recorded) {
     for (int rank = 0; rank < state->setup->group->size; rank++) {
         bool is_gemm = action.kind == DO_GEMM;
         if (is_gemm ? (size_t)rank != of : action.kind != DO_POST) continue;
-        struct span *span = is_gemm ? NULL : &gpu_board_spans(&state->board, rank)[action.index];
-        note_work(&gpu_board_notes(&state->board, rank)[work.action], span, &work);
+        struct span *span = is_gemm ? NULL : &gpu_shared_spans(&state->shared, rank)[action.index];
+        note_work(&gpu_shared_notes(&state->shared, rank)[work.action], span, &work);
         work_transfer_add(&state->transfer, rank, &work);
     }
 }
@@ -120,7 +120,7 @@ static void take_notes(const struct state *state, struct step_notes *notes) {
     notes->is_recorded = false;
     notes->begin_ns = outcome->begin_ns;
     notes->end_ns = outcome->begin_ns + outcome->ns[state->setup->group->rank];
-    gpu_board_read_notes(&state->board, notes);
+    gpu_shared_read_notes(&state->shared, notes);
 }
 
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
@@ -178,7 +178,7 @@ static void close_engine(void *of) {
     if (!is_first(state)) state->records.are_taken = false; // rank 0 has opened CUPTI
     gpu_records_close(&state->records);
     work_transfer_close(&state->transfer);
-    gpu_board_close(&state->board);
+    gpu_shared_close(&state->shared);
     free(state);
 }
 
@@ -187,12 +187,12 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     if (state == NULL) return rank_fails(setup->group, "out of memory", reason);
     state->setup = setup;
     state->gpu = (struct shared_gpu){.setup = setup,
-                                     .board = &state->board,
+                                     .shared = &state->shared,
                                      .records = &state->records,
                                      .queues = {.problem = state->outcome.problem}};
-    if (!gpu_rank_lay_out(&state->board.layout, setup->program))
+    if (!gpu_rank_lay_out(&state->shared.layout, setup->program))
         return rank_fails(setup->group, "out of memory", reason);
-    bool well = gpu_board_open(&state->board, setup->group, setup->program, reason);
+    bool well = gpu_shared_open(&state->shared, setup->group, setup->program, reason);
     if (well && !agree(state, !is_first(state) || (shared_gpu_open(&state->gpu) && open_activity(state)))) {
         snprintf(reason, PROGRAM_REASON, "%s", state->outcome.problem);
         well = false;
@@ -206,18 +206,18 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     return 0;
 }
 
-static void describe(const void *of, struct engine_words *words) {
+static void describe(const void *of, struct engine_description *words) {
     const struct state *state = of;
-    *words = (struct engine_words){.transport_kernel = "TWOSHOT",
-                                   .channels = (int)state->setup->channels,
-                                   .threads = (int)state->setup->threads};
+    *words = (struct engine_description){.transport_kernel = "TWOSHOT",
+                                         .channels = (int)state->setup->channels,
+                                         .threads = (int)state->setup->threads};
     gpu_queues_describe(&state->gpu.queues, state->records.are_taken, words);
     MPI_Comm comm = group_comm(state->setup->group);
     snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->gpu.queues.library);
     snprintf(words->note, NOTES_SIZE,
              "all ranks share one GPU: kernels are real, links are not, and channels are blocks of each rank,"
              " of which %u fit at once",
-             state->gpu.own.most_blocks);
+             state->gpu.kernels.most_blocks);
     if (state->note[0] != '\0') gpu_add_note(words->note, state->note);
     MPI_Bcast(words->note, NOTES_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
@@ -232,10 +232,10 @@ static const char *problem(const void *of) {
 // ---- arrays ---------------------------------------------------------------------------------------------
 
 static int move_arrays(struct state *state, bool to_gpu) {
-    if (to_gpu) gpu_board_write_arrays(&state->board);
-    MPI_Barrier(group_comm(state->setup->group)); // all are on the board
+    if (to_gpu) gpu_shared_write_arrays(&state->shared);
+    MPI_Barrier(group_comm(state->setup->group)); // all have written theirs
     bool well = agree(state, !is_first(state) || shared_gpu_copy(&state->gpu, to_gpu));
-    if (well && !to_gpu) gpu_board_read_arrays(&state->board);
+    if (well && !to_gpu) gpu_shared_read_arrays(&state->shared);
     return well ? 0 : -1;
 }
 

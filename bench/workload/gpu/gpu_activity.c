@@ -404,18 +404,18 @@ static void walk(void (*take)(void *context, const struct work *work), void *con
 
 // What was recorded for each id.
 struct finding {
-    const struct gpu_activity_wish *wish;
+    const struct gpu_activity_needs *needs;
     unsigned char *found; // by id, flags of the next enum
 };
 enum { FOUND_WORK = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4, FOUND_OUTSIDE = 8 };
 
 static void find(void *context, const struct work *work) {
     const struct finding *finding = context;
-    const struct gpu_activity_wish *wish = finding->wish;
-    if (work->action >= wish->count) return;
+    const struct gpu_activity_needs *needs = finding->needs;
+    if (work->action >= needs->count) return;
     bool has_times = work->begin_ns > 0 && work->begin_ns <= work->end_ns;
-    bool is_inside = work->begin_ns + CLOCKS_DIFFER_NS >= wish->begin_ns &&
-                     work->end_ns <= wish->end_ns + CLOCKS_DIFFER_NS;
+    bool is_inside = work->begin_ns + CLOCKS_DIFFER_NS >= needs->begin_ns &&
+                     work->end_ns <= needs->end_ns + CLOCKS_DIFFER_NS;
     int time = !has_times ? FOUND_NO_TIME : !is_inside ? FOUND_OUTSIDE : 0;
     finding->found[work->action] |=
         (unsigned char)(time | FOUND_WORK | (work->kind == WORK_KERNEL ? FOUND_KERNEL : 0));
@@ -435,11 +435,11 @@ static enum need lacking(enum need need, unsigned char found) {
 
 // Whether an id lacks what it needs in the records so far.
 static bool any_lacks(const struct finding *finding) {
-    const struct gpu_activity_wish *wish = finding->wish;
-    memset(finding->found, 0, wish->count);
+    const struct gpu_activity_needs *needs = finding->needs;
+    memset(finding->found, 0, needs->count);
     walk(find, (void *)finding);
-    for (size_t id = 0; id < wish->count; id++) {
-        if (lacks(wish->needs[id], finding->found[id])) return true;
+    for (size_t id = 0; id < needs->count; id++) {
+        if (lacks(needs->needs[id], finding->found[id])) return true;
     }
     return false;
 }
@@ -482,13 +482,13 @@ static const char *end(const struct finding *finding) {
     return problem;
 }
 
-bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size) {
-    struct finding finding = {.wish = wish, .found = calloc(wish->count + 1, 1)};
+bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], size_t reason_size) {
+    struct finding finding = {.needs = needs, .found = calloc(needs->count + 1, 1)};
     const char *problem = finding.found != NULL ? end(&finding) : no_memory;
     if (problem != NULL) stop_at_once();
     size_t dropped = count_dropped();
-    for (size_t id = 0; finding.found != NULL && id < wish->count; id++)
-        wish->needs[id] = lacking(wish->needs[id], finding.found[id]);
+    for (size_t id = 0; finding.found != NULL && id < needs->count; id++)
+        needs->needs[id] = lacking(needs->needs[id], finding.found[id]);
     free(finding.found);
     if (problem != NULL) snprintf(reason, reason_size, "%s", problem);
     if (problem == NULL && dropped > 0) snprintf(reason, reason_size, "dropped %zu records", dropped);

@@ -33,12 +33,12 @@ enum need { NEEDS_NOTHING, NEEDS_WORK, NEEDS_KERNEL, NEEDS_TIME };
 // Ends a recording, when the GPU is idle; waits for late records. Afterwards an id still has a need if it
 // lacks that record, or has a record without times, or with times not between these two (of clock_ns()).
 // False: records cannot be read, or are incomplete; `reason` continues a sentence after "CUPTI".
-struct gpu_activity_wish {
+struct gpu_activity_needs {
     enum need *needs; // by id
     size_t count;
     uint64_t begin_ns, end_ns;
 };
-bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size);
+bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], size_t reason_size);
 
 // Calls `take` for all recorded kernels and copies, once no id lacks one, with the id as the action and times
 // of clock_ns(). Names are valid until gpu_activity_close.

@@ -11,7 +11,7 @@ struct gpu_gemm {
     struct prepared_op prepared;
 };
 
-bool gpu_gemms_are_there(char reason[], size_t reason_size) {
+bool gpu_gemms_can_load(char reason[], size_t reason_size) {
     return cublaslt_load(reason, reason_size) == 0;
 }
 
@@ -35,7 +35,7 @@ static struct tensor tensor_at(enum data_type type, CUdeviceptr address, size_t 
 
 _Static_assert((int)GPU_GEMM_WORKSPACE == (int)WORKSPACE_BYTES, "the size that replay gives cuBLASLt");
 
-void gpu_gemms_go_on(CUstream stream, CUdeviceptr workspace) {
+void gpu_gemms_use_stream(CUstream stream, CUdeviceptr workspace) {
     gpu.stream = stream;
     gpu.workspace = workspace;
 }

@@ -10,7 +10,7 @@
 #include "libraries/cuda_driver.h"
 
 // Whether cuBLASLt can be loaded; uses no GPU. False: `reason`.
-bool gpu_gemms_are_there(char reason[], size_t reason_size);
+bool gpu_gemms_can_load(char reason[], size_t reason_size);
 
 // Opens the GPU with this number and loads cuBLASLt. NULL with `reason`. Sets `stream` to the stream of
 // GEMMs, and `library` to cuBLASLt's description.
@@ -29,7 +29,7 @@ struct gpu_gemm_shape {
 // Sets the stream of the next GEMMs, and a workspace (GPU_GEMM_WORKSPACE bytes) that no other stream uses at
 // the same time. gpu_gemms_open does so for its stream.
 enum { GPU_GEMM_WORKSPACE = 64 << 20 };
-void gpu_gemms_go_on(CUstream stream, CUdeviceptr workspace);
+void gpu_gemms_use_stream(CUstream stream, CUdeviceptr workspace);
 
 struct gpu_gemm;
 struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[], size_t reason_size);

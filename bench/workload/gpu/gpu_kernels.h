@@ -12,10 +12,10 @@
 #include "ranks/group.h"
 #include "workload/program.h"
 
-struct gpu_own {
+struct gpu_kernels {
     const struct cuda_driver *driver;
     CUmodule module;
-    CUfunction kernels[COLLECTIVE_KINDS][DTYPES]; // of the collectives of the program
+    CUfunction functions[COLLECTIVE_KINDS][DTYPES]; // of the collectives of the program
     CUstream stream;
     int ranks;
     unsigned blocks, threads, most_blocks; // of each rank; as many as the GPU holds at once
@@ -26,8 +26,8 @@ struct gpu_own {
     CUdeviceptr give_up_address;
 };
 
-// What the kernels are for. `device`: this process's current GPU; `bytes`: the largest message of a rank.
-struct gpu_own_wish {
+// The settings of the kernels. `device`: this process's current GPU; `bytes`: the largest message of a rank.
+struct gpu_kernels_options {
     CUdevice device;
     CUstream stream;
     const struct program *program; // its ranks, and the kinds and types of its collectives
@@ -37,7 +37,7 @@ struct gpu_own_wish {
 
 // A collective of all ranks: the addresses of each rank's message and result, and how many elements each
 // sends to each (ALL_TO_ALL).
-struct gpu_own_call {
+struct gpu_kernels_call {
     enum collective_kind kind;
     enum dtype dtype;
     size_t elements; // of the whole message for ALLREDUCE, of one rank's part for the others
@@ -46,14 +46,14 @@ struct gpu_own_call {
 };
 
 // False, with `reason`.
-bool gpu_own_open(struct gpu_own *own, const struct cuda_driver *driver, const struct gpu_own_wish *wish,
-                  char reason[], size_t reason_size);
-void gpu_own_close(struct gpu_own *own);
+bool gpu_kernels_open(struct gpu_kernels *kernels, const struct cuda_driver *driver,
+                      const struct gpu_kernels_options *options, char reason[], size_t reason_size);
+void gpu_kernels_close(struct gpu_kernels *kernels);
 
 // Enqueues a collective. An allreduce may write up to 16 KiB after its in and out.
-CUresult gpu_own_enqueue(const struct gpu_own *own, const struct gpu_own_call *call);
+CUresult gpu_kernels_enqueue(const struct gpu_kernels *kernels, const struct gpu_kernels_call *call);
 
 // Makes waiting kernels leave; results are worthless from then on.
-void gpu_own_give_up(struct gpu_own *own);
+void gpu_kernels_give_up(struct gpu_kernels *kernels);
 
 #endif

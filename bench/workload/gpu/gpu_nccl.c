@@ -94,7 +94,7 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
     set_count("NCCL_MAX_NCHANNELS", *channels);
     set_count("NCCL_NTHREADS", *threads);
     set_count("RCCL_THREADS_PER_BLOCK", *threads);
-    nccl_log_ask(&nccl.log);
+    nccl_log_enable(&nccl.log);
     nccl.ranks = group->size;
     bool well = all_well(group, gpu_nccl_load(reason)) && make_communicator(group, reason) == 0;
     if (!well) {
@@ -102,7 +102,7 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
         return -1;
     }
     nccl_log_read(&nccl.log, stderr);
-    nccl_log_hide(&nccl.log);
+    nccl_log_unlink(&nccl.log);
     *channels = nccl.log.channels;
     *threads = nccl.log.threads;
     MPI_Bcast(threads, 1, MPI_INT, 0, group_comm(group)); // only rank 0 logs it
@@ -117,7 +117,7 @@ void gpu_nccl_close(void) {
     nccl_log_end(&nccl.log, stderr);
 }
 
-const char *gpu_nccl_answer(void) {
+const char *gpu_nccl_warning(void) {
     return nccl.log.answer;
 }
 

@@ -22,7 +22,7 @@ int gpu_nccl_enqueue(const struct collective *collective, CUdeviceptr in, CUdevi
 const char *gpu_nccl_problem(void);
 
 // The setting that NCCL refused and continued without, or its last warning; "": none.
-const char *gpu_nccl_answer(void);
+const char *gpu_nccl_warning(void);
 
 void gpu_nccl_close(void);
 

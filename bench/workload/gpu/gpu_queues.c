@@ -83,7 +83,7 @@ uint64_t gpu_ns_between(const struct gpu_queues *queues, CUevent first, CUevent 
     return (uint64_t)((double)ms * 1e6);
 }
 
-void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti, struct engine_words *words) {
+void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti, struct engine_description *words) {
     words->backend = "cuda";
     words->clock = by_cupti ? "cupti" : "event";
     words->streams = 1;

@@ -45,7 +45,7 @@ bool gpu_finish_streams(const struct gpu_queues *queues);
 uint64_t gpu_ns_between(const struct gpu_queues *queues, CUevent first, CUevent second);
 
 // Fills what the engines of GPUs have in common.
-void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti, struct engine_words *words);
+void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti, struct engine_description *words);
 
 // Adds a note after "; ", which separates notes; semicolons in the text become commas.
 void gpu_add_note(char notes[NOTES_SIZE], const char *text);

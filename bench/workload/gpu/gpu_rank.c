@@ -19,7 +19,7 @@ bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program) {
     return true;
 }
 
-void gpu_rank_forget(struct gpu_rank *rank) {
+void gpu_rank_free(struct gpu_rank *rank) {
     free(rank->offsets);
     rank->offsets = NULL;
 }

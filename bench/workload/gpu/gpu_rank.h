@@ -14,7 +14,7 @@ struct gpu_rank {
 
 // False: out of memory.
 bool gpu_rank_lay_out(struct gpu_rank *rank, const struct program *program);
-void gpu_rank_forget(struct gpu_rank *rank);
+void gpu_rank_free(struct gpu_rank *rank);
 
 // The offset of what the host has at `data`.
 size_t gpu_rank_offset(const struct gpu_rank *rank, const void *data);

@@ -68,11 +68,11 @@ static void describe_lack(struct gpu_records *records) {
 }
 
 bool gpu_records_end(struct gpu_records *records, enum step_mode mode, uint64_t begin_ns, uint64_t end_ns) {
-    const struct gpu_activity_wish wish = {.needs = records->needs,
-                                           .count = (size_t)records->ranks * records->program->action_count,
-                                           .begin_ns = begin_ns,
-                                           .end_ns = end_ns};
+    const struct gpu_activity_needs needs = {.needs = records->needs,
+                                             .count = (size_t)records->ranks * records->program->action_count,
+                                             .begin_ns = begin_ns,
+                                             .end_ns = end_ns};
     set_needs(records, mode);
-    if (gpu_activity_end(&wish, records->lack, sizeof records->lack)) describe_lack(records);
+    if (gpu_activity_end(&needs, records->lack, sizeof records->lack)) describe_lack(records);
     return records->lack[0] == '\0';
 }

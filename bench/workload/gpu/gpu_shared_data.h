@@ -12,7 +12,7 @@ struct gpu_message {
     size_t in, in_bytes, out, sent[MAX_RANKS];
 };
 
-struct gpu_board {
+struct gpu_shared_data {
     struct group *group;
     const struct program *program;
     struct gpu_rank layout;                              // of this rank
@@ -26,21 +26,21 @@ struct gpu_board {
 
 // Collective. Maps the memory, and every rank writes its layout there, which the caller has set. False with
 // `reason`, alike on all ranks; then it is closed as well.
-bool gpu_board_open(struct gpu_board *board, struct group *group, const struct program *program,
-                    char reason[PROGRAM_REASON]);
-void gpu_board_close(struct gpu_board *board);
+bool gpu_shared_open(struct gpu_shared_data *shared, struct group *group, const struct program *program,
+                     char reason[PROGRAM_REASON]);
+void gpu_shared_close(struct gpu_shared_data *shared);
 
-const struct gpu_gemm_shape *gpu_board_shapes(const struct gpu_board *board, int rank);
-const struct gpu_message *gpu_board_message(const struct gpu_board *board, int rank, int collective);
-size_t gpu_board_largest_message(const struct gpu_board *board); // in bytes; at least 1
-struct note *gpu_board_notes(const struct gpu_board *board, int rank);
-struct span *gpu_board_spans(const struct gpu_board *board, int rank);
+const struct gpu_gemm_shape *gpu_shared_shapes(const struct gpu_shared_data *shared, int rank);
+const struct gpu_message *gpu_shared_message(const struct gpu_shared_data *shared, int rank, int collective);
+size_t gpu_shared_largest_message(const struct gpu_shared_data *shared); // in bytes; at least 1
+struct note *gpu_shared_notes(const struct gpu_shared_data *shared, int rank);
+struct span *gpu_shared_spans(const struct gpu_shared_data *shared, int rank);
 
-// Copies this rank's arrays to the board, or from there.
-void gpu_board_write_arrays(const struct gpu_board *board);
-void gpu_board_read_arrays(const struct gpu_board *board);
+// Copies this rank's arrays to the shared memory, or from there.
+void gpu_shared_write_arrays(const struct gpu_shared_data *shared);
+void gpu_shared_read_arrays(const struct gpu_shared_data *shared);
 
 // Copies what was noted for this rank.
-void gpu_board_read_notes(const struct gpu_board *board, struct step_notes *notes);
+void gpu_shared_read_notes(const struct gpu_shared_data *shared, struct step_notes *notes);
 
 #endif

@@ -64,7 +64,7 @@ static void open_own(struct nccl_log *log) {
         log->path[0] = '\0';
 }
 
-void nccl_log_ask(struct nccl_log *log) {
+void nccl_log_enable(struct nccl_log *log) {
     const char *file = getenv("NCCL_DEBUG_FILE"), *level = getenv("NCCL_DEBUG");
     char host[256] = "";
     *log = (struct nccl_log){.is_wanted = level != NULL};
@@ -150,14 +150,14 @@ void nccl_log_read(struct nccl_log *log, FILE *out) {
     free(line);
 }
 
-void nccl_log_hide(struct nccl_log *log) {
+void nccl_log_unlink(struct nccl_log *log) {
     if (log->is_ours && log->path[0] != '\0') unlink(log->path);
     if (log->is_ours) log->path[0] = '\0';
 }
 
 void nccl_log_end(struct nccl_log *log, FILE *out) {
     nccl_log_read(log, out);
-    nccl_log_hide(log);
+    nccl_log_unlink(log);
     if (log->file != NULL) fclose(log->file);
     log->file = NULL;
     log->path[0] = '\0';

@@ -8,28 +8,28 @@
 #include <stddef.h>
 #include <stdio.h>
 
-enum { NCCL_LOG_PATH = 512, NCCL_ANSWER = 100 };
+enum { NCCL_LOG_PATH = 512, NCCL_WARNING_SIZE = 100 };
 
 struct nccl_log {
-    char path[NCCL_LOG_PATH]; // "": it has no name any more, or there is no log
-    FILE *file;               // NULL: not open yet
-    bool is_ours;             // a temporary file of this process
-    bool is_wanted;           // the user's environment requests all of it
-    long read;                // bytes read so far
-    int channels, threads;    // 0: not in the log
-    char answer[NCCL_ANSWER]; // a refused setting, or the last warning; "": none
-    bool is_refusal;          // the answer is a refused setting
+    char path[NCCL_LOG_PATH];       // "": it has no name any more, or there is no log
+    FILE *file;                     // NULL: not open yet
+    bool is_ours;                   // a temporary file of this process
+    bool is_wanted;                 // the user's environment requests all of it
+    long read;                      // bytes read so far
+    int channels, threads;          // 0: not in the log
+    char answer[NCCL_WARNING_SIZE]; // a refused setting, or the last warning; "": none
+    bool is_refusal;                // the answer is a refused setting
 };
 
 // Sets the environment so that NCCL logs what is needed.
-void nccl_log_ask(struct nccl_log *log);
+void nccl_log_enable(struct nccl_log *log);
 
 // Reads new lines. Those of a log of ours are printed to `out`: the important ones, or all, if requested.
 void nccl_log_read(struct nccl_log *log, FILE *out);
 
 // Removes the name of a log of ours, once NCCL has opened it, so that no end of this process leaves the file
 // behind.
-void nccl_log_hide(struct nccl_log *log);
+void nccl_log_unlink(struct nccl_log *log);
 
 // Reads the rest, and removes a log of ours.
 void nccl_log_end(struct nccl_log *log, FILE *out);

@@ -46,13 +46,13 @@ static bool make_lane(struct shared_gpu *gpu, int rank) {
     const struct program *program = gpu->setup->program;
     struct lane *lane = &gpu->lanes[rank];
     char what[64];
-    snprintf(what, sizeof what, "%.1f GB of arrays for rank %d", (double)gpu->board->bytes[rank] * 1e-9,
+    snprintf(what, sizeof what, "%.1f GB of arrays for rank %d", (double)gpu->shared->bytes[rank] * 1e-9,
              rank);
     bool has_stream =
         rank == 0 || ok(gpu, driver->cuStreamCreate(&lane->compute, CU_STREAM_NON_BLOCKING), "a stream");
-    return has_stream && ok(gpu, driver->cuMemAlloc(&lane->memory, gpu->board->bytes[rank]), what) &&
+    return has_stream && ok(gpu, driver->cuMemAlloc(&lane->memory, gpu->shared->bytes[rank]), what) &&
            ok(gpu, driver->cuMemAlloc(&lane->workspace, GPU_GEMM_WORKSPACE), "a workspace") &&
-           make_gemms(gpu, lane, gpu_board_shapes(gpu->board, rank)) &&
+           make_gemms(gpu, lane, gpu_shared_shapes(gpu->shared, rank)) &&
            ok(gpu, gpu_events_make(driver, &lane->by_action, program->action_count), "an event") &&
            make_lane_events(gpu, lane);
 }
@@ -65,16 +65,16 @@ bool shared_gpu_open(struct shared_gpu *gpu) {
     for (int rank = 0; rank < setup->group->size; rank++) {
         if (!make_lane(gpu, rank)) return false;
     }
-    const struct gpu_own_wish wish = {.device = gpu->queues.device,
-                                      .stream = gpu->queues.communication,
-                                      .program = program,
-                                      .blocks = (unsigned)setup->channels,
-                                      .threads = (unsigned)setup->threads,
-                                      .bytes = gpu_board_largest_message(gpu->board)};
+    const struct gpu_kernels_options options = {.device = gpu->queues.device,
+                                                .stream = gpu->queues.communication,
+                                                .program = program,
+                                                .blocks = (unsigned)setup->channels,
+                                                .threads = (unsigned)setup->threads,
+                                                .bytes = gpu_shared_largest_message(gpu->shared)};
     return ok(gpu, gpu_events_make(gpu->queues.driver, &gpu->by_collective, program->collective_count),
               "an event") &&
            ok(gpu, gpu_events_make(gpu->queues.driver, &gpu->step, 1), "an event") &&
-           gpu_own_open(&gpu->own, gpu->queues.driver, &wish, gpu->queues.problem, PROGRAM_REASON);
+           gpu_kernels_open(&gpu->kernels, gpu->queues.driver, &options, gpu->queues.problem, PROGRAM_REASON);
 }
 
 static void close_lane(const struct shared_gpu *gpu, struct lane *lane) {
@@ -91,7 +91,7 @@ static void close_lane(const struct shared_gpu *gpu, struct lane *lane) {
 // Memory of a GPU that hangs is not freed: that would wait for the GPU.
 void shared_gpu_close(struct shared_gpu *gpu) {
     for (int rank = 0; rank < gpu->setup->group->size; rank++) close_lane(gpu, &gpu->lanes[rank]);
-    if (gpu->own.driver != NULL && !gpu->hangs) gpu_own_close(&gpu->own);
+    if (gpu->kernels.driver != NULL && !gpu->hangs) gpu_kernels_close(&gpu->kernels);
     free(gpu->by_collective);
     free(gpu->step);
 }
@@ -122,7 +122,7 @@ static CUresult wait_during_progress(const struct shared_gpu *gpu, CUevent event
         if (clock_ns() - looked_ns < between_ns) continue;
         size_t reached = events_passed(gpu);
         looks = reached > before ? 0 : looks + 1;
-        if (reached > before) gpu->setup->still_there(gpu->setup->context);
+        if (reached > before) gpu->setup->on_progress(gpu->setup->context);
         before = reached;
         looked_ns = clock_ns();
     }
@@ -134,7 +134,7 @@ static CUresult wait_during_progress(const struct shared_gpu *gpu, CUevent event
 static CUresult give_up(struct shared_gpu *gpu, CUevent event) {
     uint64_t since_ns = clock_ns();
     CUresult result;
-    gpu_own_give_up(&gpu->own);
+    gpu_kernels_give_up(&gpu->kernels);
     while ((result = gpu->queues.driver->cuEventQuery(event)) == CUDA_ERROR_NOT_READY &&
            (double)(clock_ns() - since_ns) * 1e-9 < AFTER_GIVING_UP_S)
         sched_yield();
@@ -161,12 +161,12 @@ static bool mark_ready(struct shared_gpu *gpu, int index) {
     return true;
 }
 
-static struct gpu_own_call call_of(const struct shared_gpu *gpu, int index) {
+static struct gpu_kernels_call call_of(const struct shared_gpu *gpu, int index) {
     const struct collective *collective = &gpu->setup->program->collectives[index];
-    struct gpu_own_call call = {
+    struct gpu_kernels_call call = {
         .kind = collective->kind, .dtype = collective->dtype, .elements = collective->elements};
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        const struct gpu_message *message = gpu_board_message(gpu->board, rank, index);
+        const struct gpu_message *message = gpu_shared_message(gpu->shared, rank, index);
         call.in[rank] = gpu->lanes[rank].memory + message->in;
         call.out[rank] = gpu->lanes[rank].memory + message->out;
         memcpy(call.sent[rank], message->sent, sizeof call.sent[rank]);
@@ -177,13 +177,13 @@ static struct gpu_own_call call_of(const struct shared_gpu *gpu, int index) {
 // Enqueues a collective after all that the ranks have enqueued so far.
 static bool post(struct shared_gpu *gpu, int index, bool is_noted) {
     const struct gpu_events *around = &gpu->by_collective[index];
-    const struct gpu_own_call call = call_of(gpu, index);
+    const struct gpu_kernels_call call = call_of(gpu, index);
     if (!mark_ready(gpu, index)) return false;
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
         if (!gpu_follow(&gpu->queues, gpu->queues.communication, gpu->lanes[rank].ready[index])) return false;
     }
     return (!is_noted || gpu_record(&gpu->queues, around->begin, gpu->queues.communication)) &&
-           ok(gpu, gpu_own_enqueue(&gpu->own, &call), "a launch") &&
+           ok(gpu, gpu_kernels_enqueue(&gpu->kernels, &call), "a launch") &&
            gpu_record(&gpu->queues, around->end, gpu->queues.communication);
 }
 
@@ -201,7 +201,7 @@ static uint32_t id_of(const struct shared_gpu *gpu, int rank, size_t number) {
 }
 
 static bool multiply(struct shared_gpu *gpu, struct lane *lane, size_t number, int index, bool is_noted) {
-    gpu_gemms_go_on(lane->compute, lane->workspace);
+    gpu_gemms_use_stream(lane->compute, lane->workspace);
     return gpu_multiply(&gpu->queues, lane->compute, lane->gemms[index],
                         is_noted ? &lane->by_action[number] : NULL);
 }
@@ -213,7 +213,7 @@ static bool act(struct shared_gpu *gpu, enum step_mode mode, size_t number) {
          well = true;
     if (action.kind == DO_GEMM) {
         for (int rank = 0; well && rank < gpu->setup->group->size; rank++) {
-            struct note *note = &gpu_board_notes(gpu->board, rank)[number];
+            struct note *note = &gpu_shared_notes(gpu->shared, rank)[number];
             note->begin_ns = note->launch_ns = clock_ns();
             if (records) gpu_activity_enter(id_of(gpu, rank, number));
             well = multiply(gpu, &gpu->lanes[rank], number, action.index, has_events);
@@ -233,7 +233,7 @@ static bool act(struct shared_gpu *gpu, enum step_mode mode, size_t number) {
         well = post(gpu, action.index, has_events) && (mode != STEP_SERIAL || await(gpu, action.index));
     if (records) gpu_activity_leave();
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        struct note *note = &gpu_board_notes(gpu->board, rank)[number];
+        struct note *note = &gpu_shared_notes(gpu->shared, rank)[number];
         note->begin_ns = note->launch_ns = begin_ns;
         note->launched_ns = note->end_ns = clock_ns();
     }
@@ -285,10 +285,10 @@ bool shared_gpu_copy(struct shared_gpu *gpu, bool to_gpu) {
     const struct cuda_driver *driver = gpu->queues.driver;
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
         const struct lane *lane = &gpu->lanes[rank];
-        unsigned char *here = gpu->board->arrays + gpu->board->from[rank];
+        unsigned char *here = gpu->shared->arrays + gpu->shared->from[rank];
         CUresult result =
-            to_gpu ? driver->cuMemcpyHtoDAsync(lane->memory, here, gpu->board->bytes[rank], lane->compute)
-                   : driver->cuMemcpyDtoHAsync(here, lane->memory, gpu->board->bytes[rank], lane->compute);
+            to_gpu ? driver->cuMemcpyHtoDAsync(lane->memory, here, gpu->shared->bytes[rank], lane->compute)
+                   : driver->cuMemcpyDtoHAsync(here, lane->memory, gpu->shared->bytes[rank], lane->compute);
         if (!ok(gpu, result, "a copy") || !gpu_record(&gpu->queues, lane->end, lane->compute) ||
             !finish(gpu, lane->end))
             return false;

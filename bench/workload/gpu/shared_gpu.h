@@ -22,12 +22,12 @@ struct lane {
 // The caller sets the first three, and queues.problem.
 struct shared_gpu {
     const struct engine_setup *setup;
-    const struct gpu_board *board;
+    const struct gpu_shared_data *shared;
     const struct gpu_records *records;
     struct gpu_queues queues;
     struct lane lanes[MAX_RANKS];
     struct gpu_events *by_collective, *step;
-    struct gpu_own own;
+    struct gpu_kernels kernels;
     bool hangs; // it did not even end what it should give up
 };
 
@@ -37,13 +37,13 @@ void shared_gpu_close(struct shared_gpu *gpu);
 // Begins a step when the GPU is idle, and reads the host's clock at that moment.
 bool shared_gpu_begin_step(struct shared_gpu *gpu, enum step_mode mode, uint64_t *begin_ns);
 
-// Enqueues a step and waits for it; notes on the board what the host did for each rank.
+// Enqueues a step and waits for it; records in `shared` what the host did for each rank.
 bool shared_gpu_run_step(struct shared_gpu *gpu, enum step_mode mode);
 
 // Waits until the GPU is idle: only then are CUPTI's records complete.
 bool shared_gpu_finish_streams(const struct shared_gpu *gpu);
 
-// Copies the arrays of all ranks from the board to the GPU, or back.
+// Copies the arrays of all ranks from `shared` to the GPU, or back.
 bool shared_gpu_copy(struct shared_gpu *gpu, bool to_gpu);
 
 #endif

@@ -22,8 +22,8 @@ void gpu_activity_leave(void) {}
 
 void gpu_activity_launched(void) {}
 
-bool gpu_activity_end(const struct gpu_activity_wish *wish, char reason[], size_t reason_size) {
-    (void)wish;
+bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], size_t reason_size) {
+    (void)needs;
     snprintf(reason, reason_size, "is not here");
     return false;
 }

@@ -35,39 +35,42 @@ static char state_of(int tid) {
     return strrchr(line, ')')[2];
 }
 
-static bool comes_to(const struct crew *crew, char state) {
+static bool comes_to(const struct comm_pool *pool, char state) {
     for (uint64_t since_ns = clock_ns(); (double)(clock_ns() - since_ns) * 1e-9 < PATIENCE_S; sched_yield()) {
         int there = 0;
-        for (int i = 0; i < crew->size; i++) there += state_of(crew->members[i].tid) == state;
-        if (there == crew->size) return true;
+        for (int i = 0; i < pool->size; i++) there += state_of(pool->threads[i].tid) == state;
+        if (there == pool->size) return true;
     }
     return false;
 }
 
 TEST(threads_sleep_without_work) {
-    static struct bell bells[MAX_THREADS];
+    static struct event_count event_counts[MAX_THREADS];
     static struct group group = {.rank = 0, .size = 1};
     const struct transport_kind kind = {.begin = begin, .progress = progress};
-    struct transport transport = {
-        .kind = &kind, .group = &group, .channels = THREADS, .threads = THREADS, .bells = bells};
+    struct transport transport = {.kind = &kind,
+                                  .group = &group,
+                                  .channels = THREADS,
+                                  .threads = THREADS,
+                                  .event_counts = event_counts};
     struct collective collective = {0};
     struct program program = {.collectives = &collective, .collective_count = 1};
     const enum wait waits[] = {WAIT_SPIN, WAIT_YIELD, WAIT_FUTEX};
     for (size_t i = 0; i < sizeof waits / sizeof waits[0]; i++) {
-        struct crew crew;
-        assert_int_equal(crew_start(&crew, &transport, &program, waits[i]), 0);
-        assert_true(comes_to(&crew, waits[i] == WAIT_FUTEX ? 'S' : 'R'));
-        crew_rest(&crew, true);
-        assert_true(comes_to(&crew, 'S'));
+        struct comm_pool pool;
+        assert_int_equal(comm_pool_start(&pool, &transport, &program, waits[i]), 0);
+        assert_true(comes_to(&pool, waits[i] == WAIT_FUTEX ? 'S' : 'R'));
+        comm_pool_set_idle(&pool, true);
+        assert_true(comes_to(&pool, 'S'));
         atomic_store(&begun, 0);
-        crew_post(&crew, 0);
-        crew_await(&crew, 0);
+        comm_pool_post(&pool, 0);
+        comm_pool_await(&pool, 0);
         assert_int_equal(atomic_load(&begun), THREADS);
-        crew_rest(&crew, false);
-        assert_true(comes_to(&crew, waits[i] == WAIT_FUTEX ? 'S' : 'R'));
-        crew_post(&crew, 0);
-        crew_await(&crew, 0);
+        comm_pool_set_idle(&pool, false);
+        assert_true(comes_to(&pool, waits[i] == WAIT_FUTEX ? 'S' : 'R'));
+        comm_pool_post(&pool, 0);
+        comm_pool_await(&pool, 0);
         assert_int_equal(atomic_load(&begun), 2 * THREADS);
-        crew_end(&crew);
+        comm_pool_end(&pool);
     }
 }

@@ -44,7 +44,7 @@ static void read_all(struct nccl_log *log, const char *text, char *said, size_t 
 TEST_WITH(forget, NULL, what_is_read_of_a_log_of_our_own) {
     struct nccl_log log;
     char said[4096], text[1024], path[NCCL_LOG_PATH];
-    nccl_log_ask(&log);
+    nccl_log_enable(&log);
     assert_string_equal(getenv("NCCL_DEBUG"), "INFO");
     assert_string_equal(getenv("NCCL_DEBUG_FILE"), log.path);
     strcpy(path, log.path);
@@ -63,7 +63,7 @@ TEST_WITH(forget, NULL, what_somebody_asked_for_is_logged_on) {
     char said[4096], text[1024];
     setenv("NCCL_DEBUG", "warn", 1);
     setenv("NCCL_DEBUG_SUBSYS", "NET", 1);
-    nccl_log_ask(&log);
+    nccl_log_enable(&log);
     assert_string_equal(getenv("NCCL_DEBUG"), "INFO");
     assert_string_equal(getenv("NCCL_DEBUG_SUBSYS"), "NET,INIT,BOOTSTRAP,ENV,TUNING");
     snprintf(text, sizeof text, "%s%s", info, counts);
@@ -72,7 +72,7 @@ TEST_WITH(forget, NULL, what_somebody_asked_for_is_logged_on) {
     assert_string_equal(said, text);
     forget(NULL);
     setenv("NCCL_DEBUG", "TRACE", 1);
-    nccl_log_ask(&log);
+    nccl_log_enable(&log);
     assert_string_equal(getenv("NCCL_DEBUG"), "TRACE");
     nccl_log_end(&log, stderr);
 }
@@ -85,7 +85,7 @@ TEST_WITH(forget, NULL, a_file_of_somebody_elses_is_read_and_stays) {
     close(file);
     unlink(pattern);
     setenv("NCCL_DEBUG_FILE", pattern, 1);
-    nccl_log_ask(&log);
+    nccl_log_enable(&log);
     assert_string_equal(getenv("NCCL_DEBUG_FILE"), pattern);
     nccl_log_expand(pattern, "", (int)getpid(), path, sizeof path);
     assert_string_equal(log.path, path);
@@ -112,7 +112,7 @@ TEST_WITH(forget, NULL, what_nccl_refuses_is_its_answer) {
             struct nccl_log log;
             char said[4096], text[1024];
             forget(NULL);
-            nccl_log_ask(&log);
+            nccl_log_enable(&log);
             snprintf(text, sizeof text, "h:1:1 [0] %s%s\nh:1:1 [0] misc.cc:1 NCCL WARN Missing iommu\n%s",
                      is_warning ? "graph/tuning.cc:15 NCCL WARN " : "NCCL INFO ", refusals[i], counts);
             read_all(&log, text, said, sizeof said);
@@ -128,7 +128,7 @@ TEST_WITH(forget, NULL, a_log_is_read_bit_by_bit) {
     struct nccl_log log;
     char said[4096];
     FILE *none = tmpfile();
-    nccl_log_ask(&log);
+    nccl_log_enable(&log);
     append(log.path, "h:1:1 [0] NCCL INFO 2");
     nccl_log_read(&log, none);
     assert_int_equal(log.channels, 0);
@@ -136,7 +136,7 @@ TEST_WITH(forget, NULL, a_log_is_read_bit_by_bit) {
     fclose(none);
     append(log.path, "4 coll channels\n");
     FILE *writer = fopen(log.path, "a"); // as NCCL has it open
-    nccl_log_hide(&log);
+    nccl_log_unlink(&log);
     assert_string_equal(log.path, "");
     fputs("h NCCL WARN late\n", writer);
     fclose(writer);

@@ -28,7 +28,7 @@ enum { STEPS = 3, ACTIONS = 6, COLLECTIVES = 2 };
 static const uint64_t base_ns = 987654321;
 static struct note notes[STEPS][ACTIONS];
 static struct span spans[STEPS][COLLECTIVES][MAX_THREADS];
-static struct rest rests[STEPS][COLLECTIVES];
+static struct final_wait final_waits[STEPS][COLLECTIVES];
 static struct step_notes steps[STEPS];
 
 // Notes of one step that begins `at`; `odd` makes the nanoseconds differ.
@@ -50,10 +50,10 @@ static void plant_step(size_t step, uint64_t at, uint64_t odd) {
     steps[step] = (struct step_notes){
         .begin_ns = at, .end_ns = at + 700001, .notes = notes[step], .spans = &spans[step][0][0]};
     if (step == 0) return; // has nothing to wait for at its end
-    rests[step][0] = (struct rest){at + 660123 + odd, at + 670011, 0};
-    rests[step][1] = (struct rest){at + 670123 + odd, at + 699987, 1};
-    steps[step].rests = rests[step];
-    steps[step].rest_count = 2;
+    final_waits[step][0] = (struct final_wait){at + 660123 + odd, at + 670011, 0};
+    final_waits[step][1] = (struct final_wait){at + 670123 + odd, at + 699987, 1};
+    steps[step].final_waits = final_waits[step];
+    steps[step].final_wait_count = 2;
 }
 
 static void print_event(const char *kind, const char *name, uint64_t begin, uint64_t end) {
@@ -83,16 +83,16 @@ static void print_step(size_t step) {
     printf(" 12\n");
     print_event("wait", "there", notes[step][1].begin_ns, notes[step][1].end_ns);
     printf("\n");
-    if (steps[step].rest_count == 0) return;
-    print_event("wait", "there", rests[step][0].begin_ns, rests[step][0].end_ns);
+    if (steps[step].final_wait_count == 0) return;
+    print_event("wait", "there", final_waits[step][0].begin_ns, final_waits[step][0].end_ns);
     printf("\n");
-    print_event("wait", "bucket", rests[step][1].begin_ns, rests[step][1].end_ns);
+    print_event("wait", "bucket", final_waits[step][1].begin_ns, final_waits[step][1].end_ns);
     printf("\n");
 }
 
 int main(int argc, char **argv) {
     struct program program = {.rank = 1, .ranks = 2};
-    const struct engine_words words = {
+    const struct engine_description words = {
         .backend = "host",
         .clock = "host_thread",
         .transport_kernel = "TWOSHOT",

@@ -72,7 +72,7 @@ static void run_gemms(int slow) {
         .gemms = gemms, .gemm_count = GEMMS, .actions = actions, .action_count = GEMMS};
     const struct blas blas = {.sgemm = sgemm};
     const struct multiplier multiplier = {.blas = &blas};
-    struct crew crew = {.wait = WAIT_FUTEX};
+    struct comm_pool pool = {.wait = WAIT_FUTEX};
     struct step_notes step = {.notes = notes};
     now_ns = 1000000000;
     cpu_ns = 1000;
@@ -80,7 +80,7 @@ static void run_gemms(int slow) {
     slow_reading = slow;
     memset(notes, 0xff, sizeof notes);
     is_made_up = true;
-    step_run(&program, &multiplier, &crew, STEP_GEMMS_TRACED, &step);
+    step_run(&program, &multiplier, &pool, STEP_GEMMS_TRACED, &step);
     is_made_up = false;
     for (int i = 0; i < GEMMS; i++) {
         uint64_t interval_ns = notes[i].work_end_ns - notes[i].work_ns;
@@ -105,7 +105,7 @@ TEST(what_a_thread_is_charged_for_between_gemms_is_no_gemms) {
 
 // ---- the end of a step --------------------------------------------------------------------------
 
-static struct crew crew;
+static struct comm_pool pool;
 
 static void begin(struct slice *slice) {
     slice->active = true;
@@ -113,27 +113,28 @@ static void begin(struct slice *slice) {
 
 // The collective ends when the computing thread waits for it.
 static bool progress(struct slice *slice) {
-    slice->active = atomic_load(&crew.done_bell.sleeping) == 0;
+    slice->active = atomic_load(&pool.done_events.sleeping) == 0;
     if (slice->active) sched_yield();
     return true;
 }
 
 // A step with these two actions, or the first of them, on collectives 0 and 1; returns its notes.
 static struct step_notes step_of(size_t count, struct action actions[], enum step_mode mode) {
-    static struct bell bells[MAX_THREADS];
+    static struct event_count event_counts[MAX_THREADS];
     static struct group group = {.rank = 0, .size = 1};
     static struct span spans[2 * MAX_THREADS];
-    static struct rest rests[2];
+    static struct final_wait final_waits[2];
     static const struct transport_kind kind = {.begin = begin, .progress = progress};
     static struct transport transport = {
-        .kind = &kind, .group = &group, .channels = 1, .threads = 1, .bells = bells};
+        .kind = &kind, .group = &group, .channels = 1, .threads = 1, .event_counts = event_counts};
     static struct collective collectives[2];
     struct program program = {
         .collectives = collectives, .collective_count = 2, .actions = actions, .action_count = count};
-    struct step_notes step = {.notes = notes, .spans = spans, .rests = rests, .rest_count = 7};
-    assert_int_equal(crew_start(&crew, &transport, &program, WAIT_FUTEX), 0);
-    step_run(&program, NULL, &crew, mode, &step);
-    crew_end(&crew);
+    struct step_notes step = {
+        .notes = notes, .spans = spans, .final_waits = final_waits, .final_wait_count = 7};
+    assert_int_equal(comm_pool_start(&pool, &transport, &program, WAIT_FUTEX), 0);
+    step_run(&program, NULL, &pool, mode, &step);
+    comm_pool_end(&pool);
     return step;
 }
 
@@ -141,25 +142,27 @@ static struct action handed_over[] = {{DO_POST, 1}, {DO_AWAIT, 1}}; // and, or n
 
 TEST(what_is_waited_for_at_the_end_is_noted) {
     struct step_notes step = step_of(1, handed_over, STEP_TRACED);
-    assert_int_equal(step.rest_count, 1);
-    assert_int_equal(step.rests[0].collective, 1);
-    assert_true(step.rests[0].begin_ns >= notes[0].end_ns && step.rests[0].begin_ns < step.rests[0].end_ns &&
-                step.rests[0].end_ns <= step.end_ns);
+    assert_int_equal(step.final_wait_count, 1);
+    assert_int_equal(step.final_waits[0].collective, 1);
+    assert_true(step.final_waits[0].begin_ns >= notes[0].end_ns &&
+                step.final_waits[0].begin_ns < step.final_waits[0].end_ns &&
+                step.final_waits[0].end_ns <= step.end_ns);
 }
 
 // The first ends only after a thread sleeps for it; the second may have ended by then.
 TEST(each_that_is_waited_for_at_the_end_is_noted) {
     struct action both[] = {{DO_POST, 0}, {DO_POST, 1}};
     struct step_notes step = step_of(2, both, STEP_TRACED);
-    assert_in_range(step.rest_count, 1, 2);
-    assert_int_equal(step.rests[0].collective, 0);
-    if (step.rest_count == 1) return;
-    assert_int_equal(step.rests[1].collective, 1);
-    assert_true(step.rests[1].begin_ns > step.rests[0].end_ns && step.rests[1].end_ns <= step.end_ns);
+    assert_in_range(step.final_wait_count, 1, 2);
+    assert_int_equal(step.final_waits[0].collective, 0);
+    if (step.final_wait_count == 1) return;
+    assert_int_equal(step.final_waits[1].collective, 1);
+    assert_true(step.final_waits[1].begin_ns > step.final_waits[0].end_ns &&
+                step.final_waits[1].end_ns <= step.end_ns);
 }
 
 TEST(nothing_is_noted_where_nothing_is_waited_for_at_the_end) {
-    assert_int_equal(step_of(2, handed_over, STEP_TRACED).rest_count, 0);
-    assert_int_equal(step_of(2, handed_over, STEP_GEMMS_TRACED).rest_count, 0);
+    assert_int_equal(step_of(2, handed_over, STEP_TRACED).final_wait_count, 0);
+    assert_int_equal(step_of(2, handed_over, STEP_GEMMS_TRACED).final_wait_count, 0);
     step_of(1, handed_over, STEP_OVERLAPPED); // waits, and notes nothing
 }
