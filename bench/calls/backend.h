@@ -32,8 +32,8 @@ struct backend {
     const struct plugin_services *services; // for plug-ins
     bool modes[MODES];                      // the supported modes
     bool measures_skew;                     // by a clock that all ranks share
-    bool sees_host;                         // times include host work before a launch
-    int last_resort;                        // timeouts, until a rank that hangs is ended
+    bool includes_host_work;                // times include the host work before a launch
+    int hang_timeouts;                      // timeouts until a hung rank is ended
 
     // For AUTO (measure/incumbent.c): the candidate that supports any call; and the suffix of the name of the
     // which-th module that may contain the incumbent's lookup, false if there are no more.
@@ -104,7 +104,7 @@ struct backend {
                  char reason[REASON_SIZE]);
 };
 
-// The one of this program.
+// The backend of this program.
 extern const struct backend *const backend;
 
 static inline int candidate_count(void) {

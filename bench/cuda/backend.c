@@ -105,7 +105,7 @@ static const struct backend cuda_backend = {
     .incumbent = incumbent,
     .services = &cuda_plugin_services,
     .modes = {[MODE_EAGER] = true, [MODE_GRAPH] = true, [MODE_COLD] = true, [MODE_COLD_GRAPH] = true},
-    .last_resort = 8, // GPUs and NCCL have deadlines of their own, before that of the group
+    .hang_timeouts = 8, // GPUs and NCCL have deadlines of their own, before that of the group
     .refusal = refusal_of,
     .run_pass = run_pass,
     .describe = detect_describe,

@@ -50,10 +50,10 @@ struct cell_buffers {
     uint64_t known_hashes[MAX_SLOTS];
     bool hashes_are_enqueued, hashes_are_known; // on the GPU; on the host
     struct grid grid_of_floor;
-    uint64_t begun_ns;    // when the host began to enqueue what is timed
+    uint64_t begun_ns;    // when the host began to enqueue the timed work
     bool is_late;         // it took longer than the delay
-    bool was_never_early; // on some rank, of all tries at what was timed last
-    bool has_no_slope;    // what was timed last: no try at it gave a time above zero on all ranks
+    bool was_never_early; // on some rank, in all tries at the last timed work
+    bool has_no_slope;    // no try at the last timed work gave a time above zero on all ranks
     int graph_count;
     struct graph graphs[MOST_GRAPHS];
     struct cell_buffers *next; // of those that are open

@@ -3,10 +3,9 @@
 //   eager       a delay holds the stream until the host has enqueued everything, then comes a barrier of the
 //               ranks on their GPUs; events are right before and after the call
 //   cold        the same, with caches flushed before the barrier
-//   graph       two captured chains of calls, a long and a short one, each launched like that; the time of a
-//   call
-//               is the difference of their times divided by the difference of their lengths, so that the cost
-//               of launching a graph cancels out. Each call of either chain has results of its own
+//   graph       two captured chains of calls, a long and a short one, each launched in the same way. The time
+//               of a call is the difference of their times divided by the difference of their lengths, which
+//               excludes the cost of launching a graph. Each call of either chain has results of its own
 //   cold_graph  the same, with a flush before each call, less the time of a chain of flushes alone
 //
 // A time is valid if the host enqueued everything within the delay; else it includes the host's time: then
@@ -18,8 +17,8 @@
 // delay, and hashed right after the last event. Work on a candidate's own stream that this stream does not
 // wait for comes too late for the hash; work that does not wait for this stream comes too early.
 //
-// With joint launches rank 0 alone enqueues, also what poisons and hashes the results of all; the other ranks
-// publish their calls.
+// With joint launches rank 0 alone enqueues, including the poison and the hashes of the results of all ranks;
+// the other ranks publish their calls.
 #include <stdio.h>
 
 #include "buffer_memory.h"

@@ -247,7 +247,7 @@ static int auto_prepare(void *state, const struct call *call, char reason[REASON
 
 static int auto_run(void *state, const struct call *call) {
     struct automatic *automatic = state;
-    int index = backend->sees_host ? look_up(automatic, call) : timed_look_up(automatic, call);
+    int index = backend->includes_host_work ? look_up(automatic, call) : timed_look_up(automatic, call);
     if (index < 0 || index >= automatic->count) {
         group_fail(automatic->group, "the incumbent's table chooses a strategy that this bench lacks");
         return -1;

@@ -1,6 +1,7 @@
-// Checks convolutions; see check.h. One is linear in its input and in its filters: with signs s of the images
-// and t of the output channels of a group, the sum of s * t * out is what the sum of s * input gives with the
-// sum of t * filters, one image and one channel. Where even that is much, only some places are checked.
+// Checks convolutions; see check.h. One is linear in its input and in its filters: with signs s of the
+// images and t of the output channels of a group, the sum of s * t * out is what the sum of s * input gives
+// with the sum of t * filters, one image and one channel. If even that is too much work, only some positions
+// are checked.
 #include "check_parts.h"
 
 #include <math.h>
@@ -24,7 +25,7 @@ static struct steps steps_of(size_t inner, size_t places, bool channels_last) {
     return (struct steps){inner * places, places, 1};
 }
 
-// What is needed again and again.
+// A convolution with derived numbers.
 struct shape {
     const struct convolution *at;
     const struct operands *operands;
@@ -67,7 +68,7 @@ static void split(size_t place, const int64_t sizes[X], int64_t to[X]) {
     }
 }
 
-// The input's place that meets the output's through the filter's; -1: none, or only padding.
+// The input position that an output position reads through a filter position; -1: none, or padding.
 static int64_t meet(const struct convolution *at, const int64_t out[X], size_t filter_place) {
     int64_t tap[X], place = 0;
     split(filter_place, at->filter, tap);
@@ -84,7 +85,7 @@ static int64_t meet(const struct convolution *at, const int64_t out[X], size_t f
     return place;
 }
 
-// ---- all at once ----------------------------------------------------------------------------------------
+// ---- the whole result -----------------------------------------------------------------------------------
 
 struct sums {
     double *images, *channels; // signs
@@ -123,7 +124,7 @@ static void sum_filters(const struct shape *of, struct sums *to, double line[]) 
     }
 }
 
-// What the sums give at a place.
+// The sum over channels at an output position.
 static double wanted(const struct shape *of, const struct sums *sums, size_t group, size_t place) {
     int64_t out[X];
     double total = sums->bias[group];

@@ -9,27 +9,27 @@
 #include "parallel_for.h"
 #include "wide.h"
 
-// A matrix in a tensor: element (row, column) stands at from + row * row_step + column * column_step.
+// A matrix in a tensor: element (row, column) is at from + row * row_step + column * column_step.
 struct view {
     const struct tensor *tensor;
     size_t from, rows, columns, row_step, column_step;
 };
 
-// to = view * x. `squares`, where it is wanted: for each row the sum of (|element| + widening)².
+// to = view * x. `squares`, unless NULL: for each row the sum of (|element| + widening)².
 struct times {
     const struct view *view;
     const double *x;
     double *to, *squares, widening;
 };
 
-enum { PIECE = 512 }; // elements as doubles at once: they stay in the nearest cache
+enum { PIECE = 512 }; // elements converted to doubles at once, which fit into the first-level cache
 
-// What a part of a row adds: its elements times x, and (|element| + widening)².
+// Adds a part of a row: its elements times x, and (|element| + widening)².
 struct sums {
     double product, squares;
 };
 
-enum { LANES = 16, AHEAD = 1024 }; // AHEAD: beyond the page that a processor fetches by itself
+enum { LANES = 16, AHEAD = 1024 }; // AHEAD: farther than the hardware prefetches
 
 static inline void add_element(double value, double x, double widening, double *product, double *square) {
     double wide = fabs(value) + widening;
@@ -93,7 +93,7 @@ static void multiply_rows(void *context, size_t from, size_t to) {
     }
 }
 
-// The rows from .. to of a matrix that lies in columns.
+// The rows from .. to of a column-major matrix.
 static void multiply_columns(void *context, size_t from, size_t to) {
     const struct times *at = context;
     const struct view *view = at->view;
@@ -237,7 +237,7 @@ int check_gemm(const struct gemm *gemm, const struct operands *operands, int thr
     return at.status;
 }
 
-// Of long sums a few: each of their terms may be a miss of all caches.
+// Fewer elements with long sums: each term may miss all caches.
 static int elements_of(const struct gemm *gemm) {
     enum { FEWEST = 8, TERMS = 1 << 19 };
     int64_t affordable = TERMS / gemm->k;

@@ -22,7 +22,7 @@ double data_type_error(enum data_type type) {
     return type == FLOAT64 ? 0x1p-51 : type == FLOAT32 ? 0x1p-22 : type == FLOAT16 ? 0x1p-10 : 0x1p-8;
 }
 
-// The type of what comes out of an op that is computed in `type`.
+// The type of the result of an op that is computed in `type`.
 static enum data_type result_type(const struct op *op, enum data_type type) {
     return op->kind == OP_GEMM && op->gemm.scaling != SCALE_NOTHING ? op->gemm.out_type : type;
 }
@@ -65,9 +65,9 @@ static void store(struct tensor *tensor, size_t index, int value) {
     }
 }
 
-enum { PERIOD = 65521 }; // a prime number of elements, so that no row of a matrix is as another one near it
+enum { PERIOD = 65521 }; // a prime number of elements, so that neighbouring rows of a matrix differ
 
-// What is filled from `first` on, with copies of the first PERIOD elements.
+// An array that is filled from `first` on with copies of its first PERIOD elements.
 struct filling {
     struct tensor *tensor;
     size_t first;
@@ -84,14 +84,14 @@ static void repeat_some(void *context, size_t from, size_t to) {
     }
 }
 
-// Random numbers that repeat. The first `known` elements are filled already. A page that is new is cleared by
-// whoever writes it first, which threads do side by side.
+// Fills with random numbers that repeat. The first `known` elements are filled already. A new page is cleared
+// when it is first written, which several threads do in parallel.
 static void fill(struct tensor *tensor, size_t known, int threads) {
     enum { VALUES = 2 * LARGEST_VALUE + 1 };
     size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD;
     uint64_t seed = 1;
     for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(next_random(&seed) % VALUES) - LARGEST_VALUE);
-    size_t whole = known / PERIOD * PERIOD; // a period that is known in part is filled again
+    size_t whole = known / PERIOD * PERIOD; // a partly filled period is filled again
     struct filling rest = {tensor, whole > drawn ? whole : drawn};
     if (rest.first < tensor->count)
         parallel_for(threads, (tensor->count - rest.first + PERIOD - 1) / PERIOD, repeat_some, &rest);
@@ -147,7 +147,7 @@ void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t c
 // ---- sizes and memory -----------------------------------------------------------------------------------
 
 struct sizes {
-    double a, b, c, out; // in elements; doubles, for they may be absurd
+    double a, b, c, out; // in elements; as doubles, since they may exceed any integer type
 };
 
 static struct sizes sizes_of_gemm(const struct gemm *gemm) {
@@ -178,7 +178,7 @@ static struct sizes sizes_of_convolution(const struct convolution *at) {
                           .out = batch * out * output};
 }
 
-// Memory that a new process could get without swapping; 0: unknown.
+// The memory that is available without swapping; 0: unknown.
 static double available_bytes(void) {
     FILE *file = fopen("/proc/meminfo", "r");
     double kilobytes = 0;
@@ -216,7 +216,7 @@ static bool reserve(struct room *room, size_t bytes) {
     return is_there;
 }
 
-// Sees to values of this type in the first `bytes`.
+// Fills the first `bytes` with values of this type, unless they have them.
 static void provide(struct room *room, enum data_type type, size_t bytes, int threads) {
     size_t count = bytes / data_type_size(type), known = room->values.count;
     if (room->values.type == type && known >= count) return;
@@ -225,7 +225,7 @@ static void provide(struct room *room, enum data_type type, size_t bytes, int th
     fill(&room->values, known, threads);
 }
 
-// Cuts a tensor off the memory at `*at`.
+// Takes the memory of a tensor at `*at`, and advances `*at`.
 static void cut(struct tensor *tensor, enum data_type type, double count, char **at) {
     *tensor = (struct tensor){.type = type, .count = (size_t)count, .data = *at};
     if (tensor->count == 0) tensor->data = NULL;
@@ -245,7 +245,7 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
                  available / 1e9);
         return -1;
     }
-    static struct room inputs, addend; // the result stands behind the inputs
+    static struct room inputs, addend; // the result comes after the inputs
     size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type), added_bytes = padded(sizes.c, result);
     if (!reserve(&inputs, input_bytes + padded(sizes.out, result)) || !reserve(&addend, added_bytes)) {
         snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
@@ -253,7 +253,7 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
     }
     provide(&inputs, type, input_bytes, threads);
     provide(&addend, result, added_bytes, threads);
-    inputs.values.count = input_bytes / data_type_size(type); // what was beyond is going to be written
+    inputs.values.count = input_bytes / data_type_size(type); // the result overwrites the later ones
     char *at = inputs.data, *added = addend.data, *out = inputs.data + input_bytes;
     cut(&operands->a, type, sizes.a, &at);
     cut(&operands->b, type, sizes.b, &at);

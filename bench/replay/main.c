@@ -1,7 +1,7 @@
 // gentables-replay: computes matrix products and convolutions of a trace again, and times them.
 //
-//   gentables-replay FILE...      ops that were saved, one a line: a table of their times
-//   gentables-replay --serve      answers lines (op.h) on standard input; what the generator starts
+//   gentables-replay FILE...      prints the times of saved ops, one op a line
+//   gentables-replay --serve      answers requests (op.h) on standard input, for gentables
 //
 // It does not read traces or sheets.
 #include <getopt.h>
@@ -183,7 +183,7 @@ struct choices {
     bool serves, tries_all;
 };
 
-// Returns the exit code, or -1: go on.
+// Returns the exit code, or -1 if there is an op to replay.
 static int read_options(int argc, char **argv, struct choices *choices) {
     static const struct option options[] = {
         {"device", required_argument, NULL, 'd'}, {"threads", required_argument, NULL, 't'},

@@ -14,7 +14,7 @@ const char *const scaling_names[SCALINGS] = {"none", "tensor", "row", "block"};
 const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32"};
 const char *const addend_names[ADDENDS] = {"none", "row", "matrix"};
 
-static const double LARGEST = 1e15; // sizes and steps; far below what an int64_t holds
+static const double LARGEST = 1e15; // of sizes and strides; far below the range of int64_t
 
 // ---- fields ---------------------------------------------------------------------------------------------
 
@@ -41,7 +41,7 @@ static void complain(struct fields *fields, const char *name) {
     if (fields->wrong == NULL) fields->wrong = name;
 }
 
-// As many integers as there are in "2,2"; each from `least` on. Returns how many there are; 0: it is none.
+// Reads a list of integers such as "2,2", each at least `least`. Returns their number; 0: it is no such list.
 static int read_integers(const char *text, int64_t least, int most, int64_t numbers[]) {
     for (int count = 0; count < most; count++) {
         char *end;
@@ -86,7 +86,7 @@ static bool take_flag(struct fields *fields, const char *name) {
     return take_name(fields, name, flags, 2) == 1;
 }
 
-// One number for each dimension in space; the places beyond stay as they are.
+// One number for each spatial dimension; entries beyond keep their values.
 static void take_spatial(struct fields *fields, const char *name, int64_t least, int spatial,
                          int64_t numbers[MOST_SPATIAL]) {
     const char *text = take(fields, name);
@@ -136,7 +136,7 @@ static int read_gemm(struct fields *fields, struct gemm *gemm, char reason[]) {
     return 0;
 }
 
-// The sizes of what comes out; false where there is none.
+// The sizes of the result; false: the op has none.
 static bool find_output(struct convolution *at) {
     for (int i = 0; i < MOST_SPATIAL; i++) {
         int64_t reach = at->dilation[i] * (at->filter[i] - 1) + 1;
@@ -180,7 +180,7 @@ static int read_convolution(struct fields *fields, struct convolution *at, char 
 
 // ---- lines ----------------------------------------------------------------------------------------------
 
-// Cuts the line into fields. -1: a word is no field.
+// Splits the line into fields. -1: a word is no field.
 static int cut(char *words, struct fields *fields, char reason[]) {
     char *rest = NULL;
     *fields = (struct fields){.count = 0};
@@ -210,7 +210,7 @@ static int check_fields(const struct fields *fields, char reason[]) {
     return 0;
 }
 
-// Takes the last field off the line, which may hold spaces. What it returns is part of the line.
+// Cuts the last field off the line, which may contain spaces, and returns it. It is part of the line.
 static const char *cut_note(char *line) {
     static const char key[] = " note=";
     char *note = strstr(line, key);

@@ -1,5 +1,5 @@
 // An op to replay: a matrix product or a convolution of a trace, and its request line.
-// The words of a line are those of op_read; generator/replay/request.lua writes them.
+// op_read reads its fields; generator/replay/request.lua writes them.
 #ifndef REPLAY_OP_H
 #define REPLAY_OP_H
 
@@ -10,7 +10,7 @@
 enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
 enum { MOST_THREADS = 1024 }; // of a call
 
-// How elements are stored. The host computes in the first three; a line may have any.
+// Types of elements. The host computes in the first three; a line may have any of them.
 enum data_type {
     FLOAT32,
     FLOAT64,
@@ -24,20 +24,21 @@ enum data_type {
 };
 extern const char *const data_type_names[DATA_TYPES];
 
-// What is added to the product: nothing, a row of N that is the same for all M, or a matrix of each product.
+// The addend of a product: nothing, a row of N elements for all rows, or a matrix for each product.
 enum addend { ADD_NOTHING, ADD_ROW, ADD_MATRIX, ADDENDS };
 extern const char *const addend_names[ADDENDS];
 
-// What scales a product of small types: one number each, one for each row of A and column of B, or blocks.
+// The scales of a product of small types: one for each operand, one for each row of A and column of B, or one
+// for each block.
 enum scaling { SCALE_NOTHING, SCALE_TENSOR, SCALE_ROW, SCALE_BLOCK, SCALINGS };
 extern const char *const scaling_names[SCALINGS];
 
-// Elements that share a scale: so many rows of A, or columns of B, by so many along K.
+// The elements that share a scale: rows of A, or columns of B, by elements along K.
 enum block { BLOCK_UNKNOWN, BLOCK_1X128, BLOCK_128X128, BLOCK_1X32, BLOCKS };
 extern const char *const block_names[BLOCKS];
 
-// out[b] = alpha * A[b] * B[b] + beta * C[b]. Row-major, as PyTorch's strides are read: element (i, k) of A
-// stands at i * lda + k, or at k * lda + i where A is transposed; B alike. C and out are contiguous.
+// out[b] = alpha * A[b] * B[b] + beta * C[b], row-major: element (i, k) of A is at i * lda + k, or, if A is
+// transposed, at k * lda + i; likewise B. C and out are contiguous.
 struct gemm {
     int64_t batch, m, n, k;
     bool trans_a, trans_b;
@@ -51,8 +52,8 @@ struct gemm {
     bool fast_accumulation;
 };
 
-// aten::convolution: NC<spatial> input, filters O(I/groups)<spatial>, or I(O/groups)<spatial> where it is
-// transposed. The places beyond `spatial` hold 1 (sizes, steps) and 0 (padding).
+// aten::convolution: NC<spatial> input, filters O(I/groups)<spatial>, or, if transposed,
+// I(O/groups)<spatial>. Entries beyond `spatial` are 1 (sizes, strides) or 0 (padding).
 struct convolution {
     int spatial;
     int64_t batch, in_channels, out_channels, groups;
@@ -67,20 +68,21 @@ enum op_kind { OP_GEMM, OP_CONVOLUTION };
 
 struct op {
     char id[ID_SIZE];
-    char note[OP_NOTE_SIZE]; // what is not as it was traced; "": nothing
+    char note[OP_NOTE_SIZE]; // differences from the traced op; "": none
     enum op_kind kind;
     enum data_type type;
     union {
         struct gemm gemm;
         struct convolution convolution;
     };
-    int threads;                     // of a call, when it was saved; 0: unknown
-    size_t min_samples, max_samples; // of warm and of cold calls; a maximum below: a first look, marked so
-    double sampling_us;              // beyond min_samples no more calls are made once this is used up
-    double limit_us;                 // nor any once this is, but one of each; 0: there is no limit
+    int threads; // of a call, when it was saved; 0: unknown
+    size_t min_samples,
+        max_samples;    // of warm and of cold calls; a maximum below the minimum marks a first look
+    double sampling_us; // budget of the samples beyond min_samples
+    double limit_us;    // limit of the op, except for one sample of each kind; 0: none
 };
 
-// Reads a line, which it changes. -1, with `reason`: it is no request, or an impossible one.
+// Reads a line, and changes it. -1, with `reason`: it is no valid request.
 int op_read(char *line, struct op *op, char reason[REASON_SIZE]);
 
 // Floating-point operations of one call.

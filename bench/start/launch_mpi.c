@@ -33,7 +33,7 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
     int provided, status = 2;
     // Loading hwloc's plugins for devices takes some milliseconds, in MPI_Init and in processor.c.
     setenv("HWLOC_PLUGINS_PATH", "", 0);
-    watch_begin(timeout_s * backend->last_resort);
+    watch_begin(timeout_s * backend->hang_timeouts);
     MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided); // the watch is a thread
     world = MPI_COMM_WORLD;
     struct group group;

@@ -44,7 +44,7 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
         fprintf(stderr, "gentables-bench: %d ranks; 1 to %d are possible\n", ranks, MAX_RANKS);
         return 2;
     }
-    watch_begin(timeout_s * backend->last_resort);
+    watch_begin(timeout_s * backend->hang_timeouts);
     struct control *control = aligned_alloc(CACHE_LINE, sizeof *control);
     if (control == NULL) launch_abort();
     *control = (struct control){.decision = 0};

@@ -309,7 +309,7 @@ int trial_try_shape(struct trial *trial, int index, const struct shape *shape, b
     size_t calls = probe.is_large ? 1 : CALLS;
     for (size_t i = 0; i < calls && status == 0; i++) {
         status = call_exactly(trial, index, &probe, probe.is_large ? (size_t)trial->round : i);
-        if (status == 0) trial_share_reason(trial, index); // what is wrong on any rank ends it
+        if (status == 0) trial_share_reason(trial, index); // a fault on any rank ends it
         if (trial->reasons[index][0] != '\0') break;
     }
     bool is_rounded = trial->reasons[index][0] == '\0' && op_sums[shape->op] && !probe.is_large;

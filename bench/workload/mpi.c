@@ -59,7 +59,7 @@ static void mpi_close(struct transport *transport) {
     free(state);
 }
 
-// Counts and offsets of what is sent to (0) and comes from (1) each peer.
+// Counts and offsets of the elements that are sent to (0) and received from (1) each peer.
 static void set(struct by_mpi *state, int channel, int direction, int peer, size_t before, struct part part) {
     state->counts[channel][direction][peer] = (int)part.count;
     state->places[channel][direction][peer] = (int)(before + part.first);

@@ -59,7 +59,7 @@ static uint64_t begin_reading(struct reading *reading) {
     return now_ns;
 }
 
-// The processor time since the reading, limited to the interval: what was charged beyond it, until this
+// The processor time since the reading, limited to the interval: time charged beyond it, until this
 // reading was made, was not the interval's work.
 static uint64_t end_reading(struct reading *reading, uint64_t end_ns, uint64_t interval_ns) {
     uint64_t before_ns = reading->cpu_ns;

@@ -62,7 +62,7 @@ struct held_stream {
     pthread_cond_t changed;
 };
 
-// Clocks, and why they are held back, in NVML's bits.
+// Clocks, and the reasons for their throttling, in NVML's bits.
 struct gpu_clocks {
     unsigned mhz, memory_mhz;
     unsigned long long throttle;
@@ -101,7 +101,7 @@ struct device {
     struct joint *joint;               // rank 0's; NULL where each rank launches for itself
     bool is_published;                 // the calls of a sample are in `joint`
     int slot;                          // of the call at hand
-    CUdeviceptr flush, counter;        // what a cache is emptied by; of bytes that differ
+    CUdeviceptr flush, counter;        // memory to flush caches by; the number of bytes that differ
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links
     struct grid last;              // the last launch of a candidate; the smallest, if the candidate sets none
@@ -118,7 +118,7 @@ static inline struct device *device_of(const struct group *group) {
 // Whether one launch is for all ranks.
 bool device_is_joint(const struct device *device);
 
-// Whether this rank enqueues what is for all: every rank where each has a stream, else rank 0.
+// Whether this rank enqueues work for all ranks: with joint launches rank 0 alone, else every rank.
 bool device_enqueues(const struct device *device);
 
 int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);

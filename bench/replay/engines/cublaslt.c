@@ -1,6 +1,6 @@
-// Matrix products by cuBLASLt. It counts in columns, so that of row-major operands it sees the transposed
-// ones: out^T = B^T * A^T, where A and B change places. Its own choice is the first algorithm that it names
-// for the sizes at hand and this workspace; the others that it names can be chosen, too.
+// Matrix products by cuBLASLt. Its matrices are column-major, so that it reads row-major operands as
+// transposed ones, and computes out^T = B^T * A^T: A and B are exchanged. Its own choice is the first
+// algorithm of its heuristic for these sizes and this workspace; the others can be chosen, too.
 #include <cublasLt.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -69,12 +69,12 @@ static void describe(char text[], size_t size) {
 
 struct state {
     cublasLtMatmulDesc_t product;
-    cublasLtMatrixLayout_t a, b, c; // as cuBLASLt sees them; c is of the result, too
+    cublasLtMatrixLayout_t a, b, c; // column-major; c is also that of the result
     cublasLtMatmulHeuristicResult_t algorithms[MOST_ALGORITHMS];
     int count, chosen;
     const void *a_data, *b_data, *c_data;
     void *out_data;
-    CUdeviceptr scales; // of its own; 0: it has none
+    CUdeviceptr scales; // 0: none beyond gpu.ones
     union {
         float single;
         double full;
@@ -107,7 +107,7 @@ static void end(void *state) {
     free(at);
 }
 
-// ---- what is described ----------------------------------------------------------------------------------
+// ---- descriptions ---------------------------------------------------------------------------------------
 
 static cudaDataType_t type_of(enum data_type type) {
     static const cudaDataType_t types[] = {
@@ -131,7 +131,7 @@ static bool set(struct state *at, cublasLtMatmulDescAttributes_t attribute, cons
     return lt.cublasLtMatmulDescSetAttribute(at->product, attribute, value, size) == CUBLAS_STATUS_SUCCESS;
 }
 
-// A row is added by the epilogue; its elements are of the result's type.
+// The epilogue adds a row, with elements of the result's type.
 static bool set_bias(struct state *at, const struct operands *operands) {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     cudaDataType_t type = type_of(operands->c.type);
@@ -142,7 +142,7 @@ static bool set_bias(struct state *at, const struct operands *operands) {
 
 // ---- scales ---------------------------------------------------------------------------------------------
 
-// All scales are 1, so that results are those of the numbers themselves, in whatever order scales lie.
+// All scales are 1, so that their order does not matter, and results are those of the unscaled numbers.
 
 static int64_t ratio_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
@@ -163,7 +163,7 @@ static bool has_small_scales(const struct gemm *gemm) {
     return gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_1X32 || gemm->block_b == BLOCK_1X32);
 }
 
-// Room for scales beyond those that there are. -1, with a reason.
+// Allocates scales, if gpu.ones has too few. -1, with a reason.
 static int make_scales(struct state *at, const struct gemm *gemm, char reason[REASON_SIZE]) {
     enum { E8M0_ONE = 0x7F };
     const unsigned one = 0x3F800000; // as a float
@@ -209,7 +209,7 @@ static bool set_scales(struct state *at, const struct gemm *gemm) {
            set(at, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast) && set_modes(at, gemm);
 }
 
-// ---- the whole of it ------------------------------------------------------------------------------------
+// ---- algorithms -----------------------------------------------------------------------------------------
 
 static bool described(struct state *at, const struct gemm *gemm, const struct operands *operands) {
     bool is_double = operands->a.type == FLOAT64;
@@ -229,8 +229,8 @@ static bool described(struct state *at, const struct gemm *gemm, const struct op
            made_layout(&at->c, operands->out.type, n, m, n, gemm->batch, m * n);
 }
 
-// It assumes operands at multiples of 256 bytes by default; those of a workload lie anywhere in
-// the messages that they are parts of.
+// By default cuBLASLt assumes operands at multiples of 256 bytes. Those of a workload are parts of messages,
+// at any offset.
 static cublasStatus_t prefer_alignment(cublasLtMatmulPreference_t preference,
                                        cublasLtMatmulPreferenceAttributes_t attribute, const void *data) {
     enum { MOST = 256 };
@@ -254,7 +254,7 @@ static cublasStatus_t prefer(const struct state *at, cublasLtMatmulPreference_t 
     return status;
 }
 
-// Those that the library names, without those that it cannot run after all.
+// The algorithms of the heuristic, without those that the library then rejects.
 static cublasStatus_t ask(struct state *at) {
     cublasLtMatmulPreference_t preference;
     int found = 0;
@@ -288,7 +288,7 @@ static void set_data(struct state *at, const struct gemm *gemm, const struct ope
     }
 }
 
-// Why an op is not given to cuBLASLt, or NULL.
+// Why cuBLASLt cannot compute an op, or NULL.
 static const char *refusal_of(const struct gemm *gemm) {
     if (gemm->scaling == SCALE_BLOCK && (gemm->block_a == BLOCK_UNKNOWN || gemm->block_b == BLOCK_UNKNOWN))
         return "the trace does not show which elements of A or of B share a scale (1x128, 128x128 or 1x32)";

@@ -1,5 +1,5 @@
-// Calls on a GPU: the first that the driver sees. A call is timed by events on its stream. Before it there is
-// work for the GPU, so that it is enqueued whole before it begins, and its launch is no part of its time.
+// Calls on the driver's first GPU, timed by events on their stream. Other work is enqueued before a call and
+// keeps the GPU busy until the whole call is enqueued, so that its time does not include the launch.
 #include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static bool ok(CUresult result, const char *what, char reason[REASON_SIZE]) {
     return driver_ok(gpu.driver, result, what, reason, REASON_SIZE);
 }
 
-// Until all that was enqueued is done.
+// Waits until the stream is idle.
 static bool finish(char reason[REASON_SIZE]) {
     if (!ok(gpu.driver->cuEventRecord(here.to, gpu.stream), "an event", reason)) return false;
     CUresult result;
@@ -51,7 +51,7 @@ static bool finish(char reason[REASON_SIZE]) {
     return ok(result, "the GPU", reason);
 }
 
-// Memory that is there from the beginning.
+// Allocates the workspace and the scales.
 static bool reserve(const struct cuda_driver *driver, CUdevice device, char reason[REASON_SIZE]) {
     int cache = 0;
     driver->cuDeviceGetAttribute(&cache, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, device);
@@ -153,8 +153,8 @@ static int fetch(const struct operands *loaded, const struct operands *operands)
 
 // ---- time -----------------------------------------------------------------------------------------------
 
-// What fills the caches with other things comes first, and keeps the GPU busy; of a warm call the same call
-// comes between.
+// First comes a write to other memory, which flushes the caches and keeps the GPU busy. Before a warm call
+// the same call is made once more.
 static int time_call(const struct prepared_op *prepared, const struct operands *loaded, bool is_cold,
                      double *us) {
     (void)loaded;
@@ -170,7 +170,7 @@ static int time_call(const struct prepared_op *prepared, const struct operands *
     return 0;
 }
 
-// An error of a kernel stays: every call that follows answers with it.
+// After an error of a kernel, every later call of the driver returns that error.
 static bool is_lost(void) {
     char reason[REASON_SIZE];
     return !finish(reason);

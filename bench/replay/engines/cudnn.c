@@ -1,7 +1,7 @@
-// Convolutions by cuDNN's graph interface: descriptors of tensors and operations become a graph, the library
-// names configurations of its engines for it, and those that become plans are its algorithms, in its order. A
-// convolution with a bias is two operations in one graph. A transposed one is the gradient of one by its
-// input.
+// Convolutions by cuDNN's graph interface. Descriptors of tensors and operations form a graph, for which the
+// library lists configurations of its engines. The algorithms are the configurations of which a plan can be
+// made, in the library's order. A convolution with a bias is two operations in one graph. A transposed
+// convolution is the gradient of a convolution with respect to its input.
 #include <cudnn_graph.h>
 #include <dlfcn.h>
 #include <stdio.h>
@@ -64,13 +64,13 @@ static void describe(char text[], size_t size) {
 struct state {
     cudnnBackendDescriptor_t descriptors[MOST_DESCRIPTORS]; // all that were made
     int descriptor_count;
-    cudnnStatus_t status; // the first that went wrong; nothing is done after that
+    cudnnStatus_t status; // of the first failure; later functions do nothing
     cudnnBackendDescriptor_t plans[MOST_PLANS], pack;
     unsigned notes[MOST_PLANS]; // of the plans' engines
     int count, chosen;
     int64_t engine;           // of the first plan
     unsigned unwanted;        // notes that no engine may have
-    int configurations, less; // how many were named, and how many of these have such an engine, or may
+    int configurations, less; // all, and those that may have an engine of lower precision
 };
 
 static cudnnBackendDescriptor_t make(struct state *at, cudnnBackendDescriptorType_t type) {
@@ -111,21 +111,21 @@ static cudnnDataType_t type_of(enum data_type type) {
     return type == BFLOAT16 ? CUDNN_DATA_BFLOAT16 : type == FLOAT16 ? CUDNN_DATA_HALF : CUDNN_DATA_FLOAT;
 }
 
-// How many dimensions in space cuDNN sees; a line is a picture of one row.
+// The number of spatial dimensions for cuDNN, at least 2: a line is an image of one row.
 static int spatial_of(const struct convolution *at) {
     return at->spatial < 2 ? 2 : at->spatial;
 }
 
-// What a list has for each of these dimensions.
+// Copies the numbers of these dimensions from a list.
 static void spread_out(const struct convolution *at, const int64_t list[], int64_t otherwise, int64_t to[]) {
     int first = spatial_of(at) - at->spatial;
     for (int i = 0; i < spatial_of(at); i++) to[i] = i < first ? otherwise : list[i - first];
 }
 
-// The tensors by what the graph calls them.
+// The identifiers of the tensors in the graph.
 enum uid { INPUT = 1, FILTER, BIAS, OUTPUT, BETWEEN };
 
-// A tensor of `first` pictures of `channels`, which lie last or before their places.
+// A tensor of `first` images of `channels`, which are its last dimension, or come before the spatial ones.
 static cudnnBackendDescriptor_t tensor(struct state *at, enum uid uid, const struct convolution *of,
                                        cudnnDataType_t type, int64_t first, int64_t channels,
                                        const int64_t extents[], bool channels_last) {
@@ -171,7 +171,7 @@ static cudnnBackendDescriptor_t steps_of(struct state *at, const struct convolut
     return made;
 }
 
-// Which attributes an operation has for the same things.
+// The names of an operation's attributes, by direction.
 struct attributes {
     cudnnBackendDescriptorType_t type;
     cudnnBackendAttributeName_t steps, input, filter, output, alpha, beta;
@@ -259,9 +259,9 @@ static cudnnBackendDescriptor_t graph_of(struct state *at, const struct convolut
 
 // Numerical notes of an engine are bits 1 << CUDNN_NUMERICAL_NOTE_...
 
-// Engines that compute in less than the requested type. What is called float32 may be TF32 on tensor
-// cores, as PyTorch without allow_tf32 does not take it, or have its sums reduced in fewer bits. Numbers as
-// small as those of the check are exact even then, so it would not show that.
+// Engines that compute in a lower precision than the requested type. A float32 engine may use TF32 on tensor
+// cores, which PyTorch without allow_tf32 does not, or reduce sums in fewer bits. The check cannot detect
+// this, since its small integers are exact even then.
 static unsigned notes_of_less(enum data_type type) {
     unsigned down = 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
     if (type != FLOAT32) return down;
@@ -269,7 +269,7 @@ static unsigned notes_of_less(enum data_type type) {
            1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
 }
 
-// Sums of transformed numbers are right but for rounding.
+// Sums of transformed numbers are right within rounding.
 enum {
     NOTES_OF_TRANSFORMS = 1 << CUDNN_NUMERICAL_NOTE_FFT | 1 << CUDNN_NUMERICAL_NOTE_WINOGRAD |
                           1 << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 |
@@ -310,8 +310,8 @@ static unsigned notes_of(cudnnBackendDescriptor_t engine) {
     return notes;
 }
 
-// Makes a plan of a configuration, if its engine computes in the requested type and it becomes
-// one within the workspace.
+// Makes a plan of a configuration, if its engine computes in the requested type, and the plan needs at most
+// the workspace.
 static void add_plan(struct state *at, cudnnBackendDescriptor_t configuration) {
     int64_t count = 0, bytes = 0;
     cudnnBackendDescriptor_t engine = engine_of(at, configuration);
@@ -335,7 +335,7 @@ static void add_plan(struct state *at, cudnnBackendDescriptor_t configuration) {
     at->plans[at->count++] = plan;
 }
 
-// Adds the plans of the configurations that the library names in this mode.
+// Adds the plans of the configurations that the library lists in this mode.
 static void ask(struct state *at, cudnnBackendDescriptor_t graph, cudnnBackendHeurMode_t mode) {
     cudnnBackendDescriptor_t found[MOST_CONFIGURATIONS];
     cudnnBackendDescriptor_t advice = make(at, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR);
@@ -343,17 +343,17 @@ static void ask(struct state *at, cudnnBackendDescriptor_t graph, cudnnBackendHe
     set_descriptor(at, advice, CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph);
     set(at, advice, CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, 1, &mode);
     if (at->status != CUDNN_STATUS_SUCCESS || cudnn.cudnnBackendFinalize(advice) != CUDNN_STATUS_SUCCESS)
-        return; // it has nothing to say of this
+        return; // no configurations in this mode
     for (int i = 0; i < MOST_CONFIGURATIONS; i++) found[i] = make(at, CUDNN_BACKEND_ENGINECFG_DESCRIPTOR);
     if (at->status == CUDNN_STATUS_SUCCESS)
         at->status = cudnn.cudnnBackendGetAttribute(advice, CUDNN_ATTR_ENGINEHEUR_RESULTS,
                                                     CUDNN_TYPE_BACKEND_DESCRIPTOR, MOST_CONFIGURATIONS,
                                                     &count, (void *)found);
-    if (count > MOST_CONFIGURATIONS) count = MOST_CONFIGURATIONS; // it may return how many more there are
+    if (count > MOST_CONFIGURATIONS) count = MOST_CONFIGURATIONS; // the library may return a larger number
     for (int64_t i = 0; i < count && at->count < MOST_PLANS; i++) add_plan(at, found[i]);
 }
 
-// Where the operands are.
+// Makes the list of the addresses of the operands.
 static void pack(struct state *at, const struct operands *operands) {
     void *workspace = (void *)(uintptr_t)gpu.workspace; // NOLINT: an address of the GPU's
     const int64_t ids[] = {INPUT, FILTER, OUTPUT, BIAS};
@@ -397,17 +397,18 @@ static void end(void *state) {
 // Why there is no plan.
 static const char *refusal_of(const struct state *at) {
     if (at->status != CUDNN_STATUS_SUCCESS) return cudnn.cudnnGetErrorString(at->status);
-    if (at->configurations == 0) return "it names no engine";
+    if (at->configurations == 0) return "it lists no engine";
     return at->less == at->configurations
-               ? "all engines that it names compute in less than this type, or have no note on it"
-               : "no engine that it names runs in this workspace";
+               ? "all of its engines have a lower precision than this type, or no note on their precision"
+               : "none of its engines runs in this workspace";
 }
 
 static void note_less(const struct state *at, enum data_type type, struct prepared_op *prepared) {
     if (at->less == 0) return;
     snprintf(prepared->note, sizeof prepared->note,
-             "%d of %d engine configurations left out that compute in less or have no note on it%s", at->less,
-             at->configurations, type == FLOAT32 ? ": TF32, the default of PyTorch's convolutions" : "");
+             "%d of %d engine configurations left out, with a lower precision or without a note on it%s",
+             at->less, at->configurations,
+             type == FLOAT32 ? ": TF32, the default of PyTorch's convolutions" : "");
 }
 
 static int prepare(const struct op *op, const struct operands *operands, struct prepared_op *prepared,

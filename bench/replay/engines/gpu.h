@@ -4,7 +4,7 @@
 
 #include "libraries/cuda_driver.h"
 
-// What a call may use besides its operands.
+// The workspace of calls.
 enum { WORKSPACE_BYTES = 64 << 20 };
 
 struct gpu {
@@ -23,16 +23,16 @@ int gpu_open(int number, char reason[], size_t reason_size);
 // A library that is loaded at run time, by its environment variable, or by its name.
 struct gpu_library {
     const char *variable, *soname, *title; // "GENTABLES_CUBLASLT", "libcublasLt.so.13", "cuBLASLt"
-    const char *(*look_up)(void *library); // its functions; returns the first that it has not, or NULL
+    const char *(*look_up)(void *library); // looks its functions up; returns the first missing one, or NULL
 };
 
-// Loads it. -1, with a reason.
+// Loads the library. -1, with a reason.
 int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size);
 
-// Loads cuBLASLt; no GPU is touched for that. -1 with `reason`.
+// Loads cuBLASLt, without using a GPU. -1 with `reason`.
 int cublaslt_load(char reason[], size_t reason_size);
 
-// The address of memory that was placed.
+// The GPU address of loaded data.
 CUdeviceptr gpu_address(const void *data);
 
 #endif

@@ -1,4 +1,4 @@
-// Calls on the processor: the operands are where they were filled, and the clock is that of the system.
+// Calls on the processor: operands are used where they were filled; times are by the system's clock.
 #include <malloc.h>
 #include <time.h>
 
@@ -14,8 +14,8 @@ double now_us(void) {
     return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
 }
 
-// What an op used is kept for the next one: memory that comes anew from the system is cleared page by page,
-// and a library's scratch space would be that in every op.
+// Freed memory is kept for the next op: the system clears new memory page by page, and a library's scratch
+// space would be new memory in every op.
 static int open_host(int threads, char reason[REASON_SIZE]) {
     (void)reason;
     open_threads = threads;
@@ -64,9 +64,9 @@ static bool is_lost(void) {
     return false;
 }
 
-// Of products in float32 oneDNN is first: over the 137 shapes of a training step it took 0.83 of OpenBLAS's
-// time with AVX2 alone (AMD EPYC 7003, two cores), where the faster of the two for each shape would take 2%
-// less still; with AVX-512, which it is made for, it was ahead, too.
+// For products in float32 oneDNN comes first. Over the 137 shapes of a training step it took 0.83 of
+// OpenBLAS's time with AVX2 (AMD EPYC 7003, two cores); the faster library for each shape would take 2 %
+// less than oneDNN. With AVX-512 oneDNN was faster, too.
 static const struct library *library_at(int index) {
     static const struct library *const libraries[] = {&library_onednn, &library_openblas};
     return index < 2 ? libraries[index] : NULL;

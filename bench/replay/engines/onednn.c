@@ -1,6 +1,6 @@
-// Convolutions and matrix products by oneDNN. As PyTorch does with what was not packed beforehand, each call
-// reorders operands for which the library requires another layout, and puts the result back into the tensor's
-// own way; what is channels_last stays so.
+// Convolutions and matrix products by oneDNN. As PyTorch does with operands that were not packed before, each
+// call reorders operands for which the library requires another layout, and copies the result back to the
+// tensor's layout; channels_last tensors are not reordered.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -70,7 +70,7 @@ static void end(void *state) {
     free(at);
 }
 
-// Memory of this layout at `data`, or the library's own where that is NULL. NULL: there is none.
+// Memory of this layout at `data`; with `data` NULL the library allocates it. NULL: out of memory.
 static dnnl_memory_t add_memory(struct state *at, onednn_layout_pointer layout, void *data) {
     dnnl_memory_t memory;
     void *handle = data != NULL ? data : DNNL_MEMORY_ALLOCATE;
@@ -113,7 +113,7 @@ static dnnl_memory_t add_operand(struct state *at, dnnl_primitive_desc_t descrip
     return other != NULL && add_reorder(at, own, memory, wanted, other) ? other : NULL;
 }
 
-// The steps of a primitive. `layouts`: how the operands lie; bias NULL: there is none.
+// The steps of a primitive. `layouts`: those of the operands; bias NULL: none.
 static bool add_all(struct state *at, dnnl_primitive_desc_t description,
                     const struct onednn_layouts *layouts) {
     const struct operands *data = &at->operands;
@@ -140,7 +140,7 @@ static bool add_all(struct state *at, dnnl_primitive_desc_t description,
     return !reorders || add_reorder(at, wanted, result, own, out);
 }
 
-// What the library calls the kernel that it chose.
+// The library's name of the kernel that it chose.
 static const char *kernel_of(dnnl_primitive_desc_t description) {
     const char *kernel = NULL;
     dnnl_status_t status =
@@ -174,7 +174,7 @@ static int64_t elements_of_space(const int64_t extents[MOST_SPATIAL]) {
     return extents[0] * extents[1] * extents[2];
 }
 
-// Of an input or a result.
+// The layout of an input or a result.
 static dnnl_status_t image_layout(const struct convolution *at, int64_t channels, const int64_t extents[],
                                   const struct tensor *tensor, bool is_free, struct onednn_layout *to) {
     int64_t sizes[MOST_DIMENSIONS] = {at->batch, channels}, elements = elements_of_space(extents);
@@ -184,7 +184,7 @@ static dnnl_status_t image_layout(const struct convolution *at, int64_t channels
     return onednn_layout_make(to, at->spatial + 2, sizes, steps, type_of(tensor), is_free);
 }
 
-// Of the filters, with their groups as a dimension of its own where there are several.
+// The layout of the filters; several groups are a dimension of their own.
 static dnnl_status_t filter_layout(const struct convolution *at, const struct tensor *tensor, bool is_free,
                                    struct onednn_layout *to) {
     int64_t in = at->in_channels / at->groups, out = at->out_channels / at->groups;
@@ -228,7 +228,7 @@ static dnnl_status_t convolution_layouts(const struct convolution *at, const str
     return status;
 }
 
-// is_free: the library may choose other layouts of A and B than their own.
+// is_free: the library may choose the layouts of A and B.
 static dnnl_status_t gemm_layouts(const struct gemm *gemm, const struct operands *operands, bool is_free,
                                   struct layouts *to) {
     int64_t sizes[OPERANDS][3] = {[INPUT] = {gemm->stride_a > 0 ? gemm->batch : 1, gemm->m, gemm->k},
@@ -290,7 +290,7 @@ static dnnl_status_t describe_convolution(const struct convolution *convolution,
     return status == dnnl_success ? onednn_convolution(&asked, convolution, to) : status;
 }
 
-// If the library has only its slow reference for the layouts of a product, it chooses the layouts.
+// If the library has only its slow reference implementation for the layouts of a product, it may choose them.
 static dnnl_status_t describe_op(const struct op *op, struct state *at, struct layouts *layouts,
                                  dnnl_primitive_desc_t *to) {
     if (op->kind == OP_CONVOLUTION) return describe_convolution(&op->convolution, at, layouts, to);

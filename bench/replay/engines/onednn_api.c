@@ -35,10 +35,10 @@ static const struct {
 #undef ONEDNN_ROW
 };
 
-// Its threads are OpenMP's, which reads the environment when it is loaded. GNU's threads wait for the next
-// call by polling, by default for some milliseconds: meanwhile the threads that make caches cold and check
-// results between calls would share the cores with them. Within a call, and from one warm call to the next,
-// they wait much less.
+// oneDNN's threads are those of OpenMP, which reads the environment when it is loaded. By default GNU's
+// threads poll for the next call for some milliseconds, and would share the cores with the threads that
+// flush caches and check results between calls. So the time of polling is limited; waits within a call, and
+// between warm calls, are much shorter.
 static void prepare_threads(int threads) {
     static const char polls[] = "20000";
     char text[16];
@@ -179,7 +179,7 @@ dnnl_status_t onednn_matmul(const struct onednn_layouts *of, dnnl_primitive_attr
 dnnl_status_t onednn_convolution(const struct onednn_layouts *of, const struct convolution *at,
                                  dnnl_primitive_desc_t *to) {
     struct steps steps = steps_of(at);
-    dnnl_convolution_desc_t convolution; // also what a transposed one is described by
+    dnnl_convolution_desc_t convolution; // also of a transposed one
     dnnl_status_t status;
     if (at->transposed)
         status = onednn.dnnl_dilated_deconvolution_forward_desc_init(

@@ -65,7 +65,7 @@ extern struct onednn onednn;
 // Loads the library that GENTABLES_ONEDNN names, else the system's, for so many threads. -1 with a reason.
 int onednn_load(int threads, char reason[REASON_SIZE]);
 
-// How a tensor lies in memory, or (`is_free`) that the library is to choose.
+// The layout of a tensor in memory; with `is_free` the library chooses it.
 struct onednn_layout {
     dnnl_memory_desc_t layout;
 };
@@ -74,7 +74,7 @@ dnnl_status_t onednn_layout_make(struct onednn_layout *to, int dimensions, const
 void onednn_layout_end(struct onednn_layout *layout);
 onednn_layout_pointer onednn_layout_of(const struct onednn_layout *layout);
 
-// `scale` times the result, then `addend_scale` times what was in its place; 0: nothing was.
+// Scales the result, then adds `addend_scale` times the previous contents of its memory; 0: adds nothing.
 dnnl_status_t onednn_attributes(double scale, double addend_scale, dnnl_primitive_attr_t *to);
 
 // Of a primitive with these layouts: input, filters (or B), bias (NULL: none), result.

@@ -1,5 +1,4 @@
-// Matrix products by OpenBLAS. As PyTorch's addmm does on a CPU,
-// what is added is put into the result first.
+// Matrix products by OpenBLAS. As in PyTorch's addmm on a CPU, the addend is first copied to the result.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +47,8 @@ static void multiply_some(void *context, size_t from, size_t to) {
     for (size_t b = from; b < to; b++) multiply(context, b);
 }
 
-// Of a batch each product is one thread's: many small ones would else wait for each other's threads.
+// Each product of a batch is computed by one thread: several threads would wait for each other in each of
+// many small products.
 static void multiply_batch(struct state *at) {
     size_t batch = (size_t)at->gemm.batch;
     bool spreads = batch >= (size_t)blas.threads && blas.threads > 1;

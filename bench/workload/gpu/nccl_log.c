@@ -9,7 +9,7 @@
 
 // ---- requesting -----------------------------------------------------------------------------------------
 
-// Whether this level logs less than what is needed.
+// Whether this level logs less than is needed.
 static bool is_terse(const char *level) {
     static const char *const enough[] = {"INFO", "ABORT", "TRACE"};
     for (size_t i = 0; level != NULL && i < sizeof enough / sizeof enough[0]; i++) {

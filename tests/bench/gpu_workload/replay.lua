@@ -183,7 +183,7 @@ function TestReplay.test_an_engine_in_less_than_float32_is_not_taken_for_it()
   for _, note in ipairs { TENSOR_CORE, DOWN_CONVERT, REDUCED, TENSOR_CORE + FFT } do
     local kernel, said, row = engine_of("float32", { note, 0, note })
     luaunit.assertEquals(kernel, "engine_41", note)
-    luaunit.assertStrContains(said, "2 of 3 engine configurations left out that compute in less")
+    luaunit.assertStrContains(said, "2 of 3 engine configurations left out, with a lower precision")
     luaunit.assertAlmostEquals(tonumber(row["warm median (us)"]), 40, 3)
     luaunit.assertEquals(row["fastest algorithm"] or "", "", note) -- 30 µs is not offered
   end
@@ -205,7 +205,7 @@ function TestReplay.test_beyond_the_first_engines_there_may_be_one_in_float32()
   luaunit.assertEquals((engine_of("float32", { TENSOR_CORE, TENSOR_CORE, TENSOR_CORE }, "fallback=1")),
     "engine_70")
   lib.ends_with(1, replay({ convolution "one" }, "notes=1"))
-  luaunit.assertStrContains(convolutions()[1].note, "all engines that it names compute in less")
+  luaunit.assertStrContains(convolutions()[1].note, "all of its engines have a lower precision")
 end
 
 -- Transforms round: such an engine passes if it is near the reference; any other does not.
@@ -274,7 +274,7 @@ function TestReplay.test_ops_that_a_library_rejects_are_reported()
   luaunit.assertStrContains(convolutions()[1].note,
     "cuDNN does not compute this (CUDNN_STATUS_NOT_SUPPORTED)")
   lib.ends_with(1, replay({ convolution "two" }, "no_engine"))
-  luaunit.assertStrContains(convolutions()[1].note, "it names no engine")
+  luaunit.assertStrContains(convolutions()[1].note, "it lists no engine")
   lib.ends_with(1, replay({ fp8("one", { trans_b = 0, ldb = 32 }), fp8("two", { scaling = "block" }),
     gemm("three", { addend = "row", beta = 2 }) }, ""))
   luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
