@@ -72,18 +72,18 @@ struct backend {
     void (*close_buffers)(void *buffers);
     size_t (*buffer_bytes)(const struct shape *shape); // of the host's memory, beside the cell's
 
-    // The call of data set `shift` with its results in `slot`, for a candidate (NULL: the probe). It is in
+    // The call of data set `data_set` with its results in `slot`, for a candidate (NULL: the probe). It is in
     // place if the candidate works only so; its input is then copied there when a sample begins.
-    struct call (*call)(void *buffers, const struct candidate *candidate, size_t shift, int slot);
+    struct call (*call)(void *buffers, const struct candidate *candidate, size_t data_set, int slot);
     int (*slots)(const void *buffers); // calls of a sample
 
     // Fills the results of all slots with ones, which no right result consists of.
     int (*poison)(void *buffers);
 
     // Collective. Times one sample of a candidate (NULL: the copy that bounds it). Its first call has data
-    // set `shift`, and each further one the next. The stamp is of one call. If the sample is not valid, sets
-    // `reason`, the same on all ranks; else `reason` stays as it is. -1: see group_failure.
-    int (*sample)(void *buffers, const struct candidate *candidate, void *state, size_t shift,
+    // set `data_set`, and each further one the next. The stamp is of one call. If the sample is not valid,
+    // sets `reason`, the same on all ranks; else `reason` stays as it is. -1: see group_failure.
+    int (*sample)(void *buffers, const struct candidate *candidate, void *state, size_t data_set,
                   struct stamp *stamp, char reason[REASON_SIZE]);
 
     // Collective. Waits until all calls are complete. -1: see group_failure.

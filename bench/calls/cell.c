@@ -32,7 +32,7 @@ static void fill_gamma(enum dtype dtype, void *to, size_t count, uint32_t seed) 
 
 // The elements that all calls of a cell read together, if one call reads `elements`.
 static size_t with_shifts(const struct cell *cell, size_t elements) {
-    return elements + (cell->shifts - 1) * cell->stride;
+    return elements + (cell->data_sets - 1) * cell->stride;
 }
 
 // This rank's share of the sum begins where its share of every input begins.
@@ -78,7 +78,7 @@ static void set_sizes(struct cell *cell, const struct shape *shape, int rank, in
     size_t elements = shape->num_tokens * shape->hidden_size;
     *cell = (struct cell){.shape = *shape, .rank = rank, .ranks = ranks, .seed = seed};
     bool is_small = elements * dtype_sizes_bytes[shape->dtype] <= MANY_SHIFTS_UP_TO_BYTES;
-    cell->shifts = is_small ? MAX_SHIFTS : FEW_SHIFTS;
+    cell->data_sets = is_small ? MAX_DATA_SETS : FEW_SHIFTS;
     cell->input_elements = cell->out_elements = elements;
     cell->stride = shape->hidden_size;
     if (shape->op != OP_ALLREDUCE) {
@@ -160,9 +160,9 @@ void cell_close(struct cell *cell) {
     *cell = (struct cell){0};
 }
 
-struct call cell_call(const struct cell *cell, size_t shift) {
+struct call cell_call(const struct cell *cell, size_t data_set) {
     const struct shape *shape = &cell->shape;
-    size_t offset = shift * cell->stride * dtype_sizes_bytes[shape->dtype];
+    size_t offset = data_set * cell->stride * dtype_sizes_bytes[shape->dtype];
     return (struct call){
         .op = shape->op,
         .traffic = shape->op == OP_ALLREDUCE ? NULL : &cell->traffic,

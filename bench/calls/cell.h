@@ -13,7 +13,7 @@
 #include "elements/traffic.h"
 
 enum {
-    MAX_SHIFTS = 8,
+    MAX_DATA_SETS = 8,
     CELL_STRIDE_ELEMENTS = 64, // between the data of calls without rows
 };
 
@@ -34,7 +34,7 @@ struct cell {
     uint32_t seed;
     struct traffic traffic;              // of ops but the allreduce
     size_t input_elements, out_elements; // of one call
-    size_t shifts;                       // calls that differ in their data
+    size_t data_sets;                    // so many calls have different data
     size_t stride;                       // elements from one call's data to the next one's
     unsigned char *input, *residual, *gamma;
     unsigned char *residual_out, *out, *block_scales;
@@ -57,8 +57,8 @@ void cell_close(struct cell *cell);
 // The bytes of the arrays of an open cell.
 size_t cell_bytes(const struct shape *shape, int rank, int ranks);
 
-// Call number `shift`, below cell->shifts. The call points into the cell.
-struct call cell_call(const struct cell *cell, size_t shift);
+// The call of data set `data_set`, below cell->data_sets. The call points into the cell.
+struct call cell_call(const struct cell *cell, size_t data_set);
 
 // Fills the results with ones, which no right result consists of.
 void cell_poison(struct cell *cell);

@@ -57,10 +57,10 @@ static bool wrong(char what[], size_t what_size, const char *name, size_t index,
     return false;
 }
 
-static bool check_sum(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[],
+static bool check_sum(const struct cell *cell, size_t data_set, bool accumulates_fp32, char what[],
                       size_t what_size) {
     size_t count = cell->out_elements;
-    const double *expected = cell->sum + shift * cell->stride;
+    const double *expected = cell->sum + data_set * cell->stride;
     struct reader out = reader_of(cell->shape.dtype, cell->out);
     double unit = dtype_unit_roundoff(cell->shape.dtype),
            absolute = sum_tolerance(cell, accumulates_fp32) + 0x1p-40;
@@ -73,16 +73,16 @@ static bool check_sum(const struct cell *cell, size_t shift, bool accumulates_fp
     return true;
 }
 
-static bool check_residual(const struct cell *cell, size_t shift, size_t row, bool accumulates_fp32,
+static bool check_residual(const struct cell *cell, size_t data_set, size_t row, bool accumulates_fp32,
                            char what[], size_t what_size) {
     size_t hidden_size = cell->shape.hidden_size, first = row * hidden_size;
-    const double *sum = cell->sum + shift * hidden_size + first;
+    const double *sum = cell->sum + data_set * hidden_size + first;
     struct reader residual = reader_of(cell->shape.dtype, cell->residual);
     struct reader out = reader_of(cell->shape.dtype, cell->residual_out);
     double unit = dtype_unit_roundoff(cell->shape.dtype),
            absolute = sum_tolerance(cell, accumulates_fp32) + 0x1p-40;
     for (size_t i = 0; i < hidden_size; i++) {
-        double expected = sum[i] + read_at(residual, shift * hidden_size + first + i);
+        double expected = sum[i] + read_at(residual, data_set * hidden_size + first + i);
         // The sum may have been rounded on its way, before the residual was added.
         double tolerance = 1.01 * unit * (fabs(sum[i]) + fabs(expected)) + absolute + 0x1p-24;
         double value = read_at(out, first + i);
@@ -164,11 +164,11 @@ static bool check_row(const struct cell *cell, size_t row, double y[], double to
 }
 
 // Moved data must not change.
-static bool check_moved(const struct cell *cell, size_t shift, char what[], size_t what_size) {
+static bool check_moved(const struct cell *cell, size_t data_set, char what[], size_t what_size) {
     const struct traffic *traffic = &cell->traffic;
     struct reader out = reader_of(cell->shape.dtype, cell->out);
     int bits = dtype_significand_bits[cell->shape.dtype];
-    size_t first = traffic->send_at[cell->rank] + shift * cell->stride;
+    size_t first = traffic->send_at[cell->rank] + data_set * cell->stride;
     for (int rank = 0; rank < cell->ranks; rank++) {
         uint32_t rank_seed = seed_of(cell->seed, rank);
         for (size_t i = 0; i < traffic->received[rank]; i++) {
@@ -181,9 +181,11 @@ static bool check_moved(const struct cell *cell, size_t shift, char what[], size
     return true;
 }
 
-bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, char what[], size_t what_size) {
-    if (!op_sums[cell->shape.op]) return check_moved(cell, shift, what, what_size);
-    if (cell->shape.fusion == FUSION_NONE) return check_sum(cell, shift, accumulates_fp32, what, what_size);
+bool cell_check(const struct cell *cell, size_t data_set, bool accumulates_fp32, char what[],
+                size_t what_size) {
+    if (!op_sums[cell->shape.op]) return check_moved(cell, data_set, what, what_size);
+    if (cell->shape.fusion == FUSION_NONE)
+        return check_sum(cell, data_set, accumulates_fp32, what, what_size);
     double *y = malloc(2 * cell->shape.hidden_size * sizeof *y);
     if (y == NULL) {
         snprintf(what, what_size, "out of memory for the check");
@@ -191,7 +193,7 @@ bool cell_check(const struct cell *cell, size_t shift, bool accumulates_fp32, ch
     }
     bool right = true;
     for (size_t row = 0; right && row < cell->shape.num_tokens; row++) {
-        right = check_residual(cell, shift, row, accumulates_fp32, what, what_size) &&
+        right = check_residual(cell, data_set, row, accumulates_fp32, what, what_size) &&
                 check_row(cell, row, y, y + cell->shape.hidden_size, what, what_size);
     }
     free(y);

@@ -46,7 +46,7 @@ static void *in_pages(size_t bytes) {
 int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks,
               const struct kernels *kernels) {
     size_t element_bytes = dtype_sizes_bytes[dtype];
-    size_t count = elements + POOL_SHIFTS * STRIDE + (size_t)ranks * APART; // more than a period
+    size_t count = elements + POOL_DATA_SETS * STRIDE + (size_t)ranks * APART; // more than a period
     *pool = (struct pool){.dtype = dtype, .ranks = ranks};
     pool->data = in_pages(count * element_bytes);
     pool->sums = in_pages(PERIOD * element_bytes);
@@ -67,8 +67,8 @@ void pool_close(struct pool *pool) {
     *pool = (struct pool){0};
 }
 
-const void *pool_input(const struct pool *pool, int rank, size_t shift) {
-    return pool->data + ((size_t)rank * APART + shift * STRIDE) * dtype_sizes_bytes[pool->dtype];
+const void *pool_input(const struct pool *pool, int rank, size_t data_set) {
+    return pool->data + ((size_t)rank * APART + data_set * STRIDE) * dtype_sizes_bytes[pool->dtype];
 }
 
 // Handles some bytes of an output and their right values. False ends the visit.
@@ -98,9 +98,9 @@ static bool visit_period(unsigned char *out, const unsigned char *period, size_t
 }
 
 // Visits all of an output.
-static bool visit_output(const struct pool *pool, const struct call *call, int rank, size_t shift,
+static bool visit_output(const struct pool *pool, const struct call *call, int rank, size_t data_set,
                          unsigned char *out, visitor *visit) {
-    size_t element_bytes = dtype_sizes_bytes[pool->dtype], first = shift * STRIDE;
+    size_t element_bytes = dtype_sizes_bytes[pool->dtype], first = data_set * STRIDE;
     const struct traffic *traffic = call->traffic;
     if (traffic == NULL)
         return visit_period(out, pool->sums, first, call_elements(call), element_bytes, visit);
@@ -115,10 +115,10 @@ static bool visit_output(const struct pool *pool, const struct call *call, int r
     return true;
 }
 
-bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t shift) {
-    return visit_output(pool, call, rank, shift, call->out, is_same);
+bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t data_set) {
+    return visit_output(pool, call, rank, data_set, call->out, is_same);
 }
 
-void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t shift, void *out) {
-    visit_output(pool, call, rank, shift, out, take);
+void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t data_set, void *out) {
+    visit_output(pool, call, rank, data_set, out, take);
 }

@@ -9,7 +9,7 @@
 
 #include "elements/kernels.h"
 
-enum { POOL_SHIFTS = 8 };
+enum { POOL_DATA_SETS = 8 };
 
 struct pool {
     enum dtype dtype;
@@ -21,13 +21,13 @@ struct pool {
 int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks, const struct kernels *kernels);
 void pool_close(struct pool *pool);
 
-// The input of `rank` in call `shift`, below POOL_SHIFTS; page-aligned.
-const void *pool_input(const struct pool *pool, int rank, size_t shift);
+// The input of `rank` in the call of data set `data_set`, below POOL_DATA_SETS; page-aligned.
+const void *pool_input(const struct pool *pool, int rank, size_t data_set);
 
 // Writes the right contents of call.out to `out`.
-void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t shift, void *out);
+void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t data_set, void *out);
 
 // Whether call.out is right on rank `rank`; without an epilogue.
-bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t shift);
+bool pool_is_right(const struct pool *pool, const struct call *call, int rank, size_t data_set);
 
 #endif

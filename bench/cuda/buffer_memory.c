@@ -40,7 +40,7 @@ static size_t norm_bytes(const struct shape *shape) {
 
 // Bytes that all calls read together, if one call reads `elements`.
 static size_t read_bytes(const struct cell *cell, size_t elements) {
-    return (elements + (cell->shifts - 1) * cell->stride) * dtype_sizes_bytes[cell->shape.dtype];
+    return (elements + (cell->data_sets - 1) * cell->stride) * dtype_sizes_bytes[cell->shape.dtype];
 }
 
 static bool any_candidate_works_in_place(void) {
@@ -91,11 +91,11 @@ static void put_in_place(const struct cell_buffers *buffers, const struct candid
         call_put_in_place(call, buffers->device->group->rank, is_part ? larger : call->out);
 }
 
-struct call buffers_call(void *of, const struct candidate *candidate, size_t shift, int slot) {
+struct call buffers_call(void *of, const struct candidate *candidate, size_t data_set, int slot) {
     struct cell_buffers *buffers = of;
     const struct buffer_offsets *offsets = &buffers->offsets;
-    struct call call = cell_call(buffers->cell, shift);
-    size_t offset = shift * buffers->cell->stride * dtype_sizes_bytes[call.dtype];
+    struct call call = cell_call(buffers->cell, data_set);
+    size_t offset = data_set * buffers->cell->stride * dtype_sizes_bytes[call.dtype];
     CUdeviceptr results = slot_address(buffers, slot);
     bool fused = call.fusion != FUSION_NONE;
     call.input = pointer(buffers->base + offsets->input + offset);

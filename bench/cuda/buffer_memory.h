@@ -23,7 +23,7 @@ struct slot_range {
 
 struct graph {
     struct timed_work work;
-    size_t shift;
+    size_t data_set;
     struct slot_range range;
     CUgraphExec exec;
 };

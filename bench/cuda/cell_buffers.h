@@ -9,10 +9,10 @@ int buffers_open(struct group *group, struct cell *cell, enum mode mode, void **
                  char reason[REASON_SIZE]);
 size_t buffer_bytes(const struct shape *shape);
 void buffers_close(void *buffers);
-struct call buffers_call(void *buffers, const struct candidate *candidate, size_t shift, int slot);
+struct call buffers_call(void *buffers, const struct candidate *candidate, size_t data_set, int slot);
 int buffers_slots(const void *buffers);
 int buffers_poison(void *buffers);
-int buffers_sample(void *buffers, const struct candidate *candidate, void *state, size_t shift,
+int buffers_sample(void *buffers, const struct candidate *candidate, void *state, size_t data_set,
                    struct stamp *stamp, char reason[REASON_SIZE]);
 int buffers_floor(void *buffers, const struct candidate *candidate, void *state, double *time_us,
                   char reason[REASON_SIZE]);

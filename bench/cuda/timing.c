@@ -75,9 +75,9 @@ static bool enqueue_copy(struct cell_buffers *buffers, const struct call *call) 
                          sizeof parameters);
 }
 
-static bool enqueue(struct cell_buffers *buffers, const struct timed_work *work, size_t shift, int slot) {
+static bool enqueue(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set, int slot) {
     struct device *device = buffers->device;
-    struct call call = buffers_call(buffers, work->candidate, shift % buffers->cell->shifts, slot);
+    struct call call = buffers_call(buffers, work->candidate, data_set % buffers->cell->data_sets, slot);
     struct DelayParameters none = {.nanoseconds = 0};
     device->slot = slot;
     if (work->is_nothing) return true;
@@ -89,13 +89,13 @@ static bool enqueue(struct cell_buffers *buffers, const struct timed_work *work,
 }
 
 // Publishes this rank's calls, if rank 0 enqueues them.
-static bool publish(struct cell_buffers *buffers, size_t shift) {
+static bool publish(struct cell_buffers *buffers, size_t data_set) {
     struct device *device = buffers->device;
     if (device->joint == NULL) return true;
     device->joint->buffers[device->group->rank] = buffers;
     for (int slot = 0; slot < buffers->slots; slot++) {
         device->joint->calls[device->group->rank][slot] =
-            buffers_call(buffers, NULL, (shift + (size_t)slot) % buffers->cell->shifts, slot);
+            buffers_call(buffers, NULL, (data_set + (size_t)slot) % buffers->cell->data_sets, slot);
     }
     device->is_published = true;
     return group_barrier(device->group);
@@ -132,11 +132,11 @@ static bool is_in_place(const struct timed_work *work) {
 }
 
 // Copies the inputs of in-place calls to their outputs.
-static bool put_inputs(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool put_inputs(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                        struct slot_range range) {
     struct device *device = buffers->device;
     for (int slot = range.first; slot < range.first + range.calls; slot++) {
-        size_t of = (shift + (size_t)slot) % buffers->cell->shifts;
+        size_t of = (data_set + (size_t)slot) % buffers->cell->data_sets;
         struct call from = buffers_call(buffers, NULL, of, slot),
                     to = buffers_call(buffers, work->candidate, of, slot);
         CUresult result = device->driver->cuMemcpyDtoDAsync((CUdeviceptr)(uintptr_t)to.input,
@@ -149,14 +149,14 @@ static bool put_inputs(struct cell_buffers *buffers, const struct timed_work *wo
 
 // Enqueues the delay, the poison for results that are hashed afterwards, inputs of in-place calls, a flush
 // in cold mode, the ranks' barrier, and the event at the beginning.
-static bool begin(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool begin(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                   struct slot_range range) {
     struct device *device = buffers->device;
     const struct cuda_driver *driver = device->driver;
     buffers->begun_ns = clock_ns();
     if (!device_delay(device, device->delay_ns)) return false;
     if (is_hashed_after(work) && !each_ranks_buffers(buffers, range, buffers_poison_slots)) return false;
-    if (is_in_place(work) && !put_inputs(buffers, work, shift, range)) return false;
+    if (is_in_place(work) && !put_inputs(buffers, work, data_set, range)) return false;
     if (buffers->mode == MODE_COLD && !flush(device)) return false;
     if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
@@ -179,20 +179,20 @@ static bool end(struct cell_buffers *buffers, const struct timed_work *work, str
     return device_ok(device, result, "a time");
 }
 
-// Times the calls of a range once. The call in the first slot has data set `shift`. All ranks
+// Times the calls of a range once. The call in the first slot has data set `data_set`. All ranks
 // have published their calls.
-typedef bool timing(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+typedef bool timing(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                     struct slot_range range, double *time_us);
 
 // Collective. Times until no host was late, MOST_TRIES_IN_TIME times at most. After a single late try the
 // delay stays: the host may only have been interrupted.
 static bool time_in_time(struct cell_buffers *buffers, timing *once, const struct timed_work *work,
-                         size_t shift, struct slot_range range, double *time_us) {
+                         size_t data_set, struct slot_range range, double *time_us) {
     struct device *device = buffers->device;
     for (int tries = 1;; tries++) {
         *time_us = 0;
         buffers->is_late = false;
-        if (!once(buffers, work, shift, range, time_us)) return false;
+        if (!once(buffers, work, data_set, range, time_us)) return false;
         if (group_min(device->group, !buffers->is_late) != 0) return true;
         if (tries == MOST_TRIES_IN_TIME) {
             buffers->was_never_early = true;
@@ -204,23 +204,23 @@ static bool time_in_time(struct cell_buffers *buffers, timing *once, const struc
 
 // ---- eager ----------------------------------------------------------------------------------------------
 
-static bool time_call(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool time_call(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                       struct slot_range range, double *time_us) {
     struct device *device = buffers->device;
     bool enqueues = device_enqueues(device);
     if (!group_barrier(device->group)) return false;
-    if (enqueues && !begin(buffers, work, shift, range)) return false;
+    if (enqueues && !begin(buffers, work, data_set, range)) return false;
     device->group->unseen_ns = 0;
-    if (!enqueue(buffers, work, shift, range.first)) return false;
+    if (!enqueue(buffers, work, data_set, range.first)) return false;
     if (enqueues && !end(buffers, work, range, time_us)) return false;
     *time_us += (double)device->group->unseen_ns / 1000;
     return true;
 }
 
-static bool time_eager(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool time_eager(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                        double *time_us) {
-    return publish(buffers, shift) &&
-           time_in_time(buffers, time_call, work, shift, buffers_all_slots(buffers), time_us);
+    return publish(buffers, data_set) &&
+           time_in_time(buffers, time_call, work, data_set, buffers_all_slots(buffers), time_us);
 }
 
 // ---- graphs -----------------------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ static bool capture(struct cell_buffers *buffers, struct graph *graph) {
     const struct slot_range *range = &graph->range;
     for (int slot = range->first; slot < range->first + range->calls && enqueued; slot++) {
         enqueued = (buffers->mode != MODE_COLD_GRAPH || flush(device)) &&
-                   enqueue(buffers, &graph->work, graph->shift + (size_t)slot, slot);
+                   enqueue(buffers, &graph->work, graph->data_set + (size_t)slot, slot);
     }
     result = driver->cuStreamEndCapture(device->stream, &captured);
     if (enqueued && result == CUDA_SUCCESS) result = driver->cuGraphInstantiate(&graph->exec, captured, 0);
@@ -262,59 +262,59 @@ static bool capture(struct cell_buffers *buffers, struct graph *graph) {
 }
 
 // The chain in these slots, captured at most once; NULL: the capture failed.
-static struct graph *find_graph(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static struct graph *find_graph(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                                 struct slot_range range) {
     for (int i = 0; i < buffers->graph_count; i++) {
         struct graph *graph = &buffers->graphs[i];
-        if (same_work(&graph->work, work) && graph->shift == shift && graph->range.first == range.first)
+        if (same_work(&graph->work, work) && graph->data_set == data_set && graph->range.first == range.first)
             return graph;
     }
     if (buffers->graph_count == MOST_GRAPHS)
         buffers_drop_graphs(buffers); // they are captured again when needed
     struct graph *graph = &buffers->graphs[buffers->graph_count];
-    *graph = (struct graph){.work = *work, .shift = shift, .range = range};
+    *graph = (struct graph){.work = *work, .data_set = data_set, .range = range};
     if (!capture(buffers, graph)) return NULL;
     buffers->graph_count++;
     return graph;
 }
 
-static bool time_chain(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool time_chain(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                        struct slot_range range, double *time_us) {
     struct device *device = buffers->device;
     struct graph *graph = NULL;
     if (device_enqueues(device)) {
         graph =
-            find_graph(buffers, work, shift, range); // captured while no rank's kernels wait for another's
+            find_graph(buffers, work, data_set, range); // captured while no rank's kernels wait for another's
         if (graph == NULL) return false;
     }
     if (!group_barrier(device->group)) return false;
     if (!device_enqueues(device)) return true;
-    if (!begin(buffers, work, shift, range)) return false;
+    if (!begin(buffers, work, data_set, range)) return false;
     if (!device_ok(device, device->driver->cuGraphLaunch(graph->exec, device->stream), "launching a graph"))
         return false;
     return end(buffers, work, range, time_us);
 }
 
 // The time of one call, from how much longer a long chain takes than a short one.
-static bool time_slope(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool time_slope(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                        double *time_us) {
     struct slot_range many = long_chain(buffers), few = short_chain(buffers);
     double of_few_us = 0, of_many_us = 0;
-    if (!time_in_time(buffers, time_chain, work, shift, few, &of_few_us)) return false;
-    if (!time_in_time(buffers, time_chain, work, shift, many, &of_many_us)) return false;
+    if (!time_in_time(buffers, time_chain, work, data_set, few, &of_few_us)) return false;
+    if (!time_in_time(buffers, time_chain, work, data_set, many, &of_many_us)) return false;
     *time_us = (of_many_us - of_few_us) / (many.calls - few.calls);
     return true;
 }
 
-static bool time_graphs(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool time_graphs(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                         double *time_us) {
     const struct timed_work nothing = {.is_nothing = true};
     double flush_us = 0;
-    if (!publish(buffers, shift)) return false;
+    if (!publish(buffers, data_set)) return false;
     for (int i = 0; i < MOST_TRIES_AT_A_SLOPE; i++) {
         buffers->was_never_early = false; // this try is the one that counts
         if (buffers->mode == MODE_COLD_GRAPH && !time_slope(buffers, &nothing, 0, &flush_us)) return false;
-        if (!time_slope(buffers, work, shift, time_us)) return false;
+        if (!time_slope(buffers, work, data_set, time_us)) return false;
         *time_us -= flush_us;
         bool is_enough = *time_us > 0 || !device_enqueues(buffers->device);
         if (group_min(buffers->device->group, is_enough) != 0) return true;
@@ -327,14 +327,14 @@ static bool time_graphs(struct cell_buffers *buffers, const struct timed_work *w
 // ---- samples ----------------------------------------------------------------------------------------------
 
 // Collective. With a `reason`, the time is not valid.
-static bool time_work(struct cell_buffers *buffers, const struct timed_work *work, size_t shift,
+static bool time_work(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                       double *time_us, char reason[REASON_SIZE]) {
     struct device *device = buffers->device;
     buffers->is_inside_larger = is_in_place(work) && buffers->cell->shape.op == OP_REDUCESCATTER;
     buffers->hashes_are_enqueued = buffers->hashes_are_known = buffers->was_never_early = false;
     buffers->has_no_slope = false;
-    bool timed = mode_is_chain(buffers->mode) ? time_graphs(buffers, work, shift, time_us)
-                                              : time_eager(buffers, work, shift, time_us);
+    bool timed = mode_is_chain(buffers->mode) ? time_graphs(buffers, work, data_set, time_us)
+                                              : time_eager(buffers, work, data_set, time_us);
     device->is_published = false;
     buffers->hashes_are_enqueued = is_hashed_after(work);
     if (buffers->was_never_early) {
@@ -349,12 +349,12 @@ static bool time_work(struct cell_buffers *buffers, const struct timed_work *wor
     return timed && group_barrier(device->group);
 }
 
-int buffers_sample(void *of, const struct candidate *candidate, void *state, size_t shift,
+int buffers_sample(void *of, const struct candidate *candidate, void *state, size_t data_set,
                    struct stamp *stamp, char reason[REASON_SIZE]) {
     struct cell_buffers *buffers = of;
     struct timed_work work = {.candidate = candidate, .state = state, .writes_norm = buffers->writes_norm};
     double time_us;
-    if (!time_work(buffers, &work, shift, &time_us, reason)) return -1;
+    if (!time_work(buffers, &work, data_set, &time_us, reason)) return -1;
     buffers->has_norm = buffers->writes_norm;
     buffers->writes_norm = false;
     *stamp = (struct stamp){.start_ns = 0, .end_ns = (uint64_t)(time_us * 1000 + 0.5)};

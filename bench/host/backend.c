@@ -135,10 +135,10 @@ static void close_buffers(void *buffers) {
     free(buffers);
 }
 
-static struct call call_at(void *buffers, const struct candidate *candidate, size_t shift, int slot) {
+static struct call call_at(void *buffers, const struct candidate *candidate, size_t data_set, int slot) {
     (void)candidate; // those that work only in place are refused
     (void)slot;
-    return cell_call(((struct host_buffers *)buffers)->cell, shift);
+    return cell_call(((struct host_buffers *)buffers)->cell, data_set);
 }
 
 static int one_slot(const void *buffers) {
@@ -166,11 +166,11 @@ static void copy_input(const struct call *call) {
     }
 }
 
-static int sample(void *buffers, const struct candidate *candidate, void *state, size_t shift,
+static int sample(void *buffers, const struct candidate *candidate, void *state, size_t data_set,
                   struct stamp *stamp, char reason[REASON_SIZE]) {
     struct host_buffers *host = buffers;
     (void)reason;
-    struct call call = cell_call(host->cell, shift);
+    struct call call = cell_call(host->cell, data_set);
     int status = 0;
     if (!group_start_together(host->group)) return -1;
     stamp->start_ns = clock_ns();

@@ -38,8 +38,8 @@ struct host_series {
     enum epilogue_kind kind;
     bool in_place;
     void *plan;
-    char work[80];               // its name, for fault_work()
-    uint64_t hashes[MAX_SHIFTS]; // of results with an epilogue that were right
+    char work[80];                  // its name, for fault_work()
+    uint64_t hashes[MAX_DATA_SETS]; // of results with an epilogue that were right
 };
 
 // One request of the input.
@@ -178,12 +178,12 @@ static bool has_epilogue(const struct host_series *series) {
     return series->kind == EPILOGUE_FUSED || series->kind == EPILOGUE_SEPARATE;
 }
 
-static struct call call_of(struct host_pass *host, struct host_series *series, size_t shift,
+static struct call call_of(struct host_pass *host, struct host_series *series, size_t data_set,
                            struct output *output) {
     struct op_cell *cell = &host->cells[series->cell];
     const struct shape *shape = &cell->request->shape;
     if (has_epilogue(series)) {
-        struct call call = cell_call(&cell->with_epilogue, shift % cell->with_epilogue.shifts);
+        struct call call = cell_call(&cell->with_epilogue, data_set % cell->with_epilogue.data_sets);
         call.plan = &series->plan;
         check_cell_for_late_writes(cell);
         cell->last_fused = NO_CANDIDATE;
@@ -199,7 +199,7 @@ static struct call call_of(struct host_pass *host, struct host_series *series, s
                         .dtype = shape->dtype,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size,
-                        .input = pool_input(&host->pools[shape->dtype], host->group->rank, shift),
+                        .input = pool_input(&host->pools[shape->dtype], host->group->rank, data_set),
                         .out = output->data};
     output_poison(output, call_bytes(&call));
     if (series->in_place) move_in_place(host, &call, output->data);
@@ -233,18 +233,18 @@ static int run_separately(struct host_pass *host, const struct host_series *seri
 }
 
 static bool is_right(struct host_pass *host, struct host_series *series, const struct call *call,
-                     size_t shift) {
+                     size_t data_set) {
     struct op_cell *cell = &host->cells[series->cell];
     if (!has_epilogue(series)) {
-        return pool_is_right(&host->pools[call->dtype], call, host->group->rank, shift);
+        return pool_is_right(&host->pools[call->dtype], call, host->group->rank, data_set);
     }
     char what[REASON_SIZE];
     bool fp32 = series->kind == EPILOGUE_FUSED && host_candidates[series->candidate].accumulates_fp32;
-    shift %= cell->with_epilogue.shifts;
+    data_set %= cell->with_epilogue.data_sets;
     uint64_t hash = cell_hash(&cell->with_epilogue, host->group->kernels->hash);
-    if (hash == series->hashes[shift]) return true;
-    if (!cell_check(&cell->with_epilogue, shift, fp32, what, sizeof what)) return false;
-    series->hashes[shift] = hash;
+    if (hash == series->hashes[data_set]) return true;
+    if (!cell_check(&cell->with_epilogue, data_set, fp32, what, sizeof what)) return false;
+    series->hashes[data_set] = hash;
     return true;
 }
 
@@ -252,8 +252,8 @@ static int take_call(void *context, size_t index, struct stamp *stamp, bool *rig
     struct host_pass *host = context;
     struct host_series *series = &host->series[index];
     struct output *output = outputs_next(outputs_of(host, series->candidate));
-    size_t shift = host->calls++ % POOL_SHIFTS;
-    struct call call = call_of(host, series, shift, output);
+    size_t data_set = host->calls++ % POOL_DATA_SETS;
+    struct call call = call_of(host, series, data_set, output);
     if (!group_start_together(host->group)) return -1;
     fault_work(series->work); // not before: waiting for others is not the candidate's fault
     stamp->start_ns = clock_ns();
@@ -263,7 +263,7 @@ static int take_call(void *context, size_t index, struct stamp *stamp, bool *rig
     stamp->end_ns = clock_ns();
     fault_work(NULL);
     if (status != 0) return -1;
-    *right = is_right(host, series, &call, shift);
+    *right = is_right(host, series, &call, data_set);
     end_call(host, series, &call, output);
     return 0;
 }

@@ -21,20 +21,20 @@ struct loaded_cell {
 static int call_often(struct harness *harness, int index, const struct loaded_cell *loaded, size_t first,
                       size_t count) {
     for (size_t i = 0; i < count; i++) {
-        struct call call =
-            backend->call(loaded->buffers, &backend->candidates[index], (first + i) % loaded->cell.shifts, 0);
+        struct call call = backend->call(loaded->buffers, &backend->candidates[index],
+                                         (first + i) % loaded->cell.data_sets, 0);
         if (i % CALLS_PER_DEADLINE == 0) watch_step(PHASE_TIMED, backend->candidates[index].name);
         if (backend->candidates[index].strategy->run(harness->states[index], &call) != 0) return -1;
     }
     return backend->finish(loaded->buffers);
 }
 
-// The number of ranks on which the result of data set `shift` is wrong.
+// The number of ranks on which the result of data set `data_set` is wrong.
 static size_t wrong_ranks(struct group *group, const struct candidate *candidate,
-                          const struct loaded_cell *loaded, size_t shift) {
+                          const struct loaded_cell *loaded, size_t data_set) {
     char what[REASON_SIZE];
     bool wrong = backend->fetch(loaded->buffers, 0) != 0 ||
-                 !cell_check(&loaded->cell, shift, candidate->accumulates_fp32, what, sizeof what);
+                 !cell_check(&loaded->cell, data_set, candidate->accumulates_fp32, what, sizeof what);
     return group_sum(group, wrong);
 }
 
@@ -78,7 +78,7 @@ static int measure_candidate(struct harness *harness, int index, const struct lo
     if (result->wrong == 0 && time_calls(harness, index, loaded, how, &result->time_us) != 0) return -1;
     if (how->check && result->wrong == 0) {
         result->wrong =
-            wrong_ranks(group, candidate, loaded, (result->time_us.samples - 1) % loaded->cell.shifts);
+            wrong_ranks(group, candidate, loaded, (result->time_us.samples - 1) % loaded->cell.data_sets);
     }
     if (result->wrong > 0) {
         snprintf(harness->reasons[index], REASON_SIZE, "wrong result on %zu of %d ranks", result->wrong,

@@ -66,17 +66,17 @@ static int burst(struct timed_cell *timed, struct timed_series *series) {
     control->varied[rank] = 0;
     timed_cell_step(timed, PHASE_TIMED, series);
     if (series->estimate_ns < (double)WARM_UP_BELOW_NS &&
-        timed_cell_call(timed, series, timed_cell_next_shift(timed), &unused) != 0)
+        timed_cell_call(timed, series, timed_cell_next_data_set(timed), &unused) != 0)
         return -1;
     for (int i = 0; i < calls; i++) {
-        size_t shift = timed_cell_next_shift(timed);
-        if (!series->is_dropped && timed_cell_call(timed, series, shift, &control->stamps[rank][i]) != 0)
+        size_t data_set = timed_cell_next_data_set(timed);
+        if (!series->is_dropped && timed_cell_call(timed, series, data_set, &control->stamps[rank][i]) != 0)
             return -1;
         if (series->is_dropped) { // the same on all ranks
             calls = i;
             break;
         }
-        wrong += !timed_cell_results_are_right(timed, series, shift);
+        wrong += !timed_cell_results_are_right(timed, series, data_set);
     }
     control->wrong[rank] = wrong;
     if (!group_barrier(timed->group)) return -1;

@@ -35,18 +35,18 @@ int timed_cell_check_time(struct timed_cell *timed) {
 
 // ---- one call -----------------------------------------------------------------------------------
 
-int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t shift,
+int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t data_set,
                     struct stamp *stamp) {
     char reason[REASON_SIZE] = "";
     fault_work(plugins_work(series->candidate));
-    int status = backend->sample(timed->buffers, series->candidate, series->state, shift, stamp, reason);
+    int status = backend->sample(timed->buffers, series->candidate, series->state, data_set, stamp, reason);
     fault_work(NULL);
     if (reason[0] != '\0') timed_cell_drop(series, reason);
     return status;
 }
 
-size_t timed_cell_next_shift(struct timed_cell *timed) {
-    return timed->calls++ % timed->cell.shifts;
+size_t timed_cell_next_data_set(struct timed_cell *timed) {
+    return timed->calls++ % timed->cell.data_sets;
 }
 
 // ---- verification before timing -----------------------------------------------------------------
@@ -67,9 +67,9 @@ static bool ranks_share_result(const struct timed_cell *timed) {
 }
 
 // Adds the bits of one more result to those of the series, as long as all ranks have the same.
-static void take_bits(struct timed_cell *timed, struct timed_series *series, size_t shift) {
+static void take_bits(struct timed_cell *timed, struct timed_series *series, size_t data_set) {
     uint64_t bits = cell_bits(&timed->cell, timed->group->kernels->hash);
-    if (shift > 0 && series->bits == NO_BITS) return; // the same on all ranks
+    if (data_set > 0 && series->bits == NO_BITS) return; // the same on all ranks
     bool same = !ranks_share_result(timed) || ranks_agree(timed, bits);
     if (!ranks_share_result(timed)) { // combined over the ranks
         bits = group_sum(timed->group, bits * (2 * (uint64_t)timed->group->rank + 1));
@@ -79,14 +79,14 @@ static void take_bits(struct timed_cell *timed, struct timed_series *series, siz
 
 // Compares a result with the reference. Strategies often agree in every bit: a result with the hash of one
 // that passed an equally strict comparison is right without another one.
-static bool result_passes(struct timed_cell *timed, size_t shift, bool fp32, uint64_t hash, char what[],
+static bool result_passes(struct timed_cell *timed, size_t data_set, bool fp32, uint64_t hash, char what[],
                           size_t what_size) {
-    struct right_result *right = timed->right[shift];
-    for (int i = 0; i < timed->right_count[shift]; i++) {
+    struct right_result *right = timed->right[data_set];
+    for (int i = 0; i < timed->right_count[data_set]; i++) {
         if (right[i].hash == hash && (right[i].of_fp32_sums || !fp32)) return true;
     }
-    if (!cell_check(&timed->cell, shift, fp32, what, what_size)) return false;
-    right[timed->right_count[shift]++] = (struct right_result){.hash = hash, .of_fp32_sums = fp32};
+    if (!cell_check(&timed->cell, data_set, fp32, what, what_size)) return false;
+    right[timed->right_count[data_set]++] = (struct right_result){.hash = hash, .of_fp32_sums = fp32};
     return true;
 }
 
@@ -97,26 +97,27 @@ static bool is_in_time(struct timed_cell *timed, int slot, char what[], size_t w
     return false;
 }
 
-static int verify_call(struct timed_cell *timed, struct timed_series *series, size_t shift, double *took_ns) {
+static int verify_call(struct timed_cell *timed, struct timed_series *series, size_t data_set,
+                       double *took_ns) {
     struct stamp stamp;
     char what[REASON_SIZE] = "";
     timed_cell_step(timed, PHASE_WARM_UP, series);
     if (backend->poison(timed->buffers) != 0) return -1;
-    if (timed_cell_call(timed, series, shift, &stamp) != 0) return -1;
+    if (timed_cell_call(timed, series, data_set, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
     if (series->candidate == NULL || series->is_dropped) return 0;
     bool fp32 = series->candidate->accumulates_fp32;
     if (backend->fetch(timed->buffers, 0) != 0) return -1;
-    series->hashes[shift] = backend->hash(timed->buffers, 0);
+    series->hashes[data_set] = backend->hash(timed->buffers, 0);
     bool right = is_in_time(timed, 0, what, sizeof what) &&
-                 result_passes(timed, shift, fp32, series->hashes[shift], what, sizeof what);
+                 result_passes(timed, data_set, fp32, series->hashes[data_set], what, sizeof what);
     if (!group_all_right(timed->group, right, what, sizeof what)) {
         timed_cell_drop(series, what);
     } else if (repeats_bits(series) && ranks_share_result(timed) &&
-               !ranks_agree(timed, series->hashes[shift])) {
+               !ranks_agree(timed, series->hashes[data_set])) {
         timed_cell_drop(series, "ranks differ in the bits of the result");
     } else {
-        take_bits(timed, series, shift);
+        take_bits(timed, series, data_set);
     }
     return 0;
 }
@@ -124,10 +125,10 @@ static int verify_call(struct timed_cell *timed, struct timed_series *series, si
 // Runs every data set once, compared with the reference; these calls are also the warm-up.
 static int verify(struct timed_cell *timed, struct timed_series *series) {
     double took_ns = 0, least_ns = 1e18;
-    for (size_t shift = 0; shift < timed->cell.shifts && !series->is_dropped; shift++) {
+    for (size_t data_set = 0; data_set < timed->cell.data_sets && !series->is_dropped; data_set++) {
         if (timed_cell_check_time(timed) != 0) return -1;
         if (timed->is_late) return 0;
-        if (verify_call(timed, series, shift, &took_ns) != 0) return -1;
+        if (verify_call(timed, series, data_set, &took_ns) != 0) return -1;
         if (took_ns < least_ns) least_ns = took_ns;
     }
     series->estimate_ns = group_max(timed->group, least_ns);
@@ -136,20 +137,21 @@ static int verify(struct timed_cell *timed, struct timed_series *series) {
 
 // ---- sampling -----------------------------------------------------------------------------------
 
-static bool slot_is_right(struct timed_cell *timed, struct timed_series *series, size_t shift, int slot) {
-    if (backend->hash(timed->buffers, slot) == series->hashes[shift]) return true;
+static bool slot_is_right(struct timed_cell *timed, struct timed_series *series, size_t data_set, int slot) {
+    if (backend->hash(timed->buffers, slot) == series->hashes[data_set]) return true;
     char what[REASON_SIZE];
     if (repeats_bits(series)) return false;
     timed->group->control->varied[timed->group->rank]++;
     return backend->fetch(timed->buffers, slot) == 0 && is_in_time(timed, slot, what, sizeof what) &&
-           cell_check(&timed->cell, shift, series->candidate->accumulates_fp32, what, sizeof what);
+           cell_check(&timed->cell, data_set, series->candidate->accumulates_fp32, what, sizeof what);
 }
 
-bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t shift) {
+bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t data_set) {
     if (series->candidate == NULL) return true;
     bool right = true;
     for (int slot = 0; slot < backend->slots(timed->buffers); slot++) {
-        right = slot_is_right(timed, series, (shift + (size_t)slot) % timed->cell.shifts, slot) && right;
+        right =
+            slot_is_right(timed, series, (data_set + (size_t)slot) % timed->cell.data_sets, slot) && right;
     }
     return right;
 }

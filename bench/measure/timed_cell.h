@@ -15,7 +15,7 @@ struct timed_series {
     bool is_dropped;
     char reason[REASON_SIZE];
     bool settled; // known precisely enough: not sampled any more
-    uint64_t hashes[MAX_SHIFTS];
+    uint64_t hashes[MAX_DATA_SETS];
     uint64_t bits; // of all results, the same on all ranks and in all calls; or NO_BITS
     double estimate_ns, floor_us;
     size_t count, wrong;
@@ -40,8 +40,8 @@ struct timed_cell {
     double copy_us;    // the probe's time in a pass; 0: none
     uint64_t since_ns; // when the request arrived
     bool is_late;      // its time limit has passed
-    struct right_result right[MAX_SHIFTS][MAX_CANDIDATES];
-    int right_count[MAX_SHIFTS];
+    struct right_result right[MAX_DATA_SETS][MAX_CANDIDATES];
+    int right_count[MAX_DATA_SETS];
 };
 
 // Collective. Whether all ranks have the cell and its buffers; else all series are dropped, with the
@@ -63,13 +63,14 @@ int timed_cell_admit(struct timed_cell *timed, struct timed_series *series);
 // The first part of it: drops the series if its candidate cannot do such a call.
 int timed_cell_prepare(struct timed_cell *timed, struct timed_series *series);
 
-// Collective. One sample that begins with data set `shift`; a series that cannot be timed is dropped. And
+// Collective. One sample that begins with data set `data_set`; a series that cannot be timed is dropped. And
 // whether its results are right on this rank. -1: see group_failure.
-int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t shift, struct stamp *stamp);
-bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t shift);
+int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t data_set,
+                    struct stamp *stamp);
+bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t data_set);
 
 // The data set of the next call.
-size_t timed_cell_next_shift(struct timed_cell *timed);
+size_t timed_cell_next_data_set(struct timed_cell *timed);
 
 // Ends a series without a result; the first reason counts.
 void timed_cell_drop(struct timed_series *series, const char *reason);

@@ -168,11 +168,11 @@ static int call_one(void *context, size_t index, struct stamp *stamp, bool *is_r
     const struct cell_pass *cells = context;
     struct timed_cell *timed = cells->series[index].timed;
     struct timed_series *series = cells->series[index].series;
-    size_t shift = timed_cell_next_shift(timed);
+    size_t data_set = timed_cell_next_data_set(timed);
     timed_cell_step(timed, PHASE_TIMED, series);
     if (series->is_dropped) return 0; // the same on all ranks
-    if (timed_cell_call(timed, series, shift, stamp) != 0) return -1;
-    *is_right = series->is_dropped || timed_cell_results_are_right(timed, series, shift);
+    if (timed_cell_call(timed, series, data_set, stamp) != 0) return -1;
+    *is_right = series->is_dropped || timed_cell_results_are_right(timed, series, data_set);
     return 0;
 }
 

@@ -198,11 +198,11 @@ static int end_call(struct trial *trial, int index, struct probe *probe, const s
 }
 
 // A call with data of which every sum is exact, so that all bits of the result are known.
-static int call_exactly(struct trial *trial, int index, struct probe *probe, size_t shift) {
+static int call_exactly(struct trial *trial, int index, struct probe *probe, size_t data_set) {
     const struct pool *pool = &trial->pools[probe->call.dtype];
     int rank = trial->group->rank, status = -1;
     size_t bytes = receive_bytes(&probe->call);
-    struct call data = {.input = pool_input(pool, rank, shift)};
+    struct call data = {.input = pool_input(pool, rank, data_set)};
     struct guarded should = {0};
     bool same = true;
     unsigned char *expected = malloc(bytes + 1);
@@ -211,7 +211,7 @@ static int call_exactly(struct trial *trial, int index, struct probe *probe, siz
         trial_lack_memory(trial, index, probe->shape);
         status = 0;
     } else {
-        pool_expect(pool, &probe->call, rank, shift, expected);
+        pool_expect(pool, &probe->call, rank, data_set, expected);
         if (backend->services->put(trial->group, should.data, expected, bytes))
             status = run_call(trial, index, probe, &data, NULL, &should, &same);
     }
@@ -243,12 +243,12 @@ static bool fetch(struct trial *trial, const struct probe *probe, struct cell *c
 
 // Checks the results of a call against the float64 sums of its cell, within the rounding that the candidate
 // declares.
-static void check_cell(struct trial *trial, int index, struct cell *cell, size_t shift) {
+static void check_cell(struct trial *trial, int index, struct cell *cell, size_t data_set) {
     bool fp32 = backend->candidates[index].accumulates_fp32, is_fused = cell->shape.fusion != FUSION_NONE;
     char what[REASON_SIZE / 2], reason[REASON_SIZE];
     bool is_same = !fp32 || is_fused || cell->shape.op != OP_ALLREDUCE ||
                    has_same_bits(trial->group, cell->out, cell->out_bytes);
-    if (!cell_check(cell, shift, fp32, what, sizeof what)) {
+    if (!cell_check(cell, data_set, fp32, what, sizeof what)) {
         snprintf(reason, sizeof reason, "%s%s", what, fp32 && !is_fused ? ", for sums in fp32" : "");
         trial_fail(trial, index, reason);
     }
@@ -270,17 +270,17 @@ static int call_with_rounding(struct trial *trial, int index, struct probe *prob
     bool ready = cell_open(&cell, &of_cell, trial->group->rank, trial->group->size, 1) == 0;
     if (group_min(trial->group, ready) == 0) {
         trial_lack_memory(trial, index, probe->shape);
-        cell.shifts = 0;
+        cell.data_sets = 0;
     }
-    if (probe->is_large && cell.shifts > 1) cell.shifts = 1;
-    for (size_t shift = 0; shift < cell.shifts && status == 0; shift++) {
-        struct call data = cell_call(&cell, shift);
+    if (probe->is_large && cell.data_sets > 1) cell.data_sets = 1;
+    for (size_t data_set = 0; data_set < cell.data_sets && status == 0; data_set++) {
+        struct call data = cell_call(&cell, data_set);
         probe->call.epsilon = data.epsilon;
         probe->call.scale = data.scale;
         status = run_call(trial, index, probe, &data, is_fused ? &cell : NULL, NULL, NULL);
         if (status != 0 || probe->arrays[ARRAY_OUT].data == NULL) break;
         status = fetch(trial, probe, &cell) ? 0 : -1;
-        if (status == 0) check_cell(trial, index, &cell, shift);
+        if (status == 0) check_cell(trial, index, &cell, data_set);
         if (status == 0) status = end_call(trial, index, probe, &data);
     }
     cell_close(&cell);

@@ -35,20 +35,20 @@ static void close_ranks(struct ranks *ranks) {
 
 static const struct kernels *tested; // NULL: the best
 
-static void run_with(struct ranks *ranks, size_t shift, int sources_used) {
+static void run_with(struct ranks *ranks, size_t data_set, int sources_used) {
     const void *sources[MAX_RANKS];
-    struct call call = cell_call(&ranks->cells[0], shift);
+    struct call call = cell_call(&ranks->cells[0], data_set);
     struct epilogue epilogue;
     for (int rank = 0; rank < ranks->count; rank++)
-        sources[rank] = cell_call(&ranks->cells[rank], shift).input;
+        sources[rank] = cell_call(&ranks->cells[rank], data_set).input;
     cell_poison(&ranks->cells[0]);
     epilogue_begin(&epilogue, tested ? tested : kernels_best(), &call, 0);
     epilogue_consume(&epilogue, sources, sources_used, call_elements(&call));
 }
 
-static bool right(struct ranks *ranks, size_t shift, bool fp32) {
+static bool right(struct ranks *ranks, size_t data_set, bool fp32) {
     char what[160];
-    return cell_check(&ranks->cells[0], shift, fp32, what, sizeof what);
+    return cell_check(&ranks->cells[0], data_set, fp32, what, sizeof what);
 }
 
 static void check_right_results(void) {
@@ -58,11 +58,11 @@ static void check_right_results(void) {
             for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
                 struct ranks ranks;
                 open_ranks(&ranks, counts[i], shape_of((enum dtype)dtype, (enum fusion)fusion, 5, 208));
-                assert_true(ranks.cells[0].shifts > 0);
-                for (size_t shift = 0; shift < ranks.cells[0].shifts; shift++) {
+                assert_true(ranks.cells[0].data_sets > 0);
+                for (size_t data_set = 0; data_set < ranks.cells[0].data_sets; data_set++) {
                     char what[160];
-                    run_with(&ranks, shift, counts[i]);
-                    if (!cell_check(&ranks.cells[0], shift, true, what, sizeof what)) {
+                    run_with(&ranks, data_set, counts[i]);
+                    if (!cell_check(&ranks.cells[0], data_set, true, what, sizeof what)) {
                         fail_msg("%s %s, %d ranks: %s", dtype_names[dtype], fusion_names[fusion], counts[i],
                                  what);
                     }
@@ -165,13 +165,13 @@ TEST(ranks_and_calls_have_different_data) {
     struct ranks ranks;
     open_ranks(&ranks, 4, shape_of(DTYPE_FLOAT32, FUSION_NONE, 4, 128));
     for (int a = 0; a < 4; a++) {
-        for (size_t shift = 0; shift < ranks.cells[a].shifts; shift++) {
-            struct call call = cell_call(&ranks.cells[a], shift);
+        for (size_t data_set = 0; data_set < ranks.cells[a].data_sets; data_set++) {
+            struct call call = cell_call(&ranks.cells[a], data_set);
             for (int b = 0; b < 4; b++) {
-                for (size_t other = 0; other < ranks.cells[b].shifts; other++) {
+                for (size_t other = 0; other < ranks.cells[b].data_sets; other++) {
                     struct call other_call = cell_call(&ranks.cells[b], other);
                     bool same = memcmp(call.input, other_call.input, call_bytes(&call)) == 0;
-                    assert_int_equal(same, a == b && shift == other);
+                    assert_int_equal(same, a == b && data_set == other);
                 }
             }
         }
