@@ -66,10 +66,14 @@ ci_wait_for_build() {
 }
 
 ci_summary() {
-    if [ ! -x build/bin/gentables ]; then
+    local program
+    for program in build*/bin/gentables; do
+        if [ -x "$program" ]; then break; fi
+    done
+    if [ ! -x "$program" ]; then
         echo "gentables was not built"
         echo "0 passed, 1 failed, 0 skipped"
         return 1
     fi
-    build/bin/gentables lua .ci/summary.lua "$results" .ci/manifest "${stages[@]}"
+    "$program" lua .ci/summary.lua "$results" .ci/manifest "${stages[@]}"
 }
