@@ -18,7 +18,7 @@ local tp_size = require "sweep.tp_size"
 local all_sizes = {}
 
 local MIN_CELL_US = 1000      -- for one task, however small the budget
-local TASKS_IN_A_BUDGET = 100 -- at least, so that one does not overrun it
+local TASKS_IN_A_BUDGET = 500 -- at least, so that one does not overrun it
 local PRECISION = 0.02        -- half width of an interval that is narrow enough, as a share of the median
 local START_S = 1             -- expected start time of a launch, for the least budget
 local STOP_S = 0.5            -- of a budget, reserved for the end of a TP size's last launch

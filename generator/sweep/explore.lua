@@ -1,44 +1,55 @@
--- The planner of a sweep: which point to measure next. With --exhaustive all points; otherwise those that are
--- most likely to change the table.
+-- The planner of a sweep: which point to measure next. With --exhaustive all points in every launch;
+-- otherwise those from which the table is expected to gain most for their time.
 --
--- Per TP size, dtype and fusion, it
---   begins with a few points far apart, with every strategy;
---   then, in the first launches, takes the point with the highest expected gain: where a visit is likely to
---   show that a strategy is faster than the one that the table would choose, predicted from the points
---   measured so far (choose/interpolation.lua). The points are the spec's grid and the points halfway
---   between its lines, where the bins of a lookup end;
---   in further launches visits the measured points again, in random order, with the strategies that may still
---   win: the first points in each launch, the others at least twice, and as long as a gain is expected.
--- New points get a share of the budget, and further launches the rest; when these are done, new points get
--- their share of the remaining budget. The sweep ends when no visit has an expected gain above TOLERANCE, or
--- the budget is spent; visits that are not expected to fit into it are not planned. The variation between
--- launches and the error of predictions are estimated during the sweep. (The expected gain is the knowledge
--- gradient of optimal learning: Frazier, Powell, Dayanik, 2008.)
+-- It begins with a few points far apart, with every strategy, in two launches: their repetition shows how
+-- times vary. Then it makes the table of the rows so far (provisional_table.lua), and visits the points that
+-- inform its uncertain choices: those with the highest expected losses for the time and the launches that
+-- they have. The points are the spec's grid and the points halfway between its lines, where the bins of a
+-- lookup end. A visit measures the strategies that may win there (shortlist.lua). After a few visits the
+-- table is made again. Each launch has a share of the budget, so that others follow: launches differ.
 --
--- Apart from options.now and options.fits the functions depend on their arguments alone: no files, no
--- measuring.
+-- The sweep ends when no choice is uncertain, when the points around those that are have all their launches,
+-- or with its budget; visits that are not expected to fit into it are not planned.
+--
+-- Apart from options.now, options.fits and options.uncertain_cells the functions depend on their arguments
+-- alone: no files, no measuring.
 local cell_records = require "rows.cell_records"
-local expected_gain = require "sweep.expected_gain"
 local lists = require "lists.lists"
 local points = require "sweep.points"
+local shortlist = require "sweep.shortlist"
 
 local explore = {}
 explore.__index = explore
 
-local TOLERANCE = 0.01        -- expected gain, as a share of the best time, below which no visit is made
-local FEWEST_VISITS = 2       -- of a point, in as many launches
-local EXPLORING_LAUNCHES = 2  -- launches that visit new points as long as any is worth it
-local EXPLORING_SHARE = 0.4   -- of the budget; of the remaining one, once all points have their launches
+local FIRST_LAUNCHES = 2          -- launches that visit the first points
+local SHARES = { 0.4, 0.6, 0.8 }  -- of the budget, at which the first launches end; later ones use all of it
+local VISITS_BETWEEN = 10         -- fewest visits before the table is made again
+local PLANNING_SHARE = 0.2        -- most time to spend on tables, as a share of that since the last one
+local LESS_UNCERTAIN = 0.5        -- factor on the expected loss of a choice for each visit that informs it
 
 -- ---- which strategies -------------------------------------------------------------------------
 
--- Whether a visited point needs further launches.
-local function is_unsure(self, point)
-  local visits = points.count(point.launches)
-  if visits >= self.launches then return false end
-  if self.exhaustive or point.is_first or visits < FEWEST_VISITS then return true end
-  expected_gain.learn(self)
-  return expected_gain.of_another_visit(self, point) > TOLERANCE
+-- The sum of the expected losses of the uncertain choices that a visit of a point informs: those of the cells
+-- to which a lookup sends the point or one beside it. 0 if the point has all its launches.
+local function loss_around(self, point)
+  if points.count(point.launches) >= self.launches then return 0 end
+  local sum = 0
+  for _, cell in ipairs(point.informs) do sum = sum + (self.uncertain[cell] or 0) end
+  return sum
+end
+
+-- Whether a point has to be visited whatever its choice: the first ones, and all of an exhaustive sweep.
+local function is_due(self, point)
+  local needed = self.exhaustive and self.launches or point.is_first and FIRST_LAUNCHES or 0
+  return points.count(point.launches) < math.min(needed, self.launches)
+end
+
+-- Whether the first visit of a point measures a strategy. The first points get all of them, so that none is
+-- left out unseen.
+local function may_win(self, point, name)
+  if point.is_first or not lists.may_win(name) then return true end
+  point.may_win = point.may_win or shortlist.at(self, point)
+  return point.may_win[name]
 end
 
 -- The strategies to measure at a point in this launch; empty: none. Strategies that are never chosen do not
@@ -46,11 +57,15 @@ end
 local function wanted(self, point, launch)
   local out = {}
   if point.launches[launch] or point.given_up then return out end
-  local may_win = points.best_and_rivals(point)
-  local goes_on = points.was_visited(point) and is_unsure(self, point)
+  local is_rival = points.best_and_rivals(point)
+  local goes_on = is_due(self, point) or loss_around(self, point) > 0
   for _, name in ipairs(self.spec.strategies) do
-    local again = self.exhaustive or may_win[name] or not lists.may_win(name)
-    local is_wanted = not point.visits[name] or (goes_on and again)
+    local is_wanted
+    if point.visits[name] then
+      is_wanted = goes_on and (self.exhaustive or is_rival[name] or not lists.may_win(name))
+    else
+      is_wanted = (goes_on or point.is_first or not points.was_visited(point)) and may_win(self, point, name)
+    end
     if is_wanted and not point.without[name] and not point.finished[name] then out[#out + 1] = name end
   end
   return out
@@ -80,8 +95,7 @@ local function shuffle(self, list)
   return list
 end
 
--- The points to begin with, which are visited in every launch: the corners of the grid, and its middle
--- columns.
+-- The points to begin with: the corners of the grid, and its middle columns.
 local function mark_first_points(self)
   local out = {}
   local tokens, hidden = self.spec.num_tokens, self.spec.hidden_sizes
@@ -100,47 +114,29 @@ local function mark_first_points(self)
   return out
 end
 
--- Points visited before that need more launches.
-local function due_points(self, launch)
-  local out = {}
-  for _, plane in ipairs(self.planes) do
-    for _, point in ipairs(plane.points) do
-      if points.was_visited(point) and #wanted(self, point, launch) > 0 then out[#out + 1] = point end
-    end
-  end
-  return out
+-- Makes the table of the results so far, if there are enough new ones.
+local function update_table(self)
+  local now = self.now()
+  if self.visits < self.next_table.visits or now < self.next_table.time then return end
+  self.uncertain = self.uncertain_cells()
+  local took = self.now() - now
+  self.next_table = { visits = self.visits + VISITS_BETWEEN, time = now + took / PLANNING_SHARE }
 end
 
--- Whether this share of the time is over, counted from when new points last got their share.
-local function has_spent(self, share)
-  return self.now() >= self.began_at + share * (self.ends_at - self.began_at)
-end
+local function table_is_due(self) self.next_table = { visits = 0, time = -math.huge } end
 
--- Whether new points may be visited, if there is time.
-local function may_explore(self) return not self.exhaustive and self.explored < EXPLORING_LAUNCHES end
-
-local function is_exploring(self) return may_explore(self) and not has_spent(self, EXPLORING_SHARE) end
-
--- point -> the expected gain of its first visit
-local function gains(self, plane)
-  expected_gain.learn(self)
-  if not plane.gain then
-    plane.gain = {}
-    for _, point in ipairs(plane.points) do
-      plane.gain[point] = points.was_visited(point) and 0 or expected_gain.of_first_visit(self, plane, point)
-    end
-  end
-  return plane.gain
-end
-
--- The task at the point with the highest expected gain; nil if no point is worth a visit.
+-- The task at the point with the highest expected losses for its time and launches; nil if no point informs
+-- an uncertain choice.
 local function most_uncertain(self, launch)
-  local best, most = nil, TOLERANCE
+  update_table(self)
+  local best, most = nil, 0
   for _, plane in ipairs(self.planes) do
-    local of_points = gains(self, plane)
     for _, point in ipairs(plane.points) do
-      local task = of_points[point] > most and task_at(self, point, launch)
-      if task then best, most = task, of_points[point] end
+      local loss = loss_around(self, point)
+      local task = loss > 0 and task_at(self, point, launch)
+      local rate = task and loss / (1 + points.count(point.launches))
+        / self.seconds(task.cell, #task.strategies)
+      if task and rate > most then best, most = task, rate end
     end
   end
   return best
@@ -154,37 +150,47 @@ local function from_queue(self, launch)
   end
 end
 
-local function fill_queue(self, launch)
-  local list = due_points(self, launch)
+-- The first points that lack a strategy or a launch, in random order.
+local function begin_launch(self, launch)
+  local list = {}
   for _, point in ipairs(self.first) do
-    if not points.was_visited(point) and #wanted(self, point, launch) > 0 then list[#list + 1] = point end
+    if #wanted(self, point, launch) > 0 then list[#list + 1] = point end
   end
-  self.queue, self.queue_of = shuffle(self, list), launch
+  self.queue, self.queue_of, self.begun = shuffle(self, list), launch, self.begun + 1
 end
 
--- options: { spec, cells (of cell_records.cells), launches (visits that a point needs), exhaustive, now (a
--- clock in seconds), ends_at (the end of the budget on that clock; nil: no budget), fits (whether a visit of
--- a cell with a list of strategies ends before that; nil: always) }
+local function has_spent(self, share)
+  return self.now() >= self.began_at + share * (self.ends_at - self.began_at)
+end
+
+-- options: { spec, cells (of cell_records.cells), launches (the most visits of a point), exhaustive, now (a
+-- clock in seconds), ends_at (the end of the budget on that clock; nil: no budget), seconds (the expected
+-- time of a visit of a cell with a number of strategies; nil: all take the same), fits (whether a visit of a
+-- cell with a list of strategies ends before the budget; nil: always), uncertain_cells (makes a table of the
+-- results so far, and returns the expected losses of its uncertain choices by the key of their cells) }
 function explore.new(options)
   local self = setmetatable({ spec = options.spec, launches = options.launches,
     exhaustive = options.exhaustive, now = options.now, ends_at = options.ends_at or math.huge,
     fits = options.fits or function() return true end,
-    began_at = options.now(), visits = 0, explored = 0, point_of = {}, random = 1 }, explore)
+    seconds = options.seconds or function() return 1 end,
+    uncertain_cells = options.uncertain_cells, uncertain = {},
+    began_at = options.now(), begun = 0, visits = 0, point_of = {}, random = 1, stale = true }, explore)
   self.planes = points.make_planes(self, options.cells)
-  self.first, self.stale = mark_first_points(self), true
+  self.first = mark_first_points(self)
+  table_is_due(self)
   return self
 end
 
 -- Begins to measure now, until `ends_at` on its clock.
-function explore:begin(ends_at) self.began_at, self.ends_at = self.now(), ends_at end
+function explore:begin(ends_at) self.began_at, self.ends_at, self.begun = self.now(), ends_at, 0 end
 
 -- The point of a record's cell; nil if the sweep has none.
 local function point_of(self, record) return self.point_of[cell_records.key(cell_records.record(record))] end
 
 -- Drops what was computed without the new results of this point.
 local function forget(self, point)
-  point.ranked, self.stale = nil, true
-  point.plane.measured, point.plane.gain = nil, nil
+  point.ranked = nil
+  shortlist.forget(self, point)
 end
 
 -- Takes a row of an earlier sweep, which needs no further launches. Its time is of no launch of this one.
@@ -218,49 +224,38 @@ function explore:take(cell, launch, rows, no_time)
     point.visits[record.strategy][launch] = record.time_us
   end
   for _, record in ipairs(no_time) do point.without[record.strategy] = true end
+  for _, key in ipairs(point.informs) do
+    self.uncertain[key] = self.uncertain[key] and LESS_UNCERTAIN * self.uncertain[key]
+  end
   forget(self, point)
 end
 
 -- The next task of this launch, { cell, strategies }; nil: the launch is over.
 function explore:next(launch)
+  if self.queue_of ~= launch then begin_launch(self, launch) end
   if has_spent(self, 1) then return nil end
-  if self.queue_of ~= launch then fill_queue(self, launch) end
   local task = from_queue(self, launch)
-  if task or not is_exploring(self) then return task end
-  task = most_uncertain(self, launch)
-  if not task then self.explored = self.explored + 1 end
-  return task
+  if task or self.exhaustive or has_spent(self, SHARES[self.begun] or 1) then return task end
+  return most_uncertain(self, launch)
 end
 
--- Whether points that were visited, or have to be, lack a launch.
-local function lacks_launches(self, launch)
-  for _, list in ipairs { due_points(self, launch), self.first } do
-    for _, point in ipairs(list) do
-      if task_at(self, point, launch) then return true end
-    end
+-- Whether first points lack a launch, or points inform uncertain choices.
+local function has_task(self, launch)
+  for _, point in ipairs(self.first) do
+    if task_at(self, point, launch) then return true end
   end
-  return false
+  if self.exhaustive then return false end
+  table_is_due(self)
+  return most_uncertain(self, launch) ~= nil
 end
 
 -- Whether a further launch has anything to do.
-function explore:wants(launch)
-  if has_spent(self, 1) then return false end
-  if lacks_launches(self, launch) then return true end
-  if has_spent(self, EXPLORING_SHARE) then self.began_at = self.now() end
-  return is_exploring(self) and most_uncertain(self, launch) ~= nil
-end
+function explore:wants(launch) return not has_spent(self, 1) and has_task(self, launch) end
 
--- Whether nothing but the time has ended it: a point lacks a launch, or a cell was not reached. From here on
--- it has no end.
+-- Whether nothing but the time has ended it. From here on it has no end.
 function explore:is_cut_off(launch)
   self.ends_at, self.fits = math.huge, function() return true end
-  if lacks_launches(self, launch) then return true end
-  for _, plane in ipairs(may_explore(self) and self.planes or {}) do
-    for _, point in ipairs(plane.points) do
-      if point.on_grid and self:is_unreached(point.cell) then return true end
-    end
-  end
-  return false
+  return has_task(self, launch)
 end
 
 -- The number of visits entered, those of kept rows included.
@@ -272,31 +267,29 @@ function explore:is_open(cell)
   return point ~= nil and #wanted(self, point, 0) > 0
 end
 
--- Whether a cell with a strategy that has neither a time nor a reason would get a visit, if there were time.
-function explore:is_unreached(cell)
-  local point, unknown = point_of(self, cell), false
-  if not point or point.given_up then return false end
+local function lacks_strategy(self, point)
   for _, name in ipairs(self.spec.strategies) do
-    unknown = unknown or not (point.visits[name] or point.without[name])
+    if not (point.visits[name] or point.without[name]) then return true end
   end
-  if not unknown or points.was_visited(point) or point.is_first then return unknown end
-  return gains(self, point.plane)[point] > TOLERANCE
+  return false
+end
+
+-- Whether a cell would get a first visit, if there were time.
+function explore:is_unreached(cell)
+  local point = point_of(self, cell)
+  if not point or point.given_up then return false end
+  if point.is_first then return lacks_strategy(self, point) end
+  return not points.was_visited(point) and self.uncertain[point.informs[1]] ~= nil
 end
 
 -- Calls visit(cell, strategies, launches) for each point that is known to need further visits: the number of
 -- strategies, and of launches.
 local function each_needed(self, visit)
-  local function add(point)
-    local strategies = #wanted(self, point, 0)
-    if strategies > 0 then visit(point.cell, strategies, self.launches - points.count(point.launches)) end
-  end
-  for _, plane in ipairs(self.planes) do
-    for _, point in ipairs(plane.points) do
-      if points.was_visited(point) then add(point) end
-    end
-  end
+  local needed = self.exhaustive and self.launches or FIRST_LAUNCHES
   for _, point in ipairs(self.first) do
-    if not points.was_visited(point) then add(point) end
+    local strategies = #wanted(self, point, 0)
+    local launches = math.max(1, needed - points.count(point.launches))
+    if strategies > 0 then visit(point.cell, strategies, launches) end
   end
 end
 
@@ -304,10 +297,11 @@ end
 function explore:outlook()
   local total = 0
   each_needed(self, function(_, _, launches) total = total + launches end)
+  for _ in pairs(self.uncertain) do total = total + 1 end
   return total
 end
 
--- The cost of one visit of each cell that needs further ones, by cost(cell, strategies).
+-- The cost of one visit of each first point that needs further ones, by cost(cell, strategies).
 function explore:cost_of_a_round(cost)
   local total = 0
   each_needed(self, function(cell, strategies) total = total + cost(cell, strategies) end)

@@ -6,6 +6,7 @@ local statistics = require "base.statistics"
 local points = {}
 
 points.RIVAL_RATIO = 1.25 -- rivals, which take up to this many times the best, are measured in every launch
+points.RIVAL_LEVEL = math.log(points.RIVAL_RATIO, 2)
 
 -- ---- points -----------------------------------------------------------------------------------
 
@@ -61,6 +62,30 @@ local function add_points(self, plane, grid)
   end
 end
 
+-- Sets `informs` of each point: the keys of the cells that have it in their bin or on the border of it.
+local function find_bins(self, plane)
+  local tokens, hidden_sizes = self.spec.num_tokens, self.spec.hidden_sizes
+  -- The values of a list around one: itself, or the two between which it lies.
+  local function around(list, value)
+    local out = {}
+    for i, other in ipairs(list) do
+      local is_below = other < value and list[i + 1] and list[i + 1] > value
+      local is_above = other > value and i > 1 and list[i - 1] < value
+      if other == value or is_below or is_above then out[#out + 1] = other end
+    end
+    return out
+  end
+  for _, point in ipairs(plane.points) do
+    point.informs = {}
+    for _, hidden_size in ipairs(around(hidden_sizes, point.cell.hidden_size)) do
+      for _, num_tokens in ipairs(around(tokens, point.cell.num_tokens)) do
+        local cell = cell_records.record(plane.grid[hidden_size][num_tokens])
+        table.insert(point.informs, cell_records.key(cell))
+      end
+    end
+  end
+end
+
 function points.make_planes(self, cells)
   local planes, by_name = {}, {}
   for _, cell in ipairs(cells) do
@@ -73,7 +98,10 @@ function points.make_planes(self, cells)
     plane.grid[cell.hidden_size] = plane.grid[cell.hidden_size] or {}
     plane.grid[cell.hidden_size][cell.num_tokens] = cell
   end
-  for _, plane in ipairs(planes) do add_points(self, plane, plane.grid) end
+  for _, plane in ipairs(planes) do
+    add_points(self, plane, plane.grid)
+    find_bins(self, plane)
+  end
   return planes
 end
 
@@ -112,7 +140,7 @@ end
 function points.rivals(point)
   local order, out = points.ranked(point), {}
   for i = 2, #order do
-    if order[i].time - order[1].time <= log2(points.RIVAL_RATIO) then out[#out + 1] = order[i] end
+    if order[i].time - order[1].time <= points.RIVAL_LEVEL then out[#out + 1] = order[i] end
   end
   return out
 end

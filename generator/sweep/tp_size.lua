@@ -14,11 +14,13 @@ local file = require "core.file"
 local journal = require "sweep.journal"
 local lists = require "lists.lists"
 local cost = require "sweep.cost"
+local device_states = require "sweep.device_states"
 local cell_records = require "rows.cell_records"
 local process = require "core.process"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
+local provisional_table = require "sweep.provisional_table"
 local pooling = require "sweep.pooling"
 
 local tp_size = {}
@@ -151,12 +153,29 @@ end
 
 -- ---- regimes ----------------------------------------------------------------------------------
 
+local NO_RESULTS = { visits = {}, why = {} } -- of no regime
+
+-- The rows with a time, and the records without one, those of earlier sweeps included: by key.
+local function results_of(self, regime)
+  local with, without = {}, {}
+  for key, record in pairs(regime.keeps ~= false and self.known or {}) do with[key] = record end
+  for key, by_launch in pairs(regime.visits) do with[key] = pooling.row(by_launch) end
+  for _, why in ipairs { self.why, regime.why } do
+    for key, record in pairs(why) do without[key] = not with[key] and record or nil end
+  end
+  return with, without
+end
+
 -- A planner with the earlier results; with `keeps`, also with the finished rows.
 local function new_planner(self, keeps)
   local job = self.job
   local planner = explore.new { spec = job.spec, cells = self.cells, launches = job.spec.limits.launches,
     exhaustive = job.exhaustive, now = process.now, ends_at = self.ends_at,
-    fits = function(cell, strategies) return self:fits(cell, strategies) end }
+    fits = function(cell, strategies) return self:fits(cell, strategies) end,
+    seconds = function(cell, strategies) return self.cost and self.cost:expect(cell, strategies) or 1 end,
+    uncertain_cells = function()
+      return provisional_table.uncertain(job.spec, self.size, results_of(self, self:chosen() or NO_RESULTS))
+    end }
   for _, record in pairs(keeps and self.known or {}) do planner:keep(record) end
   for _, record in pairs(self.why) do planner:keep_without(record) end
   return planner
@@ -323,17 +342,10 @@ function tp_size:other_machine(job)
   return old and not machines.same(old.machine, job.machine) and old.machine or nil
 end
 
--- Enters the state of the devices at the end of a launch. Values over all launches, such as the least clock
--- and the reasons for it, are those of the last.
+-- Enters the state of the devices at the end of a launch.
 function tp_size:take_end(devices)
   for i, device in ipairs(devices) do
-    local now, before = device.at_end, self.ended[i]
-    for name, value in pairs(now and before or {}) do
-      local former, latter = math.tointeger(tonumber(value)), math.tointeger(tonumber(now[name]))
-      if former and latter and name:find("^least_") then now[name] = tostring(math.min(former, latter)) end
-      if former and latter and name:find("_seen$") then now[name] = ("0x%x"):format(former | latter) end
-    end
-    device.at_end = now or before
+    device.at_end = device_states.join(self.ended[i], device.at_end)
     self.ended[i] = device.at_end
   end
 end
@@ -399,9 +411,7 @@ end
 -- number of times of the grid that were not measured because they are unlikely to change a choice.
 -- `unreached`: the number of cells that the budget did not reach, in whole or in part.
 function tp_size:settle(job)
-  local all, regime = {}, self:chosen() or { visits = {}, why = {} }
-  for key, record in pairs(regime.keeps ~= false and self.known or {}) do all[key] = record end
-  for key, by_launch in pairs(regime.visits) do all[key] = pooling.row(by_launch) end
+  local all, why = results_of(self, self:chosen() or NO_RESULTS)
   self.with, self.without = {}, {}
   for _, record in pairs(all) do table.insert(self.with, record) end
   self.current = self.is_finished and self.finished == #self.with
@@ -413,9 +423,8 @@ function tp_size:settle(job)
       wanted.reason, wanted.skipped = wanted.skip, true
       table.insert(self.without, wanted)
     elseif not all[key] then
-      local why = regime.why[key] or self.why[key]
-      if why then
-        table.insert(self.without, why)
+      if why[key] then
+        table.insert(self.without, why[key])
       elseif not unreached[cell_records.key(cell_records.record(wanted))] then
         self.derived = (self.derived or 0) + 1
       end

@@ -7,6 +7,7 @@ local explore = require "sweep.explore"
 local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "rows.provenance"
+local provisional_table = require "sweep.provisional_table"
 local rows = require "core.rows"
 local pooling = require "sweep.pooling"
 
@@ -151,9 +152,13 @@ end
 -- strategy, and the number of visits times strategies.
 function lib.play(recording, spec, order, exhaustive)
   local cells = cell_records.cells(spec, recording.world_size)
-  local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,
-    now = function() return 0 end }
   local found, cost, launch = {}, 0, 0
+  local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,
+    now = function() return 0 end, uncertain_cells = function()
+      local with = {}
+      for key, by_launch in pairs(found) do with[key] = pooling.row(by_launch) end
+      return provisional_table.uncertain(spec, recording.world_size, with, {})
+    end }
   repeat
     launch = launch + 1
     for task in function() return planner:next(launch) end do

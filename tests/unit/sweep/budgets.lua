@@ -85,7 +85,7 @@ end
 
 function TestBudgets:test_a_budget_bounds_each_cell()
   self:sweep_well({}, "--budget", "20")
-  lu.assertStrContains(self:requests()[1], " budget_us=200000 ")
+  lu.assertStrContains(self:requests()[1], " budget_us=40000 ")
 end
 
 function TestBudgets:test_a_budget_that_is_too_small_gives_the_required_one()

@@ -2,6 +2,8 @@
 local lu = require "luaunit"
 local explore = require "sweep.explore"
 local cell_records = require "rows.cell_records"
+local pooling = require "sweep.pooling"
+local provisional_table = require "sweep.provisional_table"
 
 local TestExplore = {}
 
@@ -21,30 +23,53 @@ local function time_of(strategy, cell)
   return 33 + bytes / 8000
 end
 
+-- A planner, and the function that enters the times of one of its tasks.
+local function new_planner(options, time)
+  local spec, found = options.spec or spec_with(), {}
+  options.spec, options.cells = spec, cell_records.cells(spec, 2)
+  options.launches, options.now = options.launches or 5, options.now or function() return 0 end
+  options.uncertain_cells = function()
+    local with = {}
+    for key, by_launch in pairs(found) do with[key] = pooling.row(by_launch) end
+    return provisional_table.uncertain(spec, 2, with, {})
+  end
+  local planner = explore.new(options)
+  return planner, function(task, launch)
+    local rows = {}
+    for i, strategy in ipairs(task.strategies) do
+      local time_us = (time or time_of)(strategy, task.cell)
+      rows[i] = cell_records.record(task.cell, strategy, { size = task.cell.size, time_us = time_us,
+        min_us = time_us, low_us = time_us, high_us = time_us, samples = 10, placement = "dedicated" })
+      local key = cell_records.key(rows[i])
+      found[key] = found[key] or {}
+      found[key][launch] = rows[i]
+    end
+    planner:take(task.cell, launch, rows, {})
+  end
+end
+
 -- Plays the planner to its end. Returns the visits, { cell, launch, strategies }.
 local function play(options, time)
   local now = 0
-  local spec = options.spec or spec_with()
-  local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2),
-    launches = options.launches or 5,
-    exhaustive = options.exhaustive, now = function() return now end, ends_at = options.ends_at,
-    fits = options.fits }
+  options.now = function() return now end
+  local planner, enter = new_planner(options, time)
   local visits, launch = {}, 0
   while planner:wants(launch + 1) do
     launch = launch + 1
     for task in function() return planner:next(launch) end do
       now = now + 1
-      local rows = {}
-      for _, strategy in ipairs(task.strategies) do
-        local time_us = (time or time_of)(strategy, task.cell)
-        rows[#rows + 1] = cell_records.record(task.cell, strategy, { time_us = time_us })
-      end
       visits[#visits + 1] = { cell = task.cell, launch = launch, strategies = task.strategies }
-      planner:take(task.cell, launch, rows, {})
+      enter(task, launch)
     end
     lu.assertTrue(launch < 20)
   end
   return visits, planner
+end
+
+-- The points that every sweep visits: the corners of the grid, and the middle of its edges.
+local function is_first(cell)
+  local is_edge = cell.hidden_size == 1024 or cell.hidden_size == 8192
+  return is_edge and (cell.num_tokens == 1 or cell.num_tokens == 16 or cell.num_tokens == 1024)
 end
 
 local function cells_of(visits)
@@ -71,16 +96,18 @@ function TestExplore.test_clear_regions_are_visited_at_few_points()
   lu.assertTrue(count < 24 // 2, count)
 end
 
-function TestExplore.test_a_clearly_slower_strategy_is_measured_once_a_point()
-  local later = 0
+-- MPI is far slower everywhere: the first points show it, the others are measured without it.
+function TestExplore.test_a_clearly_slower_strategy_is_measured_at_the_first_points_alone()
+  local with, without = 0, 0
   for _, visit in ipairs((play {})) do
-    local has_mpi = table.concat(visit.strategies, " "):find("MPI", 1, true) ~= nil
-    if visit.launch > 2 then
-      later = later + 1
-      lu.assertFalse(has_mpi)
+    if table.concat(visit.strategies, " "):find("MPI", 1, true) then
+      with = with + 1
+      lu.assertTrue(is_first(visit.cell) and visit.launch == 1, cell_records.describe(visit.cell))
+    else
+      without = without + 1
     end
   end
-  lu.assertTrue(later > 0)
+  lu.assertTrue(with > 0 and without > 0)
 end
 
 -- AUTO is never chosen: it guides no visits, however fast, and has as many launches as the best.
@@ -102,12 +129,9 @@ end
 
 -- The planner visits points near the crossing of strategies; far from it only the first points.
 function TestExplore.test_points_crowd_where_strategies_cross()
-  local times = cells_of((play {}))
   local near = 0
   for _, visit in ipairs((play {})) do
-    local key = cell_records.key(cell_records.record(visit.cell))
-    local is_first = times[key] == 5
-    if not is_first then
+    if not is_first(visit.cell) then
       near = near + 1
       lu.assertTrue(math.abs(math.log(visit.cell.size / 256000, 2)) < 3, cell_records.describe(visit.cell))
     end
@@ -115,15 +139,15 @@ function TestExplore.test_points_crowd_where_strategies_cross()
   lu.assertTrue(near > 0)
 end
 
-function TestExplore.test_points_that_are_certain_after_two_launches_are_visited_twice_except_the_first()
-  local times, count = cells_of((play { launches = 5 }))
-  local five = 0
-  for _, visits in pairs(times) do
-    lu.assertTrue(visits == 2 or visits == 5, visits)
-    if visits == 5 then five = five + 1 end
+function TestExplore.test_the_first_points_are_visited_in_two_launches()
+  local launches = {}
+  for _, visit in ipairs((play({}, function(strategy, cell)
+    return (strategy == "ONESHOT" and 1 or 5) * cell.size
+  end))) do
+    lu.assertTrue(is_first(visit.cell))
+    launches[visit.launch] = (launches[visit.launch] or 0) + 1
   end
-  lu.assertEquals(five, 6)
-  lu.assertTrue(count > 6, count)
+  lu.assertEquals(launches, { 6, 6 })
 end
 
 -- Two strategies that are equally fast, with and without noise that differs from launch to launch.
@@ -170,23 +194,30 @@ function TestExplore.test_a_finished_sweep_is_not_cut_off()
   end
 end
 
--- New points get only a share of the budget, but all of the time that launches of other points leave: they
--- are found later, in launches of their own.
+-- Launches differ: each has a share of the budget, so that points are visited in several.
+function TestExplore.test_a_launch_leaves_time_for_others()
+  local random = 1
+  local of_launch = {}
+  for _, visit in ipairs((play({ ends_at = 100 }, function(_, cell)
+    random = random * 48271 % 0x7fffffff
+    return cell.size * (0.9 + 0.2 * random / 0x7fffffff)
+  end))) do
+    of_launch[visit.launch] = (of_launch[visit.launch] or 0) + 1
+  end
+  lu.assertTrue(#of_launch >= 4, #of_launch)
+  lu.assertTrue(of_launch[1] <= 41, of_launch[1])
+end
+
 -- A sweep over several TP sizes makes the planners of all before it measures any.
 function TestExplore.test_the_budget_begins_when_measuring_begins()
-  local now, spec = 0, spec_with()
-  local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2), launches = 1,
-    now = function() return now end }
+  local now = 0
+  local planner, enter = new_planner { launches = 1, now = function() return now end }
   now = 1000
   planner:begin(1010)
   local visits = 0
   for task in function() return planner:next(1) end do
     now, visits = now + 0.01, visits + 1
-    local rows = {}
-    for i, strategy in ipairs(task.strategies) do
-      rows[i] = cell_records.record(task.cell, strategy, { time_us = time_of(strategy, task.cell) })
-    end
-    planner:take(task.cell, 1, rows, {})
+    enter(task, 1)
   end
   lu.assertTrue(visits > 6, visits) -- the first points are six
 end
@@ -206,7 +237,7 @@ end
 -- Between the grid's lines there are always more points; the message counts only cells of the grid.
 function TestExplore.test_points_between_cells_that_were_not_reached_are_no_loss()
   local visits = play {}
-  for ends_at = 20, #visits + 10 do
+  for ends_at = 8, #visits + 10, 1 + #visits // 4 do
     local _, planner = play { ends_at = ends_at }
     local is_cut_off, unreached = planner:is_cut_off(20), 0
     for _, cell in ipairs(cell_records.cells(spec_with(), 2)) do
@@ -228,50 +259,9 @@ function TestExplore.test_the_same_answers_give_the_same_plan()
   lu.assertEquals(keys((play {})), keys((play {})))
 end
 
--- Differences between launches of one fusion change the expectation for the other: a planner that was called
--- before it had these data gives the same answer as one that was not.
-function TestExplore.test_noise_that_one_fusion_shows_counts_for_all()
-  local spec = spec_with { fusions = { "NONE", "RESIDUAL_RMS_NORM" }, strategies = { "ONESHOT", "TWOSHOT" } }
-  local cells = cell_records.cells(spec, 2)
-  local function new()
-    return explore.new { spec = spec, cells = cells, launches = 5, now = function() return 0 end }
-  end
-  local function take(planner, fusion, launch, time)
-    for _, cell in ipairs(cells) do
-      local is_corner = (cell.hidden_size == 1024 or cell.hidden_size == 8192)
-        and (cell.num_tokens == 1 or cell.num_tokens == 1024)
-      if cell.fusion == fusion and is_corner then
-        planner:take(cell, launch, { cell_records.record(cell, "ONESHOT", { time_us = time(cell, 1) }),
-          cell_records.record(cell, "TWOSHOT", { time_us = time(cell, 1.1) }) }, {})
-      end
-    end
-  end
-  local function unreached(planner)
-    local out = {}
-    for i, cell in ipairs(cells) do out[i] = cell.fusion == "NONE" and planner:is_unreached(cell) end
-    return out
-  end
-  local asked, silent = new(), new()
-  local before
-  for _, planner in ipairs { asked, silent } do
-    take(planner, "NONE", 1, function(cell, factor) return cell.size * factor end)
-    if planner == asked then before = unreached(planner) end
-    for launch = 1, 5 do
-      take(planner, "RESIDUAL_RMS_NORM", launch, function(cell, factor)
-        return cell.size * (factor > 1 and 1 + 0.2 * (launch % 2) or 1)
-      end)
-    end
-  end
-  lu.assertNotEquals(unreached(silent), before)
-  lu.assertEquals(unreached(asked), unreached(silent))
-end
-
 function TestExplore.test_kept_rows_are_not_requested()
-  local spec = spec_with()
-  local planner = explore.new { spec = spec, cells = cell_records.cells(spec, 2), launches = 2,
-    exhaustive = true,
-    now = function() return 0 end }
-  for _, cell in ipairs(cell_records.cells(spec, 2)) do
+  local planner = new_planner { launches = 2, exhaustive = true }
+  for _, cell in ipairs(cell_records.cells(spec_with(), 2)) do
     for _, strategy in ipairs { "MPI", "ONESHOT" } do
       planner:keep(cell_records.record(cell, strategy, { time_us = time_of(strategy, cell) }))
     end

@@ -1,0 +1,54 @@
+-- The table that the rows so far of a TP size would make, by the rule of all tables (core.choose), for the
+-- planner: where are its choices uncertain?
+local cell_records = require "rows.cell_records"
+local choices = require "core.choose"
+local derive = require "choose.derive"
+local fail = require "base.fail"
+local rows = require "core.rows"
+
+local provisional_table = {}
+
+-- The blocks of the spec's grid, one for each data type.
+local function blocks_of(spec, world_size)
+  local out = {}
+  for i, dtype in ipairs(spec.dtypes) do
+    out[i] = { world_size = world_size, dtype = dtype, op = spec.table.op, mode = spec.table.mode,
+      fusions = spec.fusions, hidden_sizes = spec.hidden_sizes, num_tokens = spec.num_tokens }
+  end
+  return out
+end
+
+local function in_order(by_key)
+  local out = {}
+  for _, record in pairs(by_key) do out[#out + 1] = record end
+  table.sort(out, cell_records.before)
+  return out
+end
+
+-- The expected loss of each uncertain choice, by the key of its cell (rows/cell_records.lua). `with` has rows
+-- with a time, `without` records with a reason, by any key; both may be of shapes between those of the spec.
+function provisional_table.uncertain(spec, world_size, with, without)
+  local out, records, no_time = {}, in_order(with), in_order(without)
+  if #records == 0 then return out end
+  local blocks = blocks_of(spec, world_size)
+  local canonical = fail.unless(choices.select(fail.unless(rows.of("the sweep", records)), {
+    lookup = "nearest", only_cells = true, cells = blocks, loopback = true,
+    derived = derive.times(spec, world_size, records, no_time) }))
+  for b, block in ipairs(canonical:blocks()) do
+    for f, fusion in ipairs(block.fusions) do
+      for h, hidden_size in ipairs(block.hidden_sizes) do
+        for t, num_tokens in ipairs(block.num_tokens) do
+          local cell = canonical:cell(b, f, h, t)
+          if cell and cell.state == "uncertain" then
+            out[cell_records.key { world_size = world_size, dtype = block.dtype, op = block.op,
+              mode = block.mode, fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens }] =
+              cell.expected_loss
+          end
+        end
+      end
+    end
+  end
+  return out
+end
+
+return provisional_table
