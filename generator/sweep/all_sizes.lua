@@ -9,11 +9,12 @@ local journal = require "sweep.journal"
 local leftovers = require "sweep.leftovers"
 local launches = require "sweep.launches"
 local outcome = require "sweep.outcome"
-local cost = require "sweep.cost"
+local cost = require "planning.cost"
 local process = require "core.process"
 local progress = require "system.progress"
 local machines = require "machine.machines"
 local tp_size = require "sweep.tp_size"
+local writing = require "sweep.writing"
 
 local all_sizes = {}
 
@@ -44,7 +45,7 @@ local function write_worlds(job)
   process.hold_signals(true)
   for _, state in ipairs(job.states) do
     state:settle(job)
-    state:write(job)
+    writing.write(state, job)
   end
   drop_empty_journals(job)
   for _, state in ipairs(job.states) do

@@ -7,7 +7,7 @@
 -- more are disturbed even so; fewer do not move its time, which is the median over launches.
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
-local points = require "sweep.points"
+local points = require "planning.points"
 local sorted_keys = require "base.sorted_keys"
 local statistics = require "base.statistics"
 

@@ -1,27 +1,27 @@
 -- The state of one TP size of a sweep: its finished rows and unfinished journal, the results of launches, and
--- the files that are written.
+-- the records to write (sweep/writing.lua).
 --
 -- Results of launches are kept by the regime of the machine (launches.lua): { roundtrip_us, planner, visits
 -- (key -> { [launch] = row }), why (key -> record without a time), launch (the last one), before (launches of
 -- earlier sweeps among them), keeps (whether the finished rows are of it), disturbance (its disturbed
--- results) }. Rows of two regimes are never
--- mixed: if a spec has grown, and the machine is in another regime than that of its rows, all of it is
--- measured again.
+-- results) }. Rows of two regimes are never mixed: if a spec has grown, and the machine is in another regime
+-- than that of its rows, all of it is measured again.
 local disturbance = require "sweep.disturbance"
-local explore = require "sweep.explore"
+local explore = require "planning.explore"
 local fail = require "base.fail"
 local file = require "core.file"
 local journal = require "sweep.journal"
 local lists = require "lists.lists"
-local cost = require "sweep.cost"
+local cost = require "planning.cost"
 local device_states = require "sweep.device_states"
 local cell_records = require "rows.cell_records"
 local process = require "core.process"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local provisional_table = require "sweep.provisional_table"
+local provisional_table = require "planning.provisional_table"
 local pooling = require "sweep.pooling"
+local writing = require "sweep.writing"
 
 local tp_size = {}
 tp_size.__index = tp_size
@@ -51,11 +51,6 @@ end
 -- it was interrupted after it had begun to measure.
 local function continues(job, old, resumes)
   return old.complete == false and (job.refine or resumes or job.exhaustive and not old.exhaustive)
-end
-
--- The provenance that was written last; nil without one.
-local function written_provenance(self)
-  return file.exists(self.json) and fail.unless(file.read(self.json)) or nil
 end
 
 -- Reads the finished rows of this TP size, if they are of the same machine, bench and limits.
@@ -255,7 +250,7 @@ function tp_size.load(job, size)
     spoiled = {}, ended = {}, launches = 0, measured_s = 0,
     cells = cell_records.cells(job.spec, size) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
-  self.found = written_provenance(self)
+  self.found = writing.provenance_text(self.json)
   local found = self:read_journal(job)
   local usable = found and found.fingerprint == job.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
@@ -411,7 +406,8 @@ end
 -- number of times of the grid that were not measured because they are unlikely to change a choice.
 -- `unreached`: the number of cells that the budget did not reach, in whole or in part.
 function tp_size:settle(job)
-  local all, why = results_of(self, self:chosen() or NO_RESULTS)
+  local regime = self:chosen() or NO_RESULTS
+  local all, why = results_of(self, regime)
   self.with, self.without = {}, {}
   for _, record in pairs(all) do table.insert(self.with, record) end
   self.current = self.is_finished and self.finished == #self.with
@@ -442,62 +438,6 @@ function tp_size:ended_by(job)
   local regime = self:chosen()
   local stays = self.was_cut_off and next(self.known) and (not regime or regime.keeps)
   return stays and (self.old.budget_s or 0) or nil
-end
-
-function tp_size:provenance(job)
-  local measured = self.placement or self.continues or not self.old
-  local regime, complete, budget_s = self:chosen(), nil, self:ended_by(job)
-  if budget_s then complete = false end
-  return {
-    complete = complete, -- false, or absent
-    budget_s = budget_s,
-    world_size = self.size,
-    arch = job.arch,
-    fingerprint = job.fingerprint,
-    machine = job.machine,
-    bench = job.identity,
-    launch = job.launch,
-    spec = job.recorded_spec,
-    exhaustive = job.exhaustive or nil,
-    derived = self.derived,
-    launches = regime and regime.launch or self.old and self.old.launches,
-    roundtrip_us = regime and regime.roundtrip_us or self.old and self.old.roundtrip_us,
-    devices = self.devices and #self.devices > 0 and self.devices or self.old and self.old.devices,
-    placement = self.with[1] and self.with[1].placement or self.placement or "unknown",
-    date = measured and os.date("!%Y-%m-%dT%H:%M:%SZ") or self.old.date,
-    no_time = self.without,
-    disturbed = #self.disturbed > 0 and self.disturbed or nil,
-  }
-end
-
--- Updates the spec in the provenance of rows that stay: earlier versions recorded only its hash, and the
--- workload may have changed. Returns true | nil, message.
-function tp_size:update_spec(job)
-  if provenance.same(self.old.spec, job.recorded_spec) then return true end
-  self.old.spec = job.recorded_spec
-  return provenance.write(self.csv, fail.unless(file.read(self.csv)), self.old)
-end
-
--- Writes the rows and their provenance, if they have changed. If nothing has a time, or no bench starts, the
--- existing files stay; without a file of rows, the provenance alone is written, with the reasons. Raises if
--- another program has written rows since the sweep began.
-function tp_size:write(job)
-  local ok, message
-  if written_provenance(self) ~= self.found then
-    fail.work("%s: another gentables has written it since this sweep began; the journal %s keeps the results",
-      self.json, self.part)
-  end
-  if self.refusal then
-    ok = file.exists(self.csv)
-    if not ok then ok, message = provenance.write_alone(self.csv, self:provenance(job)) end
-  elseif self.current then
-    ok, message = self:update_spec(job)
-  else
-    if #self.with == 0 then return end
-    ok, message = rows.text(self.csv, self.with)
-    if ok then ok, message = provenance.write(self.csv, ok, self:provenance(job)) end
-  end
-  if not ok then fail.work("%s; the journal %s keeps the results", message, self.part) end
 end
 
 return tp_size

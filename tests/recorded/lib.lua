@@ -3,11 +3,11 @@
 -- tests/perf/planner.lua.
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
-local explore = require "sweep.explore"
+local explore = require "planning.explore"
 local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "rows.provenance"
-local provisional_table = require "sweep.provisional_table"
+local provisional_table = require "planning.provisional_table"
 local rows = require "core.rows"
 local pooling = require "sweep.pooling"
 

@@ -3,7 +3,7 @@
 local lu = require "luaunit"
 local derive = require "choose.derive"
 local cell_records = require "rows.cell_records"
-local cost = require "sweep.cost"
+local cost = require "planning.cost"
 local disturbance = require "sweep.disturbance"
 local interpolation = require "choose.interpolation"
 local lib = require "unit.sweep.lib"

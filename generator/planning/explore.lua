@@ -15,8 +15,8 @@
 -- alone: no files, no measuring.
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
-local points = require "sweep.points"
-local shortlist = require "sweep.shortlist"
+local points = require "planning.points"
+local shortlist = require "planning.shortlist"
 
 local explore = {}
 explore.__index = explore

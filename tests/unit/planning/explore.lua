@@ -1,9 +1,9 @@
--- explore.lua: the points that a sweep visits, played against known times.
+-- planning.explore: the points that a sweep visits, played against known times.
 local lu = require "luaunit"
-local explore = require "sweep.explore"
+local explore = require "planning.explore"
 local cell_records = require "rows.cell_records"
 local pooling = require "sweep.pooling"
-local provisional_table = require "sweep.provisional_table"
+local provisional_table = require "planning.provisional_table"
 
 local TestExplore = {}
 

@@ -1,6 +1,6 @@
 -- The strategies that may win at a point, predicted from the measured points. The variation between launches
 -- and the error of predictions are estimated from visits.
-local sweep_points = require "sweep.points"
+local sweep_points = require "planning.points"
 local statistics = require "base.statistics"
 local interpolation = require "choose.interpolation"
 
