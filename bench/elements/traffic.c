@@ -8,11 +8,11 @@
 bool splits_read(const char *text, uint64_t *splits) {
     bool moves = false;
     *splits = 0;
-    for (int place = 0; place < SPLITS_MAX; place++) {
+    for (int index = 0; index < SPLITS_MAX; index++) {
         char *end;
         unsigned long weight = strtoul(text, &end, 10);
         if (end == text || text[0] < '0' || text[0] > '9' || weight > SPLITS_LARGEST) return false;
-        *splits |= (uint64_t)(weight + 1) << place * SPLITS_BITS;
+        *splits |= (uint64_t)(weight + 1) << index * SPLITS_BITS;
         moves = moves || weight > 0;
         if (*end == '\0') return moves;
         if (*end != ':') return false;

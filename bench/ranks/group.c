@@ -268,10 +268,10 @@ void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_
     int error = 0, file = -1;
     void *memory = NULL;
     if (group->rank == 0) file = group_make_segment(bytes, &error);
-    int place[3] = {(int)getpid(), file, error};
-    group_broadcast(group, 0, place, sizeof place);
-    error = place[2];
-    if (error == 0 && group->rank != 0) file = group_open_segment(place[0], place[1], &error);
+    int segment[3] = {(int)getpid(), file, error};
+    group_broadcast(group, 0, segment, sizeof segment);
+    error = segment[2];
+    if (error == 0 && group->rank != 0) file = group_open_segment(segment[0], segment[1], &error);
     if (error == 0) memory = group_map_segment(file, bytes, &error);
     int worst = (int)group_max(group, error); // rank 0 keeps it open until then
     if (file >= 0) close(file);

@@ -27,10 +27,10 @@ static int map_control(struct group *group, MPI_Comm comm) {
     int error = 0, worst, file = -1;
     size_t bytes = sizeof *group->control;
     if (group->rank == 0) file = group_make_segment(bytes, &error);
-    int place[3] = {(int)getpid(), file, error};
-    MPI_Bcast(place, 3, MPI_INT, 0, comm);
-    error = place[2];
-    if (error == 0 && group->rank != 0) file = group_open_segment(place[0], place[1], &error);
+    int segment[3] = {(int)getpid(), file, error};
+    MPI_Bcast(segment, 3, MPI_INT, 0, comm);
+    error = segment[2];
+    if (error == 0 && group->rank != 0) file = group_open_segment(segment[0], segment[1], &error);
     if (error == 0) group->control = group_map_segment(file, bytes, &error);
     MPI_Allreduce(&error, &worst, 1, MPI_INT, MPI_MAX, comm); // rank 0 keeps it open until then
     if (file >= 0) close(file);

@@ -13,23 +13,23 @@ enum { X = MOST_SPATIAL }; // extents are read as { outer, inner, ... }
 
 // Steps of a tensor [outer][inner][space], in elements.
 struct steps {
-    size_t outer, inner, place; // place: from one place in space to the next, in row-major order
+    size_t outer, inner, position; // position: from one spatial position to the next, in row-major order
 };
 
 static size_t product_of(const int64_t sizes[X]) {
     return (size_t)(sizes[0] * sizes[1] * sizes[2]);
 }
 
-static struct steps steps_of(size_t inner, size_t places, bool channels_last) {
-    if (channels_last) return (struct steps){inner * places, 1, inner};
-    return (struct steps){inner * places, places, 1};
+static struct steps steps_of(size_t inner, size_t positions, bool channels_last) {
+    if (channels_last) return (struct steps){inner * positions, 1, inner};
+    return (struct steps){inner * positions, positions, 1};
 }
 
 // A convolution with derived numbers.
 struct shape {
     const struct convolution *at;
     const struct operands *operands;
-    size_t inputs, filters, outputs;  // places in space
+    size_t inputs, filters, outputs;  // spatial positions
     size_t in_of_group, out_of_group; // channels
     struct steps input_steps, filter_steps, output_steps;
     double error;
@@ -61,17 +61,17 @@ static size_t filter_at(const struct shape *of, size_t group, size_t in, size_t 
     return outer * of->filter_steps.outer + in * of->filter_steps.inner;
 }
 
-static void split(size_t place, const int64_t sizes[X], int64_t to[X]) {
+static void split(size_t position, const int64_t sizes[X], int64_t to[X]) {
     for (int i = X - 1; i >= 0; i--) {
-        to[i] = (int64_t)(place % (size_t)sizes[i]);
-        place /= (size_t)sizes[i];
+        to[i] = (int64_t)(position % (size_t)sizes[i]);
+        position /= (size_t)sizes[i];
     }
 }
 
 // The input position that an output position reads through a filter position; -1: none, or padding.
-static int64_t meet(const struct convolution *at, const int64_t out[X], size_t filter_place) {
-    int64_t tap[X], place = 0;
-    split(filter_place, at->filter, tap);
+static int64_t meet(const struct convolution *at, const int64_t out[X], size_t filter_position) {
+    int64_t tap[X], position = 0;
+    split(filter_position, at->filter, tap);
     for (int i = 0; i < X; i++) {
         int64_t in = out[i] * at->stride[i] - at->padding[i] + tap[i] * at->dilation[i];
         if (at->transposed) {
@@ -80,9 +80,9 @@ static int64_t meet(const struct convolution *at, const int64_t out[X], size_t f
             in /= at->stride[i];
         }
         if (in < 0 || in >= at->input[i]) return -1;
-        place = place * at->input[i] + in;
+        position = position * at->input[i] + in;
     }
-    return place;
+    return position;
 }
 
 // ---- the whole result -----------------------------------------------------------------------------------
@@ -100,7 +100,7 @@ static void sum_inputs(const struct shape *of, struct sums *to, double line[]) {
         for (size_t channel = 0; channel < channels; channel++) {
             size_t from = image * of->input_steps.outer + channel * of->input_steps.inner;
             double *sum = to->input + channel * of->inputs;
-            tensor_load(&of->operands->a, from, of->input_steps.place, of->inputs, line);
+            tensor_load(&of->operands->a, from, of->input_steps.position, of->inputs, line);
             for (size_t i = 0; i < of->inputs; i++) sum[i] += to->images[image] * line[i];
         }
     }
@@ -116,7 +116,7 @@ static void sum_filters(const struct shape *of, struct sums *to, double line[]) 
             if (of->at->has_bias) to->bias[group] += images * sign * tensor_value(&of->operands->c, channel);
             for (size_t in = 0; in < of->in_of_group; in++) {
                 double *sum = to->filter + (group * of->in_of_group + in) * of->filters;
-                tensor_load(&of->operands->b, filter_at(of, group, in, out), of->filter_steps.place,
+                tensor_load(&of->operands->b, filter_at(of, group, in, out), of->filter_steps.position,
                             of->filters, line);
                 for (size_t i = 0; i < of->filters; i++) sum[i] += sign * line[i];
             }
@@ -125,10 +125,10 @@ static void sum_filters(const struct shape *of, struct sums *to, double line[]) 
 }
 
 // The sum over channels at an output position.
-static double wanted(const struct shape *of, const struct sums *sums, size_t group, size_t place) {
+static double wanted(const struct shape *of, const struct sums *sums, size_t group, size_t position) {
     int64_t out[X];
     double total = sums->bias[group];
-    split(place, of->at->output, out);
+    split(position, of->at->output, out);
     for (size_t tap = 0; tap < of->filters; tap++) {
         int64_t met = meet(of->at, out, tap);
         if (met < 0) continue;
@@ -141,57 +141,57 @@ static double wanted(const struct shape *of, const struct sums *sums, size_t gro
     return total;
 }
 
-static int wrong_place(const struct shape *of, const struct sums *sums, size_t group, size_t place,
-                       char reason[]) {
+static int wrong_position(const struct shape *of, const struct sums *sums, size_t group, size_t position,
+                          char reason[]) {
     double got = 0, squares = 0;
     for (size_t image = 0; image < (size_t)of->at->batch; image++) {
         for (size_t k = 0; k < of->out_of_group; k++) {
             size_t channel = group * of->out_of_group + k;
             double value = tensor_value(&of->operands->out, image * of->output_steps.outer +
                                                                 channel * of->output_steps.inner +
-                                                                place * of->output_steps.place);
+                                                                position * of->output_steps.position);
             got += sums->images[image] * sums->channels[channel] * value;
             squares += value * value;
         }
     }
-    double want = wanted(of, sums, group, place);
+    double want = wanted(of, sums, group, position);
     double bound = SURE * of->error * sqrt(squares);
     return fabs(got - want) <= bound ? 0 : report_wrong("a sum over channels", got, want, reason);
 }
 
 static int wrong_sums(const struct shape *of, struct sums *sums, double line[], uint64_t *random,
                       char reason[]) {
-    size_t groups = (size_t)of->at->groups, places = of->outputs;
+    size_t groups = (size_t)of->at->groups, positions = of->outputs;
     double each =
         (double)of->filters * (double)of->in_of_group + (double)of->at->batch * (double)of->out_of_group;
-    bool is_all = (double)groups * (double)places * each <= MOST_WORK;
-    size_t picks = is_all ? groups * places : (size_t)(MOST_WORK / each) + 1;
+    bool is_all = (double)groups * (double)positions * each <= MOST_WORK;
+    size_t picks = is_all ? groups * positions : (size_t)(MOST_WORK / each) + 1;
     fill_signs(sums->images, (size_t)of->at->batch, random);
     fill_signs(sums->channels, (size_t)of->at->out_channels, random);
     sum_inputs(of, sums, line);
     sum_filters(of, sums, line);
     for (size_t i = 0; i < picks; i++) {
-        size_t pick = is_all ? i : next_random(random) % (groups * places);
-        if (wrong_place(of, sums, pick / places, pick % places, reason) != 0) return -1;
+        size_t pick = is_all ? i : next_random(random) % (groups * positions);
+        if (wrong_position(of, sums, pick / positions, pick % positions, reason) != 0) return -1;
     }
     return 0;
 }
 
 // ---- single elements ------------------------------------------------------------------------------------
 
-static double element_wanted(const struct shape *of, size_t image, size_t group, size_t k, size_t place) {
+static double element_wanted(const struct shape *of, size_t image, size_t group, size_t k, size_t position) {
     int64_t out[X];
     const struct operands *from = of->operands;
     double total = of->at->has_bias ? tensor_value(&from->c, group * of->out_of_group + k) : 0;
-    split(place, of->at->output, out);
+    split(position, of->at->output, out);
     for (size_t tap = 0; tap < of->filters; tap++) {
         int64_t met = meet(of->at, out, tap);
         if (met < 0) continue;
         for (size_t in = 0; in < of->in_of_group; in++) {
             size_t channel = group * of->in_of_group + in;
             size_t input = image * of->input_steps.outer + channel * of->input_steps.inner +
-                           (size_t)met * of->input_steps.place;
-            size_t filter = filter_at(of, group, in, k) + tap * of->filter_steps.place;
+                           (size_t)met * of->input_steps.position;
+            size_t filter = filter_at(of, group, in, k) + tap * of->filter_steps.position;
             total += tensor_value(&from->a, input) * tensor_value(&from->b, filter);
         }
     }
@@ -202,12 +202,12 @@ static int wrong_elements(const struct shape *of, uint64_t *random, char reason[
     for (int i = 0; i < SINGLE_ELEMENTS; i++) {
         size_t image = next_random(random) % (uint64_t)of->at->batch;
         size_t channel = next_random(random) % (uint64_t)of->at->out_channels;
-        size_t place = next_random(random) % of->outputs;
+        size_t position = next_random(random) % of->outputs;
         double got = tensor_value(&of->operands->out, image * of->output_steps.outer +
                                                           channel * of->output_steps.inner +
-                                                          place * of->output_steps.place);
+                                                          position * of->output_steps.position);
         double want =
-            element_wanted(of, image, channel / of->out_of_group, channel % of->out_of_group, place);
+            element_wanted(of, image, channel / of->out_of_group, channel % of->out_of_group, position);
         if (!(fabs(got - want) <= of->error * fabs(want)))
             return report_wrong("an element", got, want, reason);
     }

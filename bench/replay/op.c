@@ -263,12 +263,12 @@ double op_flops(const struct op *op) {
         return products * (2 * (double)gemm->k + (gemm->addend != ADD_NOTHING ? 1 : 0));
     }
     const struct convolution *at = &op->convolution;
-    double places =
+    double products =
         (double)at->batch * (double)at->in_channels * (double)at->out_channels / (double)at->groups;
     double out = (double)at->batch * (double)at->out_channels;
     for (int i = 0; i < MOST_SPATIAL; i++) {
-        places *= (double)(at->transposed ? at->input[i] : at->output[i]) * (double)at->filter[i];
+        products *= (double)(at->transposed ? at->input[i] : at->output[i]) * (double)at->filter[i];
         out *= (double)at->output[i];
     }
-    return 2 * places + (at->has_bias ? out : 0);
+    return 2 * products + (at->has_bias ? out : 0);
 }
