@@ -17,8 +17,8 @@
 struct None { // no epilogue
     static constexpr bool needs_registers = false;
 };
-template <class Fusion> constexpr bool is_none = false;
-template <> constexpr bool is_none<None> = true;
+template <class Fusion> inline constexpr bool is_none = false;
+template <> inline constexpr bool is_none<None> = true;
 
 constexpr int WARP = 32;
 constexpr int MAX_WARPS = 32;
