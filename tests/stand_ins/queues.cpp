@@ -157,6 +157,7 @@ bool is_held(const Op &op) {
     return op.flag && int32_t(__atomic_load_n(op.flag, __ATOMIC_ACQUIRE) - op.least) < 0;
 }
 
+// Evaluated once for each operation, because there are many polls.
 bool hangs(const Op &op) {
     return is_named(op.kernel, "hang_on") || (op.meets > 1 && setting("hang"));
 }
@@ -196,7 +197,7 @@ void stand_in::pump() {
         for (Stream *stream : streams) {
             while (!stream->queue.empty() && !meets_here(stream->queue.front())) {
                 Op &op = stream->queue.front();
-                if (hangs(op) || is_held(op)) break;
+                if (op.hangs || is_held(op)) break;
                 if (op.kernel && under_way != nullptr && under_way != &op) break;
                 if (op.awaits && op.awaits->reached < op.awaited) break;
                 if (is_pausing()) return;
@@ -222,7 +223,7 @@ void stand_in::pump() {
             }
             if (stream->queue.empty()) continue;
             const Op &first = stream->queue.front();
-            if (meets_here(first) && !hangs(first)) waiting.push_back(stream);
+            if (meets_here(first) && !first.hangs) waiting.push_back(stream);
         }
         if (waiting.empty() || waiting.size() < size_t(waiting[0]->queue.front().meets)) continue;
         std::vector<Op *> ops;
@@ -248,6 +249,7 @@ CUresult stand_in::enqueue_op(CUstream of, Op op) {
     if (current_gpu < 0 || stream->gpu != current_gpu) return CUDA_ERROR_INVALID_CONTEXT;
     op.gpu = stream->gpu;
     op.ahead = op.is_programmatic ? stream->last_blocks : 0;
+    op.hangs = hangs(op);
     stream->last_blocks = op.kernel ? op.blocks * op.ranks : 0;
     if (stream->capture) {
         stream->capture->push_back(op);

@@ -42,6 +42,7 @@ struct Op {
     unsigned long long from_ns = 0; // when it was first tried
     unsigned correlation = 0;       // of a launch that somebody watches
     int gpu = 0;
+    bool hangs = false; // it never ends, as a setting demands
 };
 
 struct Stream {
