@@ -110,6 +110,20 @@ static bool is_written_through(const char *path, bool exists, const struct stat 
     return false;
 }
 
+// Opens a device, a pipe, or what a shell has redirected to a file. Such a file is written at the position of
+// the shell's descriptor: another descriptor would begin at the first byte, and replace what the file has.
+static int open_through(const char *path, const struct stat *status) {
+    enum { MOST_REDIRECTED = 9 };
+    (void)fflush(NULL); // what was printed before
+    for (int file = STDOUT_FILENO; S_ISREG(status->st_mode) && file <= MOST_REDIRECTED; file++) {
+        struct stat other;
+        bool is_same = fstat(file, &other) == 0 && other.st_dev == status->st_dev &&
+                       other.st_ino == status->st_ino && (fcntl(file, F_GETFL) & O_ACCMODE) != O_RDONLY;
+        if (is_same) return fcntl(file, F_DUPFD_CLOEXEC, 0);
+    }
+    return open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+}
+
 // Where a path leads. NULL where memory is short, or it is a link to nothing; the reason is in errno.
 static char *target_of(const char *path, bool exists) {
     struct stat link;
@@ -199,7 +213,9 @@ bool file_stage_open(struct file_stage *stage, const char *path, struct problem 
     bool exists = stat(path, &status) == 0;
     *stage = (struct file_stage){.file = -1, .path = path};
     if (is_written_through(path, exists, &status)) {
-        stage->file = open(path, O_WRONLY | O_CLOEXEC);
+        stage->file = open_through(path, &status);
+    } else if (exists && S_ISDIR(status.st_mode)) {
+        errno = EISDIR;
     } else {
         stage->target = target_of(path, exists);
         if (stage->target != NULL) open_temporary(stage);

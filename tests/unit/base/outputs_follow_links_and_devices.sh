@@ -44,6 +44,23 @@ if mknod "$WORK/null" c 1 3 2>"$stderr"; then # only root may; never the device 
 fi
 write_to /dev/stdout >"$WORK/shown"
 is_the_line "$WORK/shown"
+# A file of the shell keeps what it has, and gets what follows.
+echo before >"$WORK/log"
+{
+    write_to /dev/stdout
+    echo after
+} >>"$WORK/log"
+{
+    echo before
+    write_to /dev/stdout
+    echo after
+} >"$WORK/shown"
+for log in "$WORK/log" "$WORK/shown"; do
+    [ "$(cat "$log")" = "$(printf 'before\n%s\nafter' "$line")" ] || die "$log contains: $(cat "$log")"
+done
+mkdir "$WORK/folder"
+ends_with 1 write_to "$WORK/folder"
+one_line 'folder: cannot be written: Is a directory$'
 if [ -c /dev/full ]; then
     ends_with 1 write_to /dev/full
     one_line '/dev/full: cannot be written: No space left on device$'
