@@ -25,7 +25,8 @@ function compiled.run(argv, options)
   local ran = child_process.run(argv, options)
   if ran.well then return ran.lines end
   if ran.problem then return nil, ran.reason end
-  return nil, ("%s: %s"):format(ran.reason, ran.errors:match("[^\n]*error[^\n]*") or ran.errors)
+  local detail = ran.errors:match("[^\n]*error[^\n]*") or ran.errors
+  return nil, detail == "" and ran.reason or ran.reason .. ": " .. detail
 end
 
 -- The name that all of an allreduce_table.h's begin with; nil: the text is none.

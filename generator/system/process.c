@@ -19,7 +19,8 @@ enum {
     LINE_LIMIT = 1 << 20, // a longer line is an error
     PIECES = 64,          // buffers that are read from a pipe at once
     EXEC_FAILED = 127,
-    CLOSE_TICK_MS = 5, // between two looks at a child that should end
+    CONFINED_REPORT = 3, // the last descriptor that a confined process may write to
+    CLOSE_TICK_MS = 5,   // between two looks at a child that should end
 };
 
 // ---- time and waiting -------------------------------------------------------------------------
@@ -70,6 +71,7 @@ static void become(char *const argv[], char *const environment[], const int stan
     for (int i = 0; i < 3; i++) dup2(standard[i], i);
     signal(SIGPIPE, SIG_DFL); // gentables ignores these, and exec inherits that
     signal(SIGXFSZ, SIG_DFL);
+    if (confined) report = dup3(report, CONFINED_REPORT, O_CLOEXEC);
     int problem = confined ? confine() : 0;
     if (problem == 0) {
         execvpe(argv[0], argv, environment);

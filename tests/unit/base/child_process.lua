@@ -42,6 +42,9 @@ function TestChildProcess.test_one_that_cannot_be_started()
   local ran = child_process.run({ "no-such-program" }, {})
   lu.assertFalse(ran.well or false)
   lu.assertEquals({ ran.problem, ran.reason }, { "start", "no-such-program: No such file or directory" })
+  if not process.can_confine() then return end
+  ran = child_process.run({ "no-such-program" }, { confined = true })
+  lu.assertEquals({ ran.problem, ran.reason }, { "start", "no-such-program: No such file or directory" })
 end
 
 function TestChildProcess.test_a_deadline_ends_it()
