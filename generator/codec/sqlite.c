@@ -1,8 +1,8 @@
 // SQLite databases for Lua: core.sqlite.
 //
 //   sqlite.open(path) -> database | nil, message              read only
-//   sqlite.create(path) -> database | nil, message            to write; made if it is not there. Waits up to
-//                                                             a minute for other writers
+//   sqlite.create(path) -> database | nil, message            to write; made if missing. Waits up to a
+//                                                             minute for other writers
 //   database:query(sql, each, ...) -> true | nil, message     binds ... to the ? of sql, and calls
 //                                                             each(columns...) for every row
 //   database:insert(sql, rows) -> true | nil, message         runs sql for each { value... } of a list; a

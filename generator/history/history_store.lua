@@ -86,13 +86,13 @@ function history_store.open(path, creates)
     fail.input("a history needs SQLite, and this gentables was built without it (Debian: libsqlite3-dev)")
   end
   if not creates and not file.exists(path) then
-    fail.input("%s: there is no history; gentables history add makes one", path)
+    fail.input("%s: has no history; gentables history add makes one", path)
   end
   local database, message = sqlite.create(path)
   if not database then fail.input("%s: %s", path, message) end
   local self = setmetatable({ path = path, database = database }, store)
   if is_empty(self) then
-    if not creates then fail.input("%s: there is no history; gentables history add makes one", path) end
+    if not creates then fail.input("%s: has no history; gentables history add makes one", path) end
     transact(self, function() make_tables(self) end)
   end
   return self
@@ -174,7 +174,7 @@ end
 
 -- Adds a benchmark file: { arch, world_size, date (text that sorts by time), hash (of the file), records (of
 -- core.rows), provenance (a table) }. Returns "added"; "replaced", if the rows continue the sweep of the run
--- before, which they replace; or "known", if they are there already.
+-- before, which they replace; or "known", if the history already has them.
 function store:add(entry)
   table.sort(entry.records, cell_records.before)
   return transact(self, function() return add(self, entry) end)

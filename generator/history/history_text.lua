@@ -1,6 +1,7 @@
 -- A history in words, and as Markdown. A history is { arch, world_size, runs (history_store), result (of
 -- change_points.find) }.
 local change_points = require "history.change_points"
+local markdown = require "codec.markdown"
 local quantities = require "base.quantities"
 local rows = require "core.rows"
 local run_changes = require "history.run_changes"
@@ -90,14 +91,12 @@ function history_text.lines(histories)
   return table.concat(out, "\n") .. "\n"
 end
 
-local function markdown_cell(text) return (text:gsub("|", "\\|"):gsub("\n", " ")) end
-
 -- All histories as Markdown.
 function history_text.markdown(histories)
   local out = {}
   local function add(...) out[#out + 1] = string.format(...) end
   for _, history in ipairs(histories) do
-    add("### History of %s", history_text.sum(history))
+    add("### History of %s", markdown.escape(history_text.sum(history)))
     out[#out + 1] = ""
     local latest = history_text.latest_first(history)
     if #latest > 0 then
@@ -111,8 +110,8 @@ function history_text.markdown(histories)
       end
       local mark = history_text.is_last(history, finding) and finding.shift > 0 and "**" or ""
       add("| %s%s%s | %s | %s | %s | %s |", mark, history_text.percent(finding.shift), mark,
-        markdown_cell(history_text.subject(finding)), history_text.span(history, finding),
-        markdown_cell(history.runs[finding.at].date), markdown_cell(history_text.cause(history, finding)))
+        markdown.escape(history_text.subject(finding)), history_text.span(history, finding),
+        markdown.escape(history.runs[finding.at].date), markdown.escape(history_text.cause(history, finding)))
     end
     if #latest > 0 then out[#out + 1] = "" end
   end

@@ -35,7 +35,7 @@ local function entry_of(path, date)
   local text = fail.unless(file.read(path))
   local records, record = fail.unless(rows.records(path)), record_of(path, text)
   if not records[1] then fail.input("%s: has no rows", path) end
-  date = date or record.date
+  date = record.date or date
   if not date then
     fail.input("%s: the date of the sweep is unknown; give --date, such as 2026-01-31T12:00:00Z", path)
   end
@@ -46,12 +46,12 @@ local function entry_of(path, date)
 end
 
 return {
-  summary = "Adds the rows of sweeps to a history. Rows that are there already are left out.",
+  summary = "Adds the rows of sweeps to a history. Rows that it already has are left out.",
   positional = { name = "ROWS...", min = 1, max = math.huge,
     help = "benchmark files, or folders of them" },
   options = {
     { name = "database", value = "FILE", default = "build/history.db",
-      help = "the history, an SQLite database; made if it is not there" },
+      help = "the history, an SQLite database, which is made if missing" },
     { name = "date", value = "DATE", help = "date of the sweep, for rows without provenance: it gives the "
       .. "order, by comparison as text" },
   },

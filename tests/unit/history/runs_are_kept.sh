@@ -82,10 +82,23 @@ has '<svg class="levels"' "$WORK/a.html"
 ends_with 1 "$GENTABLES" history report --database "$db" --fail-within 5
 ends_with 0 "$GENTABLES" history report --database "$db" --fail-within 4
 
+# A name is text in Markdown, and --date is only for rows without provenance.
+mkdir "$WORK/names"
+cp "$WORK/01/$file" "$WORK/names/benchmark.tp2.<b>[x].csv"
+"$GENTABLES" history add "$WORK/names" --date 1 --database "$WORK/names.db" >/dev/null
+"$GENTABLES" history add "$SOURCE/tables/host" --date 1 --database "$WORK/names.db" >/dev/null
+cat >"$WORK/dates.lua" <<'END'
+local database = assert(require("core.sqlite").open(arg[1]))
+database:query("SELECT count(*) FROM runs WHERE date = '1'", function(count) print(count) end)
+END
+[ "$("$GENTABLES" lua "$WORK/dates.lua" "$WORK/names.db")" = 1 ] || die "--date replaces recorded dates"
+"$GENTABLES" history report --database "$WORK/names.db" --markdown "$WORK/names.md" >"$stdout"
+has '^### History of &lt;b&gt;\\\[x\\\], TP 2' "$WORK/names.md"
+
 # ---- files that are no history ----------------------------------------------------------------
-rejects 'none.db: there is no history' history report --database "$WORK/none.db"
+rejects 'none.db: has no history' history report --database "$WORK/none.db"
 : >"$WORK/empty.db"
-rejects 'empty.db: there is no history' history report --database "$WORK/empty.db"
+rejects 'empty.db: has no history' history report --database "$WORK/empty.db"
 rejects "$file: (file is not a database|is a database of)" history report --database "$WORK/01/$file"
 cat >"$WORK/sql.lua" <<'END'
 local database = assert(require("core.sqlite").create(arg[1]))
