@@ -14,6 +14,13 @@ function numbers.finite(text)
   return number and number - number == 0 and number or nil
 end
 
+-- Whether a number that begins with this text differs from it by less than 1 %: as number_is_precise of
+-- codec/number.h.
+function numbers.is_precise(text)
+  local _, points = text:gsub("%.", "")
+  return points == 1 and text:find("^[%d.]+$") ~= nil and #text:gsub("%.", ""):gsub("^0+", "") >= 3
+end
+
 -- The shortest text of a finite number that reads back as the same number; of a float with a point or an
 -- exponent.
 function numbers.shortest(number)

@@ -129,6 +129,18 @@ bool number_parse(const char *begin, const char *end, double *value) {
     return true;
 }
 
+bool number_is_precise(const char *begin, const char *end) {
+    enum { LEAST_DIGITS = 3 };
+    int digits = 0, points = 0;
+    for (; begin < end; begin++) {
+        bool is_digit = *begin >= '0' && *begin <= '9';
+        if (!is_digit && *begin != '.') return false;
+        points += !is_digit;
+        digits += is_digit && (digits > 0 || *begin != '0');
+    }
+    return points == 1 && digits >= LEAST_DIGITS;
+}
+
 bool number_parse_unsigned(const char *begin, const char *end, uint64_t limit, uint64_t *value) {
     uint64_t result = 0;
     if (begin == end || end - begin > MAX_DIGITS) return false;

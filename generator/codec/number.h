@@ -21,6 +21,10 @@ bool number_parse_unsigned(const char *begin, const char *end, uint64_t limit, u
 // texts.
 bool number_parse_hex(const char *begin, const char *end, uint64_t *value);
 
+// Whether a number that begins with all of [begin, end) differs from it by less than 1 %: digits with a
+// point, of which three are significant. An exponent that was cut off cannot be seen.
+bool number_is_precise(const char *begin, const char *end);
+
 // The number that eight decimal digits form. Each byte has a digit (0 to 9, not its character), the lowest
 // byte the first one.
 static inline uint64_t number_join_digits(uint64_t digits) {

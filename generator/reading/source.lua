@@ -29,8 +29,8 @@ function source:fail(line, message, ...)
 end
 
 -- for number, line in source:lines() do
--- Raises for a last line that ends in a digit without a line end: it may be cut off within the number. With
--- `may_be_cut` the caller finds that.
+-- Raises for a last line without a line end that ends in a number of few digits: more of them may be cut off.
+-- With `may_be_cut` the caller finds that.
 function source:lines(may_be_cut)
   local number, at = 0, 1
   return function()
@@ -38,8 +38,10 @@ function source:lines(may_be_cut)
     local stop = self.text:find("\n", at, true)
     local line = self.text:sub(at, (stop or #self.text + 1) - 1)
     number, at = number + 1, (stop or #self.text) + 1
-    if not stop and not may_be_cut and line:find("%d$") then
-      self:fail(number, "the last line has no line end, so its last number may be cut off; complete it")
+    local number_at_end = not stop and not may_be_cut and line:find("%d$") and line:match("[^%s,]+$")
+    if number_at_end and not numbers.is_precise(number_at_end) then
+      self:fail(number, "the last line has no line end, so its last number may be cut off; "
+        .. "complete or end it")
     end
     return number, line
   end

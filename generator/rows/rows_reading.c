@@ -48,6 +48,14 @@ static uint32_t world_size_of(const char *path) {
     return (uint32_t)world_size;
 }
 
+// Whether the last line may be a part of a line, with another time.
+static bool may_be_cut_off(const struct csv_text *text) {
+    if (text->begin == text->end || text->end[-1] == '\n') return false;
+    const char *last = text->end;
+    while (last > text->begin && last[-1] != ',' && last[-1] != '\n') last--;
+    return !number_is_precise(last, text->end);
+}
+
 static bool open_source(struct source *source, const char *path, const struct columns *columns,
                         struct problem *problem) {
     *source = (struct source){.source = {.path = path, .world_size = world_size_of(path)}};
@@ -59,9 +67,9 @@ static bool open_source(struct source *source, const char *path, const struct co
         return problem_set(
             problem, "%s: is empty; a line with the names of the columns, then rows, are required", path);
     }
-    if (text.begin < text.end && text.end[-1] != '\n') {
-        return problem_set(problem, "%s: the last line has no line end, so it may be cut off; complete it",
-                           path);
+    if (may_be_cut_off(&text)) {
+        return problem_set(
+            problem, "%s: the last line has no line end, so it may be cut off; complete or end it", path);
     }
     source->body = text;
     return rows_read_header(&source->source, &header, columns, problem);

@@ -20,6 +20,17 @@ static void expect_as_strtod(const char *text) {
     if (value != expected) fail_msg("%s gives %.17g, not %.17g", text, value, expected);
 }
 
+TEST(numbers_of_few_digits_are_not_precise) {
+    static const char *const precise[] = {"9.51", "98.7", "123.", "0.0123", ".0123"};
+    static const char *const others[] = {"", ".", "9.5", "0.012", "1234", "-9.51", "1.23e4", "1.2.3", "nan"};
+    for (size_t i = 0; i < sizeof precise / sizeof *precise; i++) {
+        assert_true(number_is_precise(precise[i], precise[i] + strlen(precise[i])));
+    }
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        assert_false(number_is_precise(others[i], others[i] + strlen(others[i])));
+    }
+}
+
 TEST(random_decimals_are_rounded_as_strtod_does) {
     char text[64];
     for (int i = 0; i < 200000; i++) {
