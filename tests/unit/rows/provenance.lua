@@ -126,18 +126,23 @@ function TestProvenance.test_an_invalid_field_is_reported_by_name()
   os.remove(path)
 end
 
--- A folder in the place of one of the two files simulates a kill between them.
+local function kind_of(path)
+  local kind = file.status(path)
+  return kind
+end
+
+-- A folder stands in the place of one of the two files, so that it cannot be written.
 function TestProvenance.test_rows_never_stand_without_their_provenance()
-  local folder = lib.scratch()
-  local csv = folder .. "/benchmark.tp2.host.csv"
-  assert(file.make_folder(provenance.path_of(csv)))
-  lu.assertNil((provenance.write(csv, "rows", a_record())))
-  lu.assertFalse(file.exists(csv))
-  local other = folder .. "/benchmark.tp4.host.csv"
-  assert(file.make_folder(other))
-  lu.assertNil((provenance.write(other, "rows", a_record())))
-  lu.assertTrue(provenance.describes(assert(provenance.read(provenance.path_of(other))), "rows"))
-  lib.clean(folder)
+  for _, blocked in ipairs { "csv", "json" } do
+    local folder = lib.scratch()
+    local csv = folder .. "/benchmark.tp2.host.csv"
+    local paths = { csv = csv, json = provenance.path_of(csv) }
+    assert(file.make_folder(paths[blocked]))
+    lu.assertNil((provenance.write(csv, "rows", a_record())))
+    lu.assertEquals(kind_of(paths.csv), blocked == "csv" and "folder" or nil)
+    lu.assertEquals(kind_of(paths.json), blocked == "json" and "folder" or nil)
+    lib.clean(folder)
+  end
 end
 
 return require "suites" { { "TestProvenance", TestProvenance } }
