@@ -46,9 +46,9 @@ ends_with 0 "$GENTABLES" lua "$WORK/remove.lua" "$TMPDIR/others"
 [ -d "$TMPDIR/others" ] || die "a folder of another user was removed"
 
 # The watcher does get hold of a name that is taken first and made a folder later.
-tries=0
+tries=0 ends=$(($(date +%s) + 60))
 until grep -q '^took .*planted' "$log"; do
     name=$TMPDIR/old.$tries tries=$((tries + 1))
-    [ "$tries" -lt 500 ] || die "the watcher takes nothing"
+    [ "$(date +%s)" -lt "$ends" ] || die "the watcher takes nothing"
     : >"$name" && rm "$name" && mkdir -p "$name" && : >"$name/lookup"
 done
