@@ -4,9 +4,9 @@ local luaunit = require "luaunit"
 
 local tests = {}
 
-function tests.test_held_out_launches_agree_with_what_was_stated()
-  local path = os.getenv "SOURCE" .. "/tests/recorded/benchmark.tp2.host.csv"
-  local groups = calibration.figures(path, 6, { 1, 4, 16, 64, 256 })
+local function agree(recording, runs)
+  local path = os.getenv "SOURCE" .. "/tests/recorded/" .. recording
+  local groups = calibration.figures(path, runs, { 1, 4, 16, 64, 256 })
   local most_error = { measured = 0.03, interpolated = 0.05, bins = 0.05 }
   for name, of in pairs(groups) do
     local words = ("%s: %d choices, loss %.4f, stated %.4f, calibration error %.4f, %.3f uncertain"):format(
@@ -17,6 +17,14 @@ function tests.test_held_out_launches_agree_with_what_was_stated()
     luaunit.assertTrue(of.loss <= 2 * of.stated + 0.0005 and of.stated <= 0.01, words)
     luaunit.assertTrue(of.uncertain <= 0.25, words)
   end
+end
+
+function tests.test_held_out_launches_of_two_ranks_agree_with_what_was_stated()
+  agree("benchmark.tp2.host.csv", 6)
+end
+
+function tests.test_held_out_launches_of_ranks_that_share_cores_agree_with_what_was_stated()
+  agree("benchmark.tp4.host.csv", 8)
 end
 
 return require "suites" { { "calibration", tests } }
