@@ -1,5 +1,6 @@
 -- The table that the rows so far of a TP size would make, by the rule of all tables (core.choose), for the
--- planner: where are its choices uncertain?
+-- planner: where are its choices uncertain? It counts all shapes: a workload, or classes of equal bits, that
+-- the spec demands have no part in it.
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local derive = require "choose.derive"

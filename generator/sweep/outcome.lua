@@ -105,8 +105,9 @@ end
 local function say_disturbed(state)
   local count = #state.disturbed
   if count == 0 then return end
-  print(("      disturbed: %d %s; their medians are uncertain by a factor of 2 or more (%s)"):format(count,
-    count == 1 and "row" or "rows", state.json:match("[^/]*$")))
+  local words = "      disturbed: %d %s uncertain by a factor of 2 or more (%s)"
+  print(words:format(count, count == 1 and "row, with a median that is" or "rows, with medians that are",
+    state.json:match("[^/]*$")))
 end
 
 local function say_refused(state)

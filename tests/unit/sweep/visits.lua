@@ -250,7 +250,7 @@ end
 -- Twice in a row: the row has a mark, which stays as long as the row does.
 function TestRepeats:test_a_row_that_stays_disturbed_is_marked()
   local out = self:sweep_with { scatter(5, "MPI", 50), scatter(6, "MPI", 40) }
-  lu.assertStrContains(out, "disturbed: 1 row; their medians are uncertain by a factor of 2 or more")
+  lu.assertStrContains(out, "disturbed: 1 row, with a median that is uncertain by a factor of 2 or more")
   lu.assertEquals(#self:requests(), 9)
   local marks = provenance.read(self.json).disturbed
   lu.assertEquals({ #marks, marks[1].strategy, marks[1].high_us }, { 1, "MPI", 40 })
