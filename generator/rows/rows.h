@@ -40,7 +40,7 @@ struct row {
     uint8_t strategy, placement, accumulate; // accumulate may be NAME_NONE
 };
 
-enum { LAUNCHES_MAX = 16 };
+enum { LAUNCHES_MAX = 32 };
 
 // Values that only our own files have; without them NAN, and 0 samples, launches and bits.
 struct row_detail {
