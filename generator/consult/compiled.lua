@@ -76,7 +76,8 @@ local function build(folder, path, what)
   local words = table.move(what.words, 1, #what.words, 2, { what.compiler })
   table.move({ "-I", folder, "-o", target, code }, 1, 5, #words + 1, words)
   -- A compiler that is killed leaves temporary files: they are removed with the folder.
-  local lines, problem = compiled.run(words, { seconds = COMPILE_S, environment = { "TMPDIR=" .. folder } })
+  local lines, problem = compiled.run(words, { seconds = COMPILE_S, rights = "limited",
+    environment = { "TMPDIR=" .. folder } })
   if not lines then fail.input("%s: does not compile with %s (%s)", path, what.compiler, problem) end
   return target
 end

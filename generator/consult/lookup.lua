@@ -34,7 +34,7 @@ local function compile_and_run(path, what, input, options)
   what.words = { "-O1" }
   local made <close> = compiled.make(path, what)
   local lines, problem = compiled.run({ made.path }, { input = input, seconds = ANSWER_S,
-    confined = confined })
+    rights = confined and "confined" or nil })
   if not lines then fail.input("%s: its lookup did not answer (%s)", path, problem) end
   return lines
 end

@@ -61,14 +61,15 @@ end
 --   input              text for its stdin, which then stays open: mpirun 4.1.4 sometimes crashes when it
 --                      passes on the end of its stdin
 --   environment        { "NAME=VALUE"... }, added to that of gentables
---   confined           it can neither write files nor reach the network or other processes
+--   rights             "limited": it has 2 GiB of memory, and files of 256 MiB; "confined": it can neither
+--                      write files nor reach the network or other processes
 --   on_line            on_line(line): called for each line of stdout; else `lines` of the result has them
 --   grace              seconds for its end, after its last line or after SIGTERM (default 1)
 --   returns_on_signal  if gentables caught a signal, return, in place of the error of raise_if_interrupted
 -- Returns its end, with `lines`.
 function child_process.run(argv, options)
   local lines = {}
-  local started, message = process.start(argv, options.environment, options.confined)
+  local started, message = process.start(argv, options.environment, options.rights)
   if not started then return { lines = lines, problem = "start", reason = message, errors = "" } end
   local child <close> = started
   local on_line = options.on_line or function(line) lines[#lines + 1] = line end

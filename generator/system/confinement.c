@@ -158,6 +158,12 @@ bool confinement_exists(void) {
            errno == EFAULT;
 }
 
+int limit_resources(void) {
+    int problem = limit(RLIMIT_AS, (rlim_t)2 << 30);
+    if (problem == 0) problem = limit(RLIMIT_FSIZE, (rlim_t)256 << 20);
+    return problem == 0 ? limit(RLIMIT_CORE, 0) : problem;
+}
+
 int confine(void) {
     struct program program;
     int problem = limit(RLIMIT_AS, (rlim_t)1 << 30);

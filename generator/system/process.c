@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "confinement.h"
 #include "process_session.h"
 
 enum {
@@ -62,17 +61,21 @@ static void close_all(int *ends, int count) {
     for (int i = 0; i < count; i++) close_end(&ends[i]);
 }
 
-// Runs in the child and never returns. If exec fails, or the confinement, writes errno to `report`.
+// Runs in the child and never returns. If exec fails, or a limit, writes errno to `report`.
 static void become(char *const argv[], char *const environment[], const int standard[3], int report,
-                   pid_t parent, bool confined) {
+                   pid_t parent, enum rights rights) {
     setsid();
     // The parent may have died before PR_SET_PDEATHSIG was set.
     if (prctl(PR_SET_PDEATHSIG, SIGTERM) != 0 || getppid() != parent) _exit(EXEC_FAILED);
     for (int i = 0; i < 3; i++) dup2(standard[i], i);
     signal(SIGPIPE, SIG_DFL); // gentables ignores these, and exec inherits that
     signal(SIGXFSZ, SIG_DFL);
-    if (confined) report = dup3(report, CONFINED_REPORT, O_CLOEXEC);
-    int problem = confined ? confine() : 0;
+    int problem = 0;
+    if (rights == RIGHTS_LIMITED) problem = limit_resources();
+    if (rights == RIGHTS_CONFINED) {
+        report = dup3(report, CONFINED_REPORT, O_CLOEXEC);
+        problem = confine();
+    }
     if (problem == 0) {
         execvpe(argv[0], argv, environment);
         problem = errno;
@@ -91,7 +94,8 @@ static int exec_problem(int report) {
     return got == (ssize_t)sizeof problem ? problem : 0;
 }
 
-int process_start(struct process *process, char *const argv[], char *const environment[], bool confined) {
+int process_start(struct process *process, char *const argv[], char *const environment[],
+                  enum rights rights) {
     int ends[8]; // pairs (read, write): stdin, stdout, stderr, report
     for (int i = 0; i < 8; i++) ends[i] = -1;
     for (int i = 0; i < 8; i += 2) {
@@ -105,7 +109,7 @@ int process_start(struct process *process, char *const argv[], char *const envir
     pid_t parent = getpid();
     signals_catch(); // before the child can be seen from outside
     pid_t pid = fork();
-    if (pid == 0) become(argv, environment, standard, ends[7], parent, confined);
+    if (pid == 0) become(argv, environment, standard, ends[7], parent, rights);
     int problem = pid < 0 ? errno : 0;
     close_end(&ends[0]), close_end(&ends[3]), close_end(&ends[5]), close_end(&ends[7]);
     if (problem == 0) problem = exec_problem(ends[6]);

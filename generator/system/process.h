@@ -11,6 +11,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "confinement.h"
+
 enum { TAIL_SIZE = 4096 }; // what is kept of stderr
 
 struct text {
@@ -34,8 +36,8 @@ enum read_result { READ_LINE, READ_TIMEOUT, READ_END, READ_INTERRUPTED, READ_TOO
 // Seconds of the monotonic clock.
 double process_now(void);
 
-// Starts argv[0], looked up in PATH; confined: as confinement.h describes. Returns 0, or an errno value.
-int process_start(struct process *process, char *const argv[], char *const environment[], bool confined);
+// Starts argv[0], looked up in PATH. Returns 0, or an errno value.
+int process_start(struct process *process, char *const argv[], char *const environment[], enum rights rights);
 
 // Waits for a complete line on stdout, at most `timeout` seconds. On READ_LINE the line is at the start of
 // process->lines, with its length without the newline in *length; process_drop_line removes it.

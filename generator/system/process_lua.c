@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "child.h"
-#include "confinement.h"
 #include "process.h"
 #include "process_session.h"
 
@@ -65,13 +64,14 @@ static char **push_environment(lua_State *lua, int index) {
     return settings;
 }
 
-// start(argv [, { "NAME=VALUE", ... } [, confined]]) -> process | nil, message. confined: as confinement.h
-// describes
+// start(argv [, { "NAME=VALUE", ... } [, "limited" | "confined"]]) -> process | nil, message. The rights are
+// those of confinement.h.
 static int lua_process_start(lua_State *lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     luaL_argcheck(lua, lua_rawlen(lua, 1) > 0, 1, "an empty command");
     lua_settop(lua, 3);
-    bool confined = lua_toboolean(lua, 3);
+    static const char *const names[] = {"all", "limited", "confined", NULL}; // as in enum rights
+    enum rights rights = (enum rights)luaL_checkoption(lua, 3, "all", names);
     if (lua_isnil(lua, 2)) {
         lua_newtable(lua);
         lua_replace(lua, 2);
@@ -82,7 +82,7 @@ static int lua_process_start(lua_State *lua) {
     struct process *process = lua_newuserdatauv(lua, sizeof *process, 0);
     *process = (struct process){.to_child = -1, .from_child = -1, .from_stderr = -1};
     luaL_setmetatable(lua, PROCESS_TYPE);
-    int problem = process_start(process, argv, environment, confined);
+    int problem = process_start(process, argv, environment, rights);
     if (problem == 0) return 1;
     lua_pushnil(lua);
     lua_pushfstring(lua, "%s: %s", argv[0], strerror(problem));

@@ -59,6 +59,16 @@ regret 2 "$WORK/allreduce_table.h" --unconfined
 one_line 'allreduce_table.h: its lookup did not answer \(exit code 40'
 [ -e "$WORK/made" ] || die "--unconfined confines"
 
+# The compiler has a limit on memory and on the size of its files: a header cannot use up the machine. (The
+# file has no blocks, but the compiler allocates memory for its size.)
+truncate -s 3G "$WORK/large"
+for line in '#include "large"' 'static char wide[1 << 30] __attribute__((used)) = {1};'; do
+    { echo "$line"; cat "$golden/allreduce_table.h"; } >"$WORK/allreduce_table.h"
+    regret 2 "$WORK/allreduce_table.h"
+    one_line 'allreduce_table.h: does not compile with'
+done
+cat "$WORK/acts.h" "$golden/allreduce_table.h" >"$WORK/allreduce_table.h"
+
 # A filter under which there are no further filters.
 cat >"$WORK/without.c" <<'CODE'
 #include <errno.h>

@@ -43,7 +43,7 @@ function TestChildProcess.test_one_that_cannot_be_started()
   lu.assertFalse(ran.well or false)
   lu.assertEquals({ ran.problem, ran.reason }, { "start", "no-such-program: No such file or directory" })
   if not process.can_confine() then return end
-  ran = child_process.run({ "no-such-program" }, { confined = true })
+  ran = child_process.run({ "no-such-program" }, { rights = "confined" })
   lu.assertEquals({ ran.problem, ran.reason }, { "start", "no-such-program: No such file or directory" })
 end
 
