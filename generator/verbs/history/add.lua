@@ -31,6 +31,26 @@ local function record_of(path, text)
   return record
 end
 
+local function is_day(text)
+  local year, month, day = text:match("^(%d%d%d%d)%-(%d%d)%-(%d%d)$")
+  if not year then return false end
+  return os.date("%Y-%m-%d", os.time { year = year, month = month, day = day, hour = 12 }) == text
+end
+
+-- Whether a text is a time of a day, as T12:30, T12:30Z, T12:30:59 or T12:30:59Z.
+local function is_time(text)
+  local hour, minute, second = text:match("^T(%d%d):(%d%d)(.-)Z?$")
+  if not hour then return false end
+  return hour < "24" and minute < "60" and (second == "" or (second:match("^:(%d%d)$") or "60") < "60")
+end
+
+-- Raises unless a text is a date in UTC that sorts by time as text.
+local function check_date(text)
+  local day, time = text:sub(1, 10), text:sub(11)
+  if is_day(day) and (time == "" or is_time(time)) then return end
+  fail.input('--date: "%s" is not a date in UTC, such as 2026-01-31 or 2026-01-31T12:00:00Z', text)
+end
+
 local function entry_of(path, date)
   local text = fail.unless(file.read(path))
   local records, record = fail.unless(rows.records(path)), record_of(path, text)
@@ -52,11 +72,12 @@ return {
   options = {
     { name = "database", value = "FILE", default = "build/history.db",
       help = "the history, an SQLite database, which is made if missing" },
-    { name = "date", value = "DATE", help = "date of the sweep, for rows without provenance: it gives the "
-      .. "order, by comparison as text" },
+    { name = "date", value = "DATE", help = "date of the sweep in UTC, such as 2026-01-31T12:00:00Z, "
+      .. "for rows without provenance" },
   },
   example = "gentables history add tables/host --database build/history.db",
   run = function(args)
+    if args.date then check_date(args.date) end
     local entries = {}
     for _, path in ipairs(args) do
       for _, name in ipairs(files_of(path)) do

@@ -85,11 +85,11 @@ ends_with 0 "$GENTABLES" history report --database "$db" --fail-within 4
 # A name is text in Markdown, and --date is only for rows without provenance.
 mkdir "$WORK/names"
 cp "$WORK/01/$file" "$WORK/names/benchmark.tp2.<b>[x].csv"
-"$GENTABLES" history add "$WORK/names" --date 1 --database "$WORK/names.db" >/dev/null
-"$GENTABLES" history add "$SOURCE/tables/host" --date 1 --database "$WORK/names.db" >/dev/null
+"$GENTABLES" history add "$WORK/names" --date 2026-01-01 --database "$WORK/names.db" >/dev/null
+"$GENTABLES" history add "$SOURCE/tables/host" --date 2026-01-01 --database "$WORK/names.db" >/dev/null
 cat >"$WORK/dates.lua" <<'END'
 local database = assert(require("core.sqlite").open(arg[1]))
-database:query("SELECT count(*) FROM runs WHERE date = '1'", function(count) print(count) end)
+database:query("SELECT count(*) FROM runs WHERE date = '2026-01-01'", function(count) print(count) end)
 END
 [ "$("$GENTABLES" lua "$WORK/dates.lua" "$WORK/names.db")" = 1 ] || die "--date replaces recorded dates"
 "$GENTABLES" history report --database "$WORK/names.db" --markdown "$WORK/names.md" >"$stdout"
@@ -106,15 +106,23 @@ for i = 2, #arg do assert(database:query(arg[i], function() end)) end
 END
 "$GENTABLES" lua "$WORK/sql.lua" "$WORK/other.db" 'CREATE TABLE t (x)'
 rejects 'other.db: is a database of another program' \
-    history add "$WORK/01" --date 1 --database "$WORK/other.db"
+    history add "$WORK/01" --date 2026-01-01 --database "$WORK/other.db"
 cp "$db" "$WORK/later.db"
 "$GENTABLES" lua "$WORK/sql.lua" "$WORK/later.db" 'PRAGMA user_version = 99'
 rejects 'later.db: is a history of a later version of gentables \(schema 99; this version reads 1\)' \
     history report --database "$WORK/later.db"
 rejects 'the date of the sweep is unknown; give --date' history add "$WORK/01" --database "$db"
+for date in yesterday 1 2026-1-31 2026-02-29 2026-13-01 31.01.2026 2026-01-31T24:00 2026-01-31T12:60Z \
+    2026-01-31T12:00:99Z 2026-01-31T12:00:00+01:00 '2026-01-31 ' ''; do
+    rejects 'is not a date in UTC, such as' history add "$WORK/01" --date "$date" --database "$db"
+done
+for date in 2024-02-29 2026-01-31T12:00 2026-01-31T12:00Z 2026-01-31T12:00:00 2026-01-31T23:59:59Z; do
+    "$GENTABLES" history add "$WORK/01" --date "$date" --database "$WORK/dates.db" >/dev/null
+done
 mkdir "$WORK/nothing"
 rejects 'nothing: has no benchmark' history add "$WORK/nothing" --database "$db"
-rejects 'unable to open database file' history add "$WORK/01" --date 1 --database "$WORK/no/folder.db"
+rejects 'unable to open database file' \
+    history add "$WORK/01" --date 2026-01-01 --database "$WORK/no/folder.db"
 
 # Without SQLite in the build.
 mkdir -p "$WORK/without/bin" "$WORK/without/share"
