@@ -81,25 +81,59 @@ static bool send_file(const struct group *group, int from, int to_rank, int file
     return sendmsg(from, &message, 0) == (ssize_t)sizeof rank;
 }
 
-// Receives a peer's descriptor into files[peer]. False: `errno`.
-static bool receive_file(int socket_of_rank, int files[]) {
+// A message that arrived: its sender's user, and the descriptors that came with it.
+struct arrival {
+    int rank;
+    uid_t user;
+    int files[4];
+    size_t file_count;
+};
+
+// Receives one message of a rank, or of another process that knows the address. False: `errno`.
+static bool receive(int socket_of_rank, struct arrival *arrival) {
     union {
         struct cmsghdr header;
-        char room[CMSG_SPACE(sizeof(int))];
+        char room[CMSG_SPACE(sizeof(struct ucred)) + CMSG_SPACE(sizeof(int))];
     } control;
-    int rank = -1;
-    struct iovec data = {.iov_base = &rank, .iov_len = sizeof rank};
+    *arrival = (struct arrival){.rank = -1, .user = (uid_t)-1};
+    struct iovec data = {.iov_base = &arrival->rank, .iov_len = sizeof arrival->rank};
     struct msghdr message = {
         .msg_iov = &data, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
     ssize_t received = recvmsg(socket_of_rank, &message, MSG_CMSG_CLOEXEC);
     if (received < 0) return false;
-    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
-    errno =
-        (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : EBADMSG; // no more may be open; another's message
-    if (received != (ssize_t)sizeof rank || rank < 0 || rank >= MAX_TP) return false;
-    if (header == NULL || header->cmsg_type != SCM_RIGHTS) return false;
-    memcpy(&files[rank], CMSG_DATA(header), sizeof(int));
+    if (received != (ssize_t)sizeof arrival->rank) arrival->rank = -1;
+    for (struct cmsghdr *at = CMSG_FIRSTHDR(&message); at != NULL; at = CMSG_NXTHDR(&message, at)) {
+        size_t bytes = at->cmsg_len - CMSG_LEN(0);
+        if (at->cmsg_type == SCM_CREDENTIALS) {
+            struct ucred sender;
+            memcpy(&sender, CMSG_DATA(at), sizeof sender);
+            arrival->user = sender.uid;
+        } else if (at->cmsg_type == SCM_RIGHTS && bytes <= sizeof arrival->files) {
+            memcpy(arrival->files, CMSG_DATA(at), bytes); // more than one: of another program
+            arrival->file_count = bytes / sizeof(int);
+        }
+    }
+    errno = (message.msg_flags & MSG_CTRUNC) != 0 ? EMFILE : EBADMSG; // no more may be open; no file
     return true;
+}
+
+// Receives a peer's descriptor into files[peer], and drops messages of other users, who can send to abstract
+// addresses, too. False: `errno`.
+static bool receive_file(const struct group *group, int socket_of_rank, int files[]) {
+    uint64_t ends_ns = clock_ns() + (uint64_t)(group->timeout_s * 1e9);
+    struct arrival arrival;
+    while (receive(socket_of_rank, &arrival)) {
+        bool is_peer = arrival.user == getuid();
+        if (is_peer && arrival.rank >= 0 && arrival.rank < MAX_TP && arrival.file_count == 1) {
+            files[arrival.rank] = arrival.files[0];
+            return true;
+        }
+        int error = errno;
+        for (size_t i = 0; i < arrival.file_count; i++) close(arrival.files[i]);
+        errno = is_peer ? error : EAGAIN;
+        if (is_peer || clock_ns() > ends_ns) return false;
+    }
+    return false;
 }
 
 static int open_socket(const struct group *group) {
@@ -109,6 +143,7 @@ static int open_socket(const struct group *group) {
     int made = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (made < 0) return -1;
     setsockopt(made, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    setsockopt(made, SOL_SOCKET, SO_PASSCRED, &(int){1}, sizeof(int)); // messages have their sender's user
     if (bind(made, (struct sockaddr *)&address, length) == 0) return made;
     int error = errno;
     close(made);
@@ -138,7 +173,7 @@ static bool exchange_files(struct group *group, int sender, int mine, int files[
         int to = (rank + step) % size, from = (rank - step + size) % size;
         bool sends = sender == EVERY_RANK || sender == rank, gets = sender == EVERY_RANK || sender == from;
         right = all_sent(group, !sends || send_file(group, own, to, mine), "to", to, reason) &&
-                all_sent(group, !gets || receive_file(own, files), "from", from, reason);
+                all_sent(group, !gets || receive_file(group, own, files), "from", from, reason);
     }
     if (own >= 0) close(own);
     return right;

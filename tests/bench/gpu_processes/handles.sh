@@ -31,3 +31,13 @@ for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ip
         -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "$setting"
     grep -qx "$wanted" "$WORK/out" || fail "$setting"
 done
+
+# Each user can send to an abstract address.
+if [ "$(id -u)" != 0 ]; then
+    echo "skipped: only root can start a process of another user"
+    exit 77
+fi
+# shellcheck disable=SC2086
+STRANGER=65534 STAND_IN="gpus=3" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 $mpirun \
+    -n 3 "$HANDLES" >"$WORK/out" 2>"$WORK/err" || fail "messages of another user"
+grep -qx file "$WORK/out" || fail "messages of another user"
