@@ -20,7 +20,7 @@ enum { PROTOCOL_VERSION = 1 };
 static void print_hello(const struct replay_setup *setup) {
     char device[200];
     setup->device->describe(device, sizeof device);
-    printf("hello protocol=%d threads=%d machine=%s device=%s\n", PROTOCOL_VERSION, setup->threads,
+    printf("hello protocol=%d threads=%d backend=%s device=%s\n", PROTOCOL_VERSION, setup->threads,
            setup->device->name, device);
     for (int i = 0; i < setup->library_count; i++) {
         char text[128];
@@ -216,8 +216,8 @@ static int open_device(const struct choices *choices, struct replay_setup *setup
     snprintf(reason, REASON_SIZE, "--device: there is no %s; valid: host, cuda",
              choices->device != NULL ? choices->device : "device");
     for (int i = 0; i < 2; i++) {
-        bool is_asked = choices->device != NULL && strcmp(choices->device, devices[i]->name) == 0;
-        if (!is_asked && choices->device != NULL) continue;
+        bool is_requested = choices->device != NULL && strcmp(choices->device, devices[i]->name) == 0;
+        if (!is_requested && choices->device != NULL) continue;
         if (replay_open(setup, devices[i], choices->threads, choices->tries_all, reason) == 0) return 0;
     }
     return -1;

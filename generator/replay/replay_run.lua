@@ -30,7 +30,7 @@ local LONGEST, BENCH_LONGEST, LATE = 900, 120, 30
 -- The default minimum of samples of an op, as min_samples in op.c.
 local LEAST_SAMPLES = 5
 
-local machines = { host = true, cuda = true }
+local backends = { host = true, cuda = true }
 
 -- ---- files ---------------------------------------------------------------------------------------------
 
@@ -238,7 +238,7 @@ local SAME_TYPE = "; empty if an op was computed in two types, with a note in it
 local function about_differences(chosen, at)
   local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"
   if at.why_not then return "empty: " .. at.why_not end
-  if at.is_same and at.runner.machine == "host" then
+  if at.is_same and at.runner.backend == "host" then
     return ("traced and replayed on processors of the same name, with %s a call%s"):format(
       threads_in_words(at.runner.threads), SAME_TYPE)
   end
@@ -253,7 +253,7 @@ local function about_of(chosen, at, summary, options)
   local function add(what, value) about[#about + 1] = { what, value } end
   add("traced on", #chosen.devices > 0 and table.concat(chosen.devices, ", ") or "unknown")
   local here = at.runner
-  local with = here and here.machine == "host" and ", " .. threads_in_words(here.threads) or ""
+  local with = here and here.backend == "host" and ", " .. threads_in_words(here.threads) or ""
   add("replayed on", here and here.device .. with or "nothing")
   add("Diff columns", about_differences(chosen, at))
   describe_libraries(at, add)
@@ -275,7 +275,7 @@ local function any(list, holds)
 end
 
 local function start_runner(options, threads)
-  return runner.start { program = options.program, machine = options.machine, threads = threads,
+  return runner.start { program = options.program, backend = options.backend, threads = threads,
     tries_all = options.tries_all }
 end
 
@@ -301,7 +301,7 @@ local function start(chosen, rows, options)
   local saved = chosen.threads and math.tointeger(chosen.threads)
   at.runner, at.problem = start_runner(options, options.threads or saved and tostring(saved))
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
-  if at.is_same and at.runner.machine == "host" then take_threads(at, chosen, options) end
+  if at.is_same and at.runner.backend == "host" then take_threads(at, chosen, options) end
   local function is_amd(row) return row.is_amd end
   if any(rows.all, is_amd) then
     local device = amd.device()
@@ -312,12 +312,12 @@ end
 
 function replay_run.options(args)
   local threads = args.threads_per_call
-  if args.device and not machines[args.device] then
+  if args.device and not backends[args.device] then
     fail.input("--device: there is no %s; valid: host, cuda", args.device)
   end
   return { began = process.now(), budget = args.budget, samples = args.samples,
     threads = threads and tostring(threads), tries_all = args.try_all,
-    machine = args.device,
+    backend = args.device,
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
@@ -347,7 +347,7 @@ end
 function replay_run.run(chosen, options)
   local rows = rows_of(chosen)
   local at = start(chosen, rows, options)
-  local threads = at.runner and at.runner.machine == "host" and at.runner.threads or nil
+  local threads = at.runner and at.runner.backend == "host" and at.runner.threads or nil
   if options.ops_folder then save(rows.all, options.ops_folder, threads) end
   replay_all(rows.all, at, options)
   if at.runner then at.runner:stop() end

@@ -1,8 +1,8 @@
 -- The conversation with gentables-replay, which computes and times: starts it, sends ops one by one, and
 -- starts it again if an op ended it.
 --
---   runner.start({ program, machine (host, cuda or nil), threads, tries_all }) -> runner | nil, reason
---   runner.machine, runner.device, runner.threads, runner.libraries = { { name, version... }... },
+--   runner.start({ program, backend (host, cuda or nil), threads, tries_all }) -> runner | nil, reason
+--   runner.backend, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
 --   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
 --     median, low, high, samples } } | nil, reason; algorithms: the number of timed algorithms, if the
@@ -35,7 +35,7 @@ local function greet(self)
   if kind ~= "hello" or tonumber(fields.protocol) ~= PROTOCOL then
     return nil, "its version differs; build it and gentables from the same tree"
   end
-  self.machine, self.device, self.threads = fields.machine, fields.device, fields.threads
+  self.backend, self.device, self.threads = fields.backend, fields.device, fields.threads
   self.libraries, self.absent = {}, {}
   while true do
     kind, fields = read(self, START_PATIENCE)
@@ -53,7 +53,7 @@ end
 local function launch(self)
   local argv = { self.program, "--serve" }
   if self.tries_all then argv[#argv + 1] = "--try-all" end
-  if self.wanted_machine then table.move({ "--device", self.wanted_machine }, 1, 2, #argv + 1, argv) end
+  if self.wanted_backend then table.move({ "--device", self.wanted_backend }, 1, 2, #argv + 1, argv) end
   if self.wanted_threads then table.move({ "--threads", self.wanted_threads }, 1, 2, #argv + 1, argv) end
   local child, message = process.start(argv)
   if not child then return nil, message end
@@ -65,7 +65,7 @@ end
 
 function runner.start(options)
   local self = setmetatable({ program = options.program, wanted_threads = options.threads,
-    wanted_machine = options.machine, tries_all = options.tries_all }, runner)
+    wanted_backend = options.backend, tries_all = options.tries_all }, runner)
   local started, why = launch(self)
   if not started then return nil, ("%s: %s"):format(options.program, why) end
   return self

@@ -124,7 +124,7 @@ end
 function TestBadInput.test_a_budget_is_one_for_the_whole_command()
   lib.clean()
   local program = lib.program("replay", [[
-echo "hello protocol=1 threads=1 machine=host device=a stand-in"
+echo "hello protocol=1 threads=1 backend=host device=a stand-in"
 echo "ready"
 while read -r line && [ "$line" != quit ]; do
     echo "$line" >>"${0%/*}/asked"

@@ -9,7 +9,7 @@ local sheets = out .. "/node_replay_report_csvs"
 -- Answers 40 µs, in this type.
 local function stand_in(computed)
   return ([[
-echo "hello protocol=1 threads=1 machine=host device=a processor"
+echo "hello protocol=1 threads=1 backend=host device=a processor"
 echo "ready"
 while read -r line && [ "$line" != quit ]; do
   warm="warm_mean_us=40 warm_median_us=40 warm_low_us=40 warm_high_us=40 warm_samples=6"

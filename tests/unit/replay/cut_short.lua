@@ -28,7 +28,7 @@ end
 local function program(cases)
   return lib.program("replay", [[
 folder=${0%/*}
-echo "hello protocol=1 threads=1 machine=host device=a stand-in"
+echo "hello protocol=1 threads=1 backend=host device=a stand-in"
 echo "ready"
 while read -r line && [ "$line" != quit ]; do
     echo "$line" >>"$folder/asked"
