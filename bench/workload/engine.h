@@ -6,10 +6,10 @@
 
 #include "step.h"
 
-enum { WORDS_SIZE = 160, NOTES_SIZE = 400 };
+enum { TEXT_SIZE = 160, NOTES_SIZE = 400 };
 
 // Data types in names of kernels.
-static const char *const dtype_words[DTYPES] = {
+static const char *const short_dtype_names[DTYPES] = {
     [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
 
 // For a rank that cannot continue while others may wait for it anywhere: its reason becomes that of all
@@ -40,11 +40,11 @@ struct engine_description {
     const char *backend;          // "host", "cuda"
     const char *clock;            // of traces: "host_thread", "cupti", "event"
     const char *transport_kernel; // in names of kernels: "TWOSHOT", "MPI", "NCCL"
-    char device[WORDS_SIZE], library[WORDS_SIZE];
-    char gemm_kernels[DTYPES][WORDS_SIZE]; // the beginning of names of kernels
-    enum dtype computed_in[DTYPES];        // if different, elements are converted within a GEMM's time
-    char note[NOTES_SIZE];                 // limitations of times and traces, separated by "; "; "": none
-    int channels, threads;                 // in use
+    char device[TEXT_SIZE], library[TEXT_SIZE];
+    char gemm_kernels[DTYPES][TEXT_SIZE]; // the beginning of names of kernels
+    enum dtype computed_in[DTYPES];       // if different, elements are converted within a GEMM's time
+    char note[NOTES_SIZE];                // limitations of times and traces, separated by "; "; "": none
+    int channels, threads;                // in use
     int multiprocessors;
     int streams;           // of communication
     int tids[MAX_THREADS]; // of their threads; 0: not a thread
@@ -53,11 +53,11 @@ struct engine_description {
 struct engine {
     const char *name;
     bool needs_blas;
-    bool fails_alike; // step, give and take fail on all ranks with one problem; else also on one rank alone
+    bool fails_on_all_ranks; // step, give and take never fail on one rank alone
     // Collective. -1 with `reason`, the same on all ranks; or after rank_fails, and then nothing is closed.
     int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
     void (*close)(void *state);
-    void (*describe)(const void *state, struct engine_description *words);
+    void (*describe)(const void *state, struct engine_description *description);
     // Runs a step, with `notes` if it is noted. Returns its time in nanoseconds; 0: it failed, and `problem`
     // has the reason.
     uint64_t (*step)(void *state, enum step_mode mode, struct step_notes *notes);

@@ -3,7 +3,7 @@
 // input, one per line, and answers on standard output:
 //
 //   begin ... end                            the program of a step (program.h)
-//   run channels=2 threads=1 steps=20 warm_up=3 wait=futex transport=own path=out/rank%r/trace_step19.json
+//   run channels=2 threads=1 steps=20 warm_up=3 wait=futex transport=builtin path=out/rank%r/trace.json
 //   quit
 //
 // Answers: hello, program, accepted, used, progress, round, time, ratio, rank and done; or error, after which

@@ -30,12 +30,12 @@ static const char *const share_names[SHARES] = {"gemm_us",          "gemm_alone_
                                                 "communication_us", "communication_cpu_us", "await_us"};
 
 struct run {
-    const struct measurement *asked;
+    const struct measurement *measurement;
     struct program *program;
     struct group *group;
     const struct engine *engine;
     void *state; // the engine's
-    struct engine_description words;
+    struct engine_description description;
     struct step_notes *notes; // of each traced step, and of the last noted step without communication
     struct note *all_notes;
     struct span *all_spans;
@@ -68,14 +68,14 @@ static int read_names(struct measurement *measurement, const char *line, char re
     int kind = index_of(wait_names, WAITS, wait);
     measurement->wait = kind < 0 ? WAIT_FUTEX : (enum wait)kind;
     if (strcmp(backend, engine_cuda.name) == 0) {
-        bool is_own = strcmp(transport, "own") == 0;
-        measurement->engine = is_own ? &engine_loopback : &engine_cuda;
-        return is_own || strcmp(transport, "nccl") == 0 ? 0 : unknown(reason, "transport", transport);
+        bool is_builtin = strcmp(transport, "builtin") == 0;
+        measurement->engine = is_builtin ? &engine_loopback : &engine_cuda;
+        return is_builtin || strcmp(transport, "nccl") == 0 ? 0 : unknown(reason, "transport", transport);
     }
     measurement->engine = &engine_host;
-    measurement->transport = strcmp(transport, "own") == 0   ? &transport_shared_memory
-                             : strcmp(transport, "mpi") == 0 ? &transport_mpi
-                                                             : NULL;
+    measurement->transport = strcmp(transport, "builtin") == 0 ? &transport_shared_memory
+                             : strcmp(transport, "mpi") == 0   ? &transport_mpi
+                                                               : NULL;
     if (strcmp(backend, engine_host.name) != 0) return unknown(reason, "backend", backend);
     if (kind < 0) return unknown(reason, "wait", wait);
     return measurement->transport != NULL ? 0 : unknown(reason, "transport", transport);
@@ -124,7 +124,7 @@ static int refuse(char reason[], const char *text) {
 
 // Allocates memory for all notes, and writes it once, so that no page is new while a step is timed.
 static bool allocate(struct run *run) {
-    size_t steps = run->asked->steps, actions = run->program->action_count;
+    size_t steps = run->measurement->steps, actions = run->program->action_count;
     size_t collectives = run->program->collective_count, spans = collectives * MAX_THREADS;
     size_t noted = steps + 1;
     run->notes = calloc(noted, sizeof *run->notes);
@@ -148,7 +148,8 @@ static bool allocate(struct run *run) {
 }
 
 static void release(struct run *run) {
-    for (size_t i = 0; run->notes != NULL && i <= run->asked->steps; i++) free(run->notes[i].works);
+    for (size_t i = 0; run->notes != NULL && i <= run->measurement->steps; i++)
+        free(run->notes[i].activities);
     free(run->notes);
     free(run->all_notes);
     free(run->all_spans);
@@ -168,7 +169,7 @@ static const char *failure(const struct run *run) {
 // After a failure of the engine. If it may be on this rank alone, it becomes the failure of all ranks.
 static int report_failure(const struct run *run, const char *what) {
     char why[PROGRAM_REASON], reason[PROGRAM_REASON];
-    if (run->engine->fails_alike) return -1;
+    if (run->engine->fails_on_all_ranks) return -1;
     snprintf(why, sizeof why, "%s: %.120s", what, run->engine->problem(run->state));
     return rank_fails(run->group, why, reason);
 }
@@ -184,7 +185,7 @@ static double gemms_us(const struct run *run, const struct step_notes *step) {
 }
 
 static int one_step(struct run *run, enum step_mode mode, size_t number) {
-    size_t steps = run->asked->steps;
+    size_t steps = run->measurement->steps;
     struct step_notes *notes = &run->notes[mode == STEP_GEMMS_TRACED ? steps : number];
     char what[NAME_SIZE];
     if (!group_start_together(run->group)) return -1;
@@ -246,12 +247,12 @@ static int one_round(struct run *run, size_t number) {
 static void print_progress(void *of) {
     const struct run *run = of;
     if (run->group->rank != 0) return;
-    printf("progress done=%zu of=%zu\n", run->done, run->asked->warm_up + run->asked->steps);
+    printf("progress done=%zu of=%zu\n", run->done, run->measurement->warm_up + run->measurement->steps);
     fflush(stdout);
 }
 
 static int all_rounds(struct run *run, char reason[]) {
-    size_t warm_up = run->asked->warm_up, steps = run->asked->steps;
+    size_t warm_up = run->measurement->warm_up, steps = run->measurement->steps;
     if (verified_step(run, STEP_SERIAL, reason) != 0 || verified_step(run, STEP_OVERLAPPED, reason) != 0)
         return -1;
     for (size_t i = 0; i < warm_up + steps; i++) {
@@ -281,7 +282,7 @@ static void print_summary(const char *kind, const char *name, double *numbers, s
 // For each round: hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1; cost = the
 // time of GEMMs beside communication, divided by their time alone, - 1.
 static void print_ratios(const struct run *run, double *room) {
-    size_t steps = run->asked->steps;
+    size_t steps = run->measurement->steps;
     const double *gemms = run->worst_us, *serial = gemms + steps, *overlapped = serial + steps,
                  *traced = overlapped + steps, *beside = gemms + GEMMS_BESIDE * steps,
                  *alone = gemms + GEMMS_ALONE * steps;
@@ -305,7 +306,7 @@ static void print_ratios(const struct run *run, double *room) {
 }
 
 static void print_times(const struct run *run) {
-    size_t steps = run->asked->steps;
+    size_t steps = run->measurement->steps;
     double *room = malloc(steps * sizeof *room);
     if (room == NULL) return;
     for (size_t i = 0; i < steps; i++) {
@@ -338,20 +339,20 @@ static void shares_of(const struct run *run, size_t number, double shares[SHARES
         }
     }
     for (size_t i = 0; i < run->program->collective_count; i++) {
-        for (int thread = 0; thread < run->words.streams; thread++) {
+        for (int thread = 0; thread < run->description.streams; thread++) {
             const struct span *span = &step->spans[i * MAX_THREADS + (size_t)thread];
             ns[COMMUNICATION_US] += span->end_ns - span->begin_ns;
             if (span->cpu_ns != NO_CPU) ns[COMMUNICATION_CPU_US] += span->cpu_ns;
         }
     }
     for (int share = 0; share < SHARES; share++) shares[share] = (double)ns[share] * 1e-3;
-    shares[GEMM_US] = run->times_us[GEMMS_BESIDE * run->asked->steps + number];
-    shares[GEMM_ALONE_US] = run->times_us[GEMMS_ALONE * run->asked->steps + number];
+    shares[GEMM_US] = run->times_us[GEMMS_BESIDE * run->measurement->steps + number];
+    shares[GEMM_ALONE_US] = run->times_us[GEMMS_ALONE * run->measurement->steps + number];
 }
 
 // Collective.
 static void print_shares(const struct run *run) {
-    size_t steps = run->asked->steps;
+    size_t steps = run->measurement->steps;
     double mine[SHARES] = {0}, all[MAX_RANKS][SHARES], *room = malloc(SHARES * steps * sizeof *room);
     for (size_t i = 0; room != NULL && i < steps; i++) {
         double shares[SHARES];
@@ -401,27 +402,27 @@ static int all_written(const struct run *run, int problem, char reason[]) {
 
 static int try_trace(const struct run *run, char reason[]) {
     char path[PATH_SIZE + 16];
-    if (run->asked->path[0] == '\0') return 0;
-    trace_path(run->asked->path, run->group->rank, path, sizeof path);
+    if (run->measurement->path[0] == '\0') return 0;
+    trace_path(run->measurement->path, run->group->rank, path, sizeof path);
     return all_written(run, trace_try(path), reason);
 }
 
 static int write_trace(const struct run *run, const uint64_t base[2], char reason[]) {
     char path[PATH_SIZE + 16];
-    if (run->asked->path[0] == '\0') return 0;
-    trace_path(run->asked->path, run->group->rank, path, sizeof path);
+    if (run->measurement->path[0] == '\0') return 0;
+    trace_path(run->measurement->path, run->group->rank, path, sizeof path);
     bool is_host = run->engine == &engine_host;
     struct trace trace = {
         .program = run->program,
-        .words = &run->words,
-        .wait = wait_names[run->asked->wait],
+        .description = &run->description,
+        .wait = wait_names[run->measurement->wait],
         .pid = (int)getpid(),
         .tid = (int)gettid(),
-        .oversubscribed = is_host && run->group->size * (1 + run->words.threads) > run->group->cores,
+        .oversubscribed = is_host && run->group->size * (1 + run->description.threads) > run->group->cores,
         .base_ns = base[0],
         .base_unix_ns = base[1],
         .steps = run->notes,
-        .step_count = run->asked->steps,
+        .step_count = run->measurement->steps,
     };
     return all_written(run, trace_write(&trace, path), reason);
 }
@@ -432,12 +433,13 @@ static int measure_opened(struct run *run, char reason[]) {
     uint64_t base[2];
     take_base(run, base);
     if (!all_well(run, allocate(run))) return refuse(reason, "out of memory");
-    run->engine->describe(run->state, &run->words);
+    run->engine->describe(run->state, &run->description);
     if (run->group->rank == 0)
         printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n"
                "used device=%s\nused library=%s\n",
-               run->words.channels, run->words.threads, run->program->bytes, run->engine->name,
-               run->words.clock, run->words.note, run->words.device, run->words.library);
+               run->description.channels, run->description.threads, run->program->bytes, run->engine->name,
+               run->description.clock, run->description.note, run->description.device,
+               run->description.library);
     int status = all_rounds(run, reason);
     if (status == 0) {
         if (run->group->rank == 0) print_times(run);
@@ -450,7 +452,7 @@ static int measure_opened(struct run *run, char reason[]) {
 int measure(const struct measurement *measurement, struct program *program, struct group *group,
             const struct blas *blas, char reason[PROGRAM_REASON]) {
     struct run run = {
-        .asked = measurement, .program = program, .group = group, .engine = measurement->engine};
+        .measurement = measurement, .program = program, .group = group, .engine = measurement->engine};
     const struct engine_setup setup = {.program = program,
                                        .group = group,
                                        .blas = blas,

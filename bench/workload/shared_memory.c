@@ -291,7 +291,7 @@ static bool own_progress(struct slice *slice) {
 }
 
 const struct transport_kind transport_shared_memory = {
-    .name = "own",
+    .name = "builtin",
     .kernel = "TWOSHOT",
     .thread_level = own_level,
     .open = own_open,

@@ -3,26 +3,27 @@
 
 #include <stdlib.h>
 
-bool step_keep_work(struct step_notes *notes, const struct work *work) {
-    if (notes->work_count == notes->work_room) {
-        size_t room = notes->work_room > 0 ? 2 * notes->work_room : 64;
-        struct work *works = realloc(notes->works, room * sizeof *works);
-        if (works == NULL) return false;
-        notes->works = works;
-        notes->work_room = room;
+bool step_keep_activity(struct step_notes *notes, const struct gpu_activity *activity) {
+    if (notes->activity_count == notes->activity_capacity) {
+        size_t room = notes->activity_capacity > 0 ? 2 * notes->activity_capacity : 64;
+        struct gpu_activity *activities = realloc(notes->activities, room * sizeof *activities);
+        if (activities == NULL) return false;
+        notes->activities = activities;
+        notes->activity_capacity = room;
     }
-    notes->works[notes->work_count++] = *work;
+    notes->activities[notes->activity_count++] = *activity;
     return true;
 }
 
 static int by_action(const void *a, const void *b) {
-    const struct work *one = a, *other = b;
+    const struct gpu_activity *one = a, *other = b;
     if (one->action != other->action) return one->action < other->action ? -1 : 1;
     return (one->begin_ns > other->begin_ns) - (one->begin_ns < other->begin_ns);
 }
 
-void step_sort_works(struct step_notes *notes) {
-    if (notes->work_count > 0) qsort(notes->works, notes->work_count, sizeof *notes->works, by_action);
+void step_sort_activities(struct step_notes *notes) {
+    if (notes->activity_count > 0)
+        qsort(notes->activities, notes->activity_count, sizeof *notes->activities, by_action);
 }
 
 static void act(const struct program *program, const struct multiplier *multiplier, struct comm_pool *pool,
@@ -41,7 +42,7 @@ static void act(const struct program *program, const struct multiplier *multipli
 
 // A reading of this thread's processor time, and when it was requested; 0: there is none.
 struct reading {
-    uint64_t cpu_ns, asked_ns;
+    uint64_t cpu_ns, read_ns;
 };
 
 enum { QUICK_NS = 5000 };
@@ -52,8 +53,8 @@ enum { QUICK_NS = 5000 };
 // are charged to it: a reading that took so long is not used for the next interval, and is repeated once.
 static uint64_t begin_reading(struct reading *reading) {
     uint64_t now_ns = clock_ns();
-    for (int tries = 0; tries < 2 && now_ns - reading->asked_ns > QUICK_NS; tries++) {
-        *reading = (struct reading){.asked_ns = now_ns, .cpu_ns = thread_cpu_ns()};
+    for (int tries = 0; tries < 2 && now_ns - reading->read_ns > QUICK_NS; tries++) {
+        *reading = (struct reading){.read_ns = now_ns, .cpu_ns = thread_cpu_ns()};
         now_ns = clock_ns();
     }
     return now_ns;
@@ -63,7 +64,7 @@ static uint64_t begin_reading(struct reading *reading) {
 // reading was made, was not the interval's work.
 static uint64_t end_reading(struct reading *reading, uint64_t end_ns, uint64_t interval_ns) {
     uint64_t before_ns = reading->cpu_ns;
-    *reading = (struct reading){.asked_ns = end_ns, .cpu_ns = thread_cpu_ns()};
+    *reading = (struct reading){.read_ns = end_ns, .cpu_ns = thread_cpu_ns()};
     uint64_t ran_ns = reading->cpu_ns - before_ns;
     return ran_ns < interval_ns ? ran_ns : interval_ns;
 }

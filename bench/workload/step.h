@@ -22,23 +22,23 @@ static inline bool step_communicates(enum step_mode mode) {
 
 #define NO_CPU UINT64_MAX // no processor time
 
-// The times of one action.
+// The times of one action on the host's clock. Its work is what it launches: a GEMM or a collective.
 struct note {
     uint64_t begin_ns;    // of the action
-    uint64_t launch_ns;   // begins to launch its work: on itself, on another thread or on a GPU
-    uint64_t launched_ns; // ends to launch it
+    uint64_t launch_ns;   // the launch of its work begins: on this thread, on another one or on a GPU
+    uint64_t launched_ns; // the launch ends
     uint64_t work_ns;     // the GEMM begins
     uint64_t work_end_ns; // it ends
     uint64_t end_ns;
     uint64_t cpu_ns;  // of the GEMM, or NO_CPU
-    bool is_recorded; // a profiler recorded its work: see struct work
+    bool is_recorded; // a profiler recorded its work
 };
 
-// What ran on a GPU for an action, as a profiler recorded it.
-enum work_kind { WORK_KERNEL, WORK_MEMCPY, WORK_MEMSET };
-struct work {
+// A kernel, a copy or a memset that a GPU ran for an action, as a profiler recorded it.
+enum activity_kind { ACTIVITY_KERNEL, ACTIVITY_MEMCPY, ACTIVITY_MEMSET };
+struct gpu_activity {
     size_t action;
-    enum work_kind kind;
+    enum activity_kind kind;
     uint64_t begin_ns, end_ns;
     uint64_t launch_ns, launched_ns; // the call that launched it; 0: not recorded
     const char *name;                // of a kernel; NULL: not recorded
@@ -61,25 +61,25 @@ struct step_notes {
     int final_wait_count;           // 0: nothing was still in progress, or streams waited for it
     struct note *notes;             // by action
     struct span *spans;             // [collective][thread]; of a step that communicates
-    bool is_recorded;               // by a profiler: `works` has all that ran, by action
-    struct work *works;
-    size_t work_count, work_room;
+    bool is_recorded;               // by a profiler: `activities` has all that ran, by action
+    struct gpu_activity *activities;
+    size_t activity_count, activity_capacity;
 };
 
-// Extends the times of an action by a work of it: of a GEMM, or, with a `span`, of a collective.
-static inline void note_work(struct note *note, struct span *span, const struct work *work) {
+// Extends the times of an action's work by an activity: of a GEMM in `note`, of a collective in `span`.
+static inline void extend_note(struct note *note, struct span *span, const struct gpu_activity *activity) {
     uint64_t *begin = span != NULL ? &span->begin_ns : &note->work_ns;
     uint64_t *end = span != NULL ? &span->end_ns : &note->work_end_ns;
-    if (!note->is_recorded || work->begin_ns < *begin) *begin = work->begin_ns;
-    if (!note->is_recorded || work->end_ns > *end) *end = work->end_ns;
+    if (!note->is_recorded || activity->begin_ns < *begin) *begin = activity->begin_ns;
+    if (!note->is_recorded || activity->end_ns > *end) *end = activity->end_ns;
     note->is_recorded = true;
 }
 
-// Keeps a work. False: out of memory.
-bool step_keep_work(struct step_notes *notes, const struct work *work);
+// Keeps a copy. False: out of memory.
+bool step_keep_activity(struct step_notes *notes, const struct gpu_activity *activity);
 
-// Sorts by action, and the works of an action by their beginning.
-void step_sort_works(struct step_notes *notes);
+// Sorts by action, and the activities of an action by their beginning.
+void step_sort_activities(struct step_notes *notes);
 
 // Runs a step, with `notes` if it is noted. Returns its time in nanoseconds.
 uint64_t step_run(const struct program *program, const struct multiplier *multiplier, struct comm_pool *pool,

@@ -31,7 +31,7 @@ static void write_names(struct trace_writer *writer) {
     const struct trace *trace = writer->trace;
     char text[TEXT], sort_index[16];
     int rank = trace->program->rank;
-    snprintf(text, sizeof text, "rank %d (%s)", rank, trace->words->backend);
+    snprintf(text, sizeof text, "rank %d (%s)", rank, trace->description->backend);
     snprintf(sort_index, sizeof sort_index, "%d", 5000000 + rank);
     write_process(writer, trace->pid, trace->program->name, "CPU", "0");
     write_process(writer, rank, trace->program->name, text, sort_index);
@@ -39,10 +39,10 @@ static void write_names(struct trace_writer *writer) {
     trace_metadata(writer, "thread_name", trace->pid, trace->tid, "name", text);
     snprintf(text, sizeof text, "stream %d (compute)", COMPUTE_STREAM);
     trace_metadata(writer, "thread_name", rank, COMPUTE_STREAM, "name", text);
-    for (int i = 0; i < trace->words->streams; i++) {
+    for (int i = 0; i < trace->description->streams; i++) {
         snprintf(text, sizeof text, "stream %d (communication, thread %d)", COMMUNICATION_STREAM + i,
-                 trace->words->tids[i]);
-        if (trace->words->tids[i] == 0)
+                 trace->description->tids[i]);
+        if (trace->description->tids[i] == 0)
             snprintf(text, sizeof text, "stream %d (communication)", COMMUNICATION_STREAM + i);
         trace_metadata(writer, "thread_name", rank, COMMUNICATION_STREAM + i, "name", text);
     }
@@ -59,7 +59,7 @@ static void write_computed_in(const struct trace_writer *writer) {
     const char *comma = "";
     fputs("\"computed_in\":{", writer->file);
     for (int i = 0; i < DTYPES; i++) {
-        enum dtype computed_in = writer->trace->words->computed_in[i];
+        enum dtype computed_in = writer->trace->description->computed_in[i];
         if ((int)computed_in == i) continue;
         fprintf(writer->file, "%s\"%s\":\"%s\"", comma, input_types[i], input_types[computed_in]);
         comma = ",";
@@ -74,13 +74,14 @@ static void write_header(struct trace_writer *writer) {
     fprintf(file, "{\"schemaVersion\":1,\n\"deviceProperties\":[");
     for (int rank = 0; rank < ranks; rank++) {
         fprintf(file, "%s{\"id\":%d,\"name\":", rank > 0 ? "," : "", rank);
-        trace_quote(writer, trace->words->device);
-        fprintf(file, ",\"totalGlobalMem\":0,\"numSms\":%d}", trace->words->multiprocessors);
+        trace_quote(writer, trace->description->device);
+        fprintf(file, ",\"totalGlobalMem\":0,\"numSms\":%d}", trace->description->multiprocessors);
     }
     fprintf(file, "],\n\"gentables\":{\"backend\":\"%s\",\"clock\":\"%s\",\"oversubscribed\":%s,",
-            trace->words->backend, trace->words->clock, trace->oversubscribed ? "true" : "false");
-    fprintf(file, "\"channels\":%d,\"threads\":%d,\"wait\":\"%s\",\"gemm\":\"%s\",", trace->words->channels,
-            trace->words->threads, trace->wait, trace->words->library);
+            trace->description->backend, trace->description->clock, trace->oversubscribed ? "true" : "false");
+    fprintf(file, "\"channels\":%d,\"threads\":%d,\"wait\":\"%s\",\"gemm\":\"%s\",",
+            trace->description->channels, trace->description->threads, trace->wait,
+            trace->description->library);
     write_computed_in(writer);
     fputs("},\n", file);
     fprintf(file,
@@ -98,9 +99,9 @@ static void write_header(struct trace_writer *writer) {
 
 // ---- an action ----------------------------------------------------------------------------------
 
-static const char *name_of(const struct work *work, const char *of_kernel) {
-    static const char *const names[] = {[WORK_MEMCPY] = "Memcpy", [WORK_MEMSET] = "Memset"};
-    return work->kind == WORK_KERNEL ? of_kernel : names[work->kind];
+static const char *name_of(const struct gpu_activity *activity, const char *of_kernel) {
+    static const char *const names[] = {[ACTIVITY_MEMCPY] = "Memcpy", [ACTIVITY_MEMSET] = "Memset"};
+    return activity->kind == ACTIVITY_KERNEL ? of_kernel : names[activity->kind];
 }
 
 // The time, limited to the action's launch.
@@ -109,32 +110,35 @@ static uint64_t within(const struct note *note, uint64_t ns) {
     return ns > note->launch_ns ? ns : note->launch_ns;
 }
 
-// The beginning of the call that launched a work, if it was recorded and is before the work; else the work's
-// beginning. Both are limited to the action's launch.
-static uint64_t launch_of(const struct note *note, const struct work *work) {
-    bool is_recorded = work->launch_ns != 0 && work->launch_ns < work->begin_ns;
-    return within(note, is_recorded ? work->launch_ns : work->begin_ns);
+// The beginning of the call that launched an activity, if it was recorded and is before the activity; else
+// the activity's beginning. Both are limited to the action's launch.
+static uint64_t launch_of(const struct note *note, const struct gpu_activity *activity) {
+    bool is_recorded = activity->launch_ns != 0 && activity->launch_ns < activity->begin_ns;
+    return within(note, is_recorded ? activity->launch_ns : activity->begin_ns);
 }
 
-typedef void write_work(struct trace_writer *writer, const struct work *work, unsigned id, const void *of);
+typedef void write_activity(struct trace_writer *writer, const struct gpu_activity *activity, unsigned id,
+                            const void *of);
 
-// Writes each work that a profiler recorded for an action, each with a launch of its own. If launches were
+// Writes the activities that a profiler recorded for an action, each with its own launch. If launches were
 // not recorded, the first one lasts until the second.
 static void write_noted(struct trace_writer *writer, const struct step_notes *step, size_t action,
-                        unsigned id, int stream, const void *of, write_work *write) {
+                        unsigned id, int stream, const void *of, write_activity *write) {
     const struct note *note = &step->notes[action];
-    const struct work *works = &step->works[writer->work];
+    const struct gpu_activity *activities = &step->activities[writer->next_activity];
     size_t count = 0;
-    while (writer->work + count < step->work_count && works[count].action == action) count++;
+    while (writer->next_activity + count < step->activity_count && activities[count].action == action)
+        count++;
     for (size_t i = 0; i < count; i++) {
-        bool is_recorded = works[i].launch_ns != 0;
-        uint64_t from_ns = i > 0 || is_recorded ? launch_of(note, &works[i]) : note->launch_ns;
-        uint64_t until_ns = is_recorded ? within(note, works[i].launched_ns) : from_ns;
-        if (i == 0 && !is_recorded) until_ns = count > 1 ? launch_of(note, &works[1]) : note->launched_ns;
-        trace_write_launch(writer, id, from_ns, until_ns, stream, works[i].begin_ns);
-        write(writer, &works[i], id, of);
+        bool is_recorded = activities[i].launch_ns != 0;
+        uint64_t from_ns = i > 0 || is_recorded ? launch_of(note, &activities[i]) : note->launch_ns;
+        uint64_t until_ns = is_recorded ? within(note, activities[i].launched_ns) : from_ns;
+        if (i == 0 && !is_recorded)
+            until_ns = count > 1 ? launch_of(note, &activities[1]) : note->launched_ns;
+        trace_write_launch(writer, id, from_ns, until_ns, stream, activities[i].begin_ns);
+        write(writer, &activities[i], id, of);
     }
-    writer->work += count;
+    writer->next_activity += count;
 }
 
 static void write_shapes(const struct trace_writer *writer, const struct gemm *gemm) {
@@ -154,10 +158,10 @@ static void write_shapes(const struct trace_writer *writer, const struct gemm *g
             adds ? "\"\",\"\",\"\",\"1\",\"1\"" : "\"\",\"\"");
 }
 
-static void write_gemm_work(struct trace_writer *writer, const struct work *work, unsigned id,
-                            const void *of) {
-    trace_begin_activity(writer, work, name_of(work, work->name != NULL ? work->name : of), id,
-                         COMPUTE_STREAM);
+static void write_gemm_activity(struct trace_writer *writer, const struct gpu_activity *activity, unsigned id,
+                                const void *of) {
+    trace_begin_activity(writer, activity, name_of(activity, activity->name != NULL ? activity->name : of),
+                         id, COMPUTE_STREAM);
     fputs("}}", writer->file);
 }
 
@@ -171,10 +175,10 @@ static void write_gemm(struct trace_writer *writer, const struct step_notes *ste
             gemm->backward ? 1 : 0);
     trace_quote(writer, gemm->name);
     fputs(",\"written by\":\"gentables\"}}", writer->file);
-    snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->words->gemm_kernels[gemm->dtype],
+    snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->description->gemm_kernels[gemm->dtype],
              gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
     if (step->is_recorded) {
-        write_noted(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_work);
+        write_noted(writer, step, action, id, COMPUTE_STREAM, kernel, write_gemm_activity);
         return;
     }
     trace_write_launch(writer, id, note->launch_ns, note->launched_ns, COMPUTE_STREAM, note->work_ns);
@@ -222,7 +226,8 @@ static void kernel_name(const struct trace_writer *writer, const struct collecti
                         char name[TEXT]) {
     static const char *const kinds[COLLECTIVE_KINDS] = {"ALLREDUCE", "ALL_GATHER", "REDUCE_SCATTER",
                                                         "ALL_TO_ALL"};
-    const char *transport = writer->trace->words->transport_kernel, *type = dtype_words[collective->dtype];
+    const char *transport = writer->trace->description->transport_kernel,
+               *type = short_dtype_names[collective->dtype];
     bool by_library = strcmp(transport, "MPI") == 0 || strcmp(transport, "NCCL") == 0;
     if (!by_library && collective->kind == ALLREDUCE)
         snprintf(name, TEXT, "ncclGentables_%s_%s", transport, type);
@@ -235,7 +240,7 @@ static void kernel_name(const struct trace_writer *writer, const struct collecti
 // others still execute this one; on the one stream, the next then begins when this one ends.
 static struct span whole_span(struct trace_writer *writer, const struct span *spans) {
     struct span whole = spans[0];
-    for (int i = 1; i < writer->trace->words->streams; i++) {
+    for (int i = 1; i < writer->trace->description->streams; i++) {
         if (spans[i].begin_ns < whole.begin_ns) whole.begin_ns = spans[i].begin_ns;
         if (spans[i].end_ns > whole.end_ns) whole.end_ns = spans[i].end_ns;
         if (whole.cpu_ns != NO_CPU) whole.cpu_ns += spans[i].cpu_ns;
@@ -248,15 +253,15 @@ static struct span whole_span(struct trace_writer *writer, const struct span *sp
 
 // A kernel with a name that does not begin with nccl gets our name, so that readers regard it as a
 // collective; copies get no arguments of the collective.
-static void write_collective_work(struct trace_writer *writer, const struct work *work, unsigned id,
-                                  const void *of) {
+static void write_collective_activity(struct trace_writer *writer, const struct gpu_activity *activity,
+                                      unsigned id, const void *of) {
     const struct collective *collective = of;
     char kernel[TEXT];
     kernel_name(writer, collective, kernel);
-    bool has_name = work->name != NULL && strncmp(work->name, "nccl", 4) == 0;
-    trace_begin_activity(writer, work, name_of(work, has_name ? work->name : kernel), id,
+    bool has_name = activity->name != NULL && strncmp(activity->name, "nccl", 4) == 0;
+    trace_begin_activity(writer, activity, name_of(activity, has_name ? activity->name : kernel), id,
                          COMMUNICATION_STREAM);
-    if (work->kind == WORK_KERNEL) write_collective_arguments(writer, collective);
+    if (activity->kind == ACTIVITY_KERNEL) write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
 }
 
@@ -269,7 +274,7 @@ static void write_collective(struct trace_writer *writer, const struct collectiv
     trace_begin_kernel(writer, kernel, id, COMMUNICATION_STREAM, whole.begin_ns, whole.end_ns, whole.cpu_ns);
     write_collective_arguments(writer, collective);
     fputs("}}", writer->file);
-    for (int i = 1; i < writer->trace->words->streams; i++) { // of further threads
+    for (int i = 1; i < writer->trace->description->streams; i++) { // of further threads
         trace_begin_complete(writer, "gpu_user_annotation", collective->name, writer->trace->program->rank,
                              COMMUNICATION_STREAM + i, spans[i].begin_ns, spans[i].end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u", id);
@@ -293,7 +298,7 @@ static void write_post(struct trace_writer *writer, const struct step_notes *ste
     trace_quote(writer, collective->name);
     fputs("}}", writer->file);
     if (step->is_recorded)
-        write_noted(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_work);
+        write_noted(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_activity);
     else
         write_collective(writer, collective, id, note, &step->spans[index * MAX_THREADS]);
 }
@@ -318,13 +323,13 @@ static void write_step(struct trace_writer *writer, size_t number) {
     unsigned id = ++writer->events;
     fprintf(writer->file, ",\"args\":{\"External id\":%u,\"Record function id\":0,\"Ev Idx\":%u}}", id,
             id - 1);
-    for (int stream = 0; stream <= trace->words->streams; stream++) {
+    for (int stream = 0; stream <= trace->description->streams; stream++) {
         trace_begin_complete(writer, "gpu_user_annotation", name, trace->program->rank,
                              stream == 0 ? COMPUTE_STREAM : COMMUNICATION_STREAM + stream - 1, step->begin_ns,
                              step->end_ns);
         fprintf(writer->file, ",\"args\":{\"External id\":%u}}", id);
     }
-    writer->work = 0;
+    writer->next_activity = 0;
     for (size_t i = 0; i < trace->program->action_count; i++) {
         struct action action = trace->program->actions[i];
         if (action.kind == DO_GEMM)
@@ -333,7 +338,9 @@ static void write_step(struct trace_writer *writer, size_t number) {
             write_post(writer, step, i);
         else
             write_await(writer, action.index, step->notes[i].begin_ns, step->notes[i].end_ns);
-        while (writer->work < step->work_count && step->works[writer->work].action <= i) writer->work++;
+        while (writer->next_activity < step->activity_count &&
+               step->activities[writer->next_activity].action <= i)
+            writer->next_activity++;
     }
     for (int i = 0; i < step->final_wait_count; i++)
         write_await(writer, step->final_waits[i].collective, step->final_waits[i].begin_ns,

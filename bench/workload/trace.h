@@ -10,7 +10,7 @@ enum { COMPUTE_STREAM = 7, COMMUNICATION_STREAM = 20 }; // and one more for each
 
 struct trace {
     const struct program *program;
-    const struct engine_description *words;
+    const struct engine_description *description;
     const char *wait;
     int pid, tid;        // of this rank's process and of the thread that computes
     bool oversubscribed; // threads share cores

@@ -89,17 +89,18 @@ void trace_begin_kernel(struct trace_writer *writer, const char *name, unsigned 
     trace_print_us(writer, "cpu time (us)", cpu_ns);
 }
 
-void trace_begin_activity(struct trace_writer *writer, const struct work *work, const char *name, unsigned id,
-                          int stream) {
+void trace_begin_activity(struct trace_writer *writer, const struct gpu_activity *activity, const char *name,
+                          unsigned id, int stream) {
     static const char *const categories[] = {
-        [WORK_KERNEL] = "kernel", [WORK_MEMCPY] = "gpu_memcpy", [WORK_MEMSET] = "gpu_memset"};
-    const int32_t *grid = work->grid, *block = work->block;
-    begin_work(writer, categories[work->kind], name, id, stream, work->begin_ns, work->end_ns);
-    fprintf(writer->file, ",\"context\":%u", work->context);
-    if (work->kind == WORK_KERNEL)
+        [ACTIVITY_KERNEL] = "kernel", [ACTIVITY_MEMCPY] = "gpu_memcpy", [ACTIVITY_MEMSET] = "gpu_memset"};
+    const int32_t *grid = activity->grid, *block = activity->block;
+    begin_work(writer, categories[activity->kind], name, id, stream, activity->begin_ns, activity->end_ns);
+    fprintf(writer->file, ",\"context\":%u", activity->context);
+    if (activity->kind == ACTIVITY_KERNEL)
         fprintf(writer->file,
                 ",\"grid\":[%d,%d,%d],\"block\":[%d,%d,%d],\"registers per thread\":%u,\"shared memory\":%u",
-                grid[0], grid[1], grid[2], block[0], block[1], block[2], work->registers, work->shared_bytes);
+                grid[0], grid[1], grid[2], block[0], block[1], block[2], activity->registers,
+                activity->shared_bytes);
     else
-        fprintf(writer->file, ",\"bytes\":%llu", (unsigned long long)work->bytes);
+        fprintf(writer->file, ",\"bytes\":%llu", (unsigned long long)activity->bytes);
 }

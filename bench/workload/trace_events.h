@@ -15,7 +15,7 @@ struct trace_writer {
     unsigned events;          // host events so far: Ev Idx, and External id counts from 1
     unsigned correlation;     // of the last launch
     uint64_t communicated_ns; // end of the last collective on the first communication stream
-    size_t work;              // of a step that a profiler recorded: the next one to write
+    size_t next_activity;     // index of the next one to write, in a step that a profiler recorded
 };
 
 // Writes text as a JSON string, without control characters.
@@ -48,7 +48,7 @@ void trace_begin_kernel(struct trace_writer *writer, const char *name, unsigned 
                         uint64_t begin_ns, uint64_t end_ns, uint64_t cpu_ns);
 
 // The work of the last launch, as a profiler recorded it.
-void trace_begin_activity(struct trace_writer *writer, const struct work *work, const char *name, unsigned id,
-                          int stream);
+void trace_begin_activity(struct trace_writer *writer, const struct gpu_activity *activity, const char *name,
+                          unsigned id, int stream);
 
 #endif

@@ -2,8 +2,8 @@
 // begun and then advanced piece by piece, without waiting, so that one thread keeps several in flight.
 // Its elements have the collective's dtype.
 //
-// OWN: through shared memory, in pieces; each rank owns a part of a reduction, sums it in rank order in fp32
-// and distributes the sum (two shots). MPI: its non-blocking collectives, with a communicator for each
+// builtin: through shared memory, in pieces; each rank owns a part of a reduction, sums it in rank order in
+// fp32 and distributes the sum (two shots). mpi: its non-blocking collectives, with a communicator for each
 // channel.
 #ifndef BENCH_WORKLOAD_TRANSPORT_H
 #define BENCH_WORKLOAD_TRANSPORT_H

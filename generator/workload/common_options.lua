@@ -18,9 +18,9 @@ local MOST_STEPS = 100000
 -- transports; the first is the default.
 local backends = {
   host = { channels = 32, threads = 16, sweep = { channels = "1,2,4", threads = "1,2" },
-    run = { channels = "2", threads = "1" }, transports = { "own", "mpi" } },
+    run = { channels = "2", threads = "1" }, transports = { "builtin", "mpi" } },
   cuda = { channels = 128, threads = 1024, sweep = { channels = "28,42,56,70", threads = "256,512" },
-    run = { channels = "28", threads = "512" }, transports = { "nccl", "own" } },
+    run = { channels = "28", threads = "512" }, transports = { "nccl", "builtin" } },
 }
 
 common_options.BACKEND = { name = "backend", value = "NAME",
@@ -38,8 +38,8 @@ common_options.options = {
   { name = "wait", value = "HOW", one_of = { "futex", "yield", "spin" }, default = "futex",
     help = "how communication threads wait: futex, yield or spin" },
   { name = "transport", value = "NAME",
-    help = "how data moves: own (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
-      .. " or own: our kernels, with all ranks on one GPU" },
+    help = "how data moves: builtin (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
+      .. " or builtin: gentables' kernels, with all ranks on one GPU" },
   common_options.BACKEND,
   { name = "launcher", value = "COMMAND",
     help = "command that starts ranks, with {ranks} (default: GENTABLES_LAUNCHER, else mpirun)" },
@@ -105,10 +105,10 @@ end
 -- The decision for GPUs, in words. NCCL makes no communicator of several ranks on one GPU; our kernels run
 -- all ranks there. `why`: the reason why other GPUs cannot be used.
 local function decide_gpus(args, why)
-  if args.gpus == 1 then args.transport = args.transport or "own" end
+  if args.gpus == 1 then args.transport = args.transport or "builtin" end
   local where = ("%d GPUs are usable"):format(args.gpus)
-  if args.transport == "own" then
-    where = ("all ranks on one GPU, by --transport own%s"):format(why and ("; " .. why) or "")
+  if args.transport == "builtin" then
+    where = ("all ranks on one GPU, by --transport builtin%s"):format(why and ("; " .. why) or "")
   end
   return ("cuda: %s; --backend host selects the host"):format(where)
 end

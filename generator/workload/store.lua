@@ -49,6 +49,13 @@ local function read_json(path)
   return nil, ("%s: %s"):format(path, why or "not an object")
 end
 
+-- The settings of a sweep. Earlier versions called the transport `builtin` `own`.
+local function read_settings(path)
+  local settings, why = read_json(path)
+  if settings and settings.transport == "own" then settings.transport = "builtin" end
+  return settings, why
+end
+
 -- ---- fields ----------------------------------------------------------------------------------
 
 local function is_text(value) return type(value) == "string" end
@@ -68,7 +75,7 @@ local function optional(check) return function(value) return value == nil or che
 -- The fields of a sweep's settings.
 local setting_fields = {
   { "backend", one_of("host", "cuda") }, { "id", is_text }, { "name", is_text }, { "program", is_text },
-  { "ranks", is_positive }, { "steps", is_positive }, { "transport", one_of("own", "mpi", "nccl") },
+  { "ranks", is_positive }, { "steps", is_positive }, { "transport", one_of("builtin", "mpi", "nccl") },
   { "wait", is_text }, { "warm_up", is_count }, { "workload", is_text },
 }
 
@@ -219,7 +226,7 @@ end
 -- Initialises the folder for the sweep `new`.
 local function settle(self, new, fresh)
   local path = self.folder .. "/" .. SETTINGS
-  local old, why = read_json(path)
+  local old, why = read_settings(path)
   why = why or old and lacks(path, add_lacking({}, old, setting_fields))
   if why and not fresh then fail.input("%s; give another --out, or --fresh", why) end
   if old and not fresh then
@@ -234,7 +241,7 @@ end
 
 -- The settings of the sweep that was begun in this folder; nil: there is none, or they cannot be read.
 function store.begun(folder)
-  local settings = read_json(folder .. "/" .. SETTINGS)
+  local settings = read_settings(folder .. "/" .. SETTINGS)
   return settings and #add_lacking({}, settings, setting_fields) == 0 and settings or nil
 end
 
@@ -373,7 +380,7 @@ end
 function store.read(folder)
   local self = setmetatable({ folder = (folder:gsub("(.)/+$", "%1")) }, store)
   local why
-  self.settings, why = read_json(self.folder .. "/" .. SETTINGS)
+  self.settings, why = read_settings(self.folder .. "/" .. SETTINGS)
   if not self.settings then
     fail.input("%s; give a folder that gentables workload sweep wrote",
       why or ("%s: has no %s"):format(folder, SETTINGS))

@@ -218,7 +218,7 @@ local PLACES = {
   host = "%d ranks on the host; GEMMs, and collectives that overlap them. Times are of the threads' own"
     .. " clock.",
   nccl = "%d ranks, a GPU each; GEMMs, and collectives that overlap them. Times are of events on the GPUs.",
-  own = "%d ranks on one GPU; GEMMs, and collectives that overlap them: kernels are real, links are not."
+  builtin = "%d ranks on one GPU; GEMMs, and collectives that overlap them: kernels are real, links are not."
     .. " Times are of events on the GPU.",
 }
 

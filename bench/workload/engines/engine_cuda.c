@@ -27,7 +27,7 @@ struct state {
     struct gpu_records records;
     int channels, threads;
     uint64_t begin_ns; // of the step, on the host's clock
-    char library[WORDS_SIZE], note[NOTES_SIZE];
+    char library[TEXT_SIZE], note[NOTES_SIZE];
     char problem[PROGRAM_REASON];
 };
 
@@ -89,14 +89,14 @@ static bool make_events(struct state *state) {
 }
 
 static void note_events(struct state *state, const char *why) {
-    char note[WORDS_SIZE];
+    char note[TEXT_SIZE];
     snprintf(note, sizeof note, "traces are timed by events: %.120s", why);
     gpu_add_note(state->note, note);
 }
 
 // If one rank has no CUPTI, no rank uses it, so that all traces have one clock.
 static void open_activity(struct state *state) {
-    char why[WORDS_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
+    char why[TEXT_SIZE] = "another rank has no CUPTI", reason[PROGRAM_REASON];
     bool mine = gpu_activity_open(why, sizeof why);
     snprintf(state->problem, sizeof state->problem, "%s", why);
     state->records.are_taken = all_well(state, mine, reason);
@@ -120,7 +120,7 @@ static int open_nccl(struct state *state, char reason[PROGRAM_REASON]) {
     if (state->channels <= 0 || state->threads <= 0)
         gpu_add_note(state->note, "NCCL's log does not show its channels and threads");
     if (gpu_nccl_warning()[0] != '\0') {
-        char answer[WORDS_SIZE];
+        char answer[TEXT_SIZE];
         snprintf(answer, sizeof answer, "NCCL: %s", gpu_nccl_warning());
         gpu_add_note(state->note, answer);
     }
@@ -234,29 +234,29 @@ static bool enqueue_all(struct state *state, enum step_mode mode, struct step_no
 struct recording {
     struct state *state;
     struct step_notes *notes;
-    bool is_lost; // out of memory for a work
+    bool is_lost; // out of memory for an activity
 };
 
-static void take_activity(void *context, const struct work *work) {
+static void take_activity(void *context, const struct gpu_activity *activity) {
     struct recording *recording = context;
     const struct program *program = recording->state->setup->program;
-    if (work->action >= program->action_count) return;
-    struct action action = program->actions[work->action];
-    struct note *note = &recording->notes->notes[work->action];
-    recording->is_lost = !step_keep_work(recording->notes, work) || recording->is_lost;
+    if (activity->action >= program->action_count) return;
+    struct action action = program->actions[activity->action];
+    struct note *note = &recording->notes->notes[activity->action];
+    recording->is_lost = !step_keep_activity(recording->notes, activity) || recording->is_lost;
     if (action.kind == DO_GEMM)
-        note_work(note, NULL, work);
+        extend_note(note, NULL, activity);
     else if (action.kind == DO_POST)
-        note_work(note, &recording->notes->spans[action.index * MAX_THREADS], work);
+        extend_note(note, &recording->notes->spans[action.index * MAX_THREADS], activity);
 }
 
 static bool take_activities(struct state *state, enum step_mode mode, struct step_notes *notes) {
     struct recording recording = {.state = state, .notes = notes};
     notes->is_recorded = true;
-    notes->work_count = 0;
+    notes->activity_count = 0;
     if (!gpu_records_end(&state->records, mode, notes->begin_ns, notes->end_ns)) return true;
     gpu_activity_each(take_activity, &recording);
-    step_sort_works(notes);
+    step_sort_activities(notes);
     if (recording.is_lost) snprintf(state->problem, sizeof state->problem, "out of memory for a trace");
     return !recording.is_lost;
 }
@@ -392,7 +392,7 @@ static bool try_activity(struct state *state, char reason[PROGRAM_REASON]) {
     if (!well) rank_fails(state->setup->group, "out of memory", reason);
     well = well && try_step(state, STEP_TRACED, &notes, reason) &&
            try_step(state, STEP_GEMMS_TRACED, &notes, reason);
-    free(notes.works);
+    free(notes.activities);
     free(notes.spans);
     free(notes.notes);
     return well;
@@ -435,13 +435,13 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     return 0;
 }
 
-static void describe(const void *of, struct engine_description *words) {
+static void describe(const void *of, struct engine_description *description) {
     const struct state *state = of;
-    *words = (struct engine_description){
+    *description = (struct engine_description){
         .transport_kernel = "NCCL", .channels = state->channels, .threads = state->threads};
-    gpu_queues_describe(&state->queues, state->records.are_taken, words);
-    snprintf(words->library, WORDS_SIZE, "%s", state->library);
-    snprintf(words->note, NOTES_SIZE, "%s", state->note);
+    gpu_queues_describe(&state->queues, state->records.are_taken, description);
+    snprintf(description->library, TEXT_SIZE, "%s", state->library);
+    snprintf(description->note, NOTES_SIZE, "%s", state->note);
 }
 
 static const char *problem(const void *of) {

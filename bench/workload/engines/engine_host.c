@@ -84,29 +84,29 @@ static void close_engine(void *of) {
     free(state);
 }
 
-static void describe(const void *of, struct engine_description *words) {
+static void describe(const void *of, struct engine_description *description) {
     const struct state *state = of;
     const struct blas *blas = state->setup->blas;
-    *words = (struct engine_description){.backend = "host",
-                                         .clock = "host_thread",
-                                         .transport_kernel = state->transport.kind->kernel,
-                                         .channels = state->transport.channels,
-                                         .threads = state->pool.size,
-                                         .multiprocessors = 1,
-                                         .streams = state->pool.size};
-    processor_name(words->device, WORDS_SIZE);
-    snprintf(words->library, WORDS_SIZE, "%s on %s", blas->version, blas->core);
+    *description = (struct engine_description){.backend = "host",
+                                               .clock = "host_thread",
+                                               .transport_kernel = state->transport.kind->kernel,
+                                               .channels = state->transport.channels,
+                                               .threads = state->pool.size,
+                                               .multiprocessors = 1,
+                                               .streams = state->pool.size};
+    processor_name(description->device, TEXT_SIZE);
+    snprintf(description->library, TEXT_SIZE, "%s on %s", blas->version, blas->core);
     for (int i = 0; i < DTYPES; i++) {
-        snprintf(words->gemm_kernels[i], WORDS_SIZE, "openblas_%s_sgemm%s%s", blas->core,
-                 i == DTYPE_FLOAT32 ? "" : "_of_", i == DTYPE_FLOAT32 ? "" : dtype_words[i]);
-        words->computed_in[i] = DTYPE_FLOAT32;
+        snprintf(description->gemm_kernels[i], TEXT_SIZE, "openblas_%s_sgemm%s%s", blas->core,
+                 i == DTYPE_FLOAT32 ? "" : "_of_", i == DTYPE_FLOAT32 ? "" : short_dtype_names[i]);
+        description->computed_in[i] = DTYPE_FLOAT32;
     }
     if (state->multiplier.a != NULL)
         snprintf(
-            words->note, NOTES_SIZE,
+            description->note, NOTES_SIZE,
             "OpenBLAS computes in fp32: GEMMs of 16-bit types have their elements widened before and rounded"
             " behind, in their time");
-    for (int i = 0; i < state->pool.size; i++) words->tids[i] = state->pool.threads[i].tid;
+    for (int i = 0; i < state->pool.size; i++) description->tids[i] = state->pool.threads[i].tid;
 }
 
 static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {

@@ -57,7 +57,7 @@ static void note_times(struct state *state, bool communicated, bool has_events) 
         struct note *notes = gpu_shared_notes(&state->shared, rank);
         struct span *spans = gpu_shared_spans(&state->shared, rank);
         for (size_t i = 0; i < program->action_count; i++) {
-            const struct gpu_events *around = &state->gpu.lanes[rank].by_action[i];
+            const struct gpu_events *around = &state->gpu.ranks[rank].by_action[i];
             bool is_gemm = program->actions[i].kind == DO_GEMM && has_events;
             notes[i].is_recorded = false;
             notes[i].cpu_ns = NO_CPU;
@@ -74,20 +74,20 @@ static void note_times(struct state *state, bool communicated, bool has_events) 
     }
 }
 
-// Adds the work of a GEMM to the trace of its rank, and that of a collective to the traces of all ranks.
-static void take_activity(void *context, const struct work *recorded) {
+// Adds an activity of a GEMM to the trace of its rank, and one of a collective to the traces of all ranks.
+static void take_activity(void *context, const struct gpu_activity *recorded) {
     struct state *state = context;
     const struct program *program = state->setup->program;
     size_t of = recorded->action / program->action_count;
-    struct work work = *recorded;
-    work.action %= program->action_count;
-    const struct action action = program->actions[work.action];
+    struct gpu_activity activity = *recorded;
+    activity.action %= program->action_count;
+    const struct action action = program->actions[activity.action];
     for (int rank = 0; rank < state->setup->group->size; rank++) {
         bool is_gemm = action.kind == DO_GEMM;
         if (is_gemm ? (size_t)rank != of : action.kind != DO_POST) continue;
         struct span *span = is_gemm ? NULL : &gpu_shared_spans(&state->shared, rank)[action.index];
-        note_work(&gpu_shared_notes(&state->shared, rank)[work.action], span, &work);
-        work_transfer_add(&state->transfer, rank, &work);
+        extend_note(&gpu_shared_notes(&state->shared, rank)[activity.action], span, &activity);
+        work_transfer_add(&state->transfer, rank, &activity);
     }
 }
 
@@ -107,7 +107,7 @@ static void run_step(struct state *state, enum step_mode mode) {
         !shared_gpu_run_step(&state->gpu, mode))
         return;
     for (int rank = 0; rank < state->setup->group->size; rank++)
-        state->outcome.ns[rank] = since_begin(state, state->gpu.lanes[rank].end) + 1;
+        state->outcome.ns[rank] = since_begin(state, state->gpu.ranks[rank].end) + 1;
     if (step_is_noted(mode))
         note_times(state, step_communicates(mode), !gpu_records_step(&state->records, mode));
     if (gpu_records_step(&state->records, mode) && shared_gpu_finish_streams(&state->gpu))
@@ -151,7 +151,7 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
 static bool open_activity(struct state *state) {
     static const enum step_mode modes[] = {STEP_TRACED, STEP_GEMMS_TRACED};
     const struct engine_setup *setup = state->setup;
-    char why[WORDS_SIZE] = "";
+    char why[TEXT_SIZE] = "";
     if (!gpu_records_open(&state->records, setup->program, setup->group->size))
         return gpu_ok(&state->gpu.queues, CUDA_ERROR_OUT_OF_MEMORY, "records");
     state->records.are_taken = gpu_activity_open(why, sizeof why);
@@ -165,7 +165,7 @@ static bool open_activity(struct state *state) {
         state->records.are_taken = false;
     }
     if (!state->records.are_taken) {
-        char note[WORDS_SIZE];
+        char note[TEXT_SIZE];
         snprintf(note, sizeof note, "traces are timed by events: %.120s", why);
         gpu_add_note(state->note, note);
     }
@@ -206,23 +206,23 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     return 0;
 }
 
-static void describe(const void *of, struct engine_description *words) {
+static void describe(const void *of, struct engine_description *description) {
     const struct state *state = of;
-    *words = (struct engine_description){.transport_kernel = "TWOSHOT",
-                                         .channels = (int)state->setup->channels,
-                                         .threads = (int)state->setup->threads};
-    gpu_queues_describe(&state->gpu.queues, state->records.are_taken, words);
+    *description = (struct engine_description){.transport_kernel = "TWOSHOT",
+                                               .channels = (int)state->setup->channels,
+                                               .threads = (int)state->setup->threads};
+    gpu_queues_describe(&state->gpu.queues, state->records.are_taken, description);
     MPI_Comm comm = group_comm(state->setup->group);
-    snprintf(words->library, WORDS_SIZE, "%.120s, our own kernels", state->gpu.queues.library);
-    snprintf(words->note, NOTES_SIZE,
+    snprintf(description->library, TEXT_SIZE, "%.120s, our own kernels", state->gpu.queues.library);
+    snprintf(description->note, NOTES_SIZE,
              "all ranks share one GPU: kernels are real, links are not, and channels are blocks of each rank,"
              " of which %u fit at once",
              state->gpu.kernels.most_blocks);
-    if (state->note[0] != '\0') gpu_add_note(words->note, state->note);
-    MPI_Bcast(words->note, NOTES_SIZE, MPI_CHAR, 0, comm);
-    MPI_Bcast(words->device, WORDS_SIZE, MPI_CHAR, 0, comm);
-    MPI_Bcast(words->library, WORDS_SIZE, MPI_CHAR, 0, comm);
-    MPI_Bcast(&words->multiprocessors, 1, MPI_INT, 0, comm);
+    if (state->note[0] != '\0') gpu_add_note(description->note, state->note);
+    MPI_Bcast(description->note, NOTES_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(description->device, TEXT_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(description->library, TEXT_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(&description->multiprocessors, 1, MPI_INT, 0, comm);
 }
 
 static const char *problem(const void *of) {
@@ -248,7 +248,7 @@ static int take(void *of) {
 }
 
 const struct engine engine_loopback = {.name = "cuda",
-                                       .fails_alike = true,
+                                       .fails_on_all_ranks = true,
                                        .open = open_engine,
                                        .close = close_engine,
                                        .describe = describe,

@@ -48,12 +48,12 @@ static struct {
 } cupti;
 
 // The id of a correlation, the call that launched it, and what ran; sorted in this order.
-enum record_kind { RECORD_ID, RECORD_CALL, RECORD_WORK };
+enum record_kind { RECORD_ID, RECORD_CALL, RECORD_ACTIVITY };
 struct record {
     uint32_t correlation;
     enum record_kind kind;
     uint64_t id;
-    struct work work; // with times of CUPTI's clock; of a call only the times
+    struct gpu_activity activity; // with times of CUPTI's clock; of a call only the times
 };
 
 static struct {
@@ -127,42 +127,42 @@ STANDS(CUpti_ActivityKernel10, CUpti_ActivityKernel9, dynamicSharedMemory);
 static void add_kernel(const CUpti_ActivityKernel9 *kernel) {
     add((struct record){
         .correlation = kernel->correlationId,
-        .kind = RECORD_WORK,
-        .work = {.kind = WORK_KERNEL,
-                 .begin_ns = kernel->start,
-                 .end_ns = kernel->end,
-                 .name = kernel->name != NULL ? keep_name(kernel->name) : NULL,
-                 .context = kernel->contextId,
-                 .grid = {kernel->gridX, kernel->gridY, kernel->gridZ},
-                 .block = {kernel->blockX, kernel->blockY, kernel->blockZ},
-                 .registers = kernel->registersPerThread,
-                 .shared_bytes = (uint32_t)(kernel->staticSharedMemory + kernel->dynamicSharedMemory)}});
+        .kind = RECORD_ACTIVITY,
+        .activity = {.kind = ACTIVITY_KERNEL,
+                     .begin_ns = kernel->start,
+                     .end_ns = kernel->end,
+                     .name = kernel->name != NULL ? keep_name(kernel->name) : NULL,
+                     .context = kernel->contextId,
+                     .grid = {kernel->gridX, kernel->gridY, kernel->gridZ},
+                     .block = {kernel->blockX, kernel->blockY, kernel->blockZ},
+                     .registers = kernel->registersPerThread,
+                     .shared_bytes = (uint32_t)(kernel->staticSharedMemory + kernel->dynamicSharedMemory)}});
 }
 
 static void add_memcpy(const CUpti_ActivityMemcpy5 *copy) {
     add((struct record){.correlation = copy->correlationId,
-                        .kind = RECORD_WORK,
-                        .work = {.kind = WORK_MEMCPY,
-                                 .begin_ns = copy->start,
-                                 .end_ns = copy->end,
-                                 .context = copy->contextId,
-                                 .bytes = copy->bytes}});
+                        .kind = RECORD_ACTIVITY,
+                        .activity = {.kind = ACTIVITY_MEMCPY,
+                                     .begin_ns = copy->start,
+                                     .end_ns = copy->end,
+                                     .context = copy->contextId,
+                                     .bytes = copy->bytes}});
 }
 
 static void add_memset(const CUpti_ActivityMemset4 *set) {
     add((struct record){.correlation = set->correlationId,
-                        .kind = RECORD_WORK,
-                        .work = {.kind = WORK_MEMSET,
-                                 .begin_ns = set->start,
-                                 .end_ns = set->end,
-                                 .context = set->contextId,
-                                 .bytes = set->bytes}});
+                        .kind = RECORD_ACTIVITY,
+                        .activity = {.kind = ACTIVITY_MEMSET,
+                                     .begin_ns = set->start,
+                                     .end_ns = set->end,
+                                     .context = set->contextId,
+                                     .bytes = set->bytes}});
 }
 
 static void add_call(const CUpti_ActivityAPI *call) {
     add((struct record){.correlation = call->correlationId,
                         .kind = RECORD_CALL,
-                        .work = {.begin_ns = call->start, .end_ns = call->end}});
+                        .activity = {.begin_ns = call->start, .end_ns = call->end}});
 }
 
 static void add_id(const CUpti_ActivityExternalCorrelation *link) {
@@ -313,7 +313,7 @@ static void no_callback(void *data, CUpti_CallbackDomain domain, CUpti_CallbackI
 
 // CUPTI allows one user at a time.
 bool gpu_activity_open(char reason[], size_t reason_size) {
-    const char *words = "unknown error";
+    const char *error = "unknown error";
     if (!load(reason, reason_size)) return false;
     CUptiResult result = cupti.cuptiSubscribe(&cupti.subscriber, (CUpti_CallbackFunc)no_callback, NULL);
     if (result == CUPTI_SUCCESS) {
@@ -325,11 +325,11 @@ bool gpu_activity_open(char reason[], size_t reason_size) {
         if (result == CUPTI_SUCCESS) result = CUPTI_ERROR_NOT_INITIALIZED;
         gpu_activity_close();
     }
-    cupti.cuptiGetResultString(result, &words);
+    cupti.cuptiGetResultString(result, &error);
     snprintf(reason, reason_size, "%s: %s",
              result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI is held by another profiler"
                                                                       : "CUPTI does not start",
-             words);
+             error);
     return false;
 }
 
@@ -378,26 +378,26 @@ static uint64_t here_of(uint64_t there_ns) {
 }
 
 // Calls `take` for all kernels and copies of this recording.
-static void walk(void (*take)(void *context, const struct work *work), void *context) {
+static void walk(void (*take)(void *context, const struct gpu_activity *activity), void *context) {
     uint64_t id = 0;
-    struct work call = {0};
+    struct gpu_activity call = {0};
     pthread_mutex_lock(&taken.mutex);
     qsort(taken.records, taken.count, sizeof *taken.records, by_correlation);
     for (size_t i = 0; i < taken.count; i++) {
         const struct record *record = &taken.records[i];
         bool is_first = i == 0 || record[-1].correlation != record->correlation;
         if (is_first) id = 0;
-        if (is_first) call = (struct work){0};
+        if (is_first) call = (struct gpu_activity){0};
         if (record->kind == RECORD_ID && record->id >> 32 == recording) id = record->id & UINT32_MAX;
-        if (record->kind == RECORD_CALL) call = record->work;
-        if (record->kind != RECORD_WORK || id == 0) continue;
-        struct work work = record->work;
-        work.action = id - 1;
-        work.begin_ns = here_of(work.begin_ns);
-        work.end_ns = here_of(work.end_ns);
-        work.launch_ns = here_of(call.begin_ns);
-        work.launched_ns = here_of(call.end_ns);
-        take(context, &work);
+        if (record->kind == RECORD_CALL) call = record->activity;
+        if (record->kind != RECORD_ACTIVITY || id == 0) continue;
+        struct gpu_activity activity = record->activity;
+        activity.action = id - 1;
+        activity.begin_ns = here_of(activity.begin_ns);
+        activity.end_ns = here_of(activity.end_ns);
+        activity.launch_ns = here_of(call.begin_ns);
+        activity.launched_ns = here_of(call.end_ns);
+        take(context, &activity);
     }
     pthread_mutex_unlock(&taken.mutex);
 }
@@ -407,29 +407,29 @@ struct finding {
     const struct gpu_activity_needs *needs;
     unsigned char *found; // by id, flags of the next enum
 };
-enum { FOUND_WORK = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4, FOUND_OUTSIDE = 8 };
+enum { FOUND_ACTIVITY = 1, FOUND_KERNEL = 2, FOUND_NO_TIME = 4, FOUND_OUTSIDE = 8 };
 
-static void find(void *context, const struct work *work) {
+static void find(void *context, const struct gpu_activity *activity) {
     const struct finding *finding = context;
     const struct gpu_activity_needs *needs = finding->needs;
-    if (work->action >= needs->count) return;
-    bool has_times = work->begin_ns > 0 && work->begin_ns <= work->end_ns;
-    bool is_inside = work->begin_ns + CLOCKS_DIFFER_NS >= needs->begin_ns &&
-                     work->end_ns <= needs->end_ns + CLOCKS_DIFFER_NS;
+    if (activity->action >= needs->count) return;
+    bool has_times = activity->begin_ns > 0 && activity->begin_ns <= activity->end_ns;
+    bool is_inside = activity->begin_ns + CLOCKS_DIFFER_NS >= needs->begin_ns &&
+                     activity->end_ns <= needs->end_ns + CLOCKS_DIFFER_NS;
     int time = !has_times ? FOUND_NO_TIME : !is_inside ? FOUND_OUTSIDE : 0;
-    finding->found[work->action] |=
-        (unsigned char)(time | FOUND_WORK | (work->kind == WORK_KERNEL ? FOUND_KERNEL : 0));
+    finding->found[activity->action] |=
+        (unsigned char)(time | FOUND_ACTIVITY | (activity->kind == ACTIVITY_KERNEL ? FOUND_KERNEL : 0));
 }
 
 static bool lacks(enum need need, unsigned char found) {
     static const unsigned char wanted[] = {
-        [NEEDS_NOTHING] = 0, [NEEDS_WORK] = FOUND_WORK, [NEEDS_KERNEL] = FOUND_KERNEL, [NEEDS_TIME] = 0};
+        [NEEDS_ACTIVITY] = FOUND_ACTIVITY, [NEEDS_KERNEL] = FOUND_KERNEL, [NEEDS_TIME] = 0};
     return (found & FOUND_NO_TIME) != 0 || (need != NEEDS_NOTHING && (found & wanted[need]) == 0);
 }
 
 // The need that remains of an id.
 static enum need lacking(enum need need, unsigned char found) {
-    if (lacks(need, found)) return need == NEEDS_NOTHING ? NEEDS_WORK : need;
+    if (lacks(need, found)) return need == NEEDS_NOTHING ? NEEDS_ACTIVITY : need;
     return (found & FOUND_OUTSIDE) != 0 ? NEEDS_TIME : NEEDS_NOTHING;
 }
 
@@ -495,6 +495,6 @@ bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], siz
     return problem == NULL && dropped == 0;
 }
 
-void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context) {
+void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context) {
     walk(take, context);
 }

@@ -28,7 +28,7 @@ void gpu_activity_launched(void);
 
 // What must be recorded for an id. NEEDS_TIME: its records are complete, but their times are outside its
 // step.
-enum need { NEEDS_NOTHING, NEEDS_WORK, NEEDS_KERNEL, NEEDS_TIME };
+enum need { NEEDS_NOTHING, NEEDS_ACTIVITY, NEEDS_KERNEL, NEEDS_TIME };
 
 // Ends a recording, when the GPU is idle; waits for late records. Afterwards an id still has a need if it
 // lacks that record, or has a record without times, or with times not between these two (of clock_ns()).
@@ -42,6 +42,6 @@ bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], siz
 
 // Calls `take` for all recorded kernels and copies, once no id lacks one, with the id as the action and times
 // of clock_ns(). Names are valid until gpu_activity_close.
-void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context);
+void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context);
 
 #endif

@@ -17,14 +17,14 @@ bool gpu_gemms_can_load(char reason[], size_t reason_size) {
 
 const struct cuda_driver *gpu_gemms_open(int number, CUstream *stream, char library[], size_t library_size,
                                          char reason[], size_t reason_size) {
-    char why[REASON_SIZE] = "", words[REASON_SIZE];
+    char why[REASON_SIZE] = "", answer[REASON_SIZE];
     if (gpu_open(number, reason, reason_size) != 0) return NULL;
     if (library_cublaslt.open(1, why) != 0) {
         snprintf(reason, reason_size, "%s", why);
         return NULL;
     }
-    library_cublaslt.describe(words, sizeof words);
-    snprintf(library, library_size, "cuBLASLt %s", words);
+    library_cublaslt.describe(answer, sizeof answer);
+    snprintf(library, library_size, "cuBLASLt %s", answer);
     *stream = gpu.stream;
     return gpu.driver;
 }

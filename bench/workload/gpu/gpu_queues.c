@@ -29,7 +29,7 @@ bool gpu_queues_are_own(struct gpu_queues *queues, const struct group *group) {
     for (int rank = 0; has_uuid && rank < group->size; rank++) {
         if (rank == group->rank || memcmp(&all[rank], &mine, sizeof mine) != 0) continue;
         snprintf(queues->problem, PROGRAM_REASON,
-                 "%d ranks and %d GPU%s: each rank needs a GPU; use fewer --ranks, or --transport own",
+                 "%d ranks and %d GPU%s: each rank needs a GPU; use fewer --ranks, or --transport builtin",
                  group->size, count, count == 1 ? "" : "s");
         return false;
     }
@@ -83,15 +83,16 @@ uint64_t gpu_ns_between(const struct gpu_queues *queues, CUevent first, CUevent 
     return (uint64_t)((double)ms * 1e6);
 }
 
-void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti, struct engine_description *words) {
-    words->backend = "cuda";
-    words->clock = by_cupti ? "cupti" : "event";
-    words->streams = 1;
-    words->multiprocessors = queues->multiprocessors;
-    snprintf(words->device, WORDS_SIZE, "%s", queues->name);
+void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti,
+                         struct engine_description *description) {
+    description->backend = "cuda";
+    description->clock = by_cupti ? "cupti" : "event";
+    description->streams = 1;
+    description->multiprocessors = queues->multiprocessors;
+    snprintf(description->device, TEXT_SIZE, "%s", queues->name);
     for (int i = 0; i < DTYPES; i++) {
-        snprintf(words->gemm_kernels[i], WORDS_SIZE, "cublasLt_gemm_%s", dtype_words[i]);
-        words->computed_in[i] = (enum dtype)i;
+        snprintf(description->gemm_kernels[i], TEXT_SIZE, "cublasLt_gemm_%s", short_dtype_names[i]);
+        description->computed_in[i] = (enum dtype)i;
     }
 }
 

@@ -14,7 +14,7 @@ struct gpu_queues {
     CUdevice device;
     CUstream compute, communication;
     int multiprocessors;
-    char name[100], library[WORDS_SIZE]; // of the GPU; of cuBLASLt
+    char name[100], library[TEXT_SIZE]; // of the GPU; of cuBLASLt
 };
 
 bool gpu_ok(const struct gpu_queues *queues, CUresult result, const char *what);
@@ -45,7 +45,8 @@ bool gpu_finish_streams(const struct gpu_queues *queues);
 uint64_t gpu_ns_between(const struct gpu_queues *queues, CUevent first, CUevent second);
 
 // Fills what the engines of GPUs have in common.
-void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti, struct engine_description *words);
+void gpu_queues_describe(const struct gpu_queues *queues, bool by_cupti,
+                         struct engine_description *description);
 
 // Adds a note after "; ", which separates notes; semicolons in the text become commas.
 void gpu_add_note(char notes[NOTES_SIZE], const char *text);

@@ -31,13 +31,13 @@ static void set_needs(const struct gpu_records *records, enum step_mode mode) {
         const struct collective *collective = &program->collectives[action.index];
         bool is_sent = action.kind == DO_POST && i < program->action_count && step_communicates(mode) &&
                        program->ranks > 1 && collective->in_elements + collective->out_elements > 0;
-        records->needs[i] = action.kind == DO_GEMM ? NEEDS_KERNEL : is_sent ? NEEDS_WORK : NEEDS_NOTHING;
+        records->needs[i] = action.kind == DO_GEMM ? NEEDS_KERNEL : is_sent ? NEEDS_ACTIVITY : NEEDS_NOTHING;
     }
 }
 
 // Whether a need that remains is reported: `is_lost`: a missing record; else a time outside the step.
 static bool counts(enum need need, bool is_lost) {
-    return is_lost ? need == NEEDS_WORK || need == NEEDS_KERNEL : need == NEEDS_TIME;
+    return is_lost ? need == NEEDS_ACTIVITY || need == NEEDS_KERNEL : need == NEEDS_TIME;
 }
 
 // Describes the needs that remain. Lost records come before times outside the step.

@@ -13,10 +13,10 @@ enum { STEP_TRIES = 3 };
 struct gpu_records {
     const struct program *program;
     int ranks;
-    bool are_taken;        // false: steps are timed by events
-    enum need *needs;      // by action
-    bool are_outside;      // the records lack nothing but times within the step, for clocks were read badly
-    char lack[WORDS_SIZE]; // what the last step's lack, after the word "CUPTI"; "": nothing
+    bool are_taken;       // false: steps are timed by events
+    enum need *needs;     // by action
+    bool are_outside;     // the records lack nothing but times within the step, for clocks were read badly
+    char lack[TEXT_SIZE]; // what the last step's lack, after the word "CUPTI"; "": nothing
 };
 
 // False: out of memory.

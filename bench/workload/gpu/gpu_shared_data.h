@@ -25,7 +25,7 @@ struct gpu_shared_data {
 };
 
 // Collective. Maps the memory, and every rank writes its layout there, which the caller has set. False with
-// `reason`, alike on all ranks; then it is closed as well.
+// `reason`, the same on all ranks; then it is closed as well.
 bool gpu_shared_open(struct gpu_shared_data *shared, struct group *group, const struct program *program,
                      char reason[PROGRAM_REASON]);
 void gpu_shared_close(struct gpu_shared_data *shared);

@@ -79,9 +79,9 @@ void nccl_log_enable(struct nccl_log *log) {
 
 // ---- reading --------------------------------------------------------------------------------------------
 
-// The number before these words, as in "24 coll channels".
-static int number_before(const char *line, const char *words) {
-    const char *at = strstr(line, words);
+// The number before this text, as in "24 coll channels".
+static int number_before(const char *line, const char *text) {
+    const char *at = strstr(line, text);
     while (at != NULL && at > line && at[-1] == ' ') at--;
     while (at != NULL && at > line && at[-1] >= '0' && at[-1] <= '9') at--;
     return at != NULL ? atoi(at) : 0;

@@ -15,55 +15,56 @@ static bool ok(const struct shared_gpu *gpu, CUresult result, const char *what) 
 
 // ---- open and close ------------------------------------------------------------------------------------
 
-static bool make_gemms(struct shared_gpu *gpu, struct lane *lane, const struct gpu_gemm_shape shapes[]) {
+static bool make_gemms(struct shared_gpu *gpu, struct rank_resources *own,
+                       const struct gpu_gemm_shape shapes[]) {
     size_t count = gpu->setup->program->gemm_count;
-    lane->gemms = calloc(count, sizeof(struct gpu_gemm *));
-    if (lane->gemms == NULL) return ok(gpu, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
+    own->gemms = calloc(count, sizeof(struct gpu_gemm *));
+    if (own->gemms == NULL) return ok(gpu, CUDA_ERROR_OUT_OF_MEMORY, "GEMMs");
     for (size_t i = 0; i < count; i++) {
         struct gpu_gemm_shape shape = shapes[i];
-        shape.a += lane->memory;
-        shape.b += lane->memory;
-        shape.c += lane->memory;
-        lane->gemms[i] = gpu_gemm_make(&shape, gpu->queues.problem, PROGRAM_REASON);
-        if (lane->gemms[i] == NULL) return false;
+        shape.a += own->memory;
+        shape.b += own->memory;
+        shape.c += own->memory;
+        own->gemms[i] = gpu_gemm_make(&shape, gpu->queues.problem, PROGRAM_REASON);
+        if (own->gemms[i] == NULL) return false;
     }
     return true;
 }
 
-static bool make_lane_events(struct shared_gpu *gpu, struct lane *lane) {
+static bool make_rank_events(struct shared_gpu *gpu, struct rank_resources *own) {
     size_t count = gpu->setup->program->collective_count;
-    lane->ready = calloc(count + 1, sizeof *lane->ready);
-    if (lane->ready == NULL) return ok(gpu, CUDA_ERROR_OUT_OF_MEMORY, "events");
+    own->ready = calloc(count + 1, sizeof *own->ready);
+    if (own->ready == NULL) return ok(gpu, CUDA_ERROR_OUT_OF_MEMORY, "events");
     for (size_t i = 0; i < count; i++) {
-        if (!ok(gpu, gpu->queues.driver->cuEventCreate(&lane->ready[i], CU_EVENT_DISABLE_TIMING), "an event"))
+        if (!ok(gpu, gpu->queues.driver->cuEventCreate(&own->ready[i], CU_EVENT_DISABLE_TIMING), "an event"))
             return false;
     }
-    return ok(gpu, gpu->queues.driver->cuEventCreate(&lane->end, CU_EVENT_DEFAULT), "an event");
+    return ok(gpu, gpu->queues.driver->cuEventCreate(&own->end, CU_EVENT_DEFAULT), "an event");
 }
 
-static bool make_lane(struct shared_gpu *gpu, int rank) {
+static bool open_rank(struct shared_gpu *gpu, int rank) {
     const struct cuda_driver *driver = gpu->queues.driver;
     const struct program *program = gpu->setup->program;
-    struct lane *lane = &gpu->lanes[rank];
+    struct rank_resources *own = &gpu->ranks[rank];
     char what[64];
     snprintf(what, sizeof what, "%.1f GB of arrays for rank %d", (double)gpu->shared->bytes[rank] * 1e-9,
              rank);
     bool has_stream =
-        rank == 0 || ok(gpu, driver->cuStreamCreate(&lane->compute, CU_STREAM_NON_BLOCKING), "a stream");
-    return has_stream && ok(gpu, driver->cuMemAlloc(&lane->memory, gpu->shared->bytes[rank]), what) &&
-           ok(gpu, driver->cuMemAlloc(&lane->workspace, GPU_GEMM_WORKSPACE), "a workspace") &&
-           make_gemms(gpu, lane, gpu_shared_shapes(gpu->shared, rank)) &&
-           ok(gpu, gpu_events_make(driver, &lane->by_action, program->action_count), "an event") &&
-           make_lane_events(gpu, lane);
+        rank == 0 || ok(gpu, driver->cuStreamCreate(&own->compute, CU_STREAM_NON_BLOCKING), "a stream");
+    return has_stream && ok(gpu, driver->cuMemAlloc(&own->memory, gpu->shared->bytes[rank]), what) &&
+           ok(gpu, driver->cuMemAlloc(&own->workspace, GPU_GEMM_WORKSPACE), "a workspace") &&
+           make_gemms(gpu, own, gpu_shared_shapes(gpu->shared, rank)) &&
+           ok(gpu, gpu_events_make(driver, &own->by_action, program->action_count), "an event") &&
+           make_rank_events(gpu, own);
 }
 
 bool shared_gpu_open(struct shared_gpu *gpu) {
     const struct engine_setup *setup = gpu->setup;
     const struct program *program = setup->program;
     if (!gpu_queues_open(&gpu->queues)) return false;
-    gpu->lanes[0].compute = gpu->queues.compute;
+    gpu->ranks[0].compute = gpu->queues.compute;
     for (int rank = 0; rank < setup->group->size; rank++) {
-        if (!make_lane(gpu, rank)) return false;
+        if (!open_rank(gpu, rank)) return false;
     }
     const struct gpu_kernels_options options = {.device = gpu->queues.device,
                                                 .stream = gpu->queues.communication,
@@ -77,20 +78,20 @@ bool shared_gpu_open(struct shared_gpu *gpu) {
            gpu_kernels_open(&gpu->kernels, gpu->queues.driver, &options, gpu->queues.problem, PROGRAM_REASON);
 }
 
-static void close_lane(const struct shared_gpu *gpu, struct lane *lane) {
-    for (size_t i = 0; lane->gemms != NULL && i < gpu->setup->program->gemm_count; i++)
-        gpu_gemm_end(lane->gemms[i]);
-    free(lane->gemms);
-    free(lane->by_action);
-    free(lane->ready);
+static void close_rank(const struct shared_gpu *gpu, struct rank_resources *own) {
+    for (size_t i = 0; own->gemms != NULL && i < gpu->setup->program->gemm_count; i++)
+        gpu_gemm_end(own->gemms[i]);
+    free(own->gemms);
+    free(own->by_action);
+    free(own->ready);
     if (gpu->hangs) return;
-    if (lane->memory != 0) gpu->queues.driver->cuMemFree(lane->memory);
-    if (lane->workspace != 0) gpu->queues.driver->cuMemFree(lane->workspace);
+    if (own->memory != 0) gpu->queues.driver->cuMemFree(own->memory);
+    if (own->workspace != 0) gpu->queues.driver->cuMemFree(own->workspace);
 }
 
 // Memory of a GPU that hangs is not freed: that would wait for the GPU.
 void shared_gpu_close(struct shared_gpu *gpu) {
-    for (int rank = 0; rank < gpu->setup->group->size; rank++) close_lane(gpu, &gpu->lanes[rank]);
+    for (int rank = 0; rank < gpu->setup->group->size; rank++) close_rank(gpu, &gpu->ranks[rank]);
     if (gpu->kernels.driver != NULL && !gpu->hangs) gpu_kernels_close(&gpu->kernels);
     free(gpu->by_collective);
     free(gpu->step);
@@ -104,7 +105,7 @@ static size_t events_passed(const struct shared_gpu *gpu) {
     for (size_t i = 0; i < gpu->setup->program->collective_count; i++) {
         reached += gpu->queues.driver->cuEventQuery(gpu->by_collective[i].end) == CUDA_SUCCESS;
         for (int rank = 0; rank < gpu->setup->group->size; rank++)
-            reached += gpu->queues.driver->cuEventQuery(gpu->lanes[rank].ready[i]) == CUDA_SUCCESS;
+            reached += gpu->queues.driver->cuEventQuery(gpu->ranks[rank].ready[i]) == CUDA_SUCCESS;
     }
     return reached;
 }
@@ -155,8 +156,8 @@ static bool finish(struct shared_gpu *gpu, CUevent event) {
 // Records that the collective's input is complete, on all ranks.
 static bool mark_ready(struct shared_gpu *gpu, int index) {
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        const struct lane *lane = &gpu->lanes[rank];
-        if (!gpu_record(&gpu->queues, lane->ready[index], lane->compute)) return false;
+        const struct rank_resources *own = &gpu->ranks[rank];
+        if (!gpu_record(&gpu->queues, own->ready[index], own->compute)) return false;
     }
     return true;
 }
@@ -167,8 +168,8 @@ static struct gpu_kernels_call call_of(const struct shared_gpu *gpu, int index) 
         .kind = collective->kind, .dtype = collective->dtype, .elements = collective->elements};
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
         const struct gpu_message *message = gpu_shared_message(gpu->shared, rank, index);
-        call.in[rank] = gpu->lanes[rank].memory + message->in;
-        call.out[rank] = gpu->lanes[rank].memory + message->out;
+        call.in[rank] = gpu->ranks[rank].memory + message->in;
+        call.out[rank] = gpu->ranks[rank].memory + message->out;
         memcpy(call.sent[rank], message->sent, sizeof call.sent[rank]);
     }
     return call;
@@ -180,7 +181,7 @@ static bool post(struct shared_gpu *gpu, int index, bool is_noted) {
     const struct gpu_kernels_call call = call_of(gpu, index);
     if (!mark_ready(gpu, index)) return false;
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        if (!gpu_follow(&gpu->queues, gpu->queues.communication, gpu->lanes[rank].ready[index])) return false;
+        if (!gpu_follow(&gpu->queues, gpu->queues.communication, gpu->ranks[rank].ready[index])) return false;
     }
     return (!is_noted || gpu_record(&gpu->queues, around->begin, gpu->queues.communication)) &&
            ok(gpu, gpu_kernels_enqueue(&gpu->kernels, &call), "a launch") &&
@@ -190,7 +191,7 @@ static bool post(struct shared_gpu *gpu, int index, bool is_noted) {
 // What the ranks enqueue next begins after the collective.
 static bool await(struct shared_gpu *gpu, int index) {
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        if (!gpu_follow(&gpu->queues, gpu->lanes[rank].compute, gpu->by_collective[index].end)) return false;
+        if (!gpu_follow(&gpu->queues, gpu->ranks[rank].compute, gpu->by_collective[index].end)) return false;
     }
     return true;
 }
@@ -200,10 +201,11 @@ static uint32_t id_of(const struct shared_gpu *gpu, int rank, size_t number) {
     return (uint32_t)((size_t)rank * gpu->setup->program->action_count + number);
 }
 
-static bool multiply(struct shared_gpu *gpu, struct lane *lane, size_t number, int index, bool is_noted) {
-    gpu_gemms_use_stream(lane->compute, lane->workspace);
-    return gpu_multiply(&gpu->queues, lane->compute, lane->gemms[index],
-                        is_noted ? &lane->by_action[number] : NULL);
+static bool multiply(struct shared_gpu *gpu, struct rank_resources *own, size_t number, int index,
+                     bool is_noted) {
+    gpu_gemms_use_stream(own->compute, own->workspace);
+    return gpu_multiply(&gpu->queues, own->compute, own->gemms[index],
+                        is_noted ? &own->by_action[number] : NULL);
 }
 
 // Enqueues an action of all ranks, and notes for each rank what the host did.
@@ -216,7 +218,7 @@ static bool act(struct shared_gpu *gpu, enum step_mode mode, size_t number) {
             struct note *note = &gpu_shared_notes(gpu->shared, rank)[number];
             note->begin_ns = note->launch_ns = clock_ns();
             if (records) gpu_activity_enter(id_of(gpu, rank, number));
-            well = multiply(gpu, &gpu->lanes[rank], number, action.index, has_events);
+            well = multiply(gpu, &gpu->ranks[rank], number, action.index, has_events);
             note->launched_ns = clock_ns();
             if (records) gpu_activity_leave();
             note->end_ns = clock_ns();
@@ -249,9 +251,9 @@ bool shared_gpu_run_step(struct shared_gpu *gpu, enum step_mode mode) {
         if (!await(gpu, i)) return false;
     }
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        const struct lane *lane = &gpu->lanes[rank];
-        if (!gpu_record(&gpu->queues, lane->end, lane->compute) ||
-            !gpu_follow(&gpu->queues, gpu->queues.communication, lane->end))
+        const struct rank_resources *own = &gpu->ranks[rank];
+        if (!gpu_record(&gpu->queues, own->end, own->compute) ||
+            !gpu_follow(&gpu->queues, gpu->queues.communication, own->end))
             return false;
     }
     if (!gpu_record(&gpu->queues, gpu->step->end, gpu->queues.communication)) return false;
@@ -264,7 +266,7 @@ bool shared_gpu_begin_step(struct shared_gpu *gpu, enum step_mode mode, uint64_t
     uint64_t before_ns;
     do {
         before_ns = clock_ns();
-        if (!gpu_record(&gpu->queues, gpu->step->begin, gpu->lanes[0].compute) ||
+        if (!gpu_record(&gpu->queues, gpu->step->begin, gpu->ranks[0].compute) ||
             !finish(gpu, gpu->step->begin))
             return false;
         *begin_ns = clock_ns();
@@ -275,7 +277,7 @@ bool shared_gpu_begin_step(struct shared_gpu *gpu, enum step_mode mode, uint64_t
 bool shared_gpu_finish_streams(const struct shared_gpu *gpu) {
     bool well = gpu_finish_streams(&gpu->queues);
     for (int rank = 1; well && rank < gpu->setup->group->size; rank++)
-        well = ok(gpu, gpu_streams.cuStreamSynchronize(gpu->lanes[rank].compute), "the GPU");
+        well = ok(gpu, gpu_streams.cuStreamSynchronize(gpu->ranks[rank].compute), "the GPU");
     return well;
 }
 
@@ -284,13 +286,13 @@ bool shared_gpu_finish_streams(const struct shared_gpu *gpu) {
 bool shared_gpu_copy(struct shared_gpu *gpu, bool to_gpu) {
     const struct cuda_driver *driver = gpu->queues.driver;
     for (int rank = 0; rank < gpu->setup->group->size; rank++) {
-        const struct lane *lane = &gpu->lanes[rank];
+        const struct rank_resources *own = &gpu->ranks[rank];
         unsigned char *here = gpu->shared->arrays + gpu->shared->from[rank];
         CUresult result =
-            to_gpu ? driver->cuMemcpyHtoDAsync(lane->memory, here, gpu->shared->bytes[rank], lane->compute)
-                   : driver->cuMemcpyDtoHAsync(here, lane->memory, gpu->shared->bytes[rank], lane->compute);
-        if (!ok(gpu, result, "a copy") || !gpu_record(&gpu->queues, lane->end, lane->compute) ||
-            !finish(gpu, lane->end))
+            to_gpu ? driver->cuMemcpyHtoDAsync(own->memory, here, gpu->shared->bytes[rank], own->compute)
+                   : driver->cuMemcpyDtoHAsync(here, own->memory, gpu->shared->bytes[rank], own->compute);
+        if (!ok(gpu, result, "a copy") || !gpu_record(&gpu->queues, own->end, own->compute) ||
+            !finish(gpu, own->end))
             return false;
     }
     return true;

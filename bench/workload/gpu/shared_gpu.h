@@ -9,8 +9,8 @@
 #include "gpu_records.h"
 #include "gpu_shared_data.h"
 
-// What rank 0 has of each rank.
-struct lane {
+// The resources that rank 0 has for each rank.
+struct rank_resources {
     CUstream compute;
     CUdeviceptr memory, workspace;
     struct gpu_gemm **gemms;
@@ -25,7 +25,7 @@ struct shared_gpu {
     const struct gpu_shared_data *shared;
     const struct gpu_records *records;
     struct gpu_queues queues;
-    struct lane lanes[MAX_RANKS];
+    struct rank_resources ranks[MAX_RANKS];
     struct gpu_events *by_collective, *step;
     struct gpu_kernels kernels;
     bool hangs; // it did not even end what it should give up

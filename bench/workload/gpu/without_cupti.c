@@ -28,7 +28,7 @@ bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], siz
     return false;
 }
 
-void gpu_activity_each(void (*take)(void *context, const struct work *work), void *context) {
+void gpu_activity_each(void (*take)(void *context, const struct gpu_activity *activity), void *context) {
     (void)take;
     (void)context;
 }

@@ -1,4 +1,4 @@
-// Works from rank 0 to all ranks; see work_transfer.h.
+// The recorded work, from rank 0 to all ranks; see work_transfer.h.
 #include "work_transfer.h"
 
 #include <mpi.h>
@@ -10,16 +10,16 @@
 
 void work_transfer_begin(struct work_transfer *transfer, int ranks) {
     for (int rank = 0; rank < ranks; rank++) {
-        struct work_package *package = &transfer->packages[rank];
+        struct activity_package *package = &transfer->packages[rank];
         package->file = open_memstream(&package->bytes, &package->size);
     }
 }
 
-void work_transfer_add(struct work_transfer *transfer, int rank, const struct work *work) {
+void work_transfer_add(struct work_transfer *transfer, int rank, const struct gpu_activity *activity) {
     FILE *file = transfer->packages[rank].file;
     if (file == NULL) return;
-    fwrite(work, sizeof *work, 1, file);
-    fputs(work->name != NULL ? work->name : "", file);
+    fwrite(activity, sizeof *activity, 1, file);
+    fputs(activity->name != NULL ? activity->name : "", file);
     fputc('\0', file);
 }
 
@@ -37,7 +37,7 @@ bool work_transfer_end(struct work_transfer *transfer, int ranks) {
 void work_transfer_drop(struct work_transfer *transfer) {
     for (int rank = 0; rank < MAX_RANKS; rank++) {
         free(transfer->packages[rank].bytes);
-        transfer->packages[rank] = (struct work_package){.file = NULL};
+        transfer->packages[rank] = (struct activity_package){.file = NULL};
     }
 }
 
@@ -53,25 +53,25 @@ static const char *keep_name(struct work_transfer *transfer, const char *name) {
     return kept;
 }
 
-static bool unpack(struct work_transfer *transfer, const struct work_package *package,
+static bool unpack(struct work_transfer *transfer, const struct activity_package *package,
                    struct step_notes *notes) {
     notes->is_recorded = true;
-    notes->work_count = 0;
+    notes->activity_count = 0;
     for (const char *at = package->bytes, *end = at + package->size; at < end;) {
-        struct work work;
-        memcpy(&work, at, sizeof work);
-        at += sizeof work;
-        work.name = *at != '\0' ? keep_name(transfer, at) : NULL;
-        if ((*at != '\0' && work.name == NULL) || !step_keep_work(notes, &work)) return false;
+        struct gpu_activity activity;
+        memcpy(&activity, at, sizeof activity);
+        at += sizeof activity;
+        activity.name = *at != '\0' ? keep_name(transfer, at) : NULL;
+        if ((*at != '\0' && activity.name == NULL) || !step_keep_activity(notes, &activity)) return false;
         at += strlen(at) + 1;
     }
-    step_sort_works(notes);
+    step_sort_activities(notes);
     return true;
 }
 
 bool work_transfer_run(struct work_transfer *transfer, const struct group *group, struct step_notes *notes) {
     MPI_Comm comm = group_comm(group);
-    struct work_package package = transfer->packages[0];
+    struct activity_package package = transfer->packages[0];
     if (group->rank != 0) {
         MPI_Recv(&package.size, sizeof package.size, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
         package.bytes = malloc(package.size + 1);
@@ -79,7 +79,7 @@ bool work_transfer_run(struct work_transfer *transfer, const struct group *group
         MPI_Recv(package.bytes, (int)package.size, MPI_BYTE, 0, 0, comm, MPI_STATUS_IGNORE);
     }
     for (int rank = 1; group->rank == 0 && rank < group->size; rank++) {
-        const struct work_package *its = &transfer->packages[rank];
+        const struct activity_package *its = &transfer->packages[rank];
         MPI_Send(&its->size, sizeof its->size, MPI_BYTE, rank, 0, comm);
         MPI_Send(its->bytes, (int)its->size, MPI_BYTE, rank, 0, comm);
     }

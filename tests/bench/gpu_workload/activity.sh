@@ -117,7 +117,7 @@ grep -q 'traces are timed by events: CUPTI is held by another' "$stdout" || die 
 # ---- all ranks on one GPU, by our own kernels: one thread launches for all ----
 only cuda cublasLt cupti
 own() {
-    gpus "gpus=1 real_clock $1" "$2" workload run --backend cuda --transport own -f "$3" -p 2 -c 2 -t 64 \
+    gpus "gpus=1 real_clock $1" "$2" workload run --backend cuda --transport builtin -f "$3" -p 2 -c 2 -t 64 \
         --steps 2 --warm-up 1 --trace "$WORK/own%r.json"
 }
 own cupti_split 0 "$reduced"

@@ -42,7 +42,7 @@ unasked "gpus=0" 0 -c 2 -t 1 -o "$WORK/none"
 grep -q '^backend   host: no GPU can be used: no GPU: the driver' "$stdout" || die "why on the host"
 # With NCCL each rank has a GPU; on one GPU all ranks use our kernels. Of several GPUs each has a rank.
 gpus "gpus=1" 0 workload run -f "$reduced" -c 2 -t 64 --steps 1 --warm-up 0
-has '^backend   cuda: all ranks on one GPU, by --transport own; --backend' "$stdout"
+has '^backend   cuda: all ranks on one GPU, by --transport builtin; --backend' "$stdout"
 gpus "gpus=3" 0 workload run -f "$spread" --steps 1 --warm-up 0 --json
 grep -q '"backend": *"cuda"' "$stdout" || die "JSON alone, of the GPUs"
 head -c 1 "$stdout" | grep -q '{' || die "JSON does not stand alone"
@@ -53,12 +53,12 @@ gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport mpi 
 grep -q '"backend": *"host"' "$stdout" || die "MPI's collectives are of the host"
 gpus "gpus=0" 1 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0 --transport nccl
 grep -q 'no GPU: the driver sees none' "$stderr" || die "NCCL's are of GPUs"
-gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0 --transport own
-has '^backend   cuda: all ranks on one GPU, by --transport own; --backend' "$stdout"
+gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0 --transport builtin
+has '^backend   cuda: all ranks on one GPU, by --transport builtin; --backend' "$stdout"
 # Without the libraries that steps need.
 only cuda cublasLt
 gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0
-has '^backend   cuda: all ranks on one GPU, by --transport own; NCCL is not here' "$stdout"
+has '^backend   cuda: all ranks on one GPU, by --transport builtin; NCCL is not here' "$stdout"
 only cuda nccl
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
 grep -q '^backend   host: no GPU can be used: libcublasLt' "$stdout" || die "without cuBLASLt"

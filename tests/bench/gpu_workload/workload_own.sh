@@ -16,7 +16,8 @@ own() {
     settings=$2
     file=$3
     shift 3
-    gpus "$settings" "$code" workload run --backend cuda --transport own -f "$file" --steps 2 --warm-up 0 "$@"
+    gpus "$settings" "$code" workload run --backend cuda --transport builtin -f "$file" --steps 2 \
+        --warm-up 0 "$@"
 }
 own 0 gpus=1 "$reduced" -p 2 -c 3 -t 64
 own 0 "gpus=1 real_clock" "$WORK/bucketed.lua" -p 2 -c 2 -t 96 --trace "$WORK/own%r.json"
@@ -36,7 +37,7 @@ own 0 "gpus=1 real_clock" "$WORK/bfloat16.lua" -p 2 -c 2 -t 96 --trace "$WORK/ro
 keep_rules "$WORK"/routed[01].json
 grep -q '"name":"ncclGentables_ALL_TO_ALL_bf16"' "$WORK/routed1.json" || die "the trace names no all_to_all"
 for file in "$mixed" "$mixed_spread"; do
-    gpus "gpus=1 real_clock" 0 workload run --backend cuda --transport own -f "$file" -p 2 -c 2 -t 64 \
+    gpus "gpus=1 real_clock" 0 workload run --backend cuda --transport builtin -f "$file" -p 2 -c 2 -t 64 \
         --steps 1 --warm-up 0 --trace "$WORK/mixed%r.json"
     traces_have_types 13 21 "$WORK"/mixed[01].json
 done
@@ -57,7 +58,7 @@ own 1 "gpus=1 no_binary" "$reduced" -p 2 -c 2 -t 64
 one_line 'our kernels are built for .*, not for this GPU'
 own 1 "gpus=1 memory_mib=100" "$reduced" -p 2 -c 2 -t 64
 one_line 'out of memory'
-gpus gpus=1 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2,4 -t 32 --steps 2 \
+gpus gpus=1 0 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 -c 2,4 -t 32 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030406"
 summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
 grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
@@ -68,8 +69,8 @@ grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workl
 # Resumed on a machine with another GPU: the measured runs stay, and none of the other GPU are added.
 kept=$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)
 rest() {
-    gpus "gpus=1 other_gpu" "$1" workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c "$2" \
-        -t 32 --steps 2 --warm-up 0 -o "$WORK/sweep_20260102_030406"
+    gpus "gpus=1 other_gpu" "$1" workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 \
+        -c "$2" -t 32 --steps 2 --warm-up 0 -o "$WORK/sweep_20260102_030406"
 }
 rest 2 2,4,3
 one_line 'measured with another GPU: stand-in GPU instead of stand-in GPU of another kind; give'
@@ -79,7 +80,7 @@ one_line 'measured with another GPU: stand-in GPU instead of stand-in GPU of ano
 rest 0 2,4 # nothing is missing, so nothing is measured
 grep -q '0 measured, 2 already present, 0 failed' "$stdout" || die "what is there was measured again"
 # Two sweeps of two GPUs in one page: the page reports that their GPUs differ.
-gpus "gpus=1 other_gpu" 0 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 2 -t 32 \
+gpus "gpus=1 other_gpu" 0 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 -c 2 -t 32 \
     --steps 2 --warm-up 0 -o "$WORK/elsewhere"
 ends_with 0 "$GENTABLES" workload compare "$WORK/sweep_20260102_030406" "$WORK/elsewhere" -o "$WORK/two.html"
 has 'differ in their GPU: stand-in GPU, stand-in GPU of another kind' "$WORK/two.html"
@@ -94,8 +95,9 @@ sed -u '/ channels=4 /s/patience_ms=[0-9]*/patience_ms=300/' |
     $MPIRUN -n 2 "$@"
 END
 chmod +x "$WORK/short_patience"
-gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport own -f "$reduced" -p 2 -c 4,2 -t 32 \
-    --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030407" --launcher "$WORK/short_patience {ranks}"
+gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 \
+    -c 4,2 -t 32 --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030407" \
+    --launcher "$WORK/short_patience {ranks}"
 swept=$WORK/sweep_20260102_030407
 summary=$swept/nccl_thread_sweep_summary_20260102_030407.txt
 has '^32 +4 +failed .*no progress for more than 0.3 s, and its kernels gave up' "$summary"

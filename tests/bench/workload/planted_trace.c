@@ -92,7 +92,7 @@ static void print_step(size_t step) {
 
 int main(int argc, char **argv) {
     struct program program = {.rank = 1, .ranks = 2};
-    const struct engine_description words = {
+    const struct engine_description description = {
         .backend = "host",
         .clock = "host_thread",
         .transport_kernel = "TWOSHOT",
@@ -116,7 +116,7 @@ int main(int argc, char **argv) {
         print_step(step);
     }
     struct trace trace = {.program = &program,
-                          .words = &words,
+                          .description = &description,
                           .wait = "futex",
                           .pid = 4321,
                           .tid = 4322,

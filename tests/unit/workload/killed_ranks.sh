@@ -48,7 +48,7 @@ if [ $# != 0 ]; then
     exit
 fi
 rank=0
-for transport in own mpi; do
+for transport in builtin mpi; do
     for words in hello accepted "progress done=1 " "progress done=2 " "progress done=3 " "progress done=5 " \
         "progress done=10 " "progress done=50 " "progress done=100 " "progress done=200 "; do
         rank=$((1 - rank))

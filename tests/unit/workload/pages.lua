@@ -16,8 +16,8 @@ local function summary(low, median, high)
 end
 
 local function settings()
-  return { backend = "host", id = "i", name = "tiny", program = "p", ranks = 2, steps = 20, transport = "own",
-    wait = "futex", warm_up = 1, workload = "w" }
+  return { backend = "host", id = "i", name = "tiny", program = "p", ranks = 2, steps = 20,
+    transport = "builtin", wait = "futex", warm_up = 1, workload = "w" }
 end
 
 -- Results with steps of this many us.
@@ -153,7 +153,7 @@ function TestPages.test_no_field_that_is_wrong_is_an_internal_error()
   for _, backend in ipairs { "host", "cuda" } do
     local one, first, second = settings(), measured(40), failed()
     one.backend, first.backend = backend, backend
-    one.transport = backend == "cuda" and "nccl" or "own"
+    one.transport = backend == "cuda" and "nccl" or "builtin"
     first.rounds = nil
     local tried = {}
     local function try(what)

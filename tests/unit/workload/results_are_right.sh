@@ -31,7 +31,7 @@ return { name = "large", tokens = 16,
   layers = { { name = "a", gemms = { { name = "g", n = 1001, k = 511 } } } } }
 END
 )
-for transport in own mpi; do
+for transport in builtin mpi; do
     for file in "$reduced" "$spread" "$routed"; do
         right 2 "$file" --transport "$transport" -c 3 -t 2
         right 3 "$file" --transport "$transport" -c 1 -t 1
@@ -44,7 +44,7 @@ right 3 "$large" -c 4 -t 3
 right 2 "$reduced" -c 1 -t 1 --wait spin
 # GEMMs of several types in a step: elements that are summed and sent together have one type.
 mixed_workloads 37 91
-for transport in own mpi; do
+for transport in builtin mpi; do
     for file in "$mixed" "$mixed_spread"; do
         ends_with 0 "$GENTABLES" workload run -f "$file" -p 2 --steps 1 --warm-up 0 --transport "$transport" \
             -c 3 -t 2 --trace "$WORK/mixed%r.json"

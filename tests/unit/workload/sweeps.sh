@@ -108,7 +108,7 @@ elsewhere() {
 elsewhere cpu "some other one" "$WORK/other/1thread/nccl_1channels/result.json"
 ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o \
     "$WORK/c.html"
-for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: own, mpi' \
+for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: builtin, mpi' \
     'differ in their warm-up steps: 1, 2' 'differ in their processor: .*, some other one' \
     'GEMMs alone are not comparable in both' 'not analysed yet'; do
     grep -q "$text" "$WORK/c.html" || die "not in the comparison: $text"
