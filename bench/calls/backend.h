@@ -58,7 +58,7 @@ struct backend {
 
     // This rank's device, for a line of the printed table; and, by rank 0, the protocol's lines on the
     // devices of all ranks.
-    void (*describe_rank)(const struct group *group, char words[], size_t words_size);
+    void (*describe_rank)(const struct group *group, char text[], size_t text_size);
     void (*write_devices)(const struct group *group, FILE *out);
     const char *(*placement)(const struct group *group); // a name of lists.placements
 

@@ -17,9 +17,9 @@
 
 enum { ROUNDS = 200, ROUND_SAMPLES = 9 }; // of a barrier on the GPUs
 
-static void describe_rank(const struct group *group, char words[], size_t words_size) {
+static void describe_rank(const struct group *group, char text[], size_t text_size) {
     const struct device *device = group->device;
-    snprintf(words, words_size, "device %2d [%s] %s", device->ordinal, device->bus, device->name);
+    snprintf(text, text_size, "device %2d [%s] %s", device->ordinal, device->bus, device->name);
 }
 
 static const char *placement(const struct group *group) {
@@ -47,7 +47,7 @@ static int round_trip(struct group *group, double *time_us) {
     struct device *device = device_of(group);
     double samples[ROUND_SAMPLES];
     *time_us = 0;
-    detect_look(device);
+    detect_note_clocks(device);
     if (device->reach == REACH_NONE || group->size == 1) return 0;
     for (int i = 0; i < ROUND_SAMPLES; i++) {
         float ms = 0;

@@ -177,9 +177,9 @@ static void *release_after_patience(void *context) {
     waited_time_begin(&waited, clock_ns(), waited_time_starved_ns(held->runner));
     pthread_mutex_lock(&held->lock);
     while (!held->is_over && waited.had_ns < held->patience_ns) {
-        struct timespec next = in_ns(WAITED_TIME_LOOK_NS);
+        struct timespec next = in_ns(WAITED_TIME_UPDATE_NS);
         pthread_cond_clockwait(&held->changed, &held->lock, CLOCK_MONOTONIC, &next);
-        waited_time_look(&waited, clock_ns(), waited_time_starved_ns(held->runner));
+        waited_time_update(&waited, clock_ns(), waited_time_starved_ns(held->runner));
     }
     if (!held->is_over) {
         held->has_waited = true;

@@ -38,7 +38,7 @@ static void *part_at(const void *from, size_t elements, enum dtype dtype) {
 }
 
 // Whether NCCL accepts more calls in the group.
-static bool goes_on(ncclResult_t result) {
+static bool accepts_more(ncclResult_t result) {
     return result == ncclSuccess || result == ncclInProgress;
 }
 
@@ -56,11 +56,11 @@ static ncclResult_t exchange(struct communicator *communicator, const struct cal
         if (traffic->received[peer] > 0)
             received = nccl.ncclRecv(part_at(call->out, traffic->receive_at[peer], call->dtype),
                                      traffic->received[peer], type, peer, comm, stream);
-        if (goes_on(first)) first = sent;
-        if (goes_on(first)) first = received;
+        if (accepts_more(first)) first = sent;
+        if (accepts_more(first)) first = received;
     }
     ncclResult_t ended = nccl.ncclGroupEnd();
-    return goes_on(first) ? ended : first;
+    return accepts_more(first) ? ended : first;
 }
 
 static ncclResult_t move(struct communicator *communicator, const struct call *call, ncclComm_t comm) {

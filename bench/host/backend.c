@@ -41,8 +41,8 @@ static void close_nothing(struct group *group) {
     (void)group;
 }
 
-static void describe_rank(const struct group *group, char words[], size_t words_size) {
-    snprintf(words, words_size, "device %2d [%d] CPU", group->rank, group->rank);
+static void describe_rank(const struct group *group, char text[], size_t text_size) {
+    snprintf(text, text_size, "device %2d [%d] CPU", group->rank, group->rank);
 }
 
 static void write_devices(const struct group *group, FILE *out) {

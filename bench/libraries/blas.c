@@ -19,9 +19,9 @@ static void find(void *library, const char *name, void *function, size_t size) {
 #define FIND(library, name, function) find(library, name, &(function), sizeof(function))
 
 static void *load(char reason[], size_t reason_size) {
-    const char *asked = getenv("GENTABLES_OPENBLAS");
-    if (asked != NULL && *asked != '\0') {
-        void *library = dlopen(asked, RTLD_NOW | RTLD_LOCAL);
+    const char *path = getenv("GENTABLES_OPENBLAS");
+    if (path != NULL && *path != '\0') {
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (library == NULL) snprintf(reason, reason_size, "GENTABLES_OPENBLAS: %s", dlerror());
         return library;
     }

@@ -34,9 +34,9 @@ static void start_driver(void) {
         (result == CUDA_SUCCESS && loaded.cuDeviceGetCount(&gpu_count) == CUDA_SUCCESS && gpu_count == 0)) {
         refuse("no GPU: the driver sees none; check `nvidia-smi` and CUDA_VISIBLE_DEVICES", 0, 0);
     } else if (result != CUDA_SUCCESS) {
-        char words[128];
-        driver_ok(&loaded, result, "the CUDA driver does not start", words, sizeof words);
-        snprintf(refusal, sizeof refusal, "%s", words);
+        char error[128];
+        driver_ok(&loaded, result, "the CUDA driver does not start", error, sizeof error);
+        snprintf(refusal, sizeof refusal, "%s", error);
     }
 }
 
@@ -97,10 +97,10 @@ int driver_version(void) {
 
 bool driver_ok(const struct cuda_driver *driver, CUresult result, const char *what, char reason[],
                size_t reason_size) {
-    const char *name = "CUDA error", *words = "no more is known";
+    const char *name = "CUDA error", *text = "unknown error";
     if (result == CUDA_SUCCESS) return true;
     driver->cuGetErrorName(result, &name);
-    driver->cuGetErrorString(result, &words);
-    snprintf(reason, reason_size, "%s: %s (%s)", what, words, name);
+    driver->cuGetErrorString(result, &text);
+    snprintf(reason, reason_size, "%s: %s (%s)", what, text, name);
     return false;
 }

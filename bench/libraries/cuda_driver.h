@@ -91,7 +91,7 @@ int driver_gpus(char reason[], size_t reason_size);
 // The version of the driver, without starting it; 0: there is none.
 int driver_version(void);
 
-// Whether a call went well; else `reason` becomes "WHAT: the driver's words".
+// Whether a call went well; else `reason` becomes "WHAT: the driver's text".
 bool driver_ok(const struct cuda_driver *driver, CUresult result, const char *what, char reason[],
                size_t reason_size);
 

@@ -1,4 +1,5 @@
-// The candidates of a run, set up once for all of its requests.
+// The harness: the candidates of a run, set up once for all of its requests. harness.h measures cells with
+// it.
 #ifndef BENCH_SETUP_H
 #define BENCH_SETUP_H
 

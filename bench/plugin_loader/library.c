@@ -10,8 +10,8 @@
 
 enum { CRASHES = 5 };
 static const int crashes[CRASHES] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
-static const char *const words[CRASHES] = {"segmentation fault", "bus error", "arithmetic error",
-                                           "illegal instruction", "abort"};
+static const char *const descriptions[CRASHES] = {"segmentation fault", "bus error", "arithmetic error",
+                                                  "illegal instruction", "abort"};
 static char crash_lines[CRASHES][PLUGIN_REASON_SIZE]; // formatted ahead: a signal handler may only write
 
 static void report_crash(int number) {
@@ -25,7 +25,7 @@ static void report_crash(int number) {
 static void begin_watch(const char *path, struct sigaction before[CRASHES]) {
     for (int i = 0; i < CRASHES; i++) {
         snprintf(crash_lines[i], sizeof crash_lines[i],
-                 "gentables-bench: %.400s: crashed (%s) in gentables_plugin\n", path, words[i]);
+                 "gentables-bench: %.400s: crashed (%s) in gentables_plugin\n", path, descriptions[i]);
         sigaction(crashes[i], &(struct sigaction){.sa_handler = report_crash}, &before[i]);
     }
 }

@@ -80,14 +80,14 @@ int culprit_stopped_sibling(void) {
 // ---- the culprit --------------------------------------------------------------------------------
 
 void culprit_phase(enum phase phase, const char *name, char text[], size_t size) {
-    static const char *const words[] = {
+    static const char *const descriptions[] = {
         [PHASE_START] = "at the start",     [PHASE_SET_UP] = "in the set-up", [PHASE_IDLE] = "between cells",
         [PHASE_WARM_UP] = "in the warm-up", [PHASE_TIMED] = "in timed calls", [PHASE_TEARDOWN] = "at the end",
         [PHASE_TRIAL] = "in the trial",     [PHASE_PASS] = "in the pass",
     };
     bool is_known = phase <= PHASE_PASS; // the peer's memory may be damaged
-    snprintf(text, size, "%s%s%s", is_known ? words[phase] : "somewhere", name[0] != '\0' ? " of " : "",
-             name);
+    snprintf(text, size, "%s%s%s", is_known ? descriptions[phase] : "somewhere",
+             name[0] != '\0' ? " of " : "", name);
 }
 
 static void write_activity(const struct activity *activity, char text[], size_t size) {
@@ -121,29 +121,29 @@ static void wait_awake(uint64_t ns) {
 
 // The first rank that is gone or stopped; else one that is behind; else one that sleeps in most of five
 // looks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
-static int find_culprit(const struct group *group, int asking, char *state) {
+static int find_culprit(const struct group *group, int caller, char *state) {
     int asleep[MAX_RANKS] = {0}, unused;
     for (int look = 0; look < LOOKS; look++) {
         if (look > 0) wait_awake(LOOK_EVERY_NS);
         for (int rank = 0; rank < group->size; rank++) {
             *state = process_state(group->control->pids[rank], &unused);
-            if (*state == PROCESS_GONE || (culprit_is_stopped(*state) && rank != asking)) return rank;
+            if (*state == PROCESS_GONE || (culprit_is_stopped(*state) && rank != caller)) return rank;
             asleep[rank] += is_asleep(*state);
         }
     }
     *state = 'R';
     int last = last_rank(group);
-    if (last >= 0 && last != asking) return last;
+    if (last >= 0 && last != caller) return last;
     for (int rank = 0; rank < group->size; rank++) {
         if (2 * asleep[rank] > LOOKS) return rank;
     }
     return -1;
 }
 
-int culprit_name(const struct group *group, int asking, char *state, char text[], size_t size) {
+int culprit_name(const struct group *group, int caller, char *state, char text[], size_t size) {
     char phase[80];
-    int culprit = find_culprit(group, asking, state);
-    write_activity(&group->control->activities[culprit >= 0 ? culprit : asking], phase, sizeof phase);
+    int culprit = find_culprit(group, caller, state);
+    write_activity(&group->control->activities[culprit >= 0 ? culprit : caller], phase, sizeof phase);
     const char *verb = *state == PROCESS_GONE ? "died" : culprit_is_stopped(*state) ? "is stopped" : "hangs";
     if (culprit >= 0) {
         snprintf(text, size, "rank %d %s, %s", culprit, verb, phase);

@@ -11,9 +11,9 @@
 void culprit_among(const struct group *group);
 const struct group *culprit_group(void);
 
-// Finds the culprit and describes what it does in `text`; -1: no rank can be named. `asking` is the calling
+// Finds the culprit and describes what it does in `text`; -1: no rank can be named. `caller` is the calling
 // rank, which may be the culprit itself. *state is the culprit's state as in /proc.
-int culprit_name(const struct group *group, int asking, char *state, char text[], size_t size);
+int culprit_name(const struct group *group, int caller, char *state, char text[], size_t size);
 
 // The rank of a stopped process that the same launcher started; -1: none.
 int culprit_stopped_sibling(void);

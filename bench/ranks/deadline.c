@@ -1,8 +1,8 @@
 // Deadlines; see deadline.h.
 #include "deadline.h"
 
-enum verdict deadline_look(struct deadline *deadline, uint64_t since_ns, uint64_t now_ns, uint64_t most_ns,
-                           uint64_t grace_ns) {
+enum verdict deadline_check(struct deadline *deadline, uint64_t since_ns, uint64_t now_ns, uint64_t most_ns,
+                            uint64_t grace_ns) {
     if (deadline->since_ns != since_ns) *deadline = (struct deadline){.since_ns = since_ns};
     bool is_cancelled = deadline->cancelled_ns != 0, was_late = deadline->was_late;
     uint64_t from_ns = is_cancelled ? deadline->cancelled_ns : since_ns;

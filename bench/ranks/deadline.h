@@ -17,7 +17,7 @@ enum verdict { VERDICT_NONE, VERDICT_CANCEL, VERDICT_END };
 
 // What is due now for work that began at `since_ns` and may take `most_ns`, the last `grace_ns` of which come
 // after the cancel. Each verdict is returned once. A deadline begins as zeros, and anew with other work.
-enum verdict deadline_look(struct deadline *deadline, uint64_t since_ns, uint64_t now_ns, uint64_t most_ns,
-                           uint64_t grace_ns);
+enum verdict deadline_check(struct deadline *deadline, uint64_t since_ns, uint64_t now_ns, uint64_t most_ns,
+                            uint64_t grace_ns);
 
 #endif

@@ -152,7 +152,7 @@ static void look_at(int rank) {
     if (grace_ns > LONGEST_GRACE_NS) grace_ns = LONGEST_GRACE_NS;
     if (what == NULL || atomic_load(&own->work) != what || atomic_load(&own->since_ns) != since) return;
     void (*cancel)(int) = atomic_load(&on_late);
-    enum verdict verdict = deadline_look(&deadlines[rank], since, clock_ns(), timeout_ns, grace_ns);
+    enum verdict verdict = deadline_check(&deadlines[rank], since, clock_ns(), timeout_ns, grace_ns);
     if (verdict == VERDICT_CANCEL && cancel != NULL) cancel(rank);
     if (verdict != VERDICT_END) return;
     report_late(rank, what);

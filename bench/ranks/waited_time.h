@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { WAITED_TIME_LOOK_NS = 10000000 }; // between two looks
+enum { WAITED_TIME_UPDATE_NS = 10000000 }; // between two looks
 
 struct waited_time {
     uint64_t had_ns; // so far
@@ -16,7 +16,7 @@ struct waited_time {
 
 // `starved_ns`: how long the thread has waited for a processor in all.
 void waited_time_begin(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns);
-void waited_time_look(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns);
+void waited_time_update(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns);
 
 // That time of a thread of this process, from /proc; 0: unknown.
 uint64_t waited_time_starved_ns(pid_t thread);

@@ -19,14 +19,14 @@ static uint64_t timeout_ns;
 static _Atomic uint64_t deadline_ns; // 0: none
 static _Atomic enum phase own_phase; // while no group is watched
 
-bool watch_report(int asking, const char *what, bool is_candidate) {
+bool watch_report(int caller, const char *what, bool is_candidate) {
     const struct group *group = culprit_group();
     char culprit[FAILURE_SIZE / 2], waited[48] = "", text[FAILURE_SIZE], state;
     if (group == NULL || group->shares_process) return false;
-    int rank = culprit_name(group, asking, &state, culprit, sizeof culprit);
+    int rank = culprit_name(group, caller, &state, culprit, sizeof culprit);
     bool is_absent = rank >= 0 && (state == PROCESS_GONE || culprit_is_stopped(state));
     if (is_candidate && !is_absent && group_failure(group) == NULL) return false;
-    if (rank >= 0 && rank != asking) snprintf(waited, sizeof waited, "; rank %d waited for it", asking);
+    if (rank >= 0 && rank != caller) snprintf(waited, sizeof waited, "; rank %d waited for it", caller);
     snprintf(text, sizeof text, "%s%s (%.40s)", culprit, waited, what);
     group_fail(group, text);
     return true;

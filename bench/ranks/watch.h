@@ -24,6 +24,6 @@ void watch_rest(enum phase phase);
 // ranks. False: nothing was reported, because there is no group, or its ranks are threads, which /proc does
 // not show; or because it is a candidate's work and no rank is stopped (by SIGSTOP or a debugger) or gone, so
 // that the candidate is at fault.
-bool watch_report(int asking, const char *what, bool is_candidate);
+bool watch_report(int caller, const char *what, bool is_candidate);
 
 #endif

@@ -67,9 +67,9 @@ static uint64_t usual_value(const struct identity identities[], int count, enum 
     uint64_t usual = 0;
     int most = 0;
     for (int i = 0; i < count; i++) {
-        int alike = 0;
-        for (int j = 0; j < count; j++) alike += identities[j].traits[trait] == identities[i].traits[trait];
-        if (alike > most) most = alike, usual = identities[i].traits[trait];
+        int same = 0;
+        for (int j = 0; j < count; j++) same += identities[j].traits[trait] == identities[i].traits[trait];
+        if (same > most) most = same, usual = identities[i].traits[trait];
     }
     return usual;
 }
@@ -104,7 +104,7 @@ static void show_trait(enum trait trait, int argc, char **argv, char shown[SHOWN
 }
 
 static void write_reason(int odd_rank, enum trait trait, const char *shown, char reason[], size_t size) {
-    static const char *const words[TRAITS] = {
+    static const char *const descriptions[TRAITS] = {
         [TRAIT_PROTOCOL] = "has another protocol version than",
         [TRAIT_BINARY] = "runs another binary than",
         [TRAIT_CANDIDATES] = "has other candidates than",
@@ -112,7 +112,7 @@ static void write_reason(int odd_rank, enum trait trait, const char *shown, char
     };
     snprintf(reason, size,
              "rank %d %s the other ranks (%s); start one bench with the same options everywhere", odd_rank,
-             words[trait], shown);
+             descriptions[trait], shown);
 }
 
 int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size) {

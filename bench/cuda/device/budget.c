@@ -12,7 +12,7 @@ enum { PART_OF_OTHERS = 8 }; // an eighth of a share is reserved
 static size_t share_of(struct device *device, char reason[REASON_SIZE]) {
     size_t left = 0, all = 0;
     CUresult result = device->driver->cuMemGetInfo(&left, &all);
-    driver_ok(device->driver, result, "asking for free memory", reason, REASON_SIZE);
+    driver_ok(device->driver, result, "querying free memory", reason, REASON_SIZE);
     if (!ranks_are_fine(device->group, reason)) return 0;
     size_t sharers = device->options.loopback ? (size_t)device->group->size : 1;
     return (size_t)group_min(device->group, (long)(left / sharers)); // all have read before any allocates
@@ -26,9 +26,9 @@ static bool has_use_for(const struct device *device, enum cuda_kernel kernel) {
 // What is left of a share for the data of calls, `least` at least. Memory is allocated in pieces, which may
 // be large.
 static size_t room_for_data(const struct device *device, size_t share, size_t least) {
-    size_t meeting = shared_memory_rounded(device, MEETING_BYTES, false);
+    size_t barriers = shared_memory_rounded(device, BARRIER_BYTES, false);
     size_t room = share - share / PART_OF_OTHERS;
-    room = room < meeting + least ? least : room - meeting;
+    room = room < barriers + least ? least : room - barriers;
     for (int kernel = 0; kernel < CUDA_KERNELS; kernel++) {
         if (!has_use_for(device, (enum cuda_kernel)kernel)) continue;
         size_t bytes = shared_memory_rounded(device, workspace_bytes_of(device, (enum cuda_kernel)kernel),

@@ -67,17 +67,17 @@ static int active_links(void *handle) {
 }
 
 // Fields of the PCIe link: generation x width now, which an idle GPU lowers, and at most.
-static void describe_pcie(void *handle, char words[], size_t words_size) {
+static void describe_pcie(void *handle, char text[], size_t text_size) {
     unsigned of[4] = {0};
-    words[0] = '\0';
+    text[0] = '\0';
     for (int i = 0; i < 4; i++) {
         if (nvml.pcie[i] == NULL || nvml.pcie[i](handle, &of[i]) != NVML_DONE) return;
     }
-    snprintf(words, words_size, " pcie=%ux%u pcie_most=%ux%u", of[0], of[1], of[2], of[3]);
+    snprintf(text, text_size, " pcie=%ux%u pcie_most=%ux%u", of[0], of[1], of[2], of[3]);
 }
 
 // Reads the clocks from NVML. Returns its handle of the GPU; NULL: it has none.
-static void *look(const struct device *device, struct gpu_clocks *now) {
+static void *read_clocks(const struct device *device, struct gpu_clocks *now) {
     void *handle = NULL;
     *now = (struct gpu_clocks){0};
     if (!has_nvml() || nvml.by_bus(device->bus, &handle) != NVML_DONE) return NULL;
@@ -88,31 +88,31 @@ static void *look(const struct device *device, struct gpu_clocks *now) {
 }
 
 // Called right after calls: at the ends of a run the GPU may be idle, with low clocks for that reason.
-void detect_look(struct device *device) {
+void detect_note_clocks(struct device *device) {
     struct gpu_clocks now, *seen = &device->clocks_seen;
-    if (look(device, &now) == NULL) return;
+    if (read_clocks(device, &now) == NULL) return;
     if (seen->mhz == 0 || now.mhz < seen->mhz) seen->mhz = now.mhz;
     if (seen->memory_mhz == 0 || now.memory_mhz < seen->memory_mhz) seen->memory_mhz = now.memory_mhz;
     seen->throttle |= now.throttle;
 }
 
 // Fields of clocks, the reasons for their throttling (as bits; 0: none), and links.
-static void describe_state(const struct device *device, char words[], size_t words_size) {
+static void describe_state(const struct device *device, char text[], size_t text_size) {
     char pcie[64];
     struct gpu_clocks now;
-    void *handle = look(device, &now);
-    words[0] = '\0';
+    void *handle = read_clocks(device, &now);
+    text[0] = '\0';
     if (handle == NULL) return;
     describe_pcie(handle, pcie, sizeof pcie);
-    snprintf(words, words_size, " clock_mhz=%u memory_clock_mhz=%u throttle=0x%llx nvlinks=%d%s", now.mhz,
+    snprintf(text, text_size, " clock_mhz=%u memory_clock_mhz=%u throttle=0x%llx nvlinks=%d%s", now.mhz,
              now.memory_mhz, now.throttle, active_links(handle), pcie);
 }
 
 // ---- for the protocol --------------------------------------------------------------------------------
 
-static void without_spaces(char *words) {
-    for (; *words != '\0'; words++) {
-        if (*words == ' ') *words = '_';
+static void without_spaces(char *text) {
+    for (; *text != '\0'; text++) {
+        if (*text == ' ') *text = '_';
     }
 }
 

@@ -46,10 +46,10 @@ __attribute__((format(printf, 2, 3))) static void problem(struct device *device,
 }
 
 bool device_ok(struct device *device, CUresult result, const char *what) {
-    char words[REASON_SIZE];
-    if (driver_ok(device->driver, result, what, words, sizeof words)) return true;
+    char error[REASON_SIZE];
+    if (driver_ok(device->driver, result, what, error, sizeof error)) return true;
     bool is_astray = result == CUDA_ERROR_ILLEGAL_ADDRESS && fault_current_work() != NULL;
-    problem(device, "%s%s", is_astray ? "touched memory beyond a buffer: " : "", words);
+    problem(device, "%s%s", is_astray ? "touched memory beyond a buffer: " : "", error);
     return false;
 }
 
@@ -84,7 +84,7 @@ static void refuse_sharing(const struct device *device, char reason[REASON_SIZE]
 }
 
 // Rank r takes GPU r, and in loopback GPU 0. A process that sees fewer GPUs than there are ranks takes its
-// first: some launchers show each rank another GPU, which compare_cards checks.
+// first: some launchers show each rank another GPU, which compare_gpus checks.
 static void choose(struct device *device, char reason[REASON_SIZE]) {
     int count = 0;
     device->driver->cuDeviceGetCount(&count);
@@ -135,7 +135,7 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
 }
 
 // What ranks exchange about their GPUs.
-struct card {
+struct gpu_traits {
     int sm;
     CUuuid uuid;
     int can_fabric, can_file, can_multicast;
@@ -144,7 +144,7 @@ struct card {
 
 // Whether this GPU reaches another rank's. If this process does not see that GPU, only mapping its memory
 // shows it; until then it counts as reached.
-static bool reaches(struct device *device, const struct card *other) {
+static bool reaches(struct device *device, const struct gpu_traits *other) {
     CUdevice id;
     int can = 1;
     if (device->driver->cuDeviceGetByPCIBusId(&id, other->bus) != CUDA_SUCCESS) {
@@ -157,12 +157,12 @@ static bool reaches(struct device *device, const struct card *other) {
 
 // Checks that all ranks have GPUs of one kind, each its own. Multicast and kinds of handles are used only if
 // all ranks have them.
-static void compare_cards(struct device *device, char reason[REASON_SIZE]) {
-    struct card mine = {.sm = device->sm,
-                        .can_fabric = device->can_fabric,
-                        .can_file = device->can_file,
-                        .can_multicast = device->can_multicast},
-                all[MAX_TP];
+static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
+    struct gpu_traits mine = {.sm = device->sm,
+                              .can_fabric = device->can_fabric,
+                              .can_file = device->can_file,
+                              .can_multicast = device->can_multicast},
+                      all[MAX_TP];
     device->driver->cuDeviceGetUuid(&mine.uuid, device->id);
     snprintf(mine.bus, sizeof mine.bus, "%s", device->bus);
     if (!group_exchange(device->group, &mine, sizeof mine, all)) {
@@ -321,9 +321,9 @@ bool device_barrier(struct device *device, int times) {
                                            .rank = joint ? 0 : group->rank,
                                            .times = times};
     for (int rank = 0; rank < group->size; rank++) {
-        parameters.flags[rank] = (uint32_t *)device->meeting.of[rank];
+        parameters.flags[rank] = (uint32_t *)device->barrier_memory.of[rank];
         int of = joint ? rank : group->rank;
-        parameters.epochs[rank] = (uint32_t *)device->meeting.of[of] + MAX_TP;
+        parameters.epochs[rank] = (uint32_t *)device->barrier_memory.of[of] + MAX_TP;
     }
     CUfunction kernel = device_kernel(device, "gentables_barrier");
     struct grid grid = {.blocks = 1, .ranks = joint ? (unsigned)group->size : 1, .threads = 32};
@@ -422,7 +422,7 @@ static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     arena = arena_budget(device, arena, least, reason);
     if (arena == 0 || open_arena(device, arena, reason) != 0) return -1;
     if (device->reach == REACH_NONE) return 0;
-    return shared_memory_open(device, MEETING_BYTES, false, "--arena", &device->meeting, reason);
+    return shared_memory_open(device, BARRIER_BYTES, false, "--arena", &device->barrier_memory, reason);
 }
 
 // Collective. Rank 0 makes it; all ranks are threads and see it.
@@ -444,7 +444,7 @@ static int open_parts(struct device *device, struct group *group, char reason[RE
     if (!ranks_are_fine(group, reason)) return -1;
     take(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;
-    compare_cards(device, reason);
+    compare_gpus(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;
     choose_reach(device);
     make_stream(device, reason);
@@ -478,7 +478,7 @@ int device_open(struct group *group, const struct device_options *options, char 
 void device_close(struct group *group) {
     struct device *device = device_of(group);
     const struct cuda_driver *driver = device->driver;
-    shared_memory_close(device, &device->meeting);
+    shared_memory_close(device, &device->barrier_memory);
     shared_memory_close(device, &device->arena);
     driver->cuMemFree(device->flush);
     driver->cuMemFree(device->states);

@@ -41,7 +41,7 @@ struct joint {
     CUdeviceptr states[MAX_TP];
 };
 
-enum { MEETING_BYTES = 4096 };
+enum { BARRIER_BYTES = 4096 };
 
 // The shape of a launch. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
 struct grid {
@@ -79,7 +79,7 @@ struct device {
     CUevent before, after, checked;
     CUmodule modules[2]; // helpers; the kernels of this TP size, where they were built
     double deadline_s;   // of one wait for the GPU, or for NCCL
-    uint64_t delay_ns;   // that GPUs wait for their hosts before a call; alike on all ranks
+    uint64_t delay_ns;   // that GPUs wait for their hosts before a call; the same on all ranks
     int multiprocessors, sm;
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
@@ -90,13 +90,13 @@ struct device {
     char no_reach[REASON_SIZE]; // why not the one before
     uint32_t *give_up;          // pinned; not zero: kernels leave their waits
     CUdeviceptr give_up_address;
-    struct shared_memory meeting; // flags and epochs of barriers between ranks, ours
+    struct shared_memory barrier_memory; // flags and epochs of barriers between ranks, ours
     struct shared_memory workspaces[CUDA_KERNELS];
     int users[CUDA_KERNELS];
     size_t workspace_bytes;            // the largest message
     CUdeviceptr states;                // a RankState for each kernel
     struct shared_memory arena;        // data of calls, of all open buffers
-    size_t arena_taken;                // its bytes, alike on all ranks
+    size_t arena_taken;                // its bytes, the same on all ranks
     struct cell_buffers *open_buffers; // a list
     struct joint *joint;               // rank 0's; NULL where each rank launches for itself
     bool is_published;                 // the calls of a sample are in `joint`
@@ -172,13 +172,13 @@ size_t workspace_bytes_of(const struct device *device, enum cuda_kernel kernel);
 int memory_reserve(struct device *device, struct guarded *buffer, size_t bytes);
 void memory_give_back(struct device *device, struct guarded *buffer);
 
-// detect.c: this machine's GPUs and links, for people and for provenance. detect_line: this rank's.
-// detect_look notes the clocks, and the reasons for their throttling, as they are now. detect_write_end,
-// collective: writes the state at the end.
+// detect.c: this machine's GPUs and links, for people and for provenance. detect_line describes this rank's
+// GPU. detect_note_clocks records the present clocks and the reasons for their throttling. detect_write_end
+// is collective, and writes the state at the end.
 void detect_describe(char library[], size_t library_size, char isa[], size_t isa_size);
 void detect_write(const struct group *group, FILE *out);
 void detect_line(struct device *device, char line[], size_t line_size);
-void detect_look(struct device *device);
+void detect_note_clocks(struct device *device);
 void detect_write_end(struct group *group, FILE *out);
 
 // images.c, made by the build: the compiled kernels of helpers (tp 0) and of a TP size; NULL: not built.

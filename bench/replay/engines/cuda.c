@@ -24,14 +24,14 @@ CUdeviceptr gpu_address(const void *data) {
 }
 
 int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size) {
-    const char *asked = getenv(wanted->variable);
-    bool is_asked = asked != NULL && *asked != '\0';
-    void *library = dlopen(is_asked ? asked : wanted->soname, RTLD_NOW | RTLD_LOCAL);
+    const char *path = getenv(wanted->variable);
+    bool is_set = path != NULL && *path != '\0';
+    void *library = dlopen(is_set ? path : wanted->soname, RTLD_NOW | RTLD_LOCAL);
     const char *missing = library != NULL ? wanted->look_up(library) : NULL;
     if (library != NULL && missing == NULL) return 0;
     if (missing != NULL)
         snprintf(reason, reason_size, "what was loaded as %s lacks %s", wanted->title, missing);
-    else if (is_asked)
+    else if (is_set)
         snprintf(reason, reason_size, "%s: %s", wanted->variable, dlerror());
     else
         snprintf(reason, reason_size, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE",
@@ -63,7 +63,7 @@ static bool reserve(const struct cuda_driver *driver, CUdevice device, char reas
            ok(driver->cuMemsetD32Async(gpu.ones, one, ONES, gpu.stream), "scales", reason) && finish(reason);
 }
 
-int gpu_open(int number, char words[], size_t words_size) {
+int gpu_open(int number, char text[], size_t text_size) {
     char reason[REASON_SIZE] = "";
     CUdevice device;
     CUcontext context;
@@ -76,7 +76,7 @@ int gpu_open(int number, char words[], size_t words_size) {
                    ok(driver->cuEventCreate(&here.from, CU_EVENT_DEFAULT), "an event", reason) &&
                    ok(driver->cuEventCreate(&here.to, CU_EVENT_DEFAULT), "an event", reason) &&
                    reserve(driver, device, reason);
-    if (!is_open) snprintf(words, words_size, "%s", reason);
+    if (!is_open) snprintf(text, text_size, "%s", reason);
     return is_open ? 0 : -1;
 }
 

@@ -204,7 +204,7 @@ enum { INPUT, FILTER, BIAS, OUTPUT, OPERANDS };
 
 // The layouts of an op: its own, and those requested of the library.
 struct layouts {
-    struct onednn_layout own[OPERANDS], asked[OPERANDS];
+    struct onednn_layout own[OPERANDS], requested[OPERANDS];
     bool has_bias;
 };
 
@@ -214,7 +214,7 @@ static dnnl_status_t convolution_layouts(const struct convolution *at, const str
     int64_t one = 1;
     to->has_bias = at->has_bias;
     for (int is_free = 0; is_free < 2 && status == dnnl_success; is_free++) {
-        struct onednn_layout *layouts = is_free ? to->asked : to->own;
+        struct onednn_layout *layouts = is_free ? to->requested : to->own;
         bool is_image_free = is_free && !at->input_channels_last;
         status = image_layout(at, at->in_channels, at->input, &operands->a, is_image_free, &layouts[INPUT]);
         if (status == dnnl_success) status = filter_layout(at, &operands->b, is_free, &layouts[FILTER]);
@@ -249,7 +249,7 @@ static dnnl_status_t gemm_layouts(const struct gemm *gemm, const struct operands
         status = onednn_layout_make(&to->own[i], 3 - skip, sizes[i] + skip, steps[i] + skip,
                                     type_of(&operands->a), false);
         if (status == dnnl_success)
-            status = onednn_layout_make(&to->asked[i], 3 - skip, sizes[i] + skip, steps[i] + skip,
+            status = onednn_layout_make(&to->requested[i], 3 - skip, sizes[i] + skip, steps[i] + skip,
                                         type_of(&operands->a), is_free && (i == INPUT || i == FILTER));
     }
     return status;
@@ -258,7 +258,7 @@ static dnnl_status_t gemm_layouts(const struct gemm *gemm, const struct operands
 static void end_layouts(struct layouts *layouts) {
     for (int i = 0; i < OPERANDS; i++) {
         onednn_layout_end(&layouts->own[i]);
-        onednn_layout_end(&layouts->asked[i]);
+        onednn_layout_end(&layouts->requested[i]);
     }
 }
 
@@ -275,10 +275,10 @@ static dnnl_status_t describe_gemm(const struct gemm *gemm, struct state *at, bo
     dnnl_status_t status = gemm_layouts(gemm, &at->operands, is_free, layouts);
     at->gemm = *gemm;
     at->copies_addend = gemm->addend != ADD_NOTHING && gemm->beta != 0 && !layouts->has_bias;
-    struct onednn_layouts asked = pointers(layouts, layouts->asked);
+    struct onednn_layouts requested = pointers(layouts, layouts->requested);
     if (status == dnnl_success)
         status = onednn_attributes(gemm->alpha, at->copies_addend ? gemm->beta : 0, &attributes);
-    if (status == dnnl_success) status = onednn_matmul(&asked, attributes, to);
+    if (status == dnnl_success) status = onednn_matmul(&requested, attributes, to);
     if (attributes != NULL) onednn.dnnl_primitive_attr_destroy(attributes);
     return status;
 }
@@ -286,8 +286,8 @@ static dnnl_status_t describe_gemm(const struct gemm *gemm, struct state *at, bo
 static dnnl_status_t describe_convolution(const struct convolution *convolution, const struct state *at,
                                           struct layouts *layouts, dnnl_primitive_desc_t *to) {
     dnnl_status_t status = convolution_layouts(convolution, &at->operands, layouts);
-    struct onednn_layouts asked = pointers(layouts, layouts->asked);
-    return status == dnnl_success ? onednn_convolution(&asked, convolution, to) : status;
+    struct onednn_layouts requested = pointers(layouts, layouts->requested);
+    return status == dnnl_success ? onednn_convolution(&requested, convolution, to) : status;
 }
 
 // If the library has only its slow reference implementation for the layouts of a product, it may choose them.

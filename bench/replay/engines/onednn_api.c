@@ -13,9 +13,9 @@ struct onednn onednn;
 static void *load(char reason[]) {
     char name[32];
     snprintf(name, sizeof name, "libdnnl.so.%d", DNNL_VERSION_MAJOR);
-    const char *asked = getenv("GENTABLES_ONEDNN");
-    if (asked != NULL && *asked != '\0') {
-        void *library = dlopen(asked, RTLD_NOW | RTLD_LOCAL);
+    const char *path = getenv("GENTABLES_ONEDNN");
+    if (path != NULL && *path != '\0') {
+        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
         if (library == NULL) snprintf(reason, REASON_SIZE, "GENTABLES_ONEDNN: %s", dlerror());
         return library;
     }

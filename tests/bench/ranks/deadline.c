@@ -6,7 +6,7 @@
 enum { BEGAN = 1000, MOST = 160, GRACE = 10 };
 
 static enum verdict look(struct deadline *deadline, uint64_t now) {
-    return deadline_look(deadline, BEGAN, BEGAN + now, MOST, GRACE);
+    return deadline_check(deadline, BEGAN, BEGAN + now, MOST, GRACE);
 }
 
 TEST(work_is_cancelled_a_grace_before_its_deadline) {
@@ -35,7 +35,7 @@ TEST(other_work_begins_anew) {
     look(&deadline, 1000);
     assert_int_equal(look(&deadline, 2000), VERDICT_CANCEL);
     uint64_t began = BEGAN + 2001;
-    assert_int_equal(deadline_look(&deadline, began, began + MOST, MOST, GRACE), VERDICT_NONE);
-    assert_int_equal(deadline_look(&deadline, began, began + MOST + 1, MOST, GRACE), VERDICT_CANCEL);
-    assert_int_equal(deadline_look(&deadline, began + 500, began + 499, MOST, GRACE), VERDICT_NONE);
+    assert_int_equal(deadline_check(&deadline, began, began + MOST, MOST, GRACE), VERDICT_NONE);
+    assert_int_equal(deadline_check(&deadline, began, began + MOST + 1, MOST, GRACE), VERDICT_CANCEL);
+    assert_int_equal(deadline_check(&deadline, began + 500, began + 499, MOST, GRACE), VERDICT_NONE);
 }

@@ -12,7 +12,7 @@
 
 #include "ranks/waited_time.h"
 
-static const uint64_t LOOK = WAITED_TIME_LOOK_NS, FOR_LONG = 3600000000000u;
+static const uint64_t LOOK = WAITED_TIME_UPDATE_NS, FOR_LONG = 3600000000000u;
 enum { SKIPPED = 77 };
 
 static bool not_counted; // this kernel does not count how long a thread waits for a processor
@@ -20,25 +20,26 @@ static bool not_counted; // this kernel does not count how long a thread waits f
 TEST(time_that_was_looked_at_counts) {
     struct waited_time waited;
     waited_time_begin(&waited, 100, 7);
-    for (uint64_t i = 1; i <= 500; i++) waited_time_look(&waited, 100 + i * LOOK, 7);
+    for (uint64_t i = 1; i <= 500; i++) waited_time_update(&waited, 100 + i * LOOK, 7);
     assert_true(waited.had_ns == 500 * LOOK);
 }
 
 TEST(time_without_a_processor_counts_half) {
     struct waited_time waited;
     waited_time_begin(&waited, 0, 0);
-    for (uint64_t i = 1; i <= 500; i++) waited_time_look(&waited, i * LOOK, i * LOOK);
+    for (uint64_t i = 1; i <= 500; i++) waited_time_update(&waited, i * LOOK, i * LOOK);
     assert_true(waited.had_ns == 250 * LOOK);
-    waited_time_look(&waited, 501 * LOOK, 500 * LOOK);
+    waited_time_update(&waited, 501 * LOOK, 500 * LOOK);
     assert_true(waited.had_ns == 251 * LOOK);
 }
 
 TEST(time_between_two_checks_counts_little) {
     struct waited_time waited;
     waited_time_begin(&waited, 0, 0);
-    waited_time_look(&waited, FOR_LONG, 0);
+    waited_time_update(&waited, FOR_LONG, 0);
     assert_true(waited.had_ns == 2 * LOOK);
-    waited_time_look(&waited, FOR_LONG + LOOK, 2 * LOOK); // the thread waited longer than the interval lasted
+    waited_time_update(&waited, FOR_LONG + LOOK,
+                       2 * LOOK); // the thread waited longer than the interval lasted
     assert_true(2 * waited.had_ns == 5 * LOOK);
 }
 
