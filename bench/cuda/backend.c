@@ -1,5 +1,5 @@
-// The backend of GPUs. A rank has a device (device.h), in loopback all ranks share one, and a cell has a
-// buffers in its memory (cell_buffers.h). See calls/backend.h.
+// The backend of GPUs. Each rank has a device (device.h); in loopback all ranks share one GPU. A cell has
+// buffers in the memory of the device (cell_buffers.h). See calls/backend.h.
 #include "calls/backend.h"
 
 #include <math.h>
@@ -41,8 +41,8 @@ static void close_device(struct group *group) {
     device_close(group);
 }
 
-// Times one barrier of the ranks on their GPUs, of many in one launch. It comes after each cell, so it also
-// notes the clocks, while the GPU has just been busy.
+// Times a barrier of the ranks on their GPUs, as the mean of many in one launch. It follows each cell, so it
+// also records the clocks of a GPU that was busy until now.
 static int round_trip(struct group *group, double *time_us) {
     struct device *device = device_of(group);
     double samples[ROUND_SAMPLES];
@@ -66,8 +66,8 @@ static int round_trip(struct group *group, double *time_us) {
     return 0;
 }
 
-// The minimum number of messages that leave each rank: for our kernels, what they send; for anything else,
-// what the op takes, with the help of the switch if there is one that adds.
+// The minimum number of messages that leave each rank. Our kernels: as many as they send. Other candidates:
+// as many as the op needs; fewer if there is a switch that adds.
 static double link_factor(const struct group *group, const struct candidate *candidate, enum op op) {
     const struct device *device = group->device;
     if (candidate->strategy == &strategy_cuda_kernel)

@@ -79,8 +79,8 @@ static int least_slots(enum mode mode) {
     return mode_is_chain(mode) ? 3 : 1;
 }
 
-// For candidates that work in place alone: the input is at the sum's address, if the epilogue is apart; else
-// at the output's address, or in the larger buffer that the output is a part of.
+// For candidates that work only in place. If the epilogue is separate, the input is at the sum's address;
+// else at the output's address, or in the larger buffer of which the output is a part.
 static void put_in_place(const struct cell_buffers *buffers, const struct candidate *candidate,
                          struct call *call, int slot) {
     bool is_part = call->op == OP_REDUCESCATTER;

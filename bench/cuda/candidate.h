@@ -31,7 +31,7 @@ extern int cuda_candidate_count;
 struct CallParameters call_parameters(const struct device *device, const struct call *call);
 struct RankParameters rank_parameters(int rank, const struct call *call);
 
-// Threads for a row of a call, `most` at most.
+// Threads for a row of a call, at most `most`.
 unsigned row_threads(const struct call *call, unsigned most);
 
 // Why our kernels and epilogues cannot do this call, or NULL.

@@ -67,7 +67,7 @@ static void load(void) {
     request_log();
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
     if (library == NULL) {
-        snprintf(refusal, sizeof refusal, "NCCL is not here (libnccl.so.2)");
+        snprintf(refusal, sizeof refusal, "NCCL was not found (libnccl.so.2)");
         return;
     }
     const char *missing = look_up_functions(library);

@@ -59,7 +59,7 @@ struct communicator {
     ncclComm_t comm;
     ncclWindow_t window;
     ncclResult_t result; // of the last failure
-    int lost;            // communicators in a row
+    int lost;            // communicators lost in a row
     bool is_final;       // another communicator would fail as well
     bool blocks;
     char problem[REASON_SIZE];

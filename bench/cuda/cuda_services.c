@@ -1,5 +1,5 @@
 // Services for plug-ins on a GPU: its number, their rank's stream, NCCL's communicator if they need one, and
-// callbacks that use the shared memory of the ranks, without MPI. See cuda_services.h.
+// callbacks that use the shared memory of the ranks, without MPI.
 #include "cuda_services.h"
 
 #include <pthread.h>
@@ -170,7 +170,7 @@ static struct timespec in_ns(uint64_t nanoseconds) {
 }
 
 // A run that waits for the held stream would never return, so another thread releases the stream once the run
-// has had its time; time in which the run's thread had no processor does not count.
+// has had its time; time in which the run's thread waited for a processor counts half.
 static void *release_after_patience(void *context) {
     struct held_stream *held = context;
     struct waited_time waited;
@@ -198,11 +198,11 @@ static bool hold(struct group *group, void *lost, size_t bytes) {
     held->runner = gettid();
     CUresult result = device->driver->cuStreamWaitValue32(device->stream, held->address, held->number,
                                                           CU_STREAM_WAIT_VALUE_GEQ);
-    if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // then a run that waits is not detected
+    if (result == CUDA_ERROR_NOT_SUPPORTED) return true; // a run that waits cannot be detected
     if (result == CUDA_SUCCESS && bytes > 0)
         result = device->driver->cuMemsetD8Async(address_of(lost), LOST, bytes, device->stream);
     if (!device_ok(device, result, "holding a stream")) {
-        __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE); // releases what waits already
+        __atomic_store_n(held->flag, held->number, __ATOMIC_RELEASE); // releases a run that already waits
         return false;
     }
     held->is_held = pthread_create(&held->thread, NULL, release_after_patience, held) == 0;

@@ -1,8 +1,8 @@
-// What plug-ins get on a GPU; see cuda_services.h of the bench.
+// Services for plug-ins on a GPU; see calls/plugin_services.h.
 #ifndef BENCH_CUDA_SERVICES_H
 #define BENCH_CUDA_SERVICES_H
 
-#include "cuda_services.h"
+#include "calls/plugin_services.h"
 
 extern const struct plugin_services cuda_plugin_services;
 

@@ -1,10 +1,10 @@
-// NCCL as strategies: its allreduce, then an epilogue of our own, which is one kernel, or, as a strategy of
-// its own, one for each step. Candidates: as NCCL chooses, on symmetric memory, and each algorithm x protocol
-// x channels. As NCCL chooses, also the other ops, by NCCL's own calls; an alltoall is grouped sends and
-// receives.
+// Strategies by NCCL: its allreduce, then our epilogue, in one kernel or, as another strategy, in a kernel
+// for each step. One candidate lets NCCL choose algorithm, protocol and channels; one uses symmetric memory;
+// the others force each combination. The first one also does the other ops by NCCL's calls; an alltoall
+// consists of grouped sends and receives.
 //
-// A communicator is made when a candidate is first called. If NCCL cannot do what was requested, it does
-// something else silently; only its log shows whether a kernel for symmetric memory has run.
+// A communicator is made when a candidate is first called. If NCCL cannot do what the environment requests,
+// it silently does something else; only its log shows whether a kernel for symmetric memory has run.
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -295,7 +295,7 @@ static bool time_chain(struct cell_buffers *buffers, const struct timed_work *wo
     return end(buffers, work, range, time_us);
 }
 
-// The time of one call, from how much longer a long chain takes than a short one.
+// The time of one call: the difference of a long and a short chain's times, by that of their lengths.
 static bool time_slope(struct cell_buffers *buffers, const struct timed_work *work, size_t data_set,
                        double *time_us) {
     struct slot_range many = long_chain(buffers), few = short_chain(buffers);
@@ -374,7 +374,7 @@ int buffers_floor(void *of, const struct candidate *candidate, void *state, doub
         samples[i] = group_max(buffers->device->group, mine_us);
     }
     *time_us = median(samples, FLOOR_SAMPLES);
-    // The next floor has another shape and other graphs.
+    // The next empty launch has another shape and other graphs.
     for (int i = 0; i < buffers->graph_count;) {
         if (buffers->graphs[i].work.empty == NULL) {
             i++;

@@ -1,5 +1,5 @@
-// The backend of CPU ranks: the buffers of a cell are its own, and each rank times its calls by its clock,
-// from one agreed time if each rank has a core of its own.
+// The backend of CPU ranks. Calls use the arrays of their cell. Each rank times its calls with its own clock;
+// if each rank has a core of its own, all calls begin at one agreed time.
 #include "calls/backend.h"
 
 #include <mpi.h>
@@ -13,7 +13,7 @@
 #include "plugin_loader/plugin_limits.h"
 #include "protocol/protocol.h"
 
-enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // flags in a sample
+enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // round trips in a sample
 
 static void describe(char library[], size_t library_size, char isa[], size_t isa_size) {
     char version[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -87,7 +87,7 @@ static bool flag_round_trip(struct group *group, int peer, double *result_us) {
     return group_barrier(group);
 }
 
-// Between rank 0 and the peer that was slowest the first time.
+// Between rank 0 and the peer that was slowest in the first measurement.
 static int round_trip(struct group *group, double *time_us) {
     int known = group->slowest_peer, slowest = known;
     double slowest_us = 0;
@@ -107,7 +107,7 @@ static int round_trip(struct group *group, double *time_us) {
 
 // ---- calls ----------------------------------------------------------------------------------------
 
-// The buffers of a cell: its own.
+// The buffers of a cell: its own arrays.
 struct host_buffers {
     struct group *group;
     struct cell *cell;

@@ -1,5 +1,5 @@
-// Computes the results of a call from its sum. It takes the sum in consecutive pieces, each as sources that
-// it adds, and writes the results. Pieces need not end at the end of a row.
+// Computes the results of a call from its sum. The sum comes in consecutive pieces; each piece is given as
+// sources to add. Pieces need not end at the end of a row.
 #ifndef BENCH_HOST_EPILOGUE_H
 #define BENCH_HOST_EPILOGUE_H
 

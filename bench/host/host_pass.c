@@ -1,7 +1,7 @@
 // The pass; see host_pass.h.
 //
-// An allreduce with an epilogue is timed as three series: fused, as the candidate does it; alone, without
-// the epilogue; and separate, the allreduce and then a loop over its result.
+// An allreduce with an epilogue is timed as three series. Fused: the candidate does both. Alone: without the
+// epilogue. Separate: the allreduce, and then a loop over its result.
 #include "host_pass.h"
 #include "calls/cell_check.h"
 #include "calls/in_place.h"
@@ -23,7 +23,7 @@
 
 enum {
     PROBES = 3,
-    OWN_BELOW = 4 << 20, // bytes of outputs that may stay in caches, where the last writer affects times
+    OWN_BELOW = 4 << 20, // bytes: smaller outputs may stay in caches, where the last writer affects times
     SHARED = MAX_CANDIDATES,
     NO_CANDIDATE = -1,
 };
@@ -39,15 +39,15 @@ struct host_series {
     bool in_place;
     void *plan;
     char work[80];                  // its name, for fault_work()
-    uint64_t hashes[MAX_DATA_SETS]; // of results with an epilogue that were right
+    uint64_t hashes[MAX_DATA_SETS]; // of right results with an epilogue
 };
 
 // One request of the input.
 struct op_cell {
     const struct request *request;
     struct traffic traffic;
-    struct cell with_epilogue; // if it has one
-    int last_fused; // the candidate of a plug-in that wrote the results last, which are poisoned now
+    struct cell with_epilogue; // set if the request has an epilogue
+    int last_fused;            // the plug-in's candidate that wrote the results last; they are poisoned now
     const char *refusal;
     double bound_us;
 };
@@ -59,7 +59,7 @@ struct host_pass {
     struct op_cell *cells;
     struct host_series *series;
     size_t count;
-    struct pass pass; // with as many series, in the same order
+    struct pass pass; // has as many series as this struct, in the same order
     struct pool pools[DTYPES];
     struct outputs outputs[MAX_CANDIDATES + 1]; // of the largest call
     bool has_plugins;
@@ -255,7 +255,7 @@ static int take_call(void *context, size_t index, struct stamp *stamp, bool *rig
     size_t data_set = host->calls++ % POOL_DATA_SETS;
     struct call call = call_of(host, series, data_set, output);
     if (!group_start_together(host->group)) return -1;
-    fault_work(series->work); // not before: waiting for others is not the candidate's fault
+    fault_work(series->work); // begins here: the wait for other ranks is not the candidate's fault
     stamp->start_ns = clock_ns();
     int status = series->kind == EPILOGUE_SEPARATE ? run_separately(host, series, &call, output->data)
                                                    : host_candidates[series->candidate].strategy->run(
@@ -283,7 +283,7 @@ static const char *refusal_of(struct host_pass *host, size_t cell, int index, en
                         .fusion = kind == EPILOGUE_FUSED ? request->shape.fusion : FUSION_NONE,
                         .num_tokens = request->shape.num_tokens,
                         .hidden_size = request->shape.hidden_size};
-    if (!candidate_does(candidate, request->shape.op)) return "does not do this op";
+    if (!candidate_does(candidate, request->shape.op)) return "does not support this op";
     if (!host->harness->is_set_up[index]) return host->harness->unavailable[index];
     if (candidate->plugin != NULL) return plugins_refusal(candidate, host->group, &call);
     return candidate->strategy->supports(host->group, &call);
@@ -438,7 +438,7 @@ int host_pass_run(struct group *group, const struct pass_input *input, FILE *out
     int all, status = harness_open(&harness, group, NULL);
     watch_rest(PHASE_PASS);
     if (status != 0) return status;
-    fault_work("start"); // again: a wait in MPI has no other deadline
+    fault_work("start"); // again, since a wait in MPI has no other deadline
     int ready = open_data(&host) == 0 && add_all_series(&host, out) == 0;
     fault_work("start");
     MPI_Allreduce(&ready, &all, 1, MPI_INT, MPI_MIN, group_comm(host.group));

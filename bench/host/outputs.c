@@ -11,7 +11,7 @@ enum { FULLY_POISONED = 64 << 10 }; // bytes; of larger outputs only a part is
 
 // Poison is all ones, of which no right result consists. Small outputs are poisoned as a whole, large ones in
 // the first cache line of each page and in the last one, which is enough to detect writes.
-typedef bool stretch(unsigned char *at, size_t bytes);
+typedef bool range_function(unsigned char *at, size_t bytes);
 
 static bool poison(unsigned char *at, size_t bytes) {
     memset(at, 0xff, bytes);
@@ -22,7 +22,7 @@ bool is_poisoned(unsigned char *at, size_t bytes) {
     return bytes == 0 || (*at == 0xff && memcmp(at, at + 1, bytes - 1) == 0);
 }
 
-static bool of_output(unsigned char *out, size_t bytes, stretch *each) {
+static bool of_output(unsigned char *out, size_t bytes, range_function *each) {
     if (bytes <= FULLY_POISONED) return each(out, bytes);
     for (size_t at = 0; at < bytes; at += PAGE_BYTES) {
         if (!each(out + at, bytes - at < CACHE_LINE ? bytes - at : CACHE_LINE)) return false;

@@ -27,10 +27,10 @@ struct output *outputs_next(struct outputs *outputs);
 // Before a call: fills `bytes` with poison, of which no right result consists.
 void output_poison(struct output *output, size_t bytes);
 
-// After a call of a plug-in: the same, and it must stay so.
+// After a call of a plug-in: fills `bytes` with poison, which must stay until the next call.
 void output_poison_returned(struct output *output, size_t bytes);
 
-// Ends the process if a candidate wrote there since.
+// Ends the process if a candidate has overwritten that poison.
 void output_check(const struct output *output);
 
 // Whether an array still consists of poison.

@@ -5,13 +5,13 @@
 
 enum {
     LEAST_BYTES = 4 << 10, // smaller copies are not timed, and never stream
-    PROBE_EVERY = 64,      // every so many copies the other kind is tried
-    TIME_EVERY = 8,        // every so many copies the clock is read
+    PROBE_EVERY = 64,      // copies between two trials of the other kind of stores
+    TIME_EVERY = 8,        // copies between two timed ones
 };
 
 // Streaming makes readers read from memory, so writing must be cheaper by this factor.
 static const double STREAMING_GAIN = 2;
-static const double FORGETTING = 1.25; // how fast an estimate climbs towards what is timed now
+static const double MOST_RAISE = 1.25; // the factor by which a timed copy may raise an estimate
 
 void handover_begin(struct handover *handover, const struct group *group) {
     *handover = (struct handover){.kernels = group->kernels, .tries = group->size > 2};
@@ -33,8 +33,8 @@ static void copy(const struct handover *handover, bool streaming, void *to, cons
 
 // Interruptions only lengthen a copy: a smaller time replaces the estimate at once, a larger one raises it by
 // a limited factor.
-static void learn(double *estimate, double ns_per_byte) {
-    double most = *estimate * FORGETTING;
+static void update_estimate(double *estimate, double ns_per_byte) {
+    double most = *estimate * MOST_RAISE;
     *estimate = *estimate == 0 || ns_per_byte < most ? ns_per_byte : most;
 }
 
@@ -52,5 +52,5 @@ void handover_copy(struct handover *handover, void *to, const void *from, size_t
     }
     uint64_t start_ns = clock_ns();
     copy(handover, streaming, to, from, bytes);
-    learn(&handover->ns_per_byte[streaming], (double)(clock_ns() - start_ns) / (double)bytes);
+    update_estimate(&handover->ns_per_byte[streaming], (double)(clock_ns() - start_ns) / (double)bytes);
 }

@@ -11,7 +11,7 @@ const char *harness_refusal(const struct harness *harness, int index, const stru
                             const struct call *call) {
     const char *refusal = shape_refusal_of_ranks(shape, harness->group->size);
     if (refusal == NULL && !candidate_does(&backend->candidates[index], shape->op)) {
-        refusal = "does not do this op";
+        refusal = "does not support this op";
     }
     if (refusal == NULL && !harness->is_set_up[index]) refusal = harness->unavailable[index];
     if (refusal == NULL) refusal = backend->refusal(&backend->candidates[index], harness->group, call);

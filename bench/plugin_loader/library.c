@@ -1,5 +1,5 @@
-// Libraries of plug-ins; see library.h. The first code of a library runs before anything is known of it, so
-// signals of crashes are caught.
+// Libraries of plug-ins; see library.h. Code of a library runs before the library is known by a name, so
+// crashes are reported here, with its path.
 #include "library.h"
 
 #include <dlfcn.h>

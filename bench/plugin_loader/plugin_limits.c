@@ -56,16 +56,17 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
                             const struct call *call) {
     const gt_candidate *declared = &candidate->plugin->declared;
     size_t bytes = call_bytes(call);
-    if ((declared->dtypes >> call->dtype & 1) == 0) return "does not do this data type";
+    if ((declared->dtypes >> call->dtype & 1) == 0) return "does not support this data type";
     bool is_fused = call->fusion != FUSION_NONE && !candidate->plugin->has_epilogue_apart;
     if (is_fused && (declared->fusions >> call->fusion & 1) == 0) return "has no such fusion";
-    if (!is_fused && (declared->fusions >> FUSION_NONE & 1) == 0) return "does no call without an epilogue";
+    if (!is_fused && (declared->fusions >> FUSION_NONE & 1) == 0)
+        return "supports no call without an epilogue";
     if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
         return "the call has no epilogue";
     if (declared->world_sizes != 0 && (declared->world_sizes >> group->size & 1) == 0)
-        return "does not do this number of ranks";
-    if (bytes < declared->min_bytes) return "does not do so small a size";
-    if (declared->max_bytes != 0 && bytes > declared->max_bytes) return "does not do so large a size";
+        return "does not support this number of ranks";
+    if (bytes < declared->min_bytes) return "does not support so small a size";
+    if (declared->max_bytes != 0 && bytes > declared->max_bytes) return "does not support so large a size";
     if (declared->count_multiple > 1 && call_elements(call) % declared->count_multiple != 0)
         return "the number of elements is no multiple of its count_multiple";
     if (!is_strided_well(declared, call)) return "rows are not aligned as it requires";

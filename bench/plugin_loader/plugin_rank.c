@@ -140,7 +140,7 @@ static bool start_instance(struct instance *instance, bool *has_state, char reas
     bool was_late = plugin_is_cancelled(plugin, group->rank);
     if (*has_state && !was_late) return true;
     snprintf(reason, REASON_SIZE, "its init failed: %s",
-             was_late ? "did not come back in time" : plugin_error(plugin, NULL));
+             was_late ? "did not return in time" : plugin_error(plugin, NULL));
     return false;
 }
 

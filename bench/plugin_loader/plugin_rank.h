@@ -7,7 +7,7 @@
 struct instance {
     struct plugin *plugin;
     struct group *group;
-    void *services; // its own state of them
+    void *services; // the state of the backend's services for it
     gt_host host;
     gt_rank rank;
     const char *in_run; // name of the running candidate, if it has no GT_FLAG_COLLECTIVE_RUN; or NULL

@@ -89,7 +89,7 @@ static bool complete_plan(struct plan *made, gt_status status, char reason[REASO
     if (status == GT_UNSUPPORTED) {
         snprintf(reason, REASON_SIZE, "does not support such a call");
     } else if (plugin_is_cancelled(plugin, made->group->rank)) {
-        snprintf(reason, REASON_SIZE, "prepare: did not come back in time: it ended when it was cancelled");
+        snprintf(reason, REASON_SIZE, "prepare: did not return in time: it ended when it was cancelled");
     } else if (status != GT_OK) {
         snprintf(reason, REASON_SIZE, "prepare: %s", plugin_error(plugin, state));
     } else if (made->workspace_bytes > 0 && guarded_open(made->group, &made->workspace, made->workspace_bytes,
@@ -257,7 +257,7 @@ static int run_part(struct plugin_state *own, const struct call *call) {
     bool was_late = plugin_is_cancelled(own->candidate->plugin, plan->group->rank);
     if (status == GT_OK && !was_late) return 0;
     if (was_late)
-        fail_candidate(own, "did not come back in time", "it ended when it was cancelled");
+        fail_candidate(own, "did not return in time", "it ended when it was cancelled");
     else
         fail_candidate(own, "run", plugin_error(own->candidate->plugin, own->instance->state));
     return -1;

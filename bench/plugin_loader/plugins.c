@@ -102,8 +102,8 @@ static int check_candidate(const struct plugin *plugin, const gt_candidate *decl
     return 0;
 }
 
-// Appends a candidate to the backend's. A NAME_EPILOGUE has a name of its own; faults are reported of NAME,
-// the candidate of the library.
+// Appends a candidate to the backend's. Faults of a NAME_EPILOGUE are reported as those of NAME, the
+// library's candidate.
 static void append(struct plugin_candidate *candidate) {
     bool apart = candidate->has_epilogue_apart; // then the sum is rounded before the epilogue reads it
     snprintf(candidate->name, sizeof candidate->name, "%s%s", candidate->declared.name,

@@ -28,7 +28,7 @@ extern "C" {
 
 typedef enum gt_status {
     GT_OK = 0,
-    GT_UNSUPPORTED = 1, // of prepare: the candidate does not do this call; the call is skipped
+    GT_UNSUPPORTED = 1, // of prepare: the candidate does not support this call; the call is skipped
     GT_FAILED = 2,      // error() returns the reason; the candidate is excluded
 } gt_status;
 

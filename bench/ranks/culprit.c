@@ -16,7 +16,7 @@
 
 #include "isolation_process.h"
 
-enum { LOOKS = 5, LOOK_EVERY_NS = 2000000 };
+enum { CHECKS = 5, CHECK_EVERY_NS = 2000000 };
 
 static _Atomic(const struct group *) ranks; // the possible culprits
 
@@ -86,7 +86,7 @@ void culprit_phase(enum phase phase, const char *name, char text[], size_t size)
         [PHASE_TRIAL] = "in the trial",     [PHASE_PASS] = "in the pass",
     };
     bool is_known = phase <= PHASE_PASS; // the peer's memory may be damaged
-    snprintf(text, size, "%s%s%s", is_known ? descriptions[phase] : "somewhere",
+    snprintf(text, size, "%s%s%s", is_known ? descriptions[phase] : "in an unknown phase",
              name[0] != '\0' ? " of " : "", name);
 }
 
@@ -119,12 +119,12 @@ static void wait_awake(uint64_t ns) {
     while (clock_ns() - since_ns < ns) sched_yield();
 }
 
-// The first rank that is gone or stopped; else one that is behind; else one that sleeps in most of five
-// looks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
+// The first rank that is gone or stopped; else one that is behind; else one that sleeps in most of the
+// checks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
 static int find_culprit(const struct group *group, int caller, char *state) {
     int asleep[MAX_RANKS] = {0}, unused;
-    for (int look = 0; look < LOOKS; look++) {
-        if (look > 0) wait_awake(LOOK_EVERY_NS);
+    for (int check = 0; check < CHECKS; check++) {
+        if (check > 0) wait_awake(CHECK_EVERY_NS);
         for (int rank = 0; rank < group->size; rank++) {
             *state = process_state(group->control->pids[rank], &unused);
             if (*state == PROCESS_GONE || (culprit_is_stopped(*state) && rank != caller)) return rank;
@@ -135,7 +135,7 @@ static int find_culprit(const struct group *group, int caller, char *state) {
     int last = last_rank(group);
     if (last >= 0 && last != caller) return last;
     for (int rank = 0; rank < group->size; rank++) {
-        if (2 * asleep[rank] > LOOKS) return rank;
+        if (2 * asleep[rank] > CHECKS) return rank;
     }
     return -1;
 }

@@ -7,12 +7,12 @@
 
 #include "group_state.h"
 
-// Sets the group of possible culprits, NULL for none; and returns it.
+// culprit_among sets the group of possible culprits (NULL: none), and culprit_group returns it.
 void culprit_among(const struct group *group);
 const struct group *culprit_group(void);
 
-// Finds the culprit and describes what it does in `text`; -1: no rank can be named. `caller` is the calling
-// rank, which may be the culprit itself. *state is the culprit's state as in /proc.
+// Finds the culprit and describes what it does in `text`; -1: no rank can be named. `caller`: the calling
+// rank, which may be the culprit itself. *state: the culprit's state as in /proc.
 int culprit_name(const struct group *group, int caller, char *state, char text[], size_t size);
 
 // The rank of a stopped process that the same launcher started; -1: none.

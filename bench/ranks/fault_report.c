@@ -20,7 +20,7 @@
 
 enum {
     GUARDS = 256,
-    GRACE_PARTS = 16, // of the deadline: time to end after a cancel
+    GRACE_PARTS = 16, // the grace time after a cancel is a sixteenth of the timeout
     LONGEST_GRACE_NS = 500000000,
     NAME_SIZE = 80,         // of work
     STACK_BYTES = 64 << 10, // of a signal handler, since a candidate may have used up its own stack
@@ -42,13 +42,13 @@ struct shared_work {
 
 static struct shared_work own_work, *shared = &own_work;
 static unsigned char stacks[MAX_RANKS][STACK_BYTES];
-static pid_t own_process;                    // not that of children that plug-ins make
-static struct deadline deadlines[MAX_RANKS]; // of the watcher thread
+static pid_t own_process;                    // children that plug-ins fork have others
+static struct deadline deadlines[MAX_RANKS]; // used by the watcher thread alone
 static void (*_Atomic on_late)(int rank);
-static _Thread_local int own_rank = -1; // -1: the thread is no rank, but for example one of a plug-in
+static _Thread_local int own_rank = -1; // -1: not a rank's thread, but for example a plug-in's
 static uint64_t timeout_ns;
 static struct { const char *_Atomic begin, *_Atomic end; } guards[GUARDS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of guards, and of beginning and ending
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of guards, ranks_here and ended
 static int ranks_here;
 static _Atomic bool ended = true;
 static pthread_t watcher;
@@ -59,7 +59,7 @@ static void put(char *text, size_t size, const char *more) {
     text[used] = '\0';
 }
 
-// Only write(), since this may run in a signal handler; the line is written at once, so that it stays whole.
+// Uses only write(), since it may run in a signal handler; one call for the line, so that lines do not mix.
 static void report(int rank, const char *what, const char *happened) {
     char text[256] = "", digits[4] = {(char)('0' + rank / 10), (char)('0' + rank % 10), '\0'};
     put(text, sizeof text, "gentables-bench: rank ");
@@ -73,7 +73,7 @@ static void report(int rank, const char *what, const char *happened) {
     if (write(STDERR_FILENO, text, strlen(text)) < 0 && getpid() == own_process) _exit(1);
 }
 
-// The rank of this thread; for a thread that is no rank, a rank with current work, else any.
+// The rank of this thread. For threads that are no rank's: a rank with current work, else any rank.
 static int rank_here(void) {
     int taken = 0;
     if (own_rank >= 0) return own_rank;
@@ -116,11 +116,11 @@ static void note_exit(void) {
     _exit(1);
 }
 
-// Runs in the isolation process after the end of the process. If its ranks were threads, it reports the work
-// that began last.
+// Runs in the isolation process after its child has ended. If ranks were threads, reports the work that began
+// last.
 static bool note_silent_end(int status) {
     int rank = -1;
-    char how[80] = "ended the process, or let another program take its place";
+    char how[80] = "ended the process, or replaced it by another program";
     for (int i = 0; i < MAX_RANKS; i++) {
         const struct rank_work *own = &shared->ranks[i];
         if (!atomic_load(&own->is_taken) || atomic_load(&own->work) == NULL) continue;
@@ -129,23 +129,23 @@ static bool note_silent_end(int status) {
     if (rank < 0 || atomic_load(&shared->is_reported)) return false;
     const char *name = WIFSIGNALED(status) ? sigabbrev_np(WTERMSIG(status)) : NULL;
     if (name != NULL) snprintf(how, sizeof how, "was killed by SIG%s", name);
-    if (name == NULL && WIFSIGNALED(status)) // one of real time has no name
+    if (name == NULL && WIFSIGNALED(status)) // real-time signals have no names
         snprintf(how, sizeof how, "was killed by signal %d", WTERMSIG(status));
     report(rank, shared->ranks[rank].name, how);
     return true;
 }
 
-// In a phase in which all ranks wait for each other, reports the rank that holds them up. A late candidate is
-// reported itself, unless a rank is stopped, which no candidate does, or gone.
+// In a phase in which all ranks wait for each other, reports the rank that the others wait for. A late
+// candidate is reported itself, except if a rank is stopped, which is no fault of a candidate, or gone.
 static void report_late(int rank, const char *what) {
     static const char candidate[] = "strategy ";
-    atomic_store(&shared->is_reported, true); // before either of them reports it
+    atomic_store(&shared->is_reported, true); // first, so that the isolation process does not report it again
     if (!watch_report(rank, what, strncmp(what, candidate, sizeof candidate - 1) == 0))
-        report(rank, what, "did not come back in time");
+        report(rank, what, "did not return in time");
 }
 
 // Cancels this rank's work a grace time before its deadline, and ends the process at the deadline.
-static void look_at(int rank) {
+static void check_rank(int rank) {
     struct rank_work *own = &shared->ranks[rank];
     const char *what = atomic_load(&own->work);
     uint64_t since = atomic_load(&own->since_ns), grace_ns = timeout_ns / GRACE_PARTS;
@@ -163,7 +163,7 @@ static void *watch(void *unused) {
     (void)unused;
     while (!atomic_load(&ended)) {
         nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-        for (int rank = 0; rank < MAX_RANKS; rank++) look_at(rank);
+        for (int rank = 0; rank < MAX_RANKS; rank++) check_rank(rank);
     }
     return NULL;
 }

@@ -3,24 +3,25 @@
 #ifndef BENCH_FAULT_REPORT_H
 #define BENCH_FAULT_REPORT_H
 
-// Call it before plug-ins are loaded: a process beside this one (isolation_process.h) also reports ends that
-// no signal handler sees. -1: see errno.
+// Starts an isolation process (isolation_process.h), which also reports ends without a signal handler, such
+// as SIGKILL. Call it before plug-ins are loaded. -1: see errno.
 int fault_isolate(void);
 
 // Call it once per rank, after MPI_Init; ranks may be threads of one process.
 void fault_begin(int rank, double timeout_s);
 
-// This rank now does `what`, with a deadline: "strategy NAME" or the name of a phase, which must stay valid.
-// NULL: work without a deadline.
+// Sets the current work of this rank, and begins its deadline. `what` is "strategy NAME" or the name of a
+// phase, and must stay valid. NULL: no work that has a deadline.
 void fault_work(const char *what);
 
-// The function that a thread calls shortly before a rank's deadline, to cancel its work.
+// Sets the function that cancels a rank's work. A thread calls it shortly before the rank's deadline.
 void fault_on_late(void (*cancel)(int rank));
 
 // The current work of this rank; NULL: none.
 const char *fault_current_work(void);
 
-// The reason why the process ends has been reported: no fault of the current work follows.
+// Call it after the reason for the end of the process has been reported: no fault of the current work is
+// reported then.
 void fault_already_reported(void);
 
 // Reports `what` and what happened, and ends the process.

@@ -27,7 +27,7 @@ enum {
     POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
     POLLS_BEFORE_SLEEP = 512,        // of ranks that are threads, likewise
     IDLE_US = 50,                    // sleep of waits without a deadline
-    LAST_LOOK = 1,                   // lowest bit of *since_ns: one more look after the deadline
+    LAST_CHECK = 1,                  // lowest bit of *since_ns: one more check after the deadline
     FAILURE_WRITTEN_NS = 1000000000, // for a line: long, even if the writer has lost its processor
 };
 
@@ -52,7 +52,7 @@ void group_fail(const struct group *group, const char *text) {
     atomic_store_explicit(&group->control->failed_rank, (uint32_t)group->rank + 1, memory_order_release);
 }
 
-static bool somebody_failed(const struct group *group) {
+static bool any_rank_failed(const struct group *group) {
     uint32_t failed = atomic_load_explicit(&group->control->failed_rank, memory_order_acquire);
     return failed != 0 && failed != FAILURE_BEING_WRITTEN;
 }
@@ -107,9 +107,9 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         sched_yield();
     }
     if ((poll - group->spin_limit) % POLLS_BETWEEN_CHECKS != 0) return true;
-    if (somebody_failed(group)) return false;
+    if (any_rank_failed(group)) return false;
     uint64_t now = clock_ns();
-    if (*since_ns == 0) *since_ns = now | LAST_LOOK;
+    if (*since_ns == 0) *since_ns = now | LAST_CHECK;
     if (now < *since_ns + 2000000) return true;
     if (isinf(group->timeout_s)) usleep(IDLE_US);
     if (!peers_alive(group)) {
@@ -119,8 +119,8 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         return false;
     }
     if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
-    if ((*since_ns & LAST_LOOK) != 0) { // this rank itself may have had no processor: one more look
-        *since_ns &= ~(uint64_t)LAST_LOOK;
+    if ((*since_ns & LAST_CHECK) != 0) { // this rank itself may have had no processor: one more check
+        *since_ns &= ~(uint64_t)LAST_CHECK;
         return true;
     }
     group_fail_late(group);
@@ -314,14 +314,14 @@ bool group_size_is_possible(int size) {
     return size >= 1 && size <= MAX_RANKS;
 }
 
-// Of ranks that are threads the first one is watched for all.
+// If ranks are threads, the first one is watched for all.
 static bool is_watched(const struct group *group) {
     return group->rank == 0 || !group->shares_process;
 }
 
 void group_begin(struct group *group) {
     group->kernels = kernels_best();
-    group->spin_limit = SPINS_OVERSUBSCRIBED; // until it is known how many cores there are
+    group->spin_limit = SPINS_OVERSUBSCRIBED; // until the number of cores is known
     group->control->pids[group->rank] = (int32_t)getpid();
     group->cores = count_cores(group);
     group->oversubscribed = group->size > group->cores;

@@ -48,7 +48,7 @@ static inline bool group_wait(struct group *group, const _Atomic uint32_t *count
     return group_wait_slow(group, counter, target);
 }
 
-// One poll of a wait of one's own: call it while the condition does not hold, with *polls and *since_ns 0 at
+// One poll of a wait loop of the caller: call it until the condition holds, with *polls and *since_ns 0 at
 // first. False: see group_failure.
 bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns);
 
@@ -73,11 +73,12 @@ uint64_t group_sum(struct group *group, uint64_t mine); // modulo 2^64
 // Collective. Whether is_right holds on all ranks; else `reason` becomes that of the first rank without it.
 bool group_all_right(struct group *group, bool is_right, char reason[], size_t reason_size);
 
-// This rank cannot continue: writes the reason to stderr, and ends all waits of all ranks. The first reason
-// counts.
+// Call it if this rank cannot continue. Writes the reason to stderr, and ends all waits of all ranks. Only
+// the first reason of a group counts.
 void group_fail(const struct group *group, const char *reason);
 
-// A deadline has passed: fails the group with the rank that held this one up, unless it has failed already.
+// Call it after a deadline has passed. Fails the group with the rank that this one waited for, unless it has
+// failed already.
 void group_fail_late(const struct group *group);
 
 // Why a wait returned false, which has already been written to stderr; NULL: nothing failed.

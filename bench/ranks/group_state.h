@@ -61,7 +61,7 @@ struct control {
 };
 
 struct group {
-    unsigned char comm[8]; // of MPI's ranks: their communicator (group_mpi.h); not all programs have MPI
+    unsigned char comm[8]; // MPI's communicator (group_mpi.h); bytes, since some programs have no MPI
     bool shares_process;   // ranks are threads of one process
     void *device;          // this rank's device, of the backend's own type
     int rank, size;
@@ -73,8 +73,8 @@ struct group {
     const struct kernels *kernels;
     struct control *control;
     uint64_t run_id;    // of MPI's ranks: makes names of their sockets unique among runs
-    int slowest_peer;   // the rank that was slowest to answer rank 0 at first
-    uint64_t unseen_ns; // time before the launch in the last call, for clocks that begin at the launch
+    int slowest_peer;   // the rank with the longest round trip from rank 0 in the first measurement
+    uint64_t unseen_ns; // host time of the last call before its launch, which a GPU's events do not include
 };
 
 // Whether a counter, modulo 2^32, has reached `target`.

@@ -85,7 +85,7 @@ static int status_of_child(void) {
     for (;;) {
         pid_t pid = waitpid(-1, &status, 0);
         if (pid == own_child) return status;
-        if (pid < 0 && errno != EINTR) return 1 << 8; // cannot be
+        if (pid < 0 && errno != EINTR) return 1 << 8; // impossible
     }
 }
 
@@ -116,7 +116,7 @@ _Noreturn static void watch_over(bool (*ended)(int status)) {
     signal(SIGPIPE, SIG_IGN); // the processes are killed even if stderr is closed
     close(STDIN_FILENO);
     close(STDOUT_FILENO);
-    closefrom(STDERR_FILENO + 1); // the child has them, and readers wait for its end
+    closefrom(STDERR_FILENO + 1); // the child has them; readers of its pipes wait for its end
     int status = status_of_child();
     own_child = 0;
     setitimer(ITIMER_REAL, &(struct itimerval){.it_value.tv_sec = LAST_S}, NULL);
@@ -140,7 +140,7 @@ int isolation_begin(bool (*ended)(int status)) {
         own_child = child;
         for (int i = 0; i < END_SIGNALS; i++) {
             sigaction(end_signals[i], NULL, &actions[i]);
-            if (actions[i].sa_handler != SIG_IGN) signal(end_signals[i], pass_on); // nohup's stay ignored
+            if (actions[i].sa_handler != SIG_IGN) signal(end_signals[i], pass_on); // as under nohup
         }
         signal(SIGALRM, kill_child);
     }

@@ -1,6 +1,6 @@
 // The isolation process of a process that runs foreign code. The process that was started becomes the
-// isolation process, and a child of it does the work. So every end of the child is noticed before the
-// launcher notices it, and no process that the child leaves behind outlives the isolation process.
+// isolation process, and a child of it does the work. So the isolation process notices every end of the child
+// before the launcher does, and ends the processes that the child leaves behind.
 #ifndef BENCH_ISOLATION_PROCESS_H
 #define BENCH_ISOLATION_PROCESS_H
 

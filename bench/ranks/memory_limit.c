@@ -36,7 +36,7 @@ static uint64_t number_of(const char *folder, const char *name, uint64_t otherwi
     return is_there ? bytes : otherwise;
 }
 
-// The number behind a word at the beginning of a line; `otherwise` without one.
+// The number after a word at the beginning of a line; `otherwise` without one.
 static uint64_t number_behind(const char *folder, const char *name, const char *word, uint64_t otherwise) {
     char line[256];
     unsigned long long number = 0;

@@ -6,14 +6,14 @@
 enum { MOST_OF_AN_UPDATE_NS = 2 * WAITED_TIME_UPDATE_NS };
 
 void waited_time_begin(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns) {
-    *waited = (struct waited_time){.looked_ns = now_ns, .starved_ns = starved_ns};
+    *waited = (struct waited_time){.updated_ns = now_ns, .starved_ns = starved_ns};
 }
 
 void waited_time_update(struct waited_time *waited, uint64_t now_ns, uint64_t starved_ns) {
-    uint64_t passed_ns = now_ns - waited->looked_ns, starved = starved_ns - waited->starved_ns;
+    uint64_t passed_ns = now_ns - waited->updated_ns, starved = starved_ns - waited->starved_ns;
     uint64_t had_ns = starved < passed_ns ? passed_ns - starved / 2 : passed_ns / 2;
     waited->had_ns += had_ns < MOST_OF_AN_UPDATE_NS ? had_ns : MOST_OF_AN_UPDATE_NS;
-    waited->looked_ns = now_ns;
+    waited->updated_ns = now_ns;
     waited->starved_ns = starved_ns;
 }
 

@@ -1,4 +1,4 @@
-// The thread that watches a rank; see watch.h. culprit.h finds the rank that holds it up.
+// The thread that watches a rank; see watch.h. culprit.h finds the rank that it waits for.
 #include "watch.h"
 
 #include <pthread.h>
@@ -13,7 +13,7 @@
 #include "group.h"
 #include "isolation_process.h"
 
-enum { NAME_SIZE = ACTIVITY_WORDS * 8, REPORT_NS = 200000000, LAST_LOOK_NS = 50000000 };
+enum { NAME_SIZE = ACTIVITY_WORDS * 8, REPORT_NS = 200000000, LAST_CHECK_NS = 50000000 };
 
 static uint64_t timeout_ns;
 static _Atomic uint64_t deadline_ns; // 0: none
@@ -63,7 +63,7 @@ static void *watch(void *unused) {
         if (deadline != 0 && now_ns >= deadline) {
             if (late == deadline) break;
             late = deadline;
-            until_ns = now_ns + LAST_LOOK_NS;
+            until_ns = now_ns + LAST_CHECK_NS;
         } else if (deadline != 0 && deadline < until_ns) {
             until_ns = deadline;
         }

@@ -7,7 +7,7 @@
 
 // In the order of reports: a leak of device memory may cause leaks of other kinds. There are two kinds of
 // files in /dev/shm, since their maker is not recorded: those that this process had open or mapped at some
-// look, and strays of the same user, which may be another program's.
+// check, and strays of the same user, which may be another program's.
 enum {
     RESOURCE_DEVICE,
     RESOURCE_CHILDREN,

@@ -19,12 +19,12 @@ enum {
     BRIEF_ROUNDS = 2,    // buffers end, then begin, at unmapped memory
     ROUNDS = 3,          // of init-run-fini; growth from the second to the third may be a leak
     MORE_ROUNDS = 3,     // rounds over which it must continue to grow
-    WITHOUT_ROUNDS = 4,  // round times during which growth without a call is watched
-    SLICE_NS = 20000000, // between two looks
+    WITHOUT_ROUNDS = 4,  // a watch without calls lasts as long as this many rounds
+    SLICE_NS = 20000000, // between two checks
     LEAST_SLICES = 10,
     COPIES = 12,       // copies of a call's bytes in its trial, at most: data, results, returned buffers
     COPIES_FUSED = 32, // the same with float64 sums
-    SHARE_OF_FREE = 2, // trials may take this part of the free memory
+    SHARE_OF_FREE = 2, // trials may take 1 / this of the free memory
 };
 
 // Why the candidate is not tried with a shape, a fusion (or FUSION_NONE) and a place; NULL if it is.
@@ -41,7 +41,7 @@ static const char *why_not(const struct trial *trial, int index, const struct sh
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size};
     const char *refusal = shape_refusal_of_ranks(&part, trial->group->size);
-    if (refusal == NULL && !candidate_does(candidate, shape->op)) refusal = "does not do this op";
+    if (refusal == NULL && !candidate_does(candidate, shape->op)) refusal = "does not support this op";
     if (refusal == NULL) refusal = plugins_refusal(candidate, trial->group, &call);
     return refusal != NULL ? refusal : plugins_place_refusal(candidate, trial->group, &call, in_place);
 }
@@ -54,7 +54,7 @@ static bool has_room(struct trial *trial, int index, const struct shape *shape) 
     return false;
 }
 
-// Tries a shape in one place, with or without the epilogue. -1: see group_failure.
+// Tries a shape either out of place or in place, with or without the epilogue. -1: see group_failure.
 static int try_way(struct trial *trial, int index, const struct shape *shape, enum fusion fusion,
                    bool in_place) {
     const char *refusal = why_not(trial, index, shape, fusion, in_place);
@@ -106,7 +106,7 @@ static int open_states(struct trial *trial, bool open[MAX_CANDIDATES]) {
     return 0;
 }
 
-// Of ranks that are threads of one process one takes the snapshots.
+// If ranks are threads of one process, one of them takes the snapshots.
 static bool takes_snapshots(const struct trial *trial) {
     return trial->group->rank == 0 || !trial->group->shares_process;
 }
@@ -138,7 +138,7 @@ static int growth(struct trial *trial, const struct resource_snapshot *before,
     return (int)group_min(trial->group, snapshot_growth(before, after));
 }
 
-// A snapshot of this process and its device. Of ranks that are threads one takes it while the others wait.
+// A snapshot of this process and its device. If ranks are threads, one takes it while the others wait.
 static struct resource_snapshot snapshot_of(struct trial *trial, time_t since) {
     struct resource_snapshot snapshot = {{0}};
     struct group *group = trial->group;
@@ -148,7 +148,7 @@ static struct resource_snapshot snapshot_of(struct trial *trial, time_t since) {
     return snapshot;
 }
 
-// Whether strays also appear while nothing of the plug-in runs: then they are no sign of a leak. Watches for
+// Whether strays also appear while no code of the plug-in runs: then they are no sign of a leak. Watches for
 // several times the duration of a round, and adds the new ones to `after`.
 static bool strays_appear_anyway(struct trial *trial, time_t since, uint64_t round_ns,
                                  struct resource_snapshot *after) {
@@ -165,8 +165,9 @@ static bool strays_appear_anyway(struct trial *trial, time_t since, uint64_t rou
     return came;
 }
 
-// The rounds. A kind that grows in each of the last rounds leaks; so do processes that outlive fini, even if
-// their number does not grow, since they keep the rank's files open. *grown: the kind; RESOURCE_KINDS: none.
+// Runs the rounds. *grown becomes the kind of resource that leaks, which is a kind that grows in each of the
+// last rounds; RESOURCE_KINDS: none. Processes that outlive fini are a leak even if their number does not
+// grow, since they keep the rank's files open.
 static int run_rounds(struct trial *trial, int *grown) {
     time_t since = time(NULL);
     struct resource_snapshot before = {{0}};
@@ -195,7 +196,8 @@ static int run_rounds(struct trial *trial, int *grown) {
     return 0;
 }
 
-// Tries all candidates. A leak cannot be attributed to one of them, so all of the plug-in have failed then.
+// Tries all candidates. If there is a leak, all candidates of the plug-in fail, since the leaking one is
+// unknown.
 static int run_all(struct trial *trial) {
     int grown;
     if (run_rounds(trial, &grown) != 0) return -1;
@@ -245,7 +247,7 @@ static void print_outcome(const struct trial *trial, int index) {
         fprintf(trial->out, "trial strategy=%s status=uncalled reason=%s\n", name,
                 trial->untried[index] > 0 ? "no memory for so large a call"
                 : refusal != NULL         ? refusal
-                                          : "does not do such a call");
+                                          : "does not support such a call");
     } else {
         fprintf(trial->out, "trial strategy=%s status=passed", name);
         if (trial->untried[index] > 0) fprintf(trial->out, " untried=%zu", trial->untried[index]);

@@ -144,8 +144,8 @@ static bool prepare(struct trial *trial, int index, struct probe *probe) {
     return status == 0;
 }
 
-// Collective. Runs the call on new buffers, and right after it compares its output with `should`, in the
-// memory of calls, unless that is NULL.
+// Collective. Runs the call on new buffers, and compares its output with `should`, which is in the memory of
+// calls, right after it. NULL: no comparison.
 static int run_call(struct trial *trial, int index, struct probe *probe, const struct call *data,
                     const struct cell *cell, const struct guarded *should, bool *same) {
     const struct candidate *candidate = &backend->candidates[index];

@@ -9,7 +9,7 @@
 #include "protocol/pass_input.h"
 
 enum {
-    LARGE_BYTES = 4 << 20, // larger shapes take one call in each place and brief round, with exact sums
+    LARGE_BYTES = 4 << 20, // larger shapes have fewer calls, with exact sums only
     LEAST_ALIGNMENT = 16,  // which vector code may assume without declaring it
 };
 

@@ -37,8 +37,8 @@ static bool is_of_program(const char *line) {
     return !line_is(line, "run") && !line_is(line, "quit");
 }
 
-// Broadcasts rank 0's next lines to all ranks, each with its '\0'. Of a program, as many as there is room
-// for: with ranks that share a core, each message costs a turn of each. Returns their bytes; 0: no line is
+// Broadcasts rank 0's next lines to all ranks, each with its '\0'. Lines of a program are sent in blocks,
+// since each message costs ranks that share a core a context switch each. Returns their bytes; 0: no line is
 // left.
 static int next_lines(const struct server *server, char block[BLOCK_SIZE]) {
     int length = 0;

@@ -23,7 +23,7 @@ enum {
 
 const char *const reach_names[] = {"loopback", "process", "fabric", "file", "ipc", "none"};
 
-// ---- small things ---------------------------------------------------------------------------------
+// ---- errors ---------------------------------------------------------------------------------------
 
 bool device_is_joint(const struct device *device) {
     return device->options.loopback && !device->options.streams;
@@ -390,7 +390,7 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
 }
 
 // Chooses the next way in which processes may reach each other's memory. False: no way is left.
-static bool step_down(struct device *device) {
+static bool try_next_reach(struct device *device) {
     switch (device->reach) {
     case REACH_FABRIC: device->reach = device->can_file ? REACH_FILE : REACH_IPC; return true;
     case REACH_FILE: device->reach = REACH_IPC; return true;
@@ -399,14 +399,14 @@ static bool step_down(struct device *device) {
     }
 }
 
-// Collective. Makes the memory for the data of calls, the first shared memory of all. Only now it shows
-// whether GPUs that do not see each other reach each other, and whether other processes can import handles: a
-// way that fails is replaced by the next, and if all fail, each rank has memory of its own alone.
+// Collective. Makes the memory for the data of calls, which is the first shared memory. Only this shows
+// whether hidden peers reach each other, and whether other processes can import handles. If one way of
+// sharing fails, the next is tried; if all fail, each rank has private memory only.
 static int open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {
     for (;;) {
         int status = shared_memory_open(device, bytes, false, "--arena", &device->arena, reason);
         enum reach tried = device->reach;
-        if (status != -2 || group_failure(device->group) != NULL || !step_down(device)) return status;
+        if (status != -2 || group_failure(device->group) != NULL || !try_next_reach(device)) return status;
         snprintf(device->no_reach, REASON_SIZE, "ranks share no memory: %s, %.100s", reach_names[tried],
                  reason);
     }

@@ -53,9 +53,9 @@ struct grid {
 struct held_stream {
     uint32_t *flag; // pinned
     CUdeviceptr address;
-    uint32_t number; // that the flag gets
+    uint32_t number; // the value of the flag that releases the stream
     bool is_held, is_over, has_waited;
-    uint64_t patience_ns; // that the run has, until it is let go in the end
+    uint64_t patience_ns; // after which the stream is released, even if the run has not returned
     pid_t runner;         // its thread
     pthread_t thread;
     pthread_mutex_t lock;
@@ -85,9 +85,9 @@ struct device {
     char name[CUDA_NAME_SIZE], bus[32];
     bool can_fabric, can_file, can_multicast;
     bool all_peers;        // reach each other, as far as this process sees them
-    bool has_hidden_peers; // some process does not see all GPUs: whether these reach each other shows late
+    bool has_hidden_peers; // some process does not see all GPUs; only mapping shows what they reach
     enum reach reach;
-    char no_reach[REASON_SIZE]; // why not the one before
+    char no_reach[REASON_SIZE]; // why the previous way in enum reach failed
     uint32_t *give_up;          // pinned; not zero: kernels leave their waits
     CUdeviceptr give_up_address;
     struct shared_memory barrier_memory; // flags and epochs of barriers between ranks, ours
@@ -100,7 +100,7 @@ struct device {
     struct cell_buffers *open_buffers; // a list
     struct joint *joint;               // rank 0's; NULL where each rank launches for itself
     bool is_published;                 // the calls of a sample are in `joint`
-    int slot;                          // of the call at hand
+    int slot;                          // of the current call
     CUdeviceptr flush, counter;        // memory to flush caches by; the number of bytes that differ
     struct held_stream held;
     double link_bytes_per_us;      // measured; 0: there are no links

@@ -378,7 +378,7 @@ static bool open_team(struct device *device, struct shared_memory *memory, char 
     return ranks_are_fine(group, reason);
 }
 
-// Collective. Without an address for all, strategies that need one are unavailable, and no more.
+// Collective. Without a multicast address only the strategies that need one are unavailable.
 static void open_multicast(struct device *device, struct shared_memory *memory) {
     char *reason = memory->no_multicast;
     int rank = device->group->rank;

@@ -124,8 +124,8 @@ static int dup_with_component(const struct group *group, const char *component, 
     if (all) return 0;
     MPI_Comm_free(comm);
     snprintf(reason, REASON_SIZE,
-             "Open MPI did not choose coll/%s; is it there, with --mca coll_%s_priority 1?", component,
-             component);
+             "Open MPI did not choose coll/%s; it must be installed, and requires --mca coll_%s_priority 1",
+             component, component);
     return -1;
 }
 

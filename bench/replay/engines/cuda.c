@@ -34,7 +34,7 @@ int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size
     else if (is_set)
         snprintf(reason, reason_size, "%s: %s", wanted->variable, dlerror());
     else
-        snprintf(reason, reason_size, "%s is not here; its folder in LD_LIBRARY_PATH, or %s=FILE",
+        snprintf(reason, reason_size, "%s was not found; add its folder to LD_LIBRARY_PATH, or set %s=FILE",
                  wanted->soname, wanted->variable);
     return -1;
 }

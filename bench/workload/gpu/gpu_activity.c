@@ -1,7 +1,7 @@
 // CUPTI's activity records; see gpu_activity.h. Kernels and copies have a correlation, and separate records
 // assign an id to a correlation; either may come first. CUPTI writes an id's record only before that of a
-// call of the runtime or the driver. So both kinds of calls are recorded: cuBLASLt launches by the one, NCCL
-// by the other.
+// call of the runtime or the driver. So both kinds of calls are recorded: cuBLASLt launches by the runtime,
+// NCCL by the driver.
 #include "gpu_activity.h"
 
 #include <cupti.h>
@@ -17,9 +17,9 @@
 enum { BUFFER_BYTES = 1 << 20, ALIGNMENT = 8, CLOCK_READINGS = 16 };
 
 // CUPTI may deliver records late, so they are flushed repeatedly, with pauses. An action may have launched
-// more than it needs: once no more records have come for STILL_LOOKS looks, a forced flush fetches the
-// buffers that are held back.
-enum { LOOKS = 100, STILL_LOOKS = 8, BETWEEN_LOOKS_NS = 2000000 };
+// more than it needs: after STILL_FLUSHES flushes without new records, a forced flush fetches the buffers
+// that are held back.
+enum { FLUSHES = 100, STILL_FLUSHES = 8, BETWEEN_FLUSHES_NS = 2000000 };
 
 // The tolerance between the clocks of a GPU and of the host, as CUPTI converts them and as a busy host reads
 // them. It concerns times only; ids show to which step a record belongs.
@@ -327,7 +327,7 @@ bool gpu_activity_open(char reason[], size_t reason_size) {
     }
     cupti.cuptiGetResultString(result, &error);
     snprintf(reason, reason_size, "%s: %s",
-             result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI is held by another profiler"
+             result == CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED ? "CUPTI is in use by another profiler"
                                                                       : "CUPTI does not start",
              error);
     return false;
@@ -454,10 +454,10 @@ static size_t count_records(void) {
 // Flushes buffers until no more come. CUPTI holds back buffers with incomplete records, which a forced flush
 // at the end delivers as well.
 static bool flush(const struct finding *finding) {
-    static const struct timespec between = {.tv_nsec = BETWEEN_LOOKS_NS};
+    static const struct timespec between = {.tv_nsec = BETWEEN_FLUSHES_NS};
     bool is_forced = false, is_lacking = true;
     size_t last = SIZE_MAX;
-    for (int looks = 1, still = 0; looks < 2 * LOOKS; looks++) {
+    for (int flushes = 1, still = 0; flushes < 2 * FLUSHES; flushes++) {
         uint32_t flag = is_forced ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0;
         if (cupti.cuptiActivityFlushAll(flag) != CUPTI_SUCCESS) return false;
         size_t count = count_records();
@@ -465,7 +465,7 @@ static bool flush(const struct finding *finding) {
         if (count != last) is_lacking = any_lacks(finding);
         last = count;
         if (is_forced && still > 0) return true;
-        bool force = !is_forced && (looks >= LOOKS || (still >= STILL_LOOKS && !is_lacking));
+        bool force = !is_forced && (flushes >= FLUSHES || (still >= STILL_FLUSHES && !is_lacking));
         if (force) still = -1; // counts forced flushes from now on
         is_forced = is_forced || force;
         nanosleep(&between, NULL);

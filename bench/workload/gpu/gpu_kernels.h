@@ -53,7 +53,7 @@ void gpu_kernels_close(struct gpu_kernels *kernels);
 // Enqueues a collective. An allreduce may write up to 16 KiB after its in and out.
 CUresult gpu_kernels_enqueue(const struct gpu_kernels *kernels, const struct gpu_kernels_call *call);
 
-// Makes waiting kernels leave; results are worthless from then on.
+// Ends the waits of kernels; results are invalid from then on.
 void gpu_kernels_give_up(struct gpu_kernels *kernels);
 
 #endif

@@ -58,7 +58,7 @@ static const char *look_up_functions(void *library) {
 int gpu_nccl_load(char reason[PROGRAM_REASON]) {
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
     const char *missing = library != NULL ? look_up_functions(library) : NULL;
-    if (library == NULL) snprintf(reason, PROGRAM_REASON, "NCCL is not here (libnccl.so.2)");
+    if (library == NULL) snprintf(reason, PROGRAM_REASON, "NCCL was not found (libnccl.so.2)");
     if (missing != NULL) snprintf(reason, PROGRAM_REASON, "NCCL is too old: it has no %s", missing);
     return library != NULL && missing == NULL ? 0 : -1;
 }

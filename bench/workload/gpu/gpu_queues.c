@@ -66,7 +66,7 @@ bool gpu_multiply(const struct gpu_queues *queues, CUstream stream, struct gpu_g
                   const struct gpu_events *around) {
     if (around != NULL && !gpu_record(queues, around->begin, stream)) return false;
     if (!gpu_gemm_enqueue(gemm)) {
-        snprintf(queues->problem, PROGRAM_REASON, "cuBLASLt refuses a GEMM that it took before");
+        snprintf(queues->problem, PROGRAM_REASON, "cuBLASLt rejects a GEMM that it accepted before");
         return false;
     }
     return around == NULL || gpu_record(queues, around->end, stream);

@@ -15,7 +15,7 @@ struct gpu_records {
     int ranks;
     bool are_taken;       // false: steps are timed by events
     enum need *needs;     // by action
-    bool are_outside;     // the records lack nothing but times within the step, for clocks were read badly
+    bool are_outside;     // records lack only times within the step, because the clocks were read badly
     char lack[TEXT_SIZE]; // what the last step's lack, after the word "CUPTI"; "": nothing
 };
 
@@ -31,8 +31,9 @@ static inline bool gpu_records_step(const struct gpu_records *records, enum step
 // Before a step; begins to record it where `mode` is recorded. False, with `reason`: CUPTI fails.
 bool gpu_records_begin(struct gpu_records *records, enum step_mode mode, char reason[PROGRAM_REASON]);
 
-// After a step between these two times (of clock_ns()), when the GPU is idle. Returns whether nothing lacks:
-// each GEMM has a kernel, and each collective something that ran, unless it neither sends nor receives.
+// After a step between these two times (of clock_ns()), when the GPU is idle. Returns whether nothing is
+// missing: each GEMM has a kernel, and each collective something that ran, unless it neither sends nor
+// receives.
 bool gpu_records_end(struct gpu_records *records, enum step_mode mode, uint64_t begin_ns, uint64_t end_ns);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const double AFTER_GIVING_UP_S = 2; // how long kernels may take to end once they must give up
-enum { LOOKS = 4 };                        // at a step's progress within the setup's patience
+enum { CHECKS = 4 };                       // of a step's progress within the setup's patience
 
 static bool ok(const struct shared_gpu *gpu, CUresult result, const char *what) {
     return gpu_ok(&gpu->queues, result, what);
@@ -110,28 +110,28 @@ static size_t events_passed(const struct shared_gpu *gpu) {
     return reached;
 }
 
-// Waits for an event as long as the step makes progress. CUDA_ERROR_NOT_READY: it makes none. Several looks
-// in a row must find no progress, for this thread may have had no processor during one of them.
+// Waits for an event as long as the step makes progress. CUDA_ERROR_NOT_READY: it makes none. Several checks
+// in a row must find no progress, since this thread may have had no processor during one of them.
 static CUresult wait_during_progress(const struct shared_gpu *gpu, CUevent event) {
-    uint64_t looked_ns = clock_ns(), between_ns = (uint64_t)(gpu->setup->patience_s * 1e9 / LOOKS);
+    uint64_t checked_ns = clock_ns(), between_ns = (uint64_t)(gpu->setup->patience_s * 1e9 / CHECKS);
     size_t before = 0;
     CUresult result = CUDA_SUCCESS;
-    for (int looks = 0; looks < LOOKS;) {
+    for (int checks = 0; checks < CHECKS;) {
         result = gpu->queues.driver->cuEventQuery(event);
         if (result != CUDA_ERROR_NOT_READY) return result;
         sched_yield();
-        if (clock_ns() - looked_ns < between_ns) continue;
+        if (clock_ns() - checked_ns < between_ns) continue;
         size_t reached = events_passed(gpu);
-        looks = reached > before ? 0 : looks + 1;
+        checks = reached > before ? 0 : checks + 1;
         if (reached > before) gpu->setup->on_progress(gpu->setup->context);
         before = reached;
-        looked_ns = clock_ns();
+        checked_ns = clock_ns();
     }
     return result;
 }
 
-// Makes kernels give up that wait for each other, or for multiprocessors that GEMMs hold, for too long. The
-// step's results are worthless then. Returns the state of the event afterwards.
+// Ends the waits of kernels that wait too long for each other, or for multiprocessors that GEMMs occupy. The
+// step's results are then invalid. Returns the state of the event afterwards.
 static CUresult give_up(struct shared_gpu *gpu, CUevent event) {
     uint64_t since_ns = clock_ns();
     CUresult result;

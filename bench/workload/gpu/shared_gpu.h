@@ -15,7 +15,7 @@ struct rank_resources {
     CUdeviceptr memory, workspace;
     struct gpu_gemm **gemms;
     struct gpu_events *by_action;
-    CUevent *ready; // by collective: its input is complete, or would be, where there are GEMMs alone
+    CUevent *ready; // by collective: its input is complete; also recorded in steps of GEMMs alone
     CUevent end;    // of this rank's step
 };
 
@@ -28,7 +28,7 @@ struct shared_gpu {
     struct rank_resources ranks[MAX_RANKS];
     struct gpu_events *by_collective, *step;
     struct gpu_kernels kernels;
-    bool hangs; // it did not even end what it should give up
+    bool hangs; // its kernels did not end after they had to give up
 };
 
 bool shared_gpu_open(struct shared_gpu *gpu);

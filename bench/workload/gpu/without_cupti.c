@@ -24,7 +24,7 @@ void gpu_activity_launched(void) {}
 
 bool gpu_activity_end(const struct gpu_activity_needs *needs, char reason[], size_t reason_size) {
     (void)needs;
-    snprintf(reason, reason_size, "is not here");
+    snprintf(reason, reason_size, "was not found at build time");
     return false;
 }
 

@@ -41,7 +41,7 @@ need="messages of 8192 KiB need 64 MiB for their data, and a rank has"
 refused "memory_mib=60" "$need 59 of GPU 0" --workspace 8M
 refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; use a smaller --workspace or --arena" \
     --workspace 8M --loopback
-without NCCL "" "NCCL is not here (libnccl.so.2)"
+without NCCL "" "NCCL was not found (libnccl.so.2)"
 without ONESHOT "memory_mib=12" "out of memory on GPU" --hidden-size 64 --workspace 1M
 none="out of memory on GPU 0: 6[0-9]* KiB for a rank, and [0-9]* are free"
 grep -q "^# .*$none; use a smaller --workspace" "$WORK/out" || fail "the exhausted memory is not named"

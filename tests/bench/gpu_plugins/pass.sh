@@ -26,7 +26,7 @@ END
 
 # timed: expects a time of every candidate of every request, reduced in each way.
 timed() {
-    printed out "^none id=2 strategy=ONESHOT .*does not do this op"
+    printed out "^none id=2 strategy=ONESHOT .*does not support this op"
     for row in "1 strategy=NCCL" "1 strategy=ONESHOT" "1 strategy=NOTED" "2 strategy=NCCL"; do
         printed out "^row id=$row time_us=.* samples=5 .* fusion=NONE mean_of_max_us=[0-9]"
     done

@@ -5,9 +5,9 @@
 . "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
 
-beside hang left_out hang "did not come back in time" 10
+beside hang left_out hang "did not return in time" 10
 beside waits left_out waits "its run waits for the GPU, and does not only enqueue" 10
-beside later_hang left_out later_hang "did not come back in time" 10
+beside later_hang left_out later_hang "did not return in time" 10
 left_out crash "crashed (abort)"
 left_out fails "run: it does not feel like it"
 left_out leak "its plug-in leaks device memory" 20 2 "" # the leak has no known origin

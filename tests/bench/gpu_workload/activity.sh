@@ -112,7 +112,7 @@ fails cupti_dropped=7 'step: CUPTI dropped 7 records'
 gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
 grep -q 'traces are timed by events: CUPTI is too old: version 1,' "$stdout" || die "an old CUPTI"
 gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
-grep -q 'traces are timed by events: CUPTI is held by another' "$stdout" || die "a CUPTI that is held"
+grep -q 'traces are timed by events: CUPTI is in use by another' "$stdout" || die "a CUPTI that is in use"
 
 # ---- all ranks on one GPU, by our own kernels: one thread launches for all ----
 only cuda cublasLt cupti

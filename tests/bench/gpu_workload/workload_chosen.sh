@@ -58,7 +58,7 @@ has '^backend   cuda: all ranks on one GPU, by --transport builtin; --backend' "
 # Without the libraries that steps need.
 only cuda cublasLt
 gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0
-has '^backend   cuda: all ranks on one GPU, by --transport builtin; NCCL is not here' "$stdout"
+has '^backend   cuda: all ranks on one GPU, by --transport builtin; NCCL was not found' "$stdout"
 only cuda nccl
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
 grep -q '^backend   host: no GPU can be used: libcublasLt' "$stdout" || die "without cuBLASLt"
@@ -78,7 +78,7 @@ fails memory_mib=100 'out of memory'
 fails nccl_refuses 'NCCL makes no communicator: invalid usage; no such thing'
 fails refuses 'cuBLASLt does not compute this'
 only cuda cublasLt
-fails "" 'NCCL is not here'
+fails "" 'NCCL was not found'
 only cuda nccl
 fails "" 'libcublasLt.so'
 only

@@ -108,17 +108,17 @@ late_start() {
         --timeout $timeout --launcher "$WORK/launcher {ranks}" --json
     [ "$(each | LC_ALL=C sort | tr '\n' ' ')" = "allreduce CHUNKED_8192 1 allreduce MPI 1 " ] ||
         fail "a late start: $(each)"
-    printed out "its init failed: did not come back in time"
+    printed out "its init failed: did not return in time"
     printed err "^gentables: bad, rank 0: fini$"
     printed err "^gentables: bad, rank 1: fini$"
     [ "$(wc -l <"$WORK/err")" = 2 ] || fail "a late start: $(cat "$WORK/err")"
 }
 
 cases "$@" <<'END'
-in_call later_hang "did not come back in time"
-in_release release_hang "did not come back in time"
-in_fini fini_hang "did not come back in time"
-in_start HANGS "did not come back in time"
+in_call later_hang "did not return in time"
+in_release release_hang "did not return in time"
+in_fini fini_hang "did not return in time"
+in_start HANGS "did not return in time"
 late_start
 twice in_call later_crash crashed
 in_call later_late "writes after it has returned"
@@ -126,7 +126,7 @@ in_call later_stack "crashed (segmentation fault)"
 in_call later_kill "was killed by SIGKILL"
 in_call later_term "was killed by SIGTERM"
 in_call later_unhandled "was killed by SIGSEGV"
-in_call later_exec "ended the process, or let another program take its place"
+in_call later_exec "ended the process, or replaced it by another program"
 twice in_release release_crash crashed
 twice in_fini fini_crash crashed
 in_fini fini_leave "ended the process"

@@ -85,8 +85,8 @@ is_sanitized() { ldd "$BENCH" | grep -q libasan; }
 # heap: a page at a time, and 24 bytes a call; a sanitizer's own memory varies by more. short: a struct with
 # fewer members; the others count as zero. fork_waited: a child that its parent waits for is no fault.
 cases "$@" <<'END'
-left_out hang "did not come back in time"
-left_out cancelled "did not come back in time: it ended when it was cancelled"
+left_out hang "did not return in time"
+left_out cancelled "did not return in time: it ended when it was cancelled"
 refused abi "another version of the interface"
 refused symbol "exports no gentables_plugin"
 refused twice "another candidate has this name"

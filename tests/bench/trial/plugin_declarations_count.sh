@@ -49,8 +49,8 @@ large() {
 uncalled() {
     taken large_only --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     timed MPI GOOD
-    printed err "FAULTY: was not called in its trial: does not do so small a size"
-    printed out '"reason": "does not do so small a size"'
+    printed err "FAULTY: was not called in its trial: does not support so small a size"
+    printed out '"reason": "does not support so small a size"'
 }
 
 # Buffers have the declared alignment, also at sizes that are no multiple of it; an unaligned part of a buffer
@@ -110,7 +110,7 @@ fused_only() {
 }
 fused_only_without() {
     taken fused_only --op allreduce --sizes 4K --strategies MPI,FAULTY
-    printed out "does no call without an epilogue"
+    printed out "supports no call without an epilogue"
 }
 
 # A library that crashes or hangs before it has described itself is left out, by its path, and no other.
