@@ -11,8 +11,8 @@ struct node {
 
 enum { NODES_MAX = 3 };
 
-// How many octaves the part of a bin is long that begins at this size: up to the next size or, of powers of
-// two, to where the next power begins. Other bins have one part, whatever it is long.
+// The length, in octaves, of the part of a bin that begins at this size. A bin of powers of two has a part
+// for each size: it ends at the next size or at the next power. Other bins have one part, of length 1.
 static double length_of(enum lookup lookup, const struct axis *axis, size_t at) {
     if (lookup != LOOKUP_LOG2) return 1;
     double end = 2.0 * grid_power_below(axis->value[at]);
@@ -20,8 +20,8 @@ static double length_of(enum lookup lookup, const struct axis *axis, size_t at) 
     return log2(end / axis->value[at]);
 }
 
-// The same as a share of the way to the next size; beyond the last one, of the way from the one before, and
-// no further than that way is long: the noise of two sizes that lie close together would grow with it.
+// The same length as a share of the distance to the next size. For the last size: of the distance from the
+// previous one, and at most that distance, because extrapolation from two close sizes amplifies their noise.
 static double reach_of(enum lookup lookup, const struct axis *axis, size_t at) {
     bool is_last = at + 1 == axis->count;
     size_t next = is_last ? at : at + 1;
@@ -30,8 +30,8 @@ static double reach_of(enum lookup lookup, const struct axis *axis, size_t at) {
     return is_last ? fmin(reach, 1) : reach;
 }
 
-// The middle and borders of the bin on an axis. Larger sizes than the largest go to it, too: its bin is taken
-// to reach as far up as down. `below`: so do smaller ones than the smallest.
+// The middle and the borders of the bin on an axis. The lookup sends sizes above the largest one to it: its
+// bin is taken to reach as far up as down. `below`: the same for sizes below the smallest one.
 static size_t nodes_of(enum lookup lookup, const struct axis *axis, size_t at, bool below,
                        struct node nodes[NODES_MAX]) {
     size_t found = 0;
@@ -48,8 +48,9 @@ static size_t nodes_of(enum lookup lookup, const struct axis *axis, size_t at, b
     return found;
 }
 
-// The level at `share` of the way to the next of `count` levels, `stride` apart: on the line to it or, beyond
-// the last, on the line from the one before. Where there is no such line, `own` counts.
+// The level at `share` of the distance to the neighbour, of `count` levels that lie `stride` apart: on the
+// line to the neighbour or, beyond the last level, on the line from the previous one. If the neighbour has no
+// level, returns *own.
 static double moved(const double *own, size_t at, size_t count, size_t stride, double share) {
     if (share == 0 || count == 1) return *own;
     bool is_beyond = share > 0 ? at + 1 == count : at == 0;
@@ -59,7 +60,7 @@ static double moved(const double *own, size_t at, size_t count, size_t stride, d
     return *own + (is_beyond ? -1 : 1) * fabs(share) * (neighbour - *own);
 }
 
-// The level of a strategy at a shape of the bin, as far as either axis moves it.
+// The level of a strategy at a shape of the bin: that of the cell, with the changes along both axes.
 static double level_at(const struct plane_levels *plane, const double *levels,
                        const struct bin_shape *shape) {
     const double *own = levels + shape->hidden * plane->num_tokens->count + shape->tokens;
@@ -69,18 +70,19 @@ static double level_at(const struct plane_levels *plane, const double *levels,
     return along + across - *own;
 }
 
-// Losses that are being summed up.
+// Sums of losses.
 struct tally {
     const struct plane_levels *plane;
     struct loss *losses;
     double weight;
 };
 
-// Adds what each strategy loses at one shape. What cannot do it (NAN) counts as taking twice the time.
+// Adds the loss of each strategy at one shape. A strategy without a level (NAN) counts as twice as slow as
+// the best.
 static void add_levels(struct tally *tally, const double *levels, double weight) {
     double least = INFINITY;
     for (size_t s = 0; s < tally->plane->strategies; s++) least = fmin(least, levels[s]);
-    if (isinf(least)) return; // nothing is known there
+    if (isinf(least)) return; // no strategy has a level there
     for (size_t s = 0; s < tally->plane->strategies; s++) {
         struct loss *loss = &tally->losses[s];
         double share = isnan(levels[s]) ? 1 : exp2(levels[s] - least) - 1;
@@ -108,7 +110,7 @@ static void add_shape(void *context, const struct bin_shape *shape) {
 
 // ---- the shapes of a bin
 
-// What is done with the shapes of a bin, and whether there was any.
+// A function to call for the shapes of a bin, and whether the bin has any.
 struct visitor {
     const struct plane_levels *plane;
     const struct bins *bins;
@@ -163,7 +165,7 @@ struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_
     return span;
 }
 
-// Visits all parts of a bin, by `of_part`.
+// Calls of_part for each part of a bin.
 static void visit_parts(struct visitor *visitor, size_t hidden, size_t tokens,
                         void of_part(struct visitor *, size_t, size_t)) {
     enum lookup lookup = visitor->bins->lookup;

@@ -1,46 +1,46 @@
-// What a strategy loses over the bin of shapes that a reader's lookup sends to one cell.
+// Losses of strategies over a bin: all shapes that a reader's lookup sends to one cell.
 #ifndef GENTABLES_BINS_H
 #define GENTABLES_BINS_H
 
 #include "table/grid.h"
 
-// Times of one plane of a table: levels[strategy][hidden size][tokens] are log2 of microseconds, NAN where a
-// strategy has none.
+// Times of one plane of a table: levels[strategy][hidden size][tokens] are log2 of microseconds; NAN: the
+// strategy has no time.
 struct plane_levels {
     const double *levels;
     size_t strategies;
     const struct axis *hidden_sizes, *num_tokens;
 };
 
-// One more shape of which all strategies' levels are known: where it lies in the grid's numbers, such as 1.5
-// for halfway between the second and third size.
+// A measured shape that is not in the grid, and the cell to which the lookup sends it.
 struct shape_levels {
     const double *levels;  // by strategy
-    size_t hidden, tokens; // the cell that answers for it
+    size_t hidden, tokens; // the cell of its lookup
     uint32_t hidden_size, num_tokens;
 };
 
-// A shape of a bin, or of the workload, and its frequency: the cell of its lookup, and its distance from that
-// cell's own sizes towards their neighbours: -0.5 is halfway to the smaller size, 1 the larger one.
+// A shape of a bin, or of the workload, and its frequency. Its place is given by the cell of its lookup and
+// by shares of the distances from the cell's sizes to their neighbours: -0.5 is halfway to the smaller size,
+// 1 is the larger size.
 struct bin_shape {
     size_t hidden, tokens;
     double hidden_share, tokens_share, weight;
-    const double *levels; // by strategy, where the shape was measured; NULL: between those of cells
+    const double *levels; // by strategy, if the shape was measured; NULL: interpolated between cells
 };
 
-// What a strategy loses in a bin, as shares of the best time; INFINITY where it cannot do the cell's shape.
+// Loss of a strategy in a bin, as shares of the best time; INFINITY: it has no time at the cell's shape.
 struct loss {
     double expected;
-    double worst;      // at the worst shape or, where the launches are known, the 95 % quantile
+    double worst;      // at the worst shape; if launches are known, the 95 % quantile
     double confidence; // probability that it loses at most 2 %; NAN: unknown
 };
 
-// What is known of the bins of a plane beside its levels.
+// The facts of a plane's bins, in addition to its levels.
 struct bins {
     enum lookup lookup;
-    const struct shape_levels *extra; // measured shapes that are no cell
+    const struct shape_levels *extra; // measured shapes outside of the grid
     size_t extra_count;
-    const struct bin_shape *workload; // none: all shapes of a bin count alike
+    const struct bin_shape *workload; // none: all shapes of a bin have equal weight
     size_t workload_count;
 };
 
@@ -51,22 +51,22 @@ struct bins_span {
 };
 struct bins_span bins_span_of(enum lookup lookup, const struct axis *axis, size_t at);
 
-// Calls use(context, shape) for each shape of the cell's bin: those that a workload has in the bin, with
-// their weight; without any, all shapes of the bin alike, as a ratio: the trapezoid rule over its middle and
-// borders, and measured shapes inside as much as its corners.
+// Calls use(context, shape) for each shape of the cell's bin. If the workload has shapes in the bin, these,
+// with their weights. Else shapes that stand for the whole bin, uniform in log2 of the sizes: the nodes of
+// the trapezoid rule (middle and borders), and measured shapes in the bin, with the weight of a corner.
 void bins_each_shape(const struct plane_levels *plane, const struct bins *bins, size_t hidden, size_t tokens,
                      void *context, void use(void *, const struct bin_shape *));
 
-// How far `value` lies from the size at `at` of an axis towards its neighbour, as in struct bin_shape; 0
-// beyond the first and the last.
+// The share of the distance from the size at index `at` of an axis to its neighbour at which `value` lies, as
+// in struct bin_shape; 0 beyond the first and the last size.
 double bins_share_of(const struct axis *axis, size_t at, uint32_t value);
 
-// log2 of the size on an axis of `share` of the way from the one at `at` towards its neighbour.
+// log2 of the size at `share` of the distance from the size at index `at` of an axis to its neighbour.
 double bins_log2_size(const struct axis *axis, size_t at, double share);
 
-// What each strategy loses in the bin of the cell by the levels alone, into losses[strategy]. The levels
-// between two sizes are those of a line in log2 time over log2 size, which goes on beyond the last; where a
-// neighbour has no time, the cell's own counts.
+// Computes losses[strategy], the loss of each strategy in the bin of the cell, from the levels alone. Levels
+// between two sizes, and beyond the last one, are interpolated linearly in log2 time over log2 size. If a
+// neighbour has no time, the cell's own level is used.
 void bins_losses(const struct plane_levels *plane, const struct bins *bins, size_t hidden, size_t tokens,
                  struct loss *losses);
 

@@ -1,4 +1,4 @@
-// The fewest borders along an ascending axis: which strategy each of its points gets. See borders.c.
+// Chooses a strategy for each point of an ascending axis, with the fewest borders. See borders.c.
 #ifndef GENTABLES_BORDERS_H
 #define GENTABLES_BORDERS_H
 
@@ -6,26 +6,26 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What a strategy costs at a point.
+// A strategy that a point may get, and its cost there.
 struct border_option {
     double badness; // a share of the best time; finite
     uint8_t strategy;
-    bool allowed; // it stays within what the point may lose; select_allow sets it
+    bool allowed; // its loss is within the limit; select_allow sets it
 };
 
-// A point: a token count of a row, a message size. `options` have different strategies, in the order in which
-// equal ones win.
+// A point: a token count of a row, or a message size. The `options` have different strategies; of equally
+// good ones the first wins.
 struct border_point {
     const struct border_option *options;
     size_t count;
-    size_t chosen; // out: the index of an option; BORDER_NONE where none is allowed
+    size_t chosen; // out: the index of an option; BORDER_NONE: none is allowed
 };
 
 #define BORDER_NONE SIZE_MAX
 
-// Chooses an allowed option for every point, so that neighbours differ as seldom as possible and, of all such
-// choices, with the least total badness. A point without an allowed option parts the axis: what follows it
-// begins anew. False: out of memory.
+// Chooses an allowed option for every point: the choice with the fewest changes between neighbours and, of
+// these, the least total badness. A point without an allowed option divides the axis into independent parts.
+// False: out of memory.
 bool borders_choose(struct border_point *points, size_t count);
 
 #endif

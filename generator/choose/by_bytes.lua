@@ -9,12 +9,12 @@
 --             the first starts at 0, the last has no `last`
 --
 -- The rule is that of tables by shape (select.c); its losses are those of core.choose: shapes of equal bytes
--- count alike. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has no
--- other times counts only if its size has no other shape. If numerics are stable, a slice has only strategies
--- of the class that most cells of source.stable_as have, a table by shape; without any, of the one that loses
--- least. The segments are the fewest that lose at no size
--- more than source.regret (default: by_bytes.REGRET). A strategy that has no time for some
--- shape of a size is not chosen there. Between two sizes the border is that of core.lookup_rule.
+-- have equal weight. Times that a sweep left out count as in tables by shape (derive.lua); a shape that has
+-- no other times counts only if its size has no other shape. If numerics are stable, a slice has only
+-- strategies of one class: the class of most cells in the table source.stable_as, or, without such a table,
+-- the class that loses least. The segments are the fewest with a loss of at most source.regret (default:
+-- by_bytes.REGRET) at each size. A strategy without a time for some shape of a size is not chosen there.
+-- Between two sizes the border is that of core.lookup_rule.
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
@@ -23,7 +23,7 @@ local sorted_keys = require "base.sorted_keys"
 
 local by_bytes = {}
 
-by_bytes.REGRET = 0.02 -- a table follows what was measured, and not its noise
+by_bytes.REGRET = 0.02 -- changes of the choice that gain less are taken as noise
 
 -- Whether a derived time is of a slice.
 local function is_of(slice, time)
@@ -56,8 +56,8 @@ local function add_time(by_size, size, tokens, hidden_size, strategy, time_us, i
   shape.times[strategy], shape.is_measured = time_us, shape.is_measured or is_measured
 end
 
--- size -> key -> a shape as choices.losses takes it, with is_measured: whether any of its times is, of the
--- strategies that may win.
+-- size -> key -> a shape for choices.losses, with its times of the strategies that may win, and is_measured:
+-- whether any of these times was measured.
 local function times_of(source, slice, may_win)
   local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us" }
   local columns, by_size = source.rows:slice(slice, names), {}
@@ -106,8 +106,8 @@ local function segments_of(points, chosen)
   return segments
 end
 
--- The points of a slice with the times of times_of; and { first, last }, the least and the largest of their
--- sizes at which anything was measured.
+-- The points of a slice with the times of times_of; and { first, last }, the smallest and the largest size
+-- with a measured time.
 local function points_of(source, slice, allowed, by_size)
   local points, measured, sizes_with_shapes, are_measured = {}, {}, {}, {}
   local sorted = sorted_keys(by_size)
@@ -123,12 +123,12 @@ local function points_of(source, slice, allowed, by_size)
   return points, measured
 end
 
--- The segments of ascending points { size, badness } that lose no more than `regret`.
+-- The segments of ascending points { size, badness }, with a loss of at most `regret`.
 function by_bytes.segments(points, regret)
   return segments_of(points, choices.along(points, regret or by_bytes.REGRET))
 end
 
--- The strategies that may win a slice: name -> true. Where numerics matter, those with the wanted bits.
+-- The strategies that may win a slice: name -> true. If numerics matter, only those with the required bits.
 local function winners_of(source, slice, may_win)
   local allowed = {}
   for _, strategy in ipairs(lists.strategies) do
@@ -193,7 +193,7 @@ local function losses_of(class, points)
   return without, total
 end
 
--- Those of `allowed` that a slice keeps to if numerics are stable; see the head of this file.
+-- The strategies of `allowed` to which stable numerics restrict a slice; see the head of this file.
 local function stable_winners(source, slice, allowed)
   local best
   local classes = classes_of(source, slice, allowed)
@@ -212,7 +212,8 @@ local function stable_winners(source, slice, allowed)
   return best and best.allowed or {}
 end
 
--- See the head of this file; may_win(row of lists.strategies). Worlds without any such row are left out.
+-- See the head of this file. may_win(row of lists.strategies): whether a strategy competes. TP sizes without
+-- such strategies are left out.
 function by_bytes.worlds(source, may_win, fusion)
   local worlds = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do

@@ -4,15 +4,15 @@
 #include <math.h>
 #include <stdlib.h>
 
-// The shapes of a bin as evidence takes them, and the strategies that have no time in one of its cells.
+// The shapes of a bin for evidence_losses, and the strategies without a time in one of its cells.
 struct bin_shapes {
     const struct plane *plane;
-    struct evidence_shape *shapes; // NULL where memory ran out
+    struct evidence_shape *shapes; // NULL: out of memory
     size_t count, room;
-    bool lacks_cell[NAMES_MAX]; // by place in the plane
+    bool lacks_cell[NAMES_MAX]; // by index in the plane
 };
 
-// A bin of powers of two has several cells. What could not run in one of them has no level there.
+// A bin of powers of two has several cells. A strategy that could not run in one of them has no level there.
 static void find_lacking(struct bin_shapes *bin, size_t cell) {
     const struct plane *plane = bin->plane;
     for (size_t s = 0; s < plane->strategy_count; s++) {
@@ -39,8 +39,8 @@ static void add_bin_shape(void *context, const struct bin_shape *shape) {
     };
 }
 
-// Replaces the losses of the strategies at these places in the plane by those that launches show. False: out
-// of memory.
+// Replaces the losses of the strategies at these indices of the plane by losses estimated from launches.
+// False: out of memory.
 static bool take_evidence(const struct evidence *evidence, const struct bin_shapes *bin, size_t hidden,
                           size_t tokens, const size_t *places, size_t count, struct loss *losses) {
     const struct plane *plane = bin->plane;

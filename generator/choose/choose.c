@@ -1,7 +1,7 @@
 // Rows to the cells of a table; see choose.h, and select.c for the rule.
 //
-// A plane (one block and fusion) is chosen at a time: it is laid out (planes.c); every cell gets the losses
-// of its bin (bins.c); then each row of token counts is chosen together (borders.c).
+// Planes (one block and fusion) are chosen independently. For each: lay out the plane (planes.c); compute the
+// losses in the bin of every cell (bins.c); choose each row of token counts as a whole (borders.c).
 #include "choose.h"
 
 #include <math.h>
@@ -19,9 +19,9 @@
 struct choosing {
     struct inputs of;
     struct table *table;
-    uint8_t *incumbents;        // by cell; NAME_NONE: none. NULL: no table was there
-    uint8_t *stable_as;         // the same of the table with the classes that rows keep
-    uint8_t *judged[2];         // the same of the tables that are judged
+    uint8_t *incumbents;        // by cell; NAME_NONE: none. NULL: there is no earlier table
+    uint8_t *stable_as;         // the same, of the table with the classes that rows keep
+    uint8_t *judged[2];         // the same, of the tables to judge
     struct evidence **evidence; // by block; NULL: none
     struct plane_task {
         size_t block, fusion;
@@ -37,8 +37,8 @@ struct row_of_cells {
     struct border_point *points;   // by cell; its options are in the order of its candidates
     struct candidate *candidates;  // [cell][strategy]
     struct border_option *options; // the same
-    struct loss *losses;           // of the bin that begins at that cell, the same
-    size_t *summed_for;            // of it: the cell of the plane that they were summed up for
+    struct loss *losses;           // [first cell of a bin][strategy]
+    size_t *computed_for;          // by first cell of a bin: the cell of the plane with these losses
 };
 
 enum { NOTHING = SIZE_MAX };
@@ -48,10 +48,10 @@ static bool allocate_row(struct row_of_cells *row, size_t tokens, size_t strateg
     row->candidates = malloc((tokens * strategies + 1) * sizeof *row->candidates);
     row->options = malloc((tokens * strategies + 1) * sizeof *row->options);
     row->losses = malloc((tokens * strategies + 1) * sizeof *row->losses);
-    row->summed_for = malloc((tokens + 1) * sizeof *row->summed_for);
-    for (size_t t = 0; row->summed_for != NULL && t < tokens; t++) row->summed_for[t] = NOTHING;
+    row->computed_for = malloc((tokens + 1) * sizeof *row->computed_for);
+    for (size_t t = 0; row->computed_for != NULL && t < tokens; t++) row->computed_for[t] = NOTHING;
     return row->points != NULL && row->candidates != NULL && row->options != NULL && row->losses != NULL &&
-           row->summed_for != NULL;
+           row->computed_for != NULL;
 }
 
 static void free_row(struct row_of_cells *row) {
@@ -59,7 +59,7 @@ static void free_row(struct row_of_cells *row) {
     free(row->candidates);
     free(row->options);
     free(row->losses);
-    free(row->summed_for);
+    free(row->computed_for);
 }
 
 // Whether the same strategies have a level at two cells.
@@ -71,19 +71,18 @@ static bool have_same_strategies(const struct plane *plane, size_t cell, size_t 
     return true;
 }
 
-// What each strategy loses in the bin of a cell; NULL: out of memory. The cells of a bin of powers of two
-// share the losses, which are over all of them, where the same strategies do them; they are computed once for
-// each row of bins.
+// The loss of each strategy in the bin of a cell; NULL: out of memory. Cells of one bin of powers of two with
+// the same strategies have equal losses, which are computed once for each row of bins.
 static const struct loss *losses_of(const struct plane *plane, const struct evidence *evidence,
                                     struct row_of_cells *row, size_t hidden, size_t tokens) {
     const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
     struct bins_span across = bins_span_of(plane->bins.lookup, hidden_sizes, hidden);
     size_t along = bins_span_of(plane->bins.lookup, num_tokens, tokens).first;
-    size_t cell = hidden * num_tokens->count + tokens, *summed_for = &row->summed_for[along];
+    size_t cell = hidden * num_tokens->count + tokens, *computed_for = &row->computed_for[along];
     struct loss *losses = row->losses + along * plane->strategy_count;
-    bool is_there = *summed_for != NOTHING && *summed_for / num_tokens->count >= across.first &&
-                    have_same_strategies(plane, cell, *summed_for);
-    *summed_for = cell;
+    bool is_there = *computed_for != NOTHING && *computed_for / num_tokens->count >= across.first &&
+                    have_same_strategies(plane, cell, *computed_for);
+    *computed_for = cell;
     return is_there || cell_losses(plane, evidence, hidden, tokens, losses) ? losses : NULL;
 }
 
@@ -93,16 +92,15 @@ static struct candidate candidate_of(const struct plane *plane, size_t strategy,
     return (struct candidate){plane->levels[at], *loss, plane->strategies[strategy]};
 }
 
-// Marks the candidates that may win a cell.
-static void find_who_may_win(const struct choosing *choosing, const struct plane *plane, size_t cell,
-                             const struct candidate *candidates, size_t count,
-                             struct border_option *options) {
+// Makes the options of a cell from its candidates, and marks those that are allowed.
+static void allow_options(const struct choosing *choosing, const struct plane *plane, size_t cell,
+                          const struct candidate *candidates, size_t count, struct border_option *options) {
     uint8_t incumbent =
         choosing->incumbents == NULL ? NAME_NONE : choosing->incumbents[plane->first_cell + cell];
     for (size_t i = 0; i < count; i++) {
         options[i] = (struct border_option){candidates[i].loss.expected, candidates[i].strategy, false};
     }
-    bool noisy = false; // slow strategies have no confidence, even where others have one
+    bool noisy = false; // slow strategies have no confidence, even if others have one
     for (size_t i = 0; i < count; i++) noisy = noisy || !isnan(candidates[i].loss.confidence);
     select_allow(options, count, incumbent, choosing->of.selection->regret, noisy);
 }
@@ -119,7 +117,7 @@ static bool fill_cell(const struct choosing *choosing, const struct plane *plane
         if (!isinf(losses[s].expected)) candidates[count++] = candidate_of(plane, s, cell, &losses[s]);
     }
     row->points[tokens] = (struct border_point){.options = options, .count = count};
-    if (count > 0) find_who_may_win(choosing, plane, cell, candidates, count, options);
+    if (count > 0) allow_options(choosing, plane, cell, candidates, count, options);
     return losses != NULL;
 }
 
@@ -150,7 +148,7 @@ static struct cell cell_of(const struct plane *plane, const struct row_of_cells 
     };
 }
 
-// What the choices of the judged tables lose in the bin of a cell.
+// Computes the losses of the judged tables' choices in the bin of a cell.
 static void judge_cell(const struct choosing *choosing, const struct plane *plane,
                        const struct row_of_cells *of, size_t hidden, size_t tokens) {
     size_t cell = plane->first_cell + hidden * plane->block->num_tokens.count + tokens;
@@ -279,7 +277,7 @@ static bool list_planes(struct choosing *choosing) {
     return true;
 }
 
-// What another table has for each cell; NAME_NONE: nothing. False: out of memory.
+// The choices of another table for each cell; NAME_NONE: none. False: out of memory.
 static bool find_choices(const struct grid *grid, struct table *other, uint8_t **choices) {
     if (other == NULL) return true;
     *choices = malloc(grid->cell_count + 1);
@@ -327,7 +325,8 @@ static bool find_evidence(struct choosing *choosing) {
     return ok;
 }
 
-// Small tables are not worth a second thread; a cell with evidence takes about as long as a hundred without.
+// Uses a thread for each CELLS_FOR_A_THREAD cells. A cell with evidence takes about as long as a hundred
+// cells without it.
 static bool choose_planes(struct choosing *choosing) {
     enum { CELLS_FOR_A_THREAD = 4096, WITH_EVIDENCE = 32 };
     struct table *table = choosing->table;

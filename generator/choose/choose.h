@@ -1,4 +1,4 @@
-// A table made from rows: what is chosen for every cell. See select.c for the rule.
+// Makes a table from rows: chooses a strategy for every cell. See select.c for the rule.
 #ifndef GENTABLES_CHOOSE_H
 #define GENTABLES_CHOOSE_H
 

@@ -89,11 +89,11 @@ struct size_losses {
     const struct lists *lists;
     struct evidence_shape *shapes;
     size_t shape_count;
-    double expected[NAMES_MAX]; // by strategy: sums over shapes, by their times alone
+    double expected[NAMES_MAX]; // by strategy: sums over shapes, from their times alone
     size_t times[NAMES_MAX];    // the number of shapes at which it has a time
 };
 
-// Adds the times of the shape on top of the stack, as exact ones.
+// Adds the times of the shape on top of the stack, taken as exact.
 static void add_times(lua_State *lua, struct size_losses *size) {
     double time_us[NAMES_MAX], least_us = INFINITY;
     lua_getfield(lua, -1, "times");
@@ -124,7 +124,7 @@ static void take_size(lua_State *lua, uint8_t fusion, struct size_losses *size) 
     }
 }
 
-// Pushes the expected losses of a size: of strategies with evidence those that launches show.
+// Pushes the expected losses of a size: for strategies with evidence those estimated from launches.
 static void push_losses(lua_State *lua, const struct evidence *evidence, const struct size_losses *size) {
     uint8_t covered[NAMES_MAX];
     struct loss_figures figures[NAMES_MAX];

@@ -1,4 +1,5 @@
-// Classes of numerics: which strategies of a slice give equal bits, and what keeping to one class costs.
+// Classes of numerics: which strategies of a slice give equal bits, and the cost of a restriction to one
+// class.
 //
 // - classes(rows, { world_size =, dtype =, op =, mode =, fusion = }, options) gives, in the order of the list
 //   of strategies, { { names = { strategies }, shapes =, cost =, worst = }... }: the number of shapes where
@@ -75,7 +76,7 @@ static void find_classes(struct classes *all, uint8_t first) {
     }
 }
 
-// What each class loses at one shape.
+// Adds the loss of each class at one shape.
 static void count_shape(struct classes *all, size_t first, size_t end) {
     double best = INFINITY, best_of[NAMES_MAX];
     for (size_t i = 0; i < NAMES_MAX; i++) best_of[i] = INFINITY;

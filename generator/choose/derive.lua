@@ -1,5 +1,5 @@
 -- Times that a sweep did not measure because the choice was certain without them: interpolated from the
--- points around them (interpolation.lua). A choice that rests on one is marked `derived` in the table.
+-- points around them (interpolation.lua). A choice of an interpolated time is marked `derived` in the table.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local implied_grid = require "choose.implied_grid"
@@ -9,7 +9,7 @@ local rows = require "core.rows"
 
 local derive = {}
 
-local FEWEST_POINTS = 3 -- of a strategy in a plane; fewer predict nothing
+local FEWEST_POINTS = 3 -- of a strategy in a plane; fewer are not enough for a prediction
 
 local function log2(number) return math.log(number, 2) end
 
@@ -17,7 +17,7 @@ local function plane_of(record)
   return table.concat({ record.op, record.mode, record.dtype, record.fusion, record.strategy }, " ")
 end
 
--- Takes a point into the rectangle that its plane covers.
+-- Extends the rectangle that a plane covers by a point.
 local function widen(plane, point)
   plane.left, plane.right = math.min(plane.left, point.x), math.max(plane.right, point.x)
   plane.low, plane.high = math.min(plane.low, point.y), math.max(plane.high, point.y)
@@ -42,8 +42,8 @@ local function is_within(plane, where)
   return where.x >= plane.left and where.x <= plane.right and where.y >= plane.low and where.y <= plane.high
 end
 
--- plane and strategy -> the points that the bench refused, as `fewer tokens than ranks`, or at which it
--- failed: what it cannot do goes by one of the two sizes.
+-- plane and strategy -> the points that the bench refused (such as `fewer tokens than ranks`), or at which it
+-- failed. Such limits depend on one of the two sizes.
 local function refused_points(no_time)
   local planes = {}
   for _, entry in ipairs(no_time) do
@@ -134,7 +134,7 @@ local function in_holes(times, records)
 end
 
 -- The derived times of a file without a recorded grid: in the grid that the rows imply, or in that of
--- spec.lua. For a sweep, all times that it left out; for other rows, those of cells without any row.
+-- spec.lua. For a sweep: all times that it did not measure. For other rows: those of cells without any row.
 local function times_without_grid(source, entry, is_sweep)
   local measured, out = rows_with_shapes(source, entry.path), {}
   local grids = entry.spec and { { spec = entry.spec, records = measured } } or implied_grid.of(measured)
@@ -147,7 +147,7 @@ local function times_without_grid(source, entry, is_sweep)
   return out
 end
 
--- Whether rows are of no known sweep: of another tool, or merged of several specs.
+-- Whether rows are not those of one sweep: they are another tool's, or merged from several specs.
 function derive.is_foreign(entry) return not (entry.provenance and entry.provenance.spec) end
 
 local function times_of_file(source, entry)

@@ -1,13 +1,13 @@
--- What a strategy's time is where it was not measured: from the points where it was.
+-- Estimates a strategy's time at unmeasured points from its measured points.
 --
 -- A point is { x, y, time } of log2(tokens), log2(hidden size), log2(time). A prediction is the line of log
 -- time over log bytes (x + y) through the nearest points, each with the weight 1 / distance^4, so that it
--- goes through what was measured. (Shepard's interpolation, with a local line in place of a mean.) Two
--- strategies that were measured at the same points are predicted with the same weights; what the prediction
--- of one misses, that of the other mostly misses, too.
+-- equals the time of a measured point. (Shepard's interpolation, with a local line in place of a mean.) Two
+-- strategies that were measured at the same points are predicted with the same weights, so most of their
+-- prediction errors are equal.
 local interpolation = {}
 
-local NEAREST = 1e-3 -- closer points are taken as this far away
+local NEAREST = 1e-3 -- the least distance: closer points count as this far away
 
 function interpolation.distance(a, b)
   local dx, dy = a.x - b.x, a.y - b.y
@@ -24,8 +24,8 @@ local function line_at(mean_bytes, mean_time, mean_square, mean_product, bytes)
 end
 
 -- Returns log2(time) at `where` ({ x, y }), and the nearest point and its distance (0 at a point); nil
--- without points. `except`: a point that is left out. Most of the time of `generate` is spent here: squares
--- of distances, and locals.
+-- without points. `except`: a point that is left out. `generate` spends most of its time here, hence squares
+-- of distances and local variables.
 function interpolation.predict(points, where, except)
   local x, y = where.x, where.y
   local weights, bytes_sum, times, squares, products = 0, 0, 0, 0, 0

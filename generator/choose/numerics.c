@@ -114,10 +114,10 @@ void numerics_classes(const struct numerics *numerics, uint8_t first, uint8_t cl
 
 // ---- the class of a row
 
-// The choice of a class follows noise as any other choice does, and each change of it changes results. So the
-// rows decide only where no earlier table does.
+// Noise affects the choice of a class, and each change of the class changes results. So the rows decide only
+// if there is no earlier table.
 
-// What the classes of a row would do, by first member.
+// The classes of a row, by first member: their choices in an earlier table, and their losses.
 struct tally {
     bool may_win[NAMES_MAX]; // a member has a time in the plane
     size_t kept[NAMES_MAX];  // cells in which an earlier table chose a member
@@ -145,7 +145,7 @@ static uint8_t most_kept(const struct tally *tally) {
     return best;
 }
 
-// Adds the losses of a cell: of each class that of its best member.
+// Adds the losses of a cell: for each class the loss of its best member.
 static void add_cell(const struct plane *plane, const struct loss *losses, const uint8_t class_of[NAMES_MAX],
                      struct tally *tally) {
     double least[NAMES_MAX], least_of_all = INFINITY;

@@ -66,8 +66,8 @@ bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const s
 
 // ---- the cells
 
-// The strategies that have a time in the plane and may win, in the order of the list, so that nothing depends
-// on that of rows; counts the rows of others.
+// Finds the strategies that have a time in the plane and may win, in the order of the list, so that the order
+// of rows has no effect. Counts the rows of others.
 static void find_strategies(struct plane *plane, struct left_out *left_out) {
     const struct inputs *of = plane->of;
     bool is_found[NAMES_MAX] = {false};
@@ -115,7 +115,7 @@ static void lay_out_rows(struct plane *plane) {
     }
 }
 
-// What was not measured, and follows from what was.
+// Enters derived times, at cells without measured ones.
 static void lay_out_derived(struct plane *plane) {
     const struct selection *selection = plane->of->selection;
     for (size_t i = 0; i < selection->derived_count; i++) {
@@ -131,18 +131,18 @@ static void lay_out_derived(struct plane *plane) {
     }
 }
 
-// ---- shapes that are no cell
+// ---- shapes outside of the grid
 
-// The cell that answers for a shape; false where none does.
-static bool find_answering(const struct plane *plane, uint32_t hidden_size, uint32_t num_tokens,
-                           size_t *hidden, size_t *tokens) {
+// The cell to which the lookup sends a shape; false: none.
+static bool find_cell_of(const struct plane *plane, uint32_t hidden_size, uint32_t num_tokens, size_t *hidden,
+                         size_t *tokens) {
     enum lookup lookup = plane->of->selection->lookup;
     *hidden = grid_answering(&plane->block->hidden_sizes, hidden_size, lookup);
     *tokens = grid_answering(&plane->block->num_tokens, num_tokens, lookup);
     return *hidden != GRID_NO_CELL && *tokens != GRID_NO_CELL;
 }
 
-// Adds a shape that a cell answers for, of which nothing is known yet. False: out of memory.
+// Adds a shape outside of the grid, without levels, to a cell's bin. False: out of memory.
 static bool add_extra(struct plane *plane, const struct cell_key *key, size_t hidden, size_t tokens) {
     size_t count = plane->bins.extra_count, width = plane->strategy_count;
     struct shape_levels *extra = realloc(plane->extra, (count + 1) * sizeof *extra);
@@ -161,7 +161,7 @@ static bool add_extra(struct plane *plane, const struct cell_key *key, size_t hi
     return true;
 }
 
-// Rows of shapes that are no cell, gathered by shape.
+// Enters the rows of shapes outside of the grid, by shape. False: out of memory.
 static bool lay_out_elsewhere(struct plane *plane) {
     const struct inputs *of = plane->of;
     const struct chains *chains = &of->chains;
@@ -171,7 +171,7 @@ static bool lay_out_elsewhere(struct plane *plane) {
         size_t hidden, tokens;
         if (!is_in_plane(plane, &row->key) || plane->index_of[row->strategy] == NAME_NONE ||
             !competes(of, row) ||
-            !find_answering(plane, row->key.hidden_size, row->key.num_tokens, &hidden, &tokens)) {
+            !find_cell_of(plane, row->key.hidden_size, row->key.num_tokens, &hidden, &tokens)) {
             continue;
         }
         bool is_new = last == NULL || !cell_key_equal(last, &row->key);
@@ -197,7 +197,7 @@ static bool has_level(const struct plane *plane, size_t cell) {
     return false;
 }
 
-// A shape with levels that a cell may use, and its distance from the cell, in octaves.
+// A measured shape in a cell's bin, and its distance from the cell, in octaves.
 struct stand_in {
     double distance;
     size_t cell, extra; // one of the two, the other SIZE_MAX
@@ -246,8 +246,8 @@ static void stand_in_for(struct plane *plane, size_t cell, const struct stand_in
     }
 }
 
-// The lookup of a table by powers of two sends 2880 to the cell of 2048, measured or not; so the times at
-// 2880 count for that cell, too.
+// The lookup of a table by powers of two sends size 2880 to the cell of 2048. If that cell was not measured,
+// it gets the times of the nearest measured shape in its bin.
 static void lay_out_stand_ins(struct plane *plane) {
     size_t count = plane->block->num_tokens.count;
     for (size_t cell = 0; cell < plane->cells && plane->bins.lookup == LOOKUP_LOG2; cell++) {
@@ -261,7 +261,7 @@ static void lay_out_stand_ins(struct plane *plane) {
 
 // ---- the workload
 
-// The levels of a shape that is no cell, if it was measured; else NULL.
+// The levels of a measured shape outside of the grid; NULL: it was not measured.
 static const double *measured_levels(const struct plane *plane, const struct workload_shape *shape) {
     for (size_t i = 0; i < plane->bins.extra_count; i++) {
         const struct shape_levels *extra = &plane->extra[i];
@@ -272,7 +272,7 @@ static const double *measured_levels(const struct plane *plane, const struct wor
     return NULL;
 }
 
-// The shapes of the workload, by the cells to which the lookup sends them.
+// Finds the cells of the workload's shapes. False: out of memory.
 static bool lay_out_workload(struct plane *plane) {
     const struct selection *selection = plane->of->selection;
     const struct axis *hidden_sizes = &plane->block->hidden_sizes, *num_tokens = &plane->block->num_tokens;
@@ -281,7 +281,7 @@ static bool lay_out_workload(struct plane *plane) {
     for (size_t i = 0; i < selection->workload_count; i++) {
         const struct workload_shape *shape = &selection->workload[i];
         size_t hidden, tokens;
-        if (!find_answering(plane, shape->hidden_size, shape->num_tokens, &hidden, &tokens)) continue;
+        if (!find_cell_of(plane, shape->hidden_size, shape->num_tokens, &hidden, &tokens)) continue;
         plane->workload[plane->bins.workload_count++] =
             (struct bin_shape){hidden,
                                tokens,

@@ -1,5 +1,5 @@
-// One plane of a table (one block and fusion) laid out for choosing: the levels of all its strategies as one
-// array, what was measured beside what is derived; the shapes between its cells; the workload's.
+// One plane of a table (one block and fusion) laid out for choosing: one array with the measured and derived
+// levels of all its strategies, the measured shapes between its cells, and the shapes of the workload.
 #ifndef GENTABLES_PLANES_H
 #define GENTABLES_PLANES_H
 
@@ -9,19 +9,19 @@
 enum { NO_ROW = UINT32_MAX };
 
 // The rows of every cell, as lists: first[cell] is a row, next[row] another one of its cell. Rows of shapes
-// that are no cell are in `elsewhere`, in their own order.
+// outside of the grid are in `elsewhere`, in the order of rows.
 struct chains {
     uint32_t *first, *next, *elsewhere;
     size_t elsewhere_count;
 };
 
-// Enters every row into the list of its cell; of repeated ones that with the least time, or none: then it
-// sets the problem and returns false. The arrays are the caller's: first[cells], next[rows], and `elsewhere`
-// for the rows without a cell.
+// Enters every row into the list of its cell. Of repeated rows, with `least` the one with the least time is
+// entered; else returns false with the problem. The caller owns the arrays: first[cells], next[rows], and
+// `elsewhere` for the rows without a cell.
 bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const struct lists *lists,
                  struct chains *chains, struct problem *problem);
 
-// What a table is made from.
+// The data from which a table is made.
 struct inputs {
     const struct rows *rows;
     const struct selection *selection;
@@ -30,7 +30,7 @@ struct inputs {
     struct chains chains;
 };
 
-// What did not compete.
+// The number of rows that did not compete.
 struct left_out {
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };
@@ -51,12 +51,12 @@ struct plane {
     struct bins bins;
 };
 
-// Lays out the plane of `fusion` (an index in the block), and counts what does not compete there. False: out
-// of memory. Either way it is to be freed.
+// Lays out the plane of `fusion` (an index in the block), and counts the rows that do not compete there.
+// False: out of memory. Call plane_free in either case.
 bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_block *block, size_t fusion,
                 struct left_out *left_out);
 
-// Takes the levels and rows of a strategy, as if it had not been measured.
+// Removes the levels and rows of a strategy, as if it had not been measured.
 void plane_drop(struct plane *plane, size_t strategy);
 
 void plane_free(struct plane *plane);

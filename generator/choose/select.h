@@ -1,4 +1,4 @@
-// The choice: which strategy a cell gets, and how sure that is. See select.c for the rule.
+// The choice of a cell's strategy, and its confidence. See select.c for the rule.
 #ifndef GENTABLES_SELECT_H
 #define GENTABLES_SELECT_H
 
@@ -14,13 +14,13 @@
 struct candidate {
     double level; // log2 of microseconds at the cell's own shape
     struct loss loss;
-    uint8_t strategy; // its place in the list of strategies
+    uint8_t strategy; // its index in the list of strategies
 };
 
 enum { NO_RUNNER_UP = -1 };
 
 struct choice {
-    int runner_up; // the place of the best other candidate, or NO_RUNNER_UP
+    int runner_up; // the index of the best other candidate, or NO_RUNNER_UP
     double margin; // expected loss of the runner-up minus that of the winner; NAN without one
     enum state state;
     double confidence; // probability that the choice loses at most 2 % over the bin; NAN: unknown
@@ -29,20 +29,20 @@ struct choice {
     double worst_us;   // the same as time at the cell's own shape
 };
 
-// A choice is certain, or a tie, with this confidence at least and this expected loss at most; without
-// launches, with this margin at least.
+// A choice is certain, or a tie, if it has at least this confidence and at most this expected loss; without
+// launches, if it has at least this margin.
 #define SELECT_CONFIDENCE    0.9
 #define SELECT_EXPECTED_LOSS 0.01
 #define SELECT_MARGIN        0.05
 
-// What a choice may lose more than the best, as a share, to keep the incumbent or, if times are noisy, for
-// fewer borders.
+// The loss beyond the best, as a share, that a choice may have to keep the incumbent or, if times are noisy,
+// for fewer borders.
 #define SELECT_TOLERANCE 0.0025
 
 // The rule: marks the options that a point may have, of at least one. These are the one with the least
 // expected loss (of equal ones that of the strategy that comes first in the list), and those that lose at
-// most `regret` more or, if times are `noisy`, 0.25 %. An incumbent (NAME_NONE: none) that loses at most
-// 0.25 % more stays, and is then the only one but for those that `regret` allows.
+// most `regret` more or, if times are `noisy`, 0.25 %. An incumbent (NAME_NONE: none) that loses at most 0.25
+// % more stays; then only options that `regret` allows are marked beside it.
 void select_allow(struct border_option *options, size_t count, uint8_t incumbent, double regret, bool noisy);
 
 // The figures of the choice of candidates[winner].

@@ -1,4 +1,5 @@
-// What a table is made from, beside rows, and by which rules: the options of core.choose's select.
+// The options of core.choose's select: the data from which a table is made, in addition to rows, and the
+// rules.
 #ifndef GENTABLES_SELECT_OPTIONS_H
 #define GENTABLES_SELECT_OPTIONS_H
 
@@ -6,7 +7,7 @@
 
 struct lua_State;
 
-// A time that was not measured, but follows from others, and their placement.
+// A derived time, and the placement of the rows from which it was derived.
 struct derived_time {
     struct cell_key key;
     double time_us;
@@ -22,20 +23,20 @@ struct workload_shape {
 struct selection {
     bool may_win[NAMES_MAX];           // by strategy
     bool loopback;                     // whether loopback rows compete
-    bool least;                        // of repeated rows the least counts; else they are an error
+    bool least;                        // whether the least of repeated rows counts; else they are an error
     enum lookup lookup;                // how the reader finds a cell
-    double regret;                     // what a cell may lose for the sake of fewer borders, as a share
+    double regret;                     // the loss that a cell may have for fewer borders, as a share
     uint8_t same_bits_as;              // only strategies with the bits of this one may win; NAME_NONE: any
     bool is_stable;                    // each row of token counts keeps to one class of equal bits
     struct table *stable_as;           // the table with these classes; NULL: the rows decide
-    struct table *incumbent;           // keeps the choices that hardly lose; NULL: none
-    struct table *judged[2];           // their choices' losses are wanted, too; NULL: none
-    const struct cell_key *more_cells; // cells that the table has beside those of the rows
+    struct table *incumbent;           // its choices stay if they lose hardly more than the best; NULL: none
+    struct table *judged[2];           // the result has the losses of their choices; NULL: none
+    const struct cell_key *more_cells; // cells of the table in addition to those of the rows
     size_t more_cell_count;
-    bool only_more_cells; // between these, no others: rows there count for the bins that they lie in
+    bool only_more_cells; // rows between these make no cells, but count for their bins
     const struct derived_time *derived;
     size_t derived_count;
-    const struct workload_shape *workload; // none: all shapes alike
+    const struct workload_shape *workload; // none: all shapes have equal weight
     size_t workload_count;
 };
 

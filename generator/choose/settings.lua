@@ -1,5 +1,5 @@
--- How a table is chosen, from the command line or the spec: among which strategies, for which shapes, against
--- which table. select.c explains the rule.
+-- Settings of a choice, from the command line or the spec: which strategies may win, for which shapes, and
+-- the incumbent. select.c explains the rule.
 --
 -- In a spec this is choice = { numerics = "stable", workload = "workload.csv", at = "corner",
 -- regret = 0.01 }.
@@ -67,8 +67,8 @@ local function read_line(path, number, line)
   return { num_tokens = tokens, hidden_size = hidden_size, weight = weight }
 end
 
--- Makes the largest weight about 1, so that no sum of weights is more than a number can hold: by a power of
--- two, which rounds none but those that are nothing beside it.
+-- Scales weights by a power of two, so that the largest is about 1 and no sum overflows. Only negligible
+-- weights are rounded.
 local function scale(shapes, largest)
   local exponent = math.floor(math.log(largest, 2))
   for _, shape in ipairs(shapes) do
@@ -99,7 +99,7 @@ end
 
 local function is_within(axis, value) return value >= axis[1] and value <= axis[#axis] end
 
--- Raises unless each shape of a workload lies within what some block of a table (of core.table) has.
+-- Raises unless each shape of a workload lies within the sizes of some block of a table (of core.table).
 function settings.check_workload(path, shapes, blocks)
   for _, shape in ipairs(shapes) do
     local known = false
@@ -147,7 +147,7 @@ local function at_corner(text, where)
   return true
 end
 
--- The loss that a cell may have for the sake of fewer thresholds; nil: not given.
+-- The loss that a cell may have for fewer thresholds; nil: not given.
 local function regret_of(value, where)
   if value == nil then return nil end
   local share = tonumber(value)
@@ -158,7 +158,7 @@ local function regret_of(value, where)
   return share
 end
 
--- The table that keeps the choices that hardly lose: the one that is replaced, else the one beside the rows.
+-- The incumbent: the table that is replaced, else the one beside the rows.
 local function find_incumbent(source, folder)
   local replaced = folder .. "/table.csv"
   return file.exists(replaced) and replaced or source.data_dir .. "/table.csv"
