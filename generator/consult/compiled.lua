@@ -14,7 +14,7 @@ local COMPILE_S = 120
 -- The path from the root on, without links.
 function compiled.absolute(path) return fail.unless(file.real_path(path)) end
 
--- What templates/NAME.tmpl makes of a model.
+-- Renders templates/NAME.tmpl with a model.
 function compiled.render(name, model)
   return fail.unless(template.load(gentables.home .. "/templates/" .. name .. ".tmpl"))(model)
 end
@@ -29,7 +29,7 @@ function compiled.run(argv, options)
   return nil, detail == "" and ran.reason or ran.reason .. ": " .. detail
 end
 
--- The name that all of an allreduce_table.h's begin with; nil: the text is none.
+-- The prefix of all names in an allreduce_table.h; nil: the text is no such header.
 function compiled.prefix_of(text)
   return text:match("static inline enum ([%w_]+)_strategy [%w_]+_select%(")
 end
@@ -37,8 +37,8 @@ end
 -- Whether the text is a customAllReduceUtils.h with a lookup.
 function compiled.is_trtllm_header(text) return text:find("selectStrategyLookUpTable", 1, true) ~= nil end
 
--- What stands in for the headers of TensorRT-LLM that the text of a customAllReduceUtils.h includes, on a GPU
--- of this SM version; for compiled.make.
+-- Files for compiled.make that replace the headers of TensorRT-LLM that a customAllReduceUtils.h includes, on
+-- a GPU of this SM version.
 function compiled.trtllm_world(text, sm)
   local strategies = {}
   for _, strategy in ipairs(lists.strategies) do

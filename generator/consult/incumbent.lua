@@ -11,7 +11,7 @@ local incumbent = {}
 
 local WORDS = { "-O2", "-shared", "-fPIC" } -- as a program's: what a lookup costs counts
 
--- What a table of TensorRT-LLM's may choose that the backend has.
+-- The strategies of TensorRT-LLM's tables that the backend has.
 local function choices_of(backend)
   local choices = {}
   for _, strategy in ipairs(lists.strategies) do
@@ -39,7 +39,7 @@ local function of_header(path, prefix)
   return { compiler = os.getenv("CC") or "cc", words = WORDS, suffix = "c", source = source }
 end
 
--- The module of the header at `path`, for rows of an arch: { path = }, which is gone when it is closed.
+-- The module of the header at `path`, for rows of an arch: { path = }, which is removed when it is closed.
 function incumbent.module(path, arch)
   local text, message = file.read(path)
   if not text then fail.input("--incumbent: %s", message) end

@@ -1,11 +1,11 @@
--- What an artifact answers: compiles the header or table as its users do and asks its own lookup. A table.csv
--- is looked up as the C header looks it up, by the nearest size; thresholds.json by bytes.
+-- Looks shapes up in an artifact: compiles a header as its users do, and calls its own lookup. A table.csv is
+-- looked up by the nearest size, as in the C header; thresholds.json by bytes.
 --
 --   local answers, facts = lookup.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
 --
 -- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is {
--- strategy =, measured =, cell = }: strategy is nil if the artifact has no answer; cell is a text that shapes
--- share if one choice was made for them, nil if none was or if that is unknown. facts: { cells = whether
+-- strategy =, measured =, cell = }: strategy is nil if the artifact has no answer. cell is a text, the same
+-- for all shapes with a common choice; nil if there is none or it is unknown. facts: { cells = whether
 -- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. The options: sm, for headers
 -- that hold several, and unconfined = whether the compiled code runs with all rights of the user.
 local cell_records = require "rows.cell_records"
@@ -24,7 +24,7 @@ local ANSWER_S = 60
 
 -- ---- compiled ---------------------------------------------------------------------------------
 
--- The lines that a program answers to `input`; `what` is that of compiled.make without words.
+-- The lines that a compiled program prints for `input`; `what`: as in compiled.make, without `words`.
 local function compile_and_run(path, what, input, options)
   local confined = not options.unconfined
   if confined and not process.can_confine() then
@@ -53,7 +53,7 @@ end
 
 local function render(name, model) return compiled.render("regret/" .. name, model) end
 
--- The data type and operation that the first lines of a C header say it is of.
+-- The data type and operation in the first lines of a C header.
 local function said_of(text)
   local dtype, op = text:match("should take: ([%w_]+), ([%w_]+), TP ")
   return { cells = true, dtype = dtype, op = op }
@@ -112,7 +112,7 @@ end
 
 -- ---- loaded -----------------------------------------------------------------------------------
 
--- The block of a table that answers for a shape: its own; else one of its TP size, as other formats hold.
+-- The block of a table in which a shape is looked up: its own; else one of its TP size, as in other formats.
 local function block_for(blocks, shape)
   local other
   for _, block in ipairs(blocks) do
@@ -167,7 +167,8 @@ end
 
 -- ---- which ------------------------------------------------------------------------------------
 
--- Looks the shapes up in the artifact at `path`; its content shows the format. Raises if it is no artifact.
+-- Looks the shapes up in the artifact at `path`; the format is found from its content. Raises if it is no
+-- artifact.
 function lookup.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = compiled.prefix_of(text)

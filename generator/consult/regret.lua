@@ -1,6 +1,6 @@
--- What an artifact's choices lose on rows that it was not made from. Asks the artifact's own lookup
--- (lookup.lua), so that what is judged is what its users get, bins and fallbacks included; and beside it, of
--- the same choices, the lookup by the floor of log2 that TensorRT-LLM has.
+-- The losses of an artifact's choices on rows from which it was not made. Shapes are looked up by the
+-- artifact's own lookup (lookup.lua), so the result includes bins and fallbacks, as for its users; and, for
+-- comparison, by the floor of log2, as in TensorRT-LLM.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local lists = require "lists.lists"
@@ -34,7 +34,7 @@ end
 
 local function may_win(record) return lists.may_win(record.strategy) end
 
--- The fastest row of what a table may choose.
+-- The fastest row of the strategies that a table may choose.
 local function best_of(shape)
   local best
   for _, record in pairs(shape.rows) do
@@ -47,9 +47,9 @@ end
 
 -- ---- regret -----------------------------------------------------------------------------------
 
--- What a choice loses at a shape: as measured, as a share of the best time; and what is certain, the most
--- that its interval lies above that of another strategy, as a share of where that one ends. Nil where the
--- shape has no row of the choice.
+-- The loss of a choice at a shape: the measured one, as a share of the best time; and the certain one, the
+-- largest distance of its interval from a lower interval of another strategy, as a share of the upper end of
+-- that. Nil if the shape has no row of the choice.
 local function regret_at(shape, strategy)
   local chosen, best = shape.rows[strategy], best_of(shape)
   if not chosen or not best then return nil end
@@ -74,7 +74,7 @@ local function summary_of(values)
     worst = values[#values] or 0 }
 end
 
--- What the answers lose over all shapes: { shapes, unanswered, unmeasured, certain, raw, worst = list }.
+-- The losses of the answers over all shapes: { shapes, unanswered, unmeasured, certain, raw, worst = list }.
 local function judge(shapes, answers)
   local certain, raw, losses = {}, {}, {}
   local found = { shapes = #shapes, unanswered = 0, unmeasured = 0 }
@@ -101,8 +101,8 @@ end
 
 -- ---- cells that answer for several shapes ------------------------------------------------------
 
--- The least that one choice for all shapes of a cell loses at its worst of them, and certainly; nil where no
--- strategy has a row at each.
+-- The smallest worst loss of one choice for all shapes of a cell, measured and certain; nil if no strategy
+-- has a row at each shape.
 local function least_loss(shapes)
   local least
   for name in pairs(shapes[1].rows) do
@@ -116,9 +116,9 @@ local function least_loss(shapes)
   return least
 end
 
--- Different shapes that the lookup sends to one cell: { cells, shapes, torn = the cells in which no single
--- choice is right for all shapes, loss = the largest of the losses that these cells cannot avoid }; nil if
--- the artifact's answers have no cells.
+-- Different shapes that the lookup sends to one cell: { cells, shapes, torn = the number of cells in which no
+-- single choice is right for all shapes, loss = the largest unavoidable loss of these cells }; nil if the
+-- artifact's answers have no cells.
 local function aliased(shapes, answers, facts)
   if not facts.cells then return nil end
   local by_cell, order = {}, {}
@@ -168,7 +168,7 @@ function regret.sm_version(paths)
   return math.tointeger(tonumber(found))
 end
 
--- What the artifact answers, by its own lookup and by the floor of log2: { answers, floored, facts }.
+-- The artifact's answers, by its own lookup and by the floor of log2: { answers, floored, facts }.
 local function answers_of(path, shapes, options)
   local lookups = table.move(shapes, 1, #shapes, 1, {})
   for i, shape in ipairs(shapes) do lookups[#shapes + i] = floored(shape) end
@@ -181,7 +181,8 @@ local function answers_of(path, shapes, options)
   return { answers = table.move(answers, 1, #shapes, 1, {}), floored = by_floor, facts = facts }
 end
 
--- The shapes that the artifact is about, where it says so, and how many it is not about.
+-- The shapes with the artifact's data type, operation and fusion, if it names them, and the number of other
+-- shapes.
 local function kept(shapes, answers, facts)
   local kept_shapes, kept_answers = {}, {}
   for i, shape in ipairs(shapes) do
@@ -196,7 +197,7 @@ local function kept(shapes, answers, facts)
   return kept_shapes, kept_answers, #shapes - #kept_shapes
 end
 
--- All that is found of one lookup.
+-- The figures of one lookup.
 local function judge_lookup(shapes, answers, facts)
   local of, given, others = kept(shapes, answers, facts)
   local found = judge(of, given)
@@ -204,7 +205,7 @@ local function judge_lookup(shapes, answers, facts)
   return found
 end
 
--- What the choices of the artifact at `path` lose on these shapes: by its own lookup, and by the floor of
+-- The losses of the choices of the artifact at `path` on these shapes: by its own lookup, and by the floor of
 -- log2, with the options of lookup.artifact. Each is { shapes, others, unanswered, unmeasured, certain, raw,
 -- worst = list, aliased }.
 function regret.of(path, shapes, options)

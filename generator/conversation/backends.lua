@@ -1,5 +1,5 @@
--- The backends of the bench: which program measures, how its ranks are started, and whether it fits the arch
--- that the rows are to be for. How to add one: a row here, a struct in bench/ (bench/calls/backend.h),
+-- The backends of the bench: the program that measures, the command that starts its ranks, and whether it can
+-- measure rows for an arch. How to add one: a row here, a struct in bench/ (bench/calls/backend.h),
 -- strategies in lists/lists.lua.
 local fail = require "base.fail"
 local launcher = require "conversation.launcher"
@@ -24,15 +24,16 @@ function backends.cuda.command(job, size)
   return job.launcher and launcher.command(size, job.machine.cores, job.launcher) or {}
 end
 
--- Of calls that are open at once the data, and more of them than there are: up to 8 inputs that differ and a
--- result of each, with an epilogue twice as many.
+-- Space for the data of the calls that are in progress at once: at most 8 different inputs and their results,
+-- with an epilogue twice as many, and a reserve.
 local ARENA_COPIES, LEAST_ARENA, MOST_ARENA = 20, 64 << 20, 16 << 30
 
--- Two chains of calls with results of their own, for the largest messages: at most two inputs, and for each
--- of three calls, the fewest that give a slope, less than three outputs.
+-- Space for two chains of calls with results of their own, for the largest messages: at most two inputs, and
+-- less than three outputs for each of three calls, which is the minimum for a slope.
 local CHAIN_COPIES = 12
 
--- How all ranks are on one GPU, or nil: plug-ins launch for each rank, and so does everybody with them.
+-- The option for all ranks on one GPU, or nil. Plug-ins launch for each rank, so with plug-ins all candidates
+-- do.
 function backends.cuda.loopback(job)
   local has_plugins = job.plugins and #job.plugins > 0
   return job.arch:find("%-loopback$") and (has_plugins and "--streams" or "--loopback")

@@ -1,5 +1,5 @@
--- The generator's side of the bench: starts it under a launcher, requests cells, checks every answer, ends
--- it.
+-- The generator's side of the conversation with the bench: starts it under a launcher, sends requests, checks
+-- every answer, ends it.
 --
 -- If the bench dies, hangs or breaks the protocol, the result is a failure { reason, detail, strategy,
 -- is_final }: `reason` may be written to a file, `detail` (the last lines of stderr) is for the terminal
@@ -105,7 +105,7 @@ end
 
 -- ---- start ------------------------------------------------------------------------------------
 
--- The failure of a bench that is not the one that was wanted.
+-- The failure of a bench with another protocol or identity than expected.
 local function mismatch(self, text)
   local _, what = failure(self, text)
   what.is_final = true
@@ -208,9 +208,9 @@ local function take_answer(result, cell, kind, fields)
   return true
 end
 
--- Measures `strategies` in `cell` with `limits` (of protocol.request). Calls
--- on_row(record) as rows come. Returns { rows, no_time }, each strategy in one of them, and takes the round
--- trip anew; or nil and a failure, after which this bench has ended.
+-- Measures `strategies` in `cell` with `limits` (of protocol.request). Calls on_row(record) as rows come.
+-- Returns { rows, no_time }, each strategy in one of them, and updates self.roundtrip_us; or nil and a
+-- failure, after which this bench has ended.
 function bench:measure(id, cell, strategies, limits, on_row)
   local result = { rows = {}, no_time = {}, open = {} }
   for _, strategy in ipairs(strategies) do result.open[strategy] = true end
@@ -254,8 +254,8 @@ local function hear_out(self)
   return false
 end
 
--- Ends a bench that has nothing to do any more. Returns true; or nil and a failure, if it did not end well,
--- which what it has measured does not suffer from.
+-- Ends a bench after its last request. Returns true; or nil and a failure if it did not end well, which does
+-- not affect its results.
 function bench:stop()
   self.child:write("quit\n", GRACE)
   local in_time = hear_out(self) and self.child:ends_within(GRACE)

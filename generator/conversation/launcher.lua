@@ -39,7 +39,7 @@ end
 
 local function append(words, ...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
 
--- The words that start Open MPI's ranks with nothing but where they run: its defaults otherwise.
+-- The command that starts Open MPI's ranks with its defaults, except for their places.
 function launcher.plain_command(ranks, cores)
   local words = { "mpirun", "-n", tostring(ranks) }
   if system.is_root() then append(words, "--allow-run-as-root") end

@@ -43,12 +43,12 @@ local function seed_of(cell)
   return tonumber(system.hash(cell_records.key(cell_records.record(cell))):sub(1, 8), 16)
 end
 
--- The reason of what had no time before a request's left_us were over.
+-- The reason for strategies without a time when a request's left_us were over.
 protocol.BUDGET_SPENT = "budget spent"
 
--- The request to measure `strategies` in `cell`, which has a hidden size and tokens, or a count of elements
--- (of the larger buffer) alone. `limits` has min_samples, max_samples, cell_us and precision, and left_us
--- where there is a budget: all that may pass until the answer.
+-- The request to measure `strategies` in `cell`, which has a hidden size and tokens, or only a count of
+-- elements (of the larger buffer). `limits` has min_samples, max_samples, cell_us and precision, and, with a
+-- budget, left_us: the time until the answer at most.
 function protocol.request(id, cell, strategies, limits)
   local by_bytes = cell.count and { "count", cell.count }
   local fields = {
@@ -65,7 +65,7 @@ function protocol.request(id, cell, strategies, limits)
   return protocol.line("measure", fields)
 end
 
--- What the bench reports of a row beside its cell and strategy: columns of numbers, and of names.
+-- The columns of a `row` line of the bench, apart from cell and strategy: numbers, and names.
 local row_numbers, row_names = {}, {}
 for _, column in ipairs(columns) do
   if column.bench then table.insert(column.names and row_names or row_numbers, column) end

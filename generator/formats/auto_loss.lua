@@ -1,5 +1,6 @@
--- AUTO: the call through the lookup of the incumbent, its cost included. It is measured beside the strategies
--- and never chosen; what it takes more than the best choice says what a new table could win.
+-- The loss of AUTO, which is the call through the incumbent's lookup, the cost of the lookup included. AUTO
+-- is measured beside the strategies and never chosen; its loss against the best choice is what a new table
+-- could save.
 local lists = require "lists.lists"
 
 local auto_loss = {}
@@ -33,9 +34,9 @@ local function candidates(names)
   return may_win
 end
 
--- How AUTO did in rows (core.rows) against the best of the strategies that may win and of which `names` (nil:
--- all) is true: { cells =, captured = (those of them in a graph), mean =, worst =, where = (of the worst, in
--- words) }; nil where no cell has both.
+-- The loss of AUTO in rows (core.rows) against the best of the strategies that may win and are in the set
+-- `names` (nil: all): { cells =, captured = (the number of cells in a graph), mean =, worst =, where = (the
+-- cell of the worst, as text) }; nil if no cell has both.
 function auto_loss.over(rows, names)
   if not rows:strategies()[NAME] then return nil end
   local may_win, sum, count, worst, where, captured = candidates(names), 0, 0, 0, nil, 0
@@ -57,7 +58,7 @@ function auto_loss.over(rows, names)
     where = where } or nil
 end
 
--- The same as a line for people; nil where there is nothing to compare.
+-- The same as a line for people; nil if no cell has both.
 function auto_loss.line(rows, names)
   local found = auto_loss.over(rows, names)
   if not found then return nil end

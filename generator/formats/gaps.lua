@@ -1,6 +1,6 @@
 -- Cells without rows in tables of rows that have no recorded grid (rows of other tools, or of earlier
--- versions): how many have an interpolated choice, and how many none. The verbs that make tables print it,
--- and their artifacts contain the same sentence.
+-- versions): the numbers of cells with an interpolated choice, and without any. The verbs that make tables
+-- print a sentence about them, and the artifacts contain the same sentence.
 local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"

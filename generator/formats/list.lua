@@ -1,5 +1,5 @@
--- The list of artifacts that are made from rows: a row each, and the one loop over them is in
--- verbs/generate.lua and verbs/check.lua.
+-- The list of artifacts that are made from rows, a row for each. verbs/generate.lua and verbs/check.lua make
+-- all of them in one loop.
 --
 -- How to add a format: a template below templates/ (codec/template.lua describes its language, model.lua its
 -- input; short examples: tables/generated_lookup_table.cpp.tmpl, and tables/nccl_tuner.csv.tmpl by message
@@ -39,7 +39,7 @@ local function others(list, known)
   return out
 end
 
--- Whether the rule of its reader for unmeasured cells ignores numerics classes.
+-- Whether the format's reader ignores numerics classes at unmeasured cells.
 function formats.may_leave_bits(format)
   return format.names ~= nil or format.elsewhere ~= nil and not format.elsewhere:find("{fallback}", 1, true)
 end
@@ -67,7 +67,7 @@ local function trtllm_leaves_out(model)
   return lines
 end
 
--- What a format by message size sees, of the strategies that it can name.
+-- The model of a format by message size, of the strategies that it can name.
 local function by_size(may_win, more)
   return function(source)
     local by_bytes = require "choose.by_bytes"
@@ -79,7 +79,8 @@ local function by_size(may_win, more)
   end
 end
 
--- A format's `lacks`: no row of such a strategy, and what to do about it.
+-- A format's `lacks` for formats that need rows of such a strategy: the missing rows and the way out, as
+-- text.
 local function lacks_rows(is_such, words)
   return function(source)
     for name in pairs(require("formats.model").measured(source)) do
@@ -89,7 +90,7 @@ local function lacks_rows(is_such, words)
   end
 end
 
--- A format's `lacks`, where all rows are by bytes and it is not.
+-- A format's `lacks` for formats that need shapes, if all rows are by bytes.
 local function lacks_shapes(what_for)
   return function(source)
     if not require("formats.model").is_by_bytes(source) then return nil end
@@ -97,7 +98,7 @@ local function lacks_shapes(what_for)
   end
 end
 
--- What a format by message size leaves out.
+-- The parts that a format by message size leaves out.
 local function all_but_plain_sums() return { "every fusion but NONE: it goes by bytes alone" } end
 
 local function is_host(arch) return arch.backend == "host" end
@@ -108,7 +109,7 @@ local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy
 
 local function ompi_rules(source) return { worlds = require("formats.ompi").worlds(source) } end
 
--- A format's `lacks`, for rules that Open MPI reads from version `least` on (nil: any).
+-- A format's `lacks` for rules that Open MPI reads since version `least` (nil: any version).
 local function lacks_ompi_rules(least)
   return function(source)
     local ompi = require "formats.ompi"

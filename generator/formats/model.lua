@@ -1,4 +1,4 @@
--- What a template sees: the rows of one arch, selected, with the facts around them. It renders nothing.
+-- The model of templates: the choices of one arch, and facts about them. Renders nothing.
 --
 -- model.load(data_dir, arch) reads the folder (rows/rows_folder.lua), with the options of its choices;
 -- model.for_format(source, format) gives the view of one format:
@@ -33,9 +33,10 @@ function model.options_of(source, lookup)
     regret = source.regret }
 end
 
--- The table of the strategies in `candidates` (nil: all) for a reader with this lookup; made once for each.
--- What is there already has been chosen for the nearest size, and stays only there. If numerics are stable,
--- the first, canonical table has the classes of the earlier one, and the others have those of the canonical.
+-- The table of the strategies in `candidates` (nil: all) for a reader with this lookup; made once for each
+-- combination. The incumbent was chosen for the nearest size, so it counts for that lookup only. If numerics
+-- are stable, the canonical table, which is the first, has the classes of the incumbent, and the other tables
+-- have those of the canonical one.
 local function select_table(source, candidates, lookup)
   local options = model.options_of(source, lookup or "nearest")
   local key = (candidates and table.concat(candidates, ",") or "*") .. " " .. options.lookup
@@ -50,8 +51,8 @@ end
 -- The canonical table of a source.
 function model.canonical(source) return select_table(source) end
 
--- What formats without axes for them hold. The spec says it; without one, the only dtype and op that there
--- are will be meant.
+-- The dtype, op and mode of formats without such axes: those of the spec; without a spec, the only dtype and
+-- op of the rows.
 local function axes_of(source)
   if source.spec then return source.spec.table end
   local default, blocks = lists.default_table, select_table(source):blocks()
@@ -74,8 +75,8 @@ local function load_parts(data_dir, args)
   return source
 end
 
--- The same, chosen as `args` say (those of settings.options; nil: none), for tables in `folder` (nil: there).
--- `all`: see lists.all_archs; args.sm: of these only what --sm asks for.
+-- The same, with the settings of a choice in `args` (of settings.options; nil: none), for tables in `folder`
+-- (nil: data_dir). The arch `all`: see lists.all_archs; args.sm: only the SM versions of --sm.
 function model.load(data_dir, arch, args, folder)
   args = args or {}
   if arch == lists.all_archs.name then return load_parts(data_dir, args) end
@@ -122,12 +123,12 @@ local function has_winner(table_of, index, block)
   return false
 end
 
--- The block of each TP size that `axes` means. Rows of other tools do not say their mode; they stand in
--- where a TP size has none of the mode that is asked for.
+-- The block with `axes` of each TP size. Rows of other tools have no mode; they are used for TP sizes without
+-- rows of the required mode.
 local function find_blocks(table_of, axes)
   local exact, unknown, sizes = {}, {}, {}
   for index, block in ipairs(table_of:blocks()) do
-    local has_shapes = not block.sizes_only and not block.splits -- what formats have an axis for
+    local has_shapes = not block.sizes_only and not block.splits -- formats have no axis for the rest
     local is_meant = has_shapes and block.dtype == axes.dtype and block.op == axes.op
     if is_meant and has_winner(table_of, index, block) then
       block.index = index
@@ -164,7 +165,7 @@ local function world_of(table_of, block)
   return world
 end
 
--- The blocks without shapes of a data type. Where rows of several modes are there, those of `axes` count.
+-- The blocks without shapes of a data type. If there are rows of several modes, those of the mode of `axes`.
 local function blocks_by_bytes(table_of, axes)
   local out, index_of = {}, {}
   for index, block in ipairs(table_of:blocks()) do
@@ -196,7 +197,8 @@ local function strategies_in(worlds, by_bytes)
   return seen
 end
 
--- What formats without axes for data type, op and mode see of a table of select_table; made once for each.
+-- The part of a table (of select_table) for formats without axes for data type, op and mode; made once for
+-- each table.
 local function plane_of(source, canonical)
   local plane = source.planes[canonical]
   if plane then return plane end
@@ -223,15 +225,16 @@ local function strategies_of(plane, fallback)
   return out
 end
 
--- What readers of `format` (nil: of one that names every strategy) get where nothing was measured. A table
--- that keeps to the bits of one strategy falls back on that; not where the format's reader has its own rule.
+-- The strategy that readers of `format` (nil: one that names every strategy) use at unmeasured cells. A table
+-- that is restricted to the bits of one strategy falls back on that strategy, unless the format's reader has
+-- its own rule.
 function model.fallback(source, format)
   local has_own_rule = format and format.names
   return not has_own_rule and source.same_bits_as or source.arch_row.fallback
 end
 
--- What the template of `format` sees. `worlds` is empty where no row is of `axes`. Formats that choose among
--- the same strategies share what is in it, and leave it as it is.
+-- The model for the template of `format`. `worlds` is empty if no row has `axes`. Formats with the same
+-- strategies share parts of it, and must not change them.
 function model.for_format(source, format)
   local canonical = select_table(source, candidates_of(format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)

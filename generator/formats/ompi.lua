@@ -1,15 +1,15 @@
--- What Open MPI's files are made from: rules by message size, and the parameters that a search found. It
--- renders nothing and measures nothing.
+-- The data of Open MPI's files: rules by message size, and the parameters that a search found. Renders and
+-- measures nothing.
 --
 -- A search (gentables sweep --transport, sweep/transport.lua) leaves transport.tp{N}.{arch}.csv: times of
 -- calls in a row for settings of Open MPI's parameters × algorithms × sizes. An algorithm's time depends on
--- the transport, so that each parameter file has rules of its own, from the times of its setting. Rules that
--- are used alone are of the times under the transport as it is: the search's, where there is one, else those
--- of the benchmark rows.
+-- the transport, so that each parameter file has rules of its own, from the times of its setting. Rules
+-- without parameters are made from times of the default transport: those of the search, if there is one, else
+-- those of the benchmark rows.
 --
--- The best setting is the one with the greatest gain over the defaults, as a geometric mean over the sizes,
--- of those that reached the last round and are at no size slower than the defaults by more than MAY_LOSE and
--- what the defaults differ from themselves.
+-- The best setting has the greatest gain over the defaults, as a geometric mean over the sizes. It must have
+-- reached the last round, and at no size be slower than the defaults by more than MAY_LOSE and the spread of
+-- the defaults.
 --
 -- ompi.worlds(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
 -- parameters, setting, segments, has_rules, gain, worst, spread, sizes, library } of each search.
@@ -89,7 +89,8 @@ end
 
 -- ---- the best setting -------------------------------------------------------------------------
 
--- The most that the defaults differ from themselves at a size, as a ratio above 1; 1: that was not measured.
+-- The spread of the defaults: the largest ratio, over sizes, of two measurements of the defaults; 1: not
+-- measured.
 local function spread_of(search)
   local again, spread = search.settings[ompi.default_again], 1
   for size, times in pairs(search.settings[ompi.default_setting]) do
@@ -101,8 +102,8 @@ local function spread_of(search)
   return spread
 end
 
--- How many times faster segments are than the defaults' own decision: the geometric mean over the sizes that
--- both have, the least of them, and how many these are.
+-- The gain of segments over the defaults' own decision, as ratios of times over the sizes that both have:
+-- their geometric mean, the least one, and their number.
 local function gain_of(segments, default)
   local sum, count, worst = 0, 0, math.huge
   for _, segment in ipairs(segments) do
@@ -118,8 +119,8 @@ local function gain_of(segments, default)
   return math.exp(sum / count), worst, count
 end
 
--- "a=1;b=2" as { { name, value } ... }: Open MPI's parameters. What is in capitals are variables of the
--- environment; one parameter holds them all.
+-- "a=1;b=2" as { { name, value } ... }: Open MPI's parameters. Names in capitals are variables of the
+-- environment; they become the value of one parameter.
 function ompi.parameters_of(setting)
   local parameters, environment = {}, {}
   for name, value in setting:gmatch("([%w_]+)=([^;]*)") do
@@ -135,7 +136,7 @@ function ompi.parameters_of(setting)
   return parameters
 end
 
--- Whether segments are more than the built-in decision everywhere.
+-- Whether any segment differs from the built-in decision.
 local function say_anything(segments)
   for _, segment in ipairs(segments) do
     if segment.strategy.ompi_algorithm then return true end
@@ -225,7 +226,7 @@ end
 
 -- ---- rules ------------------------------------------------------------------------------------
 
--- Open MPI 6's words for its algorithms, by number; 0 is its own decision.
+-- Open MPI 6's names of its algorithms, by number; 0 is its own decision.
 local words = { [0] = "ignore", "basic_linear", "nonoverlapping", "recursive_doubling", "ring",
   "segmented_ring", "rabenseifner" }
 
@@ -240,7 +241,7 @@ local function rules_of(world)
 end
 
 -- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
--- entry of the last size that is not above its own, so that each gap is closed by one that decides nothing.
+-- entry of the largest size up to its own, so each gap gets an entry without rules.
 function ompi.communicators(worlds, exact)
   local out, measured = {}, {}
   for _, world in ipairs(worlds) do measured[world.tp] = true end
@@ -256,7 +257,7 @@ end
 
 -- ---- what has to be measured ------------------------------------------------------------------
 
--- What lacks before there can be rules; nil: nothing.
+-- The measurements that are missing for rules, as text; nil: none.
 function ompi.lacks_rules(source)
   for _, search in pairs(searches_of(source)) do
     if search.alone then return nil end
@@ -283,7 +284,7 @@ local function is_below(version, least)
   return false
 end
 
--- The versions of Open MPI that the rows and searches of a source are of, as far as they say.
+-- The versions of Open MPI with which the rows and searches of a source were measured, if they are recorded.
 local function versions_of(source)
   local versions = {}
   for _, entry in ipairs(source.files) do
@@ -296,7 +297,7 @@ local function versions_of(source)
   return versions
 end
 
--- What is amiss where a rules file needs Open MPI `least` and was measured under an older one; nil: nothing.
+-- A message if a rules file requires Open MPI `least` and the rows were measured with an older one; else nil.
 function ompi.too_old(source, least)
   for _, version in ipairs(versions_of(source)) do
     if is_below(version, least) then
@@ -312,7 +313,7 @@ function ompi.lacks_search(source)
     source.arch)
 end
 
--- What lacks before there can be rules that go with parameters; nil: nothing.
+-- The measurements that are missing for rules with parameters, as text; nil: none.
 function ompi.lacks_searched_rules(source)
   local lacks = ompi.lacks_search(source)
   if lacks or #ompi.searched_with_rules(source) > 0 then return lacks end

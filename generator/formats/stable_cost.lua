@@ -1,5 +1,5 @@
--- What stable numerics cost: the choices of the canonical table of a source (of model.load) against those
--- without the restriction, by expected losses over the bin among all strategies.
+-- The cost of stable numerics: compares the choices of the canonical table of a source (of model.load) with
+-- those without the restriction, by expected losses over the bin among all strategies.
 --
 -- stable_cost(source) gives { { slice = block of core.table, fusion, cells = that have a choice, other = of
 -- these, with another choice than without the restriction, without = cells that have no choice for its sake,

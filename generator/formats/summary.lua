@@ -1,5 +1,5 @@
 -- The numbers of a report: shares of the strategies, margins, uncertain choices, the physical bound, and the
--- reasons for missing times. The template has the words.
+-- reasons for missing times. The template has the texts.
 local settings = require "choose.settings"
 local choices = require "core.choose"
 local formats = require "formats.list"
@@ -10,12 +10,12 @@ local statistics = require "base.statistics"
 
 local summary = {}
 
--- The least margin that is clear where rows have no launches.
+-- The least margin of a certain choice if rows have no launches.
 summary.least_margin = choices.rule.margin
 
 function summary.is_uncertain(cell) return cell.state == "uncertain" end
 
--- When a choice is uncertain, as text; `has_confidence`: whether launches show it.
+-- The definition of an uncertain choice, as text; `has_confidence`: whether rows have launches.
 function summary.uncertain_in_words(has_confidence)
   local rule = choices.rule
   if not has_confidence then
@@ -36,7 +36,7 @@ function summary.rule(source, what)
     " that a lookup sends to its cell, or loses at most " .. more .. " more for fewer borders."
 end
 
--- What a block of a table is of: data type, operation with its splits and, where rows say it, mode.
+-- A block of a table as text: data type, operation with its splits and, if rows have one, mode.
 function summary.words_of(block)
   local has_splits = block.splits and block.splits ~= ""
   return block.dtype .. " " .. block.op .. (has_splits and " " .. block.splits or "")
@@ -71,7 +71,7 @@ local function enter(tally, cell)
   if cell.bound_us then tally.bounds[#tally.bounds + 1] = cell.bound_us / cell.time_us end
 end
 
--- The strategies of a tally and how many cells each won, most first.
+-- The strategies of a tally with the number of cells that each wins, most first.
 local function shares(tally)
   local out = {}
   for name, count in pairs(tally.wins) do out[#out + 1] = { name = name, count = count } end
@@ -173,7 +173,7 @@ local function worst_in_words(blocks)
   return worst and ("%.2f us at %s"):format(worst, where)
 end
 
--- How sure the choices of all blocks are, as a line.
+-- The confidence of the choices of all blocks, as a line.
 function summary.sureness(blocks)
   local total = summary.totals(blocks)
   local line = ("%d certain, %s, %d uncertain"):format(total.certain, quantities.counted(total.tie, "tie"),
@@ -184,7 +184,7 @@ function summary.sureness(blocks)
 end
 
 -- A short name for each of these strategies (rows of lists.strategies): the first word, and the initials of
--- the others, where that is unmistakable.
+-- the others, if that is unique.
 function summary.short_names(strategies)
   local short, taken = {}, {}
   for _, strategy in ipairs(strategies) do
@@ -198,8 +198,8 @@ function summary.short_names(strategies)
   return short
 end
 
--- What of a source has no time, grouped: { { tp, reason, strategies = { names }, cells = how many } ... } in
--- the files' order, and then of TP sizes that have none.
+-- The strategies and cells of a source without a time, grouped: { { tp, reason, strategies = { names }, cells
+-- = their number } ... } in the order of files; then TP sizes without rows.
 function summary.without_time(source)
   local groups, known = {}, {}
   local entries = table.move(source.files, 1, #source.files, 1, {})
@@ -241,7 +241,7 @@ end
 
 local function axes_of(view) return { view.axes.dtype, view.axes.op, view.axes.mode } end
 
--- What a format with this view (of model.for_format) leaves out, as lines.
+-- The parts that a format with this view (of model.for_format) leaves out, as lines.
 local function left_out(view)
   local lines, format = {}, view.format
   local left = view.canonical:left_out()
@@ -282,8 +282,8 @@ local function made_formats(source)
   return out
 end
 
--- Every format that the arch of `source` (of model.load) has, but the report: { format, lines = what it
--- leaves out }.
+-- Every format of the arch of `source` (of model.load), except the report: { format, lines = the parts that
+-- it leaves out }.
 function summary.formats(source)
   local out = {}
   for _, format in ipairs(made_formats(source)) do
@@ -295,7 +295,7 @@ function summary.formats(source)
   return out
 end
 
--- What readers do where nothing was measured: { { format, text } ... } of the formats that are made.
+-- What readers do at unmeasured cells: { { format, text } ... } of the formats that are made.
 function summary.elsewhere(source)
   local out = {}
   for _, format in ipairs(made_formats(source)) do
@@ -341,7 +341,8 @@ function summary.ended_by_budget(source)
   return provenance.budget_words(ended)
 end
 
--- In a sentence, which shapes the choices of a source are for, and which files do not say so; nil: all alike.
+-- A sentence with the shapes for which the choices of a source are made, and the files that do not mention
+-- them; nil: all shapes have equal weight.
 function summary.workload(source)
   local words = settings.workload_in_words(source)
   if not words then return nil end
@@ -353,7 +354,7 @@ function summary.workload(source)
     .. "of that, or by bytes, which know no shapes: %s."):format(words, table.concat(without, ", "))
 end
 
--- Where stable numerics lose the most time, of sums of formats.stable_cost; "" without any loss.
+-- The cell with the largest loss of stable numerics, from sums of formats.stable_cost; "" without any loss.
 function summary.most_in_words(sums)
   if not sums.place then return "" end
   return ("%.2f us (%.1f %%) at hidden size %d, %s"):format(sums.most_us, 100 * sums.most,
@@ -371,7 +372,7 @@ function summary.stable_cost_in_words(total)
     total.without == 1 and "1 cell has" or total.without .. " cells have")
 end
 
--- In a line, which bits the tables of a source keep to, and the files that have no room to say so; nil: any.
+-- A line with the numerics class of a source's tables, and the files that do not mention it; nil: any class.
 function summary.restriction(source)
   if not settings.numerics_word(source) then return nil end
   local mute = {}

@@ -1,5 +1,5 @@
--- What TensorRT-LLM's header customAllReduceUtils.h is made from: the tables of all SM versions of a
--- folder. It renders nothing.
+-- The data of TensorRT-LLM's header customAllReduceUtils.h: the tables of all SM versions of a folder.
+-- Renders nothing.
 --
 -- trtllm.view(source, format) gives { tables, most }; a table, ascending by `sm`:
 --   sm, axes, name       the number; { dtype, op, mode }; AllReduceBestStrategyTableSM{sm}
@@ -26,7 +26,7 @@ function trtllm.fusions()
   return fusions
 end
 
--- The world with every fusion that TensorRT-LLM's table has, measured or not.
+-- The TP size with every fusion of TensorRT-LLM's table, measured or not.
 local function with_all_fusions(world)
   local by_name, fusions = {}, {}
   for _, fusion in ipairs(world.fusions) do by_name[fusion.name] = fusion end
@@ -37,7 +37,8 @@ local function with_all_fusions(world)
     fusions = fusions }
 end
 
--- From which bytes on TWOSHOT, and below ONESHOT: the border with the least total badness; nil: never.
+-- The number of bytes from which TWOSHOT is used, and below which ONESHOT is: the border with the least total
+-- badness; nil: never TWOSHOT.
 local function border_of(points)
   local best, best_cost
   for border = 1, #points + 1 do
@@ -52,7 +53,7 @@ end
 
 local function is_nccl(strategy) return strategy and (strategy.trtllm == 0 or strategy.trtllm == 8) end
 
--- From which token count on NCCL wins at every hidden size that was measured there; nil: never.
+-- The token count from which NCCL wins at every measured hidden size; nil: never.
 local function nccl_from(world)
   local rows, from = world.fusions[1].rows, nil
   for t = #world.num_tokens, 1, -1 do
@@ -64,7 +65,7 @@ local function nccl_from(world)
   return from
 end
 
--- The thresholds of each TP size where one of ONESHOT and TWOSHOT was measured.
+-- The thresholds of each TP size at which ONESHOT or TWOSHOT was measured.
 local function thresholds_of(part, worlds)
   local out, world_of = {}, {}
   for _, world in ipairs(worlds) do world_of[world.tp] = world end
@@ -86,7 +87,7 @@ end
 
 local function number_of(strategy) return strategy and strategy.trtllm end
 
--- A row's thresholds; what was not measured is a strategy of -1.
+-- A row's thresholds; -1 is the strategy of unmeasured cells.
 local function steps_of_row(world, segments)
   local steps = {}
   for i, segment in ipairs(segments) do

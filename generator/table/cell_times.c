@@ -73,7 +73,7 @@ static struct cell_key without_mode(struct cell_key key, uint8_t any_mode) {
     return key;
 }
 
-// Fills the grid and finds its cells. False where memory runs out, or the cells are too many.
+// Fills the grid and finds its cells. False: out of memory, or too many cells.
 static bool index_changes(lua_State *lua, struct changes *changes) {
     struct problem problem;
     for (size_t i = 0; i < changes->count; i++) {

@@ -1,9 +1,9 @@
--- What changed between two tables, what that costs, and whether the data supports it. Shared by diff and
--- check; it prints nothing.
+-- The changes between two tables, their losses, and whether the data supports them. Used by diff and check;
+-- prints nothing.
 --
 -- changes.compare(old, new, evidence, options) -> { changes, compared, changed, material, tested = whether
 -- any was, alpha, threshold, untested }. `evidence` (nil: none) is called if any cell changed, and returns
--- rows (core.rows) and a table of which each cell has old_loss and new_loss, what the choices lose over the
+-- rows (core.rows), and a table with old_loss and new_loss in each cell, the losses of the choices over the
 -- cell's bin by these rows; either may be nil. A change has the cell's key, old and new (choices of
 -- core.table, or nil), and
 --   lost      the time that the old choice takes more, as a share of the new one's, over the bin for which it
@@ -17,15 +17,15 @@
 -- "better" and "worse" are material.
 --
 -- The test: both times are taken as normal, with the standard errors that the 95% intervals at the cell's own
--- shape imply, or that are typical for the changed cells if that is more; the hypothesis is that
--- neither choice is slower than the other by more than `threshold`. As the choices were picked among k
--- strategies by these very rows, the probability counts k - 1 times, and twice for the two directions.
+-- shape imply, or that are typical for the changed cells if that is more; the hypothesis is that neither
+-- choice is slower than the other by more than `threshold`. Since the choices were made among k strategies
+-- from the same rows, the probability is multiplied by k - 1, and by two for the two directions.
 --
--- False alarms: among a thousand cells some differ by chance. Holm's method keeps the probability that *any*
--- cell is called material wrongly below `alpha`. It, and not Benjamini and Hochberg's, because one such cell
--- fails a build: what matters is whether there is any, not the share of false ones among them; and it holds
--- for cells that depend on each other, which neighbours of one launch do. The number of tests is that of
--- all cells which both tables have, not of those that changed: these were found by looking at all.
+-- False alarms: among a thousand cells some differ by chance. Holm's method keeps the probability of *any*
+-- wrongly material cell below `alpha`. Benjamini and Hochberg's method would only limit the share of false
+-- ones, but a single one fails a build. Holm's method also holds for cells that depend on each other, such as
+-- neighbours of one launch. The number of tests is that of all cells in both tables, since the changed ones
+-- were found among all.
 --
 -- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
 local core_rows = require "core.rows"
@@ -44,8 +44,8 @@ local function own_deviation(row)
   return row.high and (row.high - row.low) / (2 * DEVIATIONS_OF_95_PERCENT)
 end
 
--- The median over the changed cells' rows of the standard error, as a share of the time. Some of many
--- intervals are too narrow by chance, and just those would give false alarms.
+-- The median standard error of the changed cells' rows, as a share of the time. Some of many intervals are
+-- too narrow by chance, and these would give false alarms.
 local function typical_share(list)
   local shares = {}
   for _, change in ipairs(list) do
@@ -62,7 +62,8 @@ local function deviation(row, typical)
   return own and math.max(own, typical * row.time)
 end
 
--- P that `slow` is so much slower than `fast`, by more than the threshold, where it is not.
+-- The probability of so large a difference of `slow` and `fast`, if the true difference is at most the
+-- threshold.
 local function tail(slow, fast, options)
   local factor = 1 + options.threshold
   local distance = slow.time - factor * fast.time
@@ -79,13 +80,13 @@ local function judged_at(change, judged)
   if cell and cell.new_loss then return cell.old_loss, cell.new_loss end
 end
 
--- The times with their interval, so much longer.
+-- The times and their interval, multiplied by `factor`.
 local function stretched(times, factor)
   return { time = factor * times.time, low = times.low and factor * times.low,
     high = times.high and factor * times.high }
 end
 
--- From the rows of the cell, and what the choices lose over its bin.
+-- The test by the rows of the cell, and by the losses of the choices over its bin.
 local function test_by_rows(change, judged, options)
   local old, new = change.old_times, change.new_times
   if not (old and new) then return end
@@ -99,8 +100,8 @@ local function test_by_rows(change, judged, options)
   change.p = math.min(1, 2 * math.max(1, change.row_count - 1) * p)
 end
 
--- Without rows: the figures of the new table's runner-up, if that was the old choice. Two strategies that tie
--- differ by noise.
+-- The test without rows: by the figures of the new table's runner-up, if that was the old choice. The
+-- difference of two strategies that tie is noise.
 local function test_by_table(change)
   if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
   change.lost = change.new.margin
@@ -185,7 +186,7 @@ function changes.shift_in_words(entry)
     100 * math.abs(entry.shift), entry.verdict, entry.cells)
 end
 
--- What it is in all, in one line.
+-- The summary of a result, in one line.
 function changes.sum(result)
   local words = ("%d of %d cells differ"):format(result.changed, math.max(result.compared, result.changed))
   if result.changed == 0 then return words end

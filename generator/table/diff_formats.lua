@@ -1,4 +1,4 @@
--- How a difference of two tables (changes.lua) is shown: a row in `list` for each format.
+-- Formats of the differences of two tables (changes.lua): a row in `list` for each.
 local changes = require "table.changes"
 local escape = require "codec.markdown".escape
 
@@ -28,7 +28,7 @@ end
 
 local MOST_ROWS = 100
 
--- Those that matter first.
+-- The changes, material ones first.
 local function by_weight(list)
   local ordered = table.move(list, 1, #list, 1, {})
   local index_of = {}
@@ -117,14 +117,15 @@ local function junit(result)
   return table.concat(out, "\n") .. "\n"
 end
 
--- What GitHub's workflow commands would take for their own, encoded; in properties more than in the message.
+-- The text with characters encoded that have a meaning in GitHub's workflow commands; properties have more of
+-- them than messages.
 local function escaped(words, is_property)
   local codes = { ["%"] = "%25", ["\r"] = "%0D", ["\n"] = "%0A" }
   if is_property then codes[":"], codes[","] = "%3A", "%2C" end
   return (words:gsub(".", codes))
 end
 
--- GitHub shows ten annotations of a kind for each step, so those that matter come first.
+-- GitHub shows only ten annotations of a kind for each step, so material changes come first.
 local function github(result)
   local out = {}
   local title = escaped("tables of " .. result.arch, true)

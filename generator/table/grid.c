@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// More cells than any measurement has: the sizes of the rows are unrelated.
+// A grid with more cells is no measurement: the sizes of its rows are unrelated.
 enum { MAX_CELLS = 1 << 24, FIRST_SLOTS = 64 };
 
 // ---- an axis

@@ -1,5 +1,5 @@
-// The cells of a table, and their order. A block is what has the same world size, dtype, op and mode; its
-// cells are all of its fusions × hidden sizes × token counts, whether any row has them or not. Cells are
+// The cells of a table, and their order. A block has one world size, dtype, op, mode and splits; its cells
+// are all combinations of its fusions, hidden sizes and token counts, with or without rows. Cells are
 // numbered by block (world size, then dtype, op, mode, as the lists have them, splits, shapes before sizes
 // without a shape), fusion, hidden size, tokens.
 #ifndef GENTABLES_GRID_H
@@ -26,7 +26,7 @@ struct grid_block {
     uint64_t splits;
     uint16_t world_size;
     uint8_t dtype, op, mode;
-    bool has_no_shape;                                  // sizes alone; see HIDDEN_SIZE_NONE
+    bool has_no_shape;                                  // it has sizes only; see HIDDEN_SIZE_NONE
     uint8_t fusion[NAMES_MAX], fusion_index[NAMES_MAX]; // by index, and back (NAME_NONE: not in the block)
     size_t fusion_count;
     struct axis hidden_sizes, num_tokens;
@@ -41,13 +41,13 @@ struct grid {
 
 #define GRID_NO_CELL SIZE_MAX
 
-// A zeroed grid is an empty one. False where memory runs out.
+// Adds a cell. A zeroed grid is an empty one. False: out of memory.
 bool grid_add(struct grid *grid, const struct cell_key *key);
 
 // The index of the block of this key, or the number of blocks; before grid_close.
 size_t grid_block_of(struct grid *grid, const struct cell_key *key);
 
-// After the last grid_add: numbers the cells. Fails where they are absurdly many.
+// Numbers the cells, after the last grid_add. False, with the problem: there are too many.
 bool grid_close(struct grid *grid, struct problem *problem);
 
 // The number of the cell, or GRID_NO_CELL. Not for several threads at once.
@@ -61,22 +61,22 @@ struct cell_key grid_key(const struct grid *grid, size_t cell);
 
 // How a reader finds the cell of a shape, on either axis.
 enum lookup {
-    LOOKUP_NEAREST, // the size that is nearest as a ratio: the C header
-    LOOKUP_FLOOR,   // the largest that is not above it: our header for TensorRT-LLM
-    LOOKUP_LOG2,    // the power of two that is not above it, and no other size: TensorRT-LLM's own table
-    LOOKUP_EXACT,   // the shape itself and no other
+    LOOKUP_NEAREST, // the nearest size, as a ratio: the C header
+    LOOKUP_FLOOR,   // the largest size up to it: our header for TensorRT-LLM
+    LOOKUP_LOG2,    // the largest power of two up to it, and no other size: TensorRT-LLM's own table
+    LOOKUP_EXACT,   // the same size only
 };
 
-// The largest number with a square that is at most the product of two, which are not 0: numbers up to it are
-// at least as near to the lower one as to the upper one, as ratios.
+// The geometric mean of two numbers, which are not 0, rounded down. Numbers up to it are at least as near to
+// the lower one as to the upper one, as ratios.
 uint64_t grid_border(uint64_t lower, uint64_t upper);
 
-// The index of the size on an axis that answers for `value`. The nearest: the smaller of two that are as
-// near, and so where no lookup answers but for the shape itself. The floor: the first below all. Of log2: the
-// last of those with the same power of two that is not above it; GRID_NO_CELL where there are none.
+// The index of the size on an axis to which the lookup sends `value`. NEAREST, and EXACT: the nearest size;
+// the smaller one of two that are equally near. FLOOR: the first size for values below all. LOG2: the last
+// size with the same largest power of two below it; GRID_NO_CELL: none.
 size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup);
 
-// The largest power of two that is not above `value`, which is not 0.
+// The largest power of two up to `value`, which is not 0.
 uint32_t grid_power_below(uint32_t value);
 
 void grid_free(struct grid *grid);

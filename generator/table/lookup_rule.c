@@ -1,11 +1,11 @@
-// require "core.lookup_rule": how readers of tables find the value of an ascending axis that answers for
-// another one, for Lua. The C header's template, pages and choices by bytes use it.
+// require "core.lookup_rule": how readers of tables find the nearest value on an ascending axis, for Lua. The
+// C header's template, pages and choices by bytes use it.
 //
 // - border(a, b) gives the largest number that is at least as near to a as to b, as a ratio: their geometric
 //   mean, rounded down.
-// - borders{ 64, 256 } gives { 128, LARGEST }: the largest number that each value answers for.
-// - nearest({ 64, 256 }, 100) gives 1: the index of the value that answers, by these borders.
-// - LARGEST is the largest number that a lookup takes.
+// - borders{ 64, 256 } gives { 128, LARGEST }: for each value, the largest number to which it is the nearest.
+// - nearest({ 64, 256 }, 100) gives 1: the index of the nearest value, by these borders. - LARGEST is the
+// largest number that a lookup takes.
 #include <lauxlib.h>
 #include <lua.h>
 

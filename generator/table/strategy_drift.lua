@@ -1,12 +1,12 @@
--- Whether a strategy became slower or faster as a whole, between the rows of two sweeps, though no cell need
--- flip. Pure; used by diff.
+-- Finds strategies that became slower or faster as a whole between the rows of two sweeps, even if no choice
+-- changed. Reads no files; used by diff.
 --
 -- A strategy's shift is the mean over its cells of log2(new time / old time), without the tenth of the cells
--- at either end; a cell's time is the median over its launches. What all strategies share is the machine's
--- own drift: the median of their shifts, which is taken off. Cells of one launch depend on each other, so how
--- sure a shift is follows from the launches, not from the cells: its variance is the jackknife's over the
--- launches of both sweeps, each left out once (Efron, 1982, chapter 3), and its distribution Student's with
--- one degree of freedom less than the smaller sweep has launches.
+-- at either end; a cell's time is the median over its launches. The drift of the machine is the median of all
+-- shifts; it is subtracted from them. Cells of one launch depend on each other, so the variance of a shift is
+-- estimated from launches, not from cells: by the jackknife over the launches of both sweeps, each left out
+-- once (Efron, 1982, chapter 3). Its distribution is Student's, with one degree of freedom less than the
+-- smaller sweep has launches.
 local cell_records = require "rows.cell_records"
 local statistics = require "base.statistics"
 local student = require "core.student"
@@ -14,7 +14,7 @@ local student = require "core.student"
 local strategy_drift = {}
 
 local TRIMMED = 0.1    -- of the cells, at either end
-local FEWEST_CELLS = 5 -- of a strategy in both sweeps; fewer show nothing
+local FEWEST_CELLS = 5 -- of a strategy in both sweeps; fewer are no evidence
 
 -- ---- statistics -------------------------------------------------------------------------------
 
@@ -28,7 +28,7 @@ end
 
 -- ---- the rows ---------------------------------------------------------------------------------
 
--- strategy -> cell key -> { [launch] = log2 of the time }, and how many launches there are at most.
+-- strategy -> cell key -> { [launch] = log2 of the time }, and the largest number of launches.
 local function levels_of(records)
   local levels, most = {}, 0
   for _, record in ipairs(records) do
@@ -44,7 +44,7 @@ local function levels_of(records)
   return levels, most
 end
 
--- The median over the launches but `without` (nil: all); nil where that was the only one.
+-- The median over the launches except `without` (nil: over all); nil if that is the only one.
 local function level(by_launch, without)
   local values = {}
   for launch, value in pairs(by_launch) do
@@ -53,7 +53,7 @@ local function level(by_launch, without)
   return statistics.median(values)
 end
 
--- strategy -> its shift without the drift, and the number of cells that show it.
+-- strategy -> its shift without the drift, and the number of cells of which it is the mean.
 local function estimate(old, new, old_without, new_without)
   local out, all, cells = {}, {}, {}
   for strategy, of_old in pairs(old) do
@@ -73,7 +73,8 @@ local function estimate(old, new, old_without, new_without)
   return out, cells, drift
 end
 
--- Adds to `variances` what leaving out each launch of one sweep changes. `without`: launch -> estimate.
+-- Adds the jackknife's variances over the launches of one sweep to `variances`. `without`: launch -> estimate
+-- without it.
 local function add_jackknife(variances, launches, without)
   local sums, squares = {}, {}
   for launch = 1, launches do

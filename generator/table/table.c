@@ -1,5 +1,5 @@
-// The canonical table: written, read back, looked up; see table.h. It is selected from rows in choose.c, and
-// its Lua side is in table_lua.c.
+// The canonical table: writes, reads, and finds cells; see table.h. choose.c makes it from rows; table_lua.c
+// is its Lua side.
 #include "table.h"
 
 #include <math.h>
@@ -17,9 +17,10 @@ static const char table_header[] =
 static const char old_header[] =
     "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
     "runner_up,margin,confidence,regret,basis";
-// Beside these, in tables that have sizes without tokens and hidden size, or splits.
+// Further columns, in tables with splits, or with sizes without tokens and hidden size.
 static const char more_header[] = ",size,splits";
-// What a choice rests on: the cell's own shape was measured, or follows from shapes around it.
+// The column `basis`: the time of the choice was measured at the cell's own shape, or derived from shapes
+// around it.
 static const char measured[] = "measured", derived[] = "derived";
 static const char unmeasured[] = "unmeasured";
 static const double SMALLEST = 5e-5; // losses and probabilities below this are written as 0
@@ -62,7 +63,7 @@ static char *put_name(char *out, const struct names *names, uint8_t index) {
     return out;
 }
 
-// Nothing where there is no number, as in a table of another program's choices.
+// Writes a share; nothing for NAN, as in a table of another program's choices.
 static char *put_share(char *out, double share) {
     return isnan(share) ? out : number_print_fixed4(out, share);
 }
@@ -109,7 +110,7 @@ static bool needs_more(const struct table *table) {
     return false;
 }
 
-// Tokens and hidden size, each with a comma; nothing but the commas of a size without them.
+// Writes tokens and hidden size, each with a comma; only the commas if the block has sizes only.
 static char *put_shape(char *out, const struct grid_block *block, uint32_t hidden_size, uint32_t tokens) {
     if (!block->has_no_shape) out = number_print_unsigned(out, hidden_size);
     *out++ = ',';
@@ -125,7 +126,7 @@ static char *put_more(char *out, const struct grid_block *block, uint32_t size_b
     return splits_print(out, block->splits);
 }
 
-// What all cells of a block and fusion begin with. Returns its length.
+// Writes the beginning of all lines of a block and fusion. Returns its length.
 static size_t put_block(char *out, const char *arch, const struct grid_block *block, size_t fusion,
                         const struct lists *lists) {
     char *begin = out;

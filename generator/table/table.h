@@ -1,16 +1,15 @@
-// The canonical table: per cell the winner, its margin over the runner-up, its confidence and regret, or
-// nothing where nothing was measured. Written as CSV, read back, looked up; choose.c makes it from rows.
+// The canonical table: for each cell the winner, its margin over the runner-up, its confidence and its
+// losses, or nothing for unmeasured cells. It is written as CSV; choose.c makes it from rows.
 #ifndef GENTABLES_TABLE_H
 #define GENTABLES_TABLE_H
 
 #include "grid.h"
 
-// certain: likely to lose at most 2 % over the bin; tie: so is a second strategy; uncertain: all other
-// choices. STATE_NONE: the choice of another program's table.
+// The states of a choice, as docs/glossary.md defines them. STATE_NONE: a choice of another program's table.
 enum state { STATE_NONE, STATE_CERTAIN, STATE_TIE, STATE_UNCERTAIN, STATES };
 extern const char *const table_state_names[STATES];
 
-// NAN where there is no such number.
+// A cell; NAN: there is no such number.
 struct cell {
     double time_us, margin;
     double confidence, expected; // probability of a loss up to 2 % over the bin; mean loss, as a share
@@ -19,7 +18,7 @@ struct cell {
     double bound_us;             // the physical bound; not in the CSV
     uint8_t strategy, runner_up; // NAME_NONE: unmeasured; no runner-up
     uint8_t placement;           // of the winner's row; not in the CSV
-    bool derived;                // the winner was not measured here: its time is from shapes around it
+    bool derived;                // the time of the winner was interpolated
 };
 
 extern const struct cell table_unmeasured;
@@ -33,17 +32,17 @@ struct table {
     size_t loopback_rows, rows_of_others[NAMES_MAX];
 };
 
-// The table as CSV. NULL where memory runs out; the caller frees it.
+// The table as CSV. NULL: out of memory. The caller frees it.
 char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size);
 
-// Reads what table_text wrote; the arch goes to `arch`. NULL where the file is not right.
+// Reads a file that table_text wrote; the arch goes to `arch`. NULL, with the problem: the file has an error.
 struct table *table_read(const char *path, const struct lists *lists, char arch[64], struct problem *problem);
 
 // The same of a text; `path` is for messages.
 struct table *table_parse(const char *path, const char *text, size_t size, const struct lists *lists,
                           char arch[64], struct problem *problem);
 
-// The cell, or NULL where the table has none such.
+// The cell; NULL: the table does not have it.
 const struct cell *table_find(struct table *table, const struct cell_key *key);
 
 void table_free(struct table *table);
