@@ -173,14 +173,25 @@ local function worst_in_words(blocks)
   return worst and ("%.2f us at %s"):format(worst, where)
 end
 
--- The confidence of the choices of all blocks, as a line.
-function summary.sureness(blocks)
+-- The expected gain of `sweep --refine`, as the end of a line; "" without uncertain choices, or if no budget
+-- ended the sweep.
+local function refinement_in_words(files, uncertain)
+  local records = {}
+  for _, entry in ipairs(files) do records[#records + 1] = entry.provenance end
+  local sum = uncertain > 0 and provenance.refinement(records)
+  return sum and "; " .. provenance.refinement_words(sum, uncertain) or ""
+end
+
+-- The confidence of the choices of all blocks, as a line; `files`: those of their sources.
+function summary.sureness(files, blocks)
   local total = summary.totals(blocks)
   local line = ("%d certain, %s, %d uncertain"):format(total.certain, quantities.counted(total.tie, "tie"),
     total.uncertain)
-  if total.with_loss == 0 then return line .. "." end
-  return ("%s; expected loss %.2f %%; at worst %s."):format(line, 100 * total.loss / total.with_loss,
-    worst_in_words(blocks))
+  if total.with_loss > 0 then
+    line = ("%s; expected loss %.2f %%; at worst %s"):format(line, 100 * total.loss / total.with_loss,
+      worst_in_words(blocks))
+  end
+  return line .. refinement_in_words(files, total.uncertain) .. "."
 end
 
 -- A short name for each of these strategies (rows of lists.strategies): the first word, and the initials of

@@ -24,6 +24,13 @@ function cost.new(cell_s)
     seen = {} }, cost)
 end
 
+-- The same for another sampling time of a visit.
+function cost:with_sampling(cell_s)
+  if cell_s + BESIDE_S == self.beside_s then return self end
+  return setmetatable({ beside_s = cell_s + BESIDE_S, seconds = self.seconds, bytes = self.bytes, seen = {} },
+    cost)
+end
+
 -- Enters the time of a visit of `cell` with this number of strategies.
 function cost:take(cell, strategies, seconds)
   self.seen[key_of(cell)] = seconds / strategies

@@ -258,6 +258,20 @@ function explore:is_cut_off(launch)
   return has_task(self, launch)
 end
 
+-- Continues as a sweep with computed visits. options: { now, ends_at, fits, uncertain_cells }, as in
+-- explore.new.
+function explore:pretend(options)
+  self.now, self.fits, self.uncertain_cells = options.now, options.fits, options.uncertain_cells
+  self:begin(options.ends_at)
+end
+
+-- log2 of the expected time of a strategy at a cell, and the standard deviation of its error; nil without a
+-- prediction.
+function explore:predict(cell, name) return shortlist.expect(self, point_of(self, cell), name) end
+
+-- The standard deviation of one launch's time, in log2, without that which all strategies have in common.
+function explore:launch_noise() return shortlist.launch_noise(self) end
+
 -- The number of visits entered, those of kept rows included.
 function explore:count_visits() return self.visits end
 

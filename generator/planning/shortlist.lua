@@ -123,6 +123,28 @@ function shortlist.at(self, point)
   return may_win
 end
 
+-- The standard deviation of one launch's time of a strategy, in log2: that of a ratio of two times has two of
+-- them.
+function shortlist.launch_noise(self)
+  learn(self)
+  return self.noise / math.sqrt(2)
+end
+
+-- log2 of the expected time of a strategy at a point, and the standard deviation of its error: from its own
+-- launches, or from the points around; nil without any.
+function shortlist.expect(self, point, name)
+  learn(self)
+  for _, entry in ipairs(ranked(point)) do
+    if entry.name == name then
+      return entry.time, shortlist.launch_noise(self) / math.sqrt(sweep_points.count(point.visits[name]))
+    end
+  end
+  local list = point.plane.measured[name]
+  if not list then return nil end
+  local time, _, distance = interpolation.predict(list, point)
+  return time, math.sqrt(self.noise ^ 2 + (self.error_per_octave * distance) ^ 2) / math.sqrt(2)
+end
+
 -- Drops what depends on the results at a point.
 function shortlist.forget(self, point)
   self.stale, point.plane.measured = true, nil

@@ -374,14 +374,17 @@ end
 
 -- The summary at the top of the page.
 local function lead_of(views)
-  local blocks = {}
-  for _, view in ipairs(views) do table.move(view.blocks, 1, #view.blocks, #blocks + 1, blocks) end
+  local blocks, files = {}, {}
+  for _, view in ipairs(views) do
+    table.move(view.blocks, 1, #view.blocks, #blocks + 1, blocks)
+    table.move(view.source.files, 1, #view.source.files, #files + 1, files)
+  end
   local total = summary.totals(blocks)
   local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
   local out = { ("%d of %d %s were measured%s. %s"):format(total.cells - total.unmeasured - total.derived,
     total.cells, what, total.derived > 0 and (", %d interpolated"):format(total.derived) or "",
     summary.rule(views[1].source, what)) }
-  out[#out + 1] = summary.sureness(blocks)
+  out[#out + 1] = summary.sureness(files, blocks)
   out[#out + 1] = ("Uncertain: %s."):format(summary.uncertain_in_words(total.with_loss > 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(

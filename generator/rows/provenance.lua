@@ -129,7 +129,8 @@ local disturbed_fields = { strategy = is_text, dtype = is_text, op = is_text, mo
 local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
   complete = optional(is_flag), budget_s = optional(is_number), launch = optional(is_object),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object,
-  disturbed = optional(is_object) }
+  disturbed = optional(is_object), refine = optional(is_object) }
+local refine_fields = { seconds = is_number, settles = is_integer, uncertain = is_integer }
 
 local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }
 
@@ -162,6 +163,7 @@ local function wrong_record(record)
     or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
     or wrong_field(record.rows, { hash = is_text }, "rows.")
     or wrong_field(record.spec or {}, spec_fields, "spec.")
+    or record.refine and wrong_field(record.refine, refine_fields, "refine.")
     or wrong_entry("no_time", record.no_time, no_time_fields)
     or wrong_entry("disturbed", record.disturbed or {}, disturbed_fields)
 end
@@ -189,6 +191,27 @@ function provenance.budget_words(ended)
   return ("The budget%s ended the sweep at TP %s. The next sweep keeps the rows and measures nothing; `sweep "
     .. "--refine`, or the target refine-tables, continues on them."):format(
     seconds > 0 and (" of %.14g s"):format(seconds) or "", table.concat(sizes, ", "))
+end
+
+-- The sum of the `refine` of these records (planning/refinement.lua); nil: none has it.
+function provenance.refinement(records)
+  local sum
+  for _, record in ipairs(records) do
+    for name, value in pairs(record.refine or {}) do
+      sum = sum or { seconds = 0, settles = 0, uncertain = 0 }
+      sum[name] = sum[name] + value
+    end
+  end
+  return sum
+end
+
+-- The gain of `sweep --refine` as text: of `uncertain` choices; `sum`: of provenance.refinement.
+function provenance.refinement_words(sum, uncertain)
+  local minutes = math.floor(sum.seconds / 60 + 0.5)
+  local time = minutes < 1 and ("%d s"):format(math.max(1, math.ceil(sum.seconds)))
+    or minutes == 1 and "1 minute" or minutes .. " minutes"
+  local settled = math.min(sum.settles, uncertain)
+  return ("`--refine`, about %s, would settle %s of them"):format(time, settled == 0 and "none" or settled)
 end
 
 -- Whether the record belongs to this text of a rows file, and not to an earlier one.

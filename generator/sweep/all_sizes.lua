@@ -22,7 +22,6 @@ local MIN_CELL_US = 1000      -- for one task, however small the budget
 local TASKS_IN_A_BUDGET = 500 -- at least, so that one does not overrun it
 local PRECISION = 0.02        -- half width of an interval that is narrow enough, as a share of the median
 local START_S = 1             -- expected start time of a launch, for the least budget
-local STOP_S = 0.5            -- of a budget, reserved for the end of a TP size's last launch
 local WRITE_SHARE = 0.02      -- of a budget, reserved for the time before and after measuring
 
 -- ---- writing ----------------------------------------------------------------------------------
@@ -43,10 +42,7 @@ end
 -- next sweep writes the files again.
 local function write_worlds(job)
   process.hold_signals(true)
-  for _, state in ipairs(job.states) do
-    state:settle(job)
-    writing.write(state, job)
-  end
+  for _, state in ipairs(job.states) do writing.write(state, job) end
   drop_empty_journals(job)
   for _, state in ipairs(job.states) do
     if state.journal and not state.refusal then state.journal:remove() end
@@ -72,7 +68,7 @@ local function check_budget(job, open)
   local least = 0
   for _, state in ipairs(open) do
     local planner = (state:chosen() or state).planner
-    least = least + job.spec.limits.launches * START_S + STOP_S + planner:cost_of_a_round(cost.least)
+    least = least + job.spec.limits.launches * START_S + tp_size.STOP_S + planner:cost_of_a_round(cost.least)
   end
   least = least / (1 - WRITE_SHARE)
   if job.budget_s >= least then return end
@@ -85,13 +81,17 @@ local function check_budget(job, open)
   job.budget_s = math.ceil(least)
 end
 
+-- The most sampling time of a visit, in microseconds, within a budget (nil: none).
+local function cell_us(job, budget_s)
+  local limit = job.spec.limits.cell_us
+  if not budget_s then return limit end
+  return math.max(MIN_CELL_US, math.min(limit, math.floor(budget_s * 1e6 / TASKS_IN_A_BUDGET)))
+end
+
 local function limits_of(job)
   local limits = { precision = job.exhaustive and 0 or PRECISION }
   for name, limit in pairs(job.spec.limits) do limits[name] = limit end
-  if job.budget_s then
-    local most = math.floor(job.budget_s * 1e6 / TASKS_IN_A_BUDGET)
-    limits.cell_us = math.max(MIN_CELL_US, math.min(limits.cell_us, most))
-  end
+  limits.cell_us = cell_us(job, job.budget_s)
   return limits
 end
 
@@ -116,7 +116,7 @@ local function measure(job, open)
     local share
     if job.budget_s then
       local left = job.budget_s * (1 - WRITE_SHARE) - (process.now() - job.began_at)
-      share = math.max(0, left / (#open - i + 1) - STOP_S)
+      share = tp_size.share_of(left, #open - i + 1)
     end
     state:begin(job.limits.cell_us / 1e6, share)
     launches.run(job, state)
@@ -152,6 +152,21 @@ local function check_refused(job, open)
   return refused
 end
 
+-- Collects the rows of all TP sizes and, where the budget ended the sweep, what --refine is expected to gain.
+local function settle(job)
+  local cut_off = 0
+  for _, state in ipairs(job.states) do
+    state:settle(job)
+    if state:ended_by(job) then cut_off = cut_off + 1 end
+  end
+  for _, state in ipairs(job.exhaustive and {} or job.states) do
+    if state.cut_off and #state.with > 0 then
+      state:expect_refinement(cell_us(job, job.refine_s) / 1e6,
+        tp_size.share_of(job.refine_s * (1 - WRITE_SHARE), cut_off))
+    end
+  end
+end
+
 -- Whether every TP size has rows of this machine.
 local function has_rows(job)
   for _, state in ipairs(job.states) do
@@ -162,8 +177,8 @@ end
 
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), arch, backend,
 -- sizes, budget_s (nil: no limit), budget_name (the option that gave it; nil: it is the default),
--- exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
--- environment, began_at }.
+-- refine_s (the budget of --refine without --budget), exhaustive, refine, patience, fresh, launcher, launch,
+-- program, identity, machine, fingerprint, environment, began_at }.
 function all_sizes.run(job)
   job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
   job.states = {}
@@ -182,6 +197,7 @@ function all_sizes.run(job)
   job.progress.total = job.later
   measure(job, open)
   local refused = check_refused(job, open)
+  settle(job)
   write_worlds(job)
   outcome.print(job)
   if #refused == 0 and has_rows(job) then leftovers.remove(job) end

@@ -116,12 +116,21 @@ local function say_refused(state)
   say_without(state)
 end
 
--- Prints the TP sizes at which a budget ended this sweep, or the one that made the rows, and how to continue.
+-- Prints the TP sizes at which a budget ended this sweep, or the one that made the rows, how to continue, and
+-- what that is expected to gain.
 local function say_how_to_refine(job)
-  local ended = {}
+  local ended, gains = {}, {}
   for _, state in ipairs(job.states) do
     local budget_s = not state.refusal and #state.with > 0 and state:ended_by(job)
-    if budget_s then ended[#ended + 1] = { tp = state.size, budget_s = budget_s } end
+    if budget_s then
+      ended[#ended + 1] = { tp = state.size, budget_s = budget_s }
+      gains[#gains + 1] = { refine = state:refinement() }
+    end
+  end
+  local gain = provenance.refinement(gains)
+  if gain and gain.uncertain > 0 then
+    print(("%s; %s."):format(quantities.counted(gain.uncertain, "uncertain choice"),
+      provenance.refinement_words(gain, gain.uncertain)))
   end
   local words = provenance.budget_words(ended)
   if words then print(words) end

@@ -21,10 +21,13 @@ local provenance = require "rows.provenance"
 local rows = require "core.rows"
 local provisional_table = require "planning.provisional_table"
 local pooling = require "sweep.pooling"
+local refinement = require "planning.refinement"
 local writing = require "sweep.writing"
 
 local tp_size = {}
 tp_size.__index = tp_size
+
+tp_size.STOP_S = 0.5 -- of a budget, reserved for the end of a TP size's last launch
 
 -- ---- earlier results --------------------------------------------------------------------------
 
@@ -345,6 +348,9 @@ function tp_size:take_end(devices)
   end
 end
 
+-- The seconds of a TP size in a sweep of `budget_s` over `sizes` of them.
+function tp_size.share_of(budget_s, sizes) return math.max(0, budget_s / sizes - tp_size.STOP_S) end
+
 -- Begins to measure: with `cell_s` seconds of sampling per visit, and, with a budget, `budget_s` in all.
 function tp_size:begin(cell_s, budget_s)
   self.cost = cost.new(cell_s)
@@ -376,6 +382,25 @@ end
 function tp_size:has_results()
   local regime = self:chosen()
   return regime ~= nil and next(regime.visits) ~= nil
+end
+
+-- Computes what --refine is expected to gain, after settle: with `cell_s` seconds of sampling per visit and
+-- `budget_s` in all. The planner is spent.
+function tp_size:expect_refinement(cell_s, budget_s)
+  local regime, costs = self:chosen(), self.cost:with_sampling(cell_s)
+  self.refine = refinement.expect { planner = regime.planner, launch = regime.launch, visits = regime.visits,
+    budget_s = budget_s, start_s = self.start_s or 0, placement = self.placement,
+    seconds = function(cell, strategies) return costs:expect(cell, #strategies) end,
+    make_table = function(visits)
+      return provisional_table.uncertain(self.job.spec, self.size, results_of(self, { visits = visits,
+        why = regime.why, keeps = regime.keeps }))
+    end }
+end
+
+-- What --refine is expected to gain (of refinement.expect); nil if that is unknown.
+function tp_size:refinement()
+  if self.cut_off then return self.refine end
+  return self.old and self.old.refine
 end
 
 -- ---- writing ----------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ local function provenance_of(self, job)
   return {
     complete = complete, -- false, or absent
     budget_s = budget_s,
+    refine = budget_s and self:refinement() or nil,
     world_size = self.size,
     arch = job.arch,
     fingerprint = job.fingerprint,

@@ -131,6 +131,7 @@ local function new_job(args)
     program = program, identity = identity, machine = machines.facts(library),
   }
   job.budget_s, job.budget_name = budget_of(args, seconds)
+  job.refine_s = budget_of({}, seconds) or job.budget_s
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   local library_text = args.incumbent and file.read(args.incumbent) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, library_text)
