@@ -69,7 +69,7 @@ local function close(self, problem)
   local ended = child_process.finish(self.child, problem, GRACE)
   remove_segments(self)
   if not ended.well then launcher.remove_session_folder(self.child:pid()) end
-  child_process.raise_if_interrupted("the same command goes on where this one stopped")
+  child_process.raise_if_interrupted("to resume, run the same command")
   return ended
 end
 

@@ -44,7 +44,7 @@ end
 function TestTerminal:is_interrupted(is_due, environment)
   local status, shown = self:press_when(is_due, environment)
   lu.assertEquals(status, "130", shown)
-  lu.assertStrContains(shown, "gentables: interrupted by SIGINT; the same command goes on where this one")
+  lu.assertStrContains(shown, "gentables: interrupted by SIGINT; to resume, run the same command")
   lu.assertEquals(select(2, shown:gsub("gentables: ", "")), 1, shown)
   self.case:leaves_nothing(shown)
 end

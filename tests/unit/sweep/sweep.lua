@@ -318,7 +318,7 @@ function TestSweep:test_signals_end_it_with_128_and_their_number_and_leave_nothi
     local ended, err = self:interrupt_at("num_tokens=4", number, "--fresh")
     lu.assertEquals(ended, "exit code " .. 128 + number)
     lu.assertEquals(err, "gentables: interrupted by " .. name
-      .. "; the same command goes on where this one stopped\n")
+      .. "; to resume, run the same command\n")
     self:leaves_nothing_running()
     self:requests()
   end
