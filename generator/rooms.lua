@@ -33,7 +33,7 @@ rooms.generator = {
   { name = "conversation", purpose = "start of the bench, requests to it and rows from it",
     uses = { "base", "system", "lists", "rows" } },
   { name = "reading", purpose = "the list of readers of foreign files, and their common parts",
-    uses = { "base", "lists" } },
+    uses = { "base", "lists", "rows" } },
   { name = "readers", purpose = "one file per foreign format", catalogue = true,
     uses = { "base", "codec", "lists", "rows", "conversation", "reading" } },
   { name = "consult", purpose = "lookups in an artifact: compile it, look shapes up, loss of its choices",

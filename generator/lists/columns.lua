@@ -17,9 +17,11 @@
 --   title        the heading in the workbook; without one the workbook leaves the column out
 --
 -- How to add a column: a row at the end of the list, with `ours` and `filled`, and the code that computes the
--- value. If the bench measures it, that is bench/protocol/protocol.c, where protocol_write_row prints
--- `key=VALUE`; if it is computed from rows, tune/to_rows.lua. A column with other values than numbers of
--- at least 0 needs a kind of its own in lists/columns.h, and a case where rows/ switches on kinds.
+-- value. If the bench measures it: a field of struct result (bench/measure/request.h), which
+-- protocol_write_row (bench/protocol/protocol.c) prints as `key=VALUE`. If it is computed from several
+-- launches: sweep/pooling.lua. If it is computed from several results of `gentables tune`: tune/to_rows.lua.
+-- A column with other values than numbers of at least 0 needs a kind of its own in lists/columns.h, and a
+-- case where rows/ switches on kinds.
 return {
   { name = "world_size", key = "world_size", required = true },
   { name = "dtype", key = "dtype", names = "dtypes", required = true },

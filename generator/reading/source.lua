@@ -5,6 +5,7 @@
 --   source.options             of the command line: tp, dtype, hidden_size, strategy, arch, era, calls,
 --                              nodes, in_place; nil where they are not given
 local fail = require "base.fail"
+local core_rows = require "core.rows"
 local lists = require "lists.lists"
 local numbers = require "base.numbers"
 
@@ -13,7 +14,6 @@ source.__index = source
 
 -- The largest size that a row or cell holds.
 local MOST = 0x7fffffff
-local LEAST_TIME, MOST_TIME = 1e-6, 1e12
 
 function source.new(path, text, options)
   text = text:gsub("^\239\187\191", ""):gsub("\r\n", "\n")
@@ -76,14 +76,14 @@ function source:whole(line, what, text, least, most)
   return number
 end
 
--- A time above 0, in any unit. What is out of all proportion is no measurement.
+-- A time above 0, in any unit, within the limits of rows.
 function source:time(line, what, text)
   local number = numbers.finite(text)
   if not number or number <= 0 then
     self:fail(line, "%s is %s; a number above 0 is required", what, self.shown(text))
-  elseif number < LEAST_TIME or number > MOST_TIME then
-    self:fail(line, "%s is %s; a measured time is from %g to %g", what, self.shown(text), LEAST_TIME,
-      MOST_TIME)
+  elseif number < core_rows.TIME_LEAST_US or number > core_rows.TIME_MOST_US then
+    self:fail(line, "%s is %s; a measured time is from %g to %g", what, self.shown(text),
+      core_rows.TIME_LEAST_US, core_rows.TIME_MOST_US)
   end
   return number
 end

@@ -42,6 +42,10 @@ struct row {
 
 enum { LAUNCHES_MAX = 32 };
 
+// Times outside these limits are no measurements: 1 ps and 11 days.
+#define TIME_LEAST_US 1e-6
+#define TIME_MOST_US  1e12
+
 // Values that only our own files have; without them NAN, and 0 samples, launches and bits.
 struct row_detail {
     double number[NUMBERS_MAX];     // of columns without a kind of their own: lists/columns.h

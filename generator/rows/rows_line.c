@@ -36,12 +36,11 @@ static bool parse_count(struct line_parser *parser, const struct column *column,
     return fail_field(parser, column, field, "it must be a whole number above 0");
 }
 
-// Times outside these limits are no measurements: 1 ps and 11 days.
-#define LEAST_TIME_US 1e-6
-#define MOST_TIME_US  1e12
+#define TEXT(macro)  TEXT_(macro)
+#define TEXT_(value) #value
 
 static bool is_time(double time_us) {
-    return time_us >= LEAST_TIME_US && time_us <= MOST_TIME_US;
+    return time_us >= TIME_LEAST_US && time_us <= TIME_MOST_US;
 }
 
 static bool parse_time(struct line_parser *parser, const struct column *column,
@@ -52,7 +51,9 @@ static bool parse_time(struct line_parser *parser, const struct column *column,
     }
     if (is_time(*time) || (*time == 0 && parser->source->header.zero_is_missing)) return true;
     if (*time > 0)
-        return fail_field(parser, column, field, "a measured time is from 1e-6 to 1e12 microseconds");
+        return fail_field(
+            parser, column, field,
+            "a measured time is from " TEXT(TIME_LEAST_US) " to " TEXT(TIME_MOST_US) " microseconds");
     return fail_field(parser, column, field, "a measured time is above 0; leave out rows without a time");
 }
 

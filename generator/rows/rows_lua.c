@@ -13,8 +13,8 @@
 // - text(path, records) returns the text of such a file, sorted; the path is for messages only.
 // - of(path, records) returns the records as rows, as if such a file had been read.
 // - LAUNCHES_MAX is the number of launches that a row can have times of. HIDDEN_SIZE_NONE is the hidden size
-// of
-//   a row that has a size only; its tokens are its bytes.
+//   of a row that has a size only; its tokens are its bytes. TIME_LEAST_US and TIME_MOST_US are the limits of
+//   a time.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -429,5 +429,9 @@ int luaopen_core_rows(lua_State *lua) {
     lua_setfield(lua, -2, "LAUNCHES_MAX");
     lua_pushinteger(lua, HIDDEN_SIZE_NONE);
     lua_setfield(lua, -2, "HIDDEN_SIZE_NONE");
+    lua_pushnumber(lua, TIME_LEAST_US);
+    lua_setfield(lua, -2, "TIME_LEAST_US");
+    lua_pushnumber(lua, TIME_MOST_US);
+    lua_setfield(lua, -2, "TIME_MOST_US");
     return 1;
 }
