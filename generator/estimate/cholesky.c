@@ -6,14 +6,14 @@
 
 enum { LANES = 8 };
 
-// A version for wider registers as well, which gives the same bits: it fuses nothing.
+// Also compiles a version for wider registers. It gives the same bits, since it fuses no products and sums.
 #if defined __x86_64__ && defined __GNUC__ && !defined __clang__
 #define ALSO_WIDE __attribute__((target_clones("avx2", "default")))
 #else
 #define ALSO_WIDE
 #endif
 
-// In sums that a compiler can keep in vector registers.
+// Uses several sums, which a compiler can keep in vector registers.
 ALSO_WIDE double cholesky_product(const double *a, const double *b, size_t n) {
     double sums[LANES] = {0}, sum = 0;
     size_t i = 0;
@@ -40,7 +40,7 @@ bool cholesky_factor(double *a, size_t n) {
     return true;
 }
 
-// Row by row for all vectors, so that the factor is read once.
+// Each row for all vectors, so that the factor is read once.
 void cholesky_forward(const double *l, size_t n, double *b, size_t count) {
     for (size_t row = 0; row < n; row++) {
         for (double *x = b; x < b + count * n; x += n) {

@@ -1,5 +1,5 @@
-// Cholesky factors of dense matrices. A library's kernels depend on the processor; these sums have one order,
-// so that the same input gives the same bits on every machine.
+// Cholesky factors of dense matrices. The kernels of a library depend on the processor. These functions add
+// in a fixed order, so that the same input gives the same bits on every machine.
 //
 // A matrix of n rows is an array of n * n numbers, row by row; of a symmetric one only the lower triangle
 // (column <= row) is read and written.
@@ -12,8 +12,8 @@
 // The inner product of two vectors of n numbers.
 double cholesky_product(const double *a, const double *b, size_t n);
 
-// Replaces the symmetric matrix A by its factor L, with A = L * transposed(L). Returns false where A is not
-// positive definite; `a` is undefined then.
+// Replaces the symmetric matrix A by its factor L, with A = L * transposed(L). Returns false, with an
+// undefined `a`, if A is not positive definite.
 bool cholesky_factor(double *a, size_t n);
 
 // Replaces each of `count` vectors b, n numbers one after the other, by the solution x of L x = b.

@@ -10,7 +10,7 @@
 static const double SHIFT_SD = 0.3;   // of a visit, in log2
 static const double NU = 4;           // degrees of freedom of the Student weights
 static const double PRIOR_SD = 0.08;  // of a strategy's noise, in log2
-static const double PRIOR_WEIGHT = 8; // of that, in times
+static const double PRIOR_WEIGHT = 8; // the weight of PRIOR_SD, in observations
 enum { REWEIGHTINGS = 8, ROUNDS = 3, SCALINGS = 20 };
 
 // The equations of one cell while they are solved.
@@ -19,7 +19,7 @@ struct equations {
     size_t count;
     const double *noise;
     size_t strategies;                          // of the cell
-    uint8_t strategy[CONTRASTS_STRATEGIES_MAX]; // their places in the list
+    uint8_t strategy[CONTRASTS_STRATEGIES_MAX]; // their indices in the list
     size_t place[256];                          // of a strategy in the cell
     double *weight;                             // by time: Student's, 1 at first
     double *matrix, *level;                     // strategies * strategies, strategies
@@ -46,7 +46,7 @@ static double precision(const struct equations *cell, size_t i) {
     return cell->weight[i] / (noise * noise);
 }
 
-// Adds one visit's part of the normal equations, with its shift eliminated.
+// Adds one visit to the normal equations, with its shift eliminated.
 static void add_visit(struct equations *cell, size_t from, size_t to) {
     double sum = 1 / (SHIFT_SD * SHIFT_SD), weighted = 0;
     for (size_t i = from; i < to; i++) {
@@ -99,7 +99,7 @@ static void reweight(struct equations *cell, size_t i, double residual, void *co
     cell->weight[i] = student_weight(residual, cell->noise[cell->times[i].strategy]);
 }
 
-// Solves the equations for the weights at hand; the matrix becomes its factor.
+// Solves the equations with the present weights; the matrix becomes its factor.
 static bool solve(struct equations *cell) {
     size_t n = cell->strategies;
     memset(cell->matrix, 0, n * n * sizeof *cell->matrix);
@@ -114,7 +114,8 @@ static bool solve(struct equations *cell) {
     return true;
 }
 
-// The factor of the matrix, the levels and the weights of a cell. Free weight, matrix and level.
+// Computes the factor of the matrix, the levels and the weights of a cell. The caller frees weight, matrix
+// and level.
 static bool solve_cell(struct equations *cell, const struct visit_time *times, size_t count,
                        const double *noise) {
     *cell = (struct equations){.times = times, .count = count, .noise = noise};
@@ -145,7 +146,7 @@ size_t contrasts_end_of_cell(const struct visit_time *times, size_t count, size_
 
 // ---- noise
 
-// The residuals of all cells, by strategy, each enlarged by the degrees of freedom that the fit took.
+// The residuals of all cells, by strategy, each scaled up for the degrees of freedom of the fit.
 struct residuals {
     double *of_time;
     double factor;
@@ -164,7 +165,7 @@ static size_t count_visits(const struct equations *cell) {
     return visits;
 }
 
-// The residuals of a cell; NAN where one visit, or one strategy, leaves none.
+// Computes the residuals of a cell; NAN: a single visit or strategy has none.
 static bool take_residuals(const struct visit_time *times, size_t count, const double *noise,
                            struct residuals *kept) {
     struct equations cell;

@@ -1,12 +1,12 @@
-// What the launches of one cell show about its strategies, without what slowed a whole launch.
+// Estimates the levels of a cell's strategies from its launches, without effects on a whole launch.
 //
 // A visit is one launch that measured a cell with several strategies. With levels in log2 of microseconds,
 //
 //     level(strategy, visit) = level(strategy) + shift(visit) + noise
 //
 // where the shift is common to all strategies of the visit, and noise has a standard deviation for each
-// strategy. Single visits that went wrong count less (Student weights with NU degrees of freedom: Lange,
-// Little, Taylor, Robust statistical modeling using the t distribution, 1989).
+// strategy. Outliers among visits get less weight (Student weights with NU degrees of freedom: Lange, Little,
+// Taylor, Robust statistical modeling using the t distribution, 1989).
 #ifndef GENTABLES_CONTRASTS_H
 #define GENTABLES_CONTRASTS_H
 
@@ -25,7 +25,7 @@ struct visit_time {
 size_t contrasts_end_of_cell(const struct visit_time *times, size_t count, size_t from);
 
 // The levels of a cell's strategies: `count` of them, with their covariance (count * count, row by row). The
-// common part of all levels is known to about one launch only; differences of levels are what counts.
+// common part of all levels is uncertain by the shift of a launch; only differences of levels are useful.
 struct cell_levels {
     size_t count;
     uint8_t *strategy;
@@ -35,8 +35,8 @@ struct cell_levels {
 enum { CONTRASTS_STRATEGIES_MAX = 256 };
 
 // The standard deviation of the noise of each strategy, into noise[strategies], estimated from the visits of
-// all cells; `times` is sorted by cell, then by launch. Strategies with few visits get a prior one. Returns
-// false if memory is short.
+// all cells; `times` is sorted by cell, then by launch. For strategies with few visits a prior dominates.
+// Returns false if memory is short.
 bool contrasts_noise(const struct visit_time *times, size_t count, size_t strategies, double *noise);
 
 // The levels of one cell from its times (count of them, sorted by launch). Returns false if memory is short;

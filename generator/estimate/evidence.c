@@ -11,15 +11,16 @@
 // (of the cell's own shape) and ELSEWHERE octaves is never the fastest.
 static const double REACH = 4, ELSEWHERE = 0.5;
 
-// Shapes of a bin at most, SIDE by size: the time of draws grows with their square.
+// The maximum of shapes of a bin, SIDE along each axis: the time of draws grows with their square.
 enum { SIDE = 6, SHAPES_MAX = SIDE * SIDE };
 
-// A strategy that was measured in FEW cells at least, and is nowhere within FAR octaves of the fastest, is no
-// part of the process, which takes longer with the cube of its parts.
+// A strategy that was measured in at least FEW cells, and is nowhere within FAR octaves of the fastest, is
+// left out of the process, because its time grows with the cube of its size.
 static const double FAR = 0.8;
 enum { FEW = 3 };
 
-// Heavier tails than the process has, where ranks share cores: a cell's confidence without its own times.
+// If ranks share cores, times have heavier tails than the process: the largest confidence of a cell without
+// times of its own.
 static const double CONFIDENCE_MAX = 0.97;
 
 // A measured cell: its key, in the order of fusion, hidden size, tokens.
@@ -110,7 +111,7 @@ static int by_cell_and_launch(const void *a, const void *b) {
     return (left->level > right->level) - (left->level < right->level);
 }
 
-// Rows without launches, beside others with them, are a visit of their own.
+// Rows without launches, beside others that have launches, are one further visit.
 static struct visit_time *collect_times(const struct evidence *evidence, const struct rows *rows,
                                         const struct evidence_scope *scope, size_t count) {
     struct visit_time *times = malloc((count + 1) * sizeof *times);
@@ -150,7 +151,7 @@ static double mean_levels(const struct visit_time *times, size_t count, double l
 }
 
 // Finds the strategies that are part of the process, and drops the times of the others. Returns the number of
-// those that stay.
+// times that remain.
 static size_t drop_far(struct evidence *evidence, struct visit_time *times, size_t count, bool keeps_far) {
     size_t cells[NAMES_MAX] = {0}, kept = 0;
     for (size_t from = 0, to; from < count; from = to) {
@@ -181,7 +182,7 @@ static struct process_shape process_shape_of(const struct evidence *evidence, ui
                                   log2_tokens - log2_hidden, fusion, (uint32_t)cell};
 }
 
-// The number of the library of a strategy, by the beginning of its name; 0: it is of none.
+// The number of a strategy's library, from the beginning of its name; 0: none.
 static uint8_t family_of(const char *name) {
     static const char *const libraries[] = {"MPI", "NCCL"};
     for (uint8_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
@@ -285,15 +286,15 @@ static double *predict(const struct process_near *near, const struct process_sha
     return NULL;
 }
 
-// How much each strategy is slower than the fastest by the mean levels, in octaves.
+// Subtracts the level of the fastest strategy: the rest is how much slower each one is, in octaves.
 static void subtract_least(double *mean, size_t count) {
     double least = INFINITY;
     for (size_t s = 0; s < count; s++) least = fmin(least, mean[s]);
     for (size_t s = 0; s < count; s++) mean[s] -= least;
 }
 
-// The figures of the strategies' mean levels over the bin, and into closest[count] how much slower each is,
-// where it is the least. False: out of memory.
+// Computes the figures of the strategies' mean levels over the bin, and closest[count], the smallest distance
+// of each from the fastest. False: out of memory.
 static bool losses_of_means(const struct bin *bin, const uint8_t *strategies, size_t count, double *closest,
                             struct loss_figures *figures) {
     struct process_point *points = points_of(bin->shapes, bin->shape_count, strategies, count);

@@ -1,5 +1,5 @@
-// What the launches of rows show about the losses of strategies: the process of estimate/, fitted to the rows
-// of a block (all fusions of a TP size, data type, op and mode).
+// Evidence of launches about the losses of strategies: a Gaussian process, fitted to the rows of a block (all
+// fusions of a TP size, data type, op and mode).
 //
 // Rows without launches, such as those of other programs, give no evidence: their noise is unknown.
 #ifndef GENTABLES_EVIDENCE_H
@@ -17,13 +17,13 @@ struct evidence_shape {
     double log2_hidden_size, log2_num_tokens, weight;
 };
 
-// The rows that count.
+// The rows from which evidence is made.
 struct evidence_scope {
-    struct cell_key block;  // of which world_size, dtype, op, mode and splits count
-    bool sizes_only;        // rows without tokens and hidden sizes; else those with both
-    const bool *may_win;    // by strategy
-    bool keeps_far;         // whether strategies that are slow everywhere count: the fast ones may not win
-    uint8_t barred;         // the placement of rows that do not count; NAME_NONE: none
+    struct cell_key block; // of which world_size, dtype, op, mode and splits count
+    bool sizes_only;       // rows without tokens and hidden sizes; else those with both
+    const bool *may_win;   // by strategy
+    bool keeps_far; // whether strategies that are slow everywhere stay, because the fast ones may not win
+    uint8_t barred; // the placement of rows that do not count; NAME_NONE: none
     uint8_t oversubscribed; // the index of that name in the list of placements
 };
 
@@ -33,13 +33,13 @@ bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, 
                    struct evidence **evidence);
 void evidence_free(struct evidence *evidence);
 
-// Whether a strategy has evidence (of NULL: none). One that is far from the fastest wherever it was measured
-// has none: its loss is clear without.
+// Whether a strategy has evidence (of NULL: none has). A strategy that is far from the fastest in all its
+// cells has none, because its loss is certain without it.
 bool evidence_covers(const struct evidence *evidence, uint8_t strategy);
 
 // The figures of `count` strategies that have evidence, of at least one, over a bin of `shape_count` shapes,
-// of a cell with the shape `own`. Of more shapes than SHAPES_MAX (evidence.c) those close to each other count
-// as one between them. Returns false if memory is short.
+// of a cell with the shape `own`. If there are more shapes than SHAPES_MAX (evidence.c), shapes close to each
+// other are replaced by their mean. Returns false if memory is short.
 bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
                      const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
                      size_t count, struct loss_figures *figures);

@@ -9,7 +9,7 @@
 
 // Standard deviations in log2. Choices hardly depend on them within a factor of 1.5.
 static const double OWN_SD = 0.18;        // of a strategy around its library's
-static const double FAMILY_SD = 0.45;     // of a library's algorithms, all alike
+static const double FAMILY_SD = 0.45;     // of all algorithms of a library together
 static const double CELL_SD = 0.04;       // of one cell
 static const double OFFSET_SD = 1;        // of a strategy, at all shapes
 static const double SLOPE_SD = 0.15;      // per octave of bytes
@@ -17,7 +17,7 @@ static const double FUSED_SD = 0.1;       // of a strategy with a fusion
 static const double OCTAVES_OF_BYTES = 2; // lengths of the smooth terms
 static const double OCTAVES_OF_RATIO = 20;
 static const double BETWEEN_FUSIONS = 0.98; // correlation of the smooth terms
-static const double MIDDLE_OF_BYTES = 16;   // log2: where the slope turns
+static const double MIDDLE_OF_BYTES = 16;   // log2: the slope's term is 0 here
 static const double JITTER = 1e-9;
 
 // An observation: how much slower a strategy is than `reference`, another one of the same cell.
@@ -42,7 +42,7 @@ struct gaussian_process {
     struct process_near *whole; // of all cells; NULL: these are too many
 };
 
-// The chosen cells, the factor of their contrasts' covariance, and its inverse times these.
+// The chosen cells, the factor of their contrasts' covariance, and its inverse times the contrasts.
 struct process_near {
     const struct gaussian_process *process;
     size_t cell_count, count;
@@ -57,7 +57,7 @@ static double matern(double distance) {
     return (1 + scaled) * exp(-scaled);
 }
 
-// The parts of the covariance of two shapes that no strategy changes.
+// The parts of the covariance of two shapes that do not depend on strategies.
 struct shared_parts {
     double smooth, line;
     bool is_same_fusion, is_same_cell;
@@ -89,7 +89,7 @@ static double covariance(const struct gaussian_process *process, const struct sh
 
 // ---- equations
 
-// A cell and how much it resembles a shape.
+// A cell and its resemblance to a shape.
 struct resemblance {
     double smooth;
     size_t cell;
@@ -101,7 +101,7 @@ static int most_first(const void *a, const void *b) {
     return (left->cell > right->cell) - (left->cell < right->cell);
 }
 
-// Chooses the cells that resemble a shape most, with `most` contrasts or a few more. False: out of memory.
+// Chooses the cells that resemble a shape most, until they have `most` contrasts. False: out of memory.
 static bool choose_cells(struct process_near *near, const struct process_shape *shape, size_t most) {
     const struct gaussian_process *process = near->process;
     struct resemblance *order = malloc((process->cell_count + 1) * sizeof *order);
@@ -295,7 +295,7 @@ bool process_predict(const struct process_near *near, const struct process_point
             covariances[i * count + j] = covariance(process, &parts, points[i].strategy, points[j].strategy) -
                                          cholesky_product(solved + i * n, solved + j * n, n);
         }
-        // An unmeasured cell has something of its own, too.
+        // The variance of an unmeasured cell's own term.
         if (points[i].shape.cell == PROCESS_NO_CELL) covariances[i * count + i] += CELL_SD * CELL_SD;
     }
     free(solved);

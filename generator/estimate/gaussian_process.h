@@ -6,11 +6,11 @@
 //     f(s, x) = offset(s) + slope(s) * log2 bytes + fused(s, fusion) + family(s's library, x) + own(s, x)
 //               + cell(s, x)
 //
-// where family and own vary smoothly (Matern-3/2, with lengths of 2 octaves of bytes and 20 octaves of
-// tokens / hidden size: bytes decide almost everything), all algorithms of one library share the family term,
-// fusions are nearly the same process, and cell is what one cell has of its own. Only differences between
-// strategies of a cell are observed, so that neither the machine's speed nor a launch's counts (Rasmussen and
-// Williams, Gaussian Processes for Machine Learning, 2006, chapter 2).
+// where family and own vary smoothly (Matern-3/2, with lengths of 2 octaves of bytes and 20 octaves of tokens
+// / hidden size: bytes decide almost everything), all algorithms of one library share the family term, the
+// terms of different fusions are strongly correlated, and `cell` varies from cell to cell. Only differences
+// between strategies of a cell are observed, so the speed of the machine or of a launch has no effect
+// (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2).
 #ifndef GENTABLES_GAUSSIAN_PROCESS_H
 #define GENTABLES_GAUSSIAN_PROCESS_H
 
@@ -45,8 +45,8 @@ struct gaussian_process *process_fit(const struct visit_time *times, size_t coun
 void process_free(struct gaussian_process *process);
 
 // The process near a shape. A process of up to PROCESS_WHOLE contrasts is used as a whole. Of a larger one
-// the cells that resemble the shape most are used, with PROCESS_NEAR contrasts or a few more: the time of all
-// would grow with their cube, and a large process has many cells nearby.
+// only the cells that resemble the shape most are used, with about PROCESS_NEAR contrasts, because the time
+// grows with the cube of their number.
 enum { PROCESS_WHOLE = 1000, PROCESS_NEAR = 300 };
 struct process_near;
 
@@ -57,8 +57,8 @@ const struct process_near *process_near(const struct gaussian_process *process,
 void process_near_free(const struct process_near *near);
 
 // The joint distribution of the levels at `count` points: mean[count], and the lower triangle of
-// covariance[count * count]. Levels have a common unknown constant at each shape; their differences are what
-// counts. Returns false if memory is short.
+// covariance[count * count]. The levels of a shape have a common unknown constant; only their differences are
+// useful. Returns false if memory is short.
 bool process_predict(const struct process_near *near, const struct process_point *points, size_t count,
                      double *mean, double *covariance);
 

@@ -12,7 +12,7 @@ enum { PAIRS = 256, DRAWS = 2 * PAIRS }; // each draw, and the same one mirrored
 static const double JITTER = 1e-9;
 static const double WORST = 0.95;
 
-// The next number of a sequence that is the same everywhere: SplitMix64 (Steele, Lea, Flood, 2014).
+// The next number of a sequence that is the same on every machine: SplitMix64 (Steele, Lea, Flood, 2014).
 static uint64_t next_bits(uint64_t *state) {
     uint64_t bits = *state += 0x9e3779b97f4a7c15;
     bits = (bits ^ bits >> 30) * 0xbf58476d1ce4e5b9;
@@ -20,8 +20,8 @@ static uint64_t next_bits(uint64_t *state) {
     return bits ^ bits >> 31;
 }
 
-// A normal number: the sum of twelve uniform ones has the moments of one up to the third, and is the same on
-// every machine, which a logarithm is not.
+// An approximately normal number: the sum of twelve uniform ones has the same moments up to the third. It is
+// the same on every machine, unlike a logarithm.
 static double next_normal(uint64_t *state) {
     double sum = -6;
     for (int i = 0; i < 12; i++) sum += (double)(next_bits(state) >> 11) * 0x1p-53;
@@ -40,7 +40,7 @@ struct drawing {
     double *normal, *moved, *level, *loss;
 };
 
-// Adds what each strategy loses at one shape of a draw.
+// Adds the loss of each strategy at one shape of a draw.
 static void add_shape(const struct drawing *drawing, const double *level, double weight, size_t draw) {
     double least = INFINITY;
     for (size_t s = 0; s < drawing->strategies; s++) least = fmin(least, level[s]);
@@ -49,7 +49,7 @@ static void add_shape(const struct drawing *drawing, const double *level, double
     }
 }
 
-// One draw: the mean and `side` times what moved it.
+// One draw: the mean and `side` times the deviation.
 static void add_draw(const struct drawing *drawing, double side, size_t draw) {
     size_t n = drawing->shapes * drawing->strategies;
     for (size_t i = 0; i < n; i++) drawing->level[i] = drawing->mean[i] + side * drawing->moved[i];

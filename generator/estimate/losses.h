@@ -1,7 +1,7 @@
-// What a choice loses over a bin of shapes, from the distribution of the strategies' levels.
+// Losses of choices over a bin of shapes, from the distribution of the strategies' levels.
 //
-// The loss of a strategy at a shape is the time that it takes beyond the fastest one there, as a share of the
-// fastest time; over a bin, the mean of that, by the shapes' weights. The distribution is drawn DRAWS times,
+// The loss of a strategy at a shape is its time beyond the fastest strategy's, as a share of the fastest
+// time; over a bin, the mean of that, weighted by the shapes' weights. The distribution is drawn DRAWS times,
 // with numbers that are the same in each run.
 #ifndef GENTABLES_LOSSES_H
 #define GENTABLES_LOSSES_H

@@ -32,7 +32,7 @@ change_points.defaults = { alpha = 0.002, threshold = 0.02 }
 local SHORTEST = { machine = 1, group = 3, cell = 5 }
 local FAMILIES = 3
 local NEAR = 2              -- runs between two changes that may be one
-local ALIKE = 2             -- the largest factor between shifts that may be one
+local SIMILAR = 2             -- the largest factor between shifts that may be one
 local WHOLE = 0.75          -- of the smallest groups: a change of so many is one of the whole group
 local KINDS = { "strategy", "fusion", "sizes" }
 
@@ -90,8 +90,9 @@ local function shift_at(values, change)
   return before and after and after - before
 end
 
-local function is_alike(a, b)
-  return a and b and a * b > 0 and math.abs(a) <= ALIKE * math.abs(b) and math.abs(b) <= ALIKE * math.abs(a)
+local function is_similar(a, b)
+  return a and b and a * b > 0 and math.abs(a) <= SIMILAR * math.abs(b)
+    and math.abs(b) <= SIMILAR * math.abs(a)
 end
 
 local function is_near(a, b) return math.abs(a.at - b.at) <= NEAR end
@@ -148,7 +149,7 @@ end
 
 -- ---- the machine ------------------------------------------------------------------------------
 
--- The part of a change that all strategies share: its shift, if theirs are alike; else the smallest of
+-- The part of a change that all strategies share: its shift, if theirs are similar; else the smallest of
 -- theirs, or none if they differ in sign.
 local function common_shift(strategies, change)
   local least
@@ -157,7 +158,7 @@ local function common_shift(strategies, change)
     if shift and shift * change.shift <= 0 then return 0 end
     if shift and (not least or math.abs(shift) < math.abs(least)) then least = shift end
   end
-  return is_alike(least, change.shift) and change.shift or least or 0
+  return is_similar(least, change.shift) and change.shift or least or 0
 end
 
 -- The values of the machine for each run, and its findings. Takes the machine's off the effects.
@@ -229,7 +230,7 @@ local function narrow(entry, change, threshold)
   change.shift = shift_at(entry.values, change)
   local all = smallest_within(entry, change, {})
   local moved, shift = moved_of(all, change, threshold)
-  if shift then moved, shift = moved_of(all, change, math.max(threshold, math.abs(shift) / ALIKE)) end
+  if shift then moved, shift = moved_of(all, change, math.max(threshold, math.abs(shift) / SIMILAR)) end
   for _, name in ipairs { "kind", "series", "cells", "least", "most" } do change[name] = entry[name] end
   if #moved == 0 or #moved >= WHOLE * #all then return end
   change.shift, change.cells, change.least, change.most = shift, 0, math.huge, 0
@@ -256,7 +257,7 @@ end
 -- Whether a change is that of one of the groups around it, `reported`.
 local function is_explained(change, values, reported, options)
   for _, other in ipairs(reported) do
-    if is_near(change, other) and is_alike(change.shift, other.shift) then return true end
+    if is_near(change, other) and is_similar(change.shift, other.shift) then return true end
     if not differs_near(change, values, other.values, options) then return true end
   end
   return false

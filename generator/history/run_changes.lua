@@ -1,5 +1,5 @@
--- What changed between two runs of a history, by their provenance: the machine, the libraries, the bench and
--- how it was started. Pure.
+-- The differences between two runs of a history, by their provenance: the machine, the libraries, the bench
+-- and how it was started. Pure.
 local json = require "codec.json"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"

@@ -48,8 +48,8 @@ function side_by_side.signed_percent(share, digits)
   return (tonumber(text) == 0 and text:sub(2) or text) .. " %"
 end
 
--- How much longer `time` is than `base`, as a cell; nil if either is missing or the base is 0. Cells beyond
--- the share `noise` are marked as better or worse.
+-- The increase of `time` over `base`, as a cell; nil if either is missing or the base is 0. Cells beyond the
+-- share `noise` are marked as better or worse.
 function side_by_side.change(base, time, noise, digits)
   if not base or not time or base == 0 then return nil end
   local share = time / base - 1

@@ -252,7 +252,7 @@ end
 -- Whether a further launch has anything to do.
 function explore:wants(launch) return not has_spent(self, 1) and has_task(self, launch) end
 
--- Whether nothing but the time has ended it. From here on it has no end.
+-- Whether only the budget has ended the sweep. Removes the end of the budget.
 function explore:is_cut_off(launch)
   self.ends_at, self.fits = math.huge, function() return true end
   return has_task(self, launch)

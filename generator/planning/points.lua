@@ -155,9 +155,9 @@ end
 
 function points.was_visited(point) return next(point.visits) ~= nil or next(point.without) ~= nil end
 
--- How the ratio of two strategies' times varies over launches at a point: the sum of squared deviations of
--- its log2 from their mean, and the number of launches that have both. What slows a launch slows both, and
--- cancels.
+-- The variation, over the launches at a point, of the ratio of two strategies' times: the sum of squared
+-- deviations of its log2 from the mean, and the number of launches with both. Effects on a whole launch
+-- cancel.
 function points.scatter(point, name, other)
   local sum, squares, both = 0, 0, 0
   for launch, time in pairs(point.visits[name]) do

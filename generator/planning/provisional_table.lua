@@ -1,6 +1,5 @@
--- The table that the rows so far of a TP size would make, by the rule of all tables (core.choose), for the
--- planner: where are its choices uncertain? It counts all shapes: a workload, or classes of equal bits, that
--- the spec demands have no part in it.
+-- The table of a TP size from the rows so far, by the rule of all tables (core.choose). The planner uses its
+-- uncertain choices. All shapes have equal weight: a workload or numerics classes of the spec have no effect.
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local derive = require "choose.derive"

@@ -1,6 +1,6 @@
--- How much longer every strategy takes than the fastest one at the shape, in percent: a panel each, from
--- white to red. AUTO and other strategies that may not be chosen never count as fastest; if one is faster,
--- its difference is negative, and white.
+-- The time of every strategy beyond the fastest one's at the shape, in percent: a panel each, from white to
+-- red. AUTO and other strategies that may not be chosen never count as fastest; if one is faster, its
+-- difference is negative, and white.
 local colours = require "pages.colours"
 local lists = require "lists.lists"
 local maps = require "pages.maps"

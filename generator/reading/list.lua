@@ -13,7 +13,7 @@
 --   help   what it reads, of which versions, with which options
 local readers = {}
 
--- How much of a file the recognisers see.
+-- The length of the beginning of a file that recognisers get.
 readers.HEAD_BYTES = 1 << 16
 
 local function first_line(head)

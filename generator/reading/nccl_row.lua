@@ -1,4 +1,4 @@
--- What the table and the JSON of nccl-tests have in common: one message's result as a record.
+-- The common part of the readers of nccl-tests' table and JSON: one message's result as a record.
 local lists = require "lists.lists"
 
 local nccl_row = {}
@@ -12,7 +12,7 @@ local function check(source, line, result)
   end
 end
 
--- What was measured: gentables-bench names it in each line, else --strategy does.
+-- The measured strategy: that of the line in output of gentables-bench, else that of --strategy.
 local function strategy_of(source, line, result)
   if result.strategy then return source:name(line, "strategies", "strategy", result.strategy) end
   return source:name(nil, "strategies", "--strategy", source.options.strategy or "NCCL")

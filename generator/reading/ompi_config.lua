@@ -1,5 +1,5 @@
--- What the readers of Open MPI's rules share: the names of coll/tuned's algorithms, and which rules hold for
--- a number of ranks.
+-- The common part of the readers of Open MPI's rules: the names of coll/tuned's algorithms, and which rules
+-- hold for a number of ranks.
 local lists = require "lists.lists"
 local ranges = require "reading.ranges"
 

@@ -171,7 +171,7 @@ local function header_of(source)
   return #worlds > 0 and { worlds = worlds, fallback = letters[view.fallback], axes = source.axes } or nil
 end
 
--- TensorRT-LLM's table: the numbers of the very file, in its order [tp][fusion][hidden][tokens].
+-- TensorRT-LLM's table: the numbers of the rendered file, in its order [tp][fusion][hidden][tokens].
 local function trtllm_of(source)
   local format = formats.find "trtllm"
   if not formats.is_for(format, source.arch_row) then return nil end

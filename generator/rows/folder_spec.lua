@@ -39,7 +39,8 @@ local function different_keys(a, b)
   return out[1] and table.concat(out, ", ")
 end
 
--- How spec.lua differs from the spec of a file's sweep, as text; nil: not at all, or no sweep made the rows.
+-- The differences between spec.lua and the spec of a file's sweep, as text; nil: none, or no sweep made the
+-- rows.
 local function contradiction(entry, beside, recorded)
   local of = entry.provenance and entry.provenance.spec
   if not of then return nil end

@@ -15,8 +15,8 @@ local sorted_keys = require "base.sorted_keys"
 
 local rows_folder = {}
 
--- The benchmark files of the arch, by TP size; {} where there is none. With `allow_loopback` those of ranks
--- on one GPU stand in where a TP size has no others.
+-- The benchmark files of the arch, by TP size; {} where there is none. With `allow_loopback`, those of ranks
+-- on one GPU are used for TP sizes without others.
 function rows_folder.files(data_dir, arch, allow_loopback)
   local found, has = {}, {}
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
@@ -84,7 +84,7 @@ function rows_folder.read_rows(found)
   return read
 end
 
--- Raises unless the provenance is of these very rows. If a sweep was killed between its two files, or one of
+-- Raises unless the provenance belongs to these rows. If a sweep was killed between its two files, or one of
 -- them was copied without the other, the provenance could name the wrong machine.
 local function check_rows(entry, path)
   if provenance.describes(entry.provenance, fail.unless(file.read(entry.path))) then return end
@@ -112,7 +112,7 @@ function rows_folder.read_provenance(found)
   end
 end
 
--- Of TP sizes of the spec without rows, where a provenance says why there are none: { tp, provenance }...
+-- TP sizes of the spec without rows that have a provenance with the reason: { tp, provenance }...
 local function read_refused(data_dir, arch, wanted, files)
   local has, refused, machine = {}, {}, nil
   for _, entry in ipairs(files) do
@@ -140,7 +140,7 @@ local function of_wanted_sizes(found, wanted, data_dir)
     end
   end
   if #kept == 0 then
-    fail.input("%s: no rows of TP %s, which spec.lua asks for", data_dir, table.concat(wanted.tp, ", "))
+    fail.input("%s: no rows of TP %s, which spec.lua requires", data_dir, table.concat(wanted.tp, ", "))
   end
   return kept
 end

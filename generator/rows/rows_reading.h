@@ -17,7 +17,7 @@ struct header {
     bool zero_is_missing;  // --benchmark mode
 };
 
-// What the parser of lines needs of a file.
+// The facts of a file for the parser of its lines.
 struct rows_source {
     const char *path;
     struct header header;

@@ -35,7 +35,7 @@ int signals_caught(void) {
     return caught_signal;
 }
 
-void signals_start_anew(void) {
+void signals_reset(void) {
     caught_signal = 0;
     catchers = 0;
 }

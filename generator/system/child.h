@@ -21,7 +21,7 @@ int signals_caught(void);
 
 // For a child that was forked while its parent caught signals, and installs handlers of its own: forgets the
 // signal that was caught and the calls of signals_catch.
-void signals_start_anew(void);
+void signals_reset(void);
 
 // The set of these signals; and blocking them, with the former mask in `former`.
 void signals_fill(sigset_t *set);

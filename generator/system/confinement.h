@@ -1,6 +1,6 @@
-// What a child process that treats code of others may use. A limited one, such as a compiler, has all rights,
-// but not all memory. A confined one computes, and reads files; it cannot write files, reach the network or
-// other processes, or start further ones.
+// Limits of a child process that treats code of others. A limited process, such as a compiler, has all
+// rights, but not all memory. A confined one computes, and reads files; it cannot write files, reach the
+// network or other processes, or start further ones.
 #ifndef GENTABLES_CONFINEMENT_H
 #define GENTABLES_CONFINEMENT_H
 

@@ -89,7 +89,7 @@ static void give_up(int number) {
 static void listen_for_the_end(lua_State *lua, pid_t parent) {
     working_lua = lua;
     ending_signal = 0;
-    signals_start_anew();
+    signals_reset();
     setpgid(0, 0);
     signal(SIGALRM, give_up);
     struct sigaction action = {.sa_handler = end_work};
@@ -148,7 +148,7 @@ static int start_next(lua_State *lua, struct work *work, struct worker *worker) 
     if (problem != 0) {
         close(ends[0]);
     } else {
-        setpgid(pid, pid); // both parent and child: the group exists when either goes on
+        setpgid(pid, pid); // both parent and child: so the group exists when either continues
         *worker = (struct worker){.pid = pid, .pipe = ends[0], .item = work->next++};
         work->running++;
     }

@@ -19,8 +19,8 @@ local function lines_of(text)
   return lines
 end
 
--- How many lines two lists have in common at their starts, and at their ends.
-local function alike(old, new)
+-- The number of lines that two lists have in common at their starts, and at their ends.
+local function count_common(old, new)
   local head, tail, shorter = 0, 0, math.min(#old, #new)
   while head < shorter and old[head + 1] == new[head + 1] do head = head + 1 end
   while tail < shorter - head and old[#old - tail] == new[#new - tail] do tail = tail + 1 end
@@ -37,7 +37,7 @@ end
 -- last.
 local function difference(path, old_text, new_text)
   local old, new = lines_of(old_text), lines_of(new_text)
-  local head, tail = alike(old, new)
+  local head, tail = count_common(old, new)
   local old_count, new_count = #old - tail - head, #new - tail - head
   local out = { "--- " .. path, "+++ what the rows give",
     ("@@ -%d,%d +%d,%d @@"):format(head + 1, old_count, head + 1, new_count) }

@@ -118,8 +118,8 @@ local function read_records(args, reader, options)
   for i, path in ipairs(args) do
     local result = read(path, reader, options)
     local bench = bench_facts(result)
-    local alike = provenance.same(facts.bench, bench) and facts.machine == result.facts.machine
-    if i > 1 and not alike then
+    local is_same = provenance.same(facts.bench, bench) and facts.machine == result.facts.machine
+    if i > 1 and not is_same then
       fail.input("%s: of another machine, version or run than %s; import each, then gentables merge " ..
         "--across-machines", path, args[1])
     end

@@ -96,10 +96,10 @@ end
 -- The provenance of the rows of one number of ranks: that of the first file if all are comparable, else a
 -- list of the machines of all files.
 local function record_of(files, of_size, arch)
-  local alike, records = true, {}
+  local are_same, records = true, {}
   local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
   for _, entry in ipairs(files) do
-    alike = alike and not difference(files[1], entry)
+    are_same = are_same and not difference(files[1], entry)
     if lists.contains(of_size.paths, entry.path) and entry.record then
       local derived = entry.record.derived
       if derived then base.derived = math.min(base.derived or derived, derived) end
@@ -108,7 +108,7 @@ local function record_of(files, of_size, arch)
   end
   base.spec = common_spec(records)
   local first = records[1]
-  if not alike or not first then return provenance.merged(base, files) end
+  if not are_same or not first then return provenance.merged(base, files) end
   base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
   base.placement, base.date = first.placement, first.date
   return base

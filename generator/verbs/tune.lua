@@ -112,7 +112,7 @@ local function new_job(args)
   return job
 end
 
--- Keeps results for the next run. If they cannot be kept, the run goes on.
+-- Keeps results for the next run. If they cannot be kept, the run continues.
 local function keep(kept, job, cells)
   local is_kept, problem = pcall(kept.save, kept, job, cells)
   if is_kept then return end

@@ -233,8 +233,8 @@ function findings.verdict(a, b, name, controlled)
   local x, y, stretch = a.times[name], b.times[name], 1
   if not findings.has_interval(x) or not findings.has_interval(y) then return nil, "few" end
   if controlled then
-    local alike, factor = drift(a, b)
-    if not alike then return nil, "changed" end
+    local is_same, factor = drift(a, b)
+    if not is_same then return nil, "changed" end
     stretch = factor
   end
   if y.high * stretch < x.low then return "shorter" end

@@ -40,7 +40,7 @@ bool have_same_forward(const selection &of, const instance &a, const instance &b
     return one.name == other.name && one.arguments == other.arguments;
 }
 
-bool are_alike(const selection &of, uint32_t a, uint32_t b) {
+bool are_equal(const selection &of, uint32_t a, uint32_t b) {
     const instance &one = of.instances[a], &other = of.instances[b];
     const event &op = of.op(one), &other_op = of.op(other);
     return op.name == other_op.name && op.arguments == other_op.arguments && op.track == other_op.track &&
@@ -54,7 +54,7 @@ void combine(selection &to) {
     for (uint32_t i = 0; i < to.instances.size(); i++) {
         uint64_t hash = hash_of(to, i);
         auto [begin, end] = found.equal_range(hash);
-        while (begin != end && !are_alike(to, to.combos[begin->second].instance, i)) ++begin;
+        while (begin != end && !are_equal(to, to.combos[begin->second].instance, i)) ++begin;
         uint32_t combo = begin != end ? begin->second : uint32_t(to.combos.size());
         if (begin == end) {
             found.emplace(hash, combo);

@@ -25,18 +25,18 @@ kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instan
 } // namespace
 
 std::vector<kernel_detail> kernel_details(const selection &of, const grouping &groups, uint32_t group) {
-    std::vector<uint32_t> alike;
+    std::vector<uint32_t> comparable;
     auto count = [&of](uint32_t one) { return of.first[one + 1] - of.first[one]; };
     uint32_t kernels = 0;
     for (uint32_t i = groups.first[group]; i < groups.first[group + 1]; i++) {
         uint32_t one = groups.instances[i];
-        if (alike.empty()) kernels = count(one);
-        if (count(one) == kernels) alike.push_back(one);
+        if (comparable.empty()) kernels = count(one);
+        if (count(one) == kernels) comparable.push_back(one);
     }
     std::vector<kernel_detail> result;
     std::vector<double> durations;
     for (uint32_t index = 0; index < kernels; index++)
-        result.push_back(detail_at(of, alike, index, durations));
+        result.push_back(detail_at(of, comparable, index, durations));
     const texts &names = of.of->of->names;
     std::stable_sort(result.begin(), result.end(), [&names](const kernel_detail &a, const kernel_detail &b) {
         if (a.durations.sum != b.durations.sum) return a.durations.sum < b.durations.sum;

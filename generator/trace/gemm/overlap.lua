@@ -13,7 +13,8 @@ function overlap.index(events, metadata)
     if a.start ~= b.start then return a.start < b.start end
     return a.uid < b.uid
   end)
-  -- Before the last one of its kind that had ended by then, none reaches into a stretch.
+  -- latest_stop: the latest end of the collectives up to this one. If it is before a stretch of time, no
+  -- collective up to this one overlaps the stretch.
   local latest = -math.huge
   for _, one in ipairs(list) do
     latest = math.max(latest, one.stop)
