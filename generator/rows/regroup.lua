@@ -3,6 +3,7 @@
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
+local folder_lock = require "rows.folder_lock"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
@@ -107,11 +108,18 @@ function regroup.paths(groups, out, arch)
   return paths, arch
 end
 
+-- The folder `out`, or the folder of the file `out`.
+local function folder_of(out)
+  local head = out:find("%.csv$") and (out:match("^(.*)/[^/]*$") or ".") or out
+  return head == "" and "/" or head
+end
+
+-- Locks the folder of `out` if it exists: see folder_lock.take.
+function regroup.lock(out) return folder_lock.take(folder_of(out)) end
+
 -- Makes the folder `out`, or the folder of the file `out`, if it is missing.
 function regroup.make_folder(out)
-  local folder = out:find("%.csv$") and out:match("^(.*)/[^/]*$") or not out:find("%.csv$") and out
-  if not folder then return end
-  local made, message = file.make_folder(folder)
+  local made, message = file.make_folder(folder_of(out))
   if not made then fail.work("%s", message) end
 end
 
@@ -123,8 +131,10 @@ function regroup.check_arch(arch)
   return arch
 end
 
--- Writes rows and their provenance, and prints the file names.
+-- Writes rows and their provenance, and prints the file names. Raises if a sweep is measuring these rows. The
+-- caller has locked the folder.
 function regroup.write(path, of_size, record)
+  local _ <close> = folder_lock.of_rows(path)
   local written, message = provenance.write(path, of_size.text, record)
   if not written then fail.work("%s", message) end
   local left_out = of_size.missing > 0 and (", %d without a time left out"):format(of_size.missing) or ""

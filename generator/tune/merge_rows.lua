@@ -4,31 +4,18 @@
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
+local folder_lock = require "rows.folder_lock"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
-local system = require "core.system"
 
 local merge_rows = {}
-
-local PATIENCE = 5 -- seconds; the ranks of a killed sweep hold its lock until they end
 
 local function cell_of(record)
   local size = record.num_tokens and "" or " " .. record.size
   return cell_records.key(cell_records.record(record)) .. size
-end
-
--- Raises if a sweep is measuring the rows at `csv`: it would replace them. Else returns the locked journal of
--- an interrupted sweep, to be closed; nil without one.
-function merge_rows.lock(csv)
-  local journal = io.open(csv .. ".part", "r+")
-  if journal and not system.lock(journal, PATIENCE) then
-    journal:close()
-    fail.work("%s: a sweep is measuring these rows; wait for its end, or use another --out", csv)
-  end
-  return journal
 end
 
 -- The rows at `csv`: { records, record = its provenance }; nil without a file. Raises if they have no
@@ -107,7 +94,7 @@ end
 
 -- Writes records and their provenance to `csv`, beside the old rows that stay, and prints how many do.
 function merge_rows.write(job, csv, records, record)
-  local _ <close> = merge_rows.lock(csv)
+  local _ <close> = folder_lock.of_rows(csv)
   local old = merge_rows.read(job, csv)
   local all, stay, go = records, 0, 0
   if old then

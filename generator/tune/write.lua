@@ -4,7 +4,7 @@ local choice_lookup = require "core.lookup_rule"
 local document = require "tune.document"
 local fail = require "base.fail"
 local file = require "core.file"
-local folder_lock = require "tune.folder_lock"
+local folder_lock = require "rows.folder_lock"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local merge_rows = require "tune.merge_rows"
@@ -124,7 +124,7 @@ end
 function write.prepare(job, folder)
   for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
     local csv = rows_path(job, folder, world_size)
-    local _ <close> = merge_rows.lock(csv)
+    local _ <close> = folder_lock.of_rows(csv)
     merge_rows.read(job, csv)
   end
   document.read(folder .. "/tuned.json", job)

@@ -2,6 +2,7 @@
 local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
+local folder_lock = require "rows.folder_lock"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
 local model = require "formats.model"
@@ -36,6 +37,7 @@ return {
     if not args.data_dir then fail.input("generate needs --data-dir DIR; see gentables generate --help") end
     if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
     local out = (args.out or args.data_dir):gsub("(.)/+$", "%1")
+    local lock <close> = folder_lock.take(out) -- the table that stands there is read and written
     local source = model.load(args.data_dir, args.arch, args, out)
     -- Everything is rendered before anything is written: an error in the input changes no file.
     local texts = {}
@@ -44,6 +46,7 @@ return {
     end
     local made, message = file.make_folder(out)
     if not made then fail.work("%s", message) end
+    local _ <close> = not lock and folder_lock.take(out) or nil
     local written = render.update(texts)
     for _, artifact in ipairs(texts) do
       io.stdout:write(padded(written[artifact.path] and "written" or "unchanged"), artifact.path, "\n")

@@ -144,6 +144,7 @@ local function import_rows(args, reader, options)
   end
   local paths, arch = regroup.paths(groups, args.out, options.arch)
   regroup.make_folder(args.out)
+  local _ <close> = regroup.lock(args.out)
   for i, of_size in ipairs(groups) do
     regroup.write(paths[i], of_size, record_of(of_size, arch, facts, no_time, devices))
   end

@@ -115,6 +115,7 @@ local function record_of(files, of_size, arch)
 end
 
 function merge.run(args)
+  local lock <close> = regroup.lock(args.out) -- the files that are read may be written
   local files = {}
   for i, path in ipairs(args) do
     files[i] = describe(path)
@@ -124,6 +125,7 @@ function merge.run(args)
   local groups = regroup.files(table.move(args, 1, #args, 1, {}))
   local paths = regroup.paths(groups, args.out, arch)
   regroup.make_folder(args.out)
+  local _ <close> = not lock and regroup.lock(args.out) or nil
   for i, of_size in ipairs(groups) do
     regroup.write(paths[i], of_size, record_of(files, of_size, arch))
   end
