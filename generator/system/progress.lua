@@ -24,8 +24,11 @@ end
 -- In a pipe a line every ten seconds stands for the bar.
 function progress:in_lines() self.has_lines = true end
 
--- From now on the bar shows the time since `began_at`, of at most `seconds`, in place of steps.
-function progress:limit(began_at, seconds) self.started, self.seconds = began_at, seconds end
+-- From now on the bar shows the time since `began_at`, of at most `seconds`, in place of steps. With
+-- `has_steps`, it shows the part of the steps or, if it is larger, of the time.
+function progress:limit(began_at, seconds, has_steps)
+  self.started, self.seconds, self.has_steps = began_at, seconds, has_steps
+end
 
 local function clock(seconds)
   seconds = math.ceil(seconds)
@@ -37,14 +40,18 @@ end
 -- The part that is done, from 0 to 1: never less than before.
 local function share(self, now)
   local part = self.total > 0 and self.done / self.total or self.is_estimate and 0 or 1
-  if self.seconds then part = (now - self.started) / self.seconds end
+  if self.seconds then
+    part = math.max((now - self.started) / self.seconds, self.has_steps and part or 0)
+  end
   self.highest = math.min(1, math.max(self.highest, part))
   return self.highest
 end
 
 -- The part that is done and the time left, as text.
 local function state(self, now, part)
-  if self.seconds then return ("%s of %s"):format(clock(part * self.seconds), clock(self.seconds)) end
+  if self.seconds and not self.has_steps then
+    return ("%s of %s"):format(clock(part * self.seconds), clock(self.seconds))
+  end
   local left = ""
   if part > 0 and part < 1 then left = ", " .. clock((now - self.started) / part * (1 - part)) .. " left" end
   if self.is_estimate then return ("%d %%%s"):format(math.floor(100 * part), left) end

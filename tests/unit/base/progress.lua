@@ -42,6 +42,18 @@ function TestProgress.test_with_a_limit_it_shows_the_time()
   lu.assertEquals(bar:line(170, 200), "[####################] 1:00 of 1:00  ")
 end
 
+-- 40 steps in a budget that they may not need, or that ends them.
+function TestProgress.test_with_a_limit_and_known_steps_it_shows_the_larger_part()
+  local bar = progress.new(nil, io.stdout)
+  bar:limit(100, 1000, true)
+  bar.total = 40
+  for _ = 1, 10 do bar:step() end
+  lu.assertEquals(bar:line(120, 200), "[#####...............] 25 %, 1:00 left  ")
+  lu.assertEquals(bar:line(1000, 200), "[##################..] 90 %, 1:40 left  ")
+  bar:step()
+  lu.assertEquals(bar:line(1000, 200), "[##################..] 90 %, 1:40 left  ")
+end
+
 function TestProgress.test_a_pipe_gets_a_line_every_ten_seconds_if_it_is_to()
   local path = os.tmpname()
   local stream, now = assert(io.open(path, "w")), 0
