@@ -1,5 +1,5 @@
 -- The table of a TP size from the rows so far, by the rule of all tables (core.choose). The planner uses its
--- uncertain choices. All shapes have equal weight: a workload or numerics classes of the spec have no effect.
+-- uncertain choices.
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local derive = require "choose.derive"
@@ -27,13 +27,17 @@ end
 
 -- The expected loss of each uncertain choice, by the key of its cell (rows/cell_records.lua). `with` has rows
 -- with a time, `without` records with a reason, by any key; both may be of shapes between those of the spec.
-function provisional_table.uncertain(spec, world_size, with, without)
+-- `choice`: how choices are made, as choose.settings sets it in a source; nil: by the rule alone.
+function provisional_table.uncertain(spec, world_size, with, without, choice)
+  choice = choice or {}
   local out, records, no_time = {}, in_order(with), in_order(without)
   if #records == 0 then return out end
   local blocks = blocks_of(spec, world_size)
   local canonical = fail.unless(choices.select(fail.unless(rows.of("the sweep", records)), {
-    lookup = "nearest", only_cells = true, cells = blocks, loopback = true,
-    derived = derive.times(spec, world_size, records, no_time) }))
+    lookup = choice.corner and "exact" or "nearest", only_cells = true, cells = blocks, loopback = true,
+    derived = derive.times(spec, world_size, records, no_time), same_bits_as = choice.same_bits_as,
+    stable = choice.stable and (choice.stays or true), workload = choice.workload, regret = choice.regret,
+    incumbent = not choice.corner and choice.stays or nil }))
   for b, block in ipairs(canonical:blocks()) do
     for f, fusion in ipairs(block.fusions) do
       for h, hidden_size in ipairs(block.hidden_sizes) do

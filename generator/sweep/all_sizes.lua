@@ -109,7 +109,7 @@ end
 
 -- Measures at all TP sizes, each with its share of the remaining budget.
 local function measure(job, open)
-  if job.budget_s then job.progress:limit(job.began_at, job.budget_s) end
+  if job.budget_s then job.progress:limit(job.began_at, job.budget_s, job.exhaustive) end
   for i, state in ipairs(open) do
     job.later = job.later - state.planner:outlook()
     say_what_is_measured(job, state)
@@ -175,10 +175,11 @@ local function has_rows(job)
   return true
 end
 
--- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), arch, backend,
--- sizes, budget_s (nil: no limit), budget_name (the option that gave it; nil: it is the default),
--- refine_s (the budget of --refine without --budget), exhaustive, refine, patience, fresh, launcher, launch,
--- program, identity, machine, fingerprint, environment, began_at }.
+-- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), choice (of
+-- choose.settings, for the planner), arch, backend, sizes, budget_s (nil: no limit), budget_name (the option
+-- that gave it; nil: it is the default), refine_s (the budget of --refine without --budget), exhaustive,
+-- refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint, environment,
+-- began_at }.
 function all_sizes.run(job)
   job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
   job.states = {}

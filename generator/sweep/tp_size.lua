@@ -164,6 +164,12 @@ local function results_of(self, regime)
   return with, without
 end
 
+-- The expected losses of the uncertain choices of a table of a regime's results.
+local function uncertain_cells(self, regime)
+  local with, without = results_of(self, regime)
+  return provisional_table.uncertain(self.job.spec, self.size, with, without, self.job.choice)
+end
+
 -- A planner with the earlier results; with `keeps`, also with the finished rows.
 local function new_planner(self, keeps)
   local job = self.job
@@ -172,7 +178,7 @@ local function new_planner(self, keeps)
     fits = function(cell, strategies) return self:fits(cell, strategies) end,
     seconds = function(cell, strategies) return self.cost and self.cost:expect(cell, strategies) or 1 end,
     uncertain_cells = function()
-      return provisional_table.uncertain(job.spec, self.size, results_of(self, self:chosen() or NO_RESULTS))
+      return uncertain_cells(self, self:chosen() or NO_RESULTS)
     end }
   for _, record in pairs(keeps and self.known or {}) do planner:keep(record) end
   for _, record in pairs(self.why) do planner:keep_without(record) end
@@ -392,8 +398,7 @@ function tp_size:expect_refinement(cell_s, budget_s)
     budget_s = budget_s, start_s = self.start_s or 0, placement = self.placement,
     seconds = function(cell, strategies) return costs:expect(cell, #strategies) end,
     make_table = function(visits)
-      return provisional_table.uncertain(self.job.spec, self.size, results_of(self, { visits = visits,
-        why = regime.why, keeps = regime.keeps }))
+      return uncertain_cells(self, { visits = visits, why = regime.why, keeps = regime.keeps })
     end }
 end
 

@@ -8,6 +8,7 @@ local lists = require "lists.lists"
 local process = require "core.process"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
+local settings = require "choose.settings"
 local spec = require "rows.spec"
 local system = require "core.system"
 
@@ -96,6 +97,14 @@ local function recorded_spec(path, loaded)
   return provenance.of_spec(loaded, workload and file.read(workload) or nil)
 end
 
+-- How tables of this spec are chosen, for the planner. Only stable numerics depend on an earlier table.
+local function choice_of(path, loaded, arch, folder)
+  local is_stable = loaded.choice and loaded.choice.numerics == "stable"
+  local source = { spec = loaded, data_dir = path:match("^(.*)/") or ".", arch = arch }
+  settings.apply(source, { against = not is_stable and "none" or nil }, folder)
+  return source
+end
+
 -- The time for measuring, in seconds (nil: no limit), and the name of the option that gave it (nil: it is the
 -- default). `of_spec`: limits.seconds of the spec, or nil.
 local function budget_of(args, of_spec)
@@ -130,6 +139,7 @@ local function new_job(args)
     patience = args.patience, fresh = args.fresh, launcher = given_launcher,
     program = program, identity = identity, machine = machines.facts(library),
   }
+  job.choice = choice_of(path, loaded, arch, job.out)
   job.budget_s, job.budget_name = budget_of(args, seconds)
   job.refine_s = budget_of({}, seconds) or job.budget_s
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
