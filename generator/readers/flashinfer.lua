@@ -19,12 +19,12 @@ end
 local function read_config(source, line, text, state)
   local tokens = text:match("num_tokens=(%d+)")
   if tokens then
-    state.num_tokens = source:whole(line, "num_tokens", tokens, 1, 0x7fffffff)
+    state.num_tokens = source:whole(line, "num_tokens", tokens, 1, source.SHAPE_MOST)
     state.dtype, state.residual = nil, nil
   end
   state.world_size = tonumber(text:match("^%*%*World Size:%*%*%s*(%d+)")) or state.world_size
   local hidden = text:match("hidden_dim=(%d+)") or text:match("^%*%*Hidden Dimension:%*%*%s*(%d+)")
-  if hidden then state.hidden_size = source:whole(line, "hidden dimension", hidden, 1, 0x7fffffff) end
+  if hidden then state.hidden_size = source:whole(line, "hidden dimension", hidden, 1, source.SHAPE_MOST) end
   local dtype = text:match("dtype=([%w._]+)")
   if dtype then state.dtype = source:name(line, "dtypes", "dtype", (dtype:gsub("^torch%.", ""))) end
   local residual = text:match("residual=(%a+)")

@@ -164,7 +164,7 @@ local function check_axis(source, scan, said, count, what)
   local numbers = said.value
   local right = #numbers == count
   for i, value in ipairs(numbers) do
-    right = right and value > (numbers[i - 1] or 0) and value <= 0x7fffffff
+    right = right and value > (numbers[i - 1] or 0) and value <= source.SHAPE_MOST
   end
   if not right then
     source:fail(said.line, "%s: the comment has %d %s, and the list %d; one ascending number for "

@@ -12,8 +12,7 @@ local numbers = require "base.numbers"
 local source = {}
 source.__index = source
 
--- The largest size that a row or cell holds.
-local MOST = 0x7fffffff
+source.SHAPE_MOST = core_rows.SHAPE_MOST
 
 function source.new(path, text, options)
   text = text:gsub("^\239\187\191", ""):gsub("\r\n", "\n")
@@ -127,7 +126,7 @@ function source:shape(line, elements)
   end
   local num_tokens = hidden_size and elements // hidden_size or 1
   hidden_size = hidden_size or elements
-  if num_tokens > MOST or hidden_size > MOST then
+  if num_tokens > source.SHAPE_MOST or hidden_size > source.SHAPE_MOST then
     self:fail(line, "%d elements are more than a row holds; --hidden-size N makes tokens of them", elements)
   end
   return num_tokens, hidden_size

@@ -42,6 +42,9 @@ struct row {
 
 enum { LAUNCHES_MAX = 32 };
 
+// The largest token count or hidden size.
+enum { SHAPE_MOST = INT32_MAX };
+
 // Times outside these limits are no measurements: 1 ps and 11 days.
 #define TIME_LEAST_US 1e-6
 #define TIME_MOST_US  1e12

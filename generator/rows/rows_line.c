@@ -74,8 +74,8 @@ static bool parse_shape(struct line_parser *parser, const struct column *column,
     uint64_t num_tokens = 0, hidden_size = 0;
     const char *x = field->begin;
     while (x < field->end && *x != 'x') x++;
-    if (x == field->end || !number_parse_unsigned(field->begin, x, INT32_MAX, &num_tokens) ||
-        num_tokens == 0 || !number_parse_unsigned(x + 1, field->end, INT32_MAX, &hidden_size) ||
+    if (x == field->end || !number_parse_unsigned(field->begin, x, SHAPE_MOST, &num_tokens) ||
+        num_tokens == 0 || !number_parse_unsigned(x + 1, field->end, SHAPE_MOST, &hidden_size) ||
         hidden_size == 0) {
         return fail_field(parser, column, field, "it must be tokens and hidden size, such as 16x4096");
     }
@@ -124,7 +124,7 @@ static bool parse_shape_part(struct line_parser *parser, const struct column *co
     uint64_t count = 0;
     *empty = field->begin == field->end;
     if (*empty) return true;
-    if (!parse_count(parser, column, field, INT32_MAX, &count)) return false;
+    if (!parse_count(parser, column, field, SHAPE_MOST, &count)) return false;
     *value = (uint32_t)count;
     return true;
 }

@@ -13,8 +13,8 @@
 // - text(path, records) returns the text of such a file, sorted; the path is for messages only.
 // - of(path, records) returns the records as rows, as if such a file had been read.
 // - LAUNCHES_MAX is the number of launches that a row can have times of. HIDDEN_SIZE_NONE is the hidden size
-//   of a row that has a size only; its tokens are its bytes. TIME_LEAST_US and TIME_MOST_US are the limits of
-//   a time.
+//   of a row that has a size only; its tokens are its bytes. SHAPE_MOST is the largest token
+//   count or hidden size. TIME_LEAST_US and TIME_MOST_US are the limits of a time.
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
@@ -284,7 +284,7 @@ static bool take_splits(lua_State *lua, struct row *row) {
 static bool take_shape(lua_State *lua, uint32_t *value) {
     lua_Integer whole = lua_tointeger(lua, -1);
     *value = (uint32_t)whole;
-    return lua_isnil(lua, -1) || (whole > 0 && whole <= INT32_MAX);
+    return lua_isnil(lua, -1) || (whole > 0 && whole <= SHAPE_MOST);
 }
 
 // Completes a row that has a size only. False if it has tokens or a hidden size, but not both.
@@ -429,6 +429,8 @@ int luaopen_core_rows(lua_State *lua) {
     lua_setfield(lua, -2, "LAUNCHES_MAX");
     lua_pushinteger(lua, HIDDEN_SIZE_NONE);
     lua_setfield(lua, -2, "HIDDEN_SIZE_NONE");
+    lua_pushinteger(lua, SHAPE_MOST);
+    lua_setfield(lua, -2, "SHAPE_MOST");
     lua_pushnumber(lua, TIME_LEAST_US);
     lua_setfield(lua, -2, "TIME_LEAST_US");
     lua_pushnumber(lua, TIME_MOST_US);
