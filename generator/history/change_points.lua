@@ -27,8 +27,8 @@ local change_points = {}
 change_points.FEWEST_RUNS = 6
 change_points.defaults = { alpha = 0.002, threshold = 0.02 }
 
--- The fewest runs of a level. One that went wrong is no change of a strategy. A cell's level often is one of
--- two or three values, so that a few runs have the same one by chance.
+-- The fewest runs of a level. A single disturbed run is no change of a strategy. A cell's level often is one
+-- of two or three values, so that a few runs have the same one by chance.
 local SHORTEST = { machine = 1, group = 3, cell = 5 }
 local FAMILIES = 3
 local NEAR = 2              -- runs between two changes that may be one
@@ -161,7 +161,7 @@ local function common_shift(strategies, change)
   return is_similar(least, change.shift) and change.shift or least or 0
 end
 
--- The values of the machine for each run, and its findings. Takes the machine's off the effects.
+-- The values of the machine for each run, and its findings. Subtracts the machine's values from the effects.
 local function machine_of(effects, strategies, runs, options)
   local of_strategies, values, findings, others = {}, {}, {}, 0
   for i in ipairs(strategies) do of_strategies[i] = effects:of(1, i) end

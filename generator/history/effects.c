@@ -91,7 +91,7 @@ static void set_effects(struct effects *effects, size_t level, const double *own
     }
 }
 
-// The level of each series: the median over runs of what the effect of its first group leaves.
+// The level of each series: the median over runs of its levels without the effect of its first group.
 static void set_own(struct effects *effects, double *own) {
     for (size_t i = 0; i < effects->count; i++) {
         const double *of_group = effects->effect[0] + effects->series[i].group[0] * effects->runs;

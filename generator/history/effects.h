@@ -1,5 +1,6 @@
-// What the series of a history share: levels of many series (one for each cell and strategy) over runs, as
-// the sum of the series' own level, the effects of the groups that it is in, and a rest.
+// The common effects of the series of a history: expresses the levels of many series (one for each cell and
+// strategy) over runs as the sum of the series' own level, the effects of the groups that it is in, and a
+// rest.
 //
 //   effect(group, run)  the mean over the group's series of their level in the run above their own level,
 //                       without the tenth at either end
@@ -7,7 +8,7 @@
 //                       of the same of its cell's other strategies, which were measured in the same launches
 //
 // A group is a strategy, or a part of one; each series has one group in each level of groups, and the groups
-// of a level lie within those of the level before. What is not measured is NAN.
+// of a level lie within those of the level before. Unmeasured levels are NAN.
 #ifndef GENTABLES_EFFECTS_H
 #define GENTABLES_EFFECTS_H
 
@@ -35,7 +36,8 @@ struct effects {
 struct effects *effects_new(size_t runs, size_t count, const struct effects_series *series);
 void effects_free(struct effects *effects);
 
-// Computes the effects, and takes the own level off all levels. Returns false if memory is short.
+// Computes the effects, and subtracts the series' own levels from all levels. Returns false if memory is
+// short.
 bool effects_solve(struct effects *effects);
 
 // The rest of a series, into values[runs]; after effects_solve.

@@ -1,14 +1,14 @@
-// require "core.history": the arithmetic of a history, for Lua. Numbers count from 1; what is not measured is
+// require "core.history": the arithmetic of a history, for Lua. Numbers count from 1; unmeasured levels are
 // false.
 //
 //   levels(times) -> { cell, strategy, level, ... }
-//                       the levels of the strategies of cells without what slowed a whole launch
+//                       the levels of the strategies of cells without effects on a whole launch
 //                       (estimate/contrasts.h), from { cell, launch, strategy, level, ... }, sorted by cell,
 //                       then by launch; levels are log2 of microseconds
 //   effects(runs, { { group of each level of groups..., cell }... }) -> effects of these series (effects.h)
 //     effects:set(run, { series, level, ... })    levels of a run
 //     effects:solve()
-//     effects:subtract({ value of each run })     takes these off the effects of all groups
+//     effects:subtract({ value of each run })     subtracts these from the effects of all groups
 //     effects:of(level, group) -> { value of each run }
 //     effects:rest(series) -> { value of each run }
 //   changes({ value of each run }, { shortest =, clips =, threshold =, p = })

@@ -22,7 +22,7 @@ local function types(series)
   return table.concat({ series.fusion, series.dtype, series.op, series.mode, series.splits }, " ")
 end
 
--- What changed: all strategies, one, or a part of one.
+-- The subject of a change: all strategies, one, or a part of one.
 function history_text.subject(finding)
   local series = finding.series
   if finding.kind == "machine" then return "all strategies" end
@@ -35,7 +35,7 @@ function history_text.subject(finding)
   return has_sizes and words .. ", " .. sizes(finding) or words
 end
 
--- What the provenance has about the time of a change.
+-- The changes of the provenance at the time of a change.
 function history_text.cause(history, finding)
   local runs = history.runs
   local list = run_changes.between(runs[finding.before].provenance, runs[finding.at].provenance)

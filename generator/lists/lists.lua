@@ -360,8 +360,8 @@ function lists.add_plugin(name)
   return name
 end
 
--- What a table is for; the first matching pattern counts. `backend`: the one that measures it. `fallback`:
--- the strategy of lookups for unmeasured cells. `sm`: TensorRT-LLM's tables can be made for it.
+-- The archs of tables; the first matching pattern counts. `backend`: the one that measures for it.
+-- `fallback`: the strategy of lookups for unmeasured cells. `sm`: TensorRT-LLM's tables can be made for it.
 lists.archs = {
   { pattern = "^host$", backend = "host", fallback = "MPI" },
   { pattern = "^host%-[%w_.]+$", backend = "host", fallback = "MPI" },

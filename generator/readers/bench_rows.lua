@@ -9,7 +9,7 @@ local NAMES_OF_REQUEST = { op = "ops", dtype = "dtypes", fusion = "fusions", mod
 -- The fields of the greeting that identify a bench and its machine.
 local FACTS = { "bench", "isa", "compiler", "library" }
 
--- The cell that a request is about, but for the number of ranks.
+-- The cell of a request, without the number of ranks.
 local function cell_of(source, line, fields)
   local cell = { hidden_size = source:whole(line, "hidden_size", fields.hidden_size),
     num_tokens = source:whole(line, "num_tokens", fields.num_tokens) }
@@ -28,7 +28,7 @@ local function greet(source, line, fields, out)
   out.facts.machine = backends.gpu(fields.library or "")
 end
 
--- The cell that an answer is about.
+-- The cell of an answer.
 local function cell_of_answer(source, line, fields, out)
   local cell = out.cells[fields.id or ""]
   if not out.world_size then source:fail(line, "an answer before the greeting (hello)") end

@@ -1,5 +1,5 @@
 -- Benchmark CSV (TensorRT-LLM's generations B to D, its --benchmark mode, ours) as records; see rows/rows.h.
--- Where all files are such, import does not come by here: see rows/regroup.lua.
+-- If all files of an import are benchmark files, rows/regroup.lua reads them instead.
 local fail = require "base.fail"
 local rows = require "core.rows"
 

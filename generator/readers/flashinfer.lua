@@ -6,8 +6,8 @@ local FUSIONS = { rmsnorm = "RESIDUAL_RMS_NORM", rmsnorm_fp8_quant = "RESIDUAL_R
   rmsnorm_fp4_quant = "RESIDUAL_RMS_NORM_QUANT_NVFP4" }
 local STRATEGIES = { oneshot = "ONESHOT", twoshot = "TWOSHOT" }
 
--- "Flashinfer Trtllm Fused Allreduce Rmsnorm Oneshot", or with underscores -> strategy, fusion; nil where it
--- is none of ours.
+-- "Flashinfer Trtllm Fused Allreduce Rmsnorm Oneshot", or with underscores -> strategy, fusion; nil: an
+-- operation without a strategy here.
 local function meaning(operation)
   local words = operation:lower():gsub("%s+", "_")
   local fusion, way = words:match("^flashinfer_trtllm_fused_allreduce_(.-)_(%a+)$")
@@ -33,7 +33,7 @@ local function read_config(source, line, text, state)
   if text:find("no residual", 1, true) then state.residual = false end
 end
 
--- A line of a table as operation and time; nil where it is none.
+-- A line of a table as operation and time; nil: another line.
 local function result_of(text)
   local operation, time = text:match("^|%s*(.-)%s*|%s*(%S+)%s*|")
   if not operation then operation, time = text:match("^([%w_]+)%s+(%S+)%s+%S+%s*$") end

@@ -1,6 +1,6 @@
 -- Measurements for optimize_config.py of NCCL's example tuner: a strategy for each algorithm, protocol and
--- number of channels (NCCL_RING_LL128_8CH). Rows have no place for nodes: where a number of ranks was
--- measured on several numbers of nodes, --nodes chooses.
+-- number of channels (NCCL_RING_LL128_8CH). Rows have no column for nodes: if a number of ranks was measured
+-- on several numbers of nodes, --nodes chooses one.
 local lists = require "lists.lists"
 
 local REQUIRED = { "collective", "size_bytes", "algorithm", "protocol", "channels", "nodes", "ranks",

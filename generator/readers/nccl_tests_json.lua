@@ -32,7 +32,7 @@ local function devices_of(document)
   return devices
 end
 
--- A run as a result of nccl_row; nil where this half was not run.
+-- A run as a result of nccl_row; nil: this half was not run.
 local function result_of(source, where, entry)
   if not is_object(entry) then source:fail(nil, "%s is no object", where) end
   local name = source.options.in_place and "in_place" or "out_of_place"

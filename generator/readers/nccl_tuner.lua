@@ -1,6 +1,6 @@
 -- The file of NCCL's example tuner: collective,min,max,algorithm,protocol,channels,nodes,ranks[,pipeOps
--- [,regBuff]]. The plugin takes an unknown word for ring, simple or allreduce without a word; here it is
--- refused. Rules for any number of ranks need --tp.
+-- [,regBuff]]. The plugin silently reads an unknown word as ring, simple or allreduce; here it is refused.
+-- Rules for any number of ranks need --tp.
 local lists = require "lists.lists"
 local ranges = require "reading.ranges"
 
@@ -9,7 +9,7 @@ local COLLECTIVES = { allreduce = true, broadcast = true, reduce = true, allgath
   reducescatter = true }
 local MOST_BYTES = math.maxinteger
 
--- A bound. The plugin reads unsigned 64-bit numbers; all beyond the largest signed one are that.
+-- A bound. The plugin reads unsigned 64-bit numbers; larger ones become the largest signed one here.
 local function bound(source, line, what, text)
   if text:find("^%d+$") and #text >= 19 and not math.tointeger(tonumber(text)) then return MOST_BYTES end
   return source:whole(line, what, text, 0)

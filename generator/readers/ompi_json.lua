@@ -1,6 +1,6 @@
 -- Rules of Open MPI's coll/tuned as JSON, version 3 (from 6.0 on): the first entry that matches the number of
--- ranks, and in it the first rule that matches the message. What is not known could change what a rule means,
--- and is refused.
+-- ranks, and in it the first rule that matches the message. An unknown key could change the meaning of a
+-- rule, so it is refused.
 local json = require "codec.json"
 local ompi_config = require "reading.ompi_config"
 
@@ -23,7 +23,7 @@ local function check_keys(source, where, value, known)
   end
 end
 
--- A bound; "inf" is the largest number. `default` where it is not there.
+-- A bound; "inf" is the largest number; `default`: the value of a missing bound.
 local function bound(source, where, value, default)
   if value == nil then return default end
   if value == "inf" then return math.maxinteger end

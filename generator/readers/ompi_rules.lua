@@ -1,6 +1,6 @@
 -- Rules of Open MPI's coll/tuned: classic, and version 2 (from 5.0.7 on), which has a fifth number in a rule.
--- A communicator takes the rules of the largest size that is not above its own. Other collectives are
--- skipped. A table has no place for fan-in, segment size and requests; the reader reports them.
+-- A communicator takes the rules of the largest size up to its own. Other collectives are skipped. A table
+-- cannot hold fan-in, segment size and requests; the reader reports them.
 local ompi_config = require "reading.ompi_config"
 
 local ALLREDUCE, MOST_COLLECTIVES, MOST_RULES = 2, 64, 100000

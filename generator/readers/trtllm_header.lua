@@ -4,8 +4,8 @@
 -- In the header that gentables writes, each TP size has axes of its own, which are in comments, and -1 is
 -- unmeasured.
 --
--- The numbers are those of AllReduceStrategyType. Those of an older enum look alike, so that 1 and 2, which
--- no generator of today writes, are refused unless --era names their enum.
+-- The numbers are those of AllReduceStrategyType. Those of an older enum cannot be distinguished from them.
+-- So 1 and 2, which no present generator writes, are refused unless --era names their enum.
 local lists = require "lists.lists"
 
 local FIRST_TP, FIRST_HIDDEN, FIRST_TOKENS = 2, 128, 1
@@ -117,7 +117,7 @@ local function list(source, scan, depth)
   return out
 end
 
--- Raises unless all lists of a level are of one length: a row that lost a number would shift all behind it.
+-- Raises unless all lists of a level have one length: a missing number would shift all after it.
 local function check_lengths(source, scan, lists_of_level, what)
   for _, entry in ipairs(lists_of_level) do
     if #entry ~= #lists_of_level[1] or #entry == 0 then
@@ -150,7 +150,7 @@ local function check_shape(source, scan, table_of)
   end
 end
 
--- Raises where a comment names another TP size or fusion than the position does.
+-- Raises if a comment names another TP size or fusion than that of the position.
 local function check_said(source, scan, list_of, what, value)
   local said = list_of.said[what]
   if said and said.value ~= tostring(value) then

@@ -2,10 +2,10 @@
 -- recognises a file. The verb's help and the table in docs/import.md are made from this list.
 --
 -- How to add a reader: a row here, and a file generator/readers/FILE.lua that returns function(source) ->
--- result. A source is described in reading/source.lua; readers/osu.lua is a short example. The result is
--- { rows = { record... }, no_time = { record... }, facts = {} } or { tables = { { arch =, cells = { record...
--- } }... } }; a record has the keys of lists/columns.lua, which source.record completes, and `line`. A reader
--- raises on wrong input, with file and line (source:fail), and guesses nothing.
+-- result. A source is described in reading/source.lua; readers/osu.lua is a short example. The result is {
+-- rows = { record... }, no_time = { record... }, facts = {} } or { tables = { { arch =, cells = { record... }
+-- }... } }; a record has the keys of lists/columns.lua, which source.record completes, and `line`. A reader
+-- raises on wrong input, with file and line (source:fail), and makes no guesses.
 --   name   for --from, help and provenance
 --   file   in generator/readers, without .lua
 --   gives  "rows" or "table"

@@ -1,8 +1,9 @@
--- Rules over ranges of bytes, of which the first that matches counts, to the cells of a table: a cell for
--- each message size from which on another rule counts. A table's reader takes the cell at or below its size.
+-- Converts rules over ranges of bytes to the cells of a table. Of the rules that match a size the first
+-- counts; each size at which another rule begins to count is a cell. A table's reader uses the cell of the
+-- largest size up to its own.
 local ranges = {}
 
--- The bounds at which another rule may begin to count, ascending, from 0 on.
+-- The bounds at which another rule may begin to count, ascending; the first is 0.
 local function starts_of(rules)
   local seen, starts = { [0] = true }, { 0 }
   for _, rule in ipairs(rules) do
@@ -24,8 +25,8 @@ local function first_match(rules, bytes)
 end
 
 -- rules: { { from =, to = (bytes, inclusive), strategy =, line = }... }. Returns the cells of `world_size`
--- ranks; without --hidden-size a message is one token. A range that holds no whole message has no cell; one
--- that no rule covers is unmeasured.
+-- ranks; without --hidden-size a message is one token. A range without a whole message has no cell; a range
+-- without a rule is unmeasured.
 function ranges.cells(source, rules, world_size)
   local dtype = source:dtype("bfloat16")
   local message = source.bytes_of(dtype) * (source.options.hidden_size or 1)

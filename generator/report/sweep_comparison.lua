@@ -47,8 +47,8 @@ local function rows_at(sweep, key)
   return times.columns, rows
 end
 
--- The fastest strategy that may win at the shape of `key`, by what was measured there; of equal ones that
--- which comes first in the list: { strategy, time_us, low_us, high_us }. nil: nothing was.
+-- The fastest measured strategy that may win at the shape of `key`, the first in the list if several are
+-- equal: { strategy, time_us, low_us, high_us }. nil: none was measured.
 local function best_at(sweep, key)
   local columns, rows = rows_at(sweep, key)
   local best
@@ -134,8 +134,8 @@ local function is_clear(a, b)
   return math.abs(b.time_us / a.time_us - 1) > summary.least_margin
 end
 
--- The comparison of a shape that both measured: the ratio of the best times, and the loss here of the base's
--- choice (nil: it has none, or no time here).
+-- The comparison of a shape that both sweeps measured: the ratio of the best times, and the loss here of the
+-- base's choice (nil: it has none, or no time here).
 local function compare_shape(base, other, key, choice)
   local a, b = best_at(base, key), best_at(other, key)
   if not (a and b) then return nil, a, b end
@@ -168,7 +168,7 @@ local function shapes_of(group, base, other)
   return sorted_keys(seen)
 end
 
--- The choice with which a sweep's table answers for the shape of `key`; nil without one.
+-- The choice of a sweep's table for the shape of `key`; nil without one.
 local function choice_at(group, s, sweep, key)
   local block = group.blocks[s]
   if not block then return nil end
@@ -178,8 +178,8 @@ local function choice_at(group, s, sweep, key)
   return sweep.canonical:find(cell)
 end
 
--- The tally of one sweep against the base, over all shapes of a group; at[h][t]: those of the grid. Best is
--- the fastest strategy by what was measured at the shape itself, whatever the tables choose for their bins.
+-- The tally of one sweep against the base, over all shapes of a group; at[h][t]: those of the grid. The best
+-- strategy is the fastest one measured at the shape itself, independent of the tables' choices for bins.
 local function tally_of(group, sweeps, s)
   local tally = { cells = 0, only_base = 0, only_other = 0, faster = 0, slower = 0, changed = 0, log_sum = 0,
     losses = 0, loss = 0, at = {} }

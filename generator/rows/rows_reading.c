@@ -216,7 +216,8 @@ static void settle(struct rows *rows, const struct source *sources, const struct
 }
 
 // Checks that all rows of a file have one world size, if its name has none.
-static bool check_worlds(const struct rows *rows, const struct source *sources, struct problem *problem) {
+static bool check_world_sizes(const struct rows *rows, const struct source *sources,
+                              struct problem *problem) {
     for (size_t i = 0; i < rows->file_count; i++) {
         if (sources[i].source.world_size != 0) continue;
         const struct row *row = &rows->row[rows->files[i].first];
@@ -248,7 +249,7 @@ static bool read_pieces(struct rows *rows, const struct source *sources, size_t 
     }
     if (ok) settle(rows, sources, pieces, count);
     free(pieces);
-    return ok && check_worlds(rows, sources, problem);
+    return ok && check_world_sizes(rows, sources, problem);
 }
 
 struct rows *rows_read(const char *const *paths, size_t count, const struct lists *lists,

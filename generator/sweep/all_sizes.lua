@@ -40,7 +40,7 @@ end
 -- Writes the files of all TP sizes that have changed, then removes the journals, except those of TP sizes at
 -- which no bench starts any more. If it is cut off between two files, the journals are still there, and the
 -- next sweep writes the files again.
-local function write_worlds(job)
+local function write_sizes(job)
   process.hold_signals(true)
   for _, state in ipairs(job.states) do writing.write(state, job) end
   drop_empty_journals(job)
@@ -53,7 +53,7 @@ end
 -- ---- measuring --------------------------------------------------------------------------------
 
 -- The states of TP sizes that have cells to measure.
-local function open_worlds(job)
+local function open_sizes(job)
   local open = {}
   for _, state in ipairs(job.states) do
     if state:is_open() then open[#open + 1] = state end
@@ -185,7 +185,7 @@ function all_sizes.run(job)
   job.states = {}
   for i, size in ipairs(job.sizes) do job.states[i] = tp_size.load(job, size) end
   outcome.announce(job)
-  local open = open_worlds(job)
+  local open = open_sizes(job)
   check_budget(job, open)
   job.limits = limits_of(job)
   job.progress, job.later = progress.new(), 0 -- `later`: visits at TP sizes that follow
@@ -199,7 +199,7 @@ function all_sizes.run(job)
   measure(job, open)
   local refused = check_refused(job, open)
   settle(job)
-  write_worlds(job)
+  write_sizes(job)
   outcome.print(job)
   if #refused == 0 and has_rows(job) then leftovers.remove(job) end
   outcome.raise(job, refused)

@@ -1,4 +1,4 @@
--- gentables diff: what changed between two tables, what it costs, and whether the data supports it. A table
+-- gentables diff: the changes between two tables, their losses, and whether the data supports them. A table
 -- is a table.csv, a header of TensorRT-LLM's, or a folder with table.csv or rows.
 local changes = require "table.changes"
 local fail = require "base.fail"

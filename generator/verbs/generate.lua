@@ -1,4 +1,4 @@
--- gentables generate: rows -> table -> artifacts. Measures nothing; touches only files that change.
+-- gentables generate: rows -> table -> artifacts. Measures nothing; writes only files that change.
 local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"

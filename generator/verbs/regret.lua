@@ -1,5 +1,5 @@
--- gentables regret: what an artifact's choices lose on rows that it was not made from. consult/regret.lua has
--- the numbers.
+-- gentables regret: the losses of an artifact's choices on rows from which it was not made.
+-- consult/regret.lua has the numbers.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local json = require "codec.json"

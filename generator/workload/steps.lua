@@ -1,5 +1,6 @@
 -- The work of each rank in a step: a workload (description.lua) as GEMMs, collectives and the order in which
--- they are computed, started and waited for, in the words of gentables-workload (bench/workload/program.h).
+-- they are computed, started and waited for, as request lines of gentables-workload
+-- (bench/workload/program.h).
 --
 --   local program = steps.of(workload, ranks, backend)  { gemms, collectives, actions }, lists of words
 --   steps.text(program)                                 the request lines
