@@ -7,6 +7,8 @@
 #include "engine.h"
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -42,6 +44,7 @@ namespace {
 struct Module {
     bool is_there;
 };
+std::condition_variable has_run;                 // who waits for an operation
 std::deque<Op> late;                             // what runs beside its stream
 const Op *under_way = nullptr;                   // a kernel that waits for those of other processes
 unsigned (*launched)(bool by_runtime) = nullptr; // who watches launches, and what ran
@@ -130,6 +133,7 @@ bool run_among_processes(Op *op) {
 void pop(Stream *stream) {
     stream->queue.pop_front();
     clock_ms += 0.001;
+    has_run.notify_all();
 }
 
 // Where a launch looks whether it is to give up.
@@ -273,10 +277,14 @@ bool stand_in::spoils_capture() {
     return captures > 0;
 }
 
+void stand_in::wait_a_moment(std::unique_lock<std::mutex> &guard) {
+    has_run.wait_for(guard, std::chrono::microseconds(200));
+}
+
 CUresult stand_in::drain(CUstream of) {
     const Stream *only = reinterpret_cast<Stream *>(of);
-    for (;; usleep(100)) {
-        std::lock_guard<std::mutex> guard(lock);
+    std::unique_lock<std::mutex> guard(lock);
+    for (;; wait_a_moment(guard)) {
         pump();
         if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
         bool is_idle = true;

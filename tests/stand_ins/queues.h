@@ -62,6 +62,10 @@ extern bool is_broken;                           // for good, by a kernel
 // Runs whatever can run; under `lock`.
 void pump();
 
+// Waits for a moment, or until something has run; with `lock` held by `guard`, which it lets go meanwhile. A
+// caller that only polls would keep its core from the ranks that it waits for.
+void wait_a_moment(std::unique_lock<std::mutex> &guard);
+
 // Puts an operation into a stream, or into its capture.
 CUresult enqueue_op(CUstream stream, Op op);
 

@@ -134,11 +134,14 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
 }
 CUresult cuEventQuery(CUevent of) {
     REFUSE_IN_CAPTURE;
-    std::lock_guard<std::mutex> guard(lock);
+    static thread_local CUevent polled = nullptr; // by this thread, the last one that was not ready
+    std::unique_lock<std::mutex> guard(lock);
+    if (of == polled) wait_a_moment(guard);
     pump();
     if (is_broken) return CUDA_ERROR_ILLEGAL_ADDRESS;
     const Event *event = reinterpret_cast<Event *>(of);
-    return event->reached == event->recorded ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
+    polled = event->reached == event->recorded ? nullptr : of;
+    return polled == nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_READY;
 }
 CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
     std::lock_guard<std::mutex> guard(lock);
