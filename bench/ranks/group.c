@@ -22,7 +22,7 @@
 
 enum {
     SPINS = 4000,                    // some microseconds: longer than a message between idle cores
-    SPINS_OVERSUBSCRIBED = 1,        // the peer cannot run before we yield
+    SPINS_THAT_YIELD = 1,            // the peer may need this core, or GPUs time the calls
     START_AFTER_NS = 1500,           // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
     POLLS_BEFORE_SLEEP = 512,        // of ranks that are threads, likewise
@@ -321,11 +321,11 @@ static bool is_watched(const struct group *group) {
 
 void group_begin(struct group *group) {
     group->kernels = kernels_best();
-    group->spin_limit = SPINS_OVERSUBSCRIBED; // until the number of cores is known
+    group->spin_limit = SPINS_THAT_YIELD; // until the number of cores is known
     group->control->pids[group->rank] = (int32_t)getpid();
     group->cores = count_cores(group);
     group->oversubscribed = group->size > group->cores;
-    group->spin_limit = group->oversubscribed ? SPINS_OVERSUBSCRIBED : SPINS;
+    group->spin_limit = group->oversubscribed || group->shares_process ? SPINS_THAT_YIELD : SPINS;
     if (is_watched(group)) culprit_among(group);
 }
 
