@@ -73,29 +73,44 @@ local function is_of(record, block, fusion)
     and (record.splits or "") == (block.splits or "")
 end
 
--- [letter] = { t =, l =, h =, b = } of one fusion of a block: time, interval, bound. A time without an
--- interval may be a derived one.
+local function append(lists_by_key, key, value)
+  lists_by_key[key] = lists_by_key[key] or {}
+  table.insert(lists_by_key[key], value)
+end
+
+-- [letter] = { t =, l =, h =, b =, d =, o = } of one fusion of a block: time, interval, bound; of strategies
+-- with interpolated times also the places of these in the list, from 0, and the measured shapes between the
+-- grid's lines, each as tokens and hidden size.
 local function times_of(source, block, fusion)
   local rows = source.rows:slice { world_size = block.world_size, dtype = block.dtype, op = block.op,
     mode = block.mode, fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only }
   local hidden, tokens = indices_of(block.hidden_sizes), indices_of(block.num_tokens)
-  local all, width = {}, #block.num_tokens
+  local all, derived, between, width = {}, {}, {}, #block.num_tokens
   local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
     local h, t = hidden[hidden_size], tokens[num_tokens]
     return h and t and (h - 1) * width + t
   end
   for i = 1, rows.count do
-    local of, at = lists_of(all, rows.strategy[i]), index_of(rows.hidden_size[i], rows.num_tokens[i])
+    local key, at = letters[rows.strategy[i]], index_of(rows.hidden_size[i], rows.num_tokens[i])
+    local of = lists_of(all, rows.strategy[i])
     for name, from in pairs(at and columns_of_rows or {}) do of[name][at] = rows[from][i] end
+    if not at then append(between, key, ("%d %d"):format(rows.num_tokens[i], rows.hidden_size[i])) end
   end
   for _, record in ipairs(derive.of_source(source)) do
     local at = is_of(record, block, fusion) and index_of(record.hidden_size, record.num_tokens)
-    if at then lists_of(all, record.strategy).t[at] = record.time_us end
+    if at then
+      lists_of(all, record.strategy).t[at] = record.time_us
+      append(derived, letters[record.strategy], at - 1)
+    end
   end
   local out, count = {}, #block.hidden_sizes * width
   for key, of in pairs(all) do
     out[key] = {}
     for name, values in pairs(of) do out[key][name] = column(values, count) end
+    if derived[key] then
+      out[key].d = table.concat(derived[key], " ")
+      out[key].o = between[key] and table.concat(between[key], " ")
+    end
   end
   return out
 end

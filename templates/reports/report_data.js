@@ -39,6 +39,9 @@ function goesByBytes(block) { return block.op.endsWith(".by.bytes"); }
 
 function cellIndex(block, h, t) { return h * block.tokens.length + t; }
 
+// Whether the time of a strategy at this place of its list is interpolated.
+function isInterpolated(owner, index) { return numbers(owner, "d")?.includes(index) ?? false; }
+
 // One cell: its place, the choice, and the times of every strategy, the fastest first.
 function cellOf(choice, h, t) {
   const { block, fusion } = choice, index = cellIndex(block, h, t);
@@ -47,7 +50,8 @@ function cellOf(choice, h, t) {
     const time = numberAt(owner, "t", index);
     if (Number.isNaN(time)) continue;
     rows.push({ letter, time, low: numberAt(owner, "l", index), high: numberAt(owner, "h", index),
-      bound: numberAt(owner, "b", index), strategy: DATA.strategies[letter] });
+      bound: numberAt(owner, "b", index), strategy: DATA.strategies[letter], owner,
+      interpolated: isInterpolated(owner, index) });
   }
   rows.sort((a, b) => a.time - b.time || a.strategy.place - b.strategy.place);
   const least = Math.min(...rows.filter((row) => !row.strategy.never).map((row) => row.time));

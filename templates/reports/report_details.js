@@ -16,6 +16,9 @@ function sureness(share) {
 function verdict(cell) {
   if (cell.best === null) return "No strategy that may be chosen was measured here.";
   const words = [`${nameOf(cell.best)} is chosen.`];
+  if (cell.rows.some((row) => row.letter === cell.best && row.interpolated)) {
+    words.push("Its time here is interpolated.");
+  }
   if (cell.second !== ".") {
     const margin = `${percent(Math.abs(cell.margin))} ${cell.margin < 0 ? "less" : "more"}`;
     words.push(`${nameOf(cell.second)} loses ${margin}.`);
@@ -47,6 +50,30 @@ function lossByIntervals(rows, row) {
   return Math.max(0, row.high / Math.min(...others) - 1);
 }
 
+const NEAREST = 3; // the measured shapes that a label of an interpolated time names
+
+// The measured shapes of a row's strategy, [tokens, hidden size], those with the most weight in an
+// interpolation (choose/interpolation.lua) first.
+function measuredShapes(row, cell) {
+  const { block } = choice, shapes = [];
+  block.hidden.forEach((hidden, h) => block.tokens.forEach((tokens, t) => {
+    const index = cellIndex(block, h, t);
+    if (Number.isNaN(numberAt(row.owner, "t", index)) || isInterpolated(row.owner, index)) return;
+    shapes.push([tokens, hidden]);
+  }));
+  const between = numbers(row.owner, "o") ?? [];
+  for (let i = 0; i < between.length; i += 2) shapes.push([between[i], between[i + 1]]);
+  const distance = ([tokens, hidden]) =>
+    Math.hypot(Math.log2(tokens / cell.tokens), Math.log2(hidden / cell.hidden));
+  return shapes.sort((a, b) => distance(a) - distance(b));
+}
+
+function basis(row, cell) {
+  if (!row.interpolated) return "measured";
+  return "interpolated from " + measuredShapes(row, cell).slice(0, NEAREST)
+    .map(([tokens, hidden]) => `${tokens} × ${hidden}`).join(", ") + ", …";
+}
+
 function bar(row, longest) {
   const box = element("div", { className: "bar" });
   const fill = element("div", { className: "s" + row.strategy.place });
@@ -65,12 +92,14 @@ function detailsTable(cell) {
   const longest = Math.max(...cell.rows.map((row) => Number.isNaN(row.high) ? row.time : row.high));
   const digits = decimalsFor(cell.rows[0].time);
   const has = { interval: cell.rows.some((row) => !Number.isNaN(row.low)),
-    bound: cell.rows.some((row) => !Number.isNaN(row.bound)) };
+    bound: cell.rows.some((row) => !Number.isNaN(row.bound)),
+    basis: cell.rows.some((row) => row.interpolated) };
   const columns = [["strategy"], [""], ["time (µs)", "number"]];
   if (has.interval) columns.push(["95 % interval", "number"]);
   columns.push(["longer than the fastest", "number"]);
   if (has.interval) columns.push(["loss by intervals", "number"]);
   if (has.bound) columns.push(["share of bound", "number"]);
+  if (has.basis) columns.push(["basis (tokens × hidden size)"]);
   const head = element("tr", {}, ...columns.map(([title, className]) =>
     element("th", { scope: "col", className: className ?? "" }, title)));
   const rows = cell.rows.map((row) => {
@@ -86,6 +115,7 @@ function detailsTable(cell) {
     tr.append(number(row.time === cell.least ? "fastest" : percent(row.time / cell.least - 1)));
     if (has.interval) tr.append(number(percent(lossByIntervals(cell.rows, row))));
     if (has.bound) tr.append(number(percent(row.bound / row.time, 0)));
+    if (has.basis) tr.append(element("td", {}, basis(row, cell)));
     return tr;
   });
   return element("div", { className: "table" },

@@ -113,6 +113,21 @@ local function has_times(line, record, key)
   lu.assertTrue(math.abs(tonumber(line[7]:match("^%d+")) - bound) <= 0.51, key)
 end
 
+-- Whether a line of the details has the basis of its time: at most three measured shapes of its strategy, or
+-- that it was measured.
+local function has_basis(line, by_cell, is_measured, key)
+  if is_measured then
+    lu.assertTrue(line[8] == nil or line[8] == "measured", key)
+    return
+  end
+  local name, count = line[1]:gsub(" %(.*%)$", ""):match("[%w_]+$"), 0
+  for tokens, hidden_size in line[8]:match("^interpolated from (.*), …$"):gmatch("(%d+) × (%d+)") do
+    lu.assertNotNil(by_cell[tokens .. "x" .. hidden_size][name], key)
+    count = count + 1
+  end
+  lu.assertEquals(count, 3, key)
+end
+
 function tests.test_details_have_every_strategy()
   local shown = lib.browse(out, [[
     const page = await open("report.html#arch=host&tp=2&fusion=NONE"), all = {};
@@ -124,8 +139,8 @@ function tests.test_details_have_every_strategy()
         [...page.document.querySelectorAll("#details tbody tr")].map((line) => texts(line.cells));
     });
     return all;]])
-  local cells = 0
-  for key, records in pairs(rows_of_a_table()) do
+  local cells, by_cell = 0, rows_of_a_table()
+  for key, records in pairs(by_cell) do
     local lines, last, count, measured = shown[key], 0, 0, 0
     for _ in pairs(records) do count = count + 1 end
     for i, line in ipairs(lines or {}) do -- nil: measured between the grid's lines
@@ -138,6 +153,7 @@ function tests.test_details_have_every_strategy()
       else -- interpolated
         lu.assertEquals(line[4] .. line[7], "", key)
       end
+      has_basis(line, by_cell, record ~= nil, key)
       lu.assertTrue(time >= last, key)
       last = time
     end
