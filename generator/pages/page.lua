@@ -83,8 +83,8 @@ end
 
 -- ---- the page ---------------------------------------------------------------------------------
 
--- options.lead: a sentence below the title; options.style, options.script: text of its own beside that of
--- every page (trusted: files of templates/, never input).
+-- options.lead: the text below the title, one paragraph per line, with `code` in backticks; options.style,
+-- options.script: text of its own beside that of every page (trusted: files of templates/, never input).
 function page.new(title, options)
   options = options or {}
   return setmetatable({ title = title, lead = options.lead, styles = { options.style },

@@ -372,7 +372,7 @@ local function title_of_page(views)
   return (others and "Collectives on " or "AllReduce on ") .. table.concat(names, ", ")
 end
 
--- The summary at the top of the page.
+-- The summary at the top of the page, one paragraph per line.
 local function lead_of(views)
   local blocks, files = {}, {}
   for _, view in ipairs(views) do
@@ -399,7 +399,7 @@ local function lead_of(views)
   if workload then out[#out + 1] = workload end
   local record = #views == 1 and record_of(views[1].source)
   if record then out[#out + 1] = ("Measured on %s."):format(machines.describe(record.machine)) end
-  return table.concat(out, " ")
+  return table.concat(out, "\n")
 end
 
 -- The data of each view for the page's scripts.
