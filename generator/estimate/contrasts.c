@@ -11,6 +11,7 @@ static const double SHIFT_SD = 0.3;   // of a visit, in log2
 static const double NU = 4;           // degrees of freedom of the Student weights
 static const double PRIOR_SD = 0.08;  // of a strategy's noise, in log2
 static const double PRIOR_WEIGHT = 8; // the weight of PRIOR_SD, in observations
+static const double CELL_WEIGHT = 4;  // the weight of the noise of all cells in that of one
 enum { REWEIGHTINGS = 8, ROUNDS = 3, SCALINGS = 20 };
 
 // The equations of one cell while they are solved.
@@ -216,6 +217,20 @@ bool contrasts_noise(const struct visit_time *times, size_t count, size_t strate
 
 // ---- levels
 
+static void add_square(struct equations *cell, size_t i, double residual, void *context) {
+    double z = residual / cell->noise[cell->times[i].strategy];
+    *(double *)context += cell->weight[i] * z * z;
+}
+
+// The variance of the noise in this cell, as a multiple of that in all; at least 1. Large messages may vary
+// more.
+static double spread_of(struct equations *cell) {
+    double squares = CELL_WEIGHT;
+    size_t taken = count_visits(cell) + cell->strategies - 1;
+    each_residual(cell, &squares, add_square);
+    return fmax(1, squares / (CELL_WEIGHT + (double)(cell->count - taken)));
+}
+
 bool contrasts_levels(const struct visit_time *times, size_t count, const double *noise,
                       struct cell_levels *levels) {
     struct equations cell;
@@ -227,6 +242,8 @@ bool contrasts_levels(const struct visit_time *times, size_t count, const double
     if (is_solved && levels->strategy && levels->covariance) {
         memcpy(levels->strategy, cell.strategy, n);
         cholesky_invert(cell.matrix, n, levels->covariance);
+        double spread = spread_of(&cell);
+        for (size_t i = 0; i < n * n; i++) levels->covariance[i] *= spread;
         levels->count = n;
         levels->level = cell.level;
         cell.level = NULL;

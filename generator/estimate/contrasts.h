@@ -39,8 +39,8 @@ enum { CONTRASTS_STRATEGIES_MAX = 256 };
 // Returns false if memory is short.
 bool contrasts_noise(const struct visit_time *times, size_t count, size_t strategies, double *noise);
 
-// The levels of one cell from its times (count of them, sorted by launch). Returns false if memory is short;
-// contrasts_free frees them.
+// The levels of one cell from its times (count of them, sorted by launch). If they vary more than the noise,
+// their covariance is larger. Returns false if memory is short; contrasts_free frees them.
 bool contrasts_levels(const struct visit_time *times, size_t count, const double *noise,
                       struct cell_levels *levels);
 void contrasts_free(struct cell_levels *levels);

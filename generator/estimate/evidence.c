@@ -19,6 +19,13 @@ enum { SIDE = 6, SHAPES_MAX = SIDE * SIDE };
 static const double FAR = 0.8;
 enum { FEW = 3 };
 
+// ONESHOT of two ranks on CPUs passes a message in chunks through SLOTS slots, which the ranks swap. Recorded
+// times of three chunks and more jump where the last chunk is short: each byte that it lacks takes about REST
+// times as long as a byte that is passed. The last of up to two chunks, or of SLOTS, has the same slots in
+// each call, and costs nothing more.
+enum { CHUNK_BYTES = 32 << 10, SLOTS = 4, CHUNKS_WITHOUT_REST = 2 };
+static const double REST = 2.5;
+
 // If ranks share cores, times have heavier tails than the process: the largest confidence of a cell without
 // times of its own.
 static const double CONFIDENCE_MAX = 0.97;
@@ -34,10 +41,23 @@ struct evidence {
     size_t cell_count;
     double log2_element_bytes;
     bool sizes_only, is_oversubscribed;
+    bool is_of_cpus; // whether a row is of MPI
+    bool has_chunks; // whether ONESHOT has CHUNK_BYTES
     size_t strategies;
     bool is_known[NAMES_MAX]; // by strategy: whether it is part of the process
     struct gaussian_process *process;
 };
+
+// The number of a strategy's library, from the beginning of its name; 0: none.
+enum { FAMILY_MPI = 1 };
+
+static uint8_t family_of(const char *name) {
+    static const char *const libraries[] = {"MPI", "NCCL"};
+    for (uint8_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
+        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0) return (uint8_t)(i + FAMILY_MPI);
+    }
+    return 0;
+}
 
 // ---- rows to times
 
@@ -76,7 +96,7 @@ static size_t count_times(const struct row_detail *detail) {
 // Collects the cells of the scope and the number of their times; 0: no row has launches. False: out of
 // memory.
 static bool collect_cells(struct evidence *evidence, const struct rows *rows,
-                          const struct evidence_scope *scope, size_t *times) {
+                          const struct evidence_scope *scope, const struct lists *lists, size_t *times) {
     evidence->cells = malloc((rows->count + 1) * sizeof *evidence->cells);
     bool has_launches = false;
     *times = 0;
@@ -88,6 +108,8 @@ static bool collect_cells(struct evidence *evidence, const struct rows *rows,
         has_launches = has_launches || detail->launches > 0;
         *times += count_times(detail);
         evidence->cells[evidence->cell_count++] = cell_of(row);
+        const char *strategy = lists->strategies.name[row->strategy];
+        evidence->is_of_cpus = evidence->is_of_cpus || family_of(strategy) == FAMILY_MPI;
         evidence->is_oversubscribed = evidence->is_oversubscribed || row->placement == scope->oversubscribed;
         double elements = (double)row->key.num_tokens * row->key.hidden_size;
         evidence->log2_element_bytes = scope->sizes_only ? 0 : log2((double)row->size_bytes / elements);
@@ -175,26 +197,29 @@ static size_t drop_far(struct evidence *evidence, struct visit_time *times, size
 
 // ---- the process
 
-static struct process_shape process_shape_of(const struct evidence *evidence, uint8_t fusion,
-                                             double log2_hidden, double log2_tokens, size_t cell) {
-    if (evidence->sizes_only) return (struct process_shape){log2_tokens, 0, fusion, (uint32_t)cell};
-    return (struct process_shape){log2_hidden + log2_tokens + evidence->log2_element_bytes,
-                                  log2_tokens - log2_hidden, fusion, (uint32_t)cell};
+// How much longer a message takes because of a short last chunk, in octaves.
+static double remainder_of(double log2_bytes) {
+    double chunks = exp2(log2_bytes) / CHUNK_BYTES, whole = ceil(chunks - 1e-6);
+    if (whole <= CHUNKS_WITHOUT_REST || whole == SLOTS) return 0;
+    return log2(1 + REST * fmax(0, whole - chunks) / chunks);
 }
 
-// The number of a strategy's library, from the beginning of its name; 0: none.
-static uint8_t family_of(const char *name) {
-    static const char *const libraries[] = {"MPI", "NCCL"};
-    for (uint8_t i = 0; i < sizeof libraries / sizeof *libraries; i++) {
-        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0) return (uint8_t)(i + 1);
-    }
-    return 0;
+static struct process_shape process_shape_of(const struct evidence *evidence, uint8_t fusion,
+                                             double log2_hidden, double log2_tokens, size_t cell) {
+    bool sizes_only = evidence->sizes_only;
+    double log2_bytes = sizes_only ? log2_tokens : log2_hidden + log2_tokens + evidence->log2_element_bytes;
+    return (struct process_shape){log2_bytes, sizes_only ? 0 : log2_tokens - log2_hidden,
+                                  remainder_of(log2_bytes), fusion, (uint32_t)cell};
 }
 
 static bool fit(struct evidence *evidence, const struct visit_time *times, size_t count,
                 const struct lists *lists) {
-    uint8_t families[NAMES_MAX];
-    for (size_t s = 0; s < lists->strategies.count; s++) families[s] = family_of(lists->strategies.name[s]);
+    struct process_strategy strategies[NAMES_MAX];
+    for (size_t s = 0; s < lists->strategies.count; s++) {
+        const char *name = lists->strategies.name[s];
+        strategies[s] =
+            (struct process_strategy){family_of(name), evidence->has_chunks && strcmp(name, "ONESHOT") == 0};
+    }
     struct process_shape *shapes = malloc((evidence->cell_count + 1) * sizeof *shapes);
     if (shapes == NULL) return false;
     for (size_t i = 0; i < evidence->cell_count; i++) {
@@ -202,7 +227,7 @@ static bool fit(struct evidence *evidence, const struct visit_time *times, size_
         shapes[i] =
             process_shape_of(evidence, cell->fusion, log2(cell->hidden_size), log2(cell->num_tokens), i);
     }
-    evidence->process = process_fit(times, count, shapes, families, evidence->strategies);
+    evidence->process = process_fit(times, count, shapes, strategies, evidence->strategies);
     free(shapes);
     return evidence->process != NULL;
 }
@@ -216,7 +241,8 @@ bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, 
     if (made == NULL) return false;
     made->sizes_only = scope->sizes_only;
     made->strategies = lists->strategies.count;
-    bool ok = collect_cells(made, rows, scope, &count);
+    bool ok = collect_cells(made, rows, scope, lists, &count);
+    made->has_chunks = made->is_of_cpus && !made->is_oversubscribed && scope->block.world_size == 2;
     if (ok && count > 0) {
         struct visit_time *times = collect_times(made, rows, scope, count);
         ok = times != NULL && fit(made, times, drop_far(made, times, count, scope->keeps_far), lists);

@@ -10,13 +10,14 @@
 // Standard deviations in log2. Choices hardly depend on them within a factor of 1.5.
 static const double OWN_SD = 0.18;        // of a strategy around its library's
 static const double FAMILY_SD = 0.45;     // of all algorithms of a library together
-static const double CELL_SD = 0.04;       // of one cell
+static const double CELL_SD = 0.025;      // of one cell
 static const double OFFSET_SD = 1;        // of a strategy, at all shapes
 static const double SLOPE_SD = 0.15;      // per octave of bytes
 static const double FUSED_SD = 0.1;       // of a strategy with a fusion
+static const double REST_SD = 0.5;        // of a strategy that passes messages in parts, by remainder
 static const double OCTAVES_OF_BYTES = 2; // lengths of the smooth terms
 static const double OCTAVES_OF_RATIO = 20;
-static const double BETWEEN_FUSIONS = 0.98; // correlation of the smooth terms
+static const double BETWEEN_FUSIONS = 0.98; // correlation of the smooth terms, and of rests
 static const double MIDDLE_OF_BYTES = 16;   // log2: the slope's term is 0 here
 static const double JITTER = 1e-9;
 
@@ -34,8 +35,8 @@ struct process_cell {
 };
 
 struct gaussian_process {
-    uint8_t *family;
-    size_t strategies, cell_count, contrast_count;
+    struct process_strategy *strategies;
+    size_t strategy_count, cell_count, contrast_count;
     double *noise;
     struct process_cell *cells;
     struct contrast *contrasts;
@@ -59,7 +60,7 @@ static double matern(double distance) {
 
 // The parts of the covariance of two shapes that do not depend on strategies.
 struct shared_parts {
-    double smooth, line;
+    double smooth, line, rest;
     bool is_same_fusion, is_same_cell;
 };
 
@@ -69,7 +70,11 @@ static struct shared_parts parts_of(const struct process_shape *a, const struct 
     parts.is_same_cell = a->cell == b->cell && a->cell != PROCESS_NO_CELL;
     parts.smooth = matern(fabs(a->log2_bytes - b->log2_bytes) / OCTAVES_OF_BYTES) *
                    matern(fabs(a->log2_ratio - b->log2_ratio) / OCTAVES_OF_RATIO);
-    if (!parts.is_same_fusion) parts.smooth *= BETWEEN_FUSIONS;
+    parts.rest = REST_SD * REST_SD * a->remainder * b->remainder;
+    if (!parts.is_same_fusion) {
+        parts.smooth *= BETWEEN_FUSIONS;
+        parts.rest *= BETWEEN_FUSIONS;
+    }
     parts.line = OFFSET_SD * OFFSET_SD +
                  SLOPE_SD * SLOPE_SD * (a->log2_bytes - MIDDLE_OF_BYTES) * (b->log2_bytes - MIDDLE_OF_BYTES);
     if (parts.is_same_fusion) parts.line += FUSED_SD * FUSED_SD;
@@ -79,10 +84,12 @@ static struct shared_parts parts_of(const struct process_shape *a, const struct 
 static double covariance(const struct gaussian_process *process, const struct shared_parts *parts, uint8_t s,
                          uint8_t t) {
     double sum = 0;
-    if (process->family[s] != 0 && process->family[s] == process->family[t]) {
+    const struct process_strategy *strategies = process->strategies;
+    if (strategies[s].family != 0 && strategies[s].family == strategies[t].family) {
         sum += FAMILY_SD * FAMILY_SD * parts->smooth;
     }
     if (s == t) sum += OWN_SD * OWN_SD * parts->smooth + parts->line;
+    if (s == t && strategies[s].has_parts) sum += parts->rest;
     if (s == t && parts->is_same_cell) sum += CELL_SD * CELL_SD;
     return sum;
 }
@@ -213,7 +220,7 @@ static bool add_cell(struct gaussian_process *process, const struct process_shap
 
 static bool fit(struct gaussian_process *process, const struct visit_time *times, size_t count,
                 const struct process_shape *shapes) {
-    if (!contrasts_noise(times, count, process->strategies, process->noise)) return false;
+    if (!contrasts_noise(times, count, process->strategy_count, process->noise)) return false;
     for (size_t from = 0, to; from < count; from = to) {
         to = contrasts_end_of_cell(times, count, from);
         if (!add_cell(process, &shapes[times[from].cell], times + from, to - from)) return false;
@@ -224,18 +231,18 @@ static bool fit(struct gaussian_process *process, const struct visit_time *times
 }
 
 struct gaussian_process *process_fit(const struct visit_time *times, size_t count,
-                                     const struct process_shape *shapes, const uint8_t *family,
-                                     size_t strategies) {
+                                     const struct process_shape *shapes,
+                                     const struct process_strategy *strategies, size_t strategy_count) {
     struct gaussian_process *process = calloc(1, sizeof *process);
     if (process == NULL) return NULL;
-    process->strategies = strategies;
-    process->family = malloc(strategies + 1);
-    process->noise = malloc((strategies + 1) * sizeof *process->noise);
+    process->strategy_count = strategy_count;
+    process->strategies = malloc((strategy_count + 1) * sizeof *process->strategies);
+    process->noise = malloc((strategy_count + 1) * sizeof *process->noise);
     process->cells = malloc((count + 1) * sizeof *process->cells);
     process->contrasts = malloc((count + 1) * sizeof *process->contrasts);
-    if (process->family != NULL && process->noise != NULL && process->cells != NULL &&
+    if (process->strategies != NULL && process->noise != NULL && process->cells != NULL &&
         process->contrasts != NULL) {
-        memcpy(process->family, family, strategies);
+        memcpy(process->strategies, strategies, strategy_count * sizeof *strategies);
         if (fit(process, times, count, shapes)) return process;
     }
     process_free(process);
@@ -246,7 +253,7 @@ void process_free(struct gaussian_process *process) {
     if (process == NULL) return;
     free_near(process->whole);
     for (size_t i = 0; i < process->cell_count; i++) free(process->cells[i].noise);
-    free(process->family);
+    free(process->strategies);
     free(process->noise);
     free(process->cells);
     free(process->contrasts);

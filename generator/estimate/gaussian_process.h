@@ -3,14 +3,15 @@
 // Over strategies s and shapes x = (log2 bytes, log2(tokens / hidden size), fusion) the level is a Gaussian
 // process
 //
-//     f(s, x) = offset(s) + slope(s) * log2 bytes + fused(s, fusion) + family(s's library, x) + own(s, x)
-//               + cell(s, x)
+//     f(s, x) = offset(s) + slope(s) * log2 bytes + fused(s, fusion) + rest(s, fusion) * remainder(x)
+//               + family(s's library, x) + own(s, x) + cell(s, x)
 //
 // where family and own vary smoothly (Matern-3/2, with lengths of 2 octaves of bytes and 20 octaves of tokens
 // / hidden size: bytes decide almost everything), all algorithms of one library share the family term, the
-// terms of different fusions are strongly correlated, and `cell` varies from cell to cell. Only differences
-// between strategies of a cell are observed, so the speed of the machine or of a launch has no effect
-// (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2).
+// terms of different fusions are strongly correlated, and `cell` varies from cell to cell. Times of
+// strategies that pass a message in parts jump where the last part is short, which `rest` describes. Only
+// differences between strategies of a cell are observed, so the speed of the machine or of a launch has no
+// effect (Rasmussen and Williams, Gaussian Processes for Machine Learning, 2006, chapter 2).
 #ifndef GENTABLES_GAUSSIAN_PROCESS_H
 #define GENTABLES_GAUSSIAN_PROCESS_H
 
@@ -22,6 +23,7 @@
 
 struct process_shape {
     double log2_bytes, log2_ratio; // of the message; of tokens over hidden size
+    double remainder;              // how much of the last part is missing, on a scale of the caller; 0: none
     uint32_t fusion;               // any number, the same for the same fusion
     uint32_t cell;                 // the same number as in the times of this shape; PROCESS_NO_CELL: none
 };
@@ -34,14 +36,18 @@ struct process_point {
     uint8_t strategy;
 };
 
+struct process_strategy {
+    uint8_t family; // its library; 0: none that others share
+    bool has_parts; // whether it passes messages in parts
+};
+
 struct gaussian_process;
 
-// The process of these times, sorted by cell, then by launch; shapes[cell] are those of their cells,
-// family[strategies] the library of each strategy, 0 for none that others share. Returns NULL if memory is
-// short or the equations have no solution; process_free frees it.
+// The process of these times, sorted by cell, then by launch; shapes[cell] are those of their cells. Returns
+// NULL if memory is short or the equations have no solution; process_free frees it.
 struct gaussian_process *process_fit(const struct visit_time *times, size_t count,
-                                     const struct process_shape *shapes, const uint8_t *family,
-                                     size_t strategies);
+                                     const struct process_shape *shapes,
+                                     const struct process_strategy *strategies, size_t strategy_count);
 void process_free(struct gaussian_process *process);
 
 // The process near a shape. A process of up to PROCESS_WHOLE contrasts is used as a whole. Of a larger one

@@ -69,6 +69,24 @@ TEST(a_slow_launch_slows_all_and_cancels) {
     contrasts_free(&levels);
 }
 
+// The variance of strategy 1 minus strategy 0 in a cell with noise up to `noise`, where 0.05 is expected.
+static double variance_with(double noise) {
+    struct visit_time times[LAUNCHES * STRATEGIES];
+    size_t count = add_cell(times, 0, noise);
+    const double expected[STRATEGIES] = {0.05, 0.05, 0.05};
+    struct cell_levels levels;
+    assert_true(contrasts_levels(times, count, expected, &levels));
+    const double *c = levels.covariance;
+    double variance = c[STRATEGIES + 1] - 2 * c[STRATEGIES] + c[0];
+    contrasts_free(&levels);
+    return variance;
+}
+
+TEST(a_cell_that_varies_more_is_less_sure) {
+    double quiet = variance_with(0.01), noisy = variance_with(0.3);
+    if (!(noisy > 3 * quiet)) fail_msg("%g, %g", quiet, noisy);
+}
+
 TEST(a_spoiled_time_counts_less) {
     struct visit_time times[LAUNCHES * STRATEGIES];
     size_t count = add_cell(times, 0, 0.02);
@@ -98,7 +116,7 @@ TEST(noise_is_estimated_per_strategy) {
 // ---- the process
 
 static struct process_shape shape_at(double log2_bytes, uint32_t cell) {
-    return (struct process_shape){log2_bytes, 0, 0, cell};
+    return (struct process_shape){.log2_bytes = log2_bytes, .cell = cell};
 }
 
 // Two strategies that cross at 16 octaves, measured at 12, 14, 18 and 20.
@@ -114,8 +132,8 @@ static struct gaussian_process *crossing(void) {
             times[count++] = (struct visit_time){cell, launch, 1, 1 + 0.2 * (at[cell] - 16)};
         }
     }
-    const uint8_t family[] = {0, 0};
-    return process_fit(times, count, shapes, family, 2);
+    const struct process_strategy strategies[2] = {{0}};
+    return process_fit(times, count, shapes, strategies, 2);
 }
 
 // How much slower strategy 1 is than strategy 0 there, and its standard deviation.
@@ -154,14 +172,38 @@ TEST(a_large_process_uses_the_cells_nearby) {
         times[2 * cell] = (struct visit_time){cell, 0, 0, 3};
         times[2 * cell + 1] = (struct visit_time){cell, 0, 1, 3 + slower};
     }
-    const uint8_t family[] = {0, 0};
-    struct gaussian_process *process = process_fit(times, 2 * CELLS, shapes, family, 2);
+    const struct process_strategy strategies[2] = {{0}};
+    struct gaussian_process *process = process_fit(times, 2 * CELLS, shapes, strategies, 2);
     assert_non_null(process);
     for (double at = 11; at < 30; at += 4.5) {
         double deviation;
         expect_near(difference_at(process, shape_at(at, PROCESS_NO_CELL), &deviation), 0.5 * sin(at), 0.02);
     }
     process_free(process);
+}
+
+// Strategy 1 is slower by 0.8 octaves for a remainder of 1: what other sizes show about that counts at a size
+// between them, for a strategy that passes messages in parts.
+TEST(a_remainder_costs_the_same_at_other_sizes) {
+    static const double remainder[] = {0, 0.5, 0, 0.25};
+    struct process_shape shapes[4], between = shape_at(15, PROCESS_NO_CELL);
+    struct visit_time times[4 * 2];
+    for (uint32_t cell = 0; cell < 4; cell++) {
+        shapes[cell] = shape_at(12 + 2 * cell, cell);
+        shapes[cell].remainder = remainder[cell];
+        times[2 * cell] = (struct visit_time){cell, 0, 0, 3};
+        times[2 * cell + 1] = (struct visit_time){cell, 0, 1, 3 + 0.8 * remainder[cell]};
+    }
+    between.remainder = 0.5;
+    for (int has_parts = 0; has_parts < 2; has_parts++) {
+        const struct process_strategy strategies[2] = {{0}, {.has_parts = has_parts}};
+        struct gaussian_process *process = process_fit(times, 4 * 2, shapes, strategies, 2);
+        assert_non_null(process);
+        double deviation, slower = difference_at(process, between, &deviation);
+        if (has_parts) expect_near(slower, 0.4, 0.12);
+        if (!has_parts && slower > 0.25) fail_msg("%g without parts", slower);
+        process_free(process);
+    }
 }
 
 // ---- losses
