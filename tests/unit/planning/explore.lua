@@ -282,4 +282,40 @@ function TestExplore.test_kept_rows_are_not_requested()
   lu.assertEquals(task.strategies, { "TWOSHOT" })
 end
 
+-- The bench refuses TWOSHOT at 1 token and does it at 16: whether it does 4 is not known before a visit.
+function TestExplore.test_a_choice_without_a_strategy_that_may_do_the_cell_is_uncertain()
+  local spec = spec_with { hidden_sizes = { 1024, 8192 }, num_tokens = { 1, 4, 16, 64 } }
+  local with, without = {}, {}
+  local function measure(cell, strategy)
+    local time_us = 10 * (strategy == "MPI" and 4 or 1) * cell.num_tokens
+    with[#with + 1] = cell_records.record(cell, strategy, { size = cell.size, time_us = time_us,
+      min_us = time_us, low_us = time_us, high_us = time_us, samples = 10, placement = "dedicated",
+      launches = { time_us, time_us } })
+  end
+  for _, cell in ipairs(cell_records.cells(spec, 2)) do
+    local is_refused = cell.num_tokens == 1
+    for _, strategy in ipairs { "MPI", "ONESHOT", "TWOSHOT" } do
+      if is_refused and strategy == "TWOSHOT" then
+        without[#without + 1] = cell_records.record(cell, strategy, { reason = "fewer tokens than ranks" })
+      elseif is_refused or cell.num_tokens == 64 then
+        measure(cell, strategy)
+      end
+    end
+  end
+  local function uncertain_at(num_tokens)
+    local found, uncertain = 0, provisional_table.uncertain(spec, 2, with, without)
+    for _, cell in ipairs(cell_records.cells(spec, 2)) do
+      local is_there = cell.num_tokens == num_tokens
+      if is_there and uncertain[cell_records.key(cell_records.record(cell))] then found = found + 1 end
+    end
+    return found
+  end
+  lu.assertEquals(uncertain_at(4), 2)
+  lu.assertEquals(uncertain_at(1), 0)
+  for _, cell in ipairs(cell_records.cells(spec, 2)) do
+    if cell.num_tokens == 4 then measure(cell, "ONESHOT") end
+  end
+  lu.assertEquals(uncertain_at(4), 0)
+end
+
 return require "suites" { { "TestExplore", TestExplore } }
