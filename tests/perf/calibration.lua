@@ -1,21 +1,28 @@
 -- How well the confidence and the expected loss of choices agree with held-out launches, played on recorded
 -- rows. tests/recorded/confidence_is_calibrated.lua asserts it.
 --
---   gentables lua tests/perf/calibration.lua RECORDED.csv [RUNS]
+--   gentables lua tests/perf/calibration.lua RUNS RECORDED.csv [RECORDED.csv...]
 --
--- For each run TRAINING of the recorded launches, at random, are a sweep of the grid, from which a table is
--- chosen; the others are its outcomes. The loss of a choice: the best strategy of one half of them, taken
--- from the other half, and the other way round, so that the best is not the luckiest. Prints for choices at
--- measured shapes, at shapes between them, and over bins: the share of uncertain ones, mean loss and stated
--- loss, the calibration error (the mean difference of confidence and share of losses up to 2 %, over groups
--- of GROUP outcomes in the order of confidence), and these groups.
+-- In each run some of the recorded launches, at random, are a sweep, from which a table is chosen; the
+-- others are its outcomes. The sweep is of a grid in TRAINING launches, and a second one of the planner's
+-- own visits in lib.LAUNCHES. The loss of a choice: the best strategy of one half of the other launches,
+-- taken from the other half, and the other way round, so that the best is not the luckiest. Prints for
+-- choices at measured shapes, at shapes between them, and over bins of all recorded shapes: the share of
+-- uncertain ones, mean loss and stated loss, the calibration error (the mean difference of confidence and
+-- share of losses up to 2 %, over groups of GROUP outcomes in the order of confidence), and these groups.
+-- Choices of several recordings count together. A bin has one choice; the least loss is that of the strategy
+-- that loses least in it.
 local tests = arg[0]:match "^(.*/)perf/[^/]*$"
 if tests then package.path = package.path .. ";" .. tests .. "?.lua" end
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local derive = require "choose.derive"
+local fail = require "base.fail"
 local lib = require "recorded.lib"
 local lookup = require "core.lookup_rule"
+local rows = require "core.rows"
+local pooling = require "sweep.pooling"
+local statistics = require "base.statistics"
 
 local TRAINING, GROUP = 3, 400
 local RIGHT = choices.rule.right
@@ -24,55 +31,72 @@ local function log2(number) return math.log(number, 2) end
 
 -- ---- outcomes ---------------------------------------------------------------------------------
 
--- name -> mean level over these launches, relative to the launch's mean, of the strategies at a shape that
--- have a time in all of them.
-local function levels(of, launches)
-  local sums, found = {}, 0
+-- How much slower a strategy is than another one at a shape, in octaves: the median over the launches that
+-- have both, as what slows a launch cancels. Nil without any.
+local function slower(of, name, other, launches)
+  local levels = {}
   for _, launch in ipairs(launches) do
-    local here, sum, count = {}, 0, 0
-    for name, recorded in pairs(of) do
-      local time = recorded.launches[launch]
-      if time then here[name], sum, count = log2(time), sum + log2(time), count + 1 end
-    end
-    if count > 1 then
-      found = found + 1
-      for name, level in pairs(here) do
-        sums[name] = sums[name] or { sum = 0, count = 0 }
-        sums[name].sum, sums[name].count = sums[name].sum + level - sum / count, sums[name].count + 1
-      end
-    end
+    local time, time_of_other = of[name].launches[launch], of[other].launches[launch]
+    if time and time_of_other then levels[#levels + 1] = log2(time / time_of_other) end
   end
-  local out = {}
-  for name, entry in pairs(sums) do
-    if entry.count == found then out[name] = entry.sum / found end
+  return statistics.median(levels)
+end
+
+-- The fastest strategy at a shape in these launches, by how much slower it is than `name`.
+local function fastest(of, name, launches)
+  local best, least = name, 0
+  for other in pairs(of) do
+    local level = slower(of, other, name, launches)
+    if level and (level < least or level == least and other < best) then best, least = other, level end
   end
-  return out
+  return best
 end
 
 -- The losses of a strategy at a shape: by the best of either half. Nil if it has no time in one.
 local function losses_at(of, name, halves)
   local out = {}
   for i, half in ipairs(halves) do
-    local best, least
-    for other, level in pairs(levels(of, half)) do
-      if not least or level < least or level == least and other < best then best, least = other, level end
-    end
-    local outcome = levels(of, halves[3 - i])
-    if not (outcome[name] and outcome[best]) then return nil end
-    out[i] = 2 ^ (outcome[name] - outcome[best]) - 1
+    local level = of[name] and slower(of, name, fastest(of, name, half), halves[3 - i])
+    if not level then return nil end
+    out[i] = 2 ^ level - 1
   end
   return out
 end
 
+-- The mean losses of a strategy over shapes (cells of a recording). Nil if it lacks one.
+local function losses_over(shapes, name, halves)
+  local sums = { 0, 0 }
+  for _, of in ipairs(shapes) do
+    local losses = losses_at(of, name, halves)
+    if not losses then return nil end
+    sums = { sums[1] + losses[1] / #shapes, sums[2] + losses[2] / #shapes }
+  end
+  return sums
+end
+
+-- The mean loss of the strategy that loses least over shapes by either half, in the other.
+local function least_loss(shapes, halves)
+  local best = {}
+  for name in pairs(shapes[1]) do
+    local losses = losses_over(shapes, name, halves)
+    for i = 1, losses and 2 or 0 do
+      if not best[i] or losses[i] < best[i][i] then best[i] = losses end
+    end
+  end
+  return (best[1][2] + best[2][1]) / 2
+end
+
 -- ---- the figures ------------------------------------------------------------------------------
 
-local function new_group() return { choices = 0, uncertain = 0, stated = 0, loss = 0, outcomes = {} } end
+local function new_group()
+  return { choices = 0, uncertain = 0, stated = 0, loss = 0, least = 0, outcomes = {} }
+end
 
--- Enters a choice and its losses.
-local function enter(group, cell, losses)
+-- Enters a choice, its losses, and the least loss of any choice.
+local function enter(group, cell, losses, least)
   group.choices = group.choices + 1
   if cell.state == "uncertain" then group.uncertain = group.uncertain + 1 end
-  group.stated = group.stated + cell.expected_loss
+  group.stated, group.least = group.stated + cell.expected_loss, group.least + (least or 0)
   for _, loss in ipairs(losses) do
     group.loss = group.loss + loss / #losses
     table.insert(group.outcomes, { confidence = cell.confidence, is_right = loss <= RIGHT,
@@ -105,14 +129,16 @@ end
 local function close(group)
   local error, parts = calibration(group)
   return { choices = group.choices, uncertain = group.uncertain / group.choices,
-    stated = group.stated / group.choices, loss = group.loss / group.choices, error = error, parts = parts }
+    stated = group.stated / group.choices, loss = group.loss / group.choices,
+    least = group.least / group.choices, error = error, parts = parts }
 end
 
 -- ---- one run ----------------------------------------------------------------------------------
 
-local function halves_of(order)
+-- The launches after the first `training` ones.
+local function halves_of(order, training)
   local halves = { {}, {} }
-  for i = TRAINING + 1, #order do table.insert(halves[i % 2 + 1], order[i]) end
+  for i = training + 1, #order do table.insert(halves[i % 2 + 1], order[i]) end
   return halves
 end
 
@@ -144,8 +170,8 @@ local function judge_shapes(recording, canonical, halves, groups)
   end)
 end
 
--- Over a bin the losses are means over all recorded shapes that the lookup sends to the cell.
-local function judge_bins(recording, spec, canonical, halves, group)
+-- The recorded shapes that the lookup sends to each cell, by its key.
+local function shapes_of_cells(recording, spec)
   local of_cell = {}
   for _, fusion in ipairs(spec.fusions) do
     for _, hidden_size in ipairs(recording.hidden_sizes) do
@@ -158,50 +184,97 @@ local function judge_bins(recording, spec, canonical, halves, group)
       end
     end
   end
+  return of_cell
+end
+
+local function judge_bins(recording, spec, canonical, halves, group)
+  local of_cell = shapes_of_cells(recording, spec)
   each_choice(canonical, function(cell, fusion, hidden_size, num_tokens)
-    local sums, count = { 0, 0 }, 0
-    for _, of in ipairs(of_cell[key_of(recording, fusion, hidden_size, num_tokens)] or {}) do
-      local losses = losses_at(of, cell.strategy, halves)
-      if losses then sums, count = { sums[1] + losses[1], sums[2] + losses[2] }, count + 1 end
-    end
-    if count > 0 then enter(group, cell, { sums[1] / count, sums[2] / count }) end
+    local shapes = of_cell[key_of(recording, fusion, hidden_size, num_tokens)]
+    local losses = shapes and losses_over(shapes, cell.strategy, halves)
+    if losses then enter(group, cell, losses, least_loss(shapes, halves)) end
   end)
+end
+
+-- The recorded shapes, as often as each other.
+local function workload_of(recording)
+  local out = {}
+  for _, hidden_size in ipairs(recording.hidden_sizes) do
+    for _, num_tokens in ipairs(recording.num_tokens) do
+      out[#out + 1] = { hidden_size = hidden_size, num_tokens = num_tokens, weight = 1 }
+    end
+  end
+  return out
+end
+
+-- Judges the tables of these records by shape and over bins.
+local function judge(recording, spec, halves, groups, records, no_time)
+  local read, all = fail.unless(rows.of("recorded", records)), {}
+  for name, value in pairs(spec) do all[name] = value end -- the same at all recorded shapes
+  all.hidden_sizes, all.num_tokens = recording.hidden_sizes, recording.num_tokens
+  local function times(wanted) return derive.times(wanted, recording.world_size, records, no_time or {}) end
+  local by_shape = lib.select(recording, all, read, { lookup = "exact", derived = times(all) })
+  judge_shapes(recording, by_shape, halves, groups)
+  judge_bins(recording, spec, lib.select(recording, spec, read, { lookup = "nearest", derived = times(spec),
+    workload = workload_of(recording) }), halves, groups.bins)
+end
+
+-- The records of a sweep that the planner made, and of those without a time.
+local function own_sweep(recording, spec, order)
+  local records, found, _, no_time = {}, lib.play(recording, spec, order, false)
+  for _, by_launch in pairs(found) do records[#records + 1] = pooling.row(by_launch) end
+  table.sort(records, cell_records.before)
+  return records, no_time
 end
 
 local calibrated = {}
 
--- The figures { choices, uncertain, stated, loss, error, parts } of `measured`, `interpolated` and `bins`, of
--- the rows at `path`, in so many runs, with these token counts in the grid (nil: all recorded).
-function calibrated.figures(path, runs, num_tokens)
-  local recording = lib.read(path)
-  local groups = { measured = new_group(), interpolated = new_group(), bins = new_group() }
-  local spec = lib.spec(recording)
-  spec.num_tokens = num_tokens or spec.num_tokens
-  local all = {}
-  for name, value in pairs(spec) do all[name] = value end -- the same at all recorded shapes
-  all.hidden_sizes, all.num_tokens = recording.hidden_sizes, recording.num_tokens
-  for seed = 1, runs do
-    local order = lib.shuffled(#recording.any.launches, seed)
-    local halves = halves_of(order)
-    local read, records = lib.rows_on_grid(recording, spec, table.move(order, 1, TRAINING, 1, {}))
-    judge_shapes(recording, lib.select(recording, all, read, { lookup = "exact",
-      derived = derive.times(all, recording.world_size, records, {}) }), halves, groups)
-    judge_bins(recording, spec, lib.select(recording, spec, read, { lookup = "nearest" }), halves,
-      groups.bins)
+calibrated.TOKENS = { 1, 4, 16, 64, 256 } -- of the grid
+
+local function new_groups()
+  return { measured = new_group(), interpolated = new_group(), bins = new_group() }
+end
+
+-- The figures { choices, uncertain, stated, loss, least, error, parts } of `measured`, `interpolated` and
+-- `bins`, of `grid` and of `planned` sweeps from recordings { path, runs }.
+function calibrated.figures(recordings)
+  local kinds = { grid = new_groups(), planned = new_groups() }
+  for _, entry in ipairs(recordings) do
+    local recording = lib.read(entry.path)
+    local spec = lib.spec(recording)
+    spec.num_tokens = calibrated.TOKENS
+    for seed = 1, entry.runs do
+      local order = lib.shuffled(#recording.any.launches, seed)
+      local _, records = lib.rows_on_grid(recording, spec, table.move(order, 1, TRAINING, 1, {}))
+      judge(recording, spec, halves_of(order, TRAINING), kinds.grid, records)
+      judge(recording, spec, halves_of(order, lib.LAUNCHES), kinds.planned, own_sweep(recording, spec, order))
+    end
   end
-  for name, group in pairs(groups) do groups[name] = close(group) end
-  return groups
+  for _, groups in pairs(kinds) do
+    for name, group in pairs(groups) do groups[name] = close(group) end
+  end
+  return kinds
+end
+
+-- A line about a group.
+function calibrated.words(name, of)
+  local words = "%-12s %5d choices, %4.1f %% uncertain; loss %.2f %%, stated %.2f %%, least %.2f %%; "
+    .. "calibration error %.3f"
+  return words:format(name, of.choices, 100 * of.uncertain, 100 * of.loss, 100 * of.stated, 100 * of.least,
+    of.error)
 end
 
 if not arg[0]:find("calibration.lua", 1, true) then return calibrated end
-local path = arg[1]
-assert(path, "usage: gentables lua tests/perf/calibration.lua RECORDED.csv [RUNS]")
-local groups = calibrated.figures(path, tonumber(arg[2] or 4), { 1, 4, 16, 64, 256 })
-for _, name in ipairs { "measured", "interpolated", "bins" } do
-  local of = groups[name]
-  local words = "%-12s %5d choices, %4.1f %% uncertain; loss %.2f %%, stated %.2f %%; calibration error %.3f"
-  print(words:format(name, of.choices, 100 * of.uncertain, 100 * of.loss, 100 * of.stated, of.error))
-  for _, part in ipairs(of.parts) do
-    print(("%24s %5.1f %%: %5.1f %% right"):format("confidence", 100 * part.confidence, 100 * part.right))
+local runs, recordings = tonumber(arg[1]), {}
+assert(runs and arg[2], "usage: gentables lua tests/perf/calibration.lua RUNS RECORDED.csv...")
+for i = 2, #arg do recordings[#recordings + 1] = { path = arg[i], runs = runs } end
+local kinds = calibrated.figures(recordings)
+for _, kind in ipairs { "grid", "planned" } do
+  print(kind)
+  for _, name in ipairs { "measured", "interpolated", "bins" } do
+    print(calibrated.words(name, kinds[kind][name]))
+    for _, part in ipairs(kinds[kind][name].parts) do
+      print(("%24s %5.1f %%: %5.1f %% right"):format("confidence", 100 * part.confidence, 100 * part.right))
+    end
   end
 end

@@ -1,6 +1,6 @@
--- Recorded rows: one TP size, with ten launches of the bench a point, from which sweeps of five launches
--- can be made up. See README.md here for where they come from. Shared by the tests of this folder and by
--- tests/perf/planner.lua.
+-- Recorded rows: one TP size, with ten or more launches of the bench a point, from which sweeps of five
+-- launches can be made up. See README.md here for where they come from. Shared by the tests of this folder
+-- and by tests/perf/planner.lua.
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local explore = require "planning.explore"
@@ -149,15 +149,15 @@ function lib.select(recording, spec, read, options)
 end
 
 -- Visits cells as the planner requests, in the launches of `order`. Returns by_launch of each cell and
--- strategy, and the number of visits times strategies.
+-- strategy, the number of visits times strategies, and records of those without a time.
 function lib.play(recording, spec, order, exhaustive)
   local cells = cell_records.cells(spec, recording.world_size)
-  local found, cost, launch = {}, 0, 0
+  local found, no_time, cost, launch = {}, {}, 0, 0
   local planner = explore.new { spec = spec, cells = cells, launches = lib.LAUNCHES, exhaustive = exhaustive,
     now = function() return 0 end, uncertain_cells = function()
       local with = {}
       for key, by_launch in pairs(found) do with[key] = pooling.row(by_launch) end
-      return provisional_table.uncertain(spec, recording.world_size, with, {})
+      return provisional_table.uncertain(spec, recording.world_size, with, no_time)
     end }
   repeat
     launch = launch + 1
@@ -173,13 +173,14 @@ function lib.play(recording, spec, order, exhaustive)
           found[key][launch] = record
         else
           without[#without + 1] = cell_records.record(task.cell, strategy, { reason = "not recorded" })
+          if of[strategy] == nil then table.insert(no_time, without[#without]) end
         end
       end
       if not of then planner:give_up(task.cell) end
       planner:take(task.cell, launch, with, without)
     end
   until launch == lib.LAUNCHES or not planner:wants(launch + 1)
-  return found, cost
+  return found, cost, no_time
 end
 
 -- A random order of 1 to `count`, the same for the same seed.
