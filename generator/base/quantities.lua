@@ -23,6 +23,11 @@ function quantities.three_digits(value)
   return ("%.2f"):format(value)
 end
 
+-- A number with this many decimals; zero, also after rounding, has no sign.
+function quantities.fixed(value, decimals)
+  return (("%%.%df"):format(decimals):format(value):gsub("^%-(0%.?0*)$", "%1"))
+end
+
 -- A count with its noun in the singular or plural: "1 cell", "2 cells".
 function quantities.counted(count, noun) return ("%d %s%s"):format(count, noun, count == 1 and "" or "s") end
 

@@ -21,7 +21,7 @@ local MOST_UNCERTAIN = 20 -- uncertain choices that are listed
 
 local function percent(share, digits)
   if not share then return nil end
-  return ("%." .. (digits or 1) .. "f %%"):format(100 * share)
+  return quantities.fixed(100 * share, digits or 1) .. " %"
 end
 
 local function own_file(name) return gentables.home .. "/templates/reports/" .. name end

@@ -114,7 +114,7 @@ end
 -- ---- by bytes ---------------------------------------------------------------------------------
 
 local function percent(share, digits)
-  return share and ("%." .. digits .. "f %%"):format(100 * share) or ""
+  return share and quantities.fixed(100 * share, digits) .. " %" or ""
 end
 
 -- Bandwidths in GB/s, three digits.

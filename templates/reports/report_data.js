@@ -126,7 +126,8 @@ let choice;
 function percent(share, digits) {
   if (Number.isNaN(share)) return "";
   const value = 100 * share;
-  return value.toFixed(digits ?? (Math.abs(value) < 10 ? 1 : 0)) + "\u202f%";
+  const text = value.toFixed(digits ?? (Math.abs(value) < 10 ? 1 : 0));
+  return text.replace(/^-(0\.?0*)$/, "$1") + "\u202f%";
 }
 
 // A number as in table.csv.

@@ -6,6 +6,7 @@ local formats = require "formats.list"
 local lists = require "lists.lists"
 local luaunit = require "luaunit"
 local model = require "formats.model"
+local quantities = require "base.quantities"
 local provenance = require "rows.provenance"
 local render = require "formats.render"
 local rows = require "core.rows"
@@ -174,6 +175,13 @@ function tests.test_the_report_has_machine_uncertain_choices_and_missing_times()
   end
   luaunit.assertNotStrContains(report, "2020")
   luaunit.assertNotStrContains(report, root)
+end
+
+function tests.test_a_rounded_zero_has_no_sign()
+  luaunit.assertEquals(quantities.fixed(-0.04, 1), "0.0")
+  luaunit.assertEquals(quantities.fixed(-0.4, 0), "0")
+  luaunit.assertEquals(quantities.fixed(-0.06, 1), "-0.1")
+  luaunit.assertEquals(quantities.fixed(10.04, 1), "10.0")
 end
 
 function tests.test_short_names_stay_different()
