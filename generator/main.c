@@ -3,6 +3,7 @@
 // Lua files and templates are in ../share/gentables, relative to the program: in an installed tree they are
 // files, in a build tree links to the sources. GENTABLES_HOME overrides that folder. Loadable modules, such
 // as core.json, are in ../lib/gentables.
+#include <dlfcn.h>
 #include <lauxlib.h>
 #include <limits.h>
 #include <lua.h>
@@ -15,6 +16,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/failure.h"
+#include "base/stream_errors.h"
 #include "modules.h"
 #include "system/cleanup.h"
 
@@ -47,9 +50,74 @@ static bool find_folders(struct folders *folders) {
     return found && join(folders->modules, program, "/../lib/gentables");
 }
 
-static int traceback(lua_State *lua) {
-    if (lua_type(lua, 1) == LUA_TSTRING) luaL_traceback(lua, lua, lua_tostring(lua, 1), 1);
+// ---- modules ----------------------------------------------------------------------------------
+
+static bool is_missing(int reason) {
+    return reason == ENOENT || reason == ENOTDIR;
+}
+
+// Pushes FOLDER/NAME with this ending, for a module name with dots.
+static const char *push_path(lua_State *lua, const char *folder, const char *ending) {
+    const char *name = luaL_gsub(lua, luaL_checkstring(lua, 1), ".", "/");
+    const char *path = lua_pushfstring(lua, "%s/%s%s", folder, name, ending);
+    lua_remove(lua, -2);
+    return path;
+}
+
+static int not_found(lua_State *lua, const char *path) {
+    lua_pushfstring(lua, "no file '%s'", path);
     return 1;
+}
+
+// A searcher of package.searchers: module name -> loader, path; or why there is none.
+static int search_lua_file(lua_State *lua) {
+    const char *path = push_path(lua, lua_tostring(lua, lua_upvalueindex(1)), ".lua");
+    errno = 0;
+    int status = luaL_loadfile(lua, path);
+    if (status == LUA_ERRFILE && is_missing(errno)) return not_found(lua, path);
+    if (status == LUA_ERRFILE) return failure_raise(lua);
+    if (status != LUA_OK) return lua_error(lua);
+    lua_pushvalue(lua, -2);
+    return 2;
+}
+
+static int search_loadable_module(lua_State *lua) {
+    const char *path = push_path(lua, lua_tostring(lua, lua_upvalueindex(1)), ".so");
+    if (access(path, F_OK) != 0 && is_missing(errno)) return not_found(lua, path);
+    lua_pushvalue(lua, lua_upvalueindex(2)); // package.loadlib
+    lua_pushvalue(lua, -2);
+    const char *name = luaL_gsub(lua, lua_tostring(lua, 1), ".", "_");
+    lua_pushfstring(lua, "luaopen_%s", name);
+    lua_remove(lua, -2);
+    lua_call(lua, 2, 2);
+    if (lua_isnil(lua, -2)) return failure_raise(lua);
+    lua_pop(lua, 1);
+    lua_pushvalue(lua, -2);
+    return 2;
+}
+
+// Inserts the function at the top of the stack as number `at` of the list below it.
+static void insert(lua_State *lua, lua_Integer at) {
+    for (lua_Integer i = luaL_len(lua, -2); i >= at; i--) {
+        lua_geti(lua, -2, i);
+        lua_seti(lua, -3, i + 1);
+    }
+    lua_seti(lua, -2, at);
+}
+
+// Makes `require` search in the program's folders before the usual ones. If one of its files exists and
+// cannot be read, or memory is short, `require` raises a failure with the reason, in place of "not found".
+static void search_own_files(lua_State *lua, const struct folders *folders) {
+    lua_getglobal(lua, "package");
+    lua_getfield(lua, -1, "searchers");
+    lua_pushfstring(lua, "%s/generator", folders->home);
+    lua_pushcclosure(lua, search_lua_file, 1);
+    insert(lua, 2); // after that of package.preload
+    lua_pushstring(lua, folders->modules);
+    lua_getfield(lua, -3, "loadlib");
+    lua_pushcclosure(lua, search_loadable_module, 2);
+    insert(lua, 3);
+    lua_pop(lua, 2);
 }
 
 static void preload_modules(lua_State *lua) {
@@ -62,22 +130,36 @@ static void preload_modules(lua_State *lua) {
     lua_pop(lua, 1);
 }
 
-// Puts FOLDER/PATTERN in front of package[`field`].
-static void search_first(lua_State *lua, const char *field, const char *folder, const char *pattern) {
-    lua_getglobal(lua, "package");
-    lua_pushfstring(lua, "%s/%s;", folder, pattern);
-    lua_getfield(lua, -2, field);
-    lua_concat(lua, 2);
-    lua_setfield(lua, -2, field);
-    lua_pop(lua, 1);
+// ---- streams ----------------------------------------------------------------------------------
+
+static unsigned failed_streams; // see base/stream_errors.h
+
+unsigned stream_errors(void) {
+    return failed_streams;
 }
 
-// Sets package.path, package.cpath and the global `gentables = { home, version, program }`.
-static void set_globals(lua_State *lua, const struct folders *folders, const char *program) {
-    search_first(lua, "path", folders->home, "generator/?.lua");
-    search_first(lua, "cpath", folders->modules, "?.so");
+void rewind(FILE *stream) {
+    if (ferror(stream)) failed_streams++;
+    (void)fseek(stream, 0, SEEK_SET);
+    clearerr(stream);
+}
+
+int fclose(FILE *stream) {
+    static int (*original)(FILE *);
+    if (original == NULL) {
+        void *found = dlsym(RTLD_NEXT, "fclose");
+        memcpy(&original, &found, sizeof original);
+    }
+    if (ferror(stream)) failed_streams++;
+    return original(stream);
+}
+
+// ---- the verb ---------------------------------------------------------------------------------
+
+// Sets the global `gentables = { home, version, program }`.
+static void set_global(lua_State *lua, const char *home, const char *program) {
     lua_createtable(lua, 0, 3);
-    lua_pushstring(lua, folders->home);
+    lua_pushstring(lua, home);
     lua_setfield(lua, -2, "home");
     lua_pushstring(lua, GENTABLES_VERSION);
     lua_setfield(lua, -2, "version");
@@ -86,18 +168,54 @@ static void set_globals(lua_State *lua, const struct folders *folders, const cha
     lua_setglobal(lua, "gentables");
 }
 
-// Runs require("verbs").main(argv...); returns the exit code.
-static int run_verb(lua_State *lua, int argc, char **argv) {
-    lua_pushcfunction(lua, traceback);
+// The command line, and where the program's files are.
+struct command {
+    struct folders folders;
+    int argc;
+    char **argv;
+};
+
+// Runs require("verbs").main(argv...); returns its exit code. All of it is in a protected call, because each
+// step may find too little memory.
+static int run_verb(lua_State *lua) {
+    const struct command *command = lua_touserdata(lua, 1);
+    preload_modules(lua);
+    search_own_files(lua, &command->folders);
+    set_global(lua, command->folders.home, command->argv[0]);
     lua_getglobal(lua, "require");
     lua_pushstring(lua, "verbs");
-    if (lua_pcall(lua, 1, 1, 1) != LUA_OK) return -1;
+    lua_call(lua, 1, 1);
     lua_getfield(lua, -1, "main");
-    lua_remove(lua, -2);
-    luaL_checkstack(lua, argc, "too many arguments");
-    for (int i = 1; i < argc; i++) lua_pushstring(lua, argv[i]);
-    if (lua_pcall(lua, argc - 1, 1, 1) != LUA_OK) return -1;
-    return (int)lua_tointeger(lua, -1);
+    luaL_checkstack(lua, command->argc, "too many arguments");
+    for (int i = 1; i < command->argc; i++) lua_pushstring(lua, command->argv[i]);
+    lua_call(lua, command->argc - 1, 1);
+    return 1;
+}
+
+// Adds a traceback to an error that is a text. Others are failures, for users.
+static int traceback(lua_State *lua) {
+    if (lua_type(lua, 1) == LUA_TSTRING) luaL_traceback(lua, lua, lua_tostring(lua, 1), 1);
+    return 1;
+}
+
+// Pushes field `name` of a failure without calling metamethods, which could raise an error.
+static int failure_field(lua_State *lua, const char *name) {
+    lua_pushstring(lua, name);
+    return lua_rawget(lua, -2);
+}
+
+// Prints the error of run_verb at the top of the stack; returns the exit code.
+static int report(lua_State *lua, int status) {
+    if (status == LUA_ERRMEM) {
+        fprintf(stderr, "gentables: out of memory\n");
+        return EXIT_WORK;
+    }
+    if (lua_istable(lua, -1) && failure_field(lua, "message") == LUA_TSTRING) {
+        fprintf(stderr, "gentables: %s\n", lua_tostring(lua, -1));
+        return EXIT_WORK;
+    }
+    fprintf(stderr, "gentables: internal error: %s\n", lua_tostring(lua, -1));
+    return EXIT_USAGE;
 }
 
 // Whether standard output is a pipe without a reader, as after `| head`; that is not an error.
@@ -111,27 +229,25 @@ int main(int argc, char **argv) {
     signal(SIGXFSZ, SIG_IGN); // a file above the limit of its size is a failed write
     cleanup_on_signals();
     signal(SIGCHLD, SIG_DFL); // may be inherited as ignored, and then children could not be waited for
-    struct folders folders;
-    if (!find_folders(&folders)) {
+    struct command command = {.argc = argc, .argv = argv};
+    if (!find_folders(&command.folders)) {
         fprintf(stderr, "gentables: its files are not found: /proc/self/exe cannot be read\n");
         return EXIT_USAGE;
     }
     lua_State *lua = luaL_newstate();
     if (lua == NULL) {
         fprintf(stderr, "gentables: out of memory\n");
-        return EXIT_USAGE;
+        return EXIT_WORK;
     }
-    preload_modules(lua);
-    set_globals(lua, &folders, argv[0]);
-    int status = run_verb(lua, argc, argv);
-    if (status < 0) {
-        fprintf(stderr, "gentables: internal error: %s\n", lua_tostring(lua, -1));
-        status = EXIT_USAGE;
-    }
+    lua_pushcfunction(lua, traceback); // neither this nor the next two lines allocate
+    lua_pushcfunction(lua, run_verb);
+    lua_pushlightuserdata(lua, &command);
+    int failed = lua_pcall(lua, 1, 1, 1);
+    int status = failed == LUA_OK ? (int)lua_tointeger(lua, -1) : report(lua, failed);
     lua_close(lua);
-    if ((fflush(stdout) != 0 || ferror(stdout)) && status == 0 && !reader_has_left()) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && !reader_has_left()) {
         fprintf(stderr, "gentables: standard output cannot be written\n");
-        status = EXIT_WORK;
+        if (status == 0) status = EXIT_WORK;
     }
     return status;
 }

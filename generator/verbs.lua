@@ -77,13 +77,9 @@ function verbs.main(name, ...)
     io.stdout:write("gentables ", gentables.version, "\n")
     return 0
   end
-  local argv = { ... }
-  local function report(err)
-    if fail.is_failure(err) then return err end
-    return debug.traceback(tostring(err), 2)
-  end
-  local ok, result = xpcall(run, report, name, argv)
+  local ok, result = xpcall(run, fail.trace, name, { ... })
   if ok then return result or 0 end
+  result = fail.of(result)
   if fail.is_failure(result) then
     io.stderr:write("gentables: ", result.message, "\n")
     return result.code

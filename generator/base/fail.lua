@@ -2,7 +2,9 @@
 -- for a difference or a failed measurement, 2 for wrong use or unreadable input.
 local fail = {}
 
-local failure = {}
+-- By this name the program distinguishes failures that it raises itself: main.c.
+local NAME = "gentables.failure"
+local failure = { __name = NAME }
 failure.__index = failure
 failure.__tostring = function(self) return self.message end
 
@@ -26,6 +28,24 @@ function fail.unless(value, message)
   return value
 end
 
-function fail.is_failure(value) return getmetatable(value) == failure end
+function fail.is_failure(value)
+  local metatable = getmetatable(value)
+  return type(metatable) == "table" and metatable.__name == NAME
+end
+
+-- A failure as it is; an error of Lua or C about memory as a failure; any other error as text.
+function fail.of(err)
+  if fail.is_failure(err) then return err end
+  local text = tostring(err)
+  if not (text:find("not enough memory$") or text:find("out of memory$")) then return text end
+  return setmetatable({ code = 1, message = "out of memory" }, failure)
+end
+
+-- A message handler for xpcall: the same, and a traceback after a text. fail.of(what xpcall returns) is still
+-- needed, because Lua calls no handler if its memory is short.
+function fail.trace(err)
+  local known = fail.of(err)
+  return fail.is_failure(known) and known or debug.traceback(known, 2)
+end
 
 return fail

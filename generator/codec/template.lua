@@ -76,6 +76,7 @@ function template.compile(text, name)
     local pieces, count = {}, 0
     local function out(piece) count = count + 1; pieces[count] = piece end
     local ok, problem = pcall(chunk, out, value_of)
+    if fail.is_failure(problem) then error(problem, 0) end
     if not ok then fail.input("%s", problem) end
     return table.concat(pieces)
   end

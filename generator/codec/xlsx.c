@@ -18,6 +18,7 @@
 #include <string.h>
 #include <xlsxwriter.h>
 
+#include "base/stream_errors.h"
 #include "system/file.h"
 
 static const char book_type[] = "gentables.xlsx";
@@ -32,6 +33,7 @@ struct book {
     lxw_workbook *workbook; // NULL: closed
     lxw_format *header;
     struct file_stage stage; // the library opens and writes its file
+    unsigned stream_errors;  // of the program, before the library wrote to any
     char path[PATH_MAX];
 };
 
@@ -98,7 +100,7 @@ static int open_book(lua_State *lua) {
     const char *path = luaL_checklstring(lua, 1, &length);
     luaL_argcheck(lua, length < PATH_MAX, 1, "too long a name");
     struct book *book = lua_newuserdatauv(lua, sizeof *book, 0);
-    *book = (struct book){.workbook = NULL, .stage = {.file = -1}};
+    *book = (struct book){.stage = {.file = -1}, .stream_errors = stream_errors()};
     luaL_setmetatable(lua, book_type);
     memcpy(book->path, path, length + 1);
     struct problem problem;
@@ -365,6 +367,14 @@ static int close_book(lua_State *lua) {
     int reason = errno;
     unhush(shown);
     book->workbook = NULL;
+    if (error == LXW_NO_ERROR && stream_errors() != book->stream_errors) {
+        problem_set(&problem,
+                    "%s: cannot be written: a temporary file in its folder is incomplete (is the disk full?);"
+                    " the old file is unchanged",
+                    book->path);
+        drop(lua);
+        return fail(lua, &problem);
+    }
     if (error != LXW_NO_ERROR) {
         problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
                     reason != 0 ? strerror(reason) : lxw_strerror(error));

@@ -11,6 +11,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local launch_levels = require "history.launch_levels"
+local optional = require "base.optional"
 
 local history_store = {}
 
@@ -81,8 +82,8 @@ end
 
 -- The history at `path`, which is made if `creates`. Raises a failure if that is not possible.
 function history_store.open(path, creates)
-  local there, sqlite = pcall(require, "core.sqlite")
-  if not there then
+  local sqlite = optional "core.sqlite"
+  if not sqlite then
     fail.input("a history needs SQLite, and this gentables was built without it (Debian: libsqlite3-dev)")
   end
   if not creates and not file.exists(path) then

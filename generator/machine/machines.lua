@@ -1,5 +1,6 @@
 -- The machine of rows: its facts, whether two machines are the same for rows, and a short text about one.
 local json = require "codec.json"
+local optional = require "base.optional"
 local sorted_keys = require "base.sorted_keys"
 local workers = require "core.workers"
 
@@ -25,8 +26,8 @@ end
 -- of packages, numa_nodes, cores and threads, of the machine and of its usable part. Without hwloc the
 -- machine counts as one flat node: each thread is a core, and model and caches are unknown.
 local function processor_facts()
-  local found, topology = pcall(require, "core.topology")
-  local read = found and topology.read()
+  local topology = optional "core.topology"
+  local read = topology and topology.read()
   if not read then return { cpu = "unknown CPU", cores = workers.cores(), caches = {}, topology = "flat" } end
   local caches = {}
   for level, bytes in pairs(read.caches) do caches[level] = ("%dK"):format(bytes // 1024) end

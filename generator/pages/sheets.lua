@@ -9,6 +9,7 @@
 --   colours = { ["time ms"] = { 0xFFFFFF, 0xC0392B } }   a scale of two or three colours
 local fail = require "base.fail"
 local file = require "core.file"
+local optional = require "base.optional"
 local text = require "core.sheet_text"
 
 local sheets = {}
@@ -124,11 +125,7 @@ end
 
 -- Whether workbooks can be written here: true, or nil and why not.
 function sheets.has_xlsx()
-  local found, module = pcall(require, "core.xlsx")
-  if found then return true end
-  if not tostring(module):find("module 'core.xlsx' not found", 1, true) then
-    return nil, "the xlsx module cannot be loaded: " .. tostring(module):match("[^\n]*")
-  end
+  if optional "core.xlsx" then return true end
   return nil, "gentables was built without libxlsxwriter and writes no xlsx; install it (Debian:"
     .. " libxlsxwriter-dev) and build again, or use CSV"
 end

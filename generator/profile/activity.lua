@@ -15,6 +15,7 @@
 local collective = require "profile.collective"
 local communication = require "lists.communication"
 local fail = require "base.fail"
+local optional = require "base.optional"
 
 local activity = {}
 
@@ -23,9 +24,8 @@ local columns = { "start", "stop", "name", "device", "stream", "bytes", "process
 
 -- The module of this name; raises if this gentables was built without its library.
 local function need(module, library)
-  local found, loaded = pcall(require, module)
-  if found then return loaded end
-  fail.work("profiler files need %s, and this gentables was built without %s", module, library)
+  return optional(module) or
+    fail.work("profiler files need %s, and this gentables was built without %s", module, library)
 end
 
 local function read_file(path)

@@ -3,6 +3,7 @@
 --
 -- Durations are counted by their length: a clock with steps of some nanoseconds gives only thousands of
 -- lengths for millions of calls, and all results are computed exactly from these counts.
+local optional = require "base.optional"
 local kernel_summary_sqlite = {}
 
 local kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -152,8 +153,8 @@ end
 
 -- The kernels in the database at `path`, or nil, message.
 function kernel_summary_sqlite.read(path)
-  local there, core = pcall(require, "core.sqlite")
-  if not there then
+  local core = optional "core.sqlite"
+  if not core then
     return nil, path .. ": gentables was built without SQLite; give the CSV of nsys stats --format csv"
   end
   local database, message = core.open(path)

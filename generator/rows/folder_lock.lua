@@ -26,7 +26,12 @@ function folder_lock.take(folder)
     handle = handle or io.open(path, "r") -- of another user
     if not handle and NO_WAY[reason] then return nil end
     if not handle then fail.work("%s", problem) end
-    locked, message, code = system.lock(handle, PATIENCE)
+    local can_lock
+    can_lock, locked, message, code = pcall(system.lock, handle, PATIENCE)
+    if not can_lock then
+      os.remove(path)
+      error(locked, 0)
+    end
     if locked then return setmetatable({ handle = handle, path = path }, folder_lock) end
     handle:close()
   until code ~= ESTALE

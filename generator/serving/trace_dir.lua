@@ -3,6 +3,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
+local optional = require "base.optional"
 local fail_as_documented = require "serving.documented_failure"
 
 local trace_dir = {}
@@ -46,8 +47,8 @@ end
 
 -- The workload card as a table; ends with the documented error if it is not a mapping.
 function trace_dir.read_card(path)
-  local found, yaml = pcall(require, "core.yaml")
-  if not found then fail.work("%s: built without libyaml (Debian: libyaml-dev)", path) end
+  local yaml = optional "core.yaml"
+  if not yaml then fail.work("%s: built without libyaml (Debian: libyaml-dev)", path) end
   local card, message = yaml.decode(fail.unless(file.read(path)), json.null)
   if type(card) == "table" and card ~= json.null and #card == 0 then return card end
   fail_as_documented("Error: Invalid workload YAML format", "%s: %s", path,

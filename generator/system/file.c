@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/failure.h"
 #include "child.h"
 #include "cleanup.h"
 
@@ -23,23 +24,20 @@ bool file_open(const char *path, struct file_map *map, struct problem *problem) 
     // O_NONBLOCK: opening a FIFO must not wait for a writer.
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
-    if (file < 0 || fstat(file, &status) != 0) {
-        int reason = errno;
-        if (file >= 0) close(file);
-        return problem_set(problem, "%s: cannot be read: %s", path, strerror(reason));
+    bool is_open = file >= 0 && fstat(file, &status) == 0, is_file = is_open && S_ISREG(status.st_mode);
+    void *data = NULL;
+    if (is_file && status.st_size > 0) {
+        data = mmap(NULL, (size_t)status.st_size, PROT_READ, MAP_PRIVATE, file, 0);
     }
-    if (!S_ISREG(status.st_mode)) {
-        close(file);
-        return problem_set(problem, "%s: is not a file", path);
+    int reason = is_open && !is_file ? 0 : errno;
+    if (file >= 0) close(file);
+    if (!is_file || data == MAP_FAILED) {
+        problem_set(problem, "%s: %s%s", path,
+                    reason == 0 ? "is not a file" : "cannot be read: ", reason == 0 ? "" : strerror(reason));
+        errno = reason;
+        return false;
     }
     map->size = (size_t)status.st_size;
-    void *data = map->size == 0 ? NULL : mmap(NULL, map->size, PROT_READ, MAP_PRIVATE, file, 0);
-    int reason = errno;
-    close(file);
-    if (data == MAP_FAILED) {
-        map->size = 0;
-        return problem_set(problem, "%s: cannot be read: %s", path, strerror(reason));
-    }
     if (data != NULL) map->data = data;
     return true;
 }
@@ -293,6 +291,7 @@ bool file_holds(const char *path, const char *data, size_t size) {
     struct file_map map;
     struct problem ignored;
     if (!file_open(path, &map, &ignored)) return false;
+    errno = 0;
     bool same = map.size == size && (size == 0 || memcmp(map.data, data, size) == 0);
     file_close(&map);
     return same;
@@ -306,12 +305,23 @@ static int fail(lua_State *lua, const struct problem *problem) {
     return 2;
 }
 
+// For reading, with errno. What the system alone is to blame for is raised as a failure, so that callers to
+// which a file may be missing do not take it as missing.
+static int fail_to_read(lua_State *lua, const char *path) {
+    bool is_raised = failure_is_of_system(errno);
+    lua_pushnil(lua);
+    lua_pushfstring(lua, "%s: cannot be read: %s", path, strerror(errno));
+    return is_raised ? failure_raise(lua) : 2;
+}
+
 // read(path [, limit]) -> text, at most its first `limit` bytes, or nil, message
 static int lua_read(lua_State *lua) {
     struct file_map map;
     struct problem problem;
     size_t limit = (size_t)luaL_optinteger(lua, 2, LUA_MAXINTEGER);
-    if (!file_open(luaL_checkstring(lua, 1), &map, &problem)) return fail(lua, &problem);
+    if (!file_open(luaL_checkstring(lua, 1), &map, &problem)) {
+        return errno == 0 ? fail(lua, &problem) : fail_to_read(lua, lua_tostring(lua, 1));
+    }
     lua_pushlstring(lua, map.data, map.size < limit ? map.size : limit);
     file_close(&map);
     return 1;
@@ -352,7 +362,9 @@ static int lua_write_all(lua_State *lua) {
 static int lua_holds(lua_State *lua) {
     size_t size;
     const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
-    lua_pushboolean(lua, file_holds(path, text, size));
+    bool holds = file_holds(path, text, size);
+    if (!holds && failure_is_of_system(errno)) return fail_to_read(lua, path);
+    lua_pushboolean(lua, holds);
     return 1;
 }
 
@@ -365,12 +377,8 @@ static int lua_exists(lua_State *lua) {
 // status(path) -> "file", "folder" or "other", size in bytes, time of the last change in ns; or nil, message
 static int lua_file_status(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    struct problem problem;
     struct stat status;
-    if (stat(path, &status) != 0) {
-        problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));
-        return fail(lua, &problem);
-    }
+    if (stat(path, &status) != 0) return fail_to_read(lua, path);
     lua_pushstring(lua, S_ISREG(status.st_mode) ? "file" : S_ISDIR(status.st_mode) ? "folder" : "other");
     lua_pushinteger(lua, status.st_size);
     lua_pushinteger(lua, (lua_Integer)status.st_mtim.tv_sec * 1000000000 + status.st_mtim.tv_nsec);
@@ -380,12 +388,8 @@ static int lua_file_status(lua_State *lua) {
 // real_path(path) -> the absolute path without links, or nil, message
 static int lua_real_path(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    struct problem problem;
     char *found = realpath(path, NULL);
-    if (found == NULL) {
-        problem_set(&problem, "%s: cannot be read: %s", path, strerror(errno));
-        return fail(lua, &problem);
-    }
+    if (found == NULL) return fail_to_read(lua, path);
     lua_pushstring(lua, found);
     free(found);
     return 1;
@@ -433,21 +437,20 @@ static int lua_remove_tree(lua_State *lua) {
 // list(folder) -> the names in it without . and .., in any order, or nil, message
 static int lua_list(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    struct problem problem;
     DIR *folder = opendir(path);
-    if (folder == NULL) {
-        problem_set(&problem, "%s: cannot be read as a folder: %s", path, strerror(errno));
-        return fail(lua, &problem);
-    }
+    if (folder == NULL) return fail_to_read(lua, path);
     lua_newtable(lua);
     lua_Integer count = 0;
-    for (struct dirent *entry; (entry = readdir(folder)) != NULL;) {
+    for (struct dirent *entry; errno = 0, (entry = readdir(folder)) != NULL;) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
         lua_pushstring(lua, entry->d_name);
         lua_seti(lua, -2, ++count);
     }
+    int reason = errno;
     closedir(folder);
-    return 1;
+    if (reason == 0) return 1;
+    errno = reason;
+    return fail_to_read(lua, path);
 }
 
 // make_folder(path) -> true, or nil, message; makes missing parents too; an existing folder is no error

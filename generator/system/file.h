@@ -12,6 +12,7 @@ struct file_map {
 };
 
 // Maps the file at `path` for reading. If the file is replaced by a rename, the map keeps the old content.
+// On failure errno is that of the failed call; 0 if the path is not that of a file.
 bool file_open(const char *path, struct file_map *map, struct problem *problem);
 void file_close(struct file_map *map);
 

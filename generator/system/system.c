@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/failure.h"
+
 enum { USUAL_COLUMNS = 80, LOCK_POLL_NS = 50000000 };
 
 static int terminal_columns(void) {
@@ -45,12 +47,16 @@ static int lua_system_sync(lua_State *lua) {
 
 // lock(file [, seconds]): locks it against other processes until it and the copies that children inherited
 // are closed. Fails if another process holds the lock for that long (default 0), or removed the file before
-// it was locked.
+// it was locked. Raises a failure if the system cannot lock.
 static int lua_system_lock(lua_State *lua) {
     int file = fileno(check_file(lua));
     double patience = luaL_optnumber(lua, 2, 0);
     while (flock(file, LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK || patience <= 0) return luaL_fileresult(lua, 0, NULL);
+        if (errno != EWOULDBLOCK) {
+            lua_pushfstring(lua, "a file cannot be locked: %s", strerror(errno));
+            return failure_raise(lua);
+        }
+        if (patience <= 0) return luaL_fileresult(lua, 0, NULL);
         nanosleep(&(struct timespec){.tv_nsec = LOCK_POLL_NS}, NULL);
         patience -= (double)LOCK_POLL_NS / 1e9;
     }

@@ -73,7 +73,10 @@ static void write_answer(int pipe, const char *data, size_t length) {
     while (length > 0) {
         ssize_t wrote = write(pipe, data, length);
         if (wrote < 0 && errno == EINTR) continue;
-        if (wrote < 0) _exit(EXIT_FAILURE);
+        if (wrote < 0) {
+            fprintf(stderr, "gentables: a result cannot be passed on: %s\n", strerror(errno));
+            _exit(EXIT_FAILURE);
+        }
         data += wrote;
         length -= (size_t)wrote;
     }

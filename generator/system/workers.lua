@@ -12,13 +12,10 @@ local DONE = "\0"
 
 -- Runs in the child.
 local function answer(fn, item, index)
-  local function report(err)
-    if fail.is_failure(err) then return err end
-    return debug.traceback(tostring(err), 2)
-  end
-  local ok, result = xpcall(fn, report, item, index)
+  local ok, result = xpcall(fn, fail.trace, item, index)
   if ok and type(result) ~= "string" then ok, result = false, "it returned no text" end
   if ok then return DONE .. result end
+  result = fail.of(result)
   if fail.is_failure(result) then return string.char(result.code & 255) .. result.message end
   return "\1internal error: " .. result
 end
