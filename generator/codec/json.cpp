@@ -1,8 +1,14 @@
 // require "core.json": decodes JSON with simdjson. codec/json.lua is what Lua modules use; it encodes, too.
+#include <cstdlib>
+#include <exception>
 #include <lua.hpp>
-
 #include <new>
 #include <simdjson.h>
+#include <unistd.h>
+
+extern "C" {
+#include "system/cleanup.h"
+}
 
 namespace {
 
@@ -70,7 +76,12 @@ bool parse_argument(lua_State *lua, element &root) {
     luaL_checktype(lua, ARRAY, LUA_TTABLE);
     auto *of = new (lua_newuserdatauv(lua, sizeof(parser), 0)) parser;
     luaL_setmetatable(lua, PARSER_TYPE);
-    simdjson::error_code problem = of->parse(text, length).get(root);
+    simdjson::error_code problem;
+    try {
+        problem = of->parse(text, length).get(root);
+    } catch (const std::bad_alloc &) {
+        problem = simdjson::MEMALLOC;
+    }
     if (problem == simdjson::SUCCESS) return true;
     lua_pushnil(lua);
     lua_pushstring(lua, simdjson::error_message(problem));
@@ -109,10 +120,31 @@ int pick(lua_State *lua) {
     return 1;
 }
 
+// simdjson allocates in functions that must not throw; without memory they end the program.
+[[noreturn]] void end_without_memory() {
+    static const char message[] = "gentables: out of memory\n";
+    cleanup_run();
+    if (write(STDERR_FILENO, message, sizeof message - 1) < 0) _exit(EXIT_FAILURE);
+    _exit(EXIT_FAILURE);
+}
+
+// Any other exception that nothing catches is a defect.
+void end_program() {
+    try {
+        if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc &) {
+        end_without_memory();
+    } catch (...) {
+        std::abort();
+    }
+    end_without_memory();
+}
+
 } // namespace
 
 extern "C" int luaopen_core_json(lua_State *lua) {
     static const luaL_Reg functions[] = {{"decode", decode}, {"pick", pick}, {nullptr, nullptr}};
+    std::set_terminate(end_program);
     luaL_newmetatable(lua, PARSER_TYPE);
     lua_pushcfunction(lua, collect_parser);
     lua_setfield(lua, -2, "__gc");

@@ -55,15 +55,35 @@ static void allow_steps(struct database *database) {
     database->steps_left = STEPS + database->size * STEPS_PER_BYTE;
 }
 
-static const char *problem_of(const struct database *database) {
-    if (database->steps_left < 0) return "a query does not end: the file has a view without an end";
-    return sqlite3_errmsg(database->sqlite);
-}
-
 static int fail_with(lua_State *lua, const char *message) {
     lua_pushnil(lua);
     lua_pushstring(lua, message);
     return 2;
+}
+
+// The errno of the call of the system because of which the last call failed; 0: none. SQLite reports a failed
+// read as a damaged file.
+static int system_error(const struct database *database) {
+    int reason = 0;
+    switch (sqlite3_errcode(database->sqlite)) {
+    case SQLITE_CANTOPEN:
+    case SQLITE_IOERR: return sqlite3_system_errno(database->sqlite);
+    case SQLITE_CORRUPT:
+        sqlite3_file_control(database->sqlite, "main", SQLITE_FCNTL_LAST_ERRNO, &reason);
+        return reason == EIO ? EIO : 0;
+    default: return 0;
+    }
+}
+
+// Returns nil and why the last call failed.
+static int fail_as(lua_State *lua, const struct database *database) {
+    if (database->steps_left < 0) {
+        return fail_with(lua, "a query does not end: the file has a view without an end");
+    }
+    const char *message = sqlite3_errmsg(database->sqlite);
+    int reason = system_error(database);
+    if (reason == 0) return fail_with(lua, message);
+    return fail_with(lua, lua_pushfstring(lua, "%s: %s", message, strerror(reason)));
 }
 
 static int open_with(lua_State *lua, int flags) {
@@ -84,7 +104,7 @@ static int open_with(lua_State *lua, int flags) {
     if (opened == SQLITE_OK) {
         opened = sqlite3_exec(database->sqlite, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
-    return opened == SQLITE_OK ? 1 : fail_with(lua, problem_of(database));
+    return opened == SQLITE_OK ? 1 : fail_as(lua, database);
 }
 
 // open(path)
@@ -158,7 +178,7 @@ static int lua_sqlite_insert(lua_State *lua) {
     struct database *database = check_database(lua);
     luaL_checktype(lua, ROWS, LUA_TTABLE);
     sqlite3_stmt **held = prepare(lua, database);
-    if (held == NULL) return fail_with(lua, problem_of(database));
+    if (held == NULL) return fail_as(lua, database);
     lua_Integer rows = luaL_len(lua, ROWS);
     int values = sqlite3_bind_parameter_count(*held);
     for (lua_Integer row = 1; row <= rows; row++) {
@@ -170,7 +190,7 @@ static int lua_sqlite_insert(lua_State *lua) {
         }
         lua_pop(lua, 1);
         allow_steps(database);
-        if (sqlite3_step(*held) != SQLITE_DONE) return fail_with(lua, problem_of(database));
+        if (sqlite3_step(*held) != SQLITE_DONE) return fail_as(lua, database);
         sqlite3_reset(*held);
     }
     sqlite3_finalize(*held);
@@ -185,7 +205,7 @@ static int lua_sqlite_query(lua_State *lua) {
     luaL_checktype(lua, EACH, LUA_TFUNCTION);
     int bound = lua_gettop(lua) - EACH, status;
     sqlite3_stmt **held = prepare(lua, database);
-    if (held == NULL) return fail_with(lua, problem_of(database));
+    if (held == NULL) return fail_as(lua, database);
     for (int i = 0; i < bound; i++) bind(lua, *held, i + 1, FIRST_BOUND + i);
     int columns = sqlite3_column_count(*held);
     luaL_checkstack(lua, columns + 1, "too many columns");
@@ -194,7 +214,7 @@ static int lua_sqlite_query(lua_State *lua) {
         for (int column = 0; column < columns; column++) push_column(lua, *held, column);
         lua_call(lua, columns, 0);
     }
-    if (status != SQLITE_DONE) return fail_with(lua, problem_of(database));
+    if (status != SQLITE_DONE) return fail_as(lua, database);
     sqlite3_finalize(*held);
     *held = NULL;
     lua_pushboolean(lua, 1);

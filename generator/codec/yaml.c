@@ -150,7 +150,8 @@ static const char *load(struct document *document, const char *text, size_t leng
             return problem;
         }
     }
-    snprintf(message, MESSAGE_SIZE, "%s", parser.problem != NULL ? parser.problem : "cannot be read");
+    const char *reason = parser.error == YAML_MEMORY_ERROR ? "out of memory" : "cannot be read";
+    snprintf(message, MESSAGE_SIZE, "%s", parser.problem != NULL ? parser.problem : reason);
     *line = parser.problem_mark.line;
     yaml_parser_delete(&parser);
     return message;
