@@ -328,7 +328,6 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, in
 
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **, void **extra) {
     Op op;
-    Dl_info what;
     if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimY > 65535 || config->gridDimZ != 1 ||
         config->blockDimX == 0 || config->blockDimX > 1024 || config->blockDimY != 1 ||
         config->blockDimZ != 1 || function == nullptr)
@@ -357,10 +356,10 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         if (before++ >= (after ? std::atoi(after) : 0)) usleep(150000);
     }
     if (is_named(function, "sticky_on")) return CUDA_ERROR_ILLEGAL_ADDRESS;
-    if (dladdr(reinterpret_cast<void *>(function), &what) && what.dli_sname && op.ranks == 1) {
-        const char *tp = std::strstr(what.dli_sname, "_tp");
+    if (op.ranks == 1) {
+        const char *kernel = name_of(function), *tp = std::strstr(kernel, "_tp");
         if (tp) op.meets = std::atoi(tp + 3);
-        if (std::strstr(what.dli_sname, "_barrier")) {
+        if (std::strstr(kernel, "_barrier")) {
             op.meets = reinterpret_cast<const BarrierParameters *>(op.bytes->data())->tp;
         }
     }
