@@ -132,8 +132,8 @@ function case:ranks() return self:processes(true) end
 -- Checks that no process, no segment and no folder of mpirun's is left.
 function case:leaves_nothing(what)
   lu.assertEquals(self:processes(), {}, what)
-  lu.assertEquals(file.list(self.folder .. "/shm"), {}, what)
-  lu.assertEquals(file.list(self.folder .. "/tmp"), {}, what)
+  lu.assertEquals({ file.list(self.folder .. "/shm") }, { {} }, what)
+  lu.assertEquals({ file.list(self.folder .. "/tmp") }, { {} }, what)
 end
 
 local function text_of_tables(self, out)
