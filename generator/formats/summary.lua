@@ -179,7 +179,7 @@ local function refinement_in_words(files, uncertain)
   local records = {}
   for _, entry in ipairs(files) do records[#records + 1] = entry.provenance end
   local sum = uncertain > 0 and provenance.refinement(records)
-  return sum and "; " .. provenance.refinement_words(sum, uncertain) or ""
+  return sum and "; " .. provenance.refinement_words(sum, uncertain, "them") or ""
 end
 
 -- The confidence of the choices of all blocks, as a line; `files`: those of their sources.

@@ -205,13 +205,15 @@ function provenance.refinement(records)
   return sum
 end
 
--- The gain of `sweep --refine` as text: of `uncertain` choices; `sum`: of provenance.refinement.
-function provenance.refinement_words(sum, uncertain)
+-- The gain of `sweep --refine` as text; `sum`: of provenance.refinement. `uncertain`: the number of uncertain
+-- choices of the table, and `them`: words for these.
+function provenance.refinement_words(sum, uncertain, them)
   local minutes = math.floor(sum.seconds / 60 + 0.5)
   local time = minutes < 1 and ("%d s"):format(math.max(1, math.ceil(sum.seconds)))
     or minutes == 1 and "1 minute" or minutes .. " minutes"
   local settled = math.min(sum.settles, uncertain)
-  return ("`--refine`, about %s, would settle %s of them"):format(time, settled == 0 and "none" or settled)
+  if settled == 0 then settled = "none" end
+  return ("`--refine`, about %s, would settle %s of %s"):format(time, settled, them)
 end
 
 -- Whether the record belongs to this text of a rows file, and not to an earlier one.

@@ -128,9 +128,10 @@ local function say_how_to_refine(job)
     end
   end
   local gain = provenance.refinement(gains)
+  -- Without their number: the reports have that of the table, and the planner also counts cells for which a
+  -- strategy is untried (planning/provisional_table.lua).
   if gain and gain.uncertain > 0 then
-    print(("%s; %s."):format(quantities.counted(gain.uncertain, "uncertain choice"),
-      provenance.refinement_words(gain, gain.uncertain)))
+    print(provenance.refinement_words(gain, gain.uncertain, "the uncertain choices") .. ".")
   end
   local words = provenance.budget_words(ended)
   if words then print(words) end

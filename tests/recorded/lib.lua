@@ -10,6 +10,7 @@ local provenance = require "rows.provenance"
 local provisional_table = require "planning.provisional_table"
 local rows = require "core.rows"
 local pooling = require "sweep.pooling"
+local sorted_keys = require "base.sorted_keys"
 
 local lib = {}
 
@@ -17,13 +18,6 @@ lib.LAUNCHES = 5 -- of a sweep
 
 -- Hidden sizes that no sweep here has in its grid.
 lib.off_grid = { [1472] = true, [3584] = true, [5120] = true, [5824] = true, [7168] = true }
-
-local function sorted_keys(set)
-  local out = {}
-  for value in pairs(set) do out[#out + 1] = value end
-  table.sort(out)
-  return out
-end
 
 -- { world_size, hidden_sizes, num_tokens, fusions, strategies, of[cell key] = { strategy -> record } }
 function lib.read(path)

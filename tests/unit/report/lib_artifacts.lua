@@ -3,6 +3,7 @@
 local file = require "core.file"
 local lists = require "lists.lists"
 local process = require "core.process"
+local sorted_keys = require "base.sorted_keys"
 
 local artifacts = {}
 
@@ -56,13 +57,6 @@ function artifacts.of_html(text)
     end
     out[math.tointeger(hidden_size)] = row
   end
-  return out
-end
-
-local function sorted_keys(set)
-  local out = {}
-  for value in pairs(set) do out[#out + 1] = value end
-  table.sort(out)
   return out
 end
 
