@@ -12,11 +12,11 @@ local cell_records = require "rows.cell_records"
 local compiled = require "consult.compiled"
 local fail = require "base.fail"
 local file = require "core.file"
-local json = require "codec.json"
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
 local process = require "core.process"
 local tables = require "core.table"
+local thresholds = require "consult.thresholds"
 
 local lookup = {}
 
@@ -142,23 +142,11 @@ local function ask_table(path, shapes)
   return answers, { cells = true }
 end
 
--- The rules of a world size, or nil, and the index of the one that holds a size: up to max_bytes, inclusive.
-local function rule_of(document, world_size, size_bytes)
-  local world = document.world_sizes[tostring(world_size)]
-  for index, rule in ipairs(world and world.rules or {}) do
-    if type(rule.max_bytes) ~= "number" or size_bytes <= rule.max_bytes then return rule, index end
-  end
-end
-
 local function ask_thresholds(path, text, shapes)
-  local document = json.decode(text)
-  if type(document) ~= "table" or type(document.world_sizes) ~= "table" then
-    fail.input("%s: is no file of thresholds; gentables generate --formats thresholds writes one", path)
-  end
-  local answers = {}
+  local document, answers = thresholds.read(path, text), {}
   for i, shape in ipairs(shapes) do
     local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
-    local rule, index = rule_of(document, shape.world_size, bytes)
+    local rule, index = thresholds.rule_of(document, shape.world_size, bytes)
     answers[i] = { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
       cell = rule and shape.world_size .. " " .. index }
   end
