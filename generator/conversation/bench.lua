@@ -11,6 +11,7 @@ local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local launcher = require "conversation.launcher"
+local lists = require "lists.lists"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
@@ -85,7 +86,7 @@ end
 
 local function nonsense(self, line)
   return failure(self, ("the bench wrote a line that protocol %d does not have: %s"):format(protocol.version,
-    line:sub(1, 120):gsub("[%c\128-\255]", "?")))
+    protocol.shown(line)))
 end
 
 -- The next line as kind, fields, line; or nil and a failure.
@@ -125,8 +126,10 @@ local function check_hello(self, fields, line)
     return mismatch(self, ("the launcher started %s ranks, not %d"):format(fields.world_size or "?",
       self.world_size))
   end
-  self.roundtrip_us = tonumber(fields.roundtrip_us)
-  if not fields.placement or not self.roundtrip_us then return nonsense(self, line) end
+  self.roundtrip_us = protocol.roundtrip_us(fields)
+  if not lists.has("placements", fields.placement) or not self.roundtrip_us then
+    return nonsense(self, line)
+  end
   self.placement = fields.placement
   return true
 end
@@ -155,7 +158,7 @@ local function greet(self)
     kind, fields, line = read(self, self.patience)
     if not kind then return nil, fields end
     if kind == "ready" then return self end
-    if kind == "device" then
+    if kind == "device" and not fields.at_end then
       table.insert(self.devices, fields)
     elseif kind ~= "strategy" or not fields.name then
       return nonsense(self, line)
@@ -223,13 +226,15 @@ function bench:measure(id, cell, strategies, limits, on_row)
     if not kind then return nil, fields end
     if fields.id ~= tostring(id) then return nonsense(self, line) end
     if kind == "done" then
-      self.roundtrip_us = tonumber(fields.roundtrip_us)
+      self.roundtrip_us = protocol.roundtrip_us(fields)
       if not self.roundtrip_us then return nonsense(self, line) end
       break
     end
     if kind ~= "row" and kind ~= "none" then return nonsense(self, line) end
     local taken, wrong = take_answer(result, cell, kind, fields)
-    if not taken then return failure(self, ("the bench answered nonsense: %s in: %s"):format(wrong, line)) end
+    if not taken then
+      return failure(self, ("the bench answered nonsense: %s in: %s"):format(wrong, protocol.shown(line)))
+    end
     if kind == "row" then on_row(result.rows[#result.rows]) end
   end
   local missing = next(result.open)

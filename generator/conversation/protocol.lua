@@ -4,7 +4,9 @@
 -- the same lines. This module is about text only; bench.lua has the process.
 local cell_records = require "rows.cell_records"
 local columns = require "lists.columns"
+local lists = require "lists.lists"
 local numbers = require "base.numbers"
+local rows = require "core.rows"
 local system = require "core.system"
 
 local protocol = { version = 2 }
@@ -27,6 +29,17 @@ function protocol.parse(line)
     end
   end
   return kind, fields
+end
+
+local SHOWN = 160 -- bytes
+
+-- A line of a bench for messages: its beginning, without bytes that a terminal may interpret.
+function protocol.shown(line) return (line:sub(1, SHOWN):gsub("[%c\128-\255]", "?")) end
+
+-- The round trip in fields of the bench, in microseconds; nil without a valid one.
+function protocol.roundtrip_us(fields)
+  local number = numbers.finite(fields.roundtrip_us)
+  return number and number >= 0 and number <= rows.TIME_MOST_US and number + 0.0 or nil
 end
 
 local function in_one_line(text) return (tostring(text):gsub("%c+", " ")) end
@@ -71,12 +84,14 @@ for _, column in ipairs(columns) do
   if column.bench then table.insert(column.names and row_names or row_numbers, column) end
 end
 
+local BITS_DIGITS = 16
+local MOST_COUNT = 1 << 27 -- so many in each of rows.LAUNCHES_MAX launches fit in a row
+
 local function read_number(column, text)
+  if column.whole then return numbers.whole(text, column.least, MOST_COUNT) end
   local number = numbers.finite(text)
-  if not number then return nil end
-  if column.above and number <= column.above or number < (column.least or 0) then return nil end
-  if column.whole then return math.tointeger(number) end
-  return number + 0.0
+  local least = column.above and rows.TIME_LEAST_US or 0
+  return number and number >= least and number <= rows.TIME_MOST_US and number + 0.0 or nil
 end
 
 -- The record of a `row` line about `cell`; or nil, what is wrong with it.
@@ -89,10 +104,13 @@ function protocol.row_record(cell, fields)
     if not record[key] and not is_left_out then return nil, ("%s=%s"):format(key, tostring(fields[key])) end
   end
   for _, column in ipairs(row_names) do
-    record[column.key] = fields[column.key]
-    if not record[column.key] then return nil, "no " .. column.key end
+    local name = fields[column.key]
+    if not lists.has(column.names, name) then return nil, ("%s=%s"):format(column.key, tostring(name)) end
+    record[column.key] = name
   end
-  if not (fields.bits or ""):find("^%x+$") then return nil, "bits=" .. tostring(fields.bits) end
+  if not (fields.bits or ""):find("^%x+$") or #fields.bits > BITS_DIGITS then
+    return nil, "bits=" .. tostring(fields.bits)
+  end
   record.bits = fields.bits:find("^0+$") and "varies" or fields.bits
   if record.mode ~= cell.mode then return nil, "mode=" .. record.mode end
   if record.low_us > record.time_us or record.high_us < record.time_us then

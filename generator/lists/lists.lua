@@ -401,6 +401,12 @@ function lists.find(kind, name)
   return row
 end
 
+-- Whether lists[kind] has a row of this name, which may be nil. An alias is no name.
+function lists.has(kind, name)
+  local row = lists.find(kind, name)
+  return row ~= nil and row.name == name
+end
+
 -- The strategy with this algorithm and protocol, in lower case as in files of NCCL's tuner, and this number
 -- of channels (nil: chosen by NCCL); nil if there is none.
 function lists.nccl_strategy(algorithm, protocol, channels)

@@ -7,18 +7,23 @@
 --   row strategy=... time_us=...      one per strategy with a time
 --   none strategy=... reason=...      one per strategy without
 --   done sum=...                      a hash of the lines before, from `cell` on
--- A record without its `done`, or with other lines than those of its sum, is damaged: it does not count, and
--- the others do. The head has a sum too.
+-- A record without its `done`, with other lines than those of its sum, or with values that no sweep writes is
+-- damaged: it does not count, and the others do. The head has a sum too.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
+local limits = require "core.rows"
+local lists = require "lists.lists"
+local numbers = require "base.numbers"
 local protocol = require "conversation.protocol"
+local splits = require "lists.splits"
 local system = require "core.system"
 
 local journal = {}
 journal.__index = journal
 
 local VERSION = 3
+local MOST_LAUNCHES = 1000000
 local LOCK_PATIENCE = 5 -- seconds; the ranks of a killed sweep hold its lock until they end
 
 local function with_sum(kind, text) return text .. protocol.line(kind, { { "sum", system.hash(text) } }) end
@@ -55,24 +60,40 @@ local function read_head(text)
   return { fingerprint = fields.fingerprint, fresh = fields.fresh == "1", cells = {} }, #first + #sum + 1
 end
 
--- The cell of a `cell` line as an entry without results; nil if its numbers are not of one cell.
-local function entry_of(world_size, fields)
+-- The cell of a `cell` line; nil if there is no such cell.
+local function cell_of(world_size, fields)
   local cell = { world_size = world_size, op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
-    hidden_size = math.tointeger(fields.hidden_size), num_tokens = math.tointeger(fields.num_tokens),
-    mode = fields.mode, size = math.tointeger(fields.size), splits = fields.splits }
-  local launch, roundtrip_us = math.tointeger(fields.launch), tonumber(fields.roundtrip_us)
-  if not (cell.hidden_size and cell.num_tokens and cell.size and launch and roundtrip_us) then return nil end
-  return { cell = cell, launch = launch, roundtrip_us = roundtrip_us, rows = {}, no_time = {} }
+    hidden_size = numbers.whole(fields.hidden_size, 1, limits.SHAPE_MOST),
+    num_tokens = numbers.whole(fields.num_tokens, 1, limits.SHAPE_MOST), mode = fields.mode,
+    size = numbers.whole(fields.size, 1, math.maxinteger), splits = fields.splits }
+  local is_listed = lists.has("ops", cell.op) and lists.has("dtypes", cell.dtype)
+    and lists.has("fusions", cell.fusion) and lists.has("modes", cell.mode)
+  local is_shaped = cell.hidden_size and cell.num_tokens and (not cell.splits or splits.read(cell.splits))
+  if not (is_listed and is_shaped) then return nil end
+  local size = cell.hidden_size * cell.num_tokens * lists.find("dtypes", cell.dtype).bytes
+  return cell.size == size and cell or nil
 end
 
--- Adds a line to the entry; returns it, or nil if the line cannot be read.
+-- The cell of a `cell` line as an entry without results; nil if its values are not of one cell.
+local function entry_of(world_size, fields)
+  local cell, roundtrip_us = cell_of(world_size, fields), protocol.roundtrip_us(fields)
+  local launch = numbers.whole(fields.launch, 1, MOST_LAUNCHES)
+  if not (cell and launch and roundtrip_us) then return nil end
+  return { cell = cell, launch = launch, roundtrip_us = roundtrip_us, rows = {}, no_time = {}, seen = {} }
+end
+
+-- Adds a line to the entry; returns it, or nil if the line cannot be read, or is the second one of a
+-- strategy.
 local function add_line(entry, kind, fields)
+  local strategy = fields.strategy
+  if not lists.has("strategies", strategy) or entry.seen[strategy] then return nil end
+  entry.seen[strategy] = true
   if kind == "row" then
     local record = protocol.row_record(entry.cell, fields)
     table.insert(entry.rows, record)
     return record and entry
-  elseif kind == "none" and fields.strategy and fields.reason then
-    table.insert(entry.no_time, cell_records.record(entry.cell, fields.strategy, { reason = fields.reason }))
+  elseif kind == "none" and fields.reason then
+    table.insert(entry.no_time, cell_records.record(entry.cell, strategy, { reason = fields.reason }))
     return entry
   end
 end

@@ -140,12 +140,16 @@ function tp_size:take_begun()
   end
 end
 
+-- Enters the results of a journal, which may be of an earlier spec.
 function tp_size:take_journal(found)
   self.continues = true
   for _, cell in ipairs(found.cells) do
-    local regime = self:regime_of { roundtrip_us = cell.roundtrip_us }
+    local regime, of_spec = self:regime_of { roundtrip_us = cell.roundtrip_us }, {}
+    for _, record in ipairs(cell.rows) do
+      if is_in_spec(self.job.spec, record) then of_spec[#of_spec + 1] = record end
+    end
     regime.launch = math.max(regime.launch, cell.launch)
-    note_visit(regime, cell.cell, cell.launch, cell.rows, cell.no_time)
+    note_visit(regime, cell.cell, cell.launch, of_spec, cell.no_time)
   end
 end
 

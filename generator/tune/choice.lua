@@ -188,7 +188,7 @@ local function say_cost(job)
       end
     end
   end
-  local function beyond(total, calls) return (tonumber(cost[total]) - tonumber(cost[calls])) / 1000 end
+  local function beyond(total, calls) return (cost[total] - cost[calls]) / 1000 end
   print(("synchronised once: %.1f ms beyond the calls; op by op: %.1f ms; medians differ by %.1f%% (median)")
     :format(beyond("total_us", "calls_us"), beyond("op_total_us", "op_calls_us"),
       #changes > 0 and 100 * statistics.median(changes) or 0))

@@ -1,9 +1,9 @@
 -- The launches of `gentables tune`, on the host and on GPUs. The bench lists its candidates; each plug-in is
 -- tried in processes of its own; then all candidates are measured together, in one pass over all cells. If
 -- one fails there, it is left out, and the group starts again without it and without that launch's times.
+local answers = require "tune.answers"
 local backends = require "conversation.backends"
 local child_process = require "system.child_process"
-local columns = require "lists.columns"
 local fail = require "base.fail"
 local file = require "core.file"
 local pass_input = require "tune.pass_input"
@@ -29,9 +29,10 @@ end
 
 -- Starts a program and reads all its lines: on_line(kind, fields, line); kind is nil for lines that are not
 -- of the protocol. Returns nil if it ended well, else the reason; and its stderr.
-local function follow(argv, seconds, on_line)
+local function follow(job, argv, seconds, on_line)
   local ran = child_process.run(argv, { silence = seconds, grace = GRACE, on_line = function(line)
     local kind, fields = protocol.parse(line)
+    if not kind then answers.check_text(job, line) end
     on_line(kind, fields, line)
   end })
   if ran.problem == "start" then return "cannot be started: " .. ran.reason, "" end
@@ -58,14 +59,12 @@ end
 local function read_candidates(job, plugins)
   local candidates, hash = {}, nil
   local seconds = math.min(START_S, job.timeout)
-  local reason, words = follow(with_plugins({ job.program, "--candidates" }, plugins), seconds,
-    function(kind, fields)
-      if kind == "libraries" then hash = fields.hash end
+  local reason, words = follow(job, with_plugins({ job.program, "--candidates" }, plugins), seconds,
+    function(kind, fields, line)
+      if kind == "libraries" then hash = answers.libraries(job, fields, line) end
       if kind ~= "candidate" then return end
-      local row = { name = fields.name, plugin = fields.plugin == "1", usual = fields.usual == "1", ops = {},
-        parameters = fields.reason }
-      for op in fields.ops:gmatch("[^,]+") do row.ops[op] = true end
-      candidates[#candidates + 1], candidates[fields.name] = row, row
+      local row = answers.candidate(job, candidates, fields, line)
+      candidates[#candidates + 1], candidates[row.name] = row, row
     end)
   if not reason and not hash then reason = "it ended without an answer" end
   if not reason then return candidates, hash end
@@ -192,18 +191,17 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   table.move(words_of_bench, 1, #words_of_bench, #argv + 1, argv)
   local own = backend.arguments(setting(job, cells), world_size)
   table.move(own, 1, #own, #argv + 1, argv)
-  local reason, words = follow(with_plugins(argv, plugins), timeout + START_S, on_line)
+  local reason, words = follow(job, with_plugins(argv, plugins), timeout + START_S, on_line)
   return reason, print_logs(job, words)
 end
 
--- Prints the notes of a trial about a candidate that has not failed in it.
-local function print_untried(job, fields)
+-- Prints the notes of a trial about a candidate that has not failed in it. `untried`: bytes, or nil.
+local function print_untried(job, fields, untried)
   local about
   if fields.status == "uncalled" then
     about = ("was not called in its trial: %s"):format(fields.reason)
-  elseif fields.untried then
-    about = ("was not tried with %s and more: not enough memory"):format(quantities.exact_bytes(
-      math.tointeger(tonumber(fields.untried))))
+  elseif untried then
+    about = ("was not tried with %s and more: not enough memory"):format(quantities.exact_bytes(untried))
   end
   if about then job.progress:say(("gentables: %s: %s"):format(fields.strategy, about)) end
 end
@@ -215,15 +213,17 @@ local function try_plugin(job, world_size, cells, path, names)
     if #requested == 0 then return end
     local failed = {}
     job.progress:show("trial of " .. path)
-    local reason, words = launch(job, world_size, "trial", requested, { path }, 1, function(kind, fields)
+    local function on_line(kind, fields, line)
       if kind == "progress" then job.progress:show(("trial of %s: %s calls"):format(path, fields.done)) end
-      if kind == "trial" and fields.status == "failed" then failed[fields.strategy] = fields.reason end
-      if kind == "trial" then print_untried(job, fields) end
-    end)
+      if kind ~= "trial" then return end
+      print_untried(job, fields, answers.trial(job, fields, line))
+      if fields.status == "failed" then failed[fields.strategy] = fields.reason end
+    end
+    local reason, words = launch(job, world_size, "trial", requested, { path }, 1, on_line)
     for name, why in pairs(failed) do exclude(job, world_size, name, why) end
     if not reason then return end
     local name, what = culprit(words)
-    if not name or job.excluded[name] then
+    if not job.candidates[name or ""] or job.excluded[name] then
       for each in pairs(names) do
         local why = ("its trial ended: %s"):format(last_words(words, reason))
         if not job.excluded[each] then exclude(job, world_size, each, why) end
@@ -244,6 +244,7 @@ local function look_closer(job, world_size, cells, path, names)
   job.progress:show("compute-sanitizer with " .. path)
   local function on_line(kind, fields, line)
     report:take(line)
+    if kind == "trial" then answers.trial(job, fields, line) end
     if kind == "trial" and fields.status == "failed" then
       failed = ("%s: %s"):format(fields.strategy, fields.reason)
     end
@@ -261,31 +262,6 @@ local function look_closer(job, world_size, cells, path, names)
     if always then job.sanitizer = nil end
     job.progress:say(("gentables: %s: compute-sanitizer could not check it: %s"):format(path, why))
   end
-end
-
-local function number_of(fields, name) return fields[name] and tonumber(fields[name]) end
-
--- Takes an answer into its cell.
-local function take(job, cells, kind, fields)
-  local cell = cells[math.tointeger(tonumber(fields.id))]
-  if not cell then return end
-  local strategy, epilogue = fields.strategy, fields.epilogue
-  if not epilogue then strategy, epilogue = epilogue_ways.kind(job, cell, fields.fusion, strategy) end
-  if kind == "none" then
-    table.insert(cell.fresh_no_time, { strategy = strategy, epilogue = epilogue, reason = fields.reason })
-    return
-  end
-  local entry = { strategy = strategy, epilogue = epilogue, accumulate = fields.accumulate,
-    placement = fields.placement, mean_of_max_us = number_of(fields, "mean_of_max_us"),
-    max_of_means_us = number_of(fields, "max_of_means_us"), mean_us = number_of(fields, "mean_us"),
-    op_us = number_of(fields, "op_us"), place = fields.place }
-  for _, column in ipairs(columns) do
-    if column.bench and not column.names then
-      local number = number_of(fields, column.key)
-      entry[column.key] = column.whole and math.tointeger(number) or number
-    end
-  end
-  cell.fresh[#cell.fresh + 1] = entry
 end
 
 -- The plug-ins that have a candidate left; the others are not loaded.
@@ -322,8 +298,9 @@ end
 -- group as long as it has a candidate; if an excluded candidate is named, the rest of its plug-in is left
 -- out, too. Returns false if no candidate is left out.
 local function exclude_culprit(job, world_size, name, what)
-  local rest = name and not job.excluded[name] and { name } or {}
-  for _, path in ipairs(#rest == 0 and name and living(job) or {}) do
+  if not job.candidates[name or ""] then return false end
+  local rest = not job.excluded[name] and { name } or {}
+  for _, path in ipairs(#rest == 0 and living(job) or {}) do
     if job.owned[path][name] then
       for each in pairs(job.owned[path]) do
         if not job.excluded[each] then rest[#rest + 1] = each end
@@ -340,18 +317,19 @@ end
 -- be measured.
 local function run_group(job, world_size, cells, number)
   while true do
-    local requested, cost = request(job, cells), nil
+    local requested = request(job, cells)
     if #requested == 0 then return "no candidate is left" end
     for _, cell in ipairs(requested) do cell.fresh, cell.fresh_no_time = {}, {} end
-    local function on_line(kind, fields)
-      if kind == "row" or kind == "none" then take(job, requested, kind, fields) end
-      if kind == "pass" then cost = fields end
+    local pass = answers.of_pass(job, requested)
+    local function on_line(kind, fields, line)
+      pass:take(kind, fields, line)
       if kind == "progress" then job.progress:show(words_of(job, world_size, number, fields)) end
     end
     job.progress:show(words_of(job, world_size, number))
     local reason, words = launch(job, world_size, "pass", requested, living(job), number, on_line)
     if not reason then
-      job.cost = cost
+      pass:finish()
+      job.cost = pass.cost
       for _, cell in ipairs(requested) do
         epilogue_ways.complete(job, cell)
         keep(cell)

@@ -70,6 +70,34 @@ function TestSweep:test_a_fault_that_stays_costs_its_cell_alone()
   self:has_all_rows()
 end
 
+-- A bench of which a command of sed changes the output.
+function TestSweep:test_a_bench_that_lies_is_given_up()
+  local liar = self.folder .. "/liar"
+  lib.write(liar, ("#!/bin/sh\n[ $1 = --version ] && exec '%s' $1\n'%s' \"$@\" | sed -u \"$LIE\"\n"):format(
+    lib.stand_in, lib.stand_in))
+  assert(os.execute(("chmod +x '%s'"):format(liar)))
+  for lie, words in pairs {
+    ["s/placement=dedicated/placement=x/"] = "protocol 2 does not have: hello protocol=2",
+    ["s/roundtrip_us=0.1/roundtrip_us=1e999/"] = "protocol 2 does not have: hello protocol=2",
+    ["s/^ready/device rank=0 at_end=x/"] = "protocol 2 does not have: device rank=0 at_end=x",
+    ["s/ status=available//"] = "protocol 2 does not have: strategy name=MPI",
+    ["s/^row/row strategy=MPI/"] = "protocol 2 does not have: row strategy=MPI",
+    ["/^row/p"] = "a strategy that was not requested in: row id=1",
+    ["s/accumulate=fp32/accumulate=fp31/"] = "accumulate=fp31 in: row id=1",
+    ["s/placement=dedicated$/placement=/"] = "placement= in: row id=1",
+    ["s/samples=20/samples=99999999999/"] = "samples=99999999999 in: row id=1",
+    ["s/time_us=[0-9.]*/time_us=1e200/"] = "time_us=1e200 in: row id=1",
+    ["s/bits=/bits=fffffffffffffffff/"] = "bits=fffffffffffffffff",
+  } do
+    local argv = { lib.gentables, "sweep", "--out", self.folder, "--bench", liar, "--launcher",
+      "env RANKS={ranks}", "--fresh" }
+    local ended, _, errors = lib.run(argv, { "LIE=" .. lie })
+    lu.assertEquals(ended, "exit code 1", lie .. "\n" .. errors)
+    lu.assertStrContains(errors, words)
+    lu.assertFalse(errors:find("internal error", 1, true) ~= nil, errors)
+  end
+end
+
 function TestSweep:test_a_strategy_that_ends_the_bench_costs_its_own_time_alone()
   local err = self:ends_with(1, "4 tokens: the bench reports: it hung; TWOSHOT stays without a time\n",
     { FAULT = "blame", AT = culprit })

@@ -115,6 +115,33 @@ function TestJournal:test_a_damaged_record_loses_no_other()
   end
 end
 
+-- Each change is in the second of three records, and its sum is right.
+function TestJournal:test_a_record_with_values_that_no_sweep_writes_loses_no_other()
+  self:write(1, 4, 16)
+  local text = lib.read(self.path)
+  local _, first = text:find("\ndone [^\n]*\n")
+  local _, second = text:find("\ndone [^\n]*\n", first)
+  local record = text:sub(first + 1, second):gsub("done [^\n]*\n$", "")
+  for _, change in ipairs { { "op=allreduce", "op=bcast" }, { "dtype=bfloat16", "dtype=int8" },
+    { "fusion=NONE", "fusion=SOME" }, { "mode=eager", "mode=eagre" },
+    { "hidden_size=64", "hidden_size=0x40" }, { "hidden_size=64", "hidden_size=-64" },
+    { "num_tokens=4", "num_tokens=99999999999" }, { "num_tokens=4", "num_tokens=4.0" },
+    { "size=512", "size=511" }, { "size=512", "size=512 splits=x" }, { "launch=1", "launch=0" },
+    { "launch=1", "launch=1e9" }, { "roundtrip_us=0.2500", "roundtrip_us=nan" },
+    { "roundtrip_us=0.2500", "roundtrip_us=-1" }, { "strategy=MPI", "strategy=IPM" },
+    { "strategy=TWOSHOT", "strategy=" }, { "strategy=TWOSHOT", "strategy=MPI" },
+    { "samples=9", "samples=1e9" }, { "samples=9", "samples=4294967295" },
+    { "time_us=1.2500", "time_us=1e-9" }, { "high_us=1.2500", "high_us=1e300" },
+    { "bits=0b", "bits=00000000000000000b" }, { "accumulate=native", "accumulate=fp8" },
+    { "placement=dedicated", "placement=?" }, { "none strategy", "some strategy" } } do
+    local odd, count = record:gsub(change[1], change[2], 1)
+    lu.assertEquals(count, 1, change[1])
+    local with_sum = odd .. ("done sum=%s\n"):format(system.hash(odd))
+    local kept, damaged = self:keeps(text:sub(1, first) .. with_sum .. text:sub(second + 1))
+    lu.assertEquals({ kept, damaged }, { { 1, 16 }, 1 }, change[2])
+  end
+end
+
 -- The bits are the same in each run.
 function TestJournal:test_flipped_bits_lose_their_records_alone()
   local tokens = {}

@@ -302,6 +302,14 @@ function TestSweep:test_a_killed_sweep_resumes()
   self:has_all_rows()
 end
 
+function TestSweep:test_a_resumed_sweep_drops_cells_that_the_spec_has_no_more()
+  self:interrupt_at("id=8 ", SIGTERM)
+  self:change_spec("{ 64, 128 }", "{ 64 }")
+  lu.assertStrContains(self:sweep_well(), "resumes an interrupted sweep")
+  lu.assertEquals(#rows.records(self.csv), 10)
+  for _, record in ipairs(rows.records(self.csv)) do lu.assertEquals(record.hidden_size, 64) end
+end
+
 function TestSweep:test_a_resumed_sweep_ends_with_the_rows_of_one_that_was_not()
   self:sweep_well()
   local whole = lib.read(self.csv)
