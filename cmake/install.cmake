@@ -5,7 +5,8 @@
 include(CMakePackageConfigHelpers)
 
 set(programs "")
-foreach(program gentables gentables-bench gentables-replay gentables-workload)
+foreach(program gentables gentables-bench gentables-bench-cuda gentables-bench-cuda-mpi gentables-replay
+                gentables-workload)
   if(TARGET ${program})
     list(APPEND programs ${program})
   endif()

@@ -1,4 +1,5 @@
--- The spec of what verify.sh measures: all ranks on one GPU, with real kernels and unreal links.
+-- The spec of what verify.sh measures; with an arch that ends with "-loopback" all ranks share one GPU: real
+-- kernels, unreal links.
 return {
   arch = "ARCH",
   tp = { 2, 4, 8 },

@@ -3,14 +3,15 @@
 #
 #   sh verify.sh FOLDER [OUT]   FOLDER has gentables-bench-cuda
 #
-# Rows and logs go to OUT, by default FOLDER/verified.
+# Rows and logs go to OUT, by default FOLDER/verified, and as one archive to OUT.tgz.
 #
-# It runs the parts that it lists first, and prints how each ended; then a table of the fastest strategies,
-# and figures beside the project's aims, which fail nothing; last "verified", or the names of the parts that
-# failed: those with wrong results, without times, or without enough time. rows.tpN.txt has the requests and
-# the answers of the bench (bench/protocol/protocol.h), of which tables.sh makes tables elsewhere. If a
-# strategy hangs or breaks the GPU, its part continues without it. Exit code 0: verified; 1: a part failed; 2:
-# wrong use; 77: there is no GPU.
+# It runs the parts that it lists first, the most important ones first, and prints how each ended; then a
+# table of the fastest strategies, and figures beside the project's aims, which fail nothing; last "verified",
+# or the names of the parts that failed: those with wrong results, without times, or without enough time.
+# gpus.tpN.txt and rows.tpN.txt have the requests and the answers of the bench (bench/protocol/protocol.h), of
+# which tables.sh makes tables elsewhere. machine.*.txt have the driver's view of the GPUs, before and after.
+# If a strategy hangs or breaks the GPU, its part continues without it. Exit code 0: verified; 1: a part
+# failed; 2: wrong use; 77: there is no GPU.
 set -u
 if [ ! -d "${1:-}" ]; then
     echo "usage: sh verify.sh FOLDER-OF-gentables-bench-cuda [OUT]" >&2
@@ -96,6 +97,18 @@ tabled() {
         fails "$1" "no strategy has a time"
 }
 
+# record_machine WHEN: what the driver reports: GPUs, clocks, reasons for throttling, links, and its errors
+# (Xid), as far as this user may read them.
+record_machine() {
+    for command in "nvidia-smi" "nvidia-smi topo -m" "nvidia-smi nvlink --status" "nvidia-smi -q" \
+        "cat /proc/driver/nvidia/version" "uname -a" "dmesg"; do
+        echo "\$ $command"
+        # shellcheck disable=SC2086
+        within 20 $command 2>&1
+    done | awk '$1 == "$" { of_kernel = $2 == "dmesg" } !of_kernel || $1 == "$" || /NVRM|Xid/' \
+        >"$out/machine.$1.txt"
+}
+
 # ---- a bench that starts -------------------------------------------------------------------------
 
 # why_not: prints the reason why the bench does not take requests, in one line; nothing if it does.
@@ -147,6 +160,8 @@ gpus=$(sed -n 's/.* on \([0-9]*\) x .*/\1/p' "$out/version.txt")
 within 60 "$bench" --candidates >"$out/candidates.txt"
 usual=$(sed -n 's/^candidate name=\([^ ]*\) .* usual=1 .*/\1/p' "$out/candidates.txt")
 fusions=$(sed -n 's/^fusion name=//p' "$out/candidates.txt")
+
+record_machine before
 
 # ---- requests ------------------------------------------------------------------------------------
 
@@ -266,7 +281,8 @@ serve() {
 
 cat <<END_OF_PARTS
 logs are in $out; parts:
-  rows.tpN       a sweep of N ranks that share one GPU (loopback), with every call verified
+  gpus.tpN       a sweep of N ranks with a GPU each, as far as there are GPUs, with every call verified
+  rows.tpN       the same with ranks that share one GPU (loopback)
   checked.tpN    each data type with each epilogue
   streams        a stream for each rank instead of joint launches
   eager, cold, cold_graph  the other modes of timing
@@ -278,6 +294,9 @@ END_OF_PARTS
 
 checks >"$out/checks.txt"
 sweep >"$out/requests.txt"
+for tp in $sizes; do
+    if [ "$tp" -le "${gpus:-0}" ]; then serve "gpus.tp$tp" 60 "$tp" "$out/requests.txt"; fi
+done
 for tp in $sizes; do serve "rows.tp$tp" 85 "$tp" "$out/requests.txt" --loopback; done
 for tp in $sizes; do serve "checked.tp$tp" 30 "$tp" "$out/checks.txt" --loopback; done
 row_bytes=$((hidden * 2))
@@ -308,11 +327,10 @@ fi
 
 # ---- a short table -------------------------------------------------------------------------------
 
-echo
-echo "the fastest strategies (loopback, bfloat16, hidden size $hidden, graph): us (of an empty kernel)"
-for tp in $sizes; do
-    [ -f "$out/rows.tp$tp.txt" ] || continue
-    awk -v tp="$tp" '
+# fastest TP FILE: the fastest strategy of each request, and the reasons for missing times.
+fastest() {
+    [ -f "$2" ] || return
+    awk -v tp="$1" '
         function value(name) {
             if (!match($0, " " name "=[^ ]*")) return ""
             return substr($0, RSTART + length(name) + 2, RLENGTH - length(name) - 2)
@@ -337,12 +355,22 @@ for tp in $sizes; do
                 printf "TP %d  %-44s %9.2f (%.2f)  %s\n", tp, shape[id], best[id], floor[id], fastest[id]
             }
             for (reason in reasons) printf "TP %d  %d without a time: %s\n", tp, reasons[reason], reason
-        }' "$out/rows.tp$tp.txt"
+        }' "$2"
+}
+
+echo
+echo "the fastest strategies (bfloat16, hidden size $hidden, graph): us (of an empty kernel)"
+for tp in $sizes; do
+    if [ -f "$out/gpus.tp$tp.txt" ]; then echo "a GPU for each of $tp ranks:"; fi
+    fastest "$tp" "$out/gpus.tp$tp.txt"
 done
+echo "all ranks on one GPU (loopback):"
+for tp in $sizes; do fastest "$tp" "$out/rows.tp$tp.txt"; done
 
 # ---- against the aims ----------------------------------------------------------------------------
 
-# figures TP FILE: prints figures of the rows beside the aims; no part fails because of them.
+# figures TP FILE: prints figures of the rows beside the aims; no part fails because of them. The aims are for
+# ranks that share one GPU.
 figures() {
     [ -f "$2" ] || return
     awk -v tp="$1" -v most="$most_tokens" '
@@ -399,6 +427,10 @@ echo "figures beside the aims (loopback, bfloat16, hidden size $hidden, graph):"
 for tp in $sizes; do figures "$tp" "$out/rows.tp$tp.txt"; done
 figures "${sizes%% *}" "$out/unfused.txt"
 echo
+record_machine after
+if tar -czf "$out.tgz" -C "$(dirname "$out")" "$(basename "$out")"; then
+    echo "all logs in one file: $out.tgz"
+fi
 echo "to make tables and a report of the rows, in the source tree: sh bench/cuda/tables.sh $out"
 if [ -n "$failures" ]; then
     echo "FAILED:$failures; see $out"

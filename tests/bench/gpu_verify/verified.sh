@@ -26,11 +26,11 @@ verify ""
 grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not printed"
 
 only cuda nccl nvidia-ml
-verify "gpus=1" GENTABLES_VERIFY_TOKENS=1
+verify "gpus=2" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 0 ] || fail "verify.sh: exit code $status"
 [ "$(tail -n 1 "$WORK/out")" = verified ] || fail "verify.sh: its last line"
-for name in checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
-    sanitize-racecheck sanitize-synccheck sanitize-initcheck; do
+for name in gpus.tp2 checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank gpu_each \
+    sanitize-memcheck sanitize-racecheck sanitize-synccheck sanitize-initcheck; do
     grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
 done
 grep -q "^TP 2  NONE 1 .* $above_0 ($above_0)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
@@ -48,15 +48,24 @@ for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
 done
 GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables" >"$WORK/out" \
     2>"$WORK/err" || fail "tables.sh"
-for file in spec.lua table.csv allreduce_table.h report.md; do
-    [ -s "$WORK/tables/$file" ] || fail "tables.sh wrote no $file"
+for arch in sm90 sm90-loopback; do
+    for file in spec.lua table.csv allreduce_table.h report.md; do
+        [ -s "$WORK/tables/$arch/$file" ] || fail "tables.sh wrote no $arch/$file"
+    done
 done
-grep -q "from loopback rows" "$WORK/tables/allreduce_table.h" || fail "the table lacks its origin"
+tar -tzf "$WORK/verified.tgz" | grep -qx "verified/gpus.tp2.txt" || fail "verify.sh: no archive of its logs"
+is_loopback() {
+    grep -q "from loopback rows" "$WORK/tables/$1/allreduce_table.h"
+}
+is_loopback sm90-loopback || fail "the table lacks its origin"
+if is_loopback sm90; then fail "a GPU for each rank is no loopback"; fi
 
-# TWOSHOT and its variant end the bench if a request has them; another bench continues without them, and no
-# other strategy lacks a row.
+# With one GPU all ranks share it. TWOSHOT and its variant end the bench if a request has them; another bench
+# continues without them, and no other strategy lacks a row.
+rm -r "$WORK/verified"
 verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 1 ] || fail "an error: exit code $status"
+[ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "two ranks with a GPU each, of one GPU"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||
     fail "no line about an error"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
