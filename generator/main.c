@@ -29,25 +29,38 @@ struct folders {
     char modules[PATH_MAX];
 };
 
+// The command line, and where the program's files are.
+struct command {
+    struct folders folders;
+    int argc;
+    char **argv;
+};
+
 // Writes `folder`/`below` to `path`. Returns whether it fits.
 static bool join(char path[PATH_MAX], const char *folder, const char *below) {
     int written = snprintf(path, PATH_MAX, "%s%s", folder, below);
     return written >= 0 && written < PATH_MAX;
 }
 
+// Cuts the last name off a path without "..". Returns false if there is none.
+static bool cut_name(char *path) {
+    char *slash = strrchr(path, '/');
+    if (slash != NULL) *slash = '\0';
+    return slash != NULL;
+}
+
 // Returns false if /proc/self/exe cannot be read, or a path is too long.
 static bool find_folders(struct folders *folders) {
-    char program[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", program, sizeof program - 1);
+    char prefix[PATH_MAX];
+    ssize_t length = readlink("/proc/self/exe", prefix, sizeof prefix - 1);
     if (length < 0) return false;
-    program[length] = '\0';
-    char *slash = strrchr(program, '/');
-    if (slash == NULL) return false;
-    *slash = '\0';
+    prefix[length] = '\0';
+    if (!cut_name(prefix)) return false;
+    (void)cut_name(prefix); // the root folder has no name
     const char *home = getenv("GENTABLES_HOME");
     bool found =
-        home != NULL ? join(folders->home, home, "") : join(folders->home, program, "/../share/gentables");
-    return found && join(folders->modules, program, "/../lib/gentables");
+        home != NULL ? join(folders->home, home, "") : join(folders->home, prefix, "/share/gentables");
+    return found && join(folders->modules, prefix, "/lib/gentables");
 }
 
 // ---- modules ----------------------------------------------------------------------------------
@@ -64,6 +77,11 @@ static const char *push_path(lua_State *lua, const char *folder, const char *end
     return path;
 }
 
+// The first upvalue of each searcher.
+static const struct command *command_of(lua_State *lua) {
+    return lua_touserdata(lua, lua_upvalueindex(1));
+}
+
 static int not_found(lua_State *lua, const char *path) {
     lua_pushfstring(lua, "no file '%s'", path);
     return 1;
@@ -71,7 +89,8 @@ static int not_found(lua_State *lua, const char *path) {
 
 // A searcher of package.searchers: module name -> loader, path; or why there is none.
 static int search_lua_file(lua_State *lua) {
-    const char *path = push_path(lua, lua_tostring(lua, lua_upvalueindex(1)), ".lua");
+    lua_pushfstring(lua, "%s/generator", command_of(lua)->folders.home);
+    const char *path = push_path(lua, lua_tostring(lua, -1), ".lua");
     errno = 0;
     int status = luaL_loadfile(lua, path);
     if (status == LUA_ERRFILE && is_missing(errno)) return not_found(lua, path);
@@ -81,19 +100,53 @@ static int search_lua_file(lua_State *lua) {
     return 2;
 }
 
+// Raises a failure with the reason of the dynamic linker, on top of the stack. It names the module, or a
+// library that the module needs.
+static int refuse_to_load(lua_State *lua, const char *path) {
+    const char *reason = lua_tostring(lua, -1), *advice = "";
+    const struct command *command = command_of(lua);
+    if (strstr(reason, "No such file or directory") != NULL)
+        advice = "; install that library, or build gentables on this machine";
+    lua_pushfstring(lua, "%s: %s cannot be loaded: %s%s", command->argc > 1 ? command->argv[1] : "", path,
+                    reason, advice);
+    return failure_raise(lua);
+}
+
 static int search_loadable_module(lua_State *lua) {
-    const char *path = push_path(lua, lua_tostring(lua, lua_upvalueindex(1)), ".so");
+    const char *path = push_path(lua, command_of(lua)->folders.modules, ".so");
     if (access(path, F_OK) != 0 && is_missing(errno)) return not_found(lua, path);
     lua_pushvalue(lua, lua_upvalueindex(2)); // package.loadlib
     lua_pushvalue(lua, -2);
     const char *name = luaL_gsub(lua, lua_tostring(lua, 1), ".", "_");
     lua_pushfstring(lua, "luaopen_%s", name);
     lua_remove(lua, -2);
-    lua_call(lua, 2, 2);
-    if (lua_isnil(lua, -2)) return failure_raise(lua);
-    lua_pop(lua, 1);
+    lua_call(lua, 2, 3);
+    if (lua_isnil(lua, -3)) {
+        lua_pop(lua, 1); // "open" or "init"
+        return refuse_to_load(lua, path);
+    }
+    lua_pop(lua, 2);
     lua_pushvalue(lua, -2);
     return 2;
+}
+
+// Whether the command runs a script of the user, which may require modules of the user.
+static bool runs_script(const struct command *command) {
+    return command->argc > 1 && strcmp(command->argv[1], "lua") == 0;
+}
+
+// A searcher that ends the search. The message has the line that requires the module.
+static int search_nowhere(lua_State *lua) {
+    enum { REQUIRER = 2 };
+    const struct folders *folders = &command_of(lua)->folders;
+    luaL_where(lua, REQUIRER);
+    lua_pushfstring(lua,
+                    "module '%s' not found in %s/generator, %s%s; the program belongs in a folder bin beside "
+                    "lib/gentables and share/gentables, which GENTABLES_HOME may replace",
+                    luaL_checkstring(lua, 1), folders->home, folders->modules,
+                    runs_script(command_of(lua)) ? " and package.path" : "");
+    lua_concat(lua, 2);
+    return failure_raise(lua);
 }
 
 // Inserts the function at the top of the stack as number `at` of the list below it.
@@ -105,18 +158,22 @@ static void insert(lua_State *lua, lua_Integer at) {
     lua_seti(lua, -2, at);
 }
 
-// Makes `require` search in the program's folders before the usual ones. If one of its files exists and
-// cannot be read, or memory is short, `require` raises a failure with the reason, in place of "not found".
-static void search_own_files(lua_State *lua, const struct folders *folders) {
+// Makes `require` search in the program's folders, and for scripts of the user then in the usual ones. If one
+// of its files exists and cannot be read, a module is found nowhere, or memory is short, `require` raises a
+// failure with the reason. The usual folders include the current one, which may belong to another user.
+static void search_own_files(lua_State *lua, const struct command *command) {
     lua_getglobal(lua, "package");
     lua_getfield(lua, -1, "searchers");
-    lua_pushfstring(lua, "%s/generator", folders->home);
+    lua_pushlightuserdata(lua, (void *)command);
     lua_pushcclosure(lua, search_lua_file, 1);
     insert(lua, 2); // after that of package.preload
-    lua_pushstring(lua, folders->modules);
+    lua_pushlightuserdata(lua, (void *)command);
     lua_getfield(lua, -3, "loadlib");
     lua_pushcclosure(lua, search_loadable_module, 2);
     insert(lua, 3);
+    lua_pushlightuserdata(lua, (void *)command);
+    lua_pushcclosure(lua, search_nowhere, 1);
+    insert(lua, runs_script(command) ? luaL_len(lua, -2) + 1 : 4);
     lua_pop(lua, 2);
 }
 
@@ -168,19 +225,12 @@ static void set_global(lua_State *lua, const char *home, const char *program) {
     lua_setglobal(lua, "gentables");
 }
 
-// The command line, and where the program's files are.
-struct command {
-    struct folders folders;
-    int argc;
-    char **argv;
-};
-
 // Runs require("verbs").main(argv...); returns its exit code. All of it is in a protected call, because each
 // step may find too little memory.
 static int run_verb(lua_State *lua) {
     const struct command *command = lua_touserdata(lua, 1);
     preload_modules(lua);
-    search_own_files(lua, &command->folders);
+    search_own_files(lua, command);
     set_global(lua, command->folders.home, command->argv[0]);
     lua_getglobal(lua, "require");
     lua_pushstring(lua, "verbs");
