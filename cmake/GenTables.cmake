@@ -13,7 +13,9 @@ gentables_add(
   DATA_DIR dir       the folder of the rows, benchmark.tp{N}.{ARCH}.csv, and of spec.lua, which lists what to
                      sweep; without spec.lua there is no sweep
   [TABLES dir]       the folder of the committed tables; default: DATA_DIR
-  [FORMATS f...])    the formats to render; default: all formats of the arch
+  [FORMATS f...]     the formats to render; default: all formats of the arch
+  [SWEEP_GPUS])      for sm90, sm90-loopback, ...: the targets also sweep, on the GPUs of this machine;
+                     without it they render what was measured elsewhere
 
 Adds one table to the project. Relative paths start at the current source folder. The targets are
 
@@ -23,7 +25,7 @@ Adds one table to the project. Relative paths start at the current source folder
   name-render   writes the tables to TABLES, from the existing rows; files that do not change keep their dates
   name-check    fails if TABLES differs from what the rows give, and prints the difference and the command
                 that updates TABLES
-  name-sweep    measures the missing rows (only for host archs, with a bench and a spec)
+  name-sweep    measures the missing rows (only for host archs or with SWEEP_GPUS, with a bench and a spec)
   name-gen      name-sweep, then name-render; if cells cannot be measured, it renders the others and fails
   name-refine   like name-gen, but continues a sweep that its budget ended (only with name-sweep)
   name-report   report.html, a workbook and pictures, in gentables/name-report of the build tree
@@ -38,7 +40,7 @@ measurements.
   target_link_libraries(server PRIVATE allreduce)
 ]==]
 function(gentables_add)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "" "NAME;ARCH;DATA_DIR;TABLES" "FORMATS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SWEEP_GPUS" "NAME;ARCH;DATA_DIR;TABLES" "FORMATS")
   _gentables_check_arguments("${arg_UNPARSED_ARGUMENTS}" "${arg_KEYWORDS_MISSING_VALUES}")
   foreach(required NAME ARCH DATA_DIR)
     if(NOT DEFINED arg_${required})
@@ -57,7 +59,8 @@ function(gentables_add)
   add_library(${arg_NAME} INTERFACE)
   _gentables_add_header(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES})
   if(TARGET GenTables::gentables)
-    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} "${arg_FORMATS}")
+    _gentables_bench_of(bench ${arg_ARCH} ${arg_DATA_DIR} ${arg_SWEEP_GPUS})
+    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} "${arg_FORMATS}" "${bench}")
   endif()
 endfunction()
 
@@ -151,13 +154,27 @@ function(_gentables_shorten out path)
   set(${out} ${short} PARENT_SCOPE)
 endfunction()
 
-# Makes the targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
-function(_gentables_add_verbs name arch data_dir tables formats)
-  # A build does not sweep GPUs.
-  set(can_sweep FALSE)
-  if(TARGET GenTables::gentables-bench AND EXISTS ${data_dir}/spec.lua AND arch MATCHES "^host(-|$)")
-    set(can_sweep TRUE)
+# Sets `out` to the program that measures an arch in a build; "": the build does not measure it.
+function(_gentables_bench_of out arch data_dir sweeps_gpus)
+  set(bench "")
+  if(arch MATCHES "^host(-|$)")
+    set(bench GenTables::gentables-bench)
+  elseif(arch MATCHES "^sm[0-9]" AND sweeps_gpus)
+    set(bench GenTables::gentables-bench-cuda)
+    if(NOT TARGET ${bench})
+      message(WARNING "gentables_add: SWEEP_GPUS for ${arch}, and there is no gentables-bench-cuda, which is "
+                      "built where nvcc of CUDA 12.8 or later is found: ${arch} is not measured")
+    endif()
   endif()
+  if(NOT TARGET "${bench}" OR NOT EXISTS ${data_dir}/spec.lua)
+    set(bench "")
+  endif()
+  set(${out} "${bench}" PARENT_SCOPE)
+endfunction()
+
+# Makes the targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
+# bench: the program that measures it, or "".
+function(_gentables_add_verbs name arch data_dir tables formats bench)
   _gentables_shorten(data_dir ${data_dir})
   _gentables_shorten(tables ${tables})
   set(gentables $<TARGET_FILE:GenTables::gentables>)
@@ -175,11 +192,10 @@ function(_gentables_add_verbs name arch data_dir tables formats)
   set(script sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh)
   set(gen ${gentables} ${spec} ${data_dir} ${arch} --out ${tables} ${options})
   set(program GenTables::gentables)
-  set(bench GenTables::gentables-bench)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   _gentables_add_target(${name} check ${program} "Checking the tables of ${name}" COMMAND ${check})
   _gentables_add_report(${name} ${arch} ${data_dir})
-  if(can_sweep)
+  if(bench)
     set(programs ${program} ${bench})
     set(comment "Measuring the missing rows of ${name}")
     _gentables_add_target(${name} sweep "${programs}" "${comment}" COMMAND ${sweep} USES_TERMINAL)
