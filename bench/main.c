@@ -22,9 +22,10 @@
 #include "ranks/fault_report.h"
 #include "ranks/watch.h"
 #include "start/launch.h"
+#include "start/self_test.h"
 #include "trial/run_input.h"
 
-enum { MOST_SAMPLES = 1000000 };
+enum { MOST_SAMPLES = 1000000, USUAL_TIMEOUT_S = 30 };
 
 // The defaults of nccl-tests.
 static const struct back_to_back usual_calls = {.iterations = 20, .warm_up = 1, .check = true};
@@ -33,7 +34,8 @@ struct options {
     bool serve;
     const char *input_path;
     enum input_use input_use;
-    bool lists_candidates;
+    bool lists_candidates, tests_itself;
+    const char *only_stage; // of the self-test; NULL: all
     double timeout_s;
     int ranks; // 0: set by the launcher
     struct device_options device;
@@ -79,6 +81,11 @@ static void print_help(void) {
         "at\n"
         "                            least 64M, limited by the free memory, which ranks on one GPU share)\n"
         "      --emulate-nvfp4       NVFP4 also on GPUs before sm_100\n"
+        "      --no-programmatic     launches wait for the end of the launch ahead, without programmatic "
+        "ones\n"
+        "      --no-multicast        without strategies that need multicast\n"
+        "      --handles NAME        share memory between processes by fabric, file or ipc handles only\n"
+        "      --self-test[=STAGE]   test the GPU and the driver in stages, with a line for each\n"
         "      --serve               answer requests on standard input\n"
         "      --plugin ./LIB.so     add the candidates of a shared library (plugins/plugin.h); repeatable\n"
         "      --candidates          list the epilogues, and the strategies with their ops, without mpirun\n"
@@ -157,6 +164,10 @@ static const struct option long_options[] = {
     {"workspace", required_argument, NULL, 'W'},
     {"arena", required_argument, NULL, 'A'},
     {"emulate-nvfp4", no_argument, NULL, 'E'},
+    {"no-programmatic", no_argument, NULL, 'g'},
+    {"no-multicast", no_argument, NULL, 'm'},
+    {"handles", required_argument, NULL, 'h'},
+    {"self-test", optional_argument, NULL, 'x'},
     {NULL, 0, NULL, 0},
 };
 
@@ -235,6 +246,13 @@ static int read_ranks(const char *text, int *ranks) {
     return end == text || *end != '\0' || value < 1 || value > MAX_RANKS ? wrong_option("ranks", text) : 0;
 }
 
+static int read_handles(const char *text, const char **handles) {
+    static const char *const names[] = {"fabric", "file", "ipc"};
+    int index, status = read_name("handles", names, 3, text, &index);
+    if (status == 0) *handles = names[index];
+    return status;
+}
+
 static int set_input(struct options *options, enum input_use use, const char *path) {
     options->input_use = use;
     options->input_path = path;
@@ -292,6 +310,10 @@ static int read_option(struct options *options, int option, char *value) {
     case 'W': return read_size_option("workspace", value, &options->device.workspace_bytes);
     case 'A': return read_size_option("arena", value, &options->device.arena_bytes);
     case 'E': options->device.emulate_nvfp4 = true; return 0;
+    case 'g': options->device.no_programmatic = true; return 0;
+    case 'm': options->device.no_multicast = true; return 0;
+    case 'h': return read_handles(value, &options->device.only_handles);
+    case 'x': options->tests_itself = true, options->only_stage = value; return 0;
     default: fprintf(stderr, "gentables-bench: see --help\n"); return -1;
     }
 }
@@ -324,7 +346,7 @@ static int complete_options(struct by_hand *by_hand) {
 }
 
 static int read_options(int argc, char **argv, struct options *options) {
-    *options = (struct options){.timeout_s = 30};
+    *options = (struct options){.timeout_s = 0};
     options->by_hand =
         (struct by_hand){.from_bytes = 256, .to_bytes = 16 << 20, .factor = 4, .argc = argc, .argv = argv};
     options->by_hand.request =
@@ -461,6 +483,8 @@ int main(int argc, char **argv) {
     }
     struct options options;
     if (read_options(argc, argv, &options) != 0) return 2;
+    if (options.tests_itself) return self_test_run(&options.device, options.only_stage, options.timeout_s);
+    if (options.timeout_s <= 0) options.timeout_s = USUAL_TIMEOUT_S;
     if (options.lists_candidates) {
         protocol_write_candidates(protocol_out());
         return 0;

@@ -140,6 +140,8 @@ rooms.bench = {
     uses = { "ranks", "calls", "libraries", "cuda/kernels" } },
   { name = "cuda", purpose = "the backend of GPU ranks", uses = { "elements", "ranks", "calls",
     "plugin_loader", "protocol", "libraries", "cuda/device" } },
+  { name = "cuda/self_test", purpose = "stages of the self-test on GPUs", uses = { "elements", "ranks", "calls",
+    "measure", "libraries", "cuda/device", "cuda" } },
   { name = "replay", purpose = "ops of a trace, computed again and checked", uses = { "elements" } },
   { name = "replay/engines", purpose = "one file per library that computes ops", catalogue = true,
     uses = { "elements", "libraries", "replay" } },

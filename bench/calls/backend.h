@@ -16,11 +16,15 @@
 
 // Options of devices; the host has none.
 struct device_options {
-    bool loopback;          // all ranks on one device
-    bool streams;           // there, one launch for each rank, and not one for all
-    bool emulate_nvfp4;     // on GPUs that have no instructions for it
-    size_t workspace_bytes; // the largest message; 0: the default
-    size_t arena_bytes;     // for the data of calls; 0: the default
+    bool loopback;            // all ranks on one device
+    bool streams;             // there, one launch for each rank, and not one for all
+    bool emulate_nvfp4;       // on GPUs that have no instructions for it
+    bool no_programmatic;     // each launch begins after the end of the one ahead
+    bool no_multicast;        // strategies that need it are unavailable
+    bool shares_gpu;          // processes may have the same one; no kernel of theirs waits for another's
+    const char *only_handles; // of memory between processes: fabric, file or ipc; NULL: the first that works
+    size_t workspace_bytes;   // the largest message; 0: the default
+    size_t arena_bytes;       // for the data of calls; 0: the default
 };
 
 struct pass_input;

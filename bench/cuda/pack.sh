@@ -16,6 +16,6 @@ for name in "$@"; do
     cp "$bench/$name" "$folder/source/bench/$name"
 done
 cp "$bench"/cuda/*.c "$folder/source/bench/cuda"
-cp "$bench"/cuda/device/*.c "$folder/source/bench/cuda/device"
+for room in device self_test; do cp "$bench/cuda/$room"/*.c "$folder/source/bench/cuda/$room"; done
 cp "$generated"/*.h "$generated/kernels.c" "$folder/source/generated"
 cp "$generated"/cuda/*.[ch] "$generated"/cuda/*.cu "$folder/source/generated"

@@ -28,6 +28,7 @@
     FUNCTION(cuModuleLoadData)                                                                               \
     FUNCTION(cuModuleUnload)                                                                                 \
     FUNCTION(cuModuleGetFunction)                                                                            \
+    FUNCTION(cuFuncGetAttribute)                                                                             \
     FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                    \
     FUNCTION(cuLaunchKernelEx)                                                                               \
     FUNCTION(cuStreamCreate)                                                                                 \

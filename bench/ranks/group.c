@@ -335,6 +335,13 @@ void group_open_thread(struct group *group, struct control *control, int rank, i
     group_begin(group);
 }
 
+void group_open_process(struct group *group, struct control *control, int rank, int size, double timeout_s,
+                        uint64_t run_id) {
+    *group = (struct group){
+        .rank = rank, .size = size, .timeout_s = timeout_s, .control = control, .run_id = run_id};
+    group_begin(group);
+}
+
 void group_close(struct group *group) {
     if (is_watched(group)) culprit_among(NULL);
     if (!group->shares_process) group_unmap(group->control, sizeof *group->control);

@@ -6,7 +6,7 @@
 // ranks' streams have come to one, all together, or, where ranks are processes, in each by itself: there it
 // waits for writes of other processes to shared memory, and stands still as often as it only waits. Anything
 // else runs as soon as it is first. STAND_IN is a list of settings: gpus=2 sm=90,80 driver=13000
-// no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; without
+// ptx=80 binary=80 (kernels were compiled from and for such) no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; without
 // it images are not read) hang sticky multicast has_fabric (and fabric: that it may be used; own_fabric: not
 // by who imports it) no_files (has_files: but a device says that it can)
 // bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each process sees one,

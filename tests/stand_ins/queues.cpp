@@ -320,6 +320,17 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
     *function = reinterpret_cast<CUfunction>(dlsym(library, name));
     return *function ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
+CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function) {
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (which == CU_FUNC_ATTRIBUTE_PTX_VERSION) {
+        *value = number("ptx", 90);
+    } else if (which == CU_FUNC_ATTRIBUTE_BINARY_VERSION) {
+        *value = number("binary", number_of("sm", 0, 90));
+    } else {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
 CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, int, size_t) {
     REFUSE_WITHOUT_CONTEXT;
     *blocks = setting("boasts") ? 2 * OF_EACH : OF_EACH;

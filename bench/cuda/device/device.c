@@ -21,8 +21,6 @@ enum {
     DELAY_NS = 100000, // at first
 };
 
-const char *const reach_names[] = {"loopback", "process", "fabric", "file", "ipc", "none"};
-
 // ---- errors ---------------------------------------------------------------------------------------
 
 bool device_is_joint(const struct device *device) {
@@ -110,7 +108,16 @@ static void describe(struct device *device) {
     device->can_fabric = attribute(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
     device->can_file =
         attribute(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
-    device->can_multicast = attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
+    device->can_multicast =
+        !device->options.no_multicast && attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
+}
+
+// Kernels of PTX before 9.0 have no instruction that waits for the launch ahead of them.
+static void note_versions(struct device *device) {
+    CUfunction kernel = device_kernel(device, "gentables_empty");
+    int ptx = 0;
+    device->driver->cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, kernel);
+    device->can_wait_for_launches = device->sm >= 90 && ptx >= 90 && !device->options.no_programmatic;
 }
 
 // Opens the GPU, its context and the modules.
@@ -131,7 +138,7 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
     const void *image = cuda_kernels(device->group->size);
     if (result == CUDA_SUCCESS && image != NULL)
         result = driver->cuModuleLoadData(&device->modules[1], image);
-    driver_ok(driver, result, "loading kernels", reason, REASON_SIZE);
+    if (driver_ok(driver, result, "loading kernels", reason, REASON_SIZE)) note_versions(device);
 }
 
 // What ranks exchange about their GPUs.
@@ -181,49 +188,12 @@ static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
         device->can_file = device->can_file && all[rank].can_file;
         device->can_multicast = device->can_multicast && all[rank].can_multicast;
         if (!is_other) continue;
-        if (memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0 && reason[0] == '\0')
+        bool is_mine = memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0;
+        if (is_mine && !device->options.shares_gpu && reason[0] == '\0')
             refuse_sharing(device, reason); // threads choose by count
         device->all_peers = reaches(device, &all[rank]) && device->all_peers;
     }
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs
-}
-
-// Whether this rank may make memory with such a handle, which the hardware's support does not guarantee.
-static bool handle_works(struct device *device, CUmemAllocationHandleType type) {
-    const struct cuda_driver *driver = device->driver;
-    CUmemAllocationProp wanted = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
-                                  .requestedHandleTypes = type,
-                                  .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = device->ordinal}};
-    CUmemGenericAllocationHandle handle;
-    union {
-        CUmemFabricHandle fabric;
-        int file;
-    } ticket;
-    size_t bytes = 0;
-    if (driver->cuMemGetAllocationGranularity(&bytes, &wanted, CU_MEM_ALLOC_GRANULARITY_MINIMUM) !=
-            CUDA_SUCCESS ||
-        driver->cuMemCreate(&handle, bytes, &wanted, 0) != CUDA_SUCCESS)
-        return false;
-    bool works = driver->cuMemExportToShareableHandle(&ticket, handle, type, 0) == CUDA_SUCCESS;
-    if (works && type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR) close(ticket.file);
-    driver->cuMemRelease(handle);
-    return works;
-}
-
-static void choose_reach(struct device *device) {
-    bool fabric = device->can_fabric && handle_works(device, CU_MEM_HANDLE_TYPE_FABRIC);
-    bool file = device->can_file && handle_works(device, CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
-    device->can_fabric = group_min(device->group, fabric) != 0;
-    device->can_file = group_min(device->group, file) != 0;
-    bool all_peers = group_min(device->group, device->all_peers) != 0;
-    device->has_hidden_peers = group_min(device->group, !device->has_hidden_peers) == 0;
-    device->all_peers = all_peers;
-    device->reach = device->options.loopback        ? REACH_LOOPBACK
-                    : !all_peers                    ? REACH_NONE
-                    : device->group->shares_process ? REACH_PROCESS
-                    : device->can_fabric            ? REACH_FABRIC
-                    : device->can_file              ? REACH_FILE
-                                                    : REACH_IPC;
 }
 
 // ---- launches and waiting -----------------------------------------------------------------------------
@@ -250,7 +220,7 @@ bool device_launch(struct device *device, CUfunction kernel, struct grid grid, c
                              .blockDimZ = 1,
                              .hStream = device->stream,
                              .attrs = &attribute_of_launch,
-                             .numAttrs = grid.programmatic && device->sm >= 90 ? 1 : 0};
+                             .numAttrs = grid.programmatic && device->can_wait_for_launches ? 1 : 0};
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)parameters,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return device_ok(device, device->driver->cuLaunchKernelEx(&config, kernel, NULL, extra), "a launch");
@@ -389,29 +359,6 @@ static void make_stream(struct device *device, char reason[REASON_SIZE]) {
     driver_ok(driver, result, "preparing a GPU", reason, REASON_SIZE);
 }
 
-// Chooses the next way in which processes may reach each other's memory. False: no way is left.
-static bool try_next_reach(struct device *device) {
-    switch (device->reach) {
-    case REACH_FABRIC: device->reach = device->can_file ? REACH_FILE : REACH_IPC; return true;
-    case REACH_FILE: device->reach = REACH_IPC; return true;
-    case REACH_IPC: device->reach = REACH_NONE; return true;
-    default: return false;
-    }
-}
-
-// Collective. Makes the memory for the data of calls, which is the first shared memory. Only this shows
-// whether hidden peers reach each other, and whether other processes can import handles. If one way of
-// sharing fails, the next is tried; if all fail, each rank has private memory only.
-static int open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {
-    for (;;) {
-        int status = shared_memory_open(device, bytes, false, "--arena", &device->arena, reason);
-        enum reach tried = device->reach;
-        if (status != -2 || group_failure(device->group) != NULL || !try_next_reach(device)) return status;
-        snprintf(device->no_reach, REASON_SIZE, "ranks share no memory: %s, %.100s", reach_names[tried],
-                 reason);
-    }
-}
-
 // Collective. Makes the memory for barriers and for the data of calls.
 static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     size_t message = device->options.workspace_bytes;
@@ -420,7 +367,7 @@ static int make_memory(struct device *device, char reason[REASON_SIZE]) {
     size_t arena = least < ARENA_USUAL_BYTES ? ARENA_USUAL_BYTES : least;
     if (device->options.arena_bytes > 0) arena = device->options.arena_bytes;
     arena = arena_budget(device, arena, least, reason);
-    if (arena == 0 || open_arena(device, arena, reason) != 0) return -1;
+    if (arena == 0 || reach_open_arena(device, arena, reason) != 0) return -1;
     if (device->reach == REACH_NONE) return 0;
     return shared_memory_open(device, BARRIER_BYTES, false, "--arena", &device->barrier_memory, reason);
 }
@@ -446,7 +393,7 @@ static int open_parts(struct device *device, struct group *group, char reason[RE
     if (!ranks_are_fine(group, reason)) return -1;
     compare_gpus(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;
-    choose_reach(device);
+    reach_choose(device);
     make_stream(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;
     if (make_memory(device, reason) != 0) return -1;

@@ -84,8 +84,9 @@ struct device {
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
     bool can_fabric, can_file, can_multicast;
-    bool all_peers;        // reach each other, as far as this process sees them
-    bool has_hidden_peers; // some process does not see all GPUs; only mapping shows what they reach
+    bool can_wait_for_launches; // programmatic launches: kernels wait for the launch ahead by themselves
+    bool all_peers;             // reach each other, as far as this process sees them
+    bool has_hidden_peers;      // some process does not see all GPUs; only mapping shows what they reach
     enum reach reach;
     char no_reach[REASON_SIZE]; // why the previous way in enum reach failed
     uint32_t *give_up;          // pinned; not zero: kernels leave their waits
@@ -163,6 +164,13 @@ size_t shared_memory_rounded(const struct device *device, size_t bytes, bool mul
 // Collective, budget.c. How many of the `wanted` bytes the data of calls get on each rank: at least `least`,
 // or `wanted`, if that is smaller. 0: `reason`, the same on all ranks.
 size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]);
+
+// Collective, reach.c. Chooses how ranks reach each other's memory; and makes the memory for the data of calls,
+// which is the first shared memory. Only this shows whether hidden peers reach each other, and whether other
+// processes can import handles. If one way of sharing fails, the next is tried; if all fail, each rank has
+// private memory only.
+void reach_choose(struct device *device);
+int reach_open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]);
 
 // kernel_candidates.c: the size of a kernel's workspace on each rank.
 size_t workspace_bytes_of(const struct device *device, enum cuda_kernel kernel);

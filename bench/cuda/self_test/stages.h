@@ -1,0 +1,32 @@
+// The functions of the stages of the self-test on GPUs, which stages.c lists; see calls/stage.h.
+#ifndef BENCH_CUDA_STAGES_H
+#define BENCH_CUDA_STAGES_H
+
+#include "calls/stage.h"
+
+// context.c: the driver, the first GPU, and the kernels that it loads.
+enum stage_end stage_context(struct findings *findings);
+
+// barriers.c: the steps of the clocks, and barriers of the ranks on their GPUs.
+enum stage_end stage_timers(struct group *group, const struct stage *stage, struct findings *findings);
+enum stage_end stage_barriers(struct group *group, const struct stage *stage, struct findings *findings);
+
+// launches.c: calls of our own kernels with verified results: many of few kernels, whose messages pass through
+// peer memory; and each kernel, by itself and in graphs.
+enum stage_end stage_messages(struct group *group, const struct stage *stage, struct findings *findings);
+enum stage_end stage_launches(struct group *group, const struct stage *stage, struct findings *findings);
+enum stage_end stage_graphs(struct group *group, const struct stage *stage, struct findings *findings);
+
+// between_processes.c: memory of another process, through one kind of handle.
+enum stage_end stage_handles(struct group *group, const struct stage *stage, struct findings *findings);
+
+// multicast_sums.c: sums by the switch: exact ones, then how it rounds the others.
+enum stage_end stage_multicast(struct group *group, const struct stage *stage, struct findings *findings);
+
+// launches.c: whether ranks reach each other's memory; else the text is the reason.
+bool ranks_are_reached(const struct group *group, struct findings *findings);
+
+// hang_notes.c: appends this rank's flags and epochs to the notes, if its kernels have left their waits.
+void note_flags(struct group *group, struct findings *findings);
+
+#endif

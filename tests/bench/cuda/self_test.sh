@@ -1,0 +1,124 @@
+#!/bin/sh
+# The self-test prints a line for each of its stages. A stage that fails, hangs or dies ends alone, with the
+# reason and the options to run the bench without it; the exit code is 1. Without a GPU it is 2.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda
+
+# self_test SETTINGS OPTION...: its exit code in $status.
+self_test() {
+    settings=$1
+    shift
+    status=0
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" "$@" >"$WORK/out" 2>"$WORK/err" ||
+        status=$?
+}
+
+# prints PATTERN WHAT
+prints() {
+    grep -qE "$1" "$WORK/out" || fail "$2: not printed: $1"
+}
+
+# fails_at STAGE PATTERN SETTINGS OPTION...: it alone fails, for this reason.
+fails_at() {
+    stage=$1 wanted=$2
+    shift 2
+    settings=$1
+    shift
+    self_test "$settings" --timeout 20 "$@" "--self-test=$stage"
+    [ "$status" = 1 ] || fail "$stage, $settings: exit code $status"
+    prints "^FAILED  $stage: .*$wanted" "$stage, $settings"
+    prints "^FAILED: 1 of [12] stages failed" "$stage, $settings"
+}
+
+# ends_without STAGE PATTERN SETTINGS: it is skipped, for this reason.
+ends_without() {
+    self_test "$3" --timeout 60 "--self-test=$1"
+    [ "$status" = 0 ] || fail "$1, $3: exit code $status"
+    prints "^skipped $1: $2" "$1, $3"
+}
+
+# ---- nothing fails ---------------------------------------------------------------------------------------
+
+# all_right SETTINGS STAGE...: these stages go well, all others are skipped.
+all_right() {
+    settings=$1
+    shift
+    self_test "$settings" --self-test --timeout 60
+    [ "$status" = 0 ] || fail "$settings: exit code $status"
+    for stage in "$@"; do prints "^ok      $stage: " "$settings"; done
+    prints "^passed: 0 of 12 stages failed" "$settings"
+    [ "$(grep -c "^ok  " "$WORK/out")" = $# ] || fail "$settings: others are not skipped"
+}
+all_right "gpus=1" context timers barriers messages joint plain programmatic graph file ipc
+prints "^ok      barriers: 10000 barriers of 2 ranks \(loopback\), .* us each" "one GPU"
+prints "^ok      file: .* on one GPU" "one GPU"
+all_right "gpus=2 has_fabric fabric multicast" context timers barriers messages joint plain programmatic graph \
+    fabric file ipc multicast
+prints "^ok      barriers: 10000 barriers of 2 ranks \(process\), .* us each" "two GPUs"
+prints "^ok      multicast: exact sums are exact; of random sums [1-9][0-9]* are rounded correctly" "multicast"
+ends_without file "the GPU or the driver offers none" "no_files"
+ends_without programmatic "sm_80 has none" "sm=80"
+ends_without multicast "the hardware has none" "gpus=2"
+
+# ---- a stage fails ------------------------------------------------------------------------------------
+
+fails_at context "loading kernels of TP 2: an error of the stand-in" "no_binary"
+fails_at context "they are not for sm_90" "binary=80"
+fails_at context "from PTX 8.0, .*they have no programmatic launches" "ptx=80"
+fails_at barriers "no peer access between the GPUs" "no_peers"
+fails_at joint "TWOSHOT, NONE, bfloat16, 4 x 256: wrong result: it changes after the call" \
+    "gpus=1 late_on=twoshot"
+prints "^off     joint; to run the bench without it: --streams" "a late result"
+fails_at graph "ONESHOT, NONE, bfloat16, 4 x 256: wrong result" "gpus=1 lazy_graph=9"
+prints "^off     graph; to run the bench without it: --mode eager" "a wrong graph"
+fails_at multicast "binding memory to a multicast team" "multicast team_fails"
+prints "^off     multicast; to run the bench without it: --no-multicast" "a team that fails"
+fails_at fabric "fabric, importing a peer's memory" "has_fabric fabric own_fabric"
+export OMPI_COMM_WORLD_RANK=0 # the process that the stand-in's settings name
+fails_at file "byte 0 that rank [01] wrote is 0 on rank [01], not" "private_rank=0"
+prints "^off     file; to run the bench without it: --handles ipc" "a handle of other memory"
+OMPI_COMM_WORLD_SIZE=2
+export OMPI_COMM_WORLD_SIZE
+fails_at barriers "ended by signal 9 .*, at: 10000 barriers of 2 ranks" "dead_rank=0"
+unset OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+
+# A GPU that hangs: its flags, if its kernels leave their waits.
+hangs() {
+    fails_at joint "ONESHOT: rank 0's GPU hung for 5 s; its kernels gave up" "gpus=1 held_blocks=4" --timeout 5
+    prints "^        rank 1: barrier [0-9]+; flags of the ranks: [0-9]+ [0-9]+" "kernels that gave up"
+    prints "^        rank 1: oneshot, [0-9]+ launches" "kernels that gave up"
+}
+hangs_for_good() {
+    fails_at barriers "rank [01]'s GPU hung for 5 s, and did not give up" "hang" --timeout 5
+    prints "^        rank 0: its flags cannot be read" "kernels that do not give up"
+}
+beside hangs hangs
+beside hangs_for_good hangs_for_good
+all_beside
+
+# ---- wrong use -------------------------------------------------------------------------------------------
+
+# refused SETTINGS TEXT OPTION...
+refused() {
+    wanted=$2
+    self_test "$1" "$3"
+    [ "$status" = 2 ] || fail "$wanted: exit code $status"
+    grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "not printed: $wanted"
+    [ ! -s "$WORK/out" ] || fail "$wanted: prints stages"
+}
+refused "gpus=0" "no GPU: the driver sees none" --self-test
+refused "" "--self-test: no stage graphs; stages: context timers" --self-test=graphs
+only
+refused "" "no CUDA driver (libcuda.so.1)" --self-test
+
+# ---- the options that it names ---------------------------------------------------------------------------
+
+# Both kinds of launches have right results; a team is not made.
+only cuda
+bench "multicast" --no-programmatic --no-multicast -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 \
+    --strategies ONESHOT,NVLS_ONESHOT
+all_timed "--no-programmatic" ONESHOT
+grep "^# .* NVLS_ONESHOT  *" "$WORK/out" | grep -q "not used with --no-multicast" ||
+    fail "--no-multicast: NVLS is not refused"
+self_test "" --handles fax --self-test
+[ "$status" = 2 ] || fail "--handles fax: exit code $status"
