@@ -29,8 +29,8 @@ struct stage {
     // Options that the stage adds to those of the command line.
     struct device_options options;
     bool has_processes; // its ranks are two processes; else threads
-    // Exactly one of both is set. `alone` has no ranks and no open device. `on_rank` runs on each rank; unless the
-    // group has failed, it is collective.
+    // Exactly one of both is set. `alone` has no ranks and no open device. `on_rank` runs on each rank, and
+    // is collective, unless the group has failed.
     enum stage_end (*alone)(struct findings *findings);
     enum stage_end (*on_rank)(struct group *group, const struct stage *stage, struct findings *findings);
 };

@@ -281,6 +281,7 @@ serve() {
 
 cat <<END_OF_PARTS
 logs are in $out; parts:
+  self_test      the driver and the GPU in stages: gentables-bench-cuda --self-test
   gpus.tpN       a sweep of N ranks with a GPU each, as far as there are GPUs, with every call verified
   rows.tpN       the same with ranks that share one GPU (loopback)
   checked.tpN    each data type with each epilogue
@@ -291,6 +292,9 @@ logs are in $out; parts:
   gpu_each       a GPU for each rank, if there are several
   sanitize-TOOL  compute-sanitizer on small sizes, if it is installed
 END_OF_PARTS
+
+run self_test 40 "$bench" --self-test --timeout "$((deadline / 3 + 1))"
+grep -sE "^(FAILED|off|skipped) " "$out/self_test.txt" | sed "s/^/        /"
 
 checks >"$out/checks.txt"
 sweep >"$out/requests.txt"

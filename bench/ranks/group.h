@@ -19,8 +19,8 @@ void group_close(struct group *group);
 // Collective. Opens a group of `size` threads that share `control`, which the caller owns and has zeroed.
 void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s);
 
-// Collective. Opens a group of processes, of which `control` is in shared memory, zeroed at first; group_close
-// unmaps it. `run_id` is unique among the runs on this machine.
+// Collective. Opens a group of processes. `control` is in memory that they share, zeroed at first;
+// group_close unmaps it. `run_id` is unique among the runs on this machine.
 void group_open_process(struct group *group, struct control *control, int rank, int size, double timeout_s,
                         uint64_t run_id);
 

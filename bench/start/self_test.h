@@ -5,10 +5,10 @@
 
 #include "calls/backend.h"
 
-// Prints a line for each stage, and how to run the bench without what failed. `only` names one stage, which runs
-// after the first one; NULL: all run. `timeout_s` is the limit of a rank's wait; 0: the default. Deadlines of
-// stages grow with it. Returns the exit code: 0: no stage failed; 1:
-// a stage failed; 2: there is no device, or no self-test.
+// Prints a line for each stage, and how to run the bench without what failed. `only` names one stage, which
+// runs after the first one; NULL: all run. `timeout_s` is the limit of a rank's wait; 0: the default.
+// Deadlines of stages grow with it. Returns the exit code: 0: no stage failed; 1: a stage failed; 2: there is
+// no device, or no self-test.
 int self_test_run(const struct device_options *options, const char *only, double timeout_s);
 
 #endif

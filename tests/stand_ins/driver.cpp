@@ -5,21 +5,21 @@
 // Streams are queues. The launch of a kernel that waits for other ranks (_tpN, or the barrier) runs when all
 // ranks' streams have come to one, all together, or, where ranks are processes, in each by itself: there it
 // waits for writes of other processes to shared memory, and stands still as often as it only waits. Anything
-// else runs as soon as it is first. STAND_IN is a list of settings: gpus=2 sm=90,80 driver=13000
-// ptx=80 binary=80 (kernels were compiled from and for such) no_peers memory_mib=100 granularity_kib=64 no_binary reads_images (refuses what is no fatbin; without
-// it images are not read) hang sticky multicast has_fabric (and fabric: that it may be used; own_fabric: not
-// by who imports it) no_files (has_files: but a device says that it can)
-// bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each process sees one,
-// its own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers (mapped memory of
-// another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels run beside their
-// stream, when all that can run has) held_blocks=4 (launches of so many blocks wait for the flag to give
-// up) give_up_breaks (the GPU, when such a launch has the flag) slow_host (launches take their time)
-// slow_on=twoshot (such ones take longer than any delay) slow_after=8 (but for the first 8) paced_ms=20
-// paced=75 (a GPU does one thing in that time, so many times) slow_links=MS (so long takes a copy between
-// GPUs) team_fails (to bind memory to it) real_clock (times are those of the host) no_slope (whatever is
-// timed takes as long) graph_ms=MS (a graph takes so much longer) lazy_graph=8 (graphs of fewer operations
-// leave out their last) other_gpu (its name is another) boasts (it reports twice as many resident blocks as
-// it holds).
+// else runs as soon as it is first. STAND_IN is a list of settings: gpus=2 sm=90,80 driver=13000 ptx=80
+// binary=80 (kernels were compiled from and for such) no_peers memory_mib=100 granularity_kib=64 no_binary
+// reads_images (refuses what is no fatbin; without it images are not read) hang sticky multicast has_fabric
+// (and fabric: that it may be used; own_fabric: not by who imports it) no_files (has_files: but a device
+// says that it can) bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each
+// process sees one, its own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers
+// (mapped memory of another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels
+// run beside their stream, when all that can run has) held_blocks=4 (launches of so many blocks wait for the
+// flag to give up) give_up_breaks (the GPU, when such a launch has the flag) slow_host (launches take their
+// time) slow_on=twoshot (such ones take longer than any delay) slow_after=8 (but for the first 8)
+// paced_ms=20 paced=75 (a GPU does one thing in that time, so many times) slow_links=MS (so long takes a
+// copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host) no_slope
+// (whatever is timed takes as long) graph_ms=MS (a graph takes so much longer) lazy_graph=8 (graphs of fewer
+// operations leave out their last) other_gpu (its name is another) boasts (it reports twice as many resident
+// blocks as it holds).
 //
 // Of ranks that are Open MPI's processes: broken_rank=1 broken_after=3 (this one records no event any more
 // once it has asked for so many times) dead_rank=1 stopped_rank=1 after_kernels=3 (this one is killed, or

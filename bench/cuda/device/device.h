@@ -165,10 +165,10 @@ size_t shared_memory_rounded(const struct device *device, size_t bytes, bool mul
 // or `wanted`, if that is smaller. 0: `reason`, the same on all ranks.
 size_t arena_budget(struct device *device, size_t wanted, size_t least, char reason[REASON_SIZE]);
 
-// Collective, reach.c. Chooses how ranks reach each other's memory; and makes the memory for the data of calls,
-// which is the first shared memory. Only this shows whether hidden peers reach each other, and whether other
-// processes can import handles. If one way of sharing fails, the next is tried; if all fail, each rank has
-// private memory only.
+// Collective, reach.c. Chooses how ranks reach each other's memory; and makes the memory for the data of
+// calls, which is the first shared memory. Only this shows whether hidden peers reach each other, and whether
+// other processes can import handles. If one way of sharing fails, the next is tried; if all fail, each rank
+// has private memory only.
 void reach_choose(struct device *device);
 int reach_open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]);
 

@@ -1,5 +1,5 @@
-// Stages of memory between two processes: each fills its own, and compares and fills the other's. The ranks may
-// share a GPU, because no kernel of theirs waits for the other's.
+// Stages of memory between two processes: each fills its own, and compares and fills the other's. The ranks
+// may share a GPU, because no kernel of theirs waits for the other's.
 #include <stdio.h>
 #include <string.h>
 
@@ -34,8 +34,8 @@ static bool compare(struct device *device, CUdeviceptr from, int rank, int first
     return true;
 }
 
-// Collective. The ranks fill their own memory, read the other's, fill a further piece of the other's, and read
-// it in their own. False: `text`, or see group_failure.
+// Collective. The ranks fill their own memory, read the other's, fill a further piece of the other's, and
+// read it in their own. False: `text`, or see group_failure.
 static bool exchange(struct device *device, char text[FINDING_SIZE]) {
     struct group *group = device->group;
     int mine = group->rank, other = 1 - mine;

@@ -1,5 +1,6 @@
 // The stage of multicast. Sums of small multiples of 1/8 are exact, so every bit is known; then the same for
-// random data, of which PTX leaves the rounding open: a census of the distances from the correctly rounded sum.
+// random data, of which PTX leaves the rounding open: a census of the distances from the correctly rounded
+// sum.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 
 enum { TOKENS = 32, HIDDEN_SIZE = 1024, ELEMENTS = TOKENS * HIDDEN_SIZE, FARTHEST = 3 };
 
-// Sums on this rank, and how many elements are so many units in the last place from the correctly rounded sum;
-// the last entry: farther away.
+// Sums on this rank, and how many elements are so many units in the last place from the correctly rounded
+// sum; the last entry: farther away.
 struct sums {
     struct device *device;
     const struct candidate *candidate;

@@ -1,5 +1,5 @@
-// The stages of the self-test on GPUs, in order: what fails may explain the failures below it. To add one, write
-// a function (stages.h) and a row.
+// The stages of the self-test on GPUs, in order: a failure may explain those below it. To add one, write a
+// function (stages.h) and a row.
 #include "stages.h"
 
 #include <stddef.h>

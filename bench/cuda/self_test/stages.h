@@ -11,8 +11,8 @@ enum stage_end stage_context(struct findings *findings);
 enum stage_end stage_timers(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_barriers(struct group *group, const struct stage *stage, struct findings *findings);
 
-// launches.c: calls of our own kernels with verified results: many of few kernels, whose messages pass through
-// peer memory; and each kernel, by itself and in graphs.
+// launches.c: verified calls of our own kernels: many calls of a few of them, with messages through peer
+// memory; and each kernel, by itself and in graphs.
 enum stage_end stage_messages(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_launches(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_graphs(struct group *group, const struct stage *stage, struct findings *findings);

@@ -18,6 +18,7 @@ cat >"$WORK/bench/gentables-bench-cuda" <<'END_OF_BENCH'
 case "$*" in
 *--version*) part=version ;;
 *--candidates*) part=candidates ;;
+*--self-test*) part=self_test ;;
 *--workspace\ 1M*) part=start ;;
 *--serve*) part=serve ;;
 *--streams*) part=streams ;;
@@ -48,6 +49,7 @@ esac
 case $part in
 version) echo "bench 1 on 1 x script" ;;
 candidates) printf "%s\n" "fusion name=NONE" "candidate name=ONESHOT kind=own usual=1 more=0" ;;
+self_test) echo "ok      context: a script" ;;
 streams | eager | cold | cold_graph | one_rank)
     case $word in
     row*) echo "         512          256  bfloat16    sum ONESHOT     3.00     0.17     0.17      0" ;;
@@ -109,6 +111,8 @@ prints "ok      checked.tp2"
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=error"
 prints "FAILED  rows.tp2: exit code 3: gentables-bench: an error of the script"
 verify 1 "FAILED: start; $see" BAD="start=error"
+verify 1 "FAILED: self_test; $see" BAD="self_test=error"
+prints "FAILED  self_test: exit code 3: gentables-bench: an error of the script"
 
 # If the total time is over, the parts that did not run are listed, too.
 verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
