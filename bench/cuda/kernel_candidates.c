@@ -183,7 +183,7 @@ static bool has_slices(const struct own *own) {
 // the result is the nearest width that divides the size.
 static size_t row_width(const struct own *own, size_t accesses, size_t most) {
     size_t sharers = own->device->options.loopback ? (size_t)own->device->group->size : 1;
-    size_t wanted = accesses * sharers / (size_t)own->device->multiprocessors;
+    size_t wanted = accesses * sharers / (size_t)own->device->common_multiprocessors;
     wanted = wanted < WARP ? WARP : wanted > WIDE_ROW ? WIDE_ROW : wanted;
     if (wanted > most) wanted = most;
     size_t least = wanted < WARP ? wanted : WARP;

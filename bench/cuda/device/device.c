@@ -143,7 +143,7 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
 
 // What ranks exchange about their GPUs.
 struct gpu_traits {
-    int sm;
+    int sm, multiprocessors;
     CUuuid uuid;
     int can_fabric, can_file, can_multicast;
     char bus[32];
@@ -166,6 +166,7 @@ static bool reaches(struct device *device, const struct gpu_traits *other) {
 // all ranks have them.
 static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
     struct gpu_traits mine = {.sm = device->sm,
+                              .multiprocessors = device->multiprocessors,
                               .can_fabric = device->can_fabric,
                               .can_file = device->can_file,
                               .can_multicast = device->can_multicast},
@@ -177,6 +178,7 @@ static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
         return;
     }
     device->all_peers = true;
+    device->common_multiprocessors = device->multiprocessors;
     for (int rank = 0; rank < device->group->size; rank++) {
         bool is_other = rank != device->group->rank && !device->options.loopback;
         if (all[rank].sm != mine.sm && reason[0] == '\0') {
@@ -184,6 +186,8 @@ static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
                      "GPUs of several kinds: rank %d has sm_%d, rank %d sm_%d; CUDA_VISIBLE_DEVICES chooses",
                      device->group->rank, mine.sm, rank, all[rank].sm);
         }
+        if (all[rank].multiprocessors < device->common_multiprocessors)
+            device->common_multiprocessors = all[rank].multiprocessors;
         device->can_fabric = device->can_fabric && all[rank].can_fabric;
         device->can_file = device->can_file && all[rank].can_file;
         device->can_multicast = device->can_multicast && all[rank].can_multicast;

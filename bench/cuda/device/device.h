@@ -81,6 +81,7 @@ struct device {
     double deadline_s;   // of one wait for the GPU, or for NCCL
     uint64_t delay_ns;   // that GPUs wait for their hosts before a call; the same on all ranks
     int multiprocessors, sm;
+    int common_multiprocessors; // the least of all ranks' GPUs, for grids that are equal on all ranks
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
     bool can_fabric, can_file, can_multicast;
@@ -138,7 +139,7 @@ CUfunction device_kernel(struct device *device, const char *name);
 bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
                    size_t bytes);
 
-// Blocks of this kernel that the GPU can hold at once, for one rank.
+// Blocks of this kernel that each rank's GPU can hold at once, for one rank; the same on all ranks.
 unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
                                 bool programmatic);
 

@@ -29,7 +29,7 @@ done
     # A launch for each rank, with as many blocks as fit: blocks of all ranks, twice, because the next launch
     # starts before the previous one has ended. If a GPU holds fewer blocks than it reports, there is an
     # error.
-    many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.03"
+    many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.03 --fusion RESIDUAL_RMS_NORM"
     bench "gpus=1" $many --streams --mode graph
     all_timed "graph, a launch each" $own
     for strategy in ONESHOT TWOSHOT; do
@@ -38,6 +38,9 @@ done
         grep -q "^stand-in: 32 blocks wait for each other on a GPU that holds 16 at once" "$WORK/err" ||
             fail "$strategy, more blocks than a GPU holds: no message"
     done
+    # Grids are equal on all ranks, though one GPU could hold more blocks than the other.
+    bench "multiprocessors=8,4" $many
+    all_timed "GPUs with different numbers of multiprocessors" $own
     bench "" $small --mode cold --dtype float32
     all_timed "cold" $own NCCL
     bench "" $small --mode cold_graph
