@@ -178,12 +178,18 @@ void run_late() {
     }
 }
 
-// Whether a GPU has room for launches that wait for each other, all at once, and for what may still be there
-// of the launches ahead of them.
+// Whether a GPU has room for launches that wait for each other, all at once; and, if several streams share
+// it, for what may still be there of the launches ahead of them, which may wait for another stream's.
 bool fit(const std::vector<Op *> &ops) {
     for (const Op *of : ops) {
-        unsigned blocks = 0;
-        for (const Op *op : ops) blocks += op->gpu == of->gpu ? op->blocks * op->ranks + op->ahead : 0;
+        unsigned blocks = 0, ahead = 0, sharers = 0;
+        for (const Op *op : ops) {
+            if (op->gpu != of->gpu) continue;
+            blocks += op->blocks * op->ranks;
+            ahead += op->ahead;
+            sharers++;
+        }
+        if (sharers > 1) blocks += ahead;
         if (blocks <= OF_EACH * MULTIPROCESSORS) continue;
         std::fprintf(stderr, "stand-in: %u blocks wait for each other on a GPU that holds %d at once\n",
                      blocks, OF_EACH * MULTIPROCESSORS);

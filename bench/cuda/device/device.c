@@ -235,8 +235,10 @@ unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsign
     int per_multiprocessor = 0;
     device->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)threads, 0);
     unsigned sharers = device->options.loopback ? (unsigned)device->group->size : 1;
-    unsigned launches = programmatic ? 2 : 1; // the next launch is resident already
-    unsigned blocks = (unsigned)(per_multiprocessor * device->multiprocessors) / (sharers * launches);
+    // The next launch may be resident already. It needs room beside this one only if several ranks share the
+    // GPU: it starts after all blocks of this one on its rank, but may take the room of another rank's.
+    unsigned launches = programmatic && sharers > 1 ? 2 : 1;
+    unsigned blocks = (unsigned)(per_multiprocessor * device->common_multiprocessors) / (sharers * launches);
     return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
 }
 
