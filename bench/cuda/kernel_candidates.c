@@ -178,9 +178,15 @@ static bool has_slices(const struct own *own) {
     return cuda_kernel_facts[own->detail->kernel].slices;
 }
 
-// The width of the rows of a call that is a size alone, in accesses, `most` at most. The aim is a row for
-// each multiprocessor, of at least a warp and at most what a block moves at once. Rows have equal widths, so
-// the result is the nearest width that divides the size.
+// The fusion that is part of the allreduce's kernel.
+static enum fusion fusion_in_kernel(const struct own *own, const struct call *call) {
+    return own->detail->epilogue == EPILOGUE_FUSED ? call->fusion : FUSION_NONE;
+}
+
+// The width of the rows of a call without an epilogue, in accesses, `most` at most. The aim is a row for each
+// multiprocessor, of at least a warp and at most what a block moves at once: a single multiprocessor would
+// need about a microsecond to store one token of 14 KiB to 8 ranks. Rows have equal widths, so the result is
+// the nearest width that divides the size.
 static size_t row_width(const struct own *own, size_t accesses, size_t most) {
     size_t sharers = own->device->options.loopback ? (size_t)own->device->group->size : 1;
     size_t wanted = accesses * sharers / (size_t)own->device->common_multiprocessors;
@@ -198,12 +204,12 @@ static size_t row_width(const struct own *own, size_t accesses, size_t most) {
     return narrow;
 }
 
-// The call with tokens that suit the kernel, if it is a size alone.
-static struct call with_tokens(const struct own *own, const struct call *call) {
+// The call with rows that suit the kernel, if the kernel has no epilogue: then rows are any equal parts.
+static struct call with_rows(const struct own *own, const struct call *call) {
     struct call shaped = *call;
     size_t bytes = call_bytes(call), accesses = bytes / ACCESS_BYTES;
     size_t least = has_slices(own) ? (size_t)own->device->group->size : 1;
-    if (!call->is_size_alone || accesses < least) return shaped;
+    if (fusion_in_kernel(own, call) != FUSION_NONE || accesses < least) return shaped;
     size_t width = row_width(own, accesses, accesses / least);
     shaped.num_tokens = accesses / width;
     shaped.hidden_size = width * ACCESS_BYTES / dtype_sizes_bytes[call->dtype];
@@ -214,7 +220,8 @@ static struct call with_tokens(const struct own *own, const struct call *call) {
 static int own_prepare(void *state, const struct call *call, char reason[REASON_SIZE]) {
     const struct own *own = state;
     const char *refused = NULL;
-    if (has_slices(own) && with_tokens(own, call).num_tokens < (size_t)own->device->group->size)
+    size_t slices = call->is_size_alone ? with_rows(own, call).num_tokens : call->num_tokens;
+    if (has_slices(own) && slices < (size_t)own->device->group->size)
         refused = call->is_size_alone ? "fewer than 16 bytes for each rank" : "fewer tokens than ranks";
     if (own->detail->epilogue != EPILOGUE_FUSED && call->fusion == FUSION_NONE)
         refused = "there is no epilogue to separate";
@@ -275,7 +282,7 @@ static int own_run(void *state, const struct call *call) {
     struct own *own = state;
     struct device *device = own->device;
     struct group *group = device->group;
-    const struct call shaped = with_tokens(own, call);
+    const struct call shaped = with_rows(own, call);
     struct parameters parameters;
     bool publishes = device->joint != NULL && !device->is_published;
     if (publishes) {
@@ -283,8 +290,7 @@ static int own_run(void *state, const struct call *call) {
         device->joint->calls[group->rank][0] = *call;
         if (!group_barrier(group)) return -1;
     }
-    enum fusion in_kernel = own->detail->epilogue == EPILOGUE_FUSED ? call->fusion : FUSION_NONE;
-    CUfunction kernel = own->kernels[call->dtype][in_kernel];
+    CUfunction kernel = own->kernels[call->dtype][fusion_in_kernel(own, call)];
     device->last = grid_of(own, &shaped, kernel);
     bool launched = true;
     if (device->last.blocks == 0) {
