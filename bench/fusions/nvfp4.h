@@ -61,7 +61,7 @@ struct Nvfp4 {
         }
         size_t hidden_size = static_cast<size_t>(call.accesses_per_token) * n;
         size_t first = static_cast<size_t>(column) * n;
-        uint32_t block_scale = e4m3_code(call.scale * largest / 6.0f);
+        uint32_t block_scale = e4m3_codes(call.scale * largest / 6.0f, 0.0f);
         float inverse = block_scale == 0 ? 0.0f : call.scale / e4m3_value(block_scale);
         if (active && first % 16 == 0) {
             size_t offset = call.linear_scales ? token * (hidden_size / 16) + first / 16

@@ -180,6 +180,15 @@ DEVICE_FUNCTION uint32_t pack_float16(float low, float high) {
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(high), "f"(low));
     return pair;
 }
+// Two floats in e4m3, rounded to nearest even, saturating at 448, `low` in the low byte. NaN becomes 0x7f.
+// Needs SM89.
+DEVICE_FUNCTION uint32_t pack_e4m3(float low, float high) {
+    uint16_t pair = 0;
+#if __CUDA_ARCH__ >= 890
+    asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(pair) : "f"(high), "f"(low));
+#endif
+    return pair;
+}
 DEVICE_FUNCTION float float_of_float16(uint32_t half) {
     float value;
     asm("{ .reg .b16 h; cvt.u16.u32 h, %1; cvt.f32.f16 %0, h; }" : "=f"(value) : "r"(half));
