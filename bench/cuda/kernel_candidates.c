@@ -264,12 +264,25 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
     }
 }
 
+// The threads of a block, which handles a row at a time. If a kernel with an epilogue has more rows than the
+// GPU has multiprocessors, each thread has two accesses of a row. Then a multiprocessor holds two or more
+// blocks, and one loads a row while another adds squares; it would hold a single block of a thread for each
+// access of a row of 14 KiB.
+static unsigned threads_of(const struct own *own, const struct call *call, size_t rows) {
+    const struct device *device = own->device;
+    size_t ranks = (size_t)device->group->size, sharers = device->options.loopback ? ranks : 1;
+    unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
+    bool is_crowded = rows * sharers > (size_t)device->common_multiprocessors;
+    if (fusion_in_kernel(own, call) == FUSION_NONE || !is_crowded) return threads;
+    return (threads / WARP + 1) / 2 * WARP;
+}
+
 // A block for each row, as far as the GPU can hold them at once.
 static struct grid grid_of(struct own *own, const struct call *call, CUfunction kernel) {
     struct device *device = own->device;
     size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
     if (has_slices(own)) rows = (rows + ranks - 1) / ranks;
-    unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
+    unsigned threads = threads_of(own, call, rows);
     bool programmatic = !device_is_joint(device);
     unsigned resident = device_resident_blocks(device, kernel, threads, programmatic);
     return (struct grid){.blocks = rows < resident ? (unsigned)rows : resident,

@@ -79,41 +79,59 @@ DEVICE_FUNCTION int rounds_of(const Call &call) {
     return (call.accesses_per_token + block - 1) / block;
 }
 
+// Accesses of a thread in a row that stay in registers; those beyond are loaded again. Fewer with a fusion
+// that leaves fewer registers.
+#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
+template <class Fusion> constexpr int kept_by = Fusion::needs_registers ? 1 : 2;
+#else
+template <class Fusion> constexpr int kept_by = 2;
+#endif
+
 // Finishes one token. sum_at(column) returns the sum at an access of it; the thread of that access calls it
-// once. All threads of the block take part. `early`: loads the residual before the sum, which may have to
-// wait for other ranks, and gamma before the block's barrier; that costs registers.
-template <class Type, class Fusion, bool early = false, class SumAt>
+// once. All threads of the block take part. Loads residual and gamma before the sums, which may have to wait
+// for other ranks.
+template <class Type, class Fusion, int kept = kept_by<Fusion>, class SumAt>
 DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, SumAt sum_at) {
-    int rounds = rounds_of(call), block = static_cast<int>(block_size());
-    size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-    float squares = 0;
-    Word4 kept{}, gamma{}; // of the first round; further rounds load theirs again
-    for (int round = 0; round < rounds; round++) {
-        int column = round * block + static_cast<int>(thread_index());
-        if (column >= call.accesses_per_token) continue;
-        size_t at = first + static_cast<size_t>(column);
-        if constexpr (is_none<Fusion>) {
-            store_plain(call.out + at, sum_at(column));
-        } else {
-            Word4 residual{};
-            if constexpr (early) residual = load_plain(call.residual + at);
-            Word4 sum = sum_at(column);
-            if constexpr (!early) residual = load_plain(call.residual + at);
-            if (early && round == 0) gamma = load_plain(call.gamma + column);
-            Word4 r = add_residual<Type>(call, at, sum, residual, &squares);
-            if (round == 0) kept = r;
+    int block = static_cast<int>(block_size()), width = call.accesses_per_token;
+    int thread = static_cast<int>(thread_index());
+    size_t first = static_cast<size_t>(token) * static_cast<size_t>(width);
+    if constexpr (is_none<Fusion>) {
+        for (int column = thread; column < width; column += block)
+            store_plain(call.out + first + static_cast<size_t>(column), sum_at(column));
+    } else {
+        float squares = 0;
+        Word4 sums[kept] = {}, r[kept] = {}, gamma[kept] = {};
+        auto at = [&](int column) { return first + static_cast<size_t>(column); };
+        for (int i = 0; i < kept; i++) {
+            int column = i * block + thread;
+            if (column >= width) continue;
+            r[i] = load_plain(call.residual + at(column));
+            gamma[i] = load_plain(call.gamma + column);
         }
-    }
-    if constexpr (!is_none<Fusion>) {
-        float elements = static_cast<float>(call.accesses_per_token * Type::per_access);
+        for (int i = 0; i < kept; i++) {
+            if (i * block + thread < width) sums[i] = sum_at(i * block + thread);
+        }
+        for (int i = 0; i < kept; i++) {
+            int column = i * block + thread;
+            if (column < width) r[i] = add_residual<Type>(call, at(column), sums[i], r[i], &squares);
+        }
+        for (int column = kept * block + thread; column < width; column += block)
+            add_residual<Type>(call, at(column), sum_at(column), load_plain(call.residual + at(column)),
+                               &squares);
+        float elements = static_cast<float>(width * Type::per_access);
         float factor = reciprocal_square_root(block_sum(squares, partial) / elements + call.epsilon);
-        for (int round = 0; round < rounds; round++) {
-            int column = round * block + static_cast<int>(thread_index());
-            bool active = column < call.accesses_per_token;
-            if (active && round > 0)
-                kept = load_plain(call.residual_out + first + static_cast<size_t>(column));
-            if (active && (!early || round > 0)) gamma = load_plain(call.gamma + column);
-            store_norm<Type, Fusion>(call, static_cast<size_t>(token), column, active, kept, gamma, factor);
+        size_t row = static_cast<size_t>(token);
+        for (int i = 0; i < kept; i++) {
+            int column = i * block + thread;
+            if (i * block < width)
+                store_norm<Type, Fusion>(call, row, column, column < width, r[i], gamma[i], factor);
+        }
+        for (int column = kept * block + thread; column - thread < width; column += block) {
+            bool active = column < width;
+            Word4 again{}, weights{};
+            if (active) again = load_plain(call.residual_out + at(column));
+            if (active) weights = load_plain(call.gamma + column);
+            store_norm<Type, Fusion>(call, row, column, active, again, weights, factor);
         }
     }
 }

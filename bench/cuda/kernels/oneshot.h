@@ -22,6 +22,8 @@ template <class Fusion> constexpr int polled_together = Fusion::needs_registers 
 #else
 template <class Fusion> constexpr int polled_together = POLLED_TOGETHER;
 #endif
+template <class Fusion, int tp> // accesses of a row
+constexpr int kept_beside_polls = tp < POLLED_TOGETHER ? kept_by<Fusion> : 1;
 
 DEVICE_FUNCTION Word4 without_empty(Word4 value) {
 #ifndef FAULT_KEEP_EMPTY
@@ -161,7 +163,7 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     constexpr int most = polled_together<Fusion>;
     for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        finish_token<Type, Fusion, (tp < POLLED_TOGETHER)>(call, token, partial, [&](int column) {
+        finish_token<Type, Fusion, kept_beside_polls<Fusion, tp>>(call, token, partial, [&](int column) {
             return sum_of_ranks<Type, accumulate, tp, most>(arguments, buffer,
                                                             at + static_cast<size_t>(column));
         });
