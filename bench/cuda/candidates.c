@@ -48,6 +48,7 @@ struct CallParameters call_parameters(const struct device *device, const struct 
     return (struct CallParameters){
         .num_tokens = (int32_t)call->num_tokens,
         .accesses_per_token = (int32_t)(row_bytes / ACCESS_BYTES),
+        .accesses_per_block = (int32_t)(row_bytes / ACCESS_BYTES),
         .gamma = call->gamma,
         .epsilon = call->epsilon,
         .scale = call->scale,

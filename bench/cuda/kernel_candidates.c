@@ -13,8 +13,12 @@ enum {
     NAME_SIZE = 96,
     MOST_THREADS = 1024,
     ACCESS_BYTES = 16,
-    WARP = 32,      // threads, and accesses
-    WIDE_ROW = 512, // accesses
+    WARP = 32,        // threads, and accesses
+    WIDE_ROW = 512,   // accesses
+    MOST_CLUSTER = 8, // blocks: more are not portable
+    LEAST_SHARE = 64, // of a block in a row, in accesses
+    MOST_SHARE = 256,
+    SHARE_MULTIPLE = 4, // no block of elements with a common scale is in two shares
 };
 
 struct own {
@@ -230,6 +234,12 @@ static int own_prepare(void *state, const struct call *call, char reason[REASON_
     return -1;
 }
 
+// The accesses of a row that each block of a cluster has; the last ones may have fewer.
+static size_t share_of(size_t accesses, unsigned cluster) {
+    size_t share = (accesses + cluster - 1) / cluster;
+    return (share + SHARE_MULTIPLE - 1) / SHARE_MULTIPLE * SHARE_MULTIPLE;
+}
+
 // ---- calls -------------------------------------------------------------------------------------------
 
 static void append(struct parameters *parameters, const void *bytes, size_t count) {
@@ -247,6 +257,9 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
     size_t flags_at = flags_offset(device, kernel);
     parameters->used = 0;
     shared.multicast = (void *)workspace->multicast;
+    if (device->last.cluster > 1)
+        shared.accesses_per_block =
+            (int32_t)share_of((size_t)shared.accesses_per_token, device->last.cluster);
     append(parameters, &shared, sizeof shared);
     for (int rank = 0; rank < ranks; rank++) append(parameters, &workspace->of[rank], sizeof(CUdeviceptr));
     for (int rank = 0; rank < ranks; rank++) {
@@ -277,18 +290,43 @@ static unsigned threads_of(const struct own *own, const struct call *call, size_
     return (threads / WARP + 1) / 2 * WARP;
 }
 
-// A block for each row, as far as the GPU can hold them at once.
+// With fewer rows than multiprocessors, a cluster of blocks for each row of a kernel with an epilogue: for
+// the instructions of a row, a single multiprocessor would need more time than its messages travel. Sets the
+// blocks, threads and cluster of *grid, and returns true, if there are multiprocessors for two blocks of each
+// row.
+static bool share_rows(const struct own *own, const struct call *call, CUfunction kernel, size_t rows,
+                       struct grid *grid) {
+    struct device *device = own->device;
+    size_t sharers = device->options.loopback ? (size_t)device->group->size : 1;
+    size_t accesses = call->hidden_size * dtype_sizes_bytes[call->dtype] / ACCESS_BYTES;
+    unsigned cluster = MOST_CLUSTER;
+    if (fusion_in_kernel(own, call) == FUSION_NONE) return false;
+    while (cluster > 1 && (rows * sharers * cluster > (size_t)device->common_multiprocessors ||
+                           accesses < (size_t)cluster * LEAST_SHARE))
+        cluster /= 2;
+    size_t share = share_of(accesses, cluster);
+    if (cluster == 1 || share > MOST_SHARE) return false;
+    struct grid shared = *grid;
+    shared.cluster = cluster;
+    shared.blocks = (unsigned)rows * cluster;
+    shared.threads = (unsigned)((share + WARP - 1) / WARP * WARP);
+    if (device_resident_clusters(device, kernel, shared) < rows) return false;
+    *grid = shared;
+    return true;
+}
+
+// A block or a cluster of blocks for each row, as far as the GPU can hold them at once.
 static struct grid grid_of(struct own *own, const struct call *call, CUfunction kernel) {
     struct device *device = own->device;
     size_t rows = call->num_tokens, ranks = (size_t)device->group->size;
     if (has_slices(own)) rows = (rows + ranks - 1) / ranks;
-    unsigned threads = threads_of(own, call, rows);
-    bool programmatic = !device_is_joint(device);
-    unsigned resident = device_resident_blocks(device, kernel, threads, programmatic);
-    return (struct grid){.blocks = rows < resident ? (unsigned)rows : resident,
-                         .ranks = device->joint != NULL ? (unsigned)ranks : 1,
-                         .threads = threads,
-                         .programmatic = programmatic};
+    struct grid grid = {.ranks = device->joint != NULL ? (unsigned)ranks : 1,
+                        .threads = threads_of(own, call, rows),
+                        .programmatic = !device_is_joint(device)};
+    if (share_rows(own, call, kernel, rows, &grid)) return grid;
+    unsigned resident = device_resident_blocks(device, kernel, grid.threads, grid.programmatic);
+    grid.blocks = rows < resident ? (unsigned)rows : resident;
+    return grid;
 }
 
 static int own_run(void *state, const struct call *call) {

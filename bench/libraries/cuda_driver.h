@@ -30,6 +30,7 @@
     FUNCTION(cuModuleGetFunction)                                                                            \
     FUNCTION(cuFuncGetAttribute)                                                                             \
     FUNCTION(cuOccupancyMaxActiveBlocksPerMultiprocessor)                                                    \
+    FUNCTION(cuOccupancyMaxActiveClusters)                                                                   \
     FUNCTION(cuLaunchKernelEx)                                                                               \
     FUNCTION(cuStreamCreate)                                                                                 \
     FUNCTION(cuStreamDestroy)                                                                                \

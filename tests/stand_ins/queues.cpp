@@ -74,7 +74,7 @@ EngineEnd run_together(const std::vector<Op *> &ops, bool has_others = false) {
     run.stalls = false;
     run.shape = [=](int rank, int) {
         const Op *op = joint ? ops[0] : ops[size_t(rank)];
-        return EngineLaunch{op->blocks, op->threads};
+        return EngineLaunch{op->blocks, op->threads, op->cluster};
     };
     run.body = [=](int rank, int) {
         const Op *op = joint ? ops[0] : ops[size_t(rank)];
@@ -343,6 +343,16 @@ CUresult cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, CUfunction, in
     return CUDA_SUCCESS;
 }
 
+CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction, const CUlaunchConfig *config) {
+    REFUSE_WITHOUT_CONTEXT;
+    *clusters = 0;
+    for (unsigned i = 0; i < config->numAttrs; i++) {
+        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            *clusters = OF_EACH * MULTIPROCESSORS / int(config->attrs[i].value.clusterDim.x);
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, void **, void **extra) {
     Op op;
     if (config->gridDimX == 0 || config->gridDimY == 0 || config->gridDimY > 65535 || config->gridDimZ != 1 ||
@@ -357,10 +367,17 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     op.ranks = config->gridDimY;
     op.threads = config->blockDimX;
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+        const CUlaunchAttribute &attribute = config->attrs[i];
+        if (attribute.id == CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION)
+            op.is_programmatic = attribute.value.programmaticStreamSerializationAllowed != 0;
+        else if (attribute.id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
+            op.cluster = attribute.value.clusterDim.x;
+        else
             return CUDA_ERROR_INVALID_VALUE;
-        op.is_programmatic = config->attrs[i].value.programmaticStreamSerializationAllowed != 0;
     }
+    if (op.cluster == 0 || op.blocks % op.cluster != 0 || op.cluster > 8 ||
+        (op.cluster > 1 && setting("no_clusters")))
+        return CUDA_ERROR_INVALID_CLUSTER_SIZE;
     if (op.blocks == unsigned(number("held_blocks", 0))) {
         op.flag = give_up_of(op);
         op.least = 1;

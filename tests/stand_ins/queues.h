@@ -32,7 +32,7 @@ struct Op {
     uint32_t least = 0;
     void (*kernel)(const void *) = nullptr;   // or a kernel,
     std::shared_ptr<std::vector<char>> bytes; // with its parameters
-    unsigned blocks = 1, ranks = 1, threads = 1;
+    unsigned blocks = 1, ranks = 1, threads = 1, cluster = 1;
     bool is_programmatic = false; // it may start while the launch ahead is still there,
     unsigned ahead = 0;           // which has so many blocks
     int meets = 0;                // how many launches, one of each stream, have to meet; 0: it runs alone

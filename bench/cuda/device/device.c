@@ -112,11 +112,12 @@ static void describe(struct device *device) {
         !device->options.no_multicast && attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
 }
 
-// Kernels of PTX before 9.0 have no instruction that waits for the launch ahead of them.
+// Kernels of PTX before 9.0 have no instruction that waits for the launch ahead of them, and no clusters.
 static void note_versions(struct device *device) {
     CUfunction kernel = device_kernel(device, "gentables_empty");
     int ptx = 0;
     device->driver->cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, kernel);
+    device->has_clusters = ptx >= 90 && attribute(device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
     device->can_wait_for_launches = device->sm >= 90 && ptx >= 90 && !device->options.no_programmatic;
 }
 
@@ -212,34 +213,64 @@ CUfunction device_kernel(struct device *device, const char *name) {
     return kernel;
 }
 
+enum { LAUNCH_ATTRIBUTES = 2 };
+
+// `attributes` has room for LAUNCH_ATTRIBUTES.
+static CUlaunchConfig launch_config(const struct device *device, struct grid grid,
+                                    CUlaunchAttribute attributes[]) {
+    unsigned count = 0;
+    if (grid.programmatic && device->can_wait_for_launches)
+        attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+                                                  .value.programmaticStreamSerializationAllowed = 1};
+    if (grid.cluster > 1)
+        attributes[count++] = (CUlaunchAttribute){.id = CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+                                                  .value.clusterDim = {grid.cluster, 1, 1}};
+    return (CUlaunchConfig){.gridDimX = grid.blocks,
+                            .gridDimY = grid.ranks,
+                            .gridDimZ = 1,
+                            .blockDimX = grid.threads,
+                            .blockDimY = 1,
+                            .blockDimZ = 1,
+                            .hStream = device->stream,
+                            .attrs = attributes,
+                            .numAttrs = count};
+}
+
 bool device_launch(struct device *device, CUfunction kernel, struct grid grid, const void *parameters,
                    size_t bytes) {
-    CUlaunchAttribute attribute_of_launch = {.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
-                                             .value.programmaticStreamSerializationAllowed = 1};
-    CUlaunchConfig config = {.gridDimX = grid.blocks,
-                             .gridDimY = grid.ranks,
-                             .gridDimZ = 1,
-                             .blockDimX = grid.threads,
-                             .blockDimY = 1,
-                             .blockDimZ = 1,
-                             .hStream = device->stream,
-                             .attrs = &attribute_of_launch,
-                             .numAttrs = grid.programmatic && device->can_wait_for_launches ? 1 : 0};
+    CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES];
+    CUlaunchConfig config = launch_config(device, grid, attributes);
     void *extra[] = {CU_LAUNCH_PARAM_BUFFER_POINTER, (void *)(uintptr_t)parameters,
                      CU_LAUNCH_PARAM_BUFFER_SIZE, &bytes, CU_LAUNCH_PARAM_END};
     return device_ok(device, device->driver->cuLaunchKernelEx(&config, kernel, NULL, extra), "a launch");
+}
+
+// Launches for which a GPU must have room at once. The next launch may be resident already. It needs room
+// beside this one only if several ranks share the GPU: it starts after all blocks of this one on its rank,
+// but may take the room of another rank's.
+static unsigned resident_launches(const struct device *device, bool programmatic) {
+    unsigned sharers = device->options.loopback ? (unsigned)device->group->size : 1;
+    return sharers * (programmatic && sharers > 1 ? 2 : 1);
 }
 
 unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
                                 bool programmatic) {
     int per_multiprocessor = 0;
     device->driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&per_multiprocessor, kernel, (int)threads, 0);
-    unsigned sharers = device->options.loopback ? (unsigned)device->group->size : 1;
-    // The next launch may be resident already. It needs room beside this one only if several ranks share the
-    // GPU: it starts after all blocks of this one on its rank, but may take the room of another rank's.
-    unsigned launches = programmatic && sharers > 1 ? 2 : 1;
-    unsigned blocks = (unsigned)(per_multiprocessor * device->common_multiprocessors) / (sharers * launches);
+    unsigned blocks = (unsigned)(per_multiprocessor * device->common_multiprocessors) /
+                      resident_launches(device, programmatic);
     return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
+}
+
+unsigned device_resident_clusters(struct device *device, CUfunction kernel, struct grid grid) {
+    const struct cuda_driver *driver = device->driver;
+    CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES];
+    CUlaunchConfig config = launch_config(device, grid, attributes);
+    int clusters = 0;
+    if (!device->has_clusters ||
+        driver->cuOccupancyMaxActiveClusters(&clusters, kernel, &config) != CUDA_SUCCESS)
+        return 0;
+    return (unsigned)clusters / resident_launches(device, grid.programmatic);
 }
 
 static void *abort_all(void *unused) {

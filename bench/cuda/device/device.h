@@ -43,9 +43,10 @@ struct joint {
 
 enum { BARRIER_BYTES = 4096 };
 
-// The shape of a launch. `programmatic`: it may start before the launch ahead has ended, and waits by itself.
+// The shape of a launch. `cluster`: the number of blocks in a cluster; 0 or 1: no clusters. `programmatic`:
+// it may start before the launch ahead has ended, and waits by itself.
 struct grid {
-    unsigned blocks, ranks, threads;
+    unsigned blocks, ranks, threads, cluster;
     bool programmatic;
 };
 
@@ -85,6 +86,7 @@ struct device {
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
     bool can_fabric, can_file, can_multicast;
+    bool has_clusters;          // and so have the kernels
     bool can_wait_for_launches; // programmatic launches: kernels wait for the launch ahead by themselves
     bool all_peers;             // reach each other, as far as this process sees them
     bool has_hidden_peers;      // some process does not see all GPUs; only mapping shows what they reach
@@ -142,6 +144,10 @@ bool device_launch(struct device *device, CUfunction kernel, struct grid grid, c
 // Blocks of this kernel that each rank's GPU can hold at once, for one rank; the same on all ranks.
 unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
                                 bool programmatic);
+
+// Clusters of the grid's size that each rank's GPU can hold at once, for one rank. 0: the GPU or the kernel
+// has no clusters.
+unsigned device_resident_clusters(struct device *device, CUfunction kernel, struct grid grid);
 
 // Waits for an event until the deadline; then kernels give up and the group fails.
 bool device_wait(struct device *device, CUevent event);

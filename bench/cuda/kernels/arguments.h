@@ -12,6 +12,7 @@ enum class Accumulate { native, fp32 };
 struct Call {
     int num_tokens;
     int accesses_per_token; // hidden_size / elements per access
+    int accesses_per_block; // of a token: the blocks of a cluster share its tokens
     const Word4 *input;
     Word4 *out;            // NONE, RESIDUAL_RMS_NORM; the same memory as `codes`
     const Word4 *residual; // the fusions
@@ -57,6 +58,7 @@ template <int tp> struct Launch {
 DEVICE_FUNCTION Call call_of(const CallParameters &call, const RankParameters &rank) {
     return {call.num_tokens,
             call.accesses_per_token,
+            call.accesses_per_block,
             static_cast<const Word4 *>(rank.input),
             static_cast<Word4 *>(rank.out),
             static_cast<const Word4 *>(rank.residual),
@@ -68,6 +70,16 @@ DEVICE_FUNCTION Call call_of(const CallParameters &call, const RankParameters &r
             call.linear_scales != 0,
             call.epsilon,
             call.scale};
+}
+
+// The accesses of a token, from `begin` up to `end`, that this block handles.
+struct Columns {
+    int begin, end;
+};
+DEVICE_FUNCTION Columns columns_of(const Call &call) {
+    int begin = static_cast<int>(cluster_rank()) * call.accesses_per_block;
+    int end = begin + call.accesses_per_block;
+    return {begin, end < call.accesses_per_token ? end : call.accesses_per_token};
 }
 
 // The arguments of this block's rank.

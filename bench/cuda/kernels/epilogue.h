@@ -1,5 +1,5 @@
 // From the sum of a token to the results of the call: residual add, RMSNorm, and what the fusion stores of
-// it, by all threads of a block together. bench/elements/strategy.h defines the results.
+// it, by all threads of a cluster of blocks together. bench/elements/strategy.h defines the results.
 //
 // The fusions are classes in bench/fusions:
 //   quantises         its results are codes of the rounded norm, which is stored as well if checks need it
@@ -21,21 +21,46 @@ template <class Fusion> inline constexpr bool is_none = false;
 template <> inline constexpr bool is_none<None> = true;
 
 constexpr int WARP = 32;
-constexpr int MAX_WARPS = 32;
+constexpr int MAX_WARPS = 32, MAX_CLUSTER = 8;        // of a block; blocks
+constexpr int PARTIALS = 2 * MAX_CLUSTER * MAX_WARPS; // floats of shared memory that a RowSum has
 
-// Returns the sum over the block to every thread. All threads take part; block_size is a multiple of WARP.
-// `partial` has MAX_WARPS floats of shared memory.
-DEVICE_FUNCTION float block_sum(float value, float *partial) {
+// Every lane gets the same bits, because the two sums of a step have the same terms.
+DEVICE_FUNCTION float warp_sum(float value) {
     for (int mask = WARP / 2; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
-    unsigned thread = thread_index();
-    if (thread % WARP == 0) partial[thread / WARP] = value;
-#ifndef FAULT_NO_BLOCK_BARRIER
-    block_barrier();
+    return value;
+}
+
+// Sums over the threads of a cluster. Each warp stores its sum into every block's shared memory. Two parts of
+// that memory take turns: a block stores into a part again after the barrier of the next sum, which all
+// threads reach after they have read that part.
+struct RowSum {
+    float *partials;
+    unsigned turn;
+
+    // Returns the sum to every thread, the same bits. All threads take part; block_size is a multiple of
+    // WARP.
+    DEVICE_MEMBER float of(float value) {
+        float *part = partials + turn * (PARTIALS / 2), sum = 0;
+        unsigned warp = thread_index() / WARP, lane = thread_index() % WARP, warps = block_size() / WARP;
+#ifndef FAULT_ONE_TURN
+        turn ^= 1;
 #endif
-    float sum = 0;
-    for (unsigned warp = 0; warp < block_size() / WARP; warp++) sum += partial[warp];
-    block_barrier(); // before `partial` is written again
-    return sum;
+        value = warp_sum(value);
+        if (lane < cluster_size()) store_shared(part + cluster_rank() * warps + warp, lane, value);
+#ifndef FAULT_NO_BLOCK_BARRIER
+        cluster_barrier();
+#endif
+        for (unsigned i = lane; i < warps * cluster_size(); i += WARP) sum += part[i];
+        return warp_sum(sum);
+    }
+};
+
+// The RowSum of a launch. A block stores into another's shared memory only after that block has started.
+template <class Fusion> DEVICE_FUNCTION RowSum row_sums(float *partials) {
+#ifndef FAULT_NO_CLUSTER_START
+    if (!is_none<Fusion> && cluster_size() > 1) cluster_barrier();
+#endif
+    return {partials, 0};
 }
 
 // Stores and returns r = round(sum + residual) at one access, and adds its squares to *squares.
@@ -73,12 +98,6 @@ DEVICE_FUNCTION void store_norm(const Call &call, size_t token, int column, bool
     if constexpr (Fusion::by_warp) Fusion::template store<Type>(call, token, column, active, norm);
 }
 
-// The maximum number of accesses of a thread in a row, which may be wider than the block.
-DEVICE_FUNCTION int rounds_of(const Call &call) {
-    int block = static_cast<int>(block_size());
-    return (call.accesses_per_token + block - 1) / block;
-}
-
 // Accesses of a thread in a row that stay in registers; those beyond are loaded again. Fewer with a fusion
 // that leaves fewer registers.
 #if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
@@ -88,46 +107,45 @@ template <class Fusion> constexpr int kept_by = 2;
 #endif
 
 // Finishes one token. sum_at(column) returns the sum at an access of it; the thread of that access calls it
-// once. All threads of the block take part. Loads residual and gamma before the sums, which may have to wait
-// for other ranks.
+// once. All threads of the cluster take part. Loads residual and gamma before the sums, which may have to
+// wait for other ranks.
 template <class Type, class Fusion, int kept = kept_by<Fusion>, class SumAt>
-DEVICE_FUNCTION void finish_token(const Call &call, int token, float *partial, SumAt sum_at) {
-    int block = static_cast<int>(block_size()), width = call.accesses_per_token;
-    int thread = static_cast<int>(thread_index());
-    size_t first = static_cast<size_t>(token) * static_cast<size_t>(width);
+DEVICE_FUNCTION void finish_token(const Call &call, int token, RowSum &row_sum, SumAt sum_at) {
+    const Columns columns = columns_of(call);
+    const int block = static_cast<int>(block_size()), end = columns.end;
+    const int mine = columns.begin + static_cast<int>(thread_index());
+    const size_t row = static_cast<size_t>(token);
+    const size_t first = row * static_cast<size_t>(call.accesses_per_token);
+    auto at = [&](int column) { return first + static_cast<size_t>(column); };
     if constexpr (is_none<Fusion>) {
-        for (int column = thread; column < width; column += block)
-            store_plain(call.out + first + static_cast<size_t>(column), sum_at(column));
+        for (int column = mine; column < end; column += block)
+            store_plain(call.out + at(column), sum_at(column));
     } else {
         float squares = 0;
         Word4 sums[kept] = {}, r[kept] = {}, gamma[kept] = {};
-        auto at = [&](int column) { return first + static_cast<size_t>(column); };
-        for (int i = 0; i < kept; i++) {
-            int column = i * block + thread;
-            if (column >= width) continue;
+        for (int i = 0, column = mine; i < kept; i++, column += block) {
+            if (column >= end) continue;
             r[i] = load_plain(call.residual + at(column));
             gamma[i] = load_plain(call.gamma + column);
         }
-        for (int i = 0; i < kept; i++) {
-            if (i * block + thread < width) sums[i] = sum_at(i * block + thread);
+        for (int i = 0, column = mine; i < kept; i++, column += block) {
+            if (column < end) sums[i] = sum_at(column);
         }
-        for (int i = 0; i < kept; i++) {
-            int column = i * block + thread;
-            if (column < width) r[i] = add_residual<Type>(call, at(column), sums[i], r[i], &squares);
+        for (int i = 0, column = mine; i < kept; i++, column += block) {
+            if (column < end) r[i] = add_residual<Type>(call, at(column), sums[i], r[i], &squares);
         }
-        for (int column = kept * block + thread; column < width; column += block)
+        for (int column = mine + kept * block; column < end; column += block)
             add_residual<Type>(call, at(column), sum_at(column), load_plain(call.residual + at(column)),
                                &squares);
-        float elements = static_cast<float>(width * Type::per_access);
-        float factor = reciprocal_square_root(block_sum(squares, partial) / elements + call.epsilon);
-        size_t row = static_cast<size_t>(token);
-        for (int i = 0; i < kept; i++) {
-            int column = i * block + thread;
-            if (i * block < width)
-                store_norm<Type, Fusion>(call, row, column, column < width, r[i], gamma[i], factor);
+        float elements = static_cast<float>(call.accesses_per_token * Type::per_access);
+        float factor = reciprocal_square_root(row_sum.of(squares) / elements + call.epsilon);
+        for (int i = 0, from = columns.begin; i < kept && from < end; i++, from += block) {
+            int column = mine + i * block;
+            store_norm<Type, Fusion>(call, row, column, column < end, r[i], gamma[i], factor);
         }
-        for (int column = kept * block + thread; column - thread < width; column += block) {
-            bool active = column < width;
+        for (int from = columns.begin + kept * block; from < end; from += block) {
+            int column = mine + (from - columns.begin);
+            bool active = column < end;
             Word4 again{}, weights{};
             if (active) again = load_plain(call.residual_out + at(column));
             if (active) weights = load_plain(call.gamma + column);

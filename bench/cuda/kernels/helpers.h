@@ -87,13 +87,14 @@ DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
 
 // A whole epilogue, of sums in memory.
 template <class Type, class Fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
-    SHARED_ARRAY(float, partial, MAX_WARPS);
+    SHARED_ARRAY(float, partial, PARTIALS);
+    RowSum row_sum{partial, 0};
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
          token += static_cast<int>(grid_size())) {
         const Word4 *sums =
             call.input + static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        finish_token<Type, Fusion>(call, token, partial,
+        finish_token<Type, Fusion>(call, token, row_sum,
                                    [&](int column) { return load_plain(sums + column); });
     }
 }
@@ -111,7 +112,8 @@ template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameter
 }
 
 template <class Type, class Norm> DEVICE_FUNCTION void normalise(const EpilogueParameters &parameters) {
-    SHARED_ARRAY(float, partial, MAX_WARPS);
+    SHARED_ARRAY(float, partial, PARTIALS);
+    RowSum row_sum{partial, 0};
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int block = static_cast<int>(block_size());
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
@@ -124,7 +126,7 @@ template <class Type, class Norm> DEVICE_FUNCTION void normalise(const EpilogueP
             for (int i = 0; i < Type::per_access; i++) squares += values[i] * values[i];
         }
         float elements = static_cast<float>(call.accesses_per_token * Type::per_access);
-        float factor = reciprocal_square_root(block_sum(squares, partial) / elements + call.epsilon);
+        float factor = reciprocal_square_root(row_sum.of(squares) / elements + call.epsilon);
         for (int column = static_cast<int>(thread_index()); column < call.accesses_per_token;
              column += block) {
             Word4 r = load_plain(call.residual_out + first + static_cast<size_t>(column));
@@ -137,12 +139,11 @@ template <class Type, class Norm> DEVICE_FUNCTION void normalise(const EpilogueP
 // y is the input.
 template <class Type, class Fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
-    int rounds = rounds_of(call), block = static_cast<int>(block_size());
+    int thread = static_cast<int>(thread_index()), block = static_cast<int>(block_size());
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;
          token += static_cast<int>(grid_size())) {
         size_t first = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        for (int round = 0; round < rounds; round++) {
-            int column = round * block + static_cast<int>(thread_index());
+        for (int column = thread; column - thread < call.accesses_per_token; column += block) {
             bool active = column < call.accesses_per_token;
             float norm[Type::per_access] = {};
             if (active) unpack<Type>(load_plain(call.input + first + static_cast<size_t>(column)), norm);

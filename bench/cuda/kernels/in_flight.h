@@ -30,17 +30,20 @@ DEVICE_FUNCTION void keep_in_flight(Index at, Index step, Index end, Load load, 
 }
 
 // The same for this block's accesses of the tokens from `begin` up to `end`: tokens are distributed over
-// blocks, and the accesses of each token over threads.
+// clusters of blocks, and the accesses of each token over their threads.
 template <int loads = 1, class Load, class Take>
 DEVICE_FUNCTION void for_each_access(const Call &call, int begin, int end, Load load, Take take) {
-    uint32_t width = static_cast<uint32_t>(call.accesses_per_token), columns = width;
-    uint32_t first = (static_cast<uint32_t>(begin) + block_index()) * width;
+    uint32_t width = static_cast<uint32_t>(call.accesses_per_token);
+    uint32_t first = (static_cast<uint32_t>(begin) + cluster_index()) * width;
+    Columns columns = columns_of(call);
 #ifdef FAULT_SKIP_LAST_ACCESS
-    columns -= 1;
+    if (columns.end == call.accesses_per_token) columns.end -= 1;
 #endif
-    for (uint32_t column = thread_index(); column < columns; column += block_size()) {
-        keep_in_flight<loads>(first + column, grid_size() * width, static_cast<uint32_t>(end) * width, load,
-                              take);
+    int block = static_cast<int>(block_size());
+    for (int column = columns.begin + static_cast<int>(thread_index()); column < columns.end;
+         column += block) {
+        keep_in_flight<loads>(first + static_cast<uint32_t>(column), cluster_count() * width,
+                              static_cast<uint32_t>(end) * width, load, take);
     }
 }
 

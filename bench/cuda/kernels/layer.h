@@ -43,6 +43,58 @@ DEVICE_FUNCTION unsigned rank_index() {
 DEVICE_FUNCTION void block_barrier() {
     __syncthreads();
 }
+// Blocks in a cluster are neighbours, run at the same time, and write into each other's shared memory. Before
+// SM90, and where a launch has none, each block is a cluster by itself.
+DEVICE_FUNCTION unsigned cluster_index() {
+    unsigned index = blockIdx.x;
+#if __CUDA_ARCH__ >= 900
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(index));
+#endif
+    return index;
+}
+DEVICE_FUNCTION unsigned cluster_count() {
+    unsigned count = gridDim.x;
+#if __CUDA_ARCH__ >= 900
+    asm("mov.u32 %0, %%nclusterid.x;" : "=r"(count));
+#endif
+    return count;
+}
+DEVICE_FUNCTION unsigned cluster_rank() { // of this block, in its cluster
+    unsigned rank = 0;
+#if __CUDA_ARCH__ >= 900
+    asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(rank));
+#endif
+    return rank;
+}
+DEVICE_FUNCTION unsigned cluster_size() {
+    unsigned size = 1;
+#if __CUDA_ARCH__ >= 900
+    asm("mov.u32 %0, %%cluster_nctaid.x;" : "=r"(size));
+#endif
+    return size;
+}
+// A barrier of the cluster's threads, as block_barrier is one of the block's.
+DEVICE_FUNCTION void cluster_barrier() {
+    if (cluster_size() == 1) {
+        __syncthreads();
+        return;
+    }
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
+// Stores to this address of shared memory in the block with that rank of the cluster.
+DEVICE_FUNCTION void store_shared(float *to, unsigned rank, float value) {
+#if __CUDA_ARCH__ >= 900
+    uint32_t own = static_cast<uint32_t>(__cvta_generic_to_shared(to)), there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(own), "r"(rank));
+    asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(there), "f"(value) : "memory");
+#else
+    (void)rank;
+    *to = value;
+#endif
+}
 // The value of the lane whose number differs in the bits of `mask`. All lanes of the warp take part.
 DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);

@@ -16,7 +16,7 @@
 template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
     static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
-    SHARED_ARRAY(float, partial, MAX_WARPS);
+    SHARED_ARRAY(float, partial, PARTIALS);
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
     const State state = state_of(workspace);
@@ -27,7 +27,8 @@ DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
 #endif
     order_multicast();
     let_next_launch_start();
-    finish_tokens<Type, tp, Fusion>(arguments.call, partial, [&](size_t at) {
+    RowSum row_sum = row_sums<Fusion>(partial);
+    finish_tokens<Type, tp, Fusion>(arguments.call, row_sum, [&](size_t at) {
         return multicast_load_sum<Type>(workspace.multicast + buffer + at);
     });
     end_launch(workspace, state, 0);
@@ -36,7 +37,7 @@ DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
 template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
     static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
-    SHARED_ARRAY(float, partial, MAX_WARPS);
+    SHARED_ARRAY(float, partial, PARTIALS);
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
     const State state = state_of(workspace);
@@ -53,8 +54,9 @@ DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
     ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     order_multicast();
     let_next_launch_start();
+    RowSum row_sum = row_sums<Fusion>(partial);
     const Word4 *own_sums = workspace.slots[arguments.rank] + workspace.capacity;
-    finish_tokens<Type, tp, Fusion>(arguments.call, partial,
+    finish_tokens<Type, tp, Fusion>(arguments.call, row_sum,
                                     [&](size_t at) { return load_plain(own_sums + at); });
     end_launch(workspace, state, 0);
 }

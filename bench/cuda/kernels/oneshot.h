@@ -16,12 +16,6 @@
 constexpr uint32_t EMPTY = 0x80000000u;
 constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
 
-// Fewer with a fusion that leaves fewer registers.
-#if defined __CUDA_ARCH__ && __CUDA_ARCH__ < 900
-template <class Fusion> constexpr int polled_together = Fusion::needs_registers ? 4 : POLLED_TOGETHER;
-#else
-template <class Fusion> constexpr int polled_together = POLLED_TOGETHER;
-#endif
 template <class Fusion, int tp> // accesses of a row
 constexpr int kept_beside_polls = tp < POLLED_TOGETHER ? kept_by<Fusion> : 1;
 
@@ -46,8 +40,9 @@ DEVICE_FUNCTION bool has_arrived(Word4 value) {
 // Loads this thread's access of its block's first token, if there is one, together with the state: that saves
 // one wait for memory in a launch of one token.
 DEVICE_FUNCTION Word4 first_access(const Call &call) {
-    int token = static_cast<int>(block_index()), column = static_cast<int>(thread_index());
-    if (token >= call.num_tokens || column >= call.accesses_per_token) return Word4{};
+    Columns columns = columns_of(call);
+    int token = static_cast<int>(cluster_index()), column = columns.begin + static_cast<int>(thread_index());
+    if (token >= call.num_tokens || column >= columns.end) return Word4{};
     return load_plain(call.input + static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token) +
                       static_cast<size_t>(column));
 }
@@ -58,7 +53,8 @@ DEVICE_FUNCTION void send_tokens(const Arguments &arguments, size_t buffer, Word
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
     size_t mine = buffer + static_cast<size_t>(arguments.rank) * workspace.capacity;
-    uint32_t first = block_index() * static_cast<uint32_t>(call.accesses_per_token) + thread_index();
+    uint32_t first = cluster_index() * static_cast<uint32_t>(call.accesses_per_token) +
+                     static_cast<uint32_t>(columns_of(call).begin) + thread_index();
     auto load = [&](uint32_t at, Word4 *values) {
         *values = at == first ? first_one : load_plain(call.input + at);
     };
@@ -104,12 +100,12 @@ DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int
     if (!all) set_flag(&workspace.state->gave_up);
 }
 
-template <class Type, Accumulate accumulate, int tp, int most = POLLED_TOGETHER>
+template <class Type, Accumulate accumulate, int tp>
 DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, size_t at) {
     const Workspace &workspace = arguments.workspace;
     const Word4 *slots = workspace.slots[arguments.rank] + buffer + at;
     Sum<Type, accumulate> sum;
-    constexpr int together = tp < most ? tp : most, rest = tp % together;
+    constexpr int together = tp < POLLED_TOGETHER ? tp : POLLED_TOGETHER, rest = tp % together;
     for (int first = 0; first + together <= tp; first += together) {
         Word4 values[together];
         receive<together>(workspace, slots, first, values);
@@ -146,7 +142,7 @@ DEVICE_FUNCTION void store_sums(const Arguments &arguments, size_t buffer) {
 
 template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
-    SHARED_ARRAY(float, partial, MAX_WARPS);
+    SHARED_ARRAY(float, partial, PARTIALS);
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
@@ -154,18 +150,17 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     const State state = state_of(workspace);
     uint32_t before = (state.turn + ROTATION - 1) % ROTATION;
     size_t buffer_size = workspace.capacity * tp, buffer = state.turn * buffer_size;
-    int first = static_cast<int>(block_index()), stride = static_cast<int>(grid_size());
+    int first = static_cast<int>(cluster_index()), stride = static_cast<int>(cluster_count());
     send_tokens<tp>(arguments, buffer, first_one);
     let_next_launch_start();
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
+    RowSum row_sum = row_sums<Fusion>(partial);
     constexpr bool stores_sums = is_none<Fusion> && tp < IN_FLIGHT; // else enough is in flight
     if constexpr (stores_sums) store_sums<Type, accumulate, tp>(arguments, buffer);
-    constexpr int most = polled_together<Fusion>;
     for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-        finish_token<Type, Fusion, kept_beside_polls<Fusion, tp>>(call, token, partial, [&](int column) {
-            return sum_of_ranks<Type, accumulate, tp, most>(arguments, buffer,
-                                                            at + static_cast<size_t>(column));
+        finish_token<Type, Fusion, kept_beside_polls<Fusion, tp>>(call, token, row_sum, [&](int column) {
+            return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));
         });
     }
     end_launch(workspace, state,

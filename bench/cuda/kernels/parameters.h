@@ -22,6 +22,7 @@ struct RankState {
 // The same for all ranks of a launch.
 struct CallParameters {
     int32_t num_tokens, accesses_per_token;
+    int32_t accesses_per_block, nothing; // of a token; padding
     const void *gamma;
     float epsilon, scale;
     int32_t linear_scales, max_blocks;

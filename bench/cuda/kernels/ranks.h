@@ -30,7 +30,7 @@ DEVICE_FUNCTION void copy_in(const Arguments &arguments, int tp, Word4 *slots) {
 
 // Finishes all tokens of this block; sum_at(access) returns their sums.
 template <class Type, int tp, class Fusion, class SumAt>
-DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_at) {
+DEVICE_FUNCTION void finish_tokens(const Call &call, RowSum &row_sum, SumAt sum_at) {
     for (int rank = 0; rank < tp; rank++) {
         if constexpr (is_none<Fusion>) {
             for_range(
@@ -39,10 +39,10 @@ DEVICE_FUNCTION void finish_tokens(const Call &call, float *partial, SumAt sum_a
             continue;
         }
         int end = range_begin(call.num_tokens, tp, rank + 1);
-        int token = range_begin(call.num_tokens, tp, rank) + static_cast<int>(block_index());
-        for (; token < end; token += static_cast<int>(grid_size())) {
+        int token = range_begin(call.num_tokens, tp, rank) + static_cast<int>(cluster_index());
+        for (; token < end; token += static_cast<int>(cluster_count())) {
             size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
-            finish_token<Type, Fusion>(call, token, partial,
+            finish_token<Type, Fusion>(call, token, row_sum,
                                        [&](int column) { return sum_at(at + static_cast<size_t>(column)); });
         }
     }

@@ -32,7 +32,7 @@ DEVICE_FUNCTION void reduce_range(const Arguments &arguments) {
 
 template <class Type, Accumulate accumulate, int tp, class Fusion>
 DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
-    SHARED_ARRAY(float, partial, MAX_WARPS);
+    SHARED_ARRAY(float, partial, PARTIALS);
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
     wait_for_earlier_launches();
@@ -44,8 +44,9 @@ DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
     reduce_range<Type, accumulate, tp>(arguments);
     ranks_barrier<tp>(arguments, 1, state.epoch + 1);
     let_next_launch_start();
+    RowSum row_sum = row_sums<Fusion>(partial);
     const Word4 *sums = workspace.slots[arguments.rank] + workspace.capacity;
-    finish_tokens<Type, tp, Fusion>(call, partial, [&](size_t at) { return load_plain(sums + at); });
+    finish_tokens<Type, tp, Fusion>(call, row_sum, [&](size_t at) { return load_plain(sums + at); });
     end_launch(workspace, state, 0);
 }
 

@@ -156,6 +156,7 @@ static struct CallParameters call_of(const struct gpu_kernels *kernels, size_t b
     if (row > kernels->threads) row = kernels->threads;
     return (struct CallParameters){.num_tokens = (int32_t)((accesses + row - 1) / row),
                                    .accesses_per_token = (int32_t)row,
+                                   .accesses_per_block = (int32_t)row,
                                    .max_blocks = (int32_t)kernels->blocks,
                                    .capacity = kernels->capacity / ACCESS,
                                    .give_up = (const uint32_t *)kernels->give_up_address}; // NOLINT

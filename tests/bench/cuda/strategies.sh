@@ -41,6 +41,19 @@ done
     # Grids are equal on all ranks, though one GPU could hold more blocks than the other.
     bench "multiprocessors=8,4" $many
     all_timed "GPUs with different numbers of multiprocessors" $own
+    # Blocks of a cluster share a token, if there are multiprocessors for two blocks of each token, and the
+    # kernels were compiled for GPUs with clusters.
+    token="-b 2048 -e 2048 --hidden-size 1024 --samples 4 --budget 0.03 --emulate-nvfp4"
+    for fusion in $fusions; do
+        bench "gpus=1" $token --loopback --fusion $fusion
+        all_timed "$fusion, a cluster for each token" ONESHOT ONESHOT_NATIVE
+    done
+    bench "no_clusters" $token --fusion RESIDUAL_RMS_NORM --strategies ONESHOT
+    [ "$status" = 1 ] || fail "a GPU that refuses clusters: exit code $status"
+    bench "no_clusters" $token --strategies ONESHOT
+    all_timed "NONE, without clusters" ONESHOT
+    bench "no_clusters ptx=80" $token --fusion RESIDUAL_RMS_NORM --strategies ONESHOT
+    all_timed "kernels for GPUs without clusters" ONESHOT
     bench "" $small --mode cold --dtype float32
     all_timed "cold" $own NCCL
     bench "" $small --mode cold_graph

@@ -38,7 +38,7 @@ constexpr uint32_t STOOD_STILL = 0x80000001u, GOES_ROUND = 0xfffffffcu;
 constexpr float EPSILON = 1e-5f;
 
 struct Shape {
-    int max_tokens, hidden_size, blocks, threads;
+    int max_tokens, hidden_size, clusters, threads, cluster = 1; // blocks of a cluster
 };
 
 // Where a case runs: see EngineRun.
@@ -101,7 +101,8 @@ class Workbench {
         engine.preempts = true;
         engine.stalls = surroundings_.stalls;
         engine.shape = [this](int, int launch) {
-            return EngineLaunch{unsigned(grid_of(launch)), unsigned(shape_.threads)};
+            return EngineLaunch{unsigned(grid_of(launch)), unsigned(shape_.threads),
+                                unsigned(shape_.cluster)};
         };
         engine.body = [this](int rank, int launch) {
             case_.body(arguments_[size_t(launch * case_.tp + rank)]);
@@ -146,9 +147,12 @@ class Workbench {
         return launch % 2 ? shape_.max_tokens : shape_.max_tokens - launch / 2;
     }
     int grid_of(int launch) const {
-        int grid = launch % 3 == 2 && shape_.blocks > 1 ? shape_.blocks - 1 : shape_.blocks;
-        return tokens_of(launch) < grid ? tokens_of(launch) : grid;
+        int clusters = launch % 3 == 2 && shape_.clusters > 1 ? shape_.clusters - 1 : shape_.clusters;
+        return (tokens_of(launch) < clusters ? tokens_of(launch) : clusters) * shape_.cluster;
     }
+    int max_blocks() const { return shape_.clusters * shape_.cluster; }
+    // The fewest that suit every fusion: blocks of 16 elements are in a warp.
+    int accesses_per_block() const { return ((accesses_ + shape_.cluster - 1) / shape_.cluster + 3) / 4 * 4; }
     RankData &data(int launch, int rank) { return data_[size_t(launch * case_.tp + rank)]; }
 
     // A number that with 1 added is itself in the type, and is not in fp32: of bfloat16, and of float16, of
@@ -177,7 +181,7 @@ class Workbench {
         }
         for (int rank = 0; rank < tp; rank++) {
             slots_.emplace_back(oneshot ? ROTATION * size_t(tp) * capacity_ : 2 * capacity_, empty);
-            flags_.emplace_back(size_t(PHASES * tp * shape_.blocks), 0u);
+            flags_.emplace_back(size_t(PHASES * tp * max_blocks()), 0u);
         }
         engine_multicast.ranks = tp;
         for (int rank = 0; rank < tp; rank++) engine_multicast.base[rank] = slots_[size_t(rank)].data();
@@ -218,6 +222,7 @@ class Workbench {
         a.rank = rank;
         a.call = {tokens_of(launch),
                   accesses_,
+                  accesses_per_block(),
                   d.input.data(),
                   d.out.data(),
                   d.residual.data(),
@@ -237,7 +242,7 @@ class Workbench {
         a.workspace.flags = flag_of_;
         a.workspace.multicast = engine_multicast.base[0];
         a.workspace.capacity = capacity_;
-        a.workspace.max_blocks = shape_.blocks;
+        a.workspace.max_blocks = max_blocks();
         a.workspace.state = &states_[size_t(rank)];
         a.workspace.give_up = &give_up_;
         return a;
@@ -405,6 +410,7 @@ bool passes(const Case &c, uint64_t seed, uint64_t *switches) {
         {"one block more than threads need", false, false, false, 0, {9, 272, 2, 64}, 0},
         {"programmatic launch, room for a block beside", true, false, false, 3, {9, 544, 2, 32}, STOOD_STILL},
         {"one GPU, all resident", false, true, false, unsigned(2 * c.tp), {10, 80, 2, 32}, GOES_ROUND},
+        {"clusters of blocks, some of them empty", true, false, false, 8, {9, 272, 1, 32, 4}, 0},
         {"a rank that stalls", true, false, true, 4, {9, 80, 2, 32}, 0},
     };
     bool good = true;

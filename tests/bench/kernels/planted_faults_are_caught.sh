@@ -11,6 +11,7 @@ wrong="^FAILED: .*: [1-9][0-9]* wrong" deadlock="^FAILED: .*: deadlock\$"
 # reason_of TEST.FAULT: the line that the test prints for that fault, as a pattern.
 reason_of() {
     case $1 in
+    kernels.NO_CLUSTER_START) echo "^FAILED: an access to shared memory of a block that does not run\$" ;;
     kernels.KEEP_EMPTY | kernels.NO_LATER_EPOCH) echo "$deadlock" ;;
     kernels.*) echo "$wrong elements\$" ;;
     exchange.WIDE_ACCESSES) echo "^FAILED: misaligned access of 16 bytes\$" ;;
@@ -41,7 +42,7 @@ is_caught() {
 two_at_a_time is_caught $(
     printf 'kernels.%s ' right NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_CLEAR SKIP_LAST_ACCESS \
         NATIVE_ACCUMULATION POLL_ONE_WORD KEEP_EMPTY NO_LATER_EPOCH HALF_OF_ALL_EPOCHS OWN_STATE_ALONE \
-        RANKS_DIFFER
+        RANKS_DIFFER NO_CLUSTER_START
     printf 'exchange.%s ' right NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_LAST_BARRIER SKIP_LAST_ACCESS \
         WIDE_ACCESSES
 )

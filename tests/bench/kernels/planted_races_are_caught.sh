@@ -28,5 +28,6 @@ is_caught() {
     echo "caught by $test: $fault"
 }
 
-two_at_a_time is_caught kernels.ordered exchange.ordered kernels.RELAXED_FLAG exchange.RELAXED_FLAG
+two_at_a_time is_caught kernels.ordered exchange.ordered kernels.RELAXED_FLAG exchange.RELAXED_FLAG \
+    kernels.ONE_TURN
 proof_holds

@@ -4,72 +4,19 @@
 // thread of its own, and only barriers and the end of launches order them. So nothing here may allocate while
 // a fiber runs, and fibers are made and ended by the first fiber alone: to make one would order the maker
 // before it. AddressSanitizer gets the bounds of each stack that a switch goes to.
-#include "engine.h"
-#include "engine_context.h"
-#include "engine_sanitizers.h"
+#include "engine_parts.h"
 
-#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <sys/mman.h>
-#include <vector>
 
-struct EngineThread {
-    unsigned rank, block, thread, block_size, grid_size;
-};
+using namespace engine;
 
 namespace {
 
 constexpr size_t STACK_BYTES = 128 << 10;
-constexpr size_t SHARED_BYTES = 32 << 10;
-constexpr unsigned WARP = 32, SITES = 64, SWITCH_ONE_IN = 4;
-constexpr unsigned STALL_ONE_IN = 4096, POLL_ONE_IN = 8, PICKS = 16, NOBODY = ~0u;
-
-struct Fiber;
-
-struct Barrier {
-    unsigned expected = 0, arrived = 0, generation = 0;
-    std::vector<Fiber *> waiting;
-    char order[2]; // what the sanitizer hangs its order on
-};
-
-struct Warp {
-    Barrier barrier;
-    float values[2][WARP];
-};
-
-struct Block {
-    Barrier barrier;
-    std::vector<Warp> warps;
-    void *shared[SITES];
-    size_t shared_used;
-    alignas(16) char arena[SHARED_BYTES];
-    unsigned running, let_next_start;
-};
-
-struct Launch {
-    EngineLaunch shape;
-    unsigned admitted = 0, ended = 0, let_next_start = 0; // blocks
-    std::vector<Fiber *> waiting_for_end;
-    std::vector<std::unique_ptr<Block>> blocks;
-    char order;
-    bool complete() const { return ended == shape.grid; }
-};
-
-struct Fiber {
-    Context context;
-    char *stack = nullptr; // a fiber gets one when it first runs
-    EngineThread self;
-    int launch;
-    Block *block;
-    SanitizedFiber sanitized;
-};
-
-struct Gpu {
-    unsigned resident = 0;
-};
+constexpr unsigned SWITCH_ONE_IN = 4, STALL_ONE_IN = 4096, POLL_ONE_IN = 8, PICKS = 16, NOBODY = ~0u;
 
 EngineRun kept;
 const EngineRun *run = &kept;
@@ -283,7 +230,7 @@ void take_down(Fiber *fiber) {
 void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
     Launch &of = launches[rank][static_cast<size_t>(launch)];
     Fiber *fiber = make_fiber();
-    fiber->self = {rank, block, thread, of.shape.block, of.shape.grid};
+    fiber->self = {rank, block, thread, of.shape.block, of.shape.grid, of.shape.cluster};
     fiber->launch = launch;
     fiber->block = of.blocks[block].get();
     if (create(&fiber->sanitized)) give_stack(fiber);
@@ -298,19 +245,34 @@ bool may_start(unsigned rank, size_t number) {
     return before.admitted == before.shape.grid && before.let_next_start == before.shape.grid;
 }
 
-// Admits one block of a rank, if there is one and room for it.
-bool admit_block(unsigned rank) {
+// The next blocks of a launch, which form a cluster.
+void start_cluster(unsigned rank, size_t number) {
+    Launch &launch = launches[rank][number];
+    const EngineLaunch &shape = launch.shape;
+    launch.clusters.push_back(std::make_unique<Cluster>());
+    Cluster *cluster = launch.clusters.back().get();
+    set_expected(cluster->barrier, shape.cluster * shape.block);
+    for (unsigned i = 0; i < shape.cluster; i++) {
+        unsigned block = launch.admitted++;
+        gpu_of(rank).resident++;
+        launch.blocks[block] = make_block(shape.block);
+        launch.blocks[block]->cluster = cluster;
+        cluster->blocks.push_back(launch.blocks[block].get());
+    }
+    for (unsigned block = launch.admitted - shape.cluster; block < launch.admitted; block++) {
+        for (unsigned thread = 0; thread < shape.block; thread++)
+            start_thread(rank, static_cast<int>(number), block, thread);
+    }
+}
+
+// Admits one cluster of a rank, if there is one and room for it.
+bool admit_cluster(unsigned rank) {
     for (size_t number = 0; number < launches[rank].size(); number++) {
         Launch &launch = launches[rank][number];
         if (launch.admitted == launch.shape.grid) continue;
-        Gpu &gpu = gpu_of(rank);
-        if (!may_start(rank, number) || (run->resident != 0 && gpu.resident == run->resident)) return false;
-        unsigned block = launch.admitted++;
-        gpu.resident++;
-        launch.blocks[block] = make_block(launch.shape.block);
-        for (unsigned thread = 0; thread < launch.shape.block; thread++) {
-            start_thread(rank, static_cast<int>(number), block, thread);
-        }
+        unsigned resident = gpu_of(rank).resident + launch.shape.cluster;
+        if (!may_start(rank, number) || (run->resident != 0 && resident > run->resident)) return false;
+        start_cluster(rank, number);
         return true;
     }
     return false;
@@ -327,7 +289,7 @@ void admit() {
     unsigned refused = 0;
     for (unsigned rank = 0; refused < static_cast<unsigned>(run->ranks);
          rank = (rank + 1) % static_cast<unsigned>(run->ranks)) {
-        refused = admit_block(rank) ? 0 : refused + 1;
+        refused = admit_cluster(rank) ? 0 : refused + 1;
     }
 }
 
@@ -340,6 +302,7 @@ void prepare() {
             Launch &launch = launches.back()[static_cast<size_t>(number)];
             launch.shape = run->shape(rank, number);
             launch.blocks.resize(launch.shape.grid);
+            launch.clusters.reserve(launch.shape.grid / launch.shape.cluster);
             threads += static_cast<size_t>(launch.shape.grid) * launch.shape.block;
         }
     }
@@ -405,6 +368,22 @@ void *engine_shared_memory(int site, size_t bytes) {
         if (block.shared_used > SHARED_BYTES) abort();
     }
     return memory;
+}
+
+void engine_cluster_barrier() {
+    meet(current->block->cluster->barrier, true);
+}
+
+// A GPU reaches the shared memory of a block only between its start, of which a barrier of the cluster makes
+// sure, and its end.
+void *engine_shared_in_cluster(void *own, unsigned rank) {
+    Block &mine = *current->block, &theirs = *mine.cluster->blocks[rank];
+    if (&theirs != &mine && (mine.cluster->barrier.generation == 0 || theirs.running == 0)) {
+        std::printf("FAILED: an access to shared memory of a block that does not run\n");
+        std::fflush(stdout);
+        std::_Exit(1);
+    }
+    return theirs.arena + (static_cast<char *>(own) - mine.arena);
 }
 
 void engine_step(int wrote) {

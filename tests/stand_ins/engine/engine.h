@@ -1,7 +1,8 @@
 // Runs kernels on a CPU: every CUDA thread is a fiber, all on one OS thread, switched at random from a seed,
 // so that a failing seed can be run again. Knows ranks, launches one after the other on each (with
 // programmatic launch: the next may start when all blocks let it), blocks that wait for room, barriers of
-// blocks and warps. A run may stand still for ranks that another process runs: it then goes on when asked to.
+// clusters, blocks and warps. A run may stand still for ranks that another process runs: it then goes on when
+// asked to.
 #ifndef TESTS_CUDA_ENGINE_H
 #define TESTS_CUDA_ENGINE_H
 
@@ -10,6 +11,7 @@
 
 struct EngineLaunch {
     unsigned grid, block; // block: a multiple of 32
+    unsigned cluster = 1; // blocks that share a barrier and reach each other's shared memory; divides `grid`
 };
 
 struct EngineRun {

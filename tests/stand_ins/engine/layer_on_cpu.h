@@ -15,7 +15,7 @@
 #define KERNEL(threads, name, type) extern "C" void name(const type &parameters)
 
 struct EngineThread {
-    unsigned rank, block, thread, block_size, grid_size;
+    unsigned rank, block, thread, block_size, grid_size, cluster_size;
 };
 
 extern "C" {
@@ -23,8 +23,10 @@ const EngineThread *engine_thread();
 void engine_block_barrier();
 float engine_shuffle_xor(float value, int mask);
 void *engine_shared_memory(int site, size_t bytes); // the same for all threads of a block
-void engine_step(int wrote);                        // between any two accesses others may run
-bool engine_keep_waiting();                         // nothing to do for now; false: no thread has
+void engine_cluster_barrier();
+void *engine_shared_in_cluster(void *own, unsigned rank); // the same place in that block of the cluster
+void engine_step(int wrote);                              // between any two accesses others may run
+bool engine_keep_waiting();                               // nothing to do for now; false: no thread has
 void engine_wait_for_earlier_launches();
 void engine_let_next_launch_start();
 }
@@ -48,6 +50,25 @@ DEVICE_FUNCTION unsigned rank_index() {
 }
 DEVICE_FUNCTION void block_barrier() {
     engine_block_barrier();
+}
+DEVICE_FUNCTION unsigned cluster_size() {
+    return engine_thread()->cluster_size;
+}
+DEVICE_FUNCTION unsigned cluster_index() {
+    return block_index() / cluster_size();
+}
+DEVICE_FUNCTION unsigned cluster_count() {
+    return grid_size() / cluster_size();
+}
+DEVICE_FUNCTION unsigned cluster_rank() {
+    return block_index() % cluster_size();
+}
+DEVICE_FUNCTION void cluster_barrier() {
+    engine_cluster_barrier();
+}
+DEVICE_FUNCTION void store_shared(float *to, unsigned rank, float value) {
+    *static_cast<float *>(engine_shared_in_cluster(to, rank)) = value;
+    engine_step(1);
 }
 DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return engine_shuffle_xor(value, mask);
