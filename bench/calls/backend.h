@@ -93,8 +93,8 @@ struct backend {
     // Collective. Waits until all calls are complete. -1: see group_failure.
     int (*finish)(void *buffers);
 
-    // Copies the results of a slot to the cell; and returns their hash, without that copy.
-    int (*fetch)(void *buffers, int slot);
+    // Copies a part of the results of a slot to the cell; and returns the hash of all, without that copy.
+    int (*fetch)(void *buffers, int slot, struct cell_part part);
     uint64_t (*hash)(void *buffers, int slot);
 
     // Whether the results of a slot still have the hash that they had at the end of the last sample: a change

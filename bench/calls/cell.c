@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cell_data.h"
 #include "elements/element.h"
 #include "elements/fusion.h"
+#include "elements/kernels.h"
+#include "elements/values.h"
 
 enum {
     PAGE = 4096,
@@ -18,13 +19,6 @@ enum {
 
 // ---- data ---------------------------------------------------------------------------------------
 
-static void fill(enum dtype dtype, void *to, size_t count, uint32_t seed) {
-    int bits = dtype_significand_bits[dtype];
-    for (size_t i = 0; i < count; i++) {
-        element_store(dtype, to, i, value_at(seed, i, bits));
-    }
-}
-
 // The weights of a norm are near 1.
 static void fill_gamma(enum dtype dtype, void *to, size_t count, uint32_t seed) {
     for (size_t i = 0; i < count; i++) element_store(dtype, to, i, 1 + value_at(seed, i, 6) / 2);
@@ -33,17 +27,6 @@ static void fill_gamma(enum dtype dtype, void *to, size_t count, uint32_t seed) 
 // The elements that all calls of a cell read together, if one call reads `elements`.
 static size_t with_shifts(const struct cell *cell, size_t elements) {
     return elements + (cell->data_sets - 1) * cell->stride;
-}
-
-// This rank's share of the sum begins where its share of every input begins.
-static void sum_over_ranks(struct cell *cell) {
-    int bits = dtype_significand_bits[cell->shape.dtype];
-    size_t count = with_shifts(cell, cell->out_elements), first = cell->traffic.send_at[cell->rank];
-    for (size_t i = 0; i < count; i++) cell->sum[i] = 0;
-    for (int rank = 0; rank < cell->ranks; rank++) {
-        uint32_t rank_seed = seed_of(cell->seed, rank);
-        for (size_t i = 0; i < count; i++) cell->sum[i] += (double)value_at(rank_seed, first + i, bits);
-    }
 }
 
 // ---- open and close -----------------------------------------------------------------------------
@@ -73,6 +56,23 @@ static void *pages(size_t bytes) {
     return bytes == 0 ? NULL : aligned_alloc(PAGE, whole_pages(bytes));
 }
 
+// An array of a cell with at least `bytes` bytes; NULL: out of memory, or of no bytes.
+static void *pages_of(const struct cell *cell, enum cell_array which, size_t bytes) {
+    struct cell_memory *memory = cell->memory;
+    if (memory == NULL || bytes == 0) return pages(bytes);
+    if (memory->bytes[which] < bytes) {
+        free(memory->arrays[which]);
+        memory->arrays[which] = pages(bytes);
+        memory->bytes[which] = memory->arrays[which] != NULL ? bytes : 0;
+    }
+    return memory->arrays[which];
+}
+
+void cell_memory_free(struct cell_memory *memory) {
+    for (int i = 0; i < CELL_ARRAYS; i++) free(memory->arrays[i]);
+    *memory = (struct cell_memory){.bytes = {0}};
+}
+
 // Sets all of a cell but its arrays.
 static void set_sizes(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
     size_t elements = shape->num_tokens * shape->hidden_size;
@@ -96,7 +96,7 @@ static void set_sizes(struct cell *cell, const struct shape *shape, int rank, in
 
 // Bytes of the arrays that are only read.
 struct read_bytes {
-    size_t input, residual, gamma, sum;
+    size_t input, residual, gamma;
 };
 
 static struct read_bytes read_bytes_of(const struct cell *cell) {
@@ -104,11 +104,9 @@ static struct read_bytes read_bytes_of(const struct cell *cell) {
     size_t element_bytes = dtype_sizes_bytes[shape->dtype];
     bool fused = shape->fusion != FUSION_NONE;
     size_t input = with_shifts(cell, cell->input_elements) * element_bytes;
-    return (struct read_bytes){
-        .input = input,
-        .residual = fused ? input : 0,
-        .gamma = fused ? shape->hidden_size * element_bytes : 0,
-        .sum = op_sums[shape->op] ? with_shifts(cell, cell->out_elements) * sizeof *cell->sum : 0};
+    return (struct read_bytes){.input = input,
+                               .residual = fused ? input : 0,
+                               .gamma = fused ? shape->hidden_size * element_bytes : 0};
 }
 
 size_t cell_bytes(const struct shape *shape, int rank, int ranks) {
@@ -116,48 +114,69 @@ size_t cell_bytes(const struct shape *shape, int rank, int ranks) {
     set_sizes(&cell, shape, rank, ranks, 0);
     struct read_bytes read = read_bytes_of(&cell);
     return whole_pages(read.input) + whole_pages(read.residual) + whole_pages(read.gamma) +
-           whole_pages(read.sum) + whole_pages(cell.out_bytes) + whole_pages(cell.residual_out_bytes) +
+           whole_pages(cell.out_bytes) + whole_pages(cell.residual_out_bytes) +
            whole_pages(cell.block_scales_bytes);
 }
 
-int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
-    set_sizes(cell, shape, rank, ranks, seed);
+static void close_arrays(struct cell *cell) {
+    if (cell->memory == NULL) {
+        free(cell->input);
+        free(cell->out);
+        free(cell->residual);
+        free(cell->gamma);
+        free(cell->residual_out);
+        free(cell->block_scales);
+    }
+    *cell = (struct cell){.shape = cell->shape};
+}
+
+static bool open_arrays(struct cell *cell) {
     struct read_bytes read = read_bytes_of(cell);
-    size_t elements = with_shifts(cell, cell->input_elements);
-    bool fused = shape->fusion != FUSION_NONE;
-    cell->input = pages(read.input);
-    cell->sum = pages(read.sum);
-    cell->out = pages(cell->out_bytes > 0 ? cell->out_bytes : 1); // also a rank that receives nothing
-    cell->residual = pages(read.residual);
-    cell->gamma = pages(read.gamma);
-    cell->residual_out = pages(cell->residual_out_bytes);
-    cell->block_scales = pages(cell->block_scales_bytes);
-    bool complete = cell->input && (cell->sum || !op_sums[shape->op]) && cell->out &&
-                    (!fused || (cell->residual && cell->gamma && cell->residual_out)) &&
-                    (cell->block_scales_bytes == 0 || cell->block_scales);
-    if (!complete) {
-        cell_close(cell);
-        cell->shape = *shape;
+    size_t out_bytes = cell->out_bytes > 0 ? cell->out_bytes : 1; // also a rank that receives nothing
+    cell->input = pages_of(cell, CELL_INPUT, read.input);
+    cell->out = pages_of(cell, CELL_OUT, out_bytes);
+    cell->residual = pages_of(cell, CELL_RESIDUAL, read.residual);
+    cell->gamma = pages_of(cell, CELL_GAMMA, read.gamma);
+    cell->residual_out = pages_of(cell, CELL_RESIDUAL_OUT, cell->residual_out_bytes);
+    cell->block_scales = pages_of(cell, CELL_BLOCK_SCALES, cell->block_scales_bytes);
+    bool fused = cell->shape.fusion != FUSION_NONE;
+    return cell->input && cell->out && (!fused || (cell->residual && cell->gamma && cell->residual_out)) &&
+           (cell->block_scales_bytes == 0 || cell->block_scales);
+}
+
+int cell_open_in(struct cell_memory *memory, struct cell *cell, const struct shape *shape, int rank,
+                 int ranks, uint32_t seed) {
+    set_sizes(cell, shape, rank, ranks, seed);
+    cell->memory = memory;
+    if (!open_arrays(cell)) {
+        close_arrays(cell);
         return -1;
     }
-    fill(shape->dtype, cell->input, elements, seed_of(seed, rank));
-    if (fused) {
-        fill(shape->dtype, cell->residual, elements, seed_of(seed, STREAM_RESIDUAL));
+    fill_kernel *fill = kernels_best()->fill[shape->dtype];
+    size_t elements = with_shifts(cell, cell->input_elements);
+    fill(cell->input, elements, seed_of(seed, rank));
+    if (shape->fusion != FUSION_NONE) {
+        fill(cell->residual, elements, seed_of(seed, STREAM_RESIDUAL));
         fill_gamma(shape->dtype, cell->gamma, shape->hidden_size, seed_of(seed, STREAM_GAMMA));
     }
-    if (op_sums[shape->op]) sum_over_ranks(cell);
     return 0;
 }
 
+int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed) {
+    return cell_open_in(NULL, cell, shape, rank, ranks, seed);
+}
+
 void cell_close(struct cell *cell) {
-    free(cell->input);
-    free(cell->sum);
-    free(cell->out);
-    free(cell->residual);
-    free(cell->gamma);
-    free(cell->residual_out);
-    free(cell->block_scales);
+    close_arrays(cell);
     *cell = (struct cell){0};
+}
+
+struct cell_part cell_part_of(const struct cell *cell, int index, int parts) {
+    size_t unit = cell->shape.fusion != FUSION_NONE ? cell->shape.hidden_size : 1;
+    size_t units = cell->out_elements / unit, each = (units + (size_t)parts - 1) / (size_t)parts;
+    size_t first = (size_t)index * each < units ? (size_t)index * each : units;
+    size_t end = first + each < units ? first + each : units;
+    return (struct cell_part){.first = first * unit, .count = (end - first) * unit};
 }
 
 struct call cell_call(const struct cell *cell, size_t data_set) {
@@ -177,7 +196,7 @@ struct call cell_call(const struct cell *cell, size_t data_set) {
         .residual_out = cell->residual_out,
         .out = cell->out,
         .block_scales = cell->block_scales,
-        .epsilon = EPSILON,
+        .epsilon = CELL_EPSILON,
         .scale = fusion_facts[shape->fusion].scale,
     };
 }

@@ -1,7 +1,7 @@
-// One cell to be measured: its data on one rank, and the reference result.
+// One cell to be measured: its data on one rank, and its results.
 //
 // Data differ between ranks and calls: a cell has a few more rows than a call, and call n reads its rows from
-// an offset that moves with n. The reference is computed once for all these rows, in float64.
+// an offset that moves with n. The check (cell_check.h) computes the reference, in float64.
 #ifndef BENCH_CELL_H
 #define BENCH_CELL_H
 
@@ -12,10 +12,15 @@
 #include "elements/strategy.h"
 #include "elements/traffic.h"
 
+enum cell_array { CELL_INPUT, CELL_RESIDUAL, CELL_GAMMA, CELL_RESIDUAL_OUT, CELL_OUT, CELL_BLOCK_SCALES };
+
 enum {
+    CELL_ARRAYS = CELL_BLOCK_SCALES + 1,
     MAX_DATA_SETS = 8,
     CELL_STRIDE_ELEMENTS = 64, // between the data of calls without rows
 };
+
+static const float CELL_EPSILON = 1e-5f; // of norms
 
 // The larger of a rank's input and output has num_tokens * hidden_size elements; see elements/traffic.h.
 struct shape {
@@ -28,6 +33,15 @@ struct shape {
     uint64_t splits; // of an alltoallv; see elements/traffic.h
 };
 
+// Memory of cells that are open one after another: the first access to fresh memory takes longer than filling
+// it. Each array has the size of the largest one so far. All zero at first.
+struct cell_memory {
+    void *arrays[CELL_ARRAYS];
+    size_t bytes[CELL_ARRAYS];
+};
+
+void cell_memory_free(struct cell_memory *memory);
+
 struct cell {
     struct shape shape;
     int rank, ranks;
@@ -39,7 +53,7 @@ struct cell {
     unsigned char *input, *residual, *gamma;
     unsigned char *residual_out, *out, *block_scales;
     size_t residual_out_bytes, out_bytes, block_scales_bytes;
-    double *sum;    // over ranks, of the elements that this rank receives; NULL for ops without a sum
+    struct cell_memory *memory; // has the arrays; NULL: the cell itself has them
     void *norm_out; // the rounded norm that was quantised, if the backend provides it, which owns it; or NULL
 };
 
@@ -49,10 +63,23 @@ const char *shape_refusal(const struct shape *shape);
 // The same for `ranks` ranks.
 const char *shape_refusal_of_ranks(const struct shape *shape, int ranks);
 
-// Fills the cell for one rank of `ranks`; all ranks need the same seed. -1: out of memory; nothing is
-// allocated.
+// Fills the cell for one rank of `ranks`; all ranks need the same seed. -1: out of memory, and the cell is
+// closed.
 int cell_open(struct cell *cell, const struct shape *shape, int rank, int ranks, uint32_t seed);
+
+// The same with its arrays in `memory`, which no other open cell uses; NULL: with arrays of its own.
+int cell_open_in(struct cell_memory *memory, struct cell *cell, const struct shape *shape, int rank,
+                 int ranks, uint32_t seed);
+
 void cell_close(struct cell *cell);
+
+// Consecutive elements of the results; whole rows if there is an epilogue.
+struct cell_part {
+    size_t first, count;
+};
+
+// One of as many parts, of about the same size, together all of the results. Some may be empty.
+struct cell_part cell_part_of(const struct cell *cell, int index, int parts);
 
 // The bytes of the arrays of an open cell.
 size_t cell_bytes(const struct shape *shape, int rank, int ranks);

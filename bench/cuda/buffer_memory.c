@@ -319,18 +319,28 @@ static bool download(struct cell_buffers *buffers, void *to, CUdeviceptr from, s
     return device_ok(device, device->driver->cuMemcpyDtoHAsync(to, from, bytes, device->stream), "a copy");
 }
 
-int buffers_fetch(void *of, int slot) {
+// Downloads a part of the array with `bytes` bytes at `offset` of a slot.
+static bool download_part(struct cell_buffers *buffers, void *to, int slot, size_t offset, size_t bytes,
+                          struct cell_part part) {
+    if (to == NULL || bytes == 0) return true;
+    size_t element_bits = 8 * bytes / buffers->cell->out_elements;
+    size_t first = part.first * element_bits / 8, count = part.count * element_bits / 8;
+    return download(buffers, (char *)to + first, slot_address(buffers, slot) + offset + first, count);
+}
+
+// Downloads all block scales, because those of a part are not consecutive.
+int buffers_fetch(void *of, int slot, struct cell_part part) {
     struct cell_buffers *buffers = of;
     struct cell *cell = buffers->cell;
-    CUdeviceptr results = slot_address(buffers, slot);
+    const struct buffer_offsets *offsets = &buffers->offsets;
     cell->norm_out = buffers->has_norm ? buffers->norm : NULL;
     bool fetched =
         copy_from_larger(buffers, slot) &&
-        download(buffers, cell->out, results + buffers->offsets.out, cell->out_bytes) &&
-        download(buffers, buffers->norm, results + buffers->offsets.norm_out, buffers->offsets.norm_bytes) &&
-        download(buffers, cell->residual_out, results + buffers->offsets.residual_out,
-                 cell->residual_out_bytes) &&
-        download(buffers, cell->block_scales, results + buffers->offsets.block_scales,
+        download_part(buffers, cell->out, slot, offsets->out, cell->out_bytes, part) &&
+        download_part(buffers, buffers->norm, slot, offsets->norm_out, offsets->norm_bytes, part) &&
+        download_part(buffers, cell->residual_out, slot, offsets->residual_out, cell->residual_out_bytes,
+                      part) &&
+        download(buffers, cell->block_scales, slot_address(buffers, slot) + offsets->block_scales,
                  cell->block_scales_bytes);
     return fetched && device_finish(buffers->device) ? 0 : -1;
 }

@@ -17,7 +17,7 @@ int buffers_sample(void *buffers, const struct candidate *candidate, void *state
 int buffers_floor(void *buffers, const struct candidate *candidate, void *state, double *time_us,
                   char reason[REASON_SIZE]);
 int buffers_finish(void *buffers);
-int buffers_fetch(void *buffers, int slot);
+int buffers_fetch(void *buffers, int slot, struct cell_part part);
 uint64_t buffers_hash(void *buffers, int slot);
 bool buffers_are_unchanged(void *buffers, int slot);
 

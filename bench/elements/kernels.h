@@ -33,8 +33,12 @@ typedef float sum_residual_kernel(void *residual_out, const void *residual, cons
 
 typedef void norm_kernel(const struct norm_row *row);
 
+// Fills an array with the values of values.h.
+typedef void fill_kernel(void *to, size_t count, uint32_t seed);
+
 struct kernels {
     const char *isa;
+    fill_kernel *fill[DTYPES];
     sum_kernel *sum[DTYPES][MAX_RANKS + 1]; // by number of sources
     sum_residual_kernel *sum_residual[DTYPES][MAX_RANKS + 1];
     norm_kernel *norm[DTYPES][FUSIONS]; // NULL for FUSION_NONE

@@ -5,7 +5,8 @@
 //                   per data type and instruction set, within templates/bench/kernels.c.tmpl
 //   FUSION_ON_GPU   a class for the kernels, as cuda/kernels/epilogue.h describes; its name is SHORT in camel
 //                   case
-//   FUSION_CHECK    check_SHORT, a result_check of calls/cell_check.c: whether the results of a row are right
+//   FUSION_CHECK    check_SHORT, a result_check of calls/check_kernels.c: whether the results of a span of a
+//                   row are right
 #if defined FUSION_ON_CPU
 
 static void OF_TYPE(epilogue_fp8)(const struct norm_row *row) {
@@ -45,19 +46,14 @@ struct Fp8 {
 
 #elif defined FUSION_CHECK
 
-static bool check_fp8(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                      char what[], size_t what_size) {
-    const struct code_range *ranges = ranges_of(&minifloat_e4m3);
-    double scale = (double)fusion_facts[cell->shape.fusion].scale;
-    for (size_t i = 0; i < cell->shape.hidden_size; i++) {
-        size_t index = row * cell->shape.hidden_size + i;
-        double scaled = y[i] / scale, reach = 1.001 * tolerance[i] / scale;
-        struct code_range code = ranges[cell->out[index]];
-        if (!code_fits(code, scaled - reach, scaled + reach)) {
-            return wrong(what, what_size, "out", index, code.value, scaled, reach);
-        }
+static bool check_fp8(const struct cell *cell, const struct norm_span *span, struct report report) {
+    double inverse = 1 / (double)fusion_facts[cell->shape.fusion].scale, scaled[SPAN], reaches[SPAN];
+    for (size_t i = 0; i < span->count; i++) {
+        scaled[i] = span->y[i] * inverse;
+        reaches[i] = 1.001 * span->tolerances[i] * inverse;
     }
-    return true;
+    return all_codes_fit(report, ranges_of(&minifloat_e4m3), span->first, span->count,
+                         cell->out + span->first, scaled, reaches);
 }
 
 #endif

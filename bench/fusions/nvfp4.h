@@ -76,37 +76,44 @@ struct Nvfp4 {
 
 #elif defined FUSION_CHECK
 
-static bool check_nvfp4_block(const struct cell *cell, size_t row, size_t block, const double y[],
-                              const double tolerance[], char what[], size_t what_size) {
+// Checks the scale of the block that begins at element `at` of the span, and sets what its codes stand for.
+static bool check_nvfp4_block(const struct cell *cell, const struct norm_span *span, size_t at,
+                              struct report report, double scaled[], double reaches[]) {
+    enum { BLOCK = 16 };
+    const struct code_ranges *ranges = ranges_of(&minifloat_e4m3);
     double largest = 0, reach = 0, scale = (double)fusion_facts[cell->shape.fusion].scale;
-    for (size_t i = block * 16; i < block * 16 + 16; i++) {
-        largest = fmax(largest, fabs(y[i]));
-        reach = fmax(reach, tolerance[i]);
+    for (size_t i = at; i < at + BLOCK; i++) {
+        double magnitude = fabs(span->y[i]), tolerance = span->tolerances[i];
+        largest = magnitude > largest ? magnitude : largest;
+        reach = tolerance > reach ? tolerance : reach;
     }
-    size_t hidden_size = cell->shape.hidden_size, offset = block_scale_offset(row, block, hidden_size);
-    struct code_range block_scale = ranges_of(&minifloat_e4m3)[cell->block_scales[offset]];
+    size_t hidden_size = cell->shape.hidden_size, column = (span->first + at) % hidden_size / BLOCK;
+    size_t offset = block_scale_offset(span->row, column, hidden_size);
+    unsigned char code = cell->block_scales[offset];
     double expected = scale * largest / 6, around = scale * reach / 6 + 1e-6 * expected;
-    if (!code_fits(block_scale, expected - around, expected + around)) {
-        return wrong(what, what_size, "block_scales", offset, block_scale.value, expected, around);
-    }
-    for (size_t i = block * 16; i < block * 16 + 16; i++) {
-        size_t index = row * hidden_size + i;
-        struct code_range code = ranges_of(&minifloat_e2m1)[cell->out[index / 2] >> (index % 2 * 4) & 0xf];
-        double factor = block_scale.value == 0 ? 0 : scale / block_scale.value;
-        double scaled = y[i] * factor, within = tolerance[i] * factor + 1e-6 * fabs(scaled);
-        if (!code_fits(code, scaled - within, scaled + within)) {
-            return wrong(what, what_size, "out", index, code.value, scaled, within);
-        }
+    if (!code_fits(ranges, code, expected, around))
+        return wrong(report, "block_scales", offset, ranges->value[code], expected, around);
+    double factor = ranges->value[code] == 0 ? 0 : scale / ranges->value[code];
+    for (size_t i = at; i < at + BLOCK; i++) {
+        scaled[i] = span->y[i] * factor;
+        reaches[i] = span->tolerances[i] * factor + 1e-6 * fabs(scaled[i]);
     }
     return true;
 }
 
-static bool check_nvfp4(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                        char what[], size_t what_size) {
-    for (size_t block = 0; block < cell->shape.hidden_size / 16; block++) {
-        if (!check_nvfp4_block(cell, row, block, y, tolerance, what, what_size)) return false;
+static bool check_nvfp4(const struct cell *cell, const struct norm_span *span, struct report report) {
+    double scaled[SPAN], reaches[SPAN];
+    unsigned char codes[SPAN];
+    for (size_t at = 0; at < span->count; at += 16) {
+        if (!check_nvfp4_block(cell, span, at, report, scaled, reaches)) return false;
     }
-    return true;
+    for (size_t i = 0; i < span->count / 2; i++) {
+        unsigned char pair = cell->out[span->first / 2 + i];
+        codes[2 * i] = pair & 0xf;
+        codes[2 * i + 1] = pair >> 4;
+    }
+    return all_codes_fit(report, ranges_of(&minifloat_e2m1), span->first, span->count, codes, scaled,
+                         reaches);
 }
 
 #endif

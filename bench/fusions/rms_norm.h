@@ -35,9 +35,10 @@ struct RmsNorm {
 
 #elif defined FUSION_CHECK
 
-static bool check_rms_norm(const struct cell *cell, size_t row, const double y[], const double tolerance[],
-                           char what[], size_t what_size) {
-    return check_norm(cell, "out", cell->out, row, y, tolerance, what, what_size);
+static bool check_rms_norm(const struct cell *cell, const struct norm_span *span, struct report report) {
+    float out[SPAN];
+    widen(cell->shape.dtype, cell->out, span->first, span->count, out);
+    return all_within(report, "out", span->first, span->count, out, span->y, span->tolerances);
 }
 
 #endif

@@ -189,9 +189,10 @@ static int finish(void *buffers) {
     return 0;
 }
 
-static int fetch(void *buffers, int slot) {
+static int fetch(void *buffers, int slot, struct cell_part part) {
     (void)buffers;
     (void)slot;
+    (void)part;
     return 0;
 }
 

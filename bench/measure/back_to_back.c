@@ -33,7 +33,7 @@ static int call_often(struct harness *harness, int index, const struct loaded_ce
 static size_t wrong_ranks(struct group *group, const struct candidate *candidate,
                           const struct loaded_cell *loaded, size_t data_set) {
     char what[REASON_SIZE];
-    bool wrong = backend->fetch(loaded->buffers, 0) != 0 ||
+    bool wrong = backend->fetch(loaded->buffers, 0, cell_part_of(&loaded->cell, 0, 1)) != 0 ||
                  !cell_check(&loaded->cell, data_set, candidate->accumulates_fp32, what, sizeof what);
     return group_sum(group, wrong);
 }
@@ -98,12 +98,14 @@ static const char *unprepared(struct harness *harness, int index, const struct l
 }
 
 // Whether all ranks have the cell and its buffers; else `reason` of the first rank without.
-static bool load_cell(struct group *group, const struct request *request, struct loaded_cell *loaded,
+static bool load_cell(struct harness *harness, const struct request *request, struct loaded_cell *loaded,
                       char reason[REASON_SIZE]) {
+    struct group *group = harness->group;
     const struct shape *shape = &request->shape;
     snprintf(reason, REASON_SIZE, "out of memory");
-    bool opened = shape_refusal_of_ranks(shape, group->size) == NULL &&
-                  cell_open(&loaded->cell, shape, group->rank, group->size, request->seed) == 0;
+    bool opened =
+        shape_refusal_of_ranks(shape, group->size) == NULL &&
+        cell_open_in(&harness->memory, &loaded->cell, shape, group->rank, group->size, request->seed) == 0;
     if (!group_all_right(group, opened, reason, REASON_SIZE)) return false;
     opened = backend->open_buffers(group, &loaded->cell, request->mode, &loaded->buffers, reason) == 0;
     return group_all_right(group, opened, reason, REASON_SIZE);
@@ -111,11 +113,10 @@ static bool load_cell(struct group *group, const struct request *request, struct
 
 int back_to_back_measure(struct harness *harness, const struct request *request,
                          const struct back_to_back *how, struct result results[]) {
-    struct group *group = harness->group;
     struct loaded_cell loaded = {.buffers = NULL};
     char reason[REASON_SIZE];
     int status = 0;
-    bool all_opened = load_cell(group, request, &loaded, reason);
+    bool all_opened = load_cell(harness, request, &loaded, reason);
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");
     for (int i = 0; i < candidate_count() && status == 0; i++) {

@@ -4,7 +4,8 @@
 // own. Each rank notes when it entered and left the call. The time of the call is the longest of any rank;
 // the skew is the largest difference of the entries. Consecutive calls have different data. A result that
 // passed the full comparison with the reference leaves its hash; the result of a timed call is right if it
-// has that hash, or passes the full comparison.
+// has that hash, or passes the full comparison. If the hashes of all ranks are equal, each rank compares a
+// part of the result.
 //
 // Sampling of a series ends when it is clearly slower than the best, or known precisely enough
 // (request.precision). Otherwise it ends with the budget. request.left_us ends it between any two calls.
@@ -222,8 +223,11 @@ static int measure_cell(struct timed_cell *timed) {
 }
 
 int harness_measure(struct harness *harness, const struct request *request, struct result results[]) {
-    struct timed_cell timed = {
-        .harness = harness, .group = harness->group, .request = request, .since_ns = clock_ns()};
+    struct timed_cell timed = {.harness = harness,
+                               .group = harness->group,
+                               .request = request,
+                               .memory = &harness->memory,
+                               .since_ns = clock_ns()};
     struct group *group = harness->group;
     memset(results, 0, (size_t)candidate_count() * sizeof *results);
     watch_step(PHASE_WARM_UP, "");

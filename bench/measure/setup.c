@@ -47,4 +47,5 @@ void harness_close(struct harness *harness) {
         backend->candidates[i].strategy->teardown(harness->states[i]);
         fault_work(before);
     }
+    cell_memory_free(&harness->memory);
 }

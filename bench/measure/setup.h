@@ -14,6 +14,7 @@ struct harness {
     void *states[MAX_CANDIDATES];
     bool is_set_up[MAX_CANDIDATES];
     char unavailable[MAX_CANDIDATES][REASON_SIZE]; // "" where the set-up went well
+    struct cell_memory memory;                     // of the cell that is measured
 };
 
 // Collective. Sets up the wanted candidates (NULL: all), and measures the round trip. -1: see group_failure.

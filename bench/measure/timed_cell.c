@@ -67,8 +67,7 @@ static bool ranks_share_result(const struct timed_cell *timed) {
 }
 
 // Adds the bits of one more result to those of the series, as long as all ranks have the same.
-static void take_bits(struct timed_cell *timed, struct timed_series *series, size_t data_set) {
-    uint64_t bits = cell_bits(&timed->cell, timed->group->kernels->hash);
+static void take_bits(struct timed_cell *timed, struct timed_series *series, size_t data_set, uint64_t bits) {
     if (data_set > 0 && series->bits == NO_BITS) return; // the same on all ranks
     bool same = !ranks_share_result(timed) || ranks_agree(timed, bits);
     if (!ranks_share_result(timed)) { // combined over the ranks
@@ -77,24 +76,72 @@ static void take_bits(struct timed_cell *timed, struct timed_series *series, siz
     series->bits = same ? (series->bits * 31 + bits) | 1 : NO_BITS;
 }
 
-// Compares a result with the reference. Strategies often agree in every bit: a result with the hash of one
-// that passed an equally strict comparison is right without another one.
-static bool result_passes(struct timed_cell *timed, size_t data_set, bool fp32, uint64_t hash, char what[],
-                          size_t what_size) {
-    struct right_result *right = timed->right[data_set];
-    for (int i = 0; i < timed->right_count[data_set]; i++) {
-        if (right[i].hash == hash && (right[i].of_fp32_sums || !fp32)) return true;
+// The result of a call that is verified. If all ranks have the same, each compares a part of it.
+struct verified {
+    size_t data_set;
+    bool fp32, is_same;
+    uint64_t hash, bits;
+};
+
+static const struct right_result *known_result(const struct timed_cell *timed,
+                                               const struct verified *result) {
+    const struct right_result *right = timed->right[result->data_set];
+    for (int i = 0; i < timed->right_count[result->data_set]; i++) {
+        if (right[i].hash == result->hash && (right[i].of_fp32_sums || !result->fp32)) return &right[i];
     }
-    if (!cell_check(&timed->cell, data_set, fp32, what, what_size)) return false;
-    right[timed->right_count[data_set]++] = (struct right_result){.hash = hash, .of_fp32_sums = fp32};
-    return true;
+    return NULL;
 }
 
-// Whether a slot's results, which have been fetched, were complete when the call ended.
+// Whether a slot's results were complete when the call ended.
 static bool is_in_time(struct timed_cell *timed, int slot, char what[], size_t what_size) {
     if (backend->is_unchanged(timed->buffers, slot)) return true;
     snprintf(what, what_size, "wrong result: it changes after the call is over");
     return false;
+}
+
+// The part of the result that this rank compares. If there are more than two ranks, rank 0 compares nothing:
+// the bits take it about as long.
+static struct cell_part compared_part(const struct timed_cell *timed, const struct verified *result) {
+    int rank = timed->group->rank, size = timed->group->size;
+    if (!result->is_same || timed->request->shape.op != OP_ALLREDUCE) return cell_part_of(&timed->cell, 0, 1);
+    if (size <= 2) return cell_part_of(&timed->cell, rank, size);
+    return rank == 0 ? (struct cell_part){0} : cell_part_of(&timed->cell, rank - 1, size - 1);
+}
+
+// Fetches and compares a result. The bits of a result that is the same on all ranks are those of rank 0, who
+// fetches all of it. -1: see group_failure.
+static int compare(struct timed_cell *timed, struct verified *result, bool *is_right, char what[],
+                   size_t what_size) {
+    struct cell_part part = compared_part(timed, result);
+    bool has_bits = !result->is_same || timed->group->rank == 0;
+    struct cell_part fetched = has_bits ? cell_part_of(&timed->cell, 0, 1) : part;
+    if (backend->fetch(timed->buffers, 0, fetched) != 0) return -1;
+    *is_right = is_in_time(timed, 0, what, what_size) &&
+                cell_check_part(&timed->cell, result->data_set, part, result->fp32, what, what_size);
+    if (has_bits) result->bits = cell_bits(&timed->cell, timed->group->kernels->hash);
+    return 0;
+}
+
+// Collective. Whether the result of the last call is right on all ranks. Strategies often agree in every bit:
+// a result with the hash of one that passed an equally strict comparison is right without another one. -1:
+// see group_failure.
+static int result_passes(struct timed_cell *timed, struct verified *result, bool *passes, char what[],
+                         size_t what_size) {
+    const struct right_result *known = known_result(timed, result);
+    bool is_right;
+    if (known != NULL) {
+        result->bits = known->bits;
+        is_right = is_in_time(timed, 0, what, what_size);
+    } else if (compare(timed, result, &is_right, what, what_size) != 0) {
+        return -1;
+    }
+    *passes = group_all_right(timed->group, is_right, what, what_size);
+    if (result->is_same) group_broadcast(timed->group, 0, &result->bits, sizeof result->bits);
+    if (*passes && known == NULL) {
+        timed->right[result->data_set][timed->right_count[result->data_set]++] =
+            (struct right_result){.hash = result->hash, .bits = result->bits, .of_fp32_sums = result->fp32};
+    }
+    return 0;
 }
 
 static int verify_call(struct timed_cell *timed, struct timed_series *series, size_t data_set,
@@ -106,18 +153,17 @@ static int verify_call(struct timed_cell *timed, struct timed_series *series, si
     if (timed_cell_call(timed, series, data_set, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
     if (series->candidate == NULL || series->is_dropped) return 0;
-    bool fp32 = series->candidate->accumulates_fp32;
-    if (backend->fetch(timed->buffers, 0) != 0) return -1;
-    series->hashes[data_set] = backend->hash(timed->buffers, 0);
-    bool right = is_in_time(timed, 0, what, sizeof what) &&
-                 result_passes(timed, data_set, fp32, series->hashes[data_set], what, sizeof what);
-    if (!group_all_right(timed->group, right, what, sizeof what)) {
+    struct verified result = {.data_set = data_set, .fp32 = series->candidate->accumulates_fp32};
+    result.hash = series->hashes[data_set] = backend->hash(timed->buffers, 0);
+    result.is_same = ranks_share_result(timed) && ranks_agree(timed, result.hash);
+    bool passes;
+    if (result_passes(timed, &result, &passes, what, sizeof what) != 0) return -1;
+    if (!passes) {
         timed_cell_drop(series, what);
-    } else if (repeats_bits(series) && ranks_share_result(timed) &&
-               !ranks_agree(timed, series->hashes[data_set])) {
+    } else if (repeats_bits(series) && ranks_share_result(timed) && !result.is_same) {
         timed_cell_drop(series, "ranks differ in the bits of the result");
     } else {
-        take_bits(timed, series, data_set);
+        take_bits(timed, series, data_set, result.bits);
     }
     return 0;
 }
@@ -142,7 +188,8 @@ static bool slot_is_right(struct timed_cell *timed, struct timed_series *series,
     char what[REASON_SIZE];
     if (repeats_bits(series)) return false;
     timed->group->control->varied[timed->group->rank]++;
-    return backend->fetch(timed->buffers, slot) == 0 && is_in_time(timed, slot, what, sizeof what) &&
+    return backend->fetch(timed->buffers, slot, cell_part_of(&timed->cell, 0, 1)) == 0 &&
+           is_in_time(timed, slot, what, sizeof what) &&
            cell_check(&timed->cell, data_set, series->candidate->accumulates_fp32, what, sizeof what);
 }
 
@@ -197,8 +244,9 @@ bool timed_cell_open(struct timed_cell *timed) {
     struct group *group = timed->group;
     const struct request *request = timed->request;
     char reason[REASON_SIZE] = "out of memory";
-    bool complete = shape_refusal(&request->shape) == NULL &&
-                    cell_open(&timed->cell, &request->shape, group->rank, group->size, request->seed) == 0;
+    bool complete =
+        shape_refusal(&request->shape) == NULL && cell_open_in(timed->memory, &timed->cell, &request->shape,
+                                                               group->rank, group->size, request->seed) == 0;
     timed->count = 1;
     for (int i = 0; i < candidate_count(); i++) {
         if (request->wanted[i]) add_series(timed, i);

@@ -22,9 +22,9 @@ struct timed_series {
     double *times_us, *skews_us; // rank 0
 };
 
-// A result that passed the full comparison: its hash, and how strict the comparison was.
+// A result that passed the full comparison: its hash and cell_bits, and how strict the comparison was.
 struct right_result {
-    uint64_t hash;
+    uint64_t hash, bits;
     bool of_fp32_sums;
 };
 
@@ -33,7 +33,8 @@ struct timed_cell {
     struct group *group;
     const struct request *request;
     struct cell cell;
-    void *buffers; // of the cell; NULL: it has none
+    struct cell_memory *memory; // for the cell; NULL: none
+    void *buffers;              // of the cell; NULL: it has none
     struct timed_series series[MAX_IN_A_REQUEST + 1];
     int count;
     size_t calls;      // so far; selects the data of the next call
@@ -45,8 +46,8 @@ struct timed_cell {
 };
 
 // Collective. Whether all ranks have the cell and its buffers; else all series are dropped, with the
-// reason. `timed` must have its harness, group, request and since_ns; its series become the probe, then
-// the wanted candidates.
+// reason. `timed` must have its harness, group, request, memory and since_ns; its series become the probe,
+// then the wanted candidates.
 bool timed_cell_open(struct timed_cell *timed);
 void timed_cell_close(struct timed_cell *timed);
 

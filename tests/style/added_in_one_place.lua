@@ -70,8 +70,9 @@ local function compile_fusion()
   for _, name in ipairs { "lists.h", "kernels.c", "fusion_files.h", "cuda_helpers.cu" } do render(name) end
   assert(file.write(home .. "/call.c", FUSED_CALL))
   compile(C .. [[ -ffp-contract=off -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"']] ..
-    " '-DBUILT_KERNELS=KERNELS(portable)'", "call.c kernels.c $S/calls/cell.c $S/calls/cell_check.c " ..
-    "$S/elements/element.c $S/elements/kernels.c $S/elements/traffic.c $S/host/epilogue.c -o call -lm")
+    " -DCHECK_KERNEL=check_kernel_portable '-DBUILT_KERNELS=KERNELS(portable)'", "call.c kernels.c " ..
+    "$S/calls/cell.c $S/calls/cell_check.c $S/calls/check_kernels.c $S/elements/element.c " ..
+    "$S/elements/kernels.c $S/elements/traffic.c $S/host/epilogue.c -o call -lm")
   execute("'%s/call'", home)
   compile(CXX .. " -x c++", "-c cuda_helpers.cu -o helpers.o")
   check_symbol("helpers.o", "T", "gentables_epilogue_bf16_added")

@@ -6,7 +6,9 @@
 
 #include "calls/cell.h"
 #include "calls/cell_check.h"
+#include "calls/check_kernels.h"
 #include "elements/element.h"
+#include "elements/values.h"
 #include "host/epilogue.h"
 #include "isas.h"
 
@@ -46,9 +48,15 @@ static void run_with(struct ranks *ranks, size_t data_set, int sources_used) {
     epilogue_consume(&epilogue, sources, sources_used, call_elements(&call));
 }
 
+static bool part_is_right(struct ranks *ranks, size_t data_set, struct cell_part part, bool fp32,
+                          char what[160]) {
+    check_kernel *check = check_kernel_like(tested ? tested : kernels_best());
+    return check(&ranks->cells[0], data_set, part, fp32, what, 160);
+}
+
 static bool right(struct ranks *ranks, size_t data_set, bool fp32) {
     char what[160];
-    return cell_check(&ranks->cells[0], data_set, fp32, what, sizeof what);
+    return part_is_right(ranks, data_set, cell_part_of(&ranks->cells[0], 0, 1), fp32, what);
 }
 
 static void check_right_results(void) {
@@ -61,8 +69,9 @@ static void check_right_results(void) {
                 assert_true(ranks.cells[0].data_sets > 0);
                 for (size_t data_set = 0; data_set < ranks.cells[0].data_sets; data_set++) {
                     char what[160];
+                    struct cell_part all = cell_part_of(&ranks.cells[0], 0, 1);
                     run_with(&ranks, data_set, counts[i]);
-                    if (!cell_check(&ranks.cells[0], data_set, true, what, sizeof what)) {
+                    if (!part_is_right(&ranks, data_set, all, true, what)) {
                         fail_msg("%s %s, %d ranks: %s", dtype_names[dtype], fusion_names[fusion], counts[i],
                                  what);
                     }
@@ -149,6 +158,159 @@ TEST(a_single_wrong_element_is_found) {
     }
 }
 
+// An array of results, with its name in reports.
+struct results {
+    const char *name;
+    unsigned char *data;
+    size_t element_bits;
+    bool is_of_dtype;
+};
+
+// Sets an element to NaN, or changes its largest bits.
+static void spoil(const struct results *results, enum dtype dtype, size_t index, bool to_nan) {
+    unsigned char *at = results->data + index * results->element_bits / 8;
+    if (!results->is_of_dtype) {
+        *at ^= results->element_bits == 8 ? 0x60 : (unsigned char)(index % 2 == 0 ? 0x06 : 0x60);
+    } else if (to_nan) {
+        element_store(dtype, at, 0, NAN);
+    } else {
+        at[results->element_bits / 8 - 1] ^= 0x60;
+    }
+}
+
+// The report names the element, and only the part of the results that has it is wrong.
+static void check_report(struct ranks *ranks, const struct results *results, size_t index) {
+    enum { PARTS = 3 };
+    char what[160], begin[64];
+    snprintf(begin, sizeof begin, "wrong result: %s[%zu] is ", results->name, index);
+    for (int i = 0; i < PARTS; i++) {
+        struct cell_part part = cell_part_of(&ranks->cells[0], i, PARTS);
+        bool has_it = index >= part.first && index < part.first + part.count;
+        assert_int_equal(part_is_right(ranks, 0, part, true, what), !has_it);
+        if (has_it && memcmp(what, begin, strlen(begin)) != 0) fail_msg("%s, not %s", what, begin);
+    }
+}
+
+// Each row has whole spans of the check and a rest.
+enum { LONG_ROWS = 5, LONG_ROW = 1040 };
+
+static void check_spoilt(struct ranks *ranks, const struct results *results, enum dtype dtype) {
+    const size_t places[] = {
+        0, 511, 512, LONG_ROW - 1, LONG_ROW, 2 * LONG_ROW + 1023, LONG_ROWS * LONG_ROW - 1};
+    size_t bytes = LONG_ROWS * LONG_ROW * results->element_bits / 8;
+    unsigned char *kept = malloc(bytes);
+    assert_non_null(kept);
+    memcpy(kept, results->data, bytes);
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        for (int to_nan = 0; to_nan < 1 + results->is_of_dtype; to_nan++) {
+            spoil(results, dtype, places[i], to_nan != 0);
+            check_report(ranks, results, places[i]);
+            memcpy(results->data, kept, bytes);
+        }
+    }
+    free(kept);
+}
+
+// The rounded norm that the fusions quantise: the result of the one that does not.
+static void *norm_of(enum dtype dtype) {
+    struct ranks ranks;
+    open_ranks(&ranks, 2, shape_of(dtype, FUSION_RESIDUAL_RMS_NORM, LONG_ROWS, LONG_ROW));
+    run_with(&ranks, 0, 2);
+    void *norm = malloc(ranks.cells[0].out_bytes);
+    assert_non_null(norm);
+    memcpy(norm, ranks.cells[0].out, ranks.cells[0].out_bytes);
+    close_ranks(&ranks);
+    return norm;
+}
+
+static void check_every_array(const struct kernels *kernels) {
+    tested = kernels;
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        void *norm = norm_of((enum dtype)dtype);
+        size_t bits = 8 * dtype_sizes_bytes[dtype];
+        for (int fusion = 0; fusion < FUSIONS; fusion++) {
+            struct ranks ranks;
+            unsigned code_bits = fusion_facts[fusion].code_bits;
+            open_ranks(&ranks, 2, shape_of((enum dtype)dtype, (enum fusion)fusion, LONG_ROWS, LONG_ROW));
+            run_with(&ranks, 0, 2);
+            ranks.cells[0].norm_out = code_bits > 0 ? norm : NULL;
+            assert_true(right(&ranks, 0, true));
+            const struct results arrays[] = {
+                {"out", ranks.cells[0].out, code_bits > 0 ? code_bits : bits, code_bits == 0},
+                {"residual_out", ranks.cells[0].residual_out, bits, true},
+                {"norm", ranks.cells[0].norm_out, bits, true}};
+            for (int i = 0; i < 3; i++) {
+                if (arrays[i].data != NULL) check_spoilt(&ranks, &arrays[i], (enum dtype)dtype);
+            }
+            close_ranks(&ranks);
+        }
+        free(norm);
+    }
+    tested = NULL;
+}
+
+TEST(the_wrong_element_of_every_array_is_named_with_every_instruction_set) {
+    for_each_isa(check_every_array);
+}
+
+TEST(parts_are_together_all_results) {
+    for (int fusion = 0; fusion < FUSIONS; fusion++) {
+        struct ranks ranks;
+        open_ranks(&ranks, 1, shape_of(DTYPE_BFLOAT16, (enum fusion)fusion, 5, 64));
+        for (int parts = 1; parts <= MAX_RANKS; parts++) {
+            size_t end = 0;
+            for (int i = 0; i < parts; i++) {
+                struct cell_part part = cell_part_of(&ranks.cells[0], i, parts);
+                assert_int_equal(part.first, end);
+                if (fusion != FUSION_NONE) assert_int_equal(part.count % 64, 0);
+                end += part.count;
+            }
+            assert_int_equal(end, 5 * 64);
+        }
+        close_ranks(&ranks);
+    }
+}
+
+static void check_fill(const struct kernels *kernels) {
+    enum { COUNT = 1237 };
+    float filled[COUNT + 1], expected[COUNT + 1]; // room for every data type
+    for (int dtype = 0; dtype < DTYPES; dtype++) {
+        memset(filled, 0x5a, sizeof filled);
+        memset(expected, 0x5a, sizeof expected);
+        kernels->fill[dtype](filled, COUNT, SEED);
+        for (size_t i = 0; i < COUNT; i++) {
+            float value = value_at(SEED, i, dtype_significand_bits[dtype]);
+            element_store((enum dtype)dtype, expected, i, value);
+            assert_true(element_value((enum dtype)dtype, expected, i) == (double)value);
+        }
+        assert_memory_equal(filled, expected, sizeof filled);
+    }
+}
+
+TEST(every_instruction_set_fills_the_same_values) {
+    for_each_isa(check_fill);
+}
+
+TEST(memory_of_the_last_cell_is_used_again) {
+    struct cell_memory memory = {.bytes = {0}};
+    const size_t rows[] = {4, 9, 2, 9};
+    const void *before = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct shape shape = shape_of(DTYPE_BFLOAT16, FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4, rows[i], 640);
+        struct cell in_memory, alone;
+        assert_int_equal(cell_open_in(&memory, &in_memory, &shape, 1, 3, SEED), 0);
+        assert_int_equal(cell_open(&alone, &shape, 1, 3, SEED), 0);
+        struct call call = cell_call(&in_memory, 1), other = cell_call(&alone, 1);
+        assert_memory_equal(call.input, other.input, call_bytes(&call));
+        assert_memory_equal(call.residual, other.residual, call_bytes(&call));
+        if (i >= 2) assert_ptr_equal(in_memory.input, before);
+        before = in_memory.input;
+        cell_close(&alone);
+        cell_close(&in_memory);
+    }
+    cell_memory_free(&memory);
+}
+
 TEST(what_was_not_written_is_wrong) {
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
@@ -196,12 +358,12 @@ TEST(a_cell_uses_the_memory_that_it_reports) {
                 struct cell cell;
                 shape.op = (enum op)op;
                 assert_int_equal(cell_open(&cell, &shape, 1, 3, SEED), 0);
-                void *const arrays[] = {cell.input,        cell.residual, cell.gamma,       cell.sum,
+                void *const arrays[] = {cell.input,        cell.residual, cell.gamma,
                                         cell.residual_out, cell.out,      cell.block_scales};
                 size_t given = 0;
-                for (int array = 0; array < 7; array++) given += malloc_usable_size(arrays[array]);
+                for (int array = 0; array < 6; array++) given += malloc_usable_size(arrays[array]);
                 size_t said = cell_bytes(&shape, 1, 3);
-                if (given < said || given > said + 7 * 8192) fail_msg("%zu, not %zu", said, given);
+                if (given < said || given > said + 6 * 8192) fail_msg("%zu, not %zu", said, given);
                 cell_close(&cell);
             }
         }
