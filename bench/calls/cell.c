@@ -201,6 +201,15 @@ struct call cell_call(const struct cell *cell, size_t data_set) {
     };
 }
 
+double cell_sum(const struct cell *cell, size_t data_set, size_t element) {
+    size_t index = cell->traffic.send_at[cell->rank] + data_set * cell->stride + element;
+    double sum = 0;
+    for (int rank = 0; rank < cell->ranks; rank++) {
+        sum += (double)value_at(seed_of(cell->seed, rank), index, dtype_significand_bits[cell->shape.dtype]);
+    }
+    return sum;
+}
+
 void cell_poison(struct cell *cell) {
     memset(cell->out, 0xff, cell->out_bytes);
     if (cell->residual_out) memset(cell->residual_out, 0xff, cell->residual_out_bytes);

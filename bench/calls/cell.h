@@ -87,6 +87,9 @@ size_t cell_bytes(const struct shape *shape, int rank, int ranks);
 // The call of data set `data_set`, below cell->data_sets. The call points into the cell.
 struct call cell_call(const struct cell *cell, size_t data_set);
 
+// The exact sum over the ranks for an element of the results of that call.
+double cell_sum(const struct cell *cell, size_t data_set, size_t element);
+
 // Fills the results with ones, which no right result consists of.
 void cell_poison(struct cell *cell);
 

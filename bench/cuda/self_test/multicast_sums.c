@@ -78,7 +78,9 @@ static bool add_fractions(struct sums *sums, enum dtype dtype, void *out) {
     struct cell cell;
     bool is_open = cell_open(&cell, &shape, group->rank, group->size, 1) == 0;
     bool right = group_min(group, is_open) != 0 && add(sums, dtype, cell.input, out);
-    for (size_t i = 0; right && i < ELEMENTS; i++) sums->counts[steps_from(dtype, out, i, cell.sum[i])]++;
+    for (size_t i = 0; right && i < ELEMENTS; i++) {
+        sums->counts[steps_from(dtype, out, i, cell_sum(&cell, 0, i))]++;
+    }
     if (is_open) cell_close(&cell);
     return right;
 }
