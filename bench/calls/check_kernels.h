@@ -1,5 +1,5 @@
-// The loops of cell_check: compiled once per instruction set from check_kernels.c, chosen at run time. All have
-// the same results. Private to cell_check.c and its tests.
+// The loops of cell_check: compiled once per instruction set from check_kernels.c, chosen at run time. All
+// have the same results. Private to cell_check.c and its tests.
 #ifndef BENCH_CHECK_KERNELS_H
 #define BENCH_CHECK_KERNELS_H
 
