@@ -186,7 +186,7 @@ function settings.apply(source, args, folder)
   source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
   source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
   apply_workload(source, args.workload)
-  source.stays = against and incumbent_of(against, source.arch, args.against ~= nil)
+  source.stays = against and incumbent_of(against, source.table_arch, args.against ~= nil)
 end
 
 return settings

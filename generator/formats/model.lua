@@ -67,7 +67,7 @@ end
 -- The archs of a folder together.
 local function load_parts(data_dir, args)
   data_dir = data_dir:gsub("(.)/+$", "%1")
-  local source = { data_dir = data_dir, arch = "all", arch_row = lists.all_archs, parts = {}, files = {} }
+  local source = { data_dir = data_dir, arch = "all", table_arch = "all", arch_row = lists.all_archs, parts = {}, files = {} }
   for _, part in ipairs(rows_folder.parts(data_dir, args.sm)) do
     local of_part = setmetatable({ sm = false }, { __index = args })
     table.insert(source.parts, model.load(part.folder, part.arch, of_part))
@@ -238,7 +238,7 @@ end
 function model.for_format(source, format)
   local canonical = select_table(source, candidates_of(format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
-  return { arch = source.arch, fallback = fallback, lists = lists, format = format,
+  return { arch = source.table_arch, fallback = fallback, lists = lists, format = format,
     source = source, axes = source.axes, canonical = canonical, worlds = plane.worlds,
     world_of = plane.world_of, by_bytes = plane.by_bytes,
     strategies = strategies_of(plane, fallback) }

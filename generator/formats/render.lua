@@ -75,7 +75,7 @@ local function view_of(source, format)
   local view
   if format.view then
     view = format.view(source, format)
-    view.arch, view.axes, view.lists, view.format = source.arch, source.axes, lists, format
+    view.arch, view.axes, view.lists, view.format = source.table_arch, source.axes, lists, format
   else
     view = model.for_format(source, format)
     refuse_empty(source, format, view)

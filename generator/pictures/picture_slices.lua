@@ -127,7 +127,7 @@ function picture_slices.of_files(paths, given)
     local record = provenance.read(provenance.path_of(path))
     if record then files[i].provenance = record end
   end
-  local source = { data_dir = paths[1], arch = arch or "unknown arch", files = files,
+  local source = { data_dir = paths[1], arch = arch or "unknown arch", table_arch = arch, files = files,
     rows = rows_folder.read_rows(files), loopback = arch ~= nil and arch:find("%-loopback$") ~= nil,
     cells = {}, derived = {}, tables = {} }
   return open(source, given or {})

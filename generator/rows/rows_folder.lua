@@ -1,9 +1,10 @@
 -- A folder of benchmark files of one arch: the files, their rows, provenance and spec; and the folders of
 -- several SM versions. It chooses nothing. Wrong or missing input raises.
 --
--- rows_folder.read(data_dir, arch, allow_loopback) gives { data_dir, arch, arch_row, files, spec,
---   recorded_workload, refused, rows, cells, loopback }; `files` is a list of { tp, path, provenance, spec },
---   `refused` one of the spec's TP sizes without rows, { tp, provenance }; `cells` are those of the specs.
+-- rows_folder.read(data_dir, arch, allow_loopback) gives { data_dir, arch, table_arch, arch_row, files,
+--   spec, recorded_workload, refused, rows, cells, loopback }; `files` is a list of { tp, path, provenance,
+--   spec }, `refused` one of the spec's TP sizes without rows, { tp, provenance }; `cells` are those of the
+--   specs; `table_arch` is the arch that tables name: with `allow_loopback` that of loopback rows.
 local fail = require "base.fail"
 local file = require "core.file"
 local folder_spec = require "base.lazy" "rows.folder_spec"
@@ -183,11 +184,13 @@ function rows_folder.read(data_dir, arch, allow_loopback)
   local files, beside = rows_folder.list(data_dir, arch, allow_loopback)
   rows_folder.read_provenance(files)
   local wanted, workload = folder_spec.settle(data_dir, files, beside)
-  return { data_dir = data_dir, arch = arch, arch_row = lists.arch(arch), files = files, spec = wanted,
+  local is_of_loopback = arch:find("%-loopback$") ~= nil
+  return { data_dir = data_dir, arch = arch,
+    table_arch = allow_loopback and not is_of_loopback and arch .. "-loopback" or arch, arch_row = lists.arch(arch), files = files, spec = wanted,
     recorded_workload = workload,
     refused = read_refused(data_dir, arch, wanted, files), rows = rows_folder.read_rows(files),
     cells = cells_of(wanted, files),
-    loopback = allow_loopback or arch:find("%-loopback$") ~= nil }
+    loopback = allow_loopback or is_of_loopback }
 end
 
 -- The SM versions that have rows in the folder, or in folders named after them in it; loopback does not
