@@ -67,7 +67,8 @@ end
 -- The archs of a folder together.
 local function load_parts(data_dir, args)
   data_dir = data_dir:gsub("(.)/+$", "%1")
-  local source = { data_dir = data_dir, arch = "all", table_arch = "all", arch_row = lists.all_archs, parts = {}, files = {} }
+  local source = { data_dir = data_dir, arch = "all", table_arch = "all", arch_row = lists.all_archs,
+    parts = {}, files = {} }
   for _, part in ipairs(rows_folder.parts(data_dir, args.sm)) do
     local of_part = setmetatable({ sm = false }, { __index = args })
     table.insert(source.parts, model.load(part.folder, part.arch, of_part))

@@ -186,7 +186,8 @@ function rows_folder.read(data_dir, arch, allow_loopback)
   local wanted, workload = folder_spec.settle(data_dir, files, beside)
   local is_of_loopback = arch:find("%-loopback$") ~= nil
   return { data_dir = data_dir, arch = arch,
-    table_arch = allow_loopback and not is_of_loopback and arch .. "-loopback" or arch, arch_row = lists.arch(arch), files = files, spec = wanted,
+    table_arch = allow_loopback and not is_of_loopback and arch .. "-loopback" or arch,
+    arch_row = lists.arch(arch), files = files, spec = wanted,
     recorded_workload = workload,
     refused = read_refused(data_dir, arch, wanted, files), rows = rows_folder.read_rows(files),
     cells = cells_of(wanted, files),
