@@ -90,11 +90,10 @@ DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int
     uint32_t polls = 0;
     bool all, wait = true;
     do {
+        const Word4 *slot = slots + static_cast<size_t>(first_rank) * workspace.capacity;
+        for (int i = 0; i < count; i++, slot += workspace.capacity) values[i] = load_relaxed(slot);
         all = true;
-        for (int i = 0; i < count; i++) {
-            values[i] = load_relaxed(slots + static_cast<size_t>(first_rank + i) * workspace.capacity);
-            all = all && has_arrived(values[i]);
-        }
+        for (int i = 0; i < count; i++) all = all && has_arrived(values[i]);
         if (!all) wait = keep_waiting(workspace.give_up, &polls);
     } while (!all && wait);
     if (!all) set_flag(&workspace.state->gave_up);
