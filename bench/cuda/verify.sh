@@ -35,6 +35,7 @@ patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent of the time limit of each 
 deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, of a kernel
 most_starts=8                             # of the bench, in one part
 failures= # names of parts
+switches= # options of the bench, for what the self-test shows not to work
 mkdir -p "$out"
 
 # fails NAME WHY
@@ -249,8 +250,9 @@ serve() {
         lines=$(wc -l <"$out/$name.txt")
         seconds=$((until - $(date +%s)))
         [ "$seconds" -gt 0 ] || break
+        # shellcheck disable=SC2086
         timeout -k 5 "$seconds" "$bench" --serve --ranks "$tp" --workspace "$workspace" --emulate-nvfp4 \
-            --timeout "$deadline" "$@" <"$out/pending" >>"$out/$name.txt" 2>>"$out/$name.err"
+            --timeout "$deadline" $switches "$@" <"$out/pending" >>"$out/$name.txt" 2>>"$out/$name.err"
         status=$?
         case $status in 0 | 124 | 137) break ;; esac
         judge "$name" "$status"
@@ -295,6 +297,8 @@ END_OF_PARTS
 
 run self_test 40 "$bench" --self-test --timeout "$((deadline / 3 + 1))"
 grep -sE "^(FAILED|off|skipped) " "$out/self_test.txt" | sed "s/^/        /"
+switches=$(sed -n 's/^off .* without it: \(--no-[a-z]*\)$/\1/p' "$out/self_test.txt" 2>/dev/null |
+    tr '\n' ' ')
 
 checks >"$out/checks.txt"
 sweep >"$out/requests.txt"
@@ -304,8 +308,10 @@ done
 for tp in $sizes; do serve "rows.tp$tp" 85 "$tp" "$out/requests.txt" --loopback; done
 for tp in $sizes; do serve "checked.tp$tp" 30 "$tp" "$out/checks.txt" --loopback; done
 row_bytes=$((hidden * 2))
-set -- --fusion RESIDUAL_RMS_NORM --hidden-size "$hidden" -b $row_bytes -e $((row_bytes * most_rows)) -f 4 \
-    --samples "$((samples * 2))" --budget 0.2 --workspace "$workspace" --timeout "$deadline"
+# shellcheck disable=SC2086
+set -- $switches --fusion RESIDUAL_RMS_NORM --hidden-size "$hidden" -b $row_bytes \
+    -e $((row_bytes * most_rows)) -f 4 --samples "$((samples * 2))" --budget 0.2 \
+    --workspace "$workspace" --timeout "$deadline"
 tabled streams 20 "$bench" --ranks "${sizes%% *}" --streams "$@"
 tabled eager 20 "$bench" --ranks "${sizes%% *}" --loopback "$@"
 tabled cold 20 "$bench" --ranks "${sizes%% *}" --loopback --mode cold "$@"

@@ -19,8 +19,8 @@
 // copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host) no_slope
 // (whatever is timed takes as long) graph_ms=MS (a graph takes so much longer) lazy_graph=8 (graphs of fewer
 // operations leave out their last) other_gpu (its name is another) boasts (it reports twice as many resident
-// blocks as it holds) multiprocessors=8,4 (so many does each GPU report) no_clusters (launches with clusters
-// are refused).
+// blocks as it holds) multiprocessors=8,4 (so many does each GPU report) no_clusters no_programmatic (such
+// launches are refused).
 //
 // Of ranks that are Open MPI's processes: broken_rank=1 broken_after=3 (this one records no event any more
 // once it has asked for so many times) dead_rank=1 stopped_rank=1 after_kernels=3 (this one is killed, or

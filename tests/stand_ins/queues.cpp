@@ -375,6 +375,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         else
             return CUDA_ERROR_INVALID_VALUE;
     }
+    if (op.is_programmatic && setting("no_programmatic")) return CUDA_ERROR_NOT_SUPPORTED;
     if (op.cluster == 0 || op.blocks % op.cluster != 0 || op.cluster > 8 ||
         (op.cluster > 1 && setting("no_clusters")))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;

@@ -51,6 +51,7 @@ static bool exchange(struct device *device, char text[FINDING_SIZE]) {
 enum stage_end stage_handles(struct group *group, const struct stage *stage, struct findings *findings) {
     struct device *device = device_of(group);
     char text[FINDING_SIZE] = "";
+    (void)stage; // its options name the kind of handles
     if (device->reach == REACH_NONE) {
         bool is_tried = device->no_reach[0] != '\0';
         if (group->rank == 0)
@@ -63,7 +64,7 @@ enum stage_end stage_handles(struct group *group, const struct stage *stage, str
     bool right = exchange(device, text);
     if (group->rank == 0 && right) {
         snprintf(findings->text, FINDING_SIZE, "two processes read and wrote each other's memory on %s (%s)",
-                 findings->devices > 1 ? "two GPUs" : "one GPU", stage->options.only_handles);
+                 findings->devices > 1 ? "two GPUs" : "one GPU", reach_names[device->reach]);
     } else if (group->rank == 0) {
         snprintf(findings->text, FINDING_SIZE, "%s", text);
     }

@@ -55,6 +55,9 @@ prints "^ok      file: .* on one GPU" "one GPU"
 all_right "gpus=2 has_fabric fabric multicast" context timers barriers messages joint plain programmatic \
     graph fabric file ipc multicast
 prints "^ok      barriers: 10000 barriers of 2 ranks \(process\), .* us each" "two GPUs"
+for handles in fabric file ipc; do
+    prints "^ok      $handles: .* on two GPUs \($handles\)" "two GPUs"
+done
 prints "^ok      multicast: exact sums are exact; of random sums [1-9][0-9]* are rounded" "multicast"
 ends_without file "the GPU or the driver offers none" "no_files"
 ends_without programmatic "sm_80 has none" "sm=80"
@@ -71,6 +74,8 @@ fails_at joint "TWOSHOT, NONE, bfloat16, 4 x 256: wrong result: it changes after
 prints "^off     joint; to run the bench without it: --streams" "a late result"
 fails_at graph "ONESHOT, NONE, bfloat16, 4 x 256: wrong result" "gpus=1 lazy_graph=9"
 prints "^off     graph; to run the bench without it: --mode eager" "a wrong graph"
+fails_at programmatic "a launch: " "no_programmatic"
+prints "^off     programmatic; to run the bench without it: --no-programmatic" "programmatic launches"
 fails_at multicast "binding memory to a multicast team" "multicast team_fails"
 prints "^off     multicast; to run the bench without it: --no-multicast" "a team that fails"
 fails_at fabric "fabric, importing a peer's memory" "has_fabric fabric own_fabric"
@@ -93,7 +98,14 @@ hangs_for_good() {
     fails_at barriers "rank [01]'s GPU hung for 5 s, and did not give up" "hang" --timeout 5
     prints "^        rank 0: its flags cannot be read" "kernels that do not give up"
 }
+# A process that does not even notice its own deadlines.
+stands_still() {
+    OMPI_COMM_WORLD_RANK=0 OMPI_COMM_WORLD_SIZE=2
+    export OMPI_COMM_WORLD_RANK OMPI_COMM_WORLD_SIZE
+    fails_at barriers "no end within [0-9.]+ s, at: 10000 barriers of 2 ranks" "stopped_rank=0" --timeout 5
+}
 beside hangs hangs
+beside stands_still stands_still
 beside hangs_for_good hangs_for_good
 all_beside
 
@@ -114,12 +126,14 @@ refused "" "no CUDA driver (libcuda.so.1)" --self-test
 
 # ---- the options that it names ---------------------------------------------------------------------------
 
-# Both kinds of launches have right results; a team is not made.
 only cuda
-bench "multicast" --no-programmatic --no-multicast -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 \
-    --strategies ONESHOT,NVLS_ONESHOT
+bench "no_programmatic multicast" --no-programmatic --no-multicast -b 512 -e 512 --hidden-size 64 \
+    --samples 2 --budget 0.03 --strategies ONESHOT,NVLS_ONESHOT
 all_timed "--no-programmatic" ONESHOT
 grep "^# .* NVLS_ONESHOT  *" "$WORK/out" | grep -q "not used with --no-multicast" ||
     fail "--no-multicast: NVLS is not refused"
+# Kernels from older PTX cannot wait for the launch ahead, so there is no programmatic launch.
+bench "no_programmatic ptx=80" -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 --strategies ONESHOT
+all_timed "kernels from older PTX" ONESHOT
 self_test "" --handles fax --self-test
 [ "$status" = 2 ] || fail "--handles fax: exit code $status"

@@ -15,6 +15,7 @@ fail() {
 # BAD: parts and their faults, such as eager=hang.
 cat >"$WORK/bench/gentables-bench-cuda" <<'END_OF_BENCH'
 #!/bin/sh
+echo "$*" >>"$(dirname "$0")/calls"
 case "$*" in
 *--version*) part=version ;;
 *--candidates*) part=candidates ;;
@@ -49,7 +50,17 @@ esac
 case $part in
 version) echo "bench 1 on 1 x script" ;;
 candidates) printf "%s\n" "fusion name=NONE" "candidate name=ONESHOT kind=own usual=1 more=0" ;;
-self_test) echo "ok      context: a script" ;;
+self_test)
+    case $word in
+    row*) echo "ok      context: a script" ;;
+    *)
+        echo "FAILED  programmatic: a fault"
+        echo "off     programmatic; to run the bench without it: --no-programmatic"
+        echo "FAILED: 1 of 2 stages failed"
+        exit 1
+        ;;
+    esac
+    ;;
 streams | eager | cold | cold_graph | one_rank)
     case $word in
     row*) echo "         512          256  bfloat16    sum ONESHOT     3.00     0.17     0.17      0" ;;
@@ -113,6 +124,15 @@ prints "FAILED  rows.tp2: exit code 3: gentables-bench: an error of the script"
 verify 1 "FAILED: start; $see" BAD="start=error"
 verify 1 "FAILED: self_test; $see" BAD="self_test=error"
 prints "FAILED  self_test: exit code 3: gentables-bench: an error of the script"
+
+# What the self-test shows not to work is switched off for the other parts.
+: >"$WORK/bench/calls"
+verify 1 "FAILED: self_test; $see" BAD="self_test=wrong"
+prints "        off     programmatic; to run the bench without it: --no-programmatic"
+for part in --serve --streams "--mode cold "; do
+    grep -e "$part" "$WORK/bench/calls" | grep -v -e "--workspace 1M" | grep -q -e "--no-programmatic" ||
+        fail "$part: programmatic launches are not switched off"
+done
 
 # If the total time is over, the parts that did not run are listed, too.
 verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
