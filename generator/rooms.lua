@@ -65,7 +65,7 @@ rooms.generator = {
   { name = "trace/analysis", purpose = "analysis of one trace: busy and exposed time, kernels, selections",
     uses = { "base", "lists", "trace/reader" } },
   { name = "trace/ops", purpose = "ops: families, sums, performance models",
-    uses = { "codec", "lists", "trace/analysis" } },
+    uses = { "base", "codec", "lists", "trace/analysis" } },
   { name = "trace/sheets", purpose = "one file per sheet of a rank's report", catalogue = true,
     uses = { "base", "codec", "trace/ops" } },
   { name = "trace/batch_sheets", purpose = "one file per sheet over all ranks", catalogue = true,

@@ -41,6 +41,12 @@ function fail.of(err)
   return setmetatable({ code = 1, message = "out of memory" }, failure)
 end
 
+-- Raises a failure, or an error about memory, again. For errors of Lua that mean something after a pcall.
+function fail.pass_on(err)
+  local known = fail.of(err)
+  if fail.is_failure(known) then error(known, 0) end
+end
+
 -- A message handler for xpcall: the same, and a traceback after a text. fail.of(what xpcall returns) is still
 -- needed, because Lua calls no handler if its memory is short.
 function fail.trace(err)

@@ -1,14 +1,9 @@
 // require "core.json": decodes JSON with simdjson. codec/json.lua is what Lua modules use; it encodes, too.
-#include <cstdlib>
-#include <exception>
 #include <lua.hpp>
 #include <new>
 #include <simdjson.h>
-#include <unistd.h>
 
-extern "C" {
 #include "system/cleanup.h"
-}
 
 namespace {
 
@@ -47,9 +42,9 @@ void push_object(lua_State *lua, simdjson::dom::object fields) {
     }
 }
 
-// The parser limits the depth to 1024.
+// The parser limits the depth to 1024, so the stack is never too large.
 void push(lua_State *lua, element value) {
-    luaL_checkstack(lua, 4, "JSON nested too deeply");
+    if (!lua_checkstack(lua, 4)) luaL_error(lua, "out of memory");
     switch (value.type()) {
     case element_type::NULL_VALUE: lua_pushvalue(lua, NULL_VALUE); break;
     case element_type::BOOL: lua_pushboolean(lua, bool(value)); break;
@@ -120,31 +115,11 @@ int pick(lua_State *lua) {
     return 1;
 }
 
-// simdjson allocates in functions that must not throw; without memory they end the program.
-[[noreturn]] void end_without_memory() {
-    static const char message[] = "gentables: out of memory\n";
-    cleanup_run();
-    if (write(STDERR_FILENO, message, sizeof message - 1) < 0) _exit(EXIT_FAILURE);
-    _exit(EXIT_FAILURE);
-}
-
-// Any other exception that nothing catches is a defect.
-void end_program() {
-    try {
-        if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
-    } catch (const std::bad_alloc &) {
-        end_without_memory();
-    } catch (...) {
-        std::abort();
-    }
-    end_without_memory();
-}
-
 } // namespace
 
 extern "C" int luaopen_core_json(lua_State *lua) {
     static const luaL_Reg functions[] = {{"decode", decode}, {"pick", pick}, {nullptr, nullptr}};
-    std::set_terminate(end_program);
+    out_of_memory_on_terminate();
     luaL_newmetatable(lua, PARSER_TYPE);
     lua_pushcfunction(lua, collect_parser);
     lua_setfield(lua, -2, "__gc");

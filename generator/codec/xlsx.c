@@ -19,6 +19,7 @@
 #include <xlsxwriter.h>
 
 #include "base/stream_errors.h"
+#include "system/cleanup.h"
 #include "system/file.h"
 
 static const char book_type[] = "gentables.xlsx";
@@ -29,8 +30,11 @@ enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
 // Doubles, and so cells, have all whole numbers up to this one.
 #define MOST_EXACT (1LL << 53)
 
+// The library does not check all of its allocations: after a failed one it may crash, or write another
+// workbook. So a book guards against faults as long as it is open, and fails if errno shows a failed one.
 struct book {
     lxw_workbook *workbook; // NULL: closed
+    bool is_guarded;
     lxw_format *header;
     struct file_stage stage; // the library opens and writes its file
     unsigned stream_errors;  // of the program, before the library wrote to any
@@ -44,6 +48,7 @@ struct sheet {
     lxw_format **formats; // one for each column; NULL: the default
     int *widths;          // in characters
     lua_Integer cut;      // the number of cells that were cut
+    bool lost_memory;     // whether an allocation failed
 };
 
 static int fail(lua_State *lua, const struct problem *problem) {
@@ -58,12 +63,26 @@ static struct book *check_book(lua_State *lua) {
     return book;
 }
 
-static int drop(lua_State *lua) {
-    struct book *book = luaL_checkudata(lua, 1, book_type);
+static void drop_book(struct book *book) {
     if (book->workbook != NULL) lxw_workbook_free(book->workbook);
     book->workbook = NULL;
+    if (book->is_guarded) out_of_memory_unguard();
+    book->is_guarded = false;
     file_stage_drop(&book->stage);
+}
+
+static int drop(lua_State *lua) {
+    drop_book(luaL_checkudata(lua, 1, book_type));
     return 0;
+}
+
+// Drops a book for which an allocation failed. Its memory is not freed, because it may be invalid.
+static int fail_without_memory(lua_State *lua, struct book *book) {
+    struct problem problem;
+    book->workbook = NULL;
+    drop_book(book);
+    problem_set(&problem, "%s: out of memory; the old file is unchanged", book->path);
+    return fail(lua, &problem);
 }
 
 // The folder of the file. The library's temporary files are there, too, so that a full disk is an error when
@@ -75,23 +94,34 @@ static void folder_of(const char *path, char folder[PATH_MAX]) {
     folder[length == 0 ? 1 : length] = '\0';
 }
 
+// A call of the library. It prints messages of its own on stderr, which glibc has as a variable: a stream
+// that discards them replaces it. One of them is the only sign of some failed allocations; a file that cannot
+// be opened gives the same one.
+struct hush {
+    FILE *shown;      // the former stderr
+    bool lost_memory; // afterwards: whether an allocation failed
+    int reason;       // afterwards: errno
+};
+
 static ssize_t discard(void *cookie, const char *data, size_t size) {
-    (void)cookie, (void)data;
+    static const char sign[] = "Memory allocation failed";
+    struct hush *hush = cookie;
+    if (memmem(data, size, sign, sizeof sign - 1) != NULL) hush->lost_memory = true;
     return (ssize_t)size;
 }
 
-// The library prints messages of its own on stderr, which glibc has as a variable: replaces it by a stream
-// that discards them. Returns the former one, for unhush.
-static FILE *hush(void) {
-    FILE *former = stderr;
-    FILE *discarding = fopencookie(NULL, "w", (cookie_io_functions_t){.write = discard});
+static void hush_begin(struct hush *hush) {
+    *hush = (struct hush){.shown = stderr};
+    FILE *discarding = fopencookie(hush, "w", (cookie_io_functions_t){.write = discard});
     if (discarding != NULL) stderr = discarding;
-    return former;
+    errno = 0;
 }
 
-static void unhush(FILE *former) {
-    if (stderr != former) fclose(stderr);
-    stderr = former;
+static void hush_end(struct hush *hush) {
+    hush->reason = errno;
+    if (stderr != hush->shown) fclose(stderr);
+    stderr = hush->shown;
+    if (hush->reason == ENOMEM) hush->lost_memory = true;
 }
 
 // open(path)
@@ -113,11 +143,14 @@ static int open_book(lua_State *lua) {
     char folder[PATH_MAX], name[STAGE_NAME_SIZE];
     folder_of(path, folder);
     lxw_workbook_options options = {.constant_memory = LXW_TRUE, .tmpdir = folder, .use_zip64 = LXW_FALSE};
+    out_of_memory_guard(NULL);
+    book->is_guarded = true;
     book->workbook = workbook_new_opt(file_stage_name(&book->stage, name), &options);
-    if (book->workbook == NULL) return luaL_error(lua, "out of memory");
+    if (book->workbook == NULL) return fail_without_memory(lua, book);
     lxw_doc_properties properties = {.created = 946684800}; // always the same: 2000-01-01
     workbook_set_properties(book->workbook, &properties);
     book->header = workbook_add_format(book->workbook);
+    if (book->header == NULL || errno == ENOMEM) return fail_without_memory(lua, book);
     format_set_bold(book->header);
     format_set_bg_color(book->header, 0xE7EBF0);
     format_set_bottom(book->header, LXW_BORDER_THIN);
@@ -250,6 +283,7 @@ static lua_Integer write_rows(lua_State *lua, struct sheet *sheet, int rows) {
         for (int column = 0; column < sheet->columns && index < MOST_ROWS; column++) {
             lua_rawgeti(lua, -1, column + 1);
             write_cell(lua, sheet, (lxw_row_t)index, column);
+            if (errno == ENOMEM) sheet->lost_memory = true;
             lua_pop(lua, 1);
         }
         lua_pop(lua, 1);
@@ -263,6 +297,7 @@ static void take_formats(lua_State *lua, const struct book *book, struct sheet *
         for (int column = 0; column < sheet->columns; column++) {
             if (lua_rawgeti(lua, -1, column + 1) == LUA_TSTRING) {
                 sheet->formats[column] = workbook_add_format(book->workbook);
+                if (sheet->formats[column] == NULL) luaL_error(lua, "out of memory");
                 format_set_num_format(sheet->formats[column], lua_tostring(lua, -1));
             }
             lua_pop(lua, 1);
@@ -331,19 +366,19 @@ static int add_sheet(lua_State *lua) {
     luaL_argcheck(lua, columns <= MOST_COLUMNS, 2, "too many columns");
     struct sheet sheet = {.columns = (int)columns, .cut = 0};
     const char *name = luaL_checkstring(lua, -1);
-    FILE *shown = hush();
-    errno = 0;
+    struct hush hush;
+    hush_begin(&hush);
     sheet.worksheet = workbook_add_worksheet(book->workbook, name);
-    int reason = errno;
-    unhush(shown);
-    if (sheet.worksheet == NULL && reason == 0) return luaL_error(lua, "no sheet can be called %s", name);
-    if (sheet.worksheet == NULL) {
+    hush_end(&hush);
+    if (sheet.worksheet == NULL && hush.reason != 0 && hush.reason != ENOMEM) {
         struct problem problem;
         problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
-                    strerror(reason));
-        drop(lua);
+                    strerror(hush.reason));
+        drop_book(book);
         return fail(lua, &problem);
     }
+    if (hush.lost_memory) return fail_without_memory(lua, book);
+    if (sheet.worksheet == NULL) return luaL_error(lua, "no sheet can be called %s", name);
     sheet.formats = push_buffer(lua, columns * sizeof *sheet.formats);
     sheet.widths = push_buffer(lua, columns * sizeof *sheet.widths);
     take_formats(lua, book, &sheet);
@@ -352,6 +387,7 @@ static int add_sheet(lua_State *lua) {
     lua_Integer held = rows < MOST_ROWS ? rows : MOST_ROWS - 1;
     add_colours(lua, &sheet, (lxw_row_t)held);
     lay_out(&sheet, (lxw_row_t)held);
+    if (sheet.lost_memory || errno == ENOMEM) return fail_without_memory(lua, book);
     lua_pushinteger(lua, sheet.cut);
     lua_pushinteger(lua, rows - held);
     return 2;
@@ -361,27 +397,30 @@ static int add_sheet(lua_State *lua) {
 static int close_book(lua_State *lua) {
     struct book *book = check_book(lua);
     struct problem problem;
-    FILE *shown = hush();
-    errno = 0;
+    struct hush hush;
+    hush_begin(&hush);
     lxw_error error = workbook_close(book->workbook);
-    int reason = errno;
-    unhush(shown);
+    hush_end(&hush);
     book->workbook = NULL;
+    bool has_other_reason = error != LXW_NO_ERROR && hush.reason != 0 && hush.reason != ENOMEM;
+    if (hush.lost_memory && !has_other_reason) return fail_without_memory(lua, book);
     if (error == LXW_NO_ERROR && stream_errors() != book->stream_errors) {
         problem_set(&problem,
                     "%s: cannot be written: a temporary file in its folder is incomplete (is the disk full?);"
                     " the old file is unchanged",
                     book->path);
-        drop(lua);
+        drop_book(book);
         return fail(lua, &problem);
     }
     if (error != LXW_NO_ERROR) {
         problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
-                    reason != 0 ? strerror(reason) : lxw_strerror(error));
-        drop(lua);
+                    hush.reason != 0 ? strerror(hush.reason) : lxw_strerror(error));
+        drop_book(book);
         return fail(lua, &problem);
     }
-    if (!file_stage_commit(&book->stage, false, &problem)) return fail(lua, &problem);
+    bool is_written = file_stage_commit(&book->stage, false, &problem);
+    drop_book(book);
+    if (!is_written) return fail(lua, &problem);
     lua_pushboolean(lua, true);
     return 1;
 }

@@ -1,4 +1,5 @@
 -- The machine of rows: its facts, whether two machines are the same for rows, and a short text about one.
+local fail = require "base.fail"
 local json = require "codec.json"
 local optional = require "base.optional"
 local sorted_keys = require "base.sorted_keys"
@@ -6,20 +7,44 @@ local workers = require "core.workers"
 
 local machines = {}
 
--- The first line of a file of /proc or /sys, or nil.
-local function first_line(path)
-  local handle <close> = io.open(path, "r")
-  return handle and handle:read("l")
+local ENOENT, EACCES = 2, 13
+
+-- The text of a file of the system; nil if there is none, or this user may not read it. Raises if it cannot
+-- be read for another reason, which would make this machine another one.
+local function text_of(path)
+  local handle <close>, message, code = io.open(path, "r")
+  if not handle and (code == ENOENT or code == EACCES) then return nil end
+  local text
+  if handle then
+    text, message = handle:read("a")
+    message = not text and ("%s: %s"):format(path, message)
+  end
+  if not text then fail.work("%s; the machine is unknown without it; run the command again", message) end
+  return text
 end
+
+-- The first line of a file of /proc or /sys, or nil.
+local function first_line(path) return (text_of(path) or ""):match("^[^\n]+") end
 
 -- The value of the first line `name: value` or `name = value`, or nil.
 local function field(path, name)
-  local handle <close> = io.open(path, "r")
-  if not handle then return nil end
-  for line in handle:lines() do
+  for line in (text_of(path) or ""):gmatch("[^\n]+") do
     local found, value = line:match("^([%w_ ]-)%s*[:=]%s*(.-)%s*$")
     if found == name then return value end
   end
+end
+
+-- The topology that hwloc finds. A file that hwloc cannot open, or an allocation that fails, is no error of
+-- hwloc, but another topology; so it has to be the same twice.
+local function read_twice(topology)
+  local first, problem = topology.read()
+  if not first then fail.work("%s; the machine is unknown without it", problem) end
+  local second = topology.read()
+  if not second or json.encode(first) ~= json.encode(second) then
+    fail.work("hwloc finds two different topologies of this machine (out of memory, or too many open "
+      .. "files?); run the command again")
+  end
+  return first
 end
 
 -- The part of the facts that hwloc finds. `cores` are those that this process may use; `topology` has numbers
@@ -27,7 +52,7 @@ end
 -- machine counts as one flat node: each thread is a core, and model and caches are unknown.
 local function processor_facts()
   local topology = optional "core.topology"
-  local read = topology and topology.read()
+  local read = topology and read_twice(topology)
   if not read then return { cpu = "unknown CPU", cores = workers.cores(), caches = {}, topology = "flat" } end
   local caches = {}
   for level, bytes in pairs(read.caches) do caches[level] = ("%dK"):format(bytes // 1024) end

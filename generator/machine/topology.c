@@ -6,9 +6,13 @@
 // thread: L1d, L2, L3 ... `machine` and `usable` have numbers of packages, numa_nodes, cores and threads: of
 // the machine, and of its part that this process may use (control groups, affinity). HWLOC_SYNTHETIC and
 // HWLOC_XMLFILE replace the machine; all of such a machine is usable.
+#include <errno.h>
 #include <hwloc.h>
 #include <lauxlib.h>
 #include <lua.h>
+#include <string.h>
+
+#include "system/cleanup.h"
 
 // Objects of hwloc and their names in Lua.
 static const struct kind {
@@ -79,16 +83,22 @@ static void set_caches(lua_State *lua, hwloc_topology_t topology) {
 }
 
 static int topology_read(lua_State *lua) {
+    out_of_memory_guard("hwloc"); // hwloc does not check all of its allocations
     hwloc_topology_t topology = load();
+    int reason = errno;
+    out_of_memory_unguard();
     if (topology == NULL) {
         lua_pushnil(lua);
-        lua_pushliteral(lua, "hwloc cannot read the machine's topology");
+        lua_pushfstring(lua, "hwloc cannot read the machine's topology: %s (it may be out of memory)",
+                        strerror(reason));
         return 2;
     }
     lua_newtable(lua);
     set_cpu(lua, topology);
     set_counts(lua, topology, "machine");
+    out_of_memory_guard("hwloc");
     keep_usable(topology);
+    out_of_memory_unguard();
     set_counts(lua, topology, "usable");
     set_caches(lua, topology);
     hwloc_topology_destroy(topology);

@@ -18,6 +18,7 @@
 
 #include "base/percentiles.h"
 #include "gate_log.h"
+#include "system/cleanup.h"
 #include "system/parallel.h"
 
 namespace {
@@ -266,6 +267,7 @@ int read(lua_State *lua) {
 
 extern "C" int luaopen_core_gates(lua_State *lua) {
     static const luaL_Reg functions[] = {{"read", read}, {nullptr, nullptr}};
+    out_of_memory_on_terminate();
     luaL_newmetatable(lua, BATCH_TYPE);
     lua_pushcfunction(lua, collect_batch);
     lua_setfield(lua, -2, "__gc");

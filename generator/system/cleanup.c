@@ -101,3 +101,50 @@ void cleanup_on_signals(void) {
         if (former.sa_handler != SIG_IGN) sigaction(numbers[i], &action, NULL);
     }
 }
+
+// ---- without memory -----------------------------------------------------------------------------
+
+static const int faults[] = {SIGSEGV, SIGABRT}; // the second one by assertions of a library
+enum { FAULTS = sizeof faults / sizeof *faults };
+static struct sigaction former[FAULTS];
+
+static int guards;
+static const char *guarded; // the library, or NULL
+
+// Ends the program with a message in three parts. Async-signal-safe.
+__attribute__((noreturn)) static void end_with(const char *first, const char *second, const char *third) {
+    const char *const parts[] = {first, second, third};
+    cleanup_run();
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        if (write(STDERR_FILENO, parts[i], strlen(parts[i])) < 0) break;
+    }
+    _exit(EXIT_FAILURE);
+}
+
+void out_of_memory_end(void) {
+    end_with("gentables: ", "out of memory", "\n");
+}
+
+// A fault in a library, or after a failed allocation, which sets errno. Otherwise the faulting instruction,
+// or abort(), raises the signal again, which ends the program.
+static void take_fault(int signal_number) {
+    if (errno == ENOMEM) out_of_memory_end();
+    if (guarded != NULL) end_with("gentables: ", guarded, ": a fault; this program may be out of memory\n");
+    for (int i = 0; i < FAULTS; i++) {
+        if (faults[i] == signal_number) sigaction(signal_number, &former[i], NULL);
+    }
+}
+
+void out_of_memory_guard(const char *library) {
+    errno = 0;
+    guarded = library;
+    if (guards++ > 0) return;
+    struct sigaction action = {.sa_handler = take_fault};
+    for (int i = 0; i < FAULTS; i++) sigaction(faults[i], &action, &former[i]);
+}
+
+void out_of_memory_unguard(void) {
+    guarded = NULL;
+    if (--guards > 0) return;
+    for (int i = 0; i < FAULTS; i++) sigaction(faults[i], &former[i], NULL);
+}

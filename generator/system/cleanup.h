@@ -1,7 +1,16 @@
 // Temporary files and folders: none outlives this process. Each is in one list until it is removed or
-// renamed; if SIGINT, SIGTERM or SIGHUP ends the process, a handler removes them. SIGKILL leaves them.
+// renamed; if SIGINT, SIGTERM or SIGHUP ends the process, a handler removes them, as it does if memory is
+// short in a library that does not report it. SIGKILL leaves them.
 #ifndef GENTABLES_CLEANUP_H
 #define GENTABLES_CLEANUP_H
+
+#ifdef __cplusplus
+#include <cstdlib>
+#include <exception>
+#include <new>
+
+extern "C" {
+#endif
 
 // Adds a path to the list. A signal between the making of a file and this call leaves the file: block signals
 // (signals_block of child.h) around both.
@@ -17,5 +26,38 @@ void cleanup_remove(const char *path);
 void cleanup_run(void);
 // Installs the handler for signals that are not ignored. Afterwards it ends the process by the same signal.
 void cleanup_on_signals(void);
+
+// ---- without memory -----------------------------------------------------------------------------
+
+// Ends the program with a message, exit code 1, and without temporary files. Async-signal-safe.
+void out_of_memory_end(void) __attribute__((noreturn));
+
+// Libraries that do not check their allocations use invalid pointers if one fails. Between these calls, a
+// fault while errno is ENOMEM ends the program as above. Where `library` is the name of the only code between
+// them, so does any other fault; where it is NULL, others end the program as usual. Pairs may be nested.
+void out_of_memory_guard(const char *library);
+void out_of_memory_unguard(void);
+
+#ifdef __cplusplus
+} // extern "C"
+
+// For std::terminate; any other exception that nothing catches is a defect.
+inline void out_of_memory_terminate() {
+    try {
+        if (std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+    } catch (const std::bad_alloc &) {
+        out_of_memory_end();
+    } catch (...) {
+        std::abort();
+    }
+    out_of_memory_end();
+}
+
+// For modules that use simdjson: it allocates in functions that must not throw, and so ends the program by
+// std::terminate.
+inline void out_of_memory_on_terminate() {
+    std::set_terminate(out_of_memory_terminate);
+}
+#endif
 
 #endif

@@ -344,7 +344,7 @@ static int lua_write_all(lua_State *lua) {
     size_t count = (size_t)lua_rawlen(lua, 1);
     bool sync = lua_toboolean(lua, 2); // before any push, which could become argument 2
     luaL_argcheck(lua, count <= MOST_FILES, 1, "too many files");
-    luaL_checkstack(lua, 3 * MOST_FILES, NULL);
+    if (!lua_checkstack(lua, 3 * MOST_FILES)) return luaL_error(lua, "out of memory");
     for (size_t i = 0; i < count; i++) {
         lua_geti(lua, 1, (lua_Integer)i + 1);
         lua_geti(lua, -1, 1);

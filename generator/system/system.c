@@ -120,18 +120,22 @@ struct budget {
     lua_Alloc allocate;
     void *context;
     size_t left;
+    bool is_reached;
 };
 
 static void *allocate_within(void *of, void *block, size_t old_size, size_t size) {
     struct budget *budget = of;
     size_t held = block != NULL ? old_size : 0;
-    if (size > held && size - held > budget->left) return NULL;
+    if (size > held && size - held > budget->left) {
+        budget->is_reached = true;
+        return NULL;
+    }
     void *moved = budget->allocate(budget->context, block, old_size, size);
     if (moved != NULL || size == 0) budget->left = budget->left + held - size;
     return moved;
 }
 
-// within(bytes, fn, ...) -> what fn(...) returns. If it needs more memory than this, Lua raises its error.
+// within(bytes, fn, ...) -> whether fn(...) needed more memory than this, and what pcall(fn, ...) returns.
 static int lua_system_within(lua_State *lua) {
     struct budget budget = {.left = (size_t)luaL_checkinteger(lua, 1)};
     luaL_checktype(lua, 2, LUA_TFUNCTION);
@@ -139,7 +143,11 @@ static int lua_system_within(lua_State *lua) {
     lua_setallocf(lua, allocate_within, &budget);
     int status = lua_pcall(lua, lua_gettop(lua) - 2, LUA_MULTRET, 0);
     lua_setallocf(lua, budget.allocate, budget.context);
-    return status == LUA_OK ? lua_gettop(lua) - 1 : lua_error(lua);
+    luaL_checkstack(lua, 2, NULL);
+    lua_pushboolean(lua, budget.is_reached);
+    lua_pushboolean(lua, status == LUA_OK);
+    lua_rotate(lua, 2, 2);
+    return lua_gettop(lua) - 1;
 }
 
 int luaopen_core_system(lua_State *lua) {

@@ -3,7 +3,6 @@
 #ifndef GENTABLES_TRACE_LUA_TYPES_H
 #define GENTABLES_TRACE_LUA_TYPES_H
 
-#include <new>
 #include <vector>
 
 #include "trace_lua.h"
@@ -12,15 +11,6 @@ namespace trace {
 
 inline const char *const ANALYSIS_TYPE = "gentables.trace_analysis";
 inline const char *const SELECTION_TYPE = "gentables.trace_selection";
-
-// Runs F; a failed allocation becomes Lua's error.
-template <int (*F)(lua_State *)> int guarded(lua_State *lua) {
-    try {
-        return F(lua);
-    } catch (const std::bad_alloc &) {
-    }
-    return luaL_error(lua, "not enough memory");
-}
 
 // The T in the first argument; raises if its trace, `depth` user values away, is closed.
 template <class T> T &argument(lua_State *lua, const char *type, int depth) {

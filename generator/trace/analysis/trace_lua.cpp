@@ -218,18 +218,22 @@ void set_collective(lua_State *lua, const trace &from, const collective &metadat
     set_known(lua, "group_size", metadata.group_size);
 }
 
+static int make_module(lua_State *lua) {
+    read_communication_patterns(lua);
+    luaL_newmetatable(lua, TRACE_TYPE);
+    luaL_newlib(lua, METHODS);
+    lua_setfield(lua, -2, "__index");
+    lua_pushcfunction(lua, close);
+    lua_setfield(lua, -2, "__gc");
+    lua_pop(lua, 1);
+    luaL_newlib(lua, FUNCTIONS);
+    return 1;
+}
+
 } // namespace trace
 
 extern "C" int luaopen_core_trace(lua_State *lua);
 
 int luaopen_core_trace(lua_State *lua) {
-    trace::read_communication_patterns(lua);
-    luaL_newmetatable(lua, trace::TRACE_TYPE);
-    luaL_newlib(lua, trace::METHODS);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, trace::close);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
-    luaL_newlib(lua, trace::FUNCTIONS);
-    return 1;
+    return trace::guarded<trace::make_module>(lua);
 }

@@ -4,10 +4,20 @@
 #define GENTABLES_TRACE_LUA_H
 
 #include <lua.hpp>
+#include <new>
 
 #include "trace/reader/trace.h"
 
 namespace trace {
+
+// Runs F; a failed allocation becomes Lua's error.
+template <int (*F)(lua_State *)> int guarded(lua_State *lua) {
+    try {
+        return F(lua);
+    } catch (const std::bad_alloc &) {
+    }
+    return luaL_error(lua, "not enough memory");
+}
 
 // The trace at `index` of the stack; raises if it is not one.
 trace &check_trace(lua_State *lua, int index);

@@ -15,6 +15,7 @@
 #include <unordered_set>
 
 #include "packed.h"
+#include "system/cleanup.h"
 #include "trace/reader/root.h"
 
 namespace trace {
@@ -153,10 +154,8 @@ class merge_crew {
 
     bool run(problem &problem) {
         std::vector<std::thread> others;
-        try {
-            for (int i = 1; i < options_.workers; i++) others.emplace_back([this] { work(); });
-        } catch (const std::system_error &) { // fewer threads are enough
-        }
+        others.reserve(size_t(options_.workers));
+        hire(others);
         work();
         for (std::thread &other : others) other.join();
         if (stopped_) problem = problem_;
@@ -164,9 +163,27 @@ class merge_crew {
     }
 
   private:
+    void hire(std::vector<std::thread> &others) {
+        try {
+            for (int i = 1; i < options_.workers; i++) others.emplace_back([this] { work(); });
+        } catch (const std::system_error &) { // fewer threads are enough
+        } catch (const std::bad_alloc &) {    // likewise
+        }
+    }
+
     void work() {
-        merge_events events(options_.categories);
-        auto desk = std::make_unique<::trace::desk>();
+        try {
+            merge_events events(options_.categories);
+            work_at(std::make_unique<::trace::desk>(), events);
+        } catch (const std::bad_alloc &) {
+            std::lock_guard<std::mutex> lock(joining_);
+            if (!stopped_) problem_set(&problem_, "out of memory");
+            stopped_ = true;
+            next_.notify_all();
+        }
+    }
+
+    void work_at(std::unique_ptr<::trace::desk> desk, merge_events &events) {
         while (cut(*desk)) {
             try {
                 if (!desk->is_end && !desk->is_failed) rewrite(events, *desk);
@@ -354,6 +371,7 @@ bool merge_once(const std::string &path, const std::vector<merge_input> &inputs,
 
 bool merge(const std::string &path, const std::vector<merge_input> &inputs, const merge_options &options,
            std::vector<merge_found> &found, problem &problem) {
+    out_of_memory_on_terminate();
     try {
         found.assign(inputs.size(), merge_found{});
         for (int pass = 0; pass < 3; pass++) {

@@ -133,7 +133,7 @@ extern "C" int luaopen_core_merge(lua_State *lua);
 
 int luaopen_core_merge(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"write", trace::write}, {"can_gzip", trace::can_gzip}, {nullptr, nullptr}};
+        {"write", trace::guarded<trace::write>}, {"can_gzip", trace::can_gzip}, {nullptr, nullptr}};
     luaL_newmetatable(lua, trace::CALL_TYPE);
     lua_pushcfunction(lua, trace::drop);
     lua_setfield(lua, -2, "__gc");

@@ -9,6 +9,7 @@
 -- bytes and spec are nil if the width or the precision of a type is unknown. Values of params are those of
 -- codec/python_literals.lua.
 local arguments = require "trace.ops.arguments"
+local fail = require "base.fail"
 local python_literals = require "codec.python_literals"
 
 local none = python_literals.none
@@ -420,10 +421,14 @@ local function is_true_sum(value) return value == nil or (value >= 0 and value <
 -- comparing both detects this.
 local function checked(model_of, op, call)
   local fits, perf, why = pcall(model_of, op, call)
-  if not fits then return nil, "the arguments do not fit" end
+  if not fits then
+    fail.pass_on(perf)
+    return nil, "the arguments do not fit"
+  end
   if not perf then return nil, why end
   local in_doubles = setmetatable({ in_doubles = true, kernels = no_kernels }, { __index = call })
   local again, doubles = pcall(model_of, op, in_doubles)
+  if not again then fail.pass_on(doubles) end
   if not again or not doubles or not is_near(perf.flops, doubles.flops)
     or not is_near(perf.bytes, doubles.bytes) then
     return nil, "the shapes are too large"

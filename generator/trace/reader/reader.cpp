@@ -12,6 +12,7 @@
 
 #include "joiner.h"
 #include "root.h"
+#include "system/cleanup.h"
 
 namespace trace {
 
@@ -137,6 +138,7 @@ class crew {
 } // namespace
 
 bool read(const char *path, const read_options &options, trace &to, problem &problem) {
+    out_of_memory_on_terminate();
     try {
         std::unique_ptr<input> input = open_input(path, problem);
         if (!input) return false;

@@ -117,6 +117,45 @@ function TestMachines:test_without_hwloc_the_machine_is_one_flat_node()
   lu.assertTrue(machines.same(facts, facts))
 end
 
+-- The message of a process that cannot read its machine, after the code `before`.
+function TestMachines:fails(before)
+  local script = self.folder .. "/facts.lua"
+  lib.write(script, before .. '\nrequire("machine.machines").facts("Open MPI v4.1.4, package: x")')
+  local ended, _, errors = lib.run { lib.gentables, "lua", script }
+  lu.assertEquals(ended, "exit code 1", errors)
+  return errors
+end
+
+local function opening(path, code)
+  return ([[
+    local open = io.open
+    function io.open(name, mode)
+      if name == %q then return nil, name .. ": words of error %d", %d end
+      return open(name, mode)
+    end]]):format(path, code, code)
+end
+
+function TestMachines:test_a_file_that_cannot_be_opened_is_no_other_machine()
+  local EMFILE, EACCES = 24, 13
+  for _, path in ipairs { "/proc/meminfo", "/etc/os-release", "/proc/sys/kernel/osrelease" } do
+    lu.assertEquals(self:fails(opening(path, EMFILE)), ("gentables: %s: words of error %d; the machine is "
+      .. "unknown without it; run the command again\n"):format(path, EMFILE))
+  end
+  lu.assertEquals(self:facts(nil, opening("/etc/os-release", EACCES)).os, "unknown")
+end
+
+function TestMachines:test_two_readings_of_hwloc_have_to_be_equal()
+  local errors = self:fails [[
+    local cores = 0
+    package.loaded["core.topology"] = { read = function()
+      cores = cores + 1
+      return { caches = {}, usable = { cores = cores }, machine = {} }
+    end }]]
+  lu.assertStrContains(errors, "gentables: hwloc finds two different topologies of this machine")
+  errors = self:fails 'package.loaded["core.topology"] = { read = function() return nil, "no words" end }'
+  lu.assertEquals(errors, "gentables: no words; the machine is unknown without it\n")
+end
+
 function TestMachines:test_the_topology_is_named_among_differences_and_is_no_identity()
   needs_hwloc()
   local facts = self:facts { TWO_SOCKETS }
