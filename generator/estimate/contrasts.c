@@ -12,6 +12,7 @@ static const double NU = 4;           // degrees of freedom of the Student weigh
 static const double PRIOR_SD = 0.08;  // of a strategy's noise, in log2
 static const double PRIOR_WEIGHT = 8; // the weight of PRIOR_SD, in observations
 static const double CELL_WEIGHT = 4;  // the weight of the noise of all cells in that of one
+static const size_t ALL_STRATEGIES = SIZE_MAX;
 enum { REWEIGHTINGS = 8, ROUNDS = 3, SCALINGS = 20 };
 
 // The equations of one cell while they are solved.
@@ -180,14 +181,15 @@ static bool take_residuals(const struct visit_time *times, size_t count, const d
     return is_solved;
 }
 
-// The scale of a strategy's residuals, by the same Student weights, with the prior.
-static double scale_of(const struct visit_time *times, const double *residual, size_t count,
-                       size_t strategy) {
-    double variance = PRIOR_SD * PRIOR_SD;
+// The scale of residuals of a strategy, or of all, by the same Student weights, with a prior.
+static double scale_of(const struct visit_time *times, const double *residual, size_t count, size_t strategy,
+                       double prior) {
+    double variance = prior * prior;
     for (int round = 0; round < SCALINGS; round++) {
-        double squares = PRIOR_WEIGHT * PRIOR_SD * PRIOR_SD, weight = PRIOR_WEIGHT;
+        double squares = PRIOR_WEIGHT * prior * prior, weight = PRIOR_WEIGHT;
         for (size_t i = 0; i < count; i++) {
-            if (times[i].strategy != strategy || isnan(residual[i])) continue;
+            bool counts = strategy == ALL_STRATEGIES || times[i].strategy == strategy;
+            if (!counts || isnan(residual[i])) continue;
             squares += student_weight(residual[i], sqrt(variance)) * residual[i] * residual[i];
             weight += 1;
         }
@@ -207,8 +209,9 @@ bool contrasts_noise(const struct visit_time *times, size_t count, size_t strate
             struct residuals kept = {residual, NAN, from};
             is_solved = take_residuals(times + from, to - from, noise, &kept);
         }
+        double common = is_solved ? scale_of(times, residual, count, ALL_STRATEGIES, PRIOR_SD) : PRIOR_SD;
         for (size_t s = 0; s < strategies && is_solved; s++) {
-            noise[s] = scale_of(times, residual, count, s);
+            noise[s] = scale_of(times, residual, count, s, common);
         }
     }
     free(residual);

@@ -59,6 +59,19 @@ static uint8_t family_of(const char *name) {
     return 0;
 }
 
+// The number of the method of strategy `s`: that of ONESHOT for ONESHOT_NATIVE, which only rounds elsewhere.
+static uint8_t method_of(const struct lists *lists, size_t s) {
+    static const char variant[] = "_NATIVE";
+    const char *name = lists->strategies.name[s];
+    size_t length = strlen(name), less = strlen(variant);
+    if (length <= less || strcmp(name + length - less, variant) != 0) return (uint8_t)s;
+    for (size_t i = 0; i < lists->strategies.count; i++) {
+        const char *other = lists->strategies.name[i];
+        if (strlen(other) == length - less && strncmp(other, name, length - less) == 0) return (uint8_t)i;
+    }
+    return (uint8_t)s;
+}
+
 // ---- rows to times
 
 static bool is_in_scope(const struct row *row, const struct evidence_scope *scope) {
@@ -217,8 +230,10 @@ static bool fit(struct evidence *evidence, const struct visit_time *times, size_
     struct process_strategy strategies[NAMES_MAX];
     for (size_t s = 0; s < lists->strategies.count; s++) {
         const char *name = lists->strategies.name[s];
-        strategies[s] =
-            (struct process_strategy){family_of(name), evidence->has_chunks && strcmp(name, "ONESHOT") == 0};
+        strategies[s] = (struct process_strategy){.family = family_of(name),
+                                                  .method = method_of(lists, s),
+                                                  .has_parts = evidence->has_chunks &&
+                                                               strcmp(name, "ONESHOT") == 0};
     }
     struct process_shape *shapes = malloc((evidence->cell_count + 1) * sizeof *shapes);
     if (shapes == NULL) return false;

@@ -18,8 +18,11 @@ static const double REST_SD = 0.5;        // of a strategy that passes messages 
 static const double OCTAVES_OF_BYTES = 2; // lengths of the smooth terms
 static const double OCTAVES_OF_RATIO = 20;
 static const double BETWEEN_FUSIONS = 0.98; // correlation of the smooth terms, and of rests
+static const double OF_A_METHOD = 0.995;    // correlation of variants' own terms
+static const double IN_A_CELL = 0.9;        // correlation of variants in one cell
 static const double MIDDLE_OF_BYTES = 16;   // log2: the slope's term is 0 here
 static const double JITTER = 1e-9;
+static const double SAME_SHAPE = 1e-6; // octaves
 
 // An observation: how much slower a strategy is than `reference`, another one of the same cell.
 struct contrast {
@@ -81,6 +84,11 @@ static struct shared_parts parts_of(const struct process_shape *a, const struct 
     return parts;
 }
 
+// The covariance of the terms of one cell, of a strategy with itself or with another variant of its method.
+static double in_a_cell(bool is_itself) {
+    return (is_itself ? 1 : IN_A_CELL) * CELL_SD * CELL_SD;
+}
+
 static double covariance(const struct gaussian_process *process, const struct shared_parts *parts, uint8_t s,
                          uint8_t t) {
     double sum = 0;
@@ -88,9 +96,11 @@ static double covariance(const struct gaussian_process *process, const struct sh
     if (strategies[s].family != 0 && strategies[s].family == strategies[t].family) {
         sum += FAMILY_SD * FAMILY_SD * parts->smooth;
     }
-    if (s == t) sum += OWN_SD * OWN_SD * parts->smooth + parts->line;
-    if (s == t && strategies[s].has_parts) sum += parts->rest;
-    if (s == t && parts->is_same_cell) sum += CELL_SD * CELL_SD;
+    if (strategies[s].method != strategies[t].method) return sum;
+    double own = OWN_SD * OWN_SD * parts->smooth + parts->line;
+    if (strategies[s].has_parts && strategies[t].has_parts) own += parts->rest;
+    sum += s == t ? own : OF_A_METHOD * own;
+    if (parts->is_same_cell) sum += in_a_cell(s == t);
     return sum;
 }
 
@@ -285,6 +295,12 @@ static void fill_row(const struct process_near *near, const struct process_point
     }
 }
 
+// Whether two points are in the same cell, an unmeasured one.
+static bool share_new_cell(const struct process_shape *a, const struct process_shape *b) {
+    return a->cell == PROCESS_NO_CELL && b->cell == PROCESS_NO_CELL && a->fusion == b->fusion &&
+           fabs(a->log2_bytes - b->log2_bytes) + fabs(a->log2_ratio - b->log2_ratio) < SAME_SHAPE;
+}
+
 bool process_predict(const struct process_near *near, const struct process_point *points, size_t count,
                      double *mean, double *covariances) {
     const struct gaussian_process *process = near->process;
@@ -301,9 +317,11 @@ bool process_predict(const struct process_near *near, const struct process_point
             struct shared_parts parts = parts_of(&points[i].shape, &points[j].shape);
             covariances[i * count + j] = covariance(process, &parts, points[i].strategy, points[j].strategy) -
                                          cholesky_product(solved + i * n, solved + j * n, n);
+            bool is_one_method = process->strategies[points[i].strategy].method ==
+                                 process->strategies[points[j].strategy].method;
+            if (is_one_method && share_new_cell(&points[i].shape, &points[j].shape))
+                covariances[i * count + j] += in_a_cell(points[i].strategy == points[j].strategy);
         }
-        // The variance of an unmeasured cell's own term.
-        if (points[i].shape.cell == PROCESS_NO_CELL) covariances[i * count + i] += CELL_SD * CELL_SD;
     }
     free(solved);
     return true;

@@ -38,6 +38,7 @@ struct process_point {
 
 struct process_strategy {
     uint8_t family; // its library; 0: none that others share
+    uint8_t method; // the same number for variants of one method, which take nearly the same time
     bool has_parts; // whether it passes messages in parts
 };
 

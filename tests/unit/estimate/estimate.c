@@ -113,6 +113,20 @@ TEST(noise_is_estimated_per_strategy) {
     }
 }
 
+// Strategy 2 has two times alone. What the others show about the machine's noise counts for it.
+TEST(noise_of_few_times_is_like_that_of_others) {
+    enum { CELLS = 40 };
+    static struct visit_time times[CELLS * LAUNCHES * STRATEGIES];
+    size_t count = 0, kept = 0;
+    for (uint32_t cell = 0; cell < CELLS; cell++) count += add_cell(times + count, cell, 0.01);
+    for (size_t i = 0; i < count; i++) {
+        if (times[i].strategy != 2 || (times[i].cell == 0 && times[i].launch < 2)) times[kept++] = times[i];
+    }
+    double noise[STRATEGIES];
+    assert_true(contrasts_noise(times, kept, STRATEGIES, noise));
+    if (!(noise[2] < 0.02)) fail_msg("%g beside %g", noise[2], noise[0]);
+}
+
 // ---- the process
 
 static struct process_shape shape_at(double log2_bytes, uint32_t cell) {
@@ -132,7 +146,7 @@ static struct gaussian_process *crossing(void) {
             times[count++] = (struct visit_time){cell, launch, 1, 1 + 0.2 * (at[cell] - 16)};
         }
     }
-    const struct process_strategy strategies[2] = {{0}};
+    const struct process_strategy strategies[2] = {{.method = 0}, {.method = 1}};
     return process_fit(times, count, shapes, strategies, 2);
 }
 
@@ -161,6 +175,29 @@ TEST(a_process_interpolates_and_is_less_sure_farther_away) {
     process_free(process);
 }
 
+// The standard deviation of the difference of two strategies that are equal in three cells, in a fourth one.
+static double doubt_about_equals(uint8_t method_of_second) {
+    struct process_shape shapes[3];
+    struct visit_time times[3 * 2];
+    for (uint32_t cell = 0; cell < 3; cell++) {
+        shapes[cell] = shape_at(12 + 2 * cell, cell);
+        times[2 * cell] = (struct visit_time){cell, 0, 0, 3};
+        times[2 * cell + 1] = (struct visit_time){cell, 0, 1, 3};
+    }
+    const struct process_strategy strategies[2] = {{.method = 0}, {.method = method_of_second}};
+    struct gaussian_process *process = process_fit(times, 3 * 2, shapes, strategies, 2);
+    assert_non_null(process);
+    double deviation;
+    expect_near(difference_at(process, shape_at(15, PROCESS_NO_CELL), &deviation), 0, 0.01);
+    process_free(process);
+    return deviation;
+}
+
+TEST(variants_of_a_method_resemble_each_other) {
+    double variant = doubt_about_equals(0), other = doubt_about_equals(1);
+    if (!(variant < 0.5 * other)) fail_msg("%g, and %g of another method", variant, other);
+}
+
 // More contrasts than a process takes as a whole: only cells nearby count, and they suffice.
 TEST(a_large_process_uses_the_cells_nearby) {
     enum { CELLS = PROCESS_WHOLE + 200 };
@@ -172,7 +209,7 @@ TEST(a_large_process_uses_the_cells_nearby) {
         times[2 * cell] = (struct visit_time){cell, 0, 0, 3};
         times[2 * cell + 1] = (struct visit_time){cell, 0, 1, 3 + slower};
     }
-    const struct process_strategy strategies[2] = {{0}};
+    const struct process_strategy strategies[2] = {{.method = 0}, {.method = 1}};
     struct gaussian_process *process = process_fit(times, 2 * CELLS, shapes, strategies, 2);
     assert_non_null(process);
     for (double at = 11; at < 30; at += 4.5) {
@@ -196,7 +233,7 @@ TEST(a_remainder_costs_the_same_at_other_sizes) {
     }
     between.remainder = 0.5;
     for (int has_parts = 0; has_parts < 2; has_parts++) {
-        const struct process_strategy strategies[2] = {{0}, {.has_parts = has_parts}};
+        const struct process_strategy strategies[2] = {{.method = 0}, {.method = 1, .has_parts = has_parts}};
         struct gaussian_process *process = process_fit(times, 4 * 2, shapes, strategies, 2);
         assert_non_null(process);
         double deviation, slower = difference_at(process, between, &deviation);
