@@ -35,8 +35,8 @@ struct cell_levels {
 enum { CONTRASTS_STRATEGIES_MAX = 256 };
 
 // The standard deviation of the noise of each strategy, into noise[strategies], estimated from the visits of
-// all cells; `times` is sorted by cell, then by launch. For strategies with few visits a prior dominates.
-// Returns false if memory is short.
+// all cells; `times` is sorted by cell, then by launch. For strategies with few visits the noise of all
+// strategies dominates, and a prior if that shows little. Returns false if memory is short.
 bool contrasts_noise(const struct visit_time *times, size_t count, size_t strategies, double *noise);
 
 // The levels of one cell from its times (count of them, sorted by launch). If they vary more than the noise,
