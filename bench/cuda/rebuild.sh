@@ -28,7 +28,8 @@ for folder_of_headers in "$include" /usr/include; do
     if [ -f "$folder_of_headers/nccl.h" ]; then has_nccl=yes; fi
 done
 set -- "${CC:-cc}" -std=gnu17 -O3 -D_GNU_SOURCE '-DBUILT_KERNELS=KERNELS(portable)' \
-    -DKERNELS_SYMBOL=kernels_portable '-DKERNELS_ISA="portable"' -ffp-contract=off "-Wa,-I$source/generated" \
+    -DKERNELS_SYMBOL=kernels_portable -DCHECK_KERNEL=check_kernel_portable '-DKERNELS_ISA="portable"' \
+    -ffp-contract=off "-Wa,-I$source/generated" \
     -I "$source/bench" -I "$source/generated" -isystem "$include"
 for unit in "$source"/bench/*.c "$source"/bench/*/*.c "$source"/bench/*/*/*.c \
     "$source"/generated/*.c; do
