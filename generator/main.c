@@ -295,6 +295,7 @@ int main(int argc, char **argv) {
     int failed = lua_pcall(lua, 1, 1, 1);
     int status = failed == LUA_OK ? (int)lua_tointeger(lua, -1) : report(lua, failed);
     lua_close(lua);
+    cleanup_run();
     if ((fflush(stdout) != 0 || ferror(stdout)) && !reader_has_left()) {
         fprintf(stderr, "gentables: standard output cannot be written\n");
         if (status == 0) status = EXIT_WORK;

@@ -8,11 +8,25 @@ local failure = { __name = NAME }
 failure.__index = failure
 failure.__tostring = function(self) return self.message end
 
+-- Bytes of a value in a message, and of a message.
+local MOST_OF_VALUE, MOST_OF_MESSAGE = 1000, 4000
+
+-- The beginning and the end of a long text, without parts of characters; any other value as it is.
+local function shortened(value, most)
+  if type(value) ~= "string" or #value <= most then return value end
+  local first = value:sub(1, most // 2):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
+  local last = value:sub(-most // 4):gsub("^[\x80-\xBF]+", "")
+  return first .. " [...] " .. last
+end
+
 -- Raises an error. `message` names what is wrong, where, and what to do. Control characters in it become "?",
--- so that it is one line.
+-- so that it is one line. Long values are cut.
 function fail.with(code, message, ...)
-  if select("#", ...) > 0 then message = message:format(...) end
-  message = message:gsub("%c", "?")
+  local values = { ... }
+  local count = select("#", ...)
+  for i = 1, count do values[i] = shortened(values[i], MOST_OF_VALUE) end
+  if count > 0 then message = message:format(table.unpack(values, 1, count)) end
+  message = shortened(message, MOST_OF_MESSAGE):gsub("%c", "?")
   error(setmetatable({ code = code, message = message }, failure), 0)
 end
 

@@ -66,8 +66,10 @@ static int fail_with(lua_State *lua, const char *message) {
 static int system_error(const struct database *database) {
     int reason = 0;
     switch (sqlite3_errcode(database->sqlite)) {
-    case SQLITE_CANTOPEN:
-    case SQLITE_IOERR: return sqlite3_system_errno(database->sqlite);
+    case SQLITE_CANTOPEN: return sqlite3_system_errno(database->sqlite);
+    case SQLITE_IOERR:
+        sqlite3_file_control(database->sqlite, "main", SQLITE_FCNTL_LAST_ERRNO, &reason);
+        return reason != 0 ? reason : sqlite3_system_errno(database->sqlite);
     case SQLITE_CORRUPT:
         sqlite3_file_control(database->sqlite, "main", SQLITE_FCNTL_LAST_ERRNO, &reason);
         return reason == EIO ? EIO : 0;

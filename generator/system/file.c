@@ -425,12 +425,13 @@ static int lua_temporary_folder(lua_State *lua) {
 }
 
 // remove_tree(path) -> removes the file, or the folder with everything in it, as far as that can be removed.
-// Links are removed, not followed. What belongs to another user stays.
+// Links are not followed. What belongs to another user stays; the end of the program removes a rest.
 static int lua_remove_tree(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     struct stat status;
     if (lstat(path, &status) == 0 && status.st_uid == geteuid()) cleanup_remove(path);
-    cleanup_forget(path);
+    bool is_left = lstat(path, &status) == 0 && status.st_uid == geteuid();
+    if (!is_left) cleanup_forget(path); // else the end of the program removes it
     return 0;
 }
 

@@ -37,7 +37,7 @@ struct worker {
     lua_Integer item;
     char *data; // its answer so far
     size_t length, capacity;
-    bool out_of_memory;
+    int error; // errno of a failure to read it; 0: none
 };
 
 // All of one map, at stack index 5 of its Lua function.
@@ -182,13 +182,16 @@ static bool reserve(struct worker *worker) {
 // Reads a part of a worker's answer. Returns whether that was the last one.
 static bool read_answer(struct worker *worker) {
     if (!reserve(worker)) {
-        worker->out_of_memory = true;
+        worker->error = ENOMEM;
         kill(-worker->pid, SIGKILL);
         return true;
     }
     ssize_t got = read(worker->pipe, worker->data + worker->length, PIECE);
     if (got > 0) worker->length += (size_t)got;
-    return got == 0 || (got < 0 && errno != EINTR);
+    if (got >= 0 || errno == EINTR) return got == 0;
+    worker->error = errno;
+    kill(-worker->pid, SIGKILL);
+    return true;
 }
 
 static int reap(struct worker *worker) {
@@ -203,13 +206,15 @@ static int hand_over(lua_State *lua, struct work *work, struct worker *worker) {
     work->running--;
     lua_pushvalue(lua, ARG_DONE);
     lua_pushinteger(lua, worker->item);
-    if (status == 0 && !worker->out_of_memory) {
+    if (status == 0 && worker->error == 0) {
         lua_pushlstring(lua, worker->data == NULL ? "" : worker->data, worker->length);
         lua_pushnil(lua);
     } else {
         lua_pushnil(lua);
-        if (worker->out_of_memory) {
+        if (worker->error == ENOMEM) {
             lua_pushliteral(lua, "out of memory");
+        } else if (worker->error != 0) {
+            lua_pushfstring(lua, "the answer of its process cannot be read: %s", strerror(worker->error));
         } else {
             char reason[EXIT_REASON_SIZE];
             child_exit_reason(status, reason);

@@ -28,7 +28,7 @@ local MEMORY = { "Cannot allocate memory", "out of memory", "not enough memory",
   "cannot map zero-fill pages" }
 local UNCHECKED = "a temporary file in its folder is incomplete" -- libxlsxwriter does not keep the reason
 local classes = {
-  { "open", "Too many open files" }, { "read", "Input/output error", UNCHECKED },
+  { "open", "Too many open files" }, { "read", "Input/output error", "disk I/O error", UNCHECKED },
   { "write", "No space left on device", "standard output cannot be written",
     "database or disk is full", UNCHECKED },
   { "fsync", "Input/output error", "disk I/O error" }, { "rename", "Read-only file system" },

@@ -31,6 +31,20 @@ assert(file.exists(folder.path), "the folder is removed")
 END_OF_LUA
 ends_with 0 "$GENTABLES" lua "$WORK/forked.lua"
 
+# A folder that cannot be listed when its job is done, for want of file handles.
+cat >"$WORK/handles.lua" <<'END_OF_LUA'
+local file, scratch = require "core.file", require "system.scratch"
+local folder = scratch.folder("gentables-test")
+assert(file.make_folder(folder.path .. "/below"))
+local open = {}
+for i = 1, 4000 do open[i] = io.open("/dev/null") end
+folder:remove()
+assert(file.exists(folder.path), "the folder is removed without a file handle")
+END_OF_LUA
+# shellcheck disable=SC3045 # dash and bash have ulimit -n
+(ulimit -n 64 && ends_with 0 "$GENTABLES" lua "$WORK/handles.lua")
+[ -z "$(find "$TMPDIR" -mindepth 1)" ] || die "a folder is left in TMPDIR"
+
 # The same while it writes a workbook.
 cat >"$WORK/workbook.lua" <<'END_OF_LUA'
 local known, xlsx = pcall(require, "core.xlsx")

@@ -1,0 +1,30 @@
+-- Messages of failures are one line of a sensible length, whatever the values in them.
+local fail = require "base.fail"
+local failure = require "failure"
+local lu = require "luaunit"
+
+local TestMessages = {}
+
+function TestMessages.test_a_long_value_keeps_its_beginning_and_its_end()
+  local value = "begin" .. ("x"):rep(1000000) .. "end"
+  local message = failure(fail.input, "%s:%d: %s is unknown; valid: a, b", "file", 7, value)
+  lu.assertStrMatches(message, "file:7: beginx+ %[%.%.%.%] x+end is unknown; valid: a, b")
+  lu.assertTrue(#message < 1100)
+end
+
+function TestMessages.test_many_long_values_and_a_long_text_are_cut()
+  local value = ("x"):rep(5000)
+  lu.assertTrue(#(failure(fail.input, ("%s "):rep(9), value, value, value, value, value, value, value, value,
+    value)) < 4100)
+  lu.assertTrue(#(failure(fail.work, value)) < 4100)
+  lu.assertEquals((failure(fail.work, "short %")), "short %")
+end
+
+function TestMessages.test_characters_stay_whole()
+  for shift = 0, 3 do
+    local message = failure(fail.input, "%s", ("x"):rep(shift) .. ("\u{1F600}"):rep(1000))
+    lu.assertIsNumber(utf8.len(message), shift)
+  end
+end
+
+return require "suites" { { "TestMessages", TestMessages } }
