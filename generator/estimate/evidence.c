@@ -230,10 +230,10 @@ static bool fit(struct evidence *evidence, const struct visit_time *times, size_
     struct process_strategy strategies[NAMES_MAX];
     for (size_t s = 0; s < lists->strategies.count; s++) {
         const char *name = lists->strategies.name[s];
-        strategies[s] = (struct process_strategy){.family = family_of(name),
-                                                  .method = method_of(lists, s),
-                                                  .has_parts = evidence->has_chunks &&
-                                                               strcmp(name, "ONESHOT") == 0};
+        strategies[s] =
+            (struct process_strategy){.family = family_of(name),
+                                      .method = method_of(lists, s),
+                                      .has_parts = evidence->has_chunks && strcmp(name, "ONESHOT") == 0};
     }
     struct process_shape *shapes = malloc((evidence->cell_count + 1) * sizeof *shapes);
     if (shapes == NULL) return false;
