@@ -33,6 +33,7 @@ samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
 patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent of the time limit of each part
 deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, of a kernel
+stage=${GENTABLES_VERIFY_STAGE:-}         # of the self-test; empty: all
 most_starts=8                             # of the bench, in one part
 failures= # names of parts
 switches= # options of the bench, for what the self-test shows not to work
@@ -295,7 +296,7 @@ logs are in $out; parts:
   sanitize-TOOL  compute-sanitizer on small sizes, if it is installed
 END_OF_PARTS
 
-run self_test 40 "$bench" --self-test --timeout "$((deadline / 3 + 1))"
+run self_test 40 "$bench" "--self-test${stage:+=$stage}" --timeout "$((deadline / 3 + 1))"
 grep -sE "^(FAILED|off|skipped) " "$out/self_test.txt" | sed "s/^/        /"
 switches=$(sed -n 's/^off .* without it: \(--no-[a-z]*\)$/\1/p' "$out/self_test.txt" 2>/dev/null |
     tr '\n' ' ')
