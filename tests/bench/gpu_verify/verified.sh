@@ -63,7 +63,7 @@ if is_loopback sm90; then fail "a GPU for each rank is no loopback"; fi
 # With one GPU all ranks share it. TWOSHOT and its variant end the bench if a request has them; another bench
 # continues without them, and no other strategy lacks a row.
 rm -r "$WORK/verified"
-verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1
+verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1 GENTABLES_VERIFY_PARTS=rows.tp2
 [ "$status" = 1 ] || fail "an error: exit code $status"
 [ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "two ranks with a GPU each, of one GPU"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||
