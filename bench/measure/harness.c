@@ -49,10 +49,12 @@ static void keep_samples(struct timed_cell *timed, struct timed_series *series, 
         series->times_us[series->count + (size_t)i] = to_us(longest);
         series->skews_us[series->count + (size_t)i] = to_us(last - first);
     }
+    uint32_t wrong = 0;
     for (int rank = 0; rank < timed->group->size; rank++) {
-        series->wrong += control->wrong[rank];
+        wrong |= control->wrong_calls[rank];
         if (control->varied[rank] > 0) series->bits = NO_BITS;
     }
+    for (; wrong != 0; wrong &= wrong - 1) series->wrong++;
 }
 
 // Some consecutive calls of one series, the first of them untimed if calls are short.
@@ -63,7 +65,7 @@ static int burst(struct timed_cell *timed, struct timed_series *series) {
     calls = calls < 1 ? 1 : calls > MAX_BURST ? MAX_BURST : calls;
     if ((size_t)calls > left) calls = (int)left;
     struct stamp unused;
-    uint32_t wrong = 0;
+    uint32_t wrong_calls = 0;
     control->varied[rank] = 0;
     timed_cell_step(timed, PHASE_TIMED, series);
     if (series->estimate_ns < (double)WARM_UP_BELOW_NS &&
@@ -77,9 +79,9 @@ static int burst(struct timed_cell *timed, struct timed_series *series) {
             calls = i;
             break;
         }
-        wrong += !timed_cell_results_are_right(timed, series, data_set);
+        if (!timed_cell_results_are_right(timed, series, data_set)) wrong_calls |= UINT32_C(1) << i;
     }
-    control->wrong[rank] = wrong;
+    control->wrong_calls[rank] = wrong_calls;
     if (!group_barrier(timed->group)) return -1;
     if (rank == 0) keep_samples(timed, series, calls);
     series->count += (size_t)calls;

@@ -55,8 +55,8 @@ struct control {
     int32_t pids[MAX_RANKS];
     struct activity activities[MAX_RANKS];
     struct stamp stamps[MAX_RANKS][MAX_BURST];
-    uint32_t wrong[MAX_RANKS];  // a rank's result was wrong
-    uint32_t varied[MAX_RANKS]; // it was right, with other bits than before
+    uint32_t wrong_calls[MAX_RANKS]; // the calls of a burst in which a rank's result was wrong, one bit each
+    uint32_t varied[MAX_RANKS];      // a rank's result was right, with other bits than before
     _Alignas(CACHE_LINE) unsigned char exchange[MAX_RANKS][EXCHANGE_SIZE];
 };
 
