@@ -1,6 +1,5 @@
-// The kernels that kernels.cpp runs, of one TP size, CASES_TP: one object for each, so that they are compiled
-// side by side. Faults that are planted in kernels are compiled in here alone. FEW_CASES: two types, fp32
-// sums.
+// The kernels that kernels.cpp runs, of one TP size, CASES_TP. Faults that are planted in kernels are compiled
+// in here alone. FEW_CASES: two types, fp32 sums.
 #include "kernel_cases.h"
 
 #include "kernel_files.h"
@@ -32,7 +31,7 @@ template <class Type, Accumulate accumulate, int tp> void add_fusions(std::vecto
 
 } // namespace
 
-template <> void add_cases<CASES_TP>(std::vector<Case> &cases) {
+void add_cases(std::vector<Case> &cases) {
     constexpr int tp = CASES_TP;
 #ifndef FEW_CASES
     add_fusions<Bfloat16, Accumulate::native, tp>(cases, DTYPE_BFLOAT16);

@@ -15,11 +15,7 @@ struct Case {
     void (*body)(const Arguments &);
 };
 
-// Adds all cases of a TP size; see kernel_cases.cpp.
-template <int tp> void add_cases(std::vector<Case> &cases);
-template <> void add_cases<2>(std::vector<Case> &cases);
-template <> void add_cases<3>(std::vector<Case> &cases);
-template <> void add_cases<4>(std::vector<Case> &cases);
-template <> void add_cases<8>(std::vector<Case> &cases);
+// Adds all cases of the TP size CASES_TP, a definition of the compiler.
+void add_cases(std::vector<Case> &cases);
 
 #endif

@@ -1,4 +1,4 @@
-// The kernels of bench/cuda on a CPU: every strategy x fusion x data type x accumulation x TP size, with
+// The kernels of bench/cuda on a CPU: every strategy x fusion x data type x accumulation of one TP size, with
 // message and grid sizes that change between launches, against float64. Prints the seed; the same seed runs
 // the same.
 //
@@ -435,14 +435,7 @@ int main(int argc, char **argv) {
     uint64_t seed = seed_of(argc > 1 ? argv[1] : "0");
     std::string wanted = argc > 2 ? argv[2] : "";
     std::vector<Case> cases;
-#ifdef FEW_CASES
-    add_cases<3>(cases);
-#else
-    add_cases<2>(cases);
-    add_cases<3>(cases);
-    add_cases<4>(cases);
-    add_cases<8>(cases);
-#endif
+    add_cases(cases);
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
     int ran = 0, failed = 0;
     uint64_t switches = 0;

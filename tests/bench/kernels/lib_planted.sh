@@ -1,11 +1,13 @@
 #!/bin/sh
-# Builds test programs of kernels on the engine with a fault planted in them, and runs them on a few seeds.
-# SOURCE: the tree; GENERATED: what the build made; ENGINE: its object; WORK: a folder of this test's own.
+# Builds test programs of kernels on the engine, also with a fault planted in them, and runs them on a few
+# seeds. SOURCE: the tree; GENERATED: what the build made; ENGINE: its object; WORK: a folder of this test's
+# own; FLAGS: of the compiler, for all programs.
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
 shared=$WORK
 tests=$SOURCE/tests/bench/kernels
+cases="-DFEW_CASES -DCASES_TP=3"
 
 # compile OBJECT UNIT COMPILER FLAG...
 compile() {
@@ -15,7 +17,8 @@ compile() {
         "$GENERATED"; do
         set -- "$@" -I "$folder"
     done
-    "$compiler" -std=c++17 -O1 -DFEW_CASES -DCASES_TP=3 "$@" -c "$tests/$unit.cpp" -o "$object"
+    # shellcheck disable=SC2086
+    "$compiler" ${FLAGS:-} -std=c++17 -O1 $cases "$@" -c "$tests/$unit.cpp" -o "$object"
 }
 
 # build PROGRAM TEST COMPILER FLAG...: TEST.cpp with what it needs. Faults are of kernels alone: kernels.cpp,
@@ -29,7 +32,8 @@ build() {
     else
         compile "$program.o" "$test" "$compiler" "$@"
     fi
-    "$compiler" "$@" "$program.o" "$ENGINE" "$shared/element.o" -lm -o "$program"
+    # shellcheck disable=SC2086
+    "$compiler" ${FLAGS:-} "$@" "$program.o" "$ENGINE" "$shared/element.o" -lm -o "$program"
 }
 
 # build_shared COMPILER FLAG...: once, with the flags that all programs have.
