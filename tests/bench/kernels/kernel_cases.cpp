@@ -1,5 +1,5 @@
-// The kernels that kernels.cpp runs, of one TP size, CASES_TP. Faults that are planted in kernels are compiled
-// in here alone. FEW_CASES: two types, fp32 sums.
+// The kernels that kernels.cpp runs, of one TP size, CASES_TP. Only here are the faults that are planted in
+// kernels compiled in. FEW_CASES: two types, fp32 sums.
 #include "kernel_cases.h"
 
 #include "kernel_files.h"
