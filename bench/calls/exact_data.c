@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "elements/element.h"
+#include "elements/random.h"
 #include "ranks/group.h"
 
 enum {
@@ -17,12 +18,6 @@ enum {
     STRIDE = 2048,     // elements between the calls: whole pages
     APART = 31 * 2048, // elements between the ranks
 };
-
-static uint32_t mix(uint32_t x) {
-    x = (x ^ x >> 16) * 0x85ebca6bu;
-    x = (x ^ x >> 13) * 0xc2b2ae35u;
-    return x ^ x >> 16;
-}
 
 static void fill(struct pool *pool, size_t count) {
     unsigned char values[14][4];

@@ -7,14 +7,7 @@
 #include <stdint.h>
 
 #include "conversions.h"
-
-static inline uint32_t mix(uint32_t x) {
-    x ^= x >> 16;
-    x *= 0x85ebca6bu;
-    x ^= x >> 13;
-    x *= 0xc2b2ae35u;
-    return x ^ x >> 16;
-}
+#include "random.h"
 
 // Consecutive elements differ by this number before they are mixed.
 static const uint32_t STEP = 0x9e3779b9u;

@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elements/random.h"
 #include "ranks/watch.h"
 #include "timed_cell.h"
 
@@ -88,15 +89,9 @@ static int burst(struct timed_cell *timed, struct timed_series *series) {
     return group_barrier(timed->group) ? 0 : -1;
 }
 
-static uint32_t next_random(uint32_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    return *state ^= *state << 5;
-}
-
 static void shuffle(int order[], int count, uint32_t *random) {
     for (int i = count - 1; i > 0; i--) {
-        int other = (int)(next_random(random) % (uint32_t)(i + 1)), kept = order[i];
+        int other = (int)(random_32(random) % (uint32_t)(i + 1)), kept = order[i];
         order[i] = order[other];
         order[other] = kept;
     }

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "elements/random.h"
 #include "ranks/fault_report.h"
 
 static const uint64_t REPORT_EVERY_NS = 1000000000;
@@ -43,12 +44,6 @@ static double elapsed_us(uint64_t since_ns) {
 
 // ---- order --------------------------------------------------------------------------------------
 
-static uint32_t next_random(uint32_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    return *state ^= *state << 5;
-}
-
 static void report_now(struct pass *pass) {
     if (pass->group->rank != 0) return;
     pass->reported_ns = clock_ns();
@@ -84,7 +79,7 @@ static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint
     }
     for (size_t i = 0; i < count; i++) order[i] = (uint32_t)(first + i / each);
     for (size_t i = count; i > 1; i--) {
-        size_t other = next_random(random) % i;
+        size_t other = random_32(random) % i;
         uint32_t kept = order[i - 1];
         order[i - 1] = order[other];
         order[other] = kept;

@@ -171,7 +171,7 @@ static int wrong_sums(const struct shape *of, struct sums *sums, double line[], 
     sum_inputs(of, sums, line);
     sum_filters(of, sums, line);
     for (size_t i = 0; i < picks; i++) {
-        size_t pick = is_all ? i : next_random(random) % (groups * positions);
+        size_t pick = is_all ? i : random_64(random) % (groups * positions);
         if (wrong_position(of, sums, pick / positions, pick % positions, reason) != 0) return -1;
     }
     return 0;
@@ -200,9 +200,9 @@ static double element_wanted(const struct shape *of, size_t image, size_t group,
 
 static int wrong_elements(const struct shape *of, uint64_t *random, char reason[]) {
     for (int i = 0; i < SINGLE_ELEMENTS; i++) {
-        size_t image = next_random(random) % (uint64_t)of->at->batch;
-        size_t channel = next_random(random) % (uint64_t)of->at->out_channels;
-        size_t position = next_random(random) % of->outputs;
+        size_t image = random_64(random) % (uint64_t)of->at->batch;
+        size_t channel = random_64(random) % (uint64_t)of->at->out_channels;
+        size_t position = random_64(random) % of->outputs;
         double got = tensor_value(&of->operands->out, image * of->output_steps.outer +
                                                           channel * of->output_steps.inner +
                                                           position * of->output_steps.position);

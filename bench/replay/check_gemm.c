@@ -176,7 +176,7 @@ static double product_of(const struct parts *parts, size_t i, size_t j) {
 
 static int wrong_element(const struct gemm *gemm, const struct parts *parts, uint64_t *random,
                          char reason[]) {
-    size_t i = next_random(random) % (uint64_t)gemm->m, j = next_random(random) % (uint64_t)gemm->n;
+    size_t i = random_64(random) % (uint64_t)gemm->m, j = random_64(random) % (uint64_t)gemm->n;
     double got = element(&parts->out, i, j), widening = 2 * LARGEST_VALUE * fabs(gemm->beta);
     double want = gemm->alpha * product_of(parts, i, j);
     if (gemm->addend != ADD_NOTHING) want += gemm->beta * element(&parts->c, i, j);
@@ -247,7 +247,7 @@ static int elements_of(const struct gemm *gemm) {
 int check_gemm_elements(const struct gemm *gemm, const struct operands *operands, char reason[]) {
     uint64_t random = 6;
     for (int i = 0; i < elements_of(gemm); i++) {
-        struct parts parts = parts_of(gemm, operands, next_random(&random) % (uint64_t)gemm->batch);
+        struct parts parts = parts_of(gemm, operands, random_64(&random) % (uint64_t)gemm->batch);
         if (wrong_element(gemm, &parts, &random, reason) != 0) return -1;
     }
     return 0;

@@ -20,7 +20,7 @@ double dot(size_t count, const double a[], const double b[]) {
 void fill_signs(double signs[], size_t count, uint64_t *random) {
     uint64_t bits = 0;
     for (size_t i = 0; i < count; i++, bits >>= 1) {
-        if (i % 64 == 0) bits = next_random(random);
+        if (i % 64 == 0) bits = random_64(random);
         signs[i] = (bits & 1) != 0 ? 1 : -1;
     }
 }

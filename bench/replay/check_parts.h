@@ -3,6 +3,7 @@
 #define REPLAY_CHECK_PARTS_H
 
 #include "check.h"
+#include "elements/random.h"
 
 enum { SINGLE_ELEMENTS = 64 };
 

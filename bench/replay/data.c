@@ -8,7 +8,9 @@
 #include <sys/mman.h>
 
 #include "elements/conversions.h"
+#include "elements/random.h"
 #include "parallel_for.h"
+#include "ranks/memory_limit.h"
 #include "wide.h"
 
 static const double MOST_OF_MEMORY = 0.8; // of what is available
@@ -42,14 +44,6 @@ static uint8_t e4m3_code(int value) {
 }
 
 // ---- values ---------------------------------------------------------------------------------------------
-
-// splitmix64.
-uint64_t next_random(uint64_t *state) {
-    uint64_t bits = *state += 0x9E3779B97F4A7C15u;
-    bits = (bits ^ (bits >> 30)) * 0xBF58476D1CE4E5B9u;
-    bits = (bits ^ (bits >> 27)) * 0x94D049BB133111EBu;
-    return bits ^ (bits >> 31);
-}
 
 static void store(struct tensor *tensor, size_t index, int value) {
     switch (tensor->type) {
@@ -90,7 +84,7 @@ static void fill(struct tensor *tensor, size_t known, int threads) {
     enum { VALUES = 2 * LARGEST_VALUE + 1 };
     size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD;
     uint64_t seed = 1;
-    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(next_random(&seed) % VALUES) - LARGEST_VALUE);
+    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(random_64(&seed) % VALUES) - LARGEST_VALUE);
     size_t whole = known / PERIOD * PERIOD; // a partly filled period is filled again
     struct filling rest = {tensor, whole > drawn ? whole : drawn};
     if (rest.first < tensor->count)
@@ -178,16 +172,9 @@ static struct sizes sizes_of_convolution(const struct convolution *at) {
                           .out = batch * out * output};
 }
 
-// The memory that is available without swapping; 0: unknown.
+// The memory that is available now; if that is unknown, all that this process may have.
 static double available_bytes(void) {
-    FILE *file = fopen("/proc/meminfo", "r");
-    double kilobytes = 0;
-    char line[128];
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %lf", &kilobytes) == 1) break;
-    }
-    if (file != NULL) fclose(file);
-    return kilobytes * 1024;
+    return fmin((double)machine_memory_left(""), (double)machine_memory_bytes(""));
 }
 
 // The bytes of a tensor, rounded up to whole cache lines.
@@ -240,7 +227,7 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
     double bytes = (sizes.a + sizes.b) * (double)data_type_size(type) +
                    (sizes.c + sizes.out) * (double)data_type_size(result);
     double available = available_bytes();
-    if (available > 0 && bytes > MOST_OF_MEMORY * available) {
+    if (bytes > MOST_OF_MEMORY * available) {
         snprintf(reason, REASON_SIZE, "takes %.1f GB of memory, and %.1f GB are available", bytes / 1e9,
                  available / 1e9);
         return -1;

@@ -39,7 +39,4 @@ double tensor_value(const struct tensor *tensor, size_t index);
 // `count` elements, `step` apart, as doubles.
 void tensor_load(const struct tensor *tensor, size_t from, size_t step, size_t count, double to[]);
 
-// A generator of random numbers: the next one, from and to `state`.
-uint64_t next_random(uint64_t *state);
-
 #endif

@@ -9,7 +9,9 @@
 #include <unistd.h>
 
 #include "elements/element.h"
+#include "elements/random.h"
 #include "fields.h"
+#include "ranks/memory_limit.h"
 
 enum {
     ALIGNMENT = 64,    // of arrays
@@ -201,17 +203,10 @@ static double density_of(const struct program *program, enum dtype dtype) {
     return dtype == DTYPE_FLOAT32 || density > 1 ? 1 : density;
 }
 
-static uint64_t next_random(uint64_t *seed) { // splitmix64
-    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
-    return z ^ z >> 31;
-}
-
 static void fill(const struct array *array, double density, uint64_t seed) {
     double most = density * 0x1p32;
     for (size_t i = 0; i < array->count; i++) {
-        uint64_t z = next_random(&seed);
+        uint64_t z = random_64(&seed);
         float small = (double)(z >> 32) >= most ? 0 : (z & 1) != 0 ? 1 : -1;
         float number = (float)(z % (2 * LARGEST_INPUT + 1)) - (float)LARGEST_INPUT;
         element_store(array->dtype, array->data, i, array->dtype == DTYPE_FLOAT32 ? number : small);
@@ -275,17 +270,9 @@ static size_t bytes_beside(const struct program *program) {
     return (a + b + c + check) * sizeof(float);
 }
 
-// Whether the memory that all ranks need is available now, by /proc, which includes memory that is easily
-// freed.
+// Whether the memory that all ranks need is available now.
 static bool fits_memory(const struct program *program, size_t bytes) {
-    unsigned long long free_kib = 0;
-    FILE *file = fopen("/proc/meminfo", "r");
-    char line[128];
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) {
-        if (sscanf(line, "MemAvailable: %llu", &free_kib) == 1) break;
-    }
-    if (file != NULL) fclose(file);
-    return free_kib == 0 || bytes / 1024 * (size_t)program->ranks < free_kib;
+    return bytes < machine_memory_left("") / (size_t)program->ranks;
 }
 
 static void *place(struct program *program, enum dtype dtype, int from, bool sent, size_t offset,

@@ -8,23 +8,18 @@
 
 #include "calls/backend.h"
 #include "elements/element.h"
+#include "elements/random.h"
 #include "elements/strategy.h"
 #include "ranks/group_mpi.h"
 
 enum { CALLS = 6000, LARGEST = 400000, PERIOD = 7 };
 static const enum dtype DTYPE = DTYPE_BFLOAT16;
 
-static uint32_t next_random(uint32_t *state) {
-    *state ^= *state << 13;
-    *state ^= *state >> 17;
-    return *state ^= *state << 5;
-}
-
 // Elements of call number `call`: mostly small, around the borders of lines and chunks, at times many chunks.
 static size_t elements_of(uint32_t *random) {
     static const size_t borders[] = {1,    30,    31,    512,   1023,  1024,  1025,
                                      1026, 16384, 16383, 16385, 65536, 131072};
-    uint32_t draw = next_random(random);
+    uint32_t draw = random_32(random);
     if (draw % 64 == 0) return LARGEST - draw / 64 % 1000;
     size_t border = borders[draw / 64 % (sizeof borders / sizeof *borders)];
     return draw % 4 == 0 ? 1 + draw / 4096 % 1500 : border;
@@ -78,7 +73,7 @@ static int run_candidate(struct group *group, const struct candidate *candidate,
                             .input = input,
                             .out = out};
         memcpy(input, patterns->values + call % PERIOD, count * sizeof *input);
-        for (uint32_t spins = next_random(&own) % 8 == 0 ? next_random(&own) % 20000 : 0; spins > 0;
+        for (uint32_t spins = random_32(&own) % 8 == 0 ? random_32(&own) % 20000 : 0; spins > 0;
              spins--) {
             atomic_signal_fence(memory_order_seq_cst);
         }

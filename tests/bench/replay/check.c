@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "elements/random.h"
 #include "replay/check.h"
 
 static uint64_t place_seed = 11;
@@ -162,7 +163,7 @@ TEST(what_is_right_passes) {
 // One more in an element is less than a rounding of a large bfloat16, so these are left out.
 static void spoil_elements(int number, const struct op *op, struct operands *operands) {
     for (int trial = 0; trial < 20 && op->type != BFLOAT16; trial++) {
-        size_t place = next_random(&place_seed) % operands->out.count;
+        size_t place = random_64(&place_seed) % operands->out.count;
         double right = tensor_value(&operands->out, place);
         set(&operands->out, place, right + 1);
         if (passes(op, operands)) fail_msg("line %d, element %zu", number, place);
