@@ -10,8 +10,8 @@
 
 #include "ranks/group_mpi.h"
 #include "workload/engine.h"
+#include "workload/gpu/activity_transfer.h"
 #include "workload/gpu/shared_gpu.h"
-#include "workload/gpu/work_transfer.h"
 
 // The outcome of a step.
 struct outcome {
@@ -23,7 +23,7 @@ struct state {
     const struct engine_setup *setup;
     struct gpu_shared_data shared;
     struct gpu_records records; // rank 0's; all ranks have `are_taken`
-    struct work_transfer transfer;
+    struct activity_transfer transfer;
     char note[NOTES_SIZE]; // why CUPTI does not record
     // rank 0's
     struct shared_gpu gpu;
@@ -87,16 +87,16 @@ static void take_activity(void *context, const struct gpu_activity *recorded) {
         if (is_gemm ? (size_t)rank != of : action.kind != DO_POST) continue;
         struct span *span = is_gemm ? NULL : &gpu_shared_spans(&state->shared, rank)[action.index];
         extend_note(&gpu_shared_notes(&state->shared, rank)[activity.action], span, &activity);
-        work_transfer_add(&state->transfer, rank, &activity);
+        activity_transfer_add(&state->transfer, rank, &activity);
     }
 }
 
 static void take_activities(struct state *state, enum step_mode mode, uint64_t end_ns) {
     int ranks = state->setup->group->size;
     if (!gpu_records_end(&state->records, mode, state->outcome.begin_ns, end_ns)) return;
-    work_transfer_begin(&state->transfer, ranks);
+    activity_transfer_begin(&state->transfer, ranks);
     gpu_activity_each(take_activity, state);
-    if (!work_transfer_end(&state->transfer, ranks))
+    if (!activity_transfer_end(&state->transfer, ranks))
         snprintf(state->outcome.problem, PROGRAM_REASON, "out of memory for a trace");
 }
 
@@ -138,7 +138,7 @@ static uint64_t step(void *of, enum step_mode mode, struct step_notes *notes) {
     if (!step_is_noted(mode) || ns == 0) return ns;
     take_notes(state, notes);
     int well = !gpu_records_step(&state->records, mode) ||
-               work_transfer_run(&state->transfer, state->setup->group, notes),
+               activity_transfer_run(&state->transfer, state->setup->group, notes),
         all = 0;
     MPI_Allreduce(&well, &all, 1, MPI_INT, MPI_MIN, group_comm(state->setup->group));
     if (!all) snprintf(state->outcome.problem, PROGRAM_REASON, "out of memory for a trace");
@@ -157,7 +157,7 @@ static bool open_activity(struct state *state) {
     state->records.are_taken = gpu_activity_open(why, sizeof why);
     for (size_t i = 0; i < 2 && state->records.are_taken; i++) {
         run_step(state, modes[i]);
-        work_transfer_drop(&state->transfer);
+        activity_transfer_drop(&state->transfer);
         if (state->outcome.problem[0] != '\0') return false;
         if (state->records.lack[0] == '\0') continue;
         snprintf(why, sizeof why, "CUPTI %.140s", state->records.lack);
@@ -177,7 +177,7 @@ static void close_engine(void *of) {
     if (is_first(state)) shared_gpu_close(&state->gpu);
     if (!is_first(state)) state->records.are_taken = false; // rank 0 has opened CUPTI
     gpu_records_close(&state->records);
-    work_transfer_close(&state->transfer);
+    activity_transfer_close(&state->transfer);
     gpu_shared_close(&state->shared);
     free(state);
 }

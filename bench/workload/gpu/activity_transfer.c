@@ -1,5 +1,5 @@
-// The recorded work, from rank 0 to all ranks; see work_transfer.h.
-#include "work_transfer.h"
+// Recorded activities, from rank 0 to all ranks; see activity_transfer.h.
+#include "activity_transfer.h"
 
 #include <mpi.h>
 #include <stdio.h>
@@ -8,14 +8,15 @@
 
 #include "ranks/group_mpi.h"
 
-void work_transfer_begin(struct work_transfer *transfer, int ranks) {
+void activity_transfer_begin(struct activity_transfer *transfer, int ranks) {
     for (int rank = 0; rank < ranks; rank++) {
         struct activity_package *package = &transfer->packages[rank];
         package->file = open_memstream(&package->bytes, &package->size);
     }
 }
 
-void work_transfer_add(struct work_transfer *transfer, int rank, const struct gpu_activity *activity) {
+void activity_transfer_add(struct activity_transfer *transfer, int rank,
+                           const struct gpu_activity *activity) {
     FILE *file = transfer->packages[rank].file;
     if (file == NULL) return;
     fwrite(activity, sizeof *activity, 1, file);
@@ -23,7 +24,7 @@ void work_transfer_add(struct work_transfer *transfer, int rank, const struct gp
     fputc('\0', file);
 }
 
-bool work_transfer_end(struct work_transfer *transfer, int ranks) {
+bool activity_transfer_end(struct activity_transfer *transfer, int ranks) {
     bool are_whole = true;
     for (int rank = 0; rank < ranks; rank++) {
         FILE *file = transfer->packages[rank].file;
@@ -34,7 +35,7 @@ bool work_transfer_end(struct work_transfer *transfer, int ranks) {
     return are_whole;
 }
 
-void work_transfer_drop(struct work_transfer *transfer) {
+void activity_transfer_drop(struct activity_transfer *transfer) {
     for (int rank = 0; rank < MAX_RANKS; rank++) {
         free(transfer->packages[rank].bytes);
         transfer->packages[rank] = (struct activity_package){.file = NULL};
@@ -42,7 +43,7 @@ void work_transfer_drop(struct work_transfer *transfer) {
 }
 
 // Returns a copy that lives as long as the transfer; kernels have few names. NULL: out of memory.
-static const char *keep_name(struct work_transfer *transfer, const char *name) {
+static const char *keep_name(struct activity_transfer *transfer, const char *name) {
     for (size_t i = 0; i < transfer->name_count; i++) {
         if (strcmp(transfer->names[i], name) == 0) return transfer->names[i];
     }
@@ -53,7 +54,7 @@ static const char *keep_name(struct work_transfer *transfer, const char *name) {
     return kept;
 }
 
-static bool unpack(struct work_transfer *transfer, const struct activity_package *package,
+static bool unpack(struct activity_transfer *transfer, const struct activity_package *package,
                    struct step_notes *notes) {
     notes->is_recorded = true;
     notes->activity_count = 0;
@@ -69,7 +70,8 @@ static bool unpack(struct work_transfer *transfer, const struct activity_package
     return true;
 }
 
-bool work_transfer_run(struct work_transfer *transfer, const struct group *group, struct step_notes *notes) {
+bool activity_transfer_run(struct activity_transfer *transfer, const struct group *group,
+                           struct step_notes *notes) {
     MPI_Comm comm = group_comm(group);
     struct activity_package package = transfer->packages[0];
     if (group->rank != 0) {
@@ -85,12 +87,12 @@ bool work_transfer_run(struct work_transfer *transfer, const struct group *group
     }
     bool well = unpack(transfer, &package, notes);
     if (group->rank != 0) free(package.bytes);
-    work_transfer_drop(transfer);
+    activity_transfer_drop(transfer);
     return well;
 }
 
-void work_transfer_close(struct work_transfer *transfer) {
-    work_transfer_drop(transfer);
+void activity_transfer_close(struct activity_transfer *transfer) {
+    activity_transfer_drop(transfer);
     for (size_t i = 0; i < transfer->name_count; i++) free(transfer->names[i]);
     free(transfer->names);
 }
