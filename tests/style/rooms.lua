@@ -1,6 +1,7 @@
 -- The rooms (generator/rooms.lua): every require, lazy load and #include is of a room that may be used, no
 -- two modules use each other, and rooms, files and functions stay small. Folders of tests are rooms, too;
--- those of tests/unit have the names of the generator's. rooms_are_enforced.lua breaks each rule once.
+-- those of tests/unit have the names of the generator's, those of tests/bench the names of the bench's.
+-- rooms_are_enforced.lua breaks each rule once.
 --
 --   gentables lua tests/style/rooms.lua SOURCES          prints each error
 --   gentables lua tests/style/rooms.lua SOURCES write    writes "Where things are" of docs/development.md
@@ -152,13 +153,22 @@ local function check_sizes(root, modules, list)
   end
 end
 
--- Folders of tests are small, too, except catalogues; those of tests/unit are rooms of the generator.
+-- Folders of tests are small, too, except catalogues. Below MIRRORS a folder has the name of a room.
 local TESTS = { lua = true, sh = true, c = true, cpp = true, h = true, py = true }
 local TEST_CATALOGUES = { ["tests/perf"] = true }
+local MIRRORS = { ["tests/unit"] = "generator", ["tests/bench"] = "bench" }
+
+local function check_mirror(folder)
+  local root, name = folder:match("^(tests/%w+)/([^/]*)")
+  if not MIRRORS[root] then return end
+  for _, room in ipairs(rooms[MIRRORS[root]]) do
+    if room.name:match("^[^/]*") == name then return end
+  end
+  report("%s: %s/ has no room %s", folder, MIRRORS[root], name)
+end
 
 local function check_tests()
-  local seen, count, is_room = {}, {}, {}
-  for _, room in ipairs(rooms.generator) do is_room[room.name:match("^[^/]*")] = true end
+  local seen, count = {}, {}
   for _, path in ipairs(files_below("tests", TESTS)) do
     local module, folder = path:match("^((.*)/[^/]*)%.%a+$")
     if not seen[module] then seen[module], count[folder] = true, (count[folder] or 0) + 1 end
@@ -167,21 +177,23 @@ local function check_tests()
     if modules > MOST_MODULES and not TEST_CATALOGUES[folder] then
       report("%s: %d modules; maximum %d", folder, modules, MOST_MODULES)
     end
-    local room = folder:match("^tests/unit/([^/]*)")
-    if room and not is_room[room] then
-      report("%s: the generator has no room %s", folder, room)
-    end
+    check_mirror(folder)
   end
 end
 
--- Functions begin and end at the start of a line.
+-- Functions begin and end at the start of a line. In C the head of one ends with "{", maybe some lines later;
+-- a line that ends otherwise is that of a prototype, or of a whole function.
 local function check_functions(path, text)
-  local begins, ends = "^%l[%w_%s*:<>,&]*%(.*{$", "^}"
-  if path:find("%.lua$") then begins, ends = "^l?o?c?a?l?%s?function ", "^end" end
-  local number, since, head = 0, nil, nil
+  local begins, ends, opens = "^%a[%w_%s*:<>,&\"]*%(", "^}", "{$"
+  if path:find("%.lua$") then begins, ends, opens = "^l?o?c?a?l?%s?function ", "^end", "" end
+  local number, since, head, is_open = 0, nil, nil, false
   for line in text:gmatch("([^\n]*)\n") do
     number = number + 1
-    if line:find(begins) then since, head = number, line end
+    if line:find(begins) then since, head, is_open = number, line, false end
+    if since and not is_open then
+      is_open = line:find(opens) ~= nil
+      if line:find("[;}]$") then since = nil end
+    end
     if since and line:find(ends) then
       if number - since + 1 > MOST_LINES_OF_FUNCTION then
         report("%s:%d: %d lines; maximum %d: %s", path, since, number - since + 1,

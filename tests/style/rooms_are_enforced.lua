@@ -29,6 +29,7 @@ local SOUND = {
   ["bench/host/pass.h"] = '\n#include "ranks/watch.h"\n',
   ["templates/table.tmpl"] = "table\n",
   ["tests/unit/rows/spec.lua"] = "return 0\n",
+  ["tests/bench/host/pass.c"] = "int pass;\n",
   ["docs/development.md"] = "<!-- rooms: rendered from generator/rooms.lua -->\n<!-- end of rooms -->\n",
 }
 
@@ -46,10 +47,10 @@ local function check(files, option)
   return output, pipe:close()
 end
 
--- Makes the sound tree again, with these changes; expects one line with this text.
-local function fails(files, expected)
+-- Makes the sound tree again, with these changes; expects one line with this text. `option`: "write".
+local function fails(files, expected, option)
   tests.setUp()
-  local output, well = check(files)
+  local output, well = check(files, option)
   luaunit.assertNil(well, expected)
   luaunit.assertStrContains(output, expected)
   luaunit.assertEquals(select(2, output:gsub("\n", "")), 1, output)
@@ -98,12 +99,22 @@ function tests.test_rooms_files_and_functions_are_small()
     "end\n" }, "generator/rows/spec.lua:2: 61 lines; maximum 60")
   fails({ ["bench/ranks/group.c"] = '\n#include "watch.h"\nint run(void) {\n' .. ("\n"):rep(59) .. "}\n" },
     "bench/ranks/group.c:3: 61 lines; maximum 60")
+  fails({ ["bench/ranks/group.c"] = '\n#include "watch.h"\nint run(int a);\nstatic struct watch *run(int a,\n' ..
+    "                         int b) {\n" .. ("\n"):rep(58) .. "}\n" },
+    "bench/ranks/group.c:4: 61 lines; maximum 60: static struct watch *run(int a,")
 end
 
 function tests.test_names_are_of_one_room()
   fails({ ["generator/rows/fail.lua"] = "return {}\n" }, "generator: two rooms have a module fail: ")
-  fails({ ["tests/unit/tables/read.lua"] = "return 0\n" },
-    "tests/unit/tables: the generator has no room tables")
+  fails({ ["tests/unit/tables/read.lua"] = "return 0\n" }, "tests/unit/tables: generator/ has no room tables")
+  fails({ ["tests/bench/rows/read.c"] = "int read;\n" }, "tests/bench/rows: bench/ has no room rows")
+end
+
+function tests.test_the_list_is_of_rooms_in_their_order()
+  fails({ ["generator/rooms.lua"] = LIST:gsub('the lowest", uses = {}', 'the lowest", uses = { "rows" }', 1) },
+    "generator/base: names rows, which comes later in the list", "write")
+  fails({ ["generator/rooms.lua"] = LIST:gsub("bench = {", '%0 { name = "empty", purpose = "", uses = {} },') },
+    "bench/empty: a room without modules", "write")
 end
 
 function tests.test_the_page_is_rendered_from_the_list()

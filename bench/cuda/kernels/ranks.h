@@ -50,9 +50,9 @@ DEVICE_FUNCTION void finish_tokens(const Call &call, RowSum &row_sum, SumAt sum_
 
 // Whether a flag has this epoch or the next one. If a launch has one barrier, a rank that has passed it may
 // reach the next launch's barrier before others have polled. It is at most one epoch ahead, because it passes
-// that barrier only after all others have reached it, and so have passed this one
-// (tests/bench/kernels/flags.pml tries all orders). Any other number is of an earlier launch, no matter how
-// long ago: the flags of a block do not change while grids are smaller, and epochs wrap around.
+// that barrier only after all others have reached it, and so have passed this one (all orders are tried by
+// tests/bench/cuda/kernels/flags.pml). Any other number is of an earlier launch, no matter how long ago: the
+// flags of a block do not change while grids are smaller, and epochs wrap around.
 DEVICE_FUNCTION bool has_come(uint32_t flag, uint32_t epoch) {
 #if defined FAULT_NO_LATER_EPOCH
     return flag == epoch;

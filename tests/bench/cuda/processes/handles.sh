@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ranks that are processes share memory by fabric handles if these work, else by file descriptors, else by
 # CUDA IPC. They cannot share a GPU.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 only cuda
 # mpirun's own files lie apart: other mpirun processes remove the shared folder when they end.
 TMPDIR=$(mktemp -d)

@@ -2,7 +2,7 @@
 # gentables tune on GPUs: one pass over all ops, in one random order that all ranks share, with sums alone
 # among the ways that have an epilogue; or op by op, with the same answers; or in several orders, if not all
 # of them fit in memory at once.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ranks that are processes: one line reports settings that do not fit; a fault in one process is caught; a
 # rank that dies or stops ends the bench, and no process is left.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_processes.sh"
 
 # not_the_same: the data from other ranks is a copy, so ranks never meet.

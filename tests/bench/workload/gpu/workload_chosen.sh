@@ -2,7 +2,7 @@
 # The default backend of a workload, with stand-ins: GPUs if they can be used. A missing library or GPU ends
 # in one clear line.
 . "$SOURCE/tests/unit/workload/lib.sh"
-. "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
+. "$SOURCE/tests/bench/workload/gpu/lib_libraries.sh"
 odd_workloads 2 13 21
 
 # ---- the default: a GPU, if one can be used ----

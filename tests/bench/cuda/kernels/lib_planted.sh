@@ -6,7 +6,7 @@ set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
 shared=$WORK
-tests=$SOURCE/tests/bench/kernels
+tests=$SOURCE/tests/bench/cuda/kernels
 cases="-DFEW_CASES -DCASES_TP=3"
 
 # compile OBJECT UNIT COMPILER FLAG...

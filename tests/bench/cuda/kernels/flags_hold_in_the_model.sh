@@ -13,7 +13,7 @@ fi
 check() {
     level=$1
     shift
-    spin -a "$@" "$SOURCE/tests/bench/kernels/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 255; }
+    spin -a "$@" "$SOURCE/tests/bench/cuda/kernels/flags.pml" >spin.log 2>&1 || { cat spin.log && exit 255; }
     "$CC" -w -O"$level" -DSAFETY -DCOLLAPSE -DMEMLIM=4096 -o pan pan.c || exit 255
     ./pan -m200000 -w23 >pan.log
     if ! grep -q "^State-vector" pan.log || grep -q "max search depth too small\|out of memory" pan.log; then
@@ -64,7 +64,7 @@ rm -rf "$WORK"
 mkdir -p "$WORK"
 # shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
-proof_inputs "$SOURCE/tests/bench/kernels/flags.pml" -- "$(spin -V)" "$("$CC" --version | head -n 1)"
+proof_inputs "$SOURCE/tests/bench/cuda/kernels/flags.pml" -- "$(spin -V)" "$("$CC" --version | head -n 1)"
 
 # holds STRATEGY NAME=VALUE...; breaks WHY FAULT STRATEGY NAME=VALUE...: for this reason, which the checker
 # prints.

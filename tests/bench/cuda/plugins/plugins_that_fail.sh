@@ -1,7 +1,7 @@
 #!/bin/sh
 # A plug-in on GPUs that hangs, crashes, fails, leaks or waits for the GPU: one clear line leaves out the
 # candidate with the fault, and no other.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
 

@@ -2,7 +2,7 @@
 # The folder for a machine with a GPU: less than 64 MiB, with a program that needs only libraries of the
 # system. If that program does not run there, verify.sh builds it again. rebuilt_by_nvcc.sh tests the build by
 # nvcc. The GPU is a stand-in.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_rebuilt.sh"
 only cuda nccl nvidia-ml
 [ "$(du -sk "$taken" | cut -f 1)" -lt $((64 * 1024)) ] || fail "what travels has 64 MiB or more"

@@ -2,7 +2,7 @@
 # compute-sanitizer around trials on GPUs, replaced by a script that prints its output. If it reports nothing,
 # the plug-in stays, with one brief trial under the sanitizer; a report leaves the plug-in out, in one line.
 # If it cannot run, one line reports that, and no candidate is left out.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 only cuda nccl nvidia-ml
 SEEN=$WORK/seen
 export SEEN

@@ -2,7 +2,7 @@
 # Traces of workloads on GPUs by CUPTI's records, with stand-ins: they have each kernel as CUPTI records it;
 # if some records are missing, kernels are timed by events, or one line reports the loss.
 . "$SOURCE/tests/unit/workload/lib.sh"
-. "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
+. "$SOURCE/tests/bench/workload/gpu/lib_libraries.sh"
 only cuda cublasLt nccl cupti
 odd_workloads 2 13 21
 routed=$(routed_workload)

@@ -2,7 +2,7 @@
 # gen_tables_sweeps_gpus.sh STAND_INS: with SWEEP_GPUS, gen-tables measures on GPUs (stand-ins for their
 # driver) and renders; without a GPU it fails with the reason, and without SWEEP_GPUS it measures
 # nothing. 77 where the package has no bench for GPUs.
-. "$(dirname -- "$0")/../../system/package/lib.sh"
+. "$(dirname -- "$0")/../../../system/package/lib.sh"
 
 begin gen_tables_gpus
 if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench-cuda" ]; then

@@ -10,7 +10,7 @@
 #include "elements/element.h"
 #include "elements/values.h"
 #include "host/epilogue.h"
-#include "isas.h"
+#include "../elements/isas.h"
 
 enum { SEED = 11 };
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ranks that are processes: the rows of gentables sweep. A wrong result has no row; a rank that stops or dies
 # costs no row.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_processes.sh"
 
 # ---- rows ----

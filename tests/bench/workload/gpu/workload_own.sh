@@ -3,7 +3,7 @@
 # results; sizes that do not fit are rejected; sweeps resume, but not on another GPU; kernels that wait too
 # long are stopped.
 . "$SOURCE/tests/unit/workload/lib.sh"
-. "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
+. "$SOURCE/tests/bench/workload/gpu/lib_libraries.sh"
 odd_workloads 2 13 21
 routed=$(routed_workload)
 typed_workloads

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Where the program that travels does not run, verify.sh builds it anew, by nvcc, from the sources that travel
 # along, and goes on with it. The GPU is a stand-in. 77: there is no nvcc.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_rebuilt.sh"
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 if [ ! -x "$nvcc" ]; then
@@ -14,7 +14,7 @@ tests=$SOURCE/tests
 . "$SOURCE/tests/proof.sh"
 # The program itself is not among them: a script takes its place.
 # shellcheck disable=SC2046
-proof_inputs "$tests"/bench/cuda/lib_stand_in.sh "$tests"/bench/gpu_verify/lib_rebuilt.sh \
+proof_inputs "$tests"/bench/cuda/lib_stand_in.sh "$tests"/bench/cuda/verify/lib_rebuilt.sh \
     "$tests"/stand_ins/*.[ch]* "$tests"/stand_ins/engine/* "$taken"/*.sh \
     $(find "$taken/source" -type f | LC_ALL=C sort) -- \
     "$("$nvcc" --version | tail -n 1)" "$(cc --version | head -n 1)"

@@ -2,7 +2,7 @@
 # The folder for a machine with a GPU, used with stand-ins: verify.sh runs all parts, on small sizes; one
 # command makes tables and a report of its results; if the bench fails in a part, verify.sh continues; without
 # a GPU it prints that and ends with 77.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 small="GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 GENTABLES_VERIFY_MOST_TOKENS=8"
 small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIFY_CHECK_TOKENS=3"
 small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=380 GENTABLES_VERIFY_PATIENCE=500"

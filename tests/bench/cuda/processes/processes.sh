@@ -1,7 +1,7 @@
 #!/bin/sh
 # Ranks that are processes: every strategy has right results with every kind of memory handle. If one kind
 # fails, the next one is used, or the output has the reason.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_processes.sh"
 
 # ---- every way to share memory, every strategy ----

@@ -4,7 +4,7 @@
 # and all ranks name a rank that fails.
 . "$SOURCE/tests/unit/workload/lib.sh"
 
-. "$SOURCE/tests/bench/gpu_workload/lib_libraries.sh"
+. "$SOURCE/tests/bench/workload/gpu/lib_libraries.sh"
 only cuda cublasLt nccl
 
 odd_workloads 2 13 21

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Plug-ins on GPUs: the examples pass their trial and are timed beside NCCL and our kernels, with a GPU for
 # each rank and with all ranks on one; with an epilogue fused, separate and without; in place; and by hand.
-. "$(dirname "$0")/../cuda/lib_stand_in.sh"
+. "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_plugins.sh"
 only cuda nccl nvidia-ml
 
