@@ -1,4 +1,4 @@
-"""Reads thresholds.json of gentables, and returns the strategy for a number of bytes and a world size.
+"""Reads thresholds.json of gentables, and returns the strategy for a number of bytes and a TP size.
 
     thresholds = Thresholds.load("tables/sm90/thresholds.json")
     thresholds.strategy(world_size=8, size_bytes=65536)        # "ONESHOT"
@@ -6,8 +6,8 @@
     dispatch = thresholds.dispatcher(8, {"ONESHOT": one_shot, "TWOSHOT": two_shot}, otherwise=nccl)
     dispatch(tensor)                                           # PyTorch: by the bytes of the tensor
 
-Split points are inclusive: a rule covers sizes up to its max_bytes, that size included. An unmeasured world
-size has no rules, and gets the fallback. Requires only Python 3.8 or later; PyTorch is not imported.
+Split points are inclusive: a rule covers sizes up to its max_bytes, that size included. An unmeasured TP size
+has no rules, and gets the fallback. Requires only Python 3.8 or later; PyTorch is not imported.
 """
 
 import bisect
@@ -31,8 +31,8 @@ def _is_size(value):
 
 
 def _read_rules(path, world_size, rules):
-    """The ends and strategies of the rules of one world size."""
-    where = "world size %s" % world_size
+    """The ends and strategies of the rules of one TP size."""
+    where = "TP size %s" % world_size
     _check(isinstance(rules, list) and rules, path, "%s has no rules" % where)
     ends, strategies = [], []
     for place, rule in enumerate(rules):
@@ -57,16 +57,16 @@ class Thresholds:
         _check(document.get("version") == VERSION, path,
                "has version %s; version %d is required" % (document.get("version"), VERSION))
         _check(isinstance(document.get("fallback"), str), path, "has no fallback")
-        worlds = document.get("world_sizes")
-        _check(isinstance(worlds, dict), path, "has no world_sizes")
+        by_tp_size = document.get("world_sizes")
+        _check(isinstance(by_tp_size, dict), path, "has no world_sizes")
         self.capability = document.get("capability")
         self.arch, self.dtype = document.get("arch"), document.get("dtype")
         self.fallback = document["fallback"]
         self._rules, self._custom = {}, {}
-        for name, world in worlds.items():
-            _check(name.isdigit() and isinstance(world, dict), path, "%s is no world size" % name)
-            self._rules[int(name)] = _read_rules(path, name, world.get("rules"))
-            self._custom[int(name)] = world.get("custom_max_bytes", 0)
+        for name, table in by_tp_size.items():
+            _check(name.isdigit() and isinstance(table, dict), path, "%s is no TP size" % name)
+            self._rules[int(name)] = _read_rules(path, name, table.get("rules"))
+            self._custom[int(name)] = table.get("custom_max_bytes", 0)
             _check(_is_size(self._custom[int(name)]), path, "%s: custom_max_bytes is no size" % name)
 
     @classmethod
@@ -81,7 +81,7 @@ class Thresholds:
             raise ThresholdsError("%s: cannot be read: %s" % (path, error)) from error
 
     def world_sizes(self):
-        """The world sizes that were measured, ascending."""
+        """The TP sizes that were measured, ascending."""
         return sorted(self._rules)
 
     def strategy(self, world_size, size_bytes):

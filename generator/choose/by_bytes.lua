@@ -1,7 +1,7 @@
 -- Choices by message size, for readers that have no shapes (NCCL, Open MPI, MPICH, thresholds). It renders
 -- nothing.
 --
--- by_bytes.worlds(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of
+-- by_bytes.tp_tables(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of
 -- the rows of `fusion` (nil: NONE, the plain sums) of source.axes.
 --   points    ascending { size, badness = { strategy -> expected loss } }
 --   measured  { first, last = bytes } of the sizes at which anything was; other points follow from these
@@ -214,19 +214,19 @@ end
 
 -- See the head of this file. may_win(row of lists.strategies): whether a strategy competes. TP sizes without
 -- such strategies are left out.
-function by_bytes.worlds(source, may_win, fusion)
-  local worlds = {}
+function by_bytes.tp_tables(source, may_win, fusion)
+  local tp_tables = {}
   for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
     local allowed = winners_of(source, slice, may_win)
     if source.stable then allowed = stable_winners(source, slice, allowed) end
     local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
     if measured.first then
-      worlds[#worlds + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
+      tp_tables[#tp_tables + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
         measured = measured,
         segments = by_bytes.segments(points, source.regret) }
     end
   end
-  return worlds
+  return tp_tables
 end
 
 return by_bytes

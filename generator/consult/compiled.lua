@@ -39,13 +39,13 @@ function compiled.is_trtllm_header(text) return text:find("selectStrategyLookUpT
 
 -- Files for compiled.make that replace the headers of TensorRT-LLM that a customAllReduceUtils.h includes, on
 -- a GPU of this SM version.
-function compiled.trtllm_world(text, sm)
+function compiled.trtllm_stubs(text, sm)
   local strategies = {}
   for _, strategy in ipairs(lists.strategies) do
     if strategy.trtllm then strategies[#strategies + 1] = strategy end
   end
-  local others = { { path = "trtllm_world.h",
-    text = compiled.render("regret/trtllm_world.h", { sm = sm, strategies = strategies }) } }
+  local others = { { path = "trtllm_stubs.h",
+    text = compiled.render("regret/trtllm_stubs.h", { sm = sm, strategies = strategies }) } }
   local folders = {}
   for name in text:gmatch('#include "([%w_/]+%.h)"') do
     local folder = ""
@@ -54,7 +54,7 @@ function compiled.trtllm_world(text, sm)
       if not folders[folder] then others[#others + 1] = { folder = folder } end
       folders[folder] = true
     end
-    others[#others + 1] = { path = name, text = '#include "trtllm_world.h"\n' }
+    others[#others + 1] = { path = name, text = '#include "trtllm_stubs.h"\n' }
   end
   table.sort(others, function(a, b) -- folders first, and parents before what is in them
     if (a.folder ~= nil) ~= (b.folder ~= nil) then return a.folder ~= nil end

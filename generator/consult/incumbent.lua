@@ -31,7 +31,7 @@ local function of_trtllm(path, text, arch)
   local source = compiled.render("incumbent/trtllm", { path = compiled.absolute(path),
     fusions = lists.fusions, strategies = choices_of(lists.arch(arch).backend) })
   return { compiler = os.getenv("CXX") or "c++", words = WORDS, suffix = "cpp", source = source,
-    others = compiled.trtllm_world(text, sm) }
+    others = compiled.trtllm_stubs(text, sm) }
 end
 
 local function of_header(path, prefix)

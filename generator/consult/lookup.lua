@@ -106,7 +106,7 @@ local function ask_trtllm_header(path, text, shapes, options)
   local source = render("trtllm_header", { path = compiled.absolute(path), sm = sm, has_axes = has_axes,
     fusions = lists.fusions })
   local lines = compile_and_run(path, { compiler = os.getenv("CXX") or "c++", suffix = "cpp",
-    source = source, others = compiled.trtllm_world(text, sm) }, input_of(shapes), options)
+    source = source, others = compiled.trtllm_stubs(text, sm) }, input_of(shapes), options)
   return numbers_to_answers(lines), { cells = true }
 end
 

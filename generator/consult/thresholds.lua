@@ -31,8 +31,8 @@ local function check_end(where, rule, before, is_last)
   return last
 end
 
-local function check_rules(where, world)
-  local rules = is_object(world) and world.rules
+local function check_rules(where, of_tp_size)
+  local rules = is_object(of_tp_size) and of_tp_size.rules
   if not is_list(rules) or #rules == 0 then fail.input("%s: a list of rules is required", where) end
   local before = -1
   for index, rule in ipairs(rules) do
@@ -58,17 +58,17 @@ function thresholds.read(path, text)
     if not is_text(document[key]) then fail.input("%s: a name as %s is required; %s", path, key, WAY_OUT) end
   end
   for _, world_size in ipairs(sorted_keys(document.world_sizes)) do
-    if not world_size:find("^[1-9]%d*$") then fail.input("%s: %q is no world size", path, world_size) end
-    check_rules(("%s: world size %s"):format(path, world_size), document.world_sizes[world_size])
+    if not world_size:find("^[1-9]%d*$") then fail.input("%s: %q is no TP size", path, world_size) end
+    check_rules(("%s: TP size %s"):format(path, world_size), document.world_sizes[world_size])
   end
   return document
 end
 
--- The rule of a checked document for a size on each rank, and its index; nil if it has no rules for the world
+-- The rule of a checked document for a size on each rank, and its index; nil if it has no rules for the TP
 -- size. A rule is for sizes up to its max_bytes, inclusive.
 function thresholds.rule_of(document, world_size, size_bytes)
-  local world = document.world_sizes[tostring(world_size)]
-  for index, rule in ipairs(world and world.rules or {}) do
+  local of_tp_size = document.world_sizes[tostring(world_size)]
+  for index, rule in ipairs(of_tp_size and of_tp_size.rules or {}) do
     if math.type(rule.max_bytes) ~= "integer" or size_bytes <= rule.max_bytes then return rule, index end
   end
 end

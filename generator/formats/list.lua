@@ -16,8 +16,8 @@
 --   by_bytes  beside that plane it has the choices that were measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   with      the name of another format with files to which these refer: both are written
---   per_tp    one file for each TP size: `file` has {tp}, the template sees `world`
---   view      function(source, format) -> the template's model, in place of model.for_format: { worlds... }
+--   per_tp    one file for each TP size: `file` has {tp}, the template sees `tp_table`
+--   view      function(source, format) -> the template's model, in place of model.for_format, with tp_tables
 --   lacks     function(source) -> the missing measurements, or nil; with any the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
@@ -46,21 +46,21 @@ end
 
 local function trtllm_leaves_out(model)
   local grid, lines = lists.trtllm_grid, {}
-  for _, world in ipairs(model.worlds) do
-    if not lists.contains(grid.tp, world.tp) then
-      lines[#lines + 1] = ("TP %d: its table has TP %s"):format(world.tp, table.concat(grid.tp, ", "))
+  for _, tp_table in ipairs(model.tp_tables) do
+    if not lists.contains(grid.tp, tp_table.tp) then
+      lines[#lines + 1] = ("TP %d: its table has TP %s"):format(tp_table.tp, table.concat(grid.tp, ", "))
     else
       for _, axis in ipairs { { "hidden_sizes", "hidden size" }, { "num_tokens", "token count" } } do
-        local off = others(world[axis[1]], grid[axis[1]])
+        local off = others(tp_table[axis[1]], grid[axis[1]])
         if #off > 0 then
           local words = "TP %d: %s not on its grid; what its lookup sends to a cell counts there"
-          lines[#lines + 1] = words:format(world.tp, quantities.counted(#off, axis[2]))
+          lines[#lines + 1] = words:format(tp_table.tp, quantities.counted(#off, axis[2]))
         end
       end
     end
   end
   for _, tp in ipairs(grid.tp) do
-    if not model.world_of[tp] then
+    if not model.tp_table_of[tp] then
       lines[#lines + 1] = ("TP %d was not measured: every cell reads 8, NCCL_SYMMETRIC"):format(tp)
     end
   end
@@ -71,7 +71,7 @@ end
 local function by_size(may_win, more)
   return function(source)
     local by_bytes = require "choose.by_bytes"
-    local view = { worlds = by_bytes.worlds(source, may_win),
+    local view = { tp_tables = by_bytes.tp_tables(source, may_win),
       numerics = require("choose.settings").numerics_word(source),
       fallback = require("formats.model").fallback(source) }
     for key, value in pairs(more or {}) do view[key] = value end
@@ -107,7 +107,7 @@ local function has_channels(strategy) return strategy.nccl ~= nil and strategy.n
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT" end
 
-local function ompi_rules(source) return { worlds = require("formats.ompi").worlds(source) } end
+local function ompi_rules(source) return { tp_tables = require("formats.ompi").tp_tables(source) } end
 
 -- A format's `lacks` for rules that Open MPI reads since version `least` (nil: any version).
 local function lacks_ompi_rules(least)
@@ -149,8 +149,8 @@ formats.list = {
     plane = true,
     by_bytes = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
-    reader = "vLLM, SGLang, FlashInfer and the like: bytes per world size, by python/gentables_thresholds.py",
-    elsewhere = NEARER .. "an unmeasured world size gets {fallback}; plain sums count for every fusion",
+    reader = "vLLM, SGLang, FlashInfer and the like: bytes per TP size, by python/gentables_thresholds.py",
+    elsewhere = NEARER .. "an unmeasured TP size gets {fallback}; plain sums count for every fusion",
     left_out = all_but_plain_sums,
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
@@ -192,7 +192,7 @@ formats.list = {
     elsewhere = "it holds for the one communicator size that it is named after",
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = function() return {} end,
-    view = function(source) return { worlds = require("formats.ompi").searched(source) } end,
+    view = function(source) return { tp_tables = require("formats.ompi").searched(source) } end,
     lacks = function(source) return require("formats.ompi").lacks_search(source) end },
   { name = "ompi-parameters-rules", file = "ompi_tp{tp}_rules.conf",
     template = "tables/ompi_rules.conf.tmpl", per_tp = true,
@@ -200,7 +200,7 @@ formats.list = {
     elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
-    view = function(source) return { worlds = require("formats.ompi").searched_with_rules(source) } end,
+    view = function(source) return { tp_tables = require("formats.ompi").searched_with_rules(source) } end,
     lacks = function(source) return require("formats.ompi").lacks_searched_rules(source) end },
   { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
     reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",

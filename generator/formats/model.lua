@@ -5,13 +5,13 @@
 --   arch, fallback, lists, format
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold
---   worlds     those TP sizes, ascending, that have cells of `axes`: { tp, block, mode, hidden_sizes,
+--   tp_tables  a table for each TP size, ascending, with cells of `axes`: { tp, block, mode, hidden_sizes,
 --              num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a row of
 --              lists.strategies, or false where nothing was measured
---   world_of   TP size -> its row in worlds
+--   tp_table_of  TP size -> its table
 --   by_bytes   what was measured by bytes alone, of every op: { { tp, op, splits (nil: none), block, mode,
 --              bytes, winners }... } in the table's order
---   strategies the strategies that won a cell of `worlds` or `by_bytes`, and the fallback, in the list's
+--   strategies the strategies that won a cell of `tp_tables` or `by_bytes`, and the fallback, in the list's
 --              order
 local settings = require "base.lazy" "choose.settings"
 local choices = require "core.choose"
@@ -155,15 +155,15 @@ local function winners_of(table_of, index, fusion, hidden)
   return row
 end
 
-local function world_of(table_of, block)
-  local world = { tp = block.world_size, block = block.index, mode = block.mode,
+local function tp_table_of(table_of, block)
+  local tp_table = { tp = block.world_size, block = block.index, mode = block.mode,
     hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {} }
   for f, name in ipairs(block.fusions) do
     local fusion = { name = name, rows = {} }
     for h = 1, #block.hidden_sizes do fusion.rows[h] = winners_of(table_of, block.index, f, h) end
-    world.fusions[f] = fusion
+    tp_table.fusions[f] = fusion
   end
-  return world
+  return tp_table
 end
 
 -- The blocks without shapes of a data type. If there are rows of several modes, those of the mode of `axes`.
@@ -182,7 +182,7 @@ local function blocks_by_bytes(table_of, axes)
 end
 
 -- The names of the strategies that occur, as { NAME = true }.
-local function strategies_in(worlds, by_bytes)
+local function strategies_in(tp_tables, by_bytes)
   local seen = {}
   local function add(row)
     for _, strategy in ipairs(row) do
@@ -190,8 +190,8 @@ local function strategies_in(worlds, by_bytes)
     end
   end
   for _, of in ipairs(by_bytes) do add(of.winners) end
-  for _, world in ipairs(worlds) do
-    for _, fusion in ipairs(world.fusions) do
+  for _, tp_table in ipairs(tp_tables) do
+    for _, fusion in ipairs(tp_table.fusions) do
       for _, row in ipairs(fusion.rows) do add(row) end
     end
   end
@@ -203,13 +203,13 @@ end
 local function plane_of(source, canonical)
   local plane = source.planes[canonical]
   if plane then return plane end
-  plane = { worlds = {}, world_of = {} }
+  plane = { tp_tables = {}, tp_table_of = {} }
   for i, block in ipairs(find_blocks(canonical, source.axes)) do
-    plane.worlds[i] = world_of(canonical, block)
-    plane.world_of[block.world_size] = plane.worlds[i]
+    plane.tp_tables[i] = tp_table_of(canonical, block)
+    plane.tp_table_of[block.world_size] = plane.tp_tables[i]
   end
   plane.by_bytes = blocks_by_bytes(canonical, source.axes)
-  plane.seen, plane.strategies = strategies_in(plane.worlds, plane.by_bytes), {}
+  plane.seen, plane.strategies = strategies_in(plane.tp_tables, plane.by_bytes), {}
   source.planes[canonical] = plane
   return plane
 end
@@ -234,14 +234,14 @@ function model.fallback(source, format)
   return not has_own_rule and source.same_bits_as or source.arch_row.fallback
 end
 
--- The model for the template of `format`. `worlds` is empty if no row has `axes`. Formats with the same
+-- The model for the template of `format`. `tp_tables` is empty if no row has `axes`. Formats with the same
 -- strategies share parts of it, and must not change them.
 function model.for_format(source, format)
   local canonical = select_table(source, candidates_of(format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
   return { arch = source.table_arch, fallback = fallback, lists = lists, format = format,
-    source = source, axes = source.axes, canonical = canonical, worlds = plane.worlds,
-    world_of = plane.world_of, by_bytes = plane.by_bytes,
+    source = source, axes = source.axes, canonical = canonical, tp_tables = plane.tp_tables,
+    tp_table_of = plane.tp_table_of, by_bytes = plane.by_bytes,
     strategies = strategies_of(plane, fallback) }
 end
 

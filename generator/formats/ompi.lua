@@ -11,7 +11,7 @@
 -- reached the last round, and at no size be slower than the defaults by more than MAY_LOSE and the spread of
 -- the defaults.
 --
--- ompi.worlds(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
+-- ompi.tp_tables(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
 -- parameters, setting, segments, has_rules, gain, worst, spread, sizes, library } of each search.
 local fail = require "base.fail"
 local file = require "core.file"
@@ -169,7 +169,7 @@ end
 -- The best setting of the search in a file: { setting, parameters, gain, worst, spread, ... }.
 function ompi.best(path) return choose(read_search(path)) end
 
--- ---- worlds -----------------------------------------------------------------------------------
+-- ---- rules for each TP size ---------------------------------------------------------------------
 
 -- The searches of a source, by TP size; read once.
 local function searches_of(source)
@@ -187,41 +187,41 @@ local function searches_of(source)
   return source.searches
 end
 
-function ompi.worlds(source)
-  local worlds, searches, seen = {}, searches_of(source), {}
-  for _, world in ipairs(by_bytes.worlds(source, ompi.can_name)) do
-    local search = searches[world.tp]
-    if search and search.alone then world.segments = search.alone end
-    worlds[#worlds + 1], seen[world.tp] = world, true
+function ompi.tp_tables(source)
+  local tp_tables, searches, seen = {}, searches_of(source), {}
+  for _, tp_table in ipairs(by_bytes.tp_tables(source, ompi.can_name)) do
+    local search = searches[tp_table.tp]
+    if search and search.alone then tp_table.segments = search.alone end
+    tp_tables[#tp_tables + 1], seen[tp_table.tp] = tp_table, true
   end
   for tp, search in pairs(searches) do
     if not seen[tp] and search.alone then
-      worlds[#worlds + 1] = { tp = tp, segments = search.alone }
+      tp_tables[#tp_tables + 1] = { tp = tp, segments = search.alone }
     end
   end
-  table.sort(worlds, function(a, b) return a.tp < b.tp end)
-  return worlds
+  table.sort(tp_tables, function(a, b) return a.tp < b.tp end)
+  return tp_tables
 end
 
--- The TP sizes that were searched, as worlds for a parameter file each.
+-- The best setting of each TP size that was searched, for a parameter file each.
 function ompi.searched(source)
-  local worlds = {}
+  local tp_tables = {}
   for tp, search in pairs(searches_of(source)) do
     local best = search.best
     best.tp = tp
-    worlds[#worlds + 1] = best
+    tp_tables[#tp_tables + 1] = best
   end
-  table.sort(worlds, function(a, b) return a.tp < b.tp end)
-  return worlds
+  table.sort(tp_tables, function(a, b) return a.tp < b.tp end)
+  return tp_tables
 end
 
 -- Of these, those that have rules.
 function ompi.searched_with_rules(source)
-  local worlds = {}
-  for _, world in ipairs(ompi.searched(source)) do
-    if world.has_rules then worlds[#worlds + 1] = world end
+  local tp_tables = {}
+  for _, tp_table in ipairs(ompi.searched(source)) do
+    if tp_table.has_rules then tp_tables[#tp_tables + 1] = tp_table end
   end
-  return worlds
+  return tp_tables
 end
 
 -- ---- rules ------------------------------------------------------------------------------------
@@ -230,9 +230,9 @@ end
 local words = { [0] = "ignore", "basic_linear", "nonoverlapping", "recursive_doubling", "ring",
   "segmented_ring", "rabenseifner" }
 
-local function rules_of(world)
+local function rules_of(tp_table)
   local rules = {}
-  for i, segment in ipairs(world.segments) do
+  for i, segment in ipairs(tp_table.segments) do
     local number = segment.strategy.ompi_algorithm or 0
     rules[i] = { first = segment.first, last = segment.last, algorithm = number, word = words[number],
       name = number == 0 and "the built-in decision" or words[number] }
@@ -242,13 +242,13 @@ end
 
 -- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
 -- entry of the largest size up to its own, so each gap gets an entry without rules.
-function ompi.communicators(worlds, exact)
+function ompi.communicators(tp_tables, exact)
   local out, measured = {}, {}
-  for _, world in ipairs(worlds) do measured[world.tp] = true end
-  for _, world in ipairs(worlds) do
-    out[#out + 1] = { size = world.tp, measured = true, rules = rules_of(world) }
-    if not exact and not measured[world.tp + 1] then
-      out[#out + 1] = { size = world.tp + 1,
+  for _, tp_table in ipairs(tp_tables) do measured[tp_table.tp] = true end
+  for _, tp_table in ipairs(tp_tables) do
+    out[#out + 1] = { size = tp_table.tp, measured = true, rules = rules_of(tp_table) }
+    if not exact and not measured[tp_table.tp + 1] then
+      out[#out + 1] = { size = tp_table.tp + 1,
         rules = { { first = 0, algorithm = 0, name = "the built-in decision" } } }
     end
   end

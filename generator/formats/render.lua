@@ -57,7 +57,7 @@ end
 
 -- Raises for a table without any measured cell, which would have nothing but the fallback.
 local function refuse_empty(source, format, view)
-  if not format.plane or #view.worlds > 0 or format.by_bytes and #view.by_bytes > 0 then return end
+  if not format.plane or #view.tp_tables > 0 or format.by_bytes and #view.by_bytes > 0 then return end
   local axes, first = source.axes, view.canonical:blocks()[1]
   if has_block(view, axes) then
     fail.input("%s: no row that %s can choose: its strategies are AUTO, or such as it cannot name, or ran " ..
@@ -98,9 +98,9 @@ local function files_of(source, format)
   local fill = format.text or template_of(format)
   if not format.per_tp then return { { file = format.file, text = fill(view) } } end
   local files = {}
-  for i, world in ipairs(view.worlds) do
-    view.world = world
-    files[i] = { file = format.file:gsub("{tp}", tostring(world.tp)), text = fill(view) }
+  for i, tp_table in ipairs(view.tp_tables) do
+    view.tp_table = tp_table
+    files[i] = { file = format.file:gsub("{tp}", tostring(tp_table.tp)), text = fill(view) }
   end
   return files
 end

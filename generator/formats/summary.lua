@@ -269,7 +269,7 @@ local function left_out(view)
   end
   if format.plane then
     local held = {}
-    for _, world in ipairs(view.worlds) do held[world.block] = true end
+    for _, tp_table in ipairs(view.tp_tables) do held[tp_table.block] = true end
     for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do held[of.block] = true end
     if not next(held) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
     for index, block in ipairs(view.canonical:blocks()) do

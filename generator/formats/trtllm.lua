@@ -3,7 +3,7 @@
 --
 -- trtllm.view(source, format) gives { tables, most }; a table, ascending by `sm`:
 --   sm, axes, name       the number; { dtype, op, mode }; AllReduceBestStrategyTableSM{sm}
---   worlds               as in model.lua, with `fusions` in the enum's order: { name, rows }, rows nil where
+--   tp_tables            as in model.lua, with `fusions` in the enum's order: { name, rows }, rows nil where
 --                        none was measured
 --   thresholds           { tp, num_tokens, elements }: see `threshold_of`
 --   by_tokens            { tp, fusions = { { index from 0, rows = { { hidden_size, steps } } } } }; a step is
@@ -27,13 +27,14 @@ function trtllm.fusions()
 end
 
 -- The TP size with every fusion of TensorRT-LLM's table, measured or not.
-local function with_all_fusions(world)
+local function with_all_fusions(tp_table)
   local by_name, fusions = {}, {}
-  for _, fusion in ipairs(world.fusions) do by_name[fusion.name] = fusion end
+  for _, fusion in ipairs(tp_table.fusions) do by_name[fusion.name] = fusion end
   for i, fusion in ipairs(trtllm.fusions()) do
     fusions[i] = { name = fusion.name, rows = by_name[fusion.name] and by_name[fusion.name].rows }
   end
-  return { tp = world.tp, mode = world.mode, hidden_sizes = world.hidden_sizes, num_tokens = world.num_tokens,
+  return { tp = tp_table.tp, mode = tp_table.mode, hidden_sizes = tp_table.hidden_sizes,
+    num_tokens = tp_table.num_tokens,
     fusions = fusions }
 end
 
@@ -54,29 +55,29 @@ end
 local function is_nccl(strategy) return strategy and (strategy.trtllm == 0 or strategy.trtllm == 8) end
 
 -- The token count from which NCCL wins at every measured hidden size; nil: never.
-local function nccl_from(world)
-  local rows, from = world.fusions[1].rows, nil
-  for t = #world.num_tokens, 1, -1 do
+local function nccl_from(tp_table)
+  local rows, from = tp_table.fusions[1].rows, nil
+  for t = #tp_table.num_tokens, 1, -1 do
     for _, row in ipairs(rows or {}) do
       if row[t] and not is_nccl(row[t]) then return from end
     end
-    from = world.num_tokens[t]
+    from = tp_table.num_tokens[t]
   end
   return from
 end
 
 -- The thresholds of each TP size at which ONESHOT or TWOSHOT was measured.
-local function thresholds_of(part, worlds)
-  local out, world_of = {}, {}
-  for _, world in ipairs(worlds) do world_of[world.tp] = world end
-  local one_or_two = by_bytes.worlds(part, function(strategy)
+local function thresholds_of(part, tp_tables)
+  local out, tp_table_of = {}, {}
+  for _, tp_table in ipairs(tp_tables) do tp_table_of[tp_table.tp] = tp_table end
+  local one_or_two = by_bytes.tp_tables(part, function(strategy)
     return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT"
   end)
   local bytes = lists.find("dtypes", part.axes.dtype).bytes
   for _, measured in ipairs(one_or_two) do
-    local border, world = border_of(measured.points), world_of[measured.tp]
-    if world then
-      out[#out + 1] = { tp = measured.tp, num_tokens = nccl_from(world),
+    local border, tp_table = border_of(measured.points), tp_table_of[measured.tp]
+    if tp_table then
+      out[#out + 1] = { tp = measured.tp, num_tokens = nccl_from(tp_table),
         elements = border and border // bytes }
     end
   end
@@ -88,24 +89,25 @@ end
 local function number_of(strategy) return strategy and strategy.trtllm end
 
 -- A row's thresholds; -1 is the strategy of unmeasured cells.
-local function steps_of_row(world, segments)
+local function steps_of_row(tp_table, segments)
   local steps = {}
   for i, segment in ipairs(segments) do
     local strategy = lists.strategies[segment.strategy]
-    steps[i] = { from = i > 1 and world.num_tokens[segment.first] or 0, strategy = number_of(strategy) or -1 }
+    steps[i] = { from = i > 1 and tp_table.num_tokens[segment.first] or 0,
+      strategy = number_of(strategy) or -1 }
   end
   return steps
 end
 
 local function by_tokens(view)
   local out = {}
-  for i, world in ipairs(view.worlds) do
-    out[i] = { tp = world.tp, fusions = {} }
-    for f, fusion in ipairs(world.fusions) do
+  for i, tp_table in ipairs(view.tp_tables) do
+    out[i] = { tp = tp_table.tp, fusions = {} }
+    for f, fusion in ipairs(tp_table.fusions) do
       local rows = {}
-      for h, hidden_size in ipairs(world.hidden_sizes) do
+      for h, hidden_size in ipairs(tp_table.hidden_sizes) do
         rows[h] = { hidden_size = hidden_size,
-          steps = steps_of_row(world, view.canonical:segments(world.block, f, h)) }
+          steps = steps_of_row(tp_table, view.canonical:segments(tp_table.block, f, h)) }
       end
       local index = lists.find("fusions", fusion.name).trtllm
       if index then table.insert(out[i].fusions, { index = index, rows = rows }) end
@@ -114,20 +116,20 @@ local function by_tokens(view)
   return out
 end
 
-local function worlds_by_bytes(part)
+local function tp_tables_by_bytes(part)
   local out, of_tp = {}, {}
   for _, fusion in ipairs(trtllm.fusions()) do
     local function may_win(strategy) return strategy.trtllm ~= nil end
-    for _, world in ipairs(by_bytes.worlds(part, may_win, fusion.name)) do
+    for _, tp_table in ipairs(by_bytes.tp_tables(part, may_win, fusion.name)) do
       local steps = {}
-      for i, segment in ipairs(world.segments) do
+      for i, segment in ipairs(tp_table.segments) do
         steps[i] = { from = segment.first, strategy = number_of(segment.strategy) }
       end
-      if not of_tp[world.tp] then
-        of_tp[world.tp] = { tp = world.tp, fusions = {} }
-        out[#out + 1] = of_tp[world.tp]
+      if not of_tp[tp_table.tp] then
+        of_tp[tp_table.tp] = { tp = tp_table.tp, fusions = {} }
+        out[#out + 1] = of_tp[tp_table.tp]
       end
-      table.insert(of_tp[world.tp].fusions, { index = fusion.trtllm, steps = steps })
+      table.insert(of_tp[tp_table.tp].fusions, { index = fusion.trtllm, steps = steps })
     end
   end
   table.sort(out, function(a, b) return a.tp < b.tp end)
@@ -135,19 +137,19 @@ local function worlds_by_bytes(part)
 end
 
 local function table_of(part, format)
-  local view, worlds = model.for_format(part, format), {}
-  for i, world in ipairs(view.worlds) do worlds[i] = with_all_fusions(world) end
+  local view, tp_tables = model.for_format(part, format), {}
+  for i, tp_table in ipairs(view.tp_tables) do tp_tables[i] = with_all_fusions(tp_table) end
   local sm = math.tointeger(part.arch:match("^sm(%d+)$"))
-  return { sm = sm, axes = view.axes, worlds = worlds, name = "AllReduceBestStrategyTableSM" .. sm,
-    thresholds = thresholds_of(part, worlds), by_tokens = by_tokens(view), by_bytes = worlds_by_bytes(part),
-    data_dir = part.data_dir }
+  return { sm = sm, axes = view.axes, tp_tables = tp_tables, name = "AllReduceBestStrategyTableSM" .. sm,
+    thresholds = thresholds_of(part, tp_tables), by_tokens = by_tokens(view),
+    by_bytes = tp_tables_by_bytes(part), data_dir = part.data_dir }
 end
 
 local function widen(most, made)
-  most.tp = math.max(most.tp, #made.worlds)
-  for _, world in ipairs(made.worlds) do
-    most.hidden_sizes = math.max(most.hidden_sizes, #world.hidden_sizes)
-    most.num_tokens = math.max(most.num_tokens, #world.num_tokens)
+  most.tp = math.max(most.tp, #made.tp_tables)
+  for _, tp_table in ipairs(made.tp_tables) do
+    most.hidden_sizes = math.max(most.hidden_sizes, #tp_table.hidden_sizes)
+    most.num_tokens = math.max(most.num_tokens, #tp_table.num_tokens)
   end
 end
 
@@ -156,7 +158,7 @@ function trtllm.view(source, format)
     fallback = lists.arch("sm90").fallback }
   for _, part in ipairs(source.parts) do
     local made = table_of(part, format)
-    if #made.worlds > 0 then
+    if #made.tp_tables > 0 then
       table.insert(view.tables, made)
       widen(view.most, made)
     end

@@ -65,23 +65,23 @@ end
 local function widest(values) return math.ceil(#tostring(values[#values]) * LETTER) + 6 end
 
 -- A note in place of panels that would be too large.
-local function row_of_words(world, block, y)
+local function row_of_words(tp_table, block, y)
   return { panels = {}, y_ticks = {}, x_ticks = {}, bottom = y, right = 0,
     words = { x = EDGE, y = y + TITLE - 6, text = ("TP %d: %d token counts x %d hidden sizes are too many " ..
-      "for a picture here; gentables plot draws them."):format(world.tp, #block.num_tokens,
+      "for a picture here; gentables plot draws them."):format(tp_table.tp, #block.num_tokens,
       #block.hidden_sizes) } }
 end
 
 -- One line of panels: the fusions of a TP size.
-local function row_of(world, block, y, columns)
+local function row_of(tp_table, block, y, columns)
   if math.max(#block.num_tokens, #block.hidden_sizes) > MOST_VALUES then
-    return row_of_words(world, block, y)
+    return row_of_words(tp_table, block, y)
   end
   local room = (WIDTH - EDGE - columns * (LEFT + GAP)) // columns
   local width = math.min(LARGEST_CELL, room // #block.num_tokens)
   local height = HIGHEST_CELL
   local row = { panels = {}, y_ticks = {}, x_ticks = {} }
-  row.name = ("TP %d%s"):format(world.tp, block.total.oversubscribed > 0 and "*" or "")
+  row.name = ("TP %d%s"):format(tp_table.tp, block.total.oversubscribed > 0 and "*" or "")
   local step = math.max(NARROWEST_PANEL, #block.num_tokens * width) + LEFT + GAP
   for f, fusion in ipairs(block.by_fusion) do
     row.panels[f] = panel_of(block, fusion, EDGE + LEFT + (f - 1) * step, y + TITLE, width, height)
@@ -99,11 +99,11 @@ local function row_of(world, block, y, columns)
 end
 
 -- The strategies that win in any cell, in the list's order, each with its index in the legend.
-local function legend_of(worlds, blocks, width)
+local function legend_of(tp_tables, blocks, width)
   local seen, legend, x, y = {}, {}, EDGE, 0
-  for _, world in ipairs(worlds) do
-    for _, share in ipairs(blocks[world.block].total.shares) do seen[share.name] = true end
-    if blocks[world.block].total.unmeasured > 0 then legend.unmeasured = true end
+  for _, tp_table in ipairs(tp_tables) do
+    for _, share in ipairs(blocks[tp_table.block].total.shares) do seen[share.name] = true end
+    if blocks[tp_table.block].total.unmeasured > 0 then legend.unmeasured = true end
   end
   local entries = {}
   for _, strategy in ipairs(lists.strategies) do
@@ -122,10 +122,10 @@ local function legend_of(worlds, blocks, width)
 end
 
 -- The notes about the marks in the picture, a line each.
-local function notes_of(worlds, blocks, width)
+local function notes_of(tp_tables, blocks, width)
   local derived, oversubscribed
-  for _, world in ipairs(worlds) do
-    local total = blocks[world.block].total
+  for _, tp_table in ipairs(tp_tables) do
+    local total = blocks[tp_table.block].total
     derived, oversubscribed = derived or total.derived > 0, oversubscribed or total.oversubscribed > 0
   end
   local notes = { "Tokens to the right, hidden size up. A white corner: uncertain (see report.md)." }
@@ -139,18 +139,20 @@ end
 function overview.model(view)
   local blocks = summary.blocks(view.canonical)
   local columns = 1
-  for _, world in ipairs(view.worlds) do columns = math.max(columns, #blocks[world.block].by_fusion) end
+  for _, tp_table in ipairs(view.tp_tables) do
+    columns = math.max(columns, #blocks[tp_table.block].by_fusion)
+  end
   local picture, y, width = { rows = {} }, 40, 640
-  for i, world in ipairs(view.worlds) do
-    local row = row_of(world, blocks[world.block], y, columns)
+  for i, tp_table in ipairs(view.tp_tables) do
+    local row = row_of(tp_table, blocks[tp_table.block], y, columns)
     picture.rows[i] = row
     y, width = row.bottom + TICKS + 12, math.max(width, row.right)
   end
   picture.title = ("Best strategy on %s: %s, %s, %s"):format(view.arch, view.axes.dtype, view.axes.op,
     view.axes.mode)
-  local legend, height = legend_of(view.worlds, blocks, width)
+  local legend, height = legend_of(view.tp_tables, blocks, width)
   picture.legend, picture.legend_y = legend, y + 6
-  picture.notes = notes_of(view.worlds, blocks, width)
+  picture.notes = notes_of(view.tp_tables, blocks, width)
   picture.notes_y, picture.note_line = y + height + 18, 13
   picture.width, picture.height = width, picture.notes_y + picture.note_line * #picture.notes - 1
   return picture

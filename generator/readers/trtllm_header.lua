@@ -134,17 +134,17 @@ local function flatten(nested)
 end
 
 -- Whether comments give the TP size axes of its own.
-local function has_axes(world) return world.said.Hidden ~= nil and world.said.Tokens ~= nil end
+local function has_axes(tp_table) return tp_table.said.Hidden ~= nil and tp_table.said.Tokens ~= nil end
 
 local function check_shape(source, scan, table_of)
   check_lengths(source, scan, { table_of }, "TP sizes")
   check_lengths(source, scan, table_of, "fusions")
   local groups = { table_of }
   if has_axes(table_of[1]) then
-    for i, world in ipairs(table_of) do groups[i] = { world } end
+    for i, tp_table in ipairs(table_of) do groups[i] = { tp_table } end
   end
-  for _, worlds in ipairs(groups) do
-    local fusions = flatten(worlds)
+  for _, tp_tables in ipairs(groups) do
+    local fusions = flatten(tp_tables)
     check_lengths(source, scan, fusions, "hidden sizes")
     check_lengths(source, scan, flatten(fusions), "token counts")
   end
@@ -180,18 +180,18 @@ local function powers(first, count)
 end
 
 -- The TP size, hidden sizes and token counts of the list at `index`.
-local function axes_of(source, scan, world, index, before)
-  local tp, count, tokens = FIRST_TP << (index - 1), #world[1], #world[1][1]
-  if not has_axes(world) then
-    check_said(source, scan, world, "TP", tp)
+local function axes_of(source, scan, tp_table, index, before)
+  local tp, count, tokens = FIRST_TP << (index - 1), #tp_table[1], #tp_table[1][1]
+  if not has_axes(tp_table) then
+    check_said(source, scan, tp_table, "TP", tp)
     return tp, powers(FIRST_HIDDEN, count), powers(FIRST_TOKENS, tokens)
   end
-  tp = world.said.TP and math.tointeger(tonumber(world.said.TP.value)) or 0
+  tp = tp_table.said.TP and math.tointeger(tonumber(tp_table.said.TP.value)) or 0
   if tp <= before or tp > 65535 then
-    source:fail(world.line, "%s: a list with axes of its own, and no TP size above %d", scan.name, before)
+    source:fail(tp_table.line, "%s: a list with axes of its own, and no TP size above %d", scan.name, before)
   end
-  return tp, check_axis(source, scan, world.said.Hidden, count, "hidden sizes"),
-    check_axis(source, scan, world.said.Tokens, tokens, "token counts")
+  return tp, check_axis(source, scan, tp_table.said.Hidden, count, "hidden sizes"),
+    check_axis(source, scan, tp_table.said.Tokens, tokens, "token counts")
 end
 
 local function fusion_names()
@@ -235,16 +235,16 @@ end
 -- The cells of a table, in the order of table.csv.
 local function cells_of(source, scan, table_of)
   local cells, dtype, names, tp = {}, source:dtype("bfloat16"), fusion_names(), 0
-  for t, world in ipairs(table_of) do
+  for t, tp_table in ipairs(table_of) do
     local hidden_sizes, num_tokens
-    tp, hidden_sizes, num_tokens = axes_of(source, scan, world, t, tp)
-    for f, fusion in ipairs(world) do
+    tp, hidden_sizes, num_tokens = axes_of(source, scan, tp_table, t, tp)
+    for f, fusion in ipairs(tp_table) do
       check_said(source, scan, fusion, "Fusion", names[f])
       for h, hidden in ipairs(fusion) do
         for n, entry in ipairs(hidden) do
           cells[#cells + 1] = source.record { world_size = tp, dtype = dtype, fusion = names[f],
             hidden_size = hidden_sizes[h], num_tokens = num_tokens[n],
-            strategy = strategy_of(source, scan, entry, has_axes(world)) }
+            strategy = strategy_of(source, scan, entry, has_axes(tp_table)) }
         end
       end
     end

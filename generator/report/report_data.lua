@@ -169,28 +169,29 @@ end
 -- The borders and cells of the C header, as in its template.
 local function header_of(source)
   local view = model.for_format(source, formats.find "c")
-  local worlds = {}
-  for i, world in ipairs(view.worlds) do
+  local tp_tables = {}
+  for i, tp_table in ipairs(view.tp_tables) do
     local fusions = {}
-    for _, fusion in ipairs(world.fusions) do
+    for _, fusion in ipairs(tp_table.fusions) do
       local out = {}
       for _, row in ipairs(fusion.rows) do
         for _, winner in ipairs(row) do out[#out + 1] = winner and letters[winner.name] or "." end
       end
       fusions[fusion.name] = table.concat(out)
     end
-    worlds[i] = { tp = world.tp, hidden = world.hidden_sizes, tokens = world.num_tokens,
-      hidden_borders = lookup_rule.borders(world.hidden_sizes),
-      token_borders = lookup_rule.borders(world.num_tokens), mode = world.mode, fusions = fusions }
+    tp_tables[i] = { tp = tp_table.tp, hidden = tp_table.hidden_sizes, tokens = tp_table.num_tokens,
+      hidden_borders = lookup_rule.borders(tp_table.hidden_sizes),
+      token_borders = lookup_rule.borders(tp_table.num_tokens), mode = tp_table.mode, fusions = fusions }
   end
-  return #worlds > 0 and { worlds = worlds, fallback = letters[view.fallback], axes = source.axes } or nil
+  if #tp_tables == 0 then return nil end
+  return { tpTables = tp_tables, fallback = letters[view.fallback], axes = source.axes }
 end
 
 -- TensorRT-LLM's table: the numbers of the rendered file, in its order [tp][fusion][hidden][tokens].
 local function trtllm_of(source)
   local format = formats.find "trtllm"
   if not formats.is_for(format, source.arch_row) then return nil end
-  if #model.for_format(source, format).worlds == 0 then return nil end
+  if #model.for_format(source, format).tp_tables == 0 then return nil end
   local by_number, cells, fusions = {}, {}, {}
   for _, strategy in ipairs(lists.strategies) do
     if strategy.trtllm then by_number[strategy.trtllm] = letters[strategy.name] end

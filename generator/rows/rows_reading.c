@@ -215,7 +215,7 @@ static void settle(struct rows *rows, const struct source *sources, const struct
     }
 }
 
-// Checks that all rows of a file have one world size, if its name has none.
+// Checks that all rows of a file have one TP size, if its name has none.
 static bool check_world_sizes(const struct rows *rows, const struct source *sources,
                               struct problem *problem) {
     for (size_t i = 0; i < rows->file_count; i++) {

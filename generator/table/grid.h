@@ -1,6 +1,6 @@
-// The cells of a table, and their order. A block has one world size, dtype, op, mode and splits; its cells
+// The cells of a table, and their order. A block has one TP size, dtype, op, mode and splits; its cells
 // are all combinations of its fusions, hidden sizes and token counts, with or without rows. Cells are
-// numbered by block (world size, then dtype, op, mode, as the lists have them, splits, shapes before sizes
+// numbered by block (TP size, then dtype, op, mode, as the lists have them, splits, shapes before sizes
 // without a shape), fusion, hidden size, tokens.
 #ifndef GENTABLES_GRID_H
 #define GENTABLES_GRID_H

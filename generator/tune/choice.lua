@@ -84,8 +84,8 @@ end
 local function table_of(job, world_size)
   local records = to_rows.records(job, world_size)
   if #records == 0 then return nil end
-  local of_world = fail.unless(rows.of(("TP %d"):format(world_size), records))
-  return fail.unless(choices.select(of_world, { lookup = "nearest", incumbent = job.stays,
+  local of_tp_size = fail.unless(rows.of(("TP %d"):format(world_size), records))
+  return fail.unless(choices.select(of_tp_size, { lookup = "nearest", incumbent = job.stays,
     loopback = job.arch:find("%-loopback$") ~= nil }))
 end
 

@@ -23,17 +23,17 @@ function axisWords(what, size, values, borders, place) {
 function lookUpHeader(header, shape) {
   const { tp, hidden, tokens, fusion } = shape;
   const answer = { file: "allreduce_table.h", letter: header.fallback, why: "" };
-  const world = header.worlds.find((entry) => entry.tp === tp);
+  const tpTable = header.tpTables.find((entry) => entry.tp === tp);
   const otherwise = `the result is the fallback, ${nameOf(header.fallback)}`;
-  if (!world) return { ...answer, why: `TP ${tp} was not measured: ${otherwise}.` };
-  if (!world.fusions[fusion]) {
+  if (!tpTable) return { ...answer, why: `TP ${tp} was not measured: ${otherwise}.` };
+  if (!tpTable.fusions[fusion]) {
     return { ...answer, why: `${fusion} was not measured for TP ${tp}: ${otherwise}.` };
   }
-  const h = placeByBorders(world.hidden_borders, hidden), t = placeByBorders(world.token_borders, tokens);
-  const letter = world.fusions[fusion][h * world.tokens.length + t];
-  const why = axisWords("Tokens", tokens, world.tokens, world.token_borders, t) + " " +
-    axisWords("Hidden size", hidden, world.hidden, world.hidden_borders, h);
-  const cell = { hidden: world.hidden[h], tokens: world.tokens[t], mode: world.mode };
+  const h = placeByBorders(tpTable.hidden_borders, hidden), t = placeByBorders(tpTable.token_borders, tokens);
+  const letter = tpTable.fusions[fusion][h * tpTable.tokens.length + t];
+  const why = axisWords("Tokens", tokens, tpTable.tokens, tpTable.token_borders, t) + " " +
+    axisWords("Hidden size", hidden, tpTable.hidden, tpTable.hidden_borders, h);
+  const cell = { hidden: tpTable.hidden[h], tokens: tpTable.tokens[t], mode: tpTable.mode };
   if (letter === ".") return { ...answer, cell, why: `${why} That cell has no time: ${otherwise}.` };
   return { ...answer, letter, cell, why };
 }

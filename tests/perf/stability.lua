@@ -34,18 +34,18 @@ end
 
 -- ---- the tables -------------------------------------------------------------------------------
 
--- The tables { nearest, log2, worlds[fusion] } from rows, as formats.model makes them; `first`: those that
+-- The tables { nearest, log2, tp_tables[fusion] } from rows, as formats.model makes them; `first`: those that
 -- they replace, or nil.
 local function tables_of(recording, spec, read, is_stable, first)
   local nearest = lib.select(recording, spec, read, { lookup = "nearest", incumbent = first and first.nearest,
     stable = is_stable and (first and first.nearest or true) })
   local source = { rows = read, files = {}, derived = {}, axes = spec.table, stable = is_stable,
     stable_as = is_stable and nearest }
-  local worlds = {}
+  local tp_tables = {}
   for _, fusion in ipairs(spec.fusions) do
-    worlds[fusion] = by_bytes.worlds(source, function() return true end, fusion)[1]
+    tp_tables[fusion] = by_bytes.tp_tables(source, function() return true end, fusion)[1]
   end
-  return { nearest = nearest, worlds = worlds,
+  return { nearest = nearest, tp_tables = tp_tables,
     log2 = lib.select(recording, spec, read, { lookup = "log2", stable = is_stable and nearest }) }
 end
 
@@ -58,8 +58,8 @@ local function by_shape(made, key, spec, find)
   return cell and cell.strategy
 end
 
-local function by_size(world, size)
-  for _, segment in ipairs(world.segments) do
+local function by_size(tp_table, size)
+  for _, segment in ipairs(tp_table.segments) do
     if not segment.last or size <= segment.last then return segment.strategy.name end
   end
 end
@@ -75,7 +75,7 @@ local function answers(made, spec, record)
   local function key() return cell_records.record(record) end
   return { nearest = by_shape(made.nearest, key(), spec, lookup.nearest),
     log2 = by_shape(made.log2, key(), spec, floor_of_log2),
-    bytes = by_size(made.worlds[record.fusion], record.size) }
+    bytes = by_size(made.tp_tables[record.fusion], record.size) }
 end
 
 -- Whether two strategies give other bits at a shape; so do those of which one was not recorded there.

@@ -84,7 +84,7 @@ local function compile_kernel()
   render("cuda_kernels.cu", "tp=2 threads=1024")
   compile(CXX .. " -x c++", "-c cuda_kernels.cu -o kernels.o")
   check_symbol("kernels.o", "T", "gentables_added_bf16_fp32_nvfp4_tp2")
-  compile(CXX, "-DFEW_CASES -DCASES_TP=2 -c $S/../tests/bench/kernels/kernel_cases.cpp -o cases.o")
+  compile(CXX, "-DFEW_CASES -DCASES_TP=2 -c $S/../tests/bench/cuda/kernels/kernel_cases.cpp -o cases.o")
   execute("grep -q 'ADDED' '%s/cases.o'", home) -- a case of the tests
 end
 
@@ -130,8 +130,8 @@ local examples = {
     input = 'for _, name in ipairs(require("lists.lists").strategies_of("host", true)) do print(name) end',
     prints = "ADDED\n.*", compile = compile_strategy },
   { thing = "an output format", file = "templates/tables/added.tsv.tmpl", text = [[
-% for _, world in ipairs(worlds) do
-${world.tp}	${table.concat(world.num_tokens, ",")}
+% for _, tp_table in ipairs(tp_tables) do
+${tp_table.tp}	${table.concat(tp_table.num_tokens, ",")}
 % end
 ]],
     list = "generator/formats/list.lua", opening = "formats.list = {",

@@ -163,7 +163,7 @@ local function incomplete_sheet(ranks)
   return #sheet.rows > 0 and sheet or nil
 end
 
--- Ranks of another world size are not compared with the others.
+-- Ranks of a group of another size are not compared with the others.
 local function add_collectives(list, configuration, ranks, notes)
   local infos, compared = {}, {}
   for i, rank in ipairs(ranks) do infos[i] = rank.info end

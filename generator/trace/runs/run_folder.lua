@@ -308,7 +308,7 @@ local function ranges(list)
   return table.concat(parts, ", ")
 end
 
--- The world size of most files; of two that are equally frequent the smaller one.
+-- The number of ranks in most files (world_size); of two that are equally frequent the smaller one.
 local function usual_world_size(infos)
   local count, best = {}, nil
   for _, info in pairs(infos) do

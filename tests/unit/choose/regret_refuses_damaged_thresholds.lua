@@ -84,11 +84,11 @@ function TestThresholds:test_reasons()
   self:refuses(TEXT:sub(1, -3), "is not JSON")
   self:refuses(with('"version": 1', '"version": 2'), "version 1 is required")
   self:refuses(with('"dtype": "bfloat16"', '"dtype": null'), "a name as dtype is required")
-  self:refuses(with('"2": {', '"two": {'), '"two" is no world size')
-  self:refuses(with('"2": {.*$', '"2": [] } }'), "world size 2: a list of rules is required")
-  self:refuses(with("4096", "-4"), "world size 2, rule 1: max_bytes must be whole numbers that ascend")
-  self:refuses(with("4096", "null"), "world size 2, rule 1: only the last rule has no max_bytes")
-  self:refuses(with('"TWOSHOT"', "7"), "world size 2, rule 2: the name of a strategy is required")
+  self:refuses(with('"2": {', '"two": {'), '"two" is no TP size')
+  self:refuses(with('"2": {.*$', '"2": [] } }'), "TP size 2: a list of rules is required")
+  self:refuses(with("4096", "-4"), "TP size 2, rule 1: max_bytes must be whole numbers that ascend")
+  self:refuses(with("4096", "null"), "TP size 2, rule 1: only the last rule has no max_bytes")
+  self:refuses(with('"TWOSHOT"', "7"), "TP size 2, rule 2: the name of a strategy is required")
 end
 
 return require "suites" { { "TestThresholds", TestThresholds } }

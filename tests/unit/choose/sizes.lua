@@ -32,16 +32,16 @@ local function source_of(times)
   return model.load(root, "host", { against = "none" })
 end
 
-local function only_world(source)
-  local worlds = by_bytes.worlds(source, function() return true end)
-  luaunit.assertEquals(#worlds, 1)
-  return worlds[1]
+local function only_tp_table(source)
+  local tp_tables = by_bytes.tp_tables(source, function() return true end)
+  luaunit.assertEquals(#tp_tables, 1)
+  return tp_tables[1]
 end
 
 -- "ONESHOT to BYTES, TWOSHOT"
-local function words(world)
+local function words(tp_table)
   local out = {}
-  for i, segment in ipairs(world.segments) do
+  for i, segment in ipairs(tp_table.segments) do
     out[i] = segment.strategy.name .. (segment.last and " to " .. segment.last or "")
   end
   return table.concat(out, ", ")
@@ -52,28 +52,28 @@ local SLOW_AND_FAST = { { 10, 12, 14, 16 }, { 9, 10.8, 12.6, 14.4 } }
 
 function tests.test_differences_in_each_launch_are_no_noise()
   local slow, fast = table.unpack(SLOW_AND_FAST)
-  local world = only_world(source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
+  local tp_table = only_tp_table(source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
     [64] = { ONESHOT = { 13, 9, 17, slow }, TWOSHOT = { 11.7, 8, 15, fast } } })
-  luaunit.assertEquals(words(world), "ONESHOT to 16384, TWOSHOT")
-  luaunit.assertAlmostEquals(world.points[2].badness.ONESHOT, 13 / 11.7 - 1, 0.01)
+  luaunit.assertEquals(words(tp_table), "ONESHOT to 16384, TWOSHOT")
+  luaunit.assertAlmostEquals(tp_table.points[2].badness.ONESHOT, 13 / 11.7 - 1, 0.01)
 end
 
 -- A sweep skipped ONESHOT at 8 tokens, and all of 64.
 function tests.test_derived_times_count_and_are_no_measured_sizes()
   local source = source_of { [1] = { ONESHOT = { 1, 0.9, 1.1 }, TWOSHOT = { 2, 1.9, 2.1 } },
     [8] = { TWOSHOT = { 8, 7.9, 8.1 } } }
-  luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT") -- it has no other time at 8
+  luaunit.assertEquals(words(only_tp_table(source)), "ONESHOT to 5792, TWOSHOT") -- it has no other time at 8
   local function derived(tokens, strategy, time_us)
     return { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
       hidden_size = 1024, num_tokens = tokens, strategy = strategy, time_us = time_us,
       placement = "dedicated" }
   end
   source.derived = { derived(8, "ONESHOT", 7.9), derived(64, "ONESHOT", 64), derived(64, "TWOSHOT", 40) }
-  local world = only_world(source)
-  luaunit.assertEquals(words(world), "ONESHOT to 46340, TWOSHOT")
-  luaunit.assertEquals(world.measured, { first = 2048, last = 16384 })
+  local tp_table = only_tp_table(source)
+  luaunit.assertEquals(words(tp_table), "ONESHOT to 46340, TWOSHOT")
+  luaunit.assertEquals(tp_table.measured, { first = 2048, last = 16384 })
   source.derived[1].fusion, source.derived[2].fusion = "RESIDUAL_RMS_NORM", "RESIDUAL_RMS_NORM"
-  luaunit.assertEquals(words(only_world(source)), "ONESHOT to 5792, TWOSHOT")
+  luaunit.assertEquals(words(only_tp_table(source)), "ONESHOT to 5792, TWOSHOT")
 end
 
 -- Derived times beside measured ones exclude no strategy; a table of only derived times is not made.
@@ -85,21 +85,22 @@ function tests.test_derived_shapes_only_speak_where_no_other_does()
       fusion = "NONE", hidden_size = 2048, num_tokens = 4, strategy = strategy, time_us = time_us,
       placement = "dedicated" })
   end
-  luaunit.assertEquals(words(only_world(source)), "MPI")
-  luaunit.assertEquals(by_bytes.worlds(source, function(strategy) return strategy.name == "ONESHOT" end), {})
+  luaunit.assertEquals(words(only_tp_table(source)), "MPI")
+  local function is_oneshot(strategy) return strategy.name == "ONESHOT" end
+  luaunit.assertEquals(by_bytes.tp_tables(source, is_oneshot), {})
 end
 
 -- Launches disagree about which is faster: either may be.
 function tests.test_launches_that_disagree_give_both_a_loss()
   local source = source_of { [64] = { ONESHOT = { 10, 8, 12, { 8, 12, 8, 12 } },
     TWOSHOT = { 10.1, 8, 12, { 12, 8, 12, 8.3 } } } }
-  local losses = only_world(source).points[1].badness
+  local losses = only_tp_table(source).points[1].badness
   luaunit.assertTrue(losses.ONESHOT > 0.02 and losses.TWOSHOT > 0.02, losses.ONESHOT .. " " .. losses.TWOSHOT)
 end
 
 function tests.test_without_launches_times_count_as_exact()
   local source = source_of { [64] = { ONESHOT = { 10, 8, 12 }, TWOSHOT = { 12, 8, 14 } } }
-  luaunit.assertEquals(only_world(source).points[1].badness, { ONESHOT = 0, TWOSHOT = 12 / 10 - 1 })
+  luaunit.assertEquals(only_tp_table(source).points[1].badness, { ONESHOT = 0, TWOSHOT = 12 / 10 - 1 })
 end
 
 function tests.test_the_nearest_size_is_found_by_its_borders()

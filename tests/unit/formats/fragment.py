@@ -34,7 +34,7 @@ def main(folder, sm, dtype='bfloat16', op='allreduce'):
     out = ['// AllReduce lookup: [tp][fusion][hidden][tokens] = strategy', f'// TP:{list(TPS)}',
            f'// Fusion:{list(FUSIONS)}', f'// Hidden:{HIDDEN}', f'// Tokens:{TOKENS}',
            f'inline AllReduceBestStrategyTableType AllReduceBestStrategyTableSM{sm} = {{']
-    worlds = []
+    tables = []
     for tp in TPS:
         path = f'{folder}/benchmark.tp{tp}.sm{sm}.csv'
         cells = read(path, dtype, op) if os.path.exists(path) else {}
@@ -45,8 +45,8 @@ def main(folder, sm, dtype='bfloat16', op='allreduce'):
                 numbers = [str(cells.get((fusion, hidden, tokens), (0, 0, 8))[2]) for tokens in TOKENS]
                 rows.append('            {' + ','.join(numbers) + '}')
             blocks.append('        { // Fusion=' + fusion + '\n' + ',\n'.join(rows) + '\n        }')
-        worlds.append(f'    {{\n        // TP={tp}\n' + ',\n'.join(blocks) + '\n    }')
-    print('\n'.join(out) + '\n' + ',\n'.join(worlds) + '\n};')
+        tables.append(f'    {{\n        // TP={tp}\n' + ',\n'.join(blocks) + '\n    }')
+    print('\n'.join(out) + '\n' + ',\n'.join(tables) + '\n};')
 
 
 main(*sys.argv[1:])

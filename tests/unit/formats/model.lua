@@ -25,12 +25,12 @@ local function record(changes)
 end
 
 -- A new folder of these rows; { [TP size] = records }.
-local function folder(arch, worlds)
+local function folder(arch, tp_tables)
   count = count + 1
   local path = ("%s/%d"):format(root, count)
   os.execute(("rm -rf '%s'"):format(path)) -- of an earlier run
   assert(file.make_folder(path))
-  for tp, records in pairs(worlds) do
+  for tp, records in pairs(tp_tables) do
     for _, made in ipairs(records) do made.world_size = tp end
     local csv = ("%s/benchmark.tp%d.%s.csv"):format(path, tp, arch)
     assert(file.write(csv, assert(rows.text(csv, records))))
@@ -40,13 +40,13 @@ end
 
 local function view(path, arch, name) return model.for_format(model.load(path, arch), formats.find(name)) end
 
-function tests.test_worlds_are_ascending_and_hold_the_winners()
+function tests.test_tp_tables_are_ascending_and_have_the_winners()
   local path = folder("host", { [4] = { record { strategy = "MPI" } }, [16] = { record() },
     [2] = { record(), record { num_tokens = 8, strategy = "TWOSHOT" }, record { hidden_size = 64 } } })
   local seen = view(path, "host", "c")
-  luaunit.assertEquals({ seen.worlds[1].tp, seen.worlds[2].tp, seen.worlds[3].tp }, { 2, 4, 16 })
-  luaunit.assertEquals(seen.worlds[1].hidden_sizes, { 64, 1024 })
-  local winners = seen.world_of[2].fusions[1].rows
+  luaunit.assertEquals({ seen.tp_tables[1].tp, seen.tp_tables[2].tp, seen.tp_tables[3].tp }, { 2, 4, 16 })
+  luaunit.assertEquals(seen.tp_tables[1].hidden_sizes, { 64, 1024 })
+  local winners = seen.tp_table_of[2].fusions[1].rows
   luaunit.assertEquals(winners[1][1].name, "ONESHOT")
   luaunit.assertFalse(winners[1][2])
   luaunit.assertEquals(winners[2][2].name, "TWOSHOT")
@@ -62,11 +62,11 @@ function tests.test_rows_of_unknown_mode_count_only_alone()
     [4] = { record { mode = "unknown" }, record { mode = "graph", strategy = "NCCL" } },
     [8] = { record { mode = "graph" } } })
   local seen = view(path, "sm90", "c")
-  luaunit.assertEquals(#seen.worlds, 2)
-  luaunit.assertEquals(seen.world_of[2].mode, "eager")
-  luaunit.assertEquals(seen.world_of[2].fusions[1].rows[1][1].name, "NCCL")
-  luaunit.assertEquals(seen.world_of[4].mode, "unknown")
-  luaunit.assertEquals(seen.world_of[4].fusions[1].rows[1][1].name, "ONESHOT")
+  luaunit.assertEquals(#seen.tp_tables, 2)
+  luaunit.assertEquals(seen.tp_table_of[2].mode, "eager")
+  luaunit.assertEquals(seen.tp_table_of[2].fusions[1].rows[1][1].name, "NCCL")
+  luaunit.assertEquals(seen.tp_table_of[4].mode, "unknown")
+  luaunit.assertEquals(seen.tp_table_of[4].fusions[1].rows[1][1].name, "ONESHOT")
 end
 
 function tests.test_the_spec_selects_dtype_and_cells()
@@ -74,9 +74,9 @@ function tests.test_the_spec_selects_dtype_and_cells()
   assert(file.write(path .. "/spec.lua", [[return { arch = "host", tp = { 2, 4 }, dtypes = { "float32" },
     fusions = { "NONE" }, hidden_sizes = { 512 }, num_tokens = { 1 }, table = { dtype = "float32" } }]]))
   local seen = view(path, "host", "c")
-  luaunit.assertEquals(seen.world_of[2].hidden_sizes, { 512, 1024 })
-  luaunit.assertFalse(seen.world_of[2].fusions[1].rows[1][1])
-  luaunit.assertEquals(seen.world_of[2].fusions[1].rows[2][1].name, "ONESHOT")
+  luaunit.assertEquals(seen.tp_table_of[2].hidden_sizes, { 512, 1024 })
+  luaunit.assertFalse(seen.tp_table_of[2].fusions[1].rows[1][1])
+  luaunit.assertEquals(seen.tp_table_of[2].fusions[1].rows[2][1].name, "ONESHOT")
   luaunit.assertStrContains(render.text(seen.source, formats.find "table"),
     "host,4,NONE,float32,allreduce,eager,512,1,unmeasured,,,,,")
 end
@@ -99,17 +99,17 @@ function tests.test_the_advice_works_for_rows_of_another_tool()
   assert(file.write(path .. "/spec.lua", advice))
   local seen = view(path, "sm90", "c")
   luaunit.assertEquals(seen.axes, { dtype = "float16", op = "allreduce", mode = "eager" })
-  luaunit.assertEquals(seen.world_of[2].fusions[1].rows[1][1].name, "ONESHOT")
+  luaunit.assertEquals(seen.tp_table_of[2].fusions[1].rows[1][1].name, "ONESHOT")
   local in_graphs = folder("host", { [2] = { record { mode = "graph" } } })
   advice = failure(render.text, model.load(in_graphs, "host"), formats.find "c"):match("such as: (.*)")
   assert(file.write(in_graphs .. "/spec.lua", advice))
-  luaunit.assertEquals(view(in_graphs, "host", "c").world_of[2].mode, "graph")
+  luaunit.assertEquals(view(in_graphs, "host", "c").tp_table_of[2].mode, "graph")
 end
 
 function tests.test_without_a_spec_the_only_dtype_is_meant()
   local seen = view(folder("sm90", { [2] = { record { dtype = "float16", mode = "unknown" } } }), "sm90", "c")
   luaunit.assertEquals(seen.axes.dtype, "float16")
-  luaunit.assertEquals(#seen.worlds, 1)
+  luaunit.assertEquals(#seen.tp_tables, 1)
 end
 
 function tests.test_formats_that_leave_nothing_to_do_are_refused()
@@ -121,7 +121,7 @@ end
 
 function tests.test_loopback_rows_enter_no_table_of_real_hardware()
   local records = { record { placement = "loopback" }, record { strategy = "NCCL", time_us = 4.5 } }
-  local function winner(path, arch) return view(path, arch, "c").world_of[2].fusions[1].rows[1][1].name end
+  local function winner(path, arch) return view(path, arch, "c").tp_table_of[2].fusions[1].rows[1][1].name end
   luaunit.assertEquals(winner(folder("sm90", { [2] = records }), "sm90"), "NCCL")
   local path = folder("sm90-loopback", { [2] = records })
   luaunit.assertEquals(winner(path, "sm90-loopback"), "ONESHOT")
@@ -131,8 +131,8 @@ end
 function tests.test_a_winner_without_a_number_leaves_its_cell_to_the_next()
   local path = folder("sm90", { [2] = { record { strategy = "SYMM_MEM" }, record { time_us = 5 },
     record { strategy = "NCCL", time_us = 5, low_us = 4 } } })
-  luaunit.assertEquals(view(path, "sm90", "c").world_of[2].fusions[1].rows[1][1].name, "SYMM_MEM")
-  luaunit.assertEquals(view(path, "sm90", "trtllm").world_of[2].fusions[1].rows[1][1].name, "ONESHOT")
+  luaunit.assertEquals(view(path, "sm90", "c").tp_table_of[2].fusions[1].rows[1][1].name, "SYMM_MEM")
+  luaunit.assertEquals(view(path, "sm90", "trtllm").tp_table_of[2].fusions[1].rows[1][1].name, "ONESHOT")
 end
 
 function tests.test_formats_are_chosen_by_name_and_arch()

@@ -153,8 +153,8 @@ local function check_artifacts(source, canonical)
   local read = assert(tables.parse("table.csv", canonical:text("host")))
   lu.assertEquals(choices_of(read), expected)
   lu.assertEquals(of_lookup(canonical, block), expected)
-  local world = model.for_format(source, formats.find "c").worlds[1]
-  lu.assertEquals(choices_in(world, world.fusions[1].rows, function(row) return row.name end), expected)
+  local tp_table = model.for_format(source, formats.find "c").tp_tables[1]
+  lu.assertEquals(choices_in(tp_table, tp_table.fusions[1].rows, function(row) return row.name end), expected)
   lu.assertEquals(of_report(source, canonical), expected)
   local slice = picture_slices.of_folder(folder, "host"):slice(2, "NONE")
   lu.assertEquals(choices_in(slice, slice.best, strategy_of), expected)

@@ -163,12 +163,12 @@ function tests.test_splits_take_no_op_away()
 end
 
 -- The input of a pass.
-local function notes_of(ops, sizes, worlds, args)
+local function notes_of(ops, sizes, tp_sizes, args)
   args.dtype, args.hidden_size = "float32", args.hidden_size or "4096"
   local said = {}
   local candidate = { name = "MPI", usual = true, ops = {} }
   local progress = { say = function(_, text) said[#said + 1] = text end }
-  local of = { ops = {}, sizes = sizes, world_sizes = worlds, backend = "host", progress = progress,
+  local of = { ops = {}, sizes = sizes, world_sizes = tp_sizes, backend = "host", progress = progress,
     candidates = { candidate, MPI = candidate } }
   for i, name in ipairs(ops) do
     of.ops[i], candidate.ops[name] = lists.find("ops", name), true

@@ -180,7 +180,7 @@ function TestCollectives.test_a_missing_rank_is_reported()
   luaunit.assertStrContains(sheet("nccl_notes")[1].note, "rank 1 of 3 is missing")
 end
 
-function TestCollectives.test_a_rank_of_another_world_is_left_out_and_reported()
+function TestCollectives.test_a_rank_of_another_group_size_is_left_out_and_reported()
   write_sweep()
   planted(2, 2):write(lib.path("sweep", 256, 28, 2))
   planted(3, 4):write(lib.path("sweep", 256, 28, 3))
