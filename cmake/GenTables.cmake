@@ -15,7 +15,7 @@ gentables_add(
   [TABLES dir]       the folder of the committed tables; default: DATA_DIR
   [FORMATS f...]     the formats to render; default: all formats of the arch
   [SWEEP_GPUS])      for sm90, sm90-loopback, ...: the targets also sweep, on the GPUs of this machine;
-                     without it they render what was measured elsewhere
+                     without it they render rows that were measured elsewhere
 
 Adds one table to the project. Relative paths start at the current source folder. The targets are
 

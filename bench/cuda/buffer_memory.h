@@ -7,7 +7,7 @@
 
 enum { MOST_GRAPHS = 1024 };
 
-// What is timed: a candidate; or, without one, a copy of the input, a launch of `empty` shape, or nothing.
+// The timed work: a candidate; or, without one, a copy of the input, a launch of `empty` shape, or nothing.
 struct timed_work {
     const struct candidate *candidate;
     void *state;

@@ -59,7 +59,7 @@ int blas_open(struct blas *blas, int threads, char reason[], size_t reason_size)
     FIND(library, "openblas_get_num_threads", get_threads);
     if (blas->sgemm == NULL || blas->dgemm == NULL || corename == NULL || config == NULL ||
         blas->set_threads == NULL || get_threads == NULL) {
-        snprintf(reason, reason_size, "what was loaded as OpenBLAS lacks some of its functions");
+        snprintf(reason, reason_size, "the library loaded as OpenBLAS lacks some of its functions");
         return -1;
     }
     blas->set_threads(threads);

@@ -1,6 +1,6 @@
 // OpenBLAS, loaded at run time: nothing is linked, so that a program without GEMMs starts without it, and
-// a machine that lacks it gets one clear line. Declares what is used of its C interface (32-bit integers),
-// and no more.
+// a machine that lacks it gets one clear line. Declares only the used part of its C interface (32-bit
+// integers).
 //
 //   struct blas blas;
 //   char reason[160];
@@ -34,7 +34,7 @@ struct blas {
 
 // Loads the library that GENTABLES_OPENBLAS names, else the system's, for calls that use `threads` threads
 // each (blas->threads shows whether it was built for one alone). -1 with `reason` where there is none or
-// it lacks what is used. It stays loaded until the process ends. Changes the environment: call it before
+// it lacks a function. It stays loaded until the process ends. Changes the environment: call it before
 // there are threads.
 int blas_open(struct blas *blas, int threads, char reason[], size_t reason_size);
 

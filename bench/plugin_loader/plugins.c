@@ -55,7 +55,7 @@ static int refuse_candidate(char reason[], const char *path, const char *name, c
     return -1;
 }
 
-// What is wrong with the numbers and masks of a candidate, or NULL. Unknown values are rejected.
+// The first error in the numbers and masks of a candidate, or NULL. Unknown values are rejected.
 static const char *wrong_mask(const gt_candidate *declared) {
     const unsigned known_flags = GT_FLAG_COLLECTIVE_RUN | GT_FLAG_CAPTURABLE | GT_FLAG_FP32;
     bool sums = false;

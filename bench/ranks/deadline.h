@@ -15,8 +15,8 @@ struct deadline {
 
 enum verdict { VERDICT_NONE, VERDICT_CANCEL, VERDICT_END };
 
-// Returns what is due now for work that began at `since_ns` and may take `most_ns`, of which the last
-// `grace_ns` come after the cancel. Each verdict is returned once. A zeroed deadline is ready for use;
+// Returns the verdict that is due now for work that began at `since_ns` and may take `most_ns`, of which the
+// last `grace_ns` come after the cancel. Each verdict is returned once. A zeroed deadline is ready for use;
 // another `since_ns` restarts it.
 enum verdict deadline_check(struct deadline *deadline, uint64_t since_ns, uint64_t now_ns, uint64_t most_ns,
                             uint64_t grace_ns);

@@ -13,7 +13,7 @@
 #include "ranks/memory_limit.h"
 #include "wide.h"
 
-static const double MOST_OF_MEMORY = 0.8; // of what is available
+static const double MOST_OF_MEMORY = 0.8; // of the available memory
 
 size_t data_type_size(enum data_type type) {
     static const size_t sizes[DATA_TYPES] = {4, 8, 2, 2, 1, 1, 1, 1};

@@ -3,8 +3,8 @@
 // The rule is GMP tuneup's: minimise total badness, the share of time that is lost against the best choice.
 // - A cell answers for a bin of shapes, all those that the reader's lookup sends to it. So the loss of a
 //   strategy is that over the bin (bins.c), and not that at the cell's own shape alone.
-// - Times are noisy, so a loss has a distribution. It follows from the launches of the bench: what slows one
-//   launch slows all strategies in it, and cancels; what is measured at one shape shows something about its
+// - Times are noisy, so a loss has a distribution. It follows from the launches of the bench: a slow
+//   launch slows all its strategies, which cancels; times at one shape contain information about its
 //   neighbours (evidence.c). Rows without launches have no distribution; there, levels are taken as exact.
 // - A cell gets the strategy with the least expected loss. A choice that gives fewer borders along a row of
 //   token counts (borders.c), or keeps the incumbent, is taken if it loses at most SELECT_TOLERANCE more:

@@ -112,7 +112,7 @@ static const char *push_mapping(struct reader *reader, const yaml_node_t *node, 
     return NULL;
 }
 
-// Pushes the value of a node. Returns NULL, or what is wrong, with the line in reader->line.
+// Pushes the value of a node. Returns NULL, or the error, with the line in reader->line.
 static const char *push_node(struct reader *reader, int id, int depth) {
     const yaml_node_t *node = yaml_document_get_node(reader->yaml, id);
     reader->line = node->start_mark.line;
@@ -132,7 +132,7 @@ static const char *push_node(struct reader *reader, int id, int depth) {
     return NULL;
 }
 
-// Reads the only document of `text`. Returns NULL, or what is wrong, with its line.
+// Reads the only document of `text`. Returns NULL, or the error, with its line.
 static const char *load(struct document *document, const char *text, size_t length, size_t *line,
                         char message[MESSAGE_SIZE]) {
     yaml_parser_t parser;

@@ -56,7 +56,7 @@ function compiled.trtllm_stubs(text, sm)
     end
     others[#others + 1] = { path = name, text = '#include "trtllm_stubs.h"\n' }
   end
-  table.sort(others, function(a, b) -- folders first, and parents before what is in them
+  table.sort(others, function(a, b) -- folders first, and parents before their content
     if (a.folder ~= nil) ~= (b.folder ~= nil) then return a.folder ~= nil end
     return (a.folder or a.path) < (b.folder or b.path)
   end)

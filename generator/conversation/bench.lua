@@ -194,7 +194,7 @@ end
 
 -- ---- cells ------------------------------------------------------------------------------------
 
--- Takes an answer into `result`; returns true, or nil and what is wrong with it.
+-- Takes an answer into `result`; returns true, or nil and the error in it.
 local function take_answer(result, cell, kind, fields)
   local strategy = fields.strategy
   if not strategy or not result.open[strategy] then return nil, "a strategy that was not requested" end

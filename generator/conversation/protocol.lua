@@ -94,7 +94,7 @@ local function read_number(column, text)
   return number and number >= least and number <= rows.TIME_MOST_US and number + 0.0 or nil
 end
 
--- The record of a `row` line about `cell`; or nil, what is wrong with it.
+-- The record of a `row` line about `cell`; or nil, the error in it.
 function protocol.row_record(cell, fields)
   local record = cell_records.record(cell, fields.strategy, { size = cell.size })
   for _, column in ipairs(row_numbers) do

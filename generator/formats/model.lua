@@ -9,7 +9,7 @@
 --              num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a row of
 --              lists.strategies, or false where nothing was measured
 --   tp_table_of  TP size -> its table
---   by_bytes   what was measured by bytes alone, of every op: { { tp, op, splits (nil: none), block, mode,
+--   by_bytes   the choices by bytes alone, of every op: { { tp, op, splits (nil: none), block, mode,
 --              bytes, winners }... } in the table's order
 --   strategies the strategies that won a cell of `tp_tables` or `by_bytes`, and the fallback, in the list's
 --              order

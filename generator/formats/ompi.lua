@@ -255,7 +255,7 @@ function ompi.communicators(tp_tables, exact)
   return out
 end
 
--- ---- what has to be measured ------------------------------------------------------------------
+-- ---- missing measurements ---------------------------------------------------------------------
 
 -- The measurements that are missing for rules, as text; nil: none.
 function ompi.lacks_rules(source)

@@ -152,7 +152,7 @@ function render.formats(names, arch)
   return chosen
 end
 
--- The files in a folder (names) that formats of the arch once made, and do not make of what was measured:
+-- The files in a folder (names) that formats of the arch once made, and do not make of these rows:
 -- { { file = name, why } }. `made`: of render.files.
 function render.stale(source, names, made, folder)
   local is_made, stale = {}, {}

@@ -188,7 +188,7 @@ local function machine_of(effects, strategies, runs, options)
   return machine, findings
 end
 
--- ---- what is reported -------------------------------------------------------------------------
+-- ---- findings ---------------------------------------------------------------------------------
 
 -- The smallest groups within a group that have a level before and after a change, and the shift of each.
 local function smallest_within(entry, change, found)

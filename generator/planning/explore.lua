@@ -187,7 +187,7 @@ function explore:begin(ends_at) self.began_at, self.ends_at, self.begun = self.n
 -- The point of a record's cell; nil if the sweep has none.
 local function point_of(self, record) return self.point_of[cell_records.key(cell_records.record(record))] end
 
--- Drops what was computed without the new results of this point.
+-- Drops results that were computed without the new times of this point.
 local function forget(self, point)
   point.ranked = nil
   shortlist.forget(self, point)

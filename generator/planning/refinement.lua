@@ -65,7 +65,7 @@ local function visit(self, task, launch)
   self.planner:take(task.cell, launch, with, without)
 end
 
--- ---- the sweep that goes on -------------------------------------------------------------------
+-- ---- the refinement of a sweep ----------------------------------------------------------------
 
 local function count(set)
   local total = 0
@@ -73,7 +73,7 @@ local function count(set)
   return total
 end
 
--- The expected losses of the uncertain choices; made anew if a part of the time has passed since.
+-- The expected losses of the uncertain choices; computed again after a part of the budget has passed.
 local function uncertain_cells(self)
   if self.clock >= self.next_table then
     self.planner.uncertain = self.make_table(self.visits)

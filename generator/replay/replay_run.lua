@@ -321,7 +321,7 @@ function replay_run.options(args)
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
--- Prints what is missing and the number of timed ops; on stderr also the ops of the traces without a row.
+-- Prints the missing parts and the number of timed ops; on stderr also the ops of the traces without a row.
 function replay_run.print_summary(summary, where)
   for _, note in ipairs(summary.notes) do io.stderr:write("gentables: ", note, "\n") end
   for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end

@@ -1,5 +1,5 @@
 -- The page of gentables compare: a summary of changes, the sweeps, maps of every table side by side and as
--- differences, all numbers, and what is missing. sweep_comparison.lua has the numbers.
+-- differences, all numbers, and missing cells. sweep_comparison.lua has the numbers.
 local colours = require "pages.colours"
 local sweep_comparison = require "report.sweep_comparison"
 local file = require "core.file"
@@ -343,7 +343,7 @@ local function add_numbers(p, comparison, labels)
   p:table { columns = columns, rows = rows, may_go = { "data" } }
 end
 
--- ---- what is missing --------------------------------------------------------------------------
+-- ---- missing cells ----------------------------------------------------------------------------
 
 local function add_missing(p, comparison, labels)
   p:section("Missing", { id = "missing" })

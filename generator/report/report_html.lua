@@ -287,7 +287,7 @@ local function add_numerics(p, views)
   end
 end
 
--- ---- machine, and what is left out ------------------------------------------------------------
+-- ---- machine, and cells that formats leave out ------------------------------------------------
 
 local function caches_in_words(caches)
   if not caches then return nil end

@@ -1,5 +1,5 @@
 -- The workbook of a report: the summary, the table cell by cell, the rows, the classes of equal bits, and the
--- reasons of what has no time. pages/sheets.lua writes it.
+-- reasons for missing times. pages/sheets.lua writes it.
 --
 --   workbook.write(model.load("tables/host", "host"), "host.xlsx")   -> notes | nil, message
 local columns_of_files = require "lists.columns"

@@ -295,7 +295,7 @@ local function find_finalists(job, search, families)
   job.progress:clear()
 end
 
--- ---- what is written --------------------------------------------------------------------------
+-- ---- output -----------------------------------------------------------------------------------
 
 -- Adds the rows of a setting: the median, least and largest of its times that count.
 local function add_rows(out, job, search, setting)

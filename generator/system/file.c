@@ -112,7 +112,7 @@ static bool is_written_through(const char *path, bool exists, const struct stat 
 // the shell's descriptor: another descriptor would begin at the first byte, and replace what the file has.
 static int open_through(const char *path, const struct stat *status) {
     enum { MOST_REDIRECTED = 9 };
-    (void)fflush(NULL); // what was printed before
+    (void)fflush(NULL); // earlier output
     for (int file = STDOUT_FILENO; S_ISREG(status->st_mode) && file <= MOST_REDIRECTED; file++) {
         struct stat other;
         bool is_same = fstat(file, &other) == 0 && other.st_dev == status->st_dev &&

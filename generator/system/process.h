@@ -13,7 +13,7 @@
 
 #include "confinement.h"
 
-enum { TAIL_SIZE = 4096 }; // what is kept of stderr
+enum { TAIL_SIZE = 4096 }; // the kept part of stderr
 
 struct text {
     char *data;
@@ -47,7 +47,7 @@ void process_drop_line(struct process *process, size_t length);
 // Writes all of `data`, in at most `timeout` seconds. Reads meanwhile, so that neither side blocks the other.
 enum wait_result process_write(struct process *process, const char *data, size_t length, double timeout);
 
-// Reads what is available from stderr and stdout, at most 256 KiB of each; stdout is kept for
+// Reads the available output of stderr and stdout, at most 256 KiB of each; stdout is kept for
 // process_read_line if `keep`. Returns false if memory runs out.
 bool process_read_available(struct process *process, bool keep);
 

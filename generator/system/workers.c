@@ -137,7 +137,7 @@ static void close_pipes(struct work *work) {
 static int start_next(lua_State *lua, struct work *work, struct worker *worker) {
     int ends[2];
     if (pipe2(ends, O_CLOEXEC) != 0) return errno;
-    fflush(NULL); // else every child writes what is buffered
+    fflush(NULL); // else every child writes the buffered output
     sigset_t former;
     signals_block(&former);
     pid_t parent = getpid(), pid = fork();

@@ -115,7 +115,7 @@ function answers.of_pass(job, cells)
   return setmetatable({ job = job, cells = cells, open = open }, answers)
 end
 
--- The entry of a `row` line; or nil, what is wrong with it.
+-- The entry of a `row` line; or nil, the error in it.
 local function entry_of(cell, fields)
   local shape = setmetatable({ mode = to_rows.MODE }, { __index = cell })
   local record, problem = protocol.row_record(shape, fields)

@@ -10,7 +10,7 @@ local counted = quantities.counted
 
 local DEFAULT_WORST = 5
 
--- ---- what is printed --------------------------------------------------------------------------
+-- ---- output -----------------------------------------------------------------------------------
 
 local function percent(share) return ("%.2f %%"):format(100 * share) end
 

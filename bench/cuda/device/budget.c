@@ -1,5 +1,5 @@
 // How much of a GPU's memory the data of calls get; see device.h. Free memory is divided among the ranks that
-// share the GPU. A part of a rank's share is reserved for what cannot be counted in advance: NCCL's buffers,
+// share the GPU. A part of a rank's share is reserved for memory of unknown size: NCCL's buffers,
 // graphs, plug-ins. Then come the workspaces of our own kernels, if they fit beside the minimum for the data;
 // a strategy without room for its workspace fails in its setup.
 #include "device.h"
@@ -23,7 +23,7 @@ static bool has_use_for(const struct device *device, enum cuda_kernel kernel) {
            (!cuda_kernel_facts[kernel].needs_switch || device->can_multicast);
 }
 
-// What is left of a share for the data of calls, `least` at least. Memory is allocated in pieces, which may
+// The rest of a share, for the data of calls; `least` at least. Memory is allocated in pieces, which may
 // be large.
 static size_t room_for_data(const struct device *device, size_t share, size_t least) {
     size_t barriers = shared_memory_rounded(device, BARRIER_BYTES, false);

@@ -30,7 +30,7 @@ int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size
     const char *missing = library != NULL ? wanted->look_up(library) : NULL;
     if (library != NULL && missing == NULL) return 0;
     if (missing != NULL)
-        snprintf(reason, reason_size, "what was loaded as %s lacks %s", wanted->title, missing);
+        snprintf(reason, reason_size, "the library loaded as %s lacks %s", wanted->title, missing);
     else if (is_set)
         snprintf(reason, reason_size, "%s: %s", wanted->variable, dlerror());
     else

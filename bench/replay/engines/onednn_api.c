@@ -54,7 +54,7 @@ int onednn_load(int threads, char reason[REASON_SIZE]) {
     for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
         void *address = dlsym(library, functions[i].name);
         if (address == NULL) {
-            snprintf(reason, REASON_SIZE, "what was loaded as oneDNN %d lacks %s", DNNL_VERSION_MAJOR,
+            snprintf(reason, REASON_SIZE, "the library loaded as oneDNN %d lacks %s", DNNL_VERSION_MAJOR,
                      functions[i].name);
             return -1;
         }

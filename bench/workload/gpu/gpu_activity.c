@@ -402,7 +402,7 @@ static void walk(void (*take)(void *context, const struct gpu_activity *activity
     pthread_mutex_unlock(&taken.mutex);
 }
 
-// What was recorded for each id.
+// The records of each id.
 struct finding {
     const struct gpu_activity_needs *needs;
     unsigned char *found; // by id, flags of the next enum

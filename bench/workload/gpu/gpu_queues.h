@@ -1,4 +1,4 @@
-// A GPU with a stream for GEMMs and one of higher priority for collectives, and what is enqueued there.
+// A GPU with a stream for GEMMs and one of higher priority for collectives, and the work on both.
 // Functions that return bool are false after a failure, and `problem` is the reason.
 #ifndef BENCH_WORKLOAD_GPU_QUEUES_H
 #define BENCH_WORKLOAD_GPU_QUEUES_H

@@ -40,7 +40,7 @@ struct span *gpu_shared_spans(const struct gpu_shared_data *shared, int rank);
 void gpu_shared_write_arrays(const struct gpu_shared_data *shared);
 void gpu_shared_read_arrays(const struct gpu_shared_data *shared);
 
-// Copies what was noted for this rank.
+// Copies this rank's notes.
 void gpu_shared_read_notes(const struct gpu_shared_data *shared, struct step_notes *notes);
 
 #endif

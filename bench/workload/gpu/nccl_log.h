@@ -21,7 +21,7 @@ struct nccl_log {
     bool is_refusal;                // the answer is a refused setting
 };
 
-// Sets the environment so that NCCL logs what is needed.
+// Sets the environment so that NCCL logs the needed lines.
 void nccl_log_enable(struct nccl_log *log);
 
 // Reads new lines. Those of a log of ours are printed to `out`: the important ones, or all, if requested.

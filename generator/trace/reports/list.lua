@@ -5,8 +5,8 @@
 -- How to add a sheet of a rank's report: generator/trace/sheets/FILE.lua, and a row in `of_rank`. The file
 -- returns { make = function(rank, options, notes) -> { sheet... } }; pages/sheets.lua describes a sheet,
 -- trace/ops/rank.lua a rank, and trace/reports/rank_report.lua the options. `make` appends a row { what,
--- count, where first, note } to `notes` for whatever its sheets lack. trace/sheets/timeline.lua is a short
--- example.
+-- count, where first, note } to `notes` for each incomplete part of its sheets.
+-- trace/sheets/timeline.lua is a short example.
 --
 -- How to add a sheet over ranks: generator/trace/batch_sheets/FILE.lua, and a row in `over_ranks`. The file
 -- returns { field, collect = function(rank) -> value, make = function(ranks) -> { sheet... } }: `collect`

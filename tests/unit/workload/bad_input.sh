@@ -184,7 +184,7 @@ rejects 'workload has no command "dance"' workload dance
 ends_with 1 env GENTABLES_OPENBLAS="$WORK/none.so" "$GENTABLES" workload run -f small -p 2
 one_line 'GENTABLES_OPENBLAS: .*none.so'
 ends_with 1 env GENTABLES_OPENBLAS=libm.so.6 "$GENTABLES" workload run -f small -p 2
-one_line 'what was loaded as OpenBLAS lacks some of its functions'
+one_line 'the library loaded as OpenBLAS lacks some of its functions'
 failed 'it cannot be started' workload run -f small --launcher "$WORK/none -n {ranks}"
 failed 'it died: exit code 1' workload run -f small --launcher 'false {ranks}'
 # A launcher that prints which rank died, and why, as Open MPI does if it can.

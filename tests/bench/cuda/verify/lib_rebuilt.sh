@@ -1,4 +1,4 @@
-# What tests of the folder that travels share: a copy of it, and verify.sh there. Sourced, behind
+# Shared by tests of the folder for a machine with a GPU: a copy of it, and verify.sh there. Sourced after
 # lib_stand_in.sh; VERIFY: the folder.
 # shellcheck shell=sh disable=SC2034,SC2154
 
@@ -23,8 +23,8 @@ verify() {
         timeout 900 sh "$taken/verify.sh" "$taken" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
-# says LINE: the program is a script that can only say this.
-says() {
+# only_prints LINE: replaces the program by a script that prints this and fails.
+only_prints() {
     printf '#!/bin/sh\necho "%s" >&2\nexit 2\n' "$1" >"$taken/gentables-bench-cuda"
     chmod +x "$taken/gentables-bench-cuda"
 }

@@ -5,10 +5,10 @@
 . "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_rebuilt.sh"
 only cuda nccl nvidia-ml
-[ "$(du -sk "$taken" | cut -f 1)" -lt $((64 * 1024)) ] || fail "what travels has 64 MiB or more"
+[ "$(du -sk "$taken" | cut -f 1)" -lt $((64 * 1024)) ] || fail "the folder has 64 MiB or more"
 needs_the_system "$taken/gentables-bench-cuda"
 
-# ---- when it is built again, by a stand-in that takes no time and finds no GPU ---------------------------
+# ---- when it is built again, by a script that takes no time; the program finds no GPU ---------------------
 
 cat >"$taken/rebuild.sh" <<'END'
 rm -f "$1/gentables-bench-cuda"
@@ -16,41 +16,41 @@ printf '#!/bin/sh\necho "gentables-bench: no CUDA driver" >&2\nexit 2\n' >"$1/ge
 chmod +x "$1/gentables-bench-cuda"
 END
 
-# is_built_anew WHY
-is_built_anew() {
+# is_rebuilt WHY
+is_rebuilt() {
     verify GENTABLES_VERIFY_SECONDS=60
     [ "$status" = 77 ] || fail "$1: exit code $status"
-    grep -q "^rebuilding the bench .*: .*$1" "$WORK/out" || fail "not built anew: $1"
+    grep -q "^rebuilding the bench .*: .*$1" "$WORK/out" || fail "was not rebuilt: $1"
 }
 
-says "$other_gpu"
-is_built_anew "kernels were built for sm_80"
-says "gentables-bench: the CUDA driver is for 12.4, older than this program's CUDA 13.0"
-is_built_anew "older than this program"
+only_prints "$other_gpu"
+is_rebuilt "kernels were built for sm_80"
+only_prints "gentables-bench: the CUDA driver is for 12.4, older than this program's CUDA 13.0"
+is_rebuilt "older than this program"
 printf '\177ELF of another machine' >"$taken/gentables-bench-cuda"
-is_built_anew "ELF.*not found" # the error of a shell that reads it as a script
+is_rebuilt "ELF.*not found" # the error of a shell that reads it as a script
 chmod -x "$taken/gentables-bench-cuda"
-is_built_anew "ermission denied"
+is_rebuilt "ermission denied"
 rm "$taken/gentables-bench-cuda"
-is_built_anew "No such file"
+is_rebuilt "No such file"
 echo 'void absent(void); void absent(void) {}' | cc -shared -fPIC -x c - -o "$WORK/libabsent.so"
 echo 'void absent(void); int main(void) { absent(); }' |
     cc -x c - -x none "$WORK/libabsent.so" -o "$taken/gentables-bench-cuda"
 rm "$WORK/libabsent.so"
-is_built_anew "libabsent.so: cannot open shared object file"
+is_rebuilt "libabsent.so: cannot open shared object file"
 
 # An error on the GPU does not start a build.
-says "gentables-bench: out of memory on GPU 0"
+only_prints "gentables-bench: out of memory on GPU 0"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "a GPU without memory: exit code $status"
 grep -q "^FAILED  start: gentables-bench: out of memory on GPU 0" "$WORK/out" ||
     fail "the report lacks the failed start"
-if grep -q "^rebuilding" "$WORK/out"; then fail "built anew for a GPU without memory"; fi
+if grep -q "^rebuilding" "$WORK/out"; then fail "rebuilt for a GPU without memory"; fi
 
 # If the build fails, nothing else is tried, and its last lines are printed.
 echo "echo 'nvcc fatal: Unsupported gpu architecture' >&2; exit 1" >"$taken/rebuild.sh"
-says "$other_gpu"
+only_prints "$other_gpu"
 verify GENTABLES_VERIFY_SECONDS=60
-[ "$status" = 1 ] || fail "what cannot be built: exit code $status"
+[ "$status" = 1 ] || fail "a failed build: exit code $status"
 grep -q "^nvcc fatal" "$WORK/out" || fail "the report lacks the message of nvcc"
 tail -n 1 "$WORK/out" | grep -q "^FAILED: the rebuild failed; see " || fail "a failed build continues"
