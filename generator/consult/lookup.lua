@@ -99,8 +99,8 @@ end
 local function ask_trtllm_header(path, text, shapes, options)
   local sm = options.sm
   if not sm then
-    fail.input("%s: holds several SM versions, and no file of rows is named after one; --sm 90 would say " ..
-      "which is asked", path)
+    fail.input("%s: has several SM versions, and no file of rows is named after one; " ..
+      "select one, as in --sm 90", path)
   end
   local has_axes = text:find("AllReduceTableAxesOf", 1, true) ~= nil
   local source = render("trtllm_header", { path = compiled.absolute(path), sm = sm, has_axes = has_axes,

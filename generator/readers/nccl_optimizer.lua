@@ -13,7 +13,7 @@ local function columns_of(source, line, text)
   local names, indices = source.fields(text), {}
   for i, name in ipairs(names) do
     if not KNOWN[name] then source:fail(line, "unknown column %s", source.shown(name)) end
-    if indices[name] then source:fail(line, "the column %s is there twice", name) end
+    if indices[name] then source:fail(line, "the column %s occurs twice", name) end
     indices[name] = i
   end
   for _, name in ipairs(REQUIRED) do

@@ -68,7 +68,7 @@ local function collective(source, take, version, is_allreduce)
   local by_size, sizes = {}, {}
   for _ = 1, take("the number of communicator sizes", MOST_RULES) do
     local size, line = take("a communicator size", 65535)
-    if by_size[size] then source:fail(line, "communicator size %d is there twice", size) end
+    if by_size[size] then source:fail(line, "communicator size %d occurs twice", size) end
     sizes[#sizes + 1] = size
     by_size[size] = rules_of(source, take, version, is_allreduce)
   end
@@ -82,7 +82,7 @@ return function(source)
   local by_size, sizes
   for _ = 1, take("the number of collectives", MOST_COLLECTIVES) do
     local id, line = take("the id of a collective", MOST_COLLECTIVES)
-    if id == ALLREDUCE and by_size then source:fail(line, "allreduce (2) is there twice") end
+    if id == ALLREDUCE and by_size then source:fail(line, "allreduce (2) occurs twice") end
     local rules, found = collective(source, take, version, id == ALLREDUCE)
     if id == ALLREDUCE then by_size, sizes = rules, found end
   end

@@ -261,7 +261,7 @@ local function definitions(source)
   local found, seen = {}, {}
   for at, name, sm, stop in source.text:gmatch("()(AllReduceBestStrategyTableSM(%d+))%s*=%s*(){") do
     local line = line_of(source.text, at)
-    if seen[sm] then source:fail(line, "%s is there twice, first in line %d", name, seen[sm]) end
+    if seen[sm] then source:fail(line, "%s occurs twice, first in line %d", name, seen[sm]) end
     seen[sm] = line
     found[#found + 1] = { sm = sm, name = name, at = stop, line = line }
   end

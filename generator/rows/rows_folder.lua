@@ -59,7 +59,7 @@ end
 local function find_files(data_dir, arch, allow_loopback)
   local found = rows_folder.files(data_dir, arch, allow_loopback)
   if #found == 0 then
-    fail.input("%s: no benchmark.tp{N}.%s.csv is there; gentables sweep makes them, or copy TensorRT-LLM's",
+    fail.input("%s: has no benchmark.tp{N}.%s.csv; gentables sweep writes them, or copy TensorRT-LLM's",
       data_dir, arch)
   end
   return found
@@ -78,7 +78,7 @@ function rows_folder.read_rows(found)
     end
     if left_out[entry.path] then
       local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out%s\n"
-      local rest = entry.count == 0 and ", and no other is there" or ""
+      local rest = entry.count == 0 and ", and no row remains" or ""
       io.stderr:write(words:format(entry.path, left_out[entry.path], rest))
     end
   end
@@ -201,7 +201,7 @@ local function find_parts(data_dir)
   local function add(arch, folder)
     if folder_of[arch] == folder then return end
     if folder_of[arch] then
-      fail.input("%s: rows of %s are there and in %s; give one of the folders", folder, arch,
+      fail.input("%s: has rows of %s, and so has %s; give one of the folders", folder, arch,
         folder_of[arch])
     end
     folder_of[arch] = folder
@@ -245,7 +245,7 @@ end
 function rows_folder.parts(data_dir, text)
   local found = find_parts(data_dir)
   if #found == 0 then
-    fail.input("%s: no benchmark.tp{N}.smXX.csv is there, nor in a folder smXX of it; host and loopback " ..
+    fail.input("%s: has no benchmark.tp{N}.smXX.csv, nor has a folder smXX of it; host and loopback " ..
       "do not count", data_dir)
   end
   return reached_by(found, text)

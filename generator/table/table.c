@@ -416,7 +416,7 @@ static bool enter_lines(struct table_reader *reader, struct table *table) {
     for (size_t i = 0; ok && i < reader->count; i++) {
         size_t index = grid_find(&table->grid, &reader->lines[i].key);
         reader->line_number = i + 2;
-        ok = !taken[index] || fail_at(reader, "a cell that is there before; give each cell once");
+        ok = !taken[index] || fail_at(reader, "a cell that occurs before; list each cell once");
         taken[index] = 1;
         table->cells[index] = reader->lines[i].cell;
     }

@@ -76,7 +76,7 @@ wrong "$header_file" '10s/{[0-9], /{ONESHOT, /' ':10: "ONESHOT" in .*; expected 
 wrong "$header_file" 's/TP=4/TP=8/' 'the comment has TP=8, but this entry is for 4' --arch sm90
 wrong "$header_file" 's/=RESIDUAL_RMS_NORM$/=NONE/' \
     'the comment has Fusion=NONE, but this entry is for RESID' --arch sm90
-wrong "$header_file" 's/SM100$/SM90/' 'TableSM90 is there twice, first in line' --arch sm90
+wrong "$header_file" 's/SM100$/SM90/' 'TableSM90 occurs twice, first in line' --arch sm90
 own=$WORK/customAllReduceUtils.h
 mkdir -p "$WORK/tables/sm90"
 cp "$golden"/benchmark.*.csv "$WORK/tables/sm90"

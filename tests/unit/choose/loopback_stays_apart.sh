@@ -43,7 +43,7 @@ rejects "ran in loopback" generate --data-dir "$data" --arch sm90 --out "$WORK/a
 # In a file of their own, for another arch.
 rm -r "$data"
 measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90-loopback.csv"
-rejects "no benchmark.tp\{N\}.sm90.csv is there" generate --data-dir "$data" --arch sm90 --out "$WORK/own"
+rejects "has no benchmark.tp\{N\}.sm90.csv" generate --data-dir "$data" --arch sm90 --out "$WORK/own"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/own" --allow-loopback
 grep -q "from loopback rows" "$WORK/own/generated_lookup_table.cpp" || die "the table lacks it"
 ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90-loopback --out "$WORK/own"

@@ -125,7 +125,7 @@ prints '1 shape unmeasured: the lookup returns the fallback' # 256 tokens are be
 prints 'as measured +0.00 % +0.00 % +0.00 %' # 4, ONESHOT, at 63 and 100
 regret "$WORK/theirs.h" "$WORK/float16.csv" --sm 90
 ends_with 2 "$GENTABLES" regret --table "$WORK/theirs.h" --rows "$WORK/float16.csv"
-one_line 'holds several SM versions.*--sm 90 would say'
+one_line 'has several SM versions.*; select one, as in --sm 90'
 rejects '--sm: .* is not a whole number' regret --table "$WORK/theirs.h" --rows "$fresh" --sm x
 
 # A file that is no artifact, or does not compile, is reported.

@@ -356,7 +356,7 @@ function tests.test_a_broken_table_is_refused_with_its_line()
   refused(text:gsub("ONESHOT", "SLOW", 1), "2: unknown strategy")
   refused(text:gsub("4.5000", "0.0000", 1), "2: a broken number")
   refused(text:gsub("host", "sm90", 1), "3: another arch")
-  refused(text:gsub("1024,2", "1024,1"), "3: a cell that is there before")
+  refused(text:gsub("1024,2", "1024,1"), "3: a cell that occurs before")
   refused(text .. "host,2\n", "4: wrong number of fields")
 end
 

@@ -125,7 +125,7 @@ function tests.test_loopback_rows_enter_no_table_of_real_hardware()
   luaunit.assertEquals(winner(folder("sm90", { [2] = records }), "sm90"), "NCCL")
   local path = folder("sm90-loopback", { [2] = records })
   luaunit.assertEquals(winner(path, "sm90-loopback"), "ONESHOT")
-  luaunit.assertStrContains((failure(model.load, path, "sm90")), "no benchmark.tp{N}.sm90.csv is there")
+  luaunit.assertStrContains((failure(model.load, path, "sm90")), "has no benchmark.tp{N}.sm90.csv")
 end
 
 function tests.test_a_winner_without_a_number_leaves_its_cell_to_the_next()

@@ -98,8 +98,8 @@ done
 
 # Rows of an SM version in two places, and none at all.
 cp "$tables/sm90/benchmark.tp2.sm90.csv" "$tables"
-rejects 'rows of sm90 are there and in' generate --data-dir "$tables" --arch all --out "$WORK/out"
+rejects 'has rows of sm90, and so has' generate --data-dir "$tables" --arch all --out "$WORK/out"
 ends_with 2 "$GENTABLES" generate --data-dir "$tables/host" --arch all --out "$WORK/out"
-one_line 'no benchmark.tp\{N\}.smXX.csv is there'
+one_line 'has no benchmark.tp\{N\}.smXX.csv'
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/out" --formats trtllm-header
 one_line 'names no format of sm90'

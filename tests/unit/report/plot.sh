@@ -139,7 +139,7 @@ no_picture "$WORK/data/viz"
 rejects 'needs --data-dir DIR, or KIND FILE' plot
 rejects 'needs --arch ARCH' plot --data-dir "$WORK/data"
 rejects 'no such folder' plot --data-dir "$WORK/none" --arch sm90
-rejects 'no benchmark.tp.N..sm80.csv is there' plot --data-dir "$WORK/data" --arch sm80
+rejects 'has no benchmark.tp.N..sm80.csv' plot --data-dir "$WORK/data" --arch sm80
 rejects 'no picture "pie"; valid pictures: heatmap' plot pie "$one" --fusion NONE --out "$WORK/a.png"
 rejects 'no picture "pie"' plot --data-dir "$WORK/data" --arch sm90 --kinds heatmap,pie
 rejects 'needs a FILE' plot heatmap --fusion NONE --out "$WORK/a.png"

@@ -30,7 +30,7 @@ bad_bytes() {
 
 refuses "$data: cannot be read"
 mkdir -p "$data"
-refuses 'no benchmark.tp\{N\}.sm90.csv is there'
+refuses 'has no benchmark.tp\{N\}.sm90.csv'
 mkdir "$csv"
 refuses 'benchmark.tp2.sm90.csv: is not a file'
 rmdir "$csv"

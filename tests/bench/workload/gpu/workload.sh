@@ -95,7 +95,7 @@ for file in "$summary" "$stdout"; do
     grep -q "\[1\] 250 threads x 28, 42 channels: $said" "$file" ||
         die "no line with the configurations that NCCL refused"
     grep -q '\[2\] all: traces are timed by events: no CUPTI' "$file" || die "what all have in common"
-    [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "a text is there twice"
+    [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "a text occurs twice"
 done
 for channels in 28 42; do
     grep -Eq "^250 +$channels +ok .*, hidden .* \[1\] \[2\]$" "$summary" || die "a row without its notes"
