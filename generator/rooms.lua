@@ -8,6 +8,8 @@
 --   uses       the rooms with modules that it may require or include
 --   catalogue  one file per row of a list: no upper limit
 --
+-- `templates` has the rooms of the generator that templates may require.
+--
 -- A module is a Lua file, a .c or .cpp with its .h, or a .h alone. How to add a room: a folder and a row.
 local rooms = {}
 
@@ -153,6 +155,14 @@ rooms.bench = {
     catalogue = true, uses = { "elements", "ranks", "workload", "workload/gpu" } },
   { name = "", purpose = "main.c",
     uses = { "ranks", "plugin_loader", "measure", "protocol", "trial", "start" } },
+}
+
+-- The rooms of the generator that the templates of a folder may require, to write their model as text.
+rooms.templates = {
+  bench = { "workload" },
+  plots = { "pages" },
+  reports = { "base", "codec", "formats", "plots" },
+  tables = { "table", "formats" },
 }
 
 return rooms

@@ -153,6 +153,22 @@ local function check_sizes(root, modules, list)
   end
 end
 
+-- A template gets a model, and requires only what writes it as text: rooms.templates lists the rooms of the
+-- generator for each folder. `modules` and `core`: the generator's.
+local function check_templates(modules, core)
+  for _, path in ipairs(files_below("templates", { tmpl = true })) do
+    local folder, may_use = path:match("^templates/([^/]*)/"), {}
+    for _, room in ipairs(rooms.templates[folder] or {}) do may_use[room] = true end
+    each_used({ path = path:gsub("tmpl$", "lua"), text = assert(file.read(sources .. path)) }, function(name)
+      local used = core[name] or (name:gsub("%.", "/") .. ".lua")
+      local room = modules[used] and modules[used].room
+      if room and not may_use[room] then
+        report("%s: uses %s, and templates/%s may not use %s", path, used, folder, room)
+      end
+    end)
+  end
+end
+
 -- Folders of tests are small, too, except catalogues. Below MIRRORS a folder has the name of a room.
 local TESTS = { lua = true, sh = true, c = true, cpp = true, h = true, py = true }
 local TEST_CATALOGUES = { ["tests/perf"] = true }
@@ -246,10 +262,12 @@ end
 
 for _, root in ipairs { "generator", "bench" } do
   local modules, texts = read_modules(root)
-  read_uses(modules, texts, core_modules(texts))
+  local core = core_modules(texts)
+  read_uses(modules, texts, core)
   check_edges(root, modules, rooms[root])
   check_circles(root, modules)
   check_sizes(root, modules, rooms[root])
+  if root == "generator" then check_templates(modules, core) end
 end
 check_tests()
 check_files()

@@ -17,6 +17,7 @@ return {
     { name = "ranks", purpose = "the lowest", uses = {} },
     { name = "host", purpose = "above it", uses = { "ranks" } },
   },
+  templates = { tables = { "base" } },
 }
 ]]
 local SOUND = {
@@ -27,7 +28,7 @@ local SOUND = {
   ["bench/ranks/group.c"] = '\n#include "watch.h"\n',
   ["bench/ranks/watch.h"] = "int watch;\n",
   ["bench/host/pass.h"] = '\n#include "ranks/watch.h"\n',
-  ["templates/table.tmpl"] = "table\n",
+  ["templates/tables/table.tmpl"] = '% local fail = require "base.fail"\ntable\n',
   ["tests/unit/rows/spec.lua"] = "return 0\n",
   ["tests/bench/host/pass.c"] = "int pass;\n",
   ["docs/development.md"] = "<!-- rooms: rendered from generator/rooms.lua -->\n<!-- end of rooms -->\n",
@@ -80,6 +81,8 @@ function tests.test_a_room_uses_only_rooms_below_it()
   fails({ ["generator/base/fail.lua"] = 'return require "base.lazy" "rows.read"\n',
     ["generator/rows/read.lua"] = "return {}\n" },
     "generator/base/fail.lua: uses rows/read.lua, and the room base may not use rows")
+  fails({ ["templates/tables/table.tmpl"] = '% local spec = require "rows.spec"\n' },
+    "templates/tables/table.tmpl: uses rows/spec.lua, and templates/tables may not use rows")
   fails({ ["bench/calls/cell.c"] = "int cell;\n" }, "bench/calls: no room of rooms.lua")
   fails({ ["bench/ranks/watch.h"] = '\n#include "host/pass.h"\n', ["bench/host/pass.h"] = "int pass;\n" },
     "bench/ranks/watch.h: uses host/pass, and the room ranks may not use host")
@@ -93,7 +96,8 @@ end
 function tests.test_rooms_files_and_functions_are_small()
   fails(many "generator/rows", "generator/rows: 17 modules; maximum 15")
   fails(many "tests/unit/rows", "tests/unit/rows: 17 modules; maximum 15")
-  fails({ ["templates/table.tmpl"] = ("line\n"):rep(501) }, "templates/table.tmpl: 501 lines; maximum 500")
+  fails({ ["templates/tables/table.tmpl"] = ("line\n"):rep(501) },
+    "templates/tables/table.tmpl: 501 lines; maximum 500")
   fails({ ["tests/unit/rows/spec.lua"] = ("line\n"):rep(501) }, "tests/unit/rows/spec.lua: 501 lines")
   fails({ ["generator/rows/spec.lua"] = 'require "base.fail"\nlocal function long()\n' .. ("\n"):rep(59) ..
     "end\n" }, "generator/rows/spec.lua:2: 61 lines; maximum 60")
