@@ -1,8 +1,8 @@
 -- Choices by message size, for readers that have no shapes (NCCL, Open MPI, MPICH, thresholds). It renders
 -- nothing.
 --
--- by_bytes.tp_tables(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured }; of
--- the rows of `fusion` (nil: NONE, the plain sums) of source.axes.
+-- by_bytes.tp_tables(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured };
+-- of the rows of `fusion` (nil: NONE, the plain sums) of source.axes.
 --   points    ascending { size, badness = { strategy -> expected loss } }
 --   measured  { first, last = bytes } of the sizes at which anything was; other points follow from these
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };

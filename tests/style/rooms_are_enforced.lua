@@ -103,9 +103,9 @@ function tests.test_rooms_files_and_functions_are_small()
     "end\n" }, "generator/rows/spec.lua:2: 61 lines; maximum 60")
   fails({ ["bench/ranks/group.c"] = '\n#include "watch.h"\nint run(void) {\n' .. ("\n"):rep(59) .. "}\n" },
     "bench/ranks/group.c:3: 61 lines; maximum 60")
-  fails({ ["bench/ranks/group.c"] = '\n#include "watch.h"\nint run(int a);\nstatic struct watch *run(int a,\n' ..
-    "                         int b) {\n" .. ("\n"):rep(58) .. "}\n" },
-    "bench/ranks/group.c:4: 61 lines; maximum 60: static struct watch *run(int a,")
+  fails({ ["bench/ranks/group.c"] = '\n#include "watch.h"\nint run(int a);\nstatic struct watch *run(\n' ..
+    "    int a) {\n" .. ("\n"):rep(58) .. "}\n" },
+    "bench/ranks/group.c:4: 61 lines; maximum 60: static struct watch *run(")
 end
 
 function tests.test_names_are_of_one_room()
@@ -115,9 +115,11 @@ function tests.test_names_are_of_one_room()
 end
 
 function tests.test_the_list_is_of_rooms_in_their_order()
-  fails({ ["generator/rooms.lua"] = LIST:gsub('the lowest", uses = {}', 'the lowest", uses = { "rows" }', 1) },
+  local wrong = LIST:gsub('the lowest", uses = {}', 'the lowest", uses = { "rows" }', 1)
+  fails({ ["generator/rooms.lua"] = wrong },
     "generator/base: names rows, which comes later in the list", "write")
-  fails({ ["generator/rooms.lua"] = LIST:gsub("bench = {", '%0 { name = "empty", purpose = "", uses = {} },') },
+  wrong = LIST:gsub("bench = {", '%0 { name = "empty", purpose = "", uses = {} },')
+  fails({ ["generator/rooms.lua"] = wrong },
     "bench/empty: a room without modules", "write")
 end
 

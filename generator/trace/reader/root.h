@@ -7,7 +7,8 @@
 
 namespace trace {
 
-// Reads rank, number of ranks, base of times and number of devices, once all chunks are cut. Throws bad_alloc.
+// Reads rank, number of ranks, base of times and number of devices, after all chunks are cut. Throws
+// bad_alloc.
 bool read_root(splitter &splitter, trace &to, problem &problem);
 
 } // namespace trace

@@ -4,13 +4,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "../elements/isas.h"
 #include "calls/cell.h"
 #include "calls/cell_check.h"
 #include "calls/check_kernels.h"
 #include "elements/element.h"
 #include "elements/values.h"
 #include "host/epilogue.h"
-#include "../elements/isas.h"
 
 enum { SEED = 11 };
 

@@ -73,8 +73,7 @@ static int run_candidate(struct group *group, const struct candidate *candidate,
                             .input = input,
                             .out = out};
         memcpy(input, patterns->values + call % PERIOD, count * sizeof *input);
-        for (uint32_t spins = random_32(&own) % 8 == 0 ? random_32(&own) % 20000 : 0; spins > 0;
-             spins--) {
+        for (uint32_t spins = random_32(&own) % 8 == 0 ? random_32(&own) % 20000 : 0; spins > 0; spins--) {
             atomic_signal_fence(memory_order_seq_cst);
         }
         group->cache_bytes = call & 1; // outputs past the cache, and not
