@@ -361,8 +361,8 @@ function summary.workload(source)
   for _, entry in ipairs(summary.formats(source)) do
     if entry.format.mute or entry.format.view then without[#without + 1] = entry.format.file end
   end
-  return ("They are made for %s; cells that none of these reach, for all their shapes alike. Without a word "
-    .. "of that, or by bytes, which know no shapes: %s."):format(words, table.concat(without, ", "))
+  return ("The choices are for %s. In cells without these, all shapes have equal weight. Files that do " ..
+    "not mention this, or have no shapes: %s."):format(words, table.concat(without, ", "))
 end
 
 -- The cell with the largest loss of stable numerics, from sums of formats.stable_cost; "" without any loss.
@@ -392,12 +392,12 @@ function summary.restriction(source)
   end
   if source.stable then
     return ("In these tables all choices of a row of token counts have equal bits, and keep them when the " ..
-      "tables are made again. Where nothing was measured programs get %s, unless their own rule says " ..
-      "otherwise (see there); it may have other bits. %s cannot say so in the file."):format(
+      "tables are made again. In unmeasured cells programs get %s, unless their own rule differs (see " ..
+      "there); it may have other bits. %s have no line about this."):format(
       model.fallback(source), table.concat(mute, ", "))
   end
-  local words = "These tables keep to the bits of %s, which is what programs get where nothing was " ..
-    "measured, too, unless their own rule says otherwise (see there). %s cannot say so in the file."
+  local words = "These tables have only choices with the bits of %s, which programs also get in " ..
+    "unmeasured cells, unless their own rule differs (see there). %s have no line about this."
   return words:format(source.same_bits_as, table.concat(mute, ", "))
 end
 

@@ -20,7 +20,7 @@ report=$data/report.md
 text='\\|[^|]*&lt;script&gt;alert\(1\)&lt;/script&gt; \\\[x\\\]\(javascript:1\) \\`x\\` \\\\ \\\| \\\*x\\\*'
 for what in CPU Caches Bench '2 \| [0-9]+ \| TWOSHOT'; do has "^\| $what $text" "$report"; done
 has 'of --\?\?script\?\?.csv, by their weights' "$data/allreduce_table.h"
-has '^They are made for the shape of --\?\?script\?\?.csv' "$report"
+has '^The choices are for the shape of --\?\?script\?\?.csv' "$report"
 if grep -q '<script' "$data/allreduce_table.h" "$report"; then die "markup remains"; fi
 
 sed 's/^host,/<b>,/' "$SOURCE/tables/host/table.csv" >"$WORK/table.csv"

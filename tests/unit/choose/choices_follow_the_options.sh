@@ -51,7 +51,7 @@ same TWOSHOT "$(winner 1)"
 # Files mention the workload, with a hash of its content, if their format has comments and the choice uses it.
 made_for='for the 2 shapes of workload.csv, by their weights (hash '
 grep -q "^ \* chosen $made_for" "$data/allreduce_table.h" || die "the header does not name the workload"
-grep -q "made $made_for" "$data/report.md" || die "the report does not name the workload"
+grep -q "choices are $made_for" "$data/report.md" || die "the report does not name the workload"
 if grep -q "workload" "$data/thresholds.json"; then die "thresholds by bytes are not made for a workload"; fi
 cp "$data/allreduce_table.h" "$WORK/before.h"
 printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,10\n' >"$WORK/workload.csv"
@@ -79,7 +79,7 @@ class_of() { # STRATEGIES SHAPES MEAN WORST: expects this class in the report
 }
 generate --numerics same-as=ONESHOT
 same ONESHOT "$(winner 16)"
-grep -q 'keep to the bits of ONESHOT' "$data/report.md" || die "the report lacks it"
+grep -q 'only choices with the bits of ONESHOT' "$data/report.md" || die "the report lacks it"
 if grep -q TWOSHOT "$data/thresholds.json"; then die "thresholds have other bits"; fi
 generate --numerics any
 same TWOSHOT "$(winner 16)"

@@ -111,7 +111,7 @@ for arch in sm90 all; do
 done
 has customAllReduceUtils.h "may have other bits"
 has report.md "always use NCCL; these choices may have other bits than ONESHOT"
-has report.md "generated_lookup_table.cpp, table.csv cannot say so in the file"
+has report.md "generated_lookup_table.cpp, table.csv have no line about this"
 has allreduce_table.h "FALLBACK = 0, /* ONESHOT */"
 
 # Quantisers hide differences: strategies that differ before them differ after them.
