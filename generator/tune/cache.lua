@@ -14,6 +14,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
+local rows = require "core.rows"
 local system = require "core.system"
 
 local cache = {}
@@ -28,7 +29,6 @@ local function default_path()
   return folder .. "/gentables/tune.json"
 end
 
-local TEXTS = { "strategy", "epilogue", "reason", "accumulate", "placement", "place" }
 local TIMES = { "time_us", "low_us", "high_us", "samples" } -- of a result without a reason
 
 local is_number = { pass = true }
@@ -36,22 +36,33 @@ for _, column in ipairs(columns) do
   if column.bench and not column.names then is_number[column.key] = true end
 end
 
-local function is_of_type(wanted, value) return value == nil or type(value) == wanted end
+-- The texts of a result, and whether a value is one.
+local function is_text(value) return type(value) == "string" end
+local texts = { strategy = is_text, epilogue = is_text, reason = is_text,
+  accumulate = function(value) return lists.has("accumulates", value) end,
+  placement = function(value) return lists.has("placements", value) end,
+  place = function(value) return value == "in" or value == "out" end }
+
+-- Whether the times of a result without a reason are those of a measurement.
+local function is_measured(value)
+  for _, name in ipairs(TIMES) do
+    if not value[name] then return false end
+  end
+  local is_whole = math.type(value.samples) == "integer" and value.samples > 0
+  return is_whole and value.time_us >= rows.TIME_LEAST_US and value.high_us <= rows.TIME_MOST_US
+    and value.low_us >= 0 and value.low_us <= value.time_us and value.time_us <= value.high_us
+end
 
 -- Whether a value has the form of the results that this module writes.
 local function is_result(value)
   if type(value) ~= "table" or not value.strategy or not value.epilogue then return false end
-  for _, name in ipairs(TEXTS) do
-    if not is_of_type("string", value[name]) then return false end
-  end
-  for name, number in pairs(value) do
-    if (is_number[name] or name:find("_us$")) and type(number) ~= "number" then return false end
+  for name, found in pairs(value) do
+    if texts[name] and not texts[name](found) then return false end
+    local is_time = is_number[name] or type(name) == "string" and name:find("_us$")
+    if is_time and (type(found) ~= "number" or found < 0) then return false end
   end
   if value.reason then return not value.left_out or type(value.timeout) == "number" end
-  for _, name in ipairs(TIMES) do
-    if not value[name] then return false end
-  end
-  return true
+  return is_measured(value)
 end
 
 -- Whether a decoded file has the form that this module writes.
@@ -110,7 +121,8 @@ local function take_known(self, job, cell, name)
     local stored = self.results[key_of(job, cell, name, epilogue)]
     complete = complete and stored ~= nil
     for _, result in ipairs(stored or {}) do
-      complete = complete and not (result.left_out and result.timeout < job.timeout)
+      local is_its_own = result.strategy == name and result.epilogue == epilogue
+      complete = complete and is_its_own and not (result.left_out and result.timeout < job.timeout)
       found[#found + 1] = result
     end
   end

@@ -5,6 +5,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local machines = require "machine.machines"
+local splits = require "lists.splits"
 
 local document = {}
 
@@ -61,21 +62,70 @@ function document.of(job)
   return whole(job, cells, excluded)
 end
 
--- The document at `path`; nil without a file. Raises if it is of another version, machine or arch.
+-- ---- reading ----------------------------------------------------------------------------------
+
+-- Names become code: gentables_tuned.py has them in quotes.
+local function is_name(value) return type(value) == "string" and value:find("^[%w_]+$") ~= nil end
+local function is_whole(value) return math.type(value) == "integer" and value > 0 end
+local function is_list(value)
+  return type(value) == "table" and getmetatable(value) ~= getmetatable(json.null)
+end
+
+local epilogues = { none = true, fused = true, separate = true, alone = true }
+
+-- The checks of a cell's fields; those in `optional` may be missing.
+local required = { op = function(value) return lists.has("ops", value) end,
+  dtype = function(value) return lists.has("dtypes", value) end, world_size = is_whole, size = is_whole,
+  strategy = is_name, launches = is_whole, candidates = is_list, no_time = is_list,
+  is_default = function(value) return type(value) == "boolean" end }
+local optional = { splits = function(value) return type(value) == "string" and splits.read(value) end,
+  fusion = function(value) return lists.has("fusions", value) end,
+  hidden_size = is_whole, num_tokens = is_whole, plain_strategy = is_name,
+  epilogue = function(value) return epilogues[value] end }
+
+local function is_cell(value)
+  if not is_list(value) then return false end
+  for name, check in pairs(required) do
+    if not check(value[name]) then return false end
+  end
+  for name, check in pairs(optional) do
+    if value[name] ~= nil and not check(value[name]) then return false end
+  end
+  return true
+end
+
+-- Whether a value has the form of the documents that this module writes.
+local function is_document(value)
+  local is_form = is_list(value) and value.version == VERSION and is_list(value.machine)
+    and is_list(value.cells) and is_list(value.excluded) and type(value.arch) == "string"
+    and is_name(value.default) and is_whole(value.launches)
+  if not is_form then return false end
+  for name, reason in pairs(value.excluded) do
+    if type(name) ~= "string" or type(reason) ~= "string" then return false end
+  end
+  for at, cell in pairs(value.cells) do
+    if type(at) ~= "number" or not is_cell(cell) then return false end
+  end
+  return true
+end
+
+-- The document at `path`; nil without a file. Raises if it is damaged, or of another version, machine or
+-- arch.
 function document.read(path, job)
   if not file.exists(path) then return nil end
   local found = json.decode(fail.unless(file.read(path)))
-  if type(found) ~= "table" or found.version ~= VERSION or type(found.cells) ~= "table"
-    or type(found.machine) ~= "table" then
-    fail.input("%s: is not of this version of gentables; remove it, or use another --out", path)
+  if not is_document(found) then
+    fail.input("%s: is not of this version of gentables, or damaged; remove it, or use another --out", path)
   end
   local is_ours = found.arch == job.arch and machines.same(found.machine, job.machine)
   if not is_ours then
     fail.input("%s: is of %s (%s), and this is %s (%s); another --out is required", path,
-      machines.describe(found.machine), tostring(found.arch), machines.describe(job.machine), job.arch)
+      machines.describe(found.machine), found.arch, machines.describe(job.machine), job.arch)
   end
   return found
 end
+
+-- ---- joining ----------------------------------------------------------------------------------
 
 local function key_of(cell)
   return table.concat({ cell.op, cell.world_size, cell.dtype, cell.size, cell.splits or "",

@@ -1,6 +1,9 @@
--- cache.lua: entries of the cache count only for measurements of the same kind.
+-- cache.lua: entries of the cache count only for measurements of the same kind. document.lua: a damaged
+-- tuned.json is rejected in a line.
 local cache = require "tune.cache"
+local document = require "tune.document"
 local environment = require "tune.environment"
+local failure = require "failure"
 local file = require "core.file"
 local incumbent = require "consult.incumbent"
 local lu = require "luaunit"
@@ -56,6 +59,13 @@ function TestCache.test_the_same_is_known()
     "AUTO MINE NCCL")
 end
 
+-- A candidate's key may have been given to another one's result.
+function TestCache.test_a_result_of_another_candidate_is_unknown()
+  local text = assert(file.read(path)):gsub('"strategy": "MINE"', '"strategy": "x=y"')
+  assert(file.write(path, text))
+  lu.assertEquals(known_to(), "AUTO NCCL")
+end
+
 function TestCache.test_settings_that_change_times_make_all_unknown()
   local others = { { machine = { cpu = "a", cores = 3 } }, { identity = { hash = "x" } },
     { launcher = "srun -n {ranks}" }, { samples = 6 }, { warm_up = 2 }, { launches = 2 }, { sync = "op" },
@@ -83,7 +93,7 @@ function TestCache.test_candidates_of_different_passes_are_unknown_together()
   job.cells[1].candidates = { "NCCL", "AUTO" }
   for _, name in ipairs(job.cells[1].candidates) do
     table.insert(job.cells[1].results, { strategy = name, epilogue = "none", time_us = 2,
-    low_us = 1, high_us = 1, samples = 5 })
+      low_us = 1, high_us = 2, samples = 5 })
   end
   local kept = cache.open(path)
   job.print = nil
@@ -170,6 +180,12 @@ function TestCache.test_damaged_files_are_rejected_in_a_line()
     ('{ "a": [%s] }'):format(whole:gsub('"low_us": 1, ', "")),
     ('{ "a": [%s] }'):format(whole:gsub('"time_us": 1', '"time_us": "abc"')),
     ('{ "a": [%s] }'):format(whole:gsub('"MPI"', "7")),
+    ('{ "a": [%s] }'):format(whole:gsub('"time_us": 1', '"time_us": 0')),
+    ('{ "a": [%s] }'):format(whole:gsub('"low_us": 1', '"low_us": 2')),
+    ('{ "a": [%s] }'):format(whole:gsub('"high_us": 1', '"high_us": 1e300')),
+    ('{ "a": [%s] }'):format(whole:gsub('"samples": 5', '"samples": 0.5')),
+    ('{ "a": [%s] }'):format(whole:gsub(" }", ', "accumulate": "fp8" }')),
+    ('{ "a": [%s] }'):format(whole:gsub(" }", ', "placement": "here" }')),
     '{ "a": [{ "strategy": "MPI", "epilogue": "none", "reason": "late", "left_out": true }] }' } do
     refused(results)
   end
@@ -193,4 +209,46 @@ function TestCache.test_the_incumbent_is_the_one_that_is_named_or_those_beside_t
   assert(os.execute("rm -r " .. folder))
 end
 
-return require "suites" { { "TestCache", TestCache } }
+-- ---- tuned.json ---------------------------------------------------------------------------------
+
+local host_job = { arch = "host", machine = { cpu = "a", cores = 2 } }
+local whole = [[
+{ "version": 2, "arch": "host", "machine": { "cpu": "a", "cores": 2 }, "default": "MPI", "launches": 1,
+  "excluded": { "BAD": "it crashed" }, "cells": [
+  { "op": "alltoallv", "world_size": 2, "dtype": "bfloat16", "size": 1024, "splits": "2:1",
+    "strategy": "MPI", "epilogue": "none", "is_default": false, "launches": 1, "candidates": [],
+    "no_time": [] } ] }
+]]
+
+local TestDocument = {}
+
+function TestDocument.tearDown() os.remove(path) end
+
+function TestDocument.test_a_whole_document_is_read()
+  assert(file.write(path, whole))
+  lu.assertEquals(document.read(path, host_job).cells[1].splits, "2:1")
+end
+
+-- Names in it become Python code.
+function TestDocument.test_damaged_documents_are_rejected_in_a_line()
+  for old, new in pairs {
+    ['"op": "alltoallv", '] = "", ['"alltoallv"'] = '"sum"', ['"bfloat16"'] = "7",
+    ['"size": 1024'] = '"size": -1', ['"world_size": 2'] = '"world_size": 2.5', ['"2:1"'] = '"0:0"',
+    ['"splits": "2:1"'] = '"splits": 21', ['"default": "MPI"'] = '"default": null',
+    ['"strategy": "MPI"'] = '"strategy": "\\", __import__(\\"os\\")"',
+    ['"epilogue": "none"'] = '"epilogue": "some"', ['"it crashed"'] = "[]",
+    ['"cells": %[.*'] = '"cells": [5] }',
+    ['"candidates": %[%]'] = '"candidates": null', ['"is_default": false'] = '"is_default": "no"',
+    ['"version": 2'] = '"version": 1', ['"machine": {[^}]*}'] = '"machine": null', ["^.*$"] = "[]",
+  } do
+    local text, count = whole:gsub(old, new)
+    lu.assertEquals(count, 1, old)
+    assert(file.write(path, text))
+    local message, code = failure(document.read, path, host_job)
+    lu.assertEquals(code, 2)
+    lu.assertEquals(message, path .. ": is not of this version of gentables, or damaged; remove it, or use "
+      .. "another --out")
+  end
+end
+
+return require "suites" { { "TestCache", TestCache }, { "TestDocument", TestDocument } }

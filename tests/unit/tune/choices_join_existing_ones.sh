@@ -70,6 +70,6 @@ rm "$WORK"/tuned/benchmark.*
 sed 's/"cpu": *"[^"]*"/"cpu": "Another 9000"/' "$WORK/kept.json" >"$WORK/tuned/tuned.json"
 refused "tuned.json: is of Another 9000.*another --out is required"
 sed 's/"version": 2/"version": 1/' "$WORK/kept.json" >"$WORK/tuned/tuned.json"
-refused "tuned.json: is not of this version of gentables; remove it, or use another --out"
+refused "tuned.json: is not of this version of gentables, or damaged; remove it, or use another --out"
 echo '{' >"$WORK/tuned/tuned.json"
 refused "tuned.json: is not of this version of gentables"
