@@ -15,6 +15,8 @@ local launcher = require "conversation.launcher"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 local machines = require "machine.machines"
+local numbers = require "base.numbers"
+local result_fields = require "workload.result_fields"
 local system = require "core.system"
 local workers = require "system.workers"
 
@@ -122,34 +124,52 @@ end
 
 -- ---- answers -----------------------------------------------------------------------------------
 
-local function numbers(fields)
+-- A whole number if the text is one, else a finite one; nil for any other text, or none.
+local function number(text)
+  return text and (numbers.whole(text, 0, math.maxinteger) or numbers.finite(text))
+end
+
+local function all_numbers(fields)
   local out = {}
   for name, text in pairs(fields) do
-    if name ~= "name" and name ~= "number" then out[name] = tonumber(text) end
+    if name ~= "name" and name ~= "number" then out[name] = number(text) end
   end
   return out
+end
+
+local function add_named(to, fields)
+  if fields.name then to[fields.name] = all_numbers(fields) end
 end
 
 -- Adds the fields of each kind of line to the result.
 local takes = {
   hello = function(result, fields)
-    result.machine = { cpu = machines.facts("").cpu, cores = tonumber(fields.cores), isa = fields.isa,
+    result.machine = { cpu = machines.facts("").cpu, cores = number(fields.cores), isa = fields.isa,
       core = fields.core, library = fields.library }
   end,
   accepted = function(result, fields)
-    result.used = { channels = tonumber(fields.channels), threads = tonumber(fields.threads) }
-    result.bytes, result.backend, result.clock = tonumber(fields.bytes), fields.backend, fields.clock
+    result.used = { channels = number(fields.channels), threads = number(fields.threads) }
+    result.bytes, result.backend, result.clock = number(fields.bytes), fields.backend, fields.clock
     if fields.note and fields.note ~= "" then result.note = fields.note end
   end,
   used = function(result, fields)
     result.machine.device = fields.device or result.machine.device
     result.machine.engine = fields.library or result.machine.engine
   end,
-  round = function(result, fields) table.insert(result.rounds, numbers(fields)) end,
-  time = function(result, fields) result.times[fields.name] = numbers(fields) end,
-  ratio = function(result, fields) result.ratios[fields.name] = numbers(fields) end,
-  rank = function(result, fields) table.insert(result.ranks, numbers(fields)) end,
+  round = function(result, fields) table.insert(result.rounds, all_numbers(fields)) end,
+  time = function(result, fields) add_named(result.times, fields) end,
+  ratio = function(result, fields) add_named(result.ratios, fields) end,
+  rank = function(result, fields) table.insert(result.ranks, all_numbers(fields)) end,
 }
+
+-- The result, if it is complete; else nil and the reason.
+local function complete(result, options)
+  result.seconds = 0 -- until the program has ended
+  local lacking = result_fields.lacking(result, options.ranks, options.backend)
+  if result.backend ~= options.backend then lacking = { "backend" } end
+  if #lacking == 0 then return result end
+  return nil, ("it sent no valid %s; build it and gentables from the same tree"):format(lacking[1])
+end
 
 local function listen(self, options)
   local result = self.result
@@ -157,9 +177,11 @@ local function listen(self, options)
   while true do
     local kind, fields = read(self)
     if not kind then return nil, fields end
-    if kind == "done" then return result end
+    if kind == "done" then return complete(result, options) end
     if kind == "progress" then
-      if options.progress then options.progress(tonumber(fields.done), tonumber(fields.of)) end
+      local done, of = numbers.whole(fields.done, 0), numbers.whole(fields.of, 0)
+      if not (done and of) then return nil, "it sent no valid progress" end
+      if options.progress then options.progress(done, of) end
     elseif takes[kind] then
       takes[kind](result, fields)
       local why = kind ~= "round" and options.check and options.check(result)
@@ -183,7 +205,7 @@ function configuration.measure(options)
   local words = command(options)
   words[#words + 1] = options.program
   local self = setmetatable({ log = { "$ " .. table.concat(words, " ") }, patience = options.patience,
-    result = { times = {}, ratios = {}, ranks = {}, rounds = {} } }, configuration)
+    result = { machine = {}, times = {}, ratios = {}, ranks = {}, rounds = {} } }, configuration)
   local began = process.now()
   local child, problem = process.start(words)
   self.child = child

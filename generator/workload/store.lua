@@ -12,6 +12,7 @@ local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
+local result_fields = require "workload.result_fields"
 local system = require "core.system"
 
 local store = {}
@@ -58,66 +59,19 @@ end
 
 -- ---- fields ----------------------------------------------------------------------------------
 
-local function is_text(value) return type(value) == "string" end
-local function is_number(value) return type(value) == "number" end
-local function is_count(value) return math.type(value) == "integer" and value >= 0 end
-local function is_positive(value) return is_count(value) and value > 0 end
-local function is_table(value) return type(value) == "table" end
-
-local function one_of(...)
-  local known = {}
-  for _, name in ipairs { ... } do known[name] = true end
-  return function(value) return known[value] ~= nil end
-end
-
-local function optional(check) return function(value) return value == nil or check(value) end end
+local is = result_fields.is
+local add_lacking = result_fields.add_lacking
 
 -- The fields of a sweep's settings.
 local setting_fields = {
-  { "backend", one_of("host", "cuda") }, { "id", is_text }, { "name", is_text }, { "program", is_text },
-  { "ranks", is_positive }, { "steps", is_positive }, { "transport", one_of("builtin", "mpi", "nccl") },
-  { "wait", is_text }, { "warm_up", is_count }, { "workload", is_text },
+  { "backend", is.one_of("host", "cuda") }, { "id", is.text }, { "name", is.text }, { "program", is.text },
+  { "ranks", is.positive }, { "steps", is.positive }, { "transport", is.one_of("builtin", "mpi", "nccl") },
+  { "wait", is.text }, { "warm_up", is.count }, { "workload", is.text },
 }
 
--- The fields of a failed result, beside `of`; and those of a measured one, and of each of its ranks.
-local failure_fields = { { "status", is_text }, { "reason", is_text }, { "note", optional(is_text) },
-  { "seconds", optional(is_number) }, { "used", optional(is_table) } }
-local measured_fields = { { "backend", one_of("host", "cuda") }, { "machine", is_table },
-  { "note", optional(is_text) }, { "seconds", is_number }, { "used.channels", is_count },
-  { "used.threads", is_count }, { "trace_bytes", optional(is_table) } }
-local rank_fields = {
-  host = { { "await_us", is_number }, { "communication_cpu_us", is_number },
-    { "communication_us", is_number }, { "gemm_alone_us", is_number }, { "gemm_cpu_us", is_number },
-    { "gemm_us", is_number } },
-  cuda = { { "communication_us", is_number }, { "gemm_alone_us", is_number }, { "gemm_us", is_number } },
-}
-for _, group in ipairs { { "times", "exposed", "gemms", "gemms_alone", "gemms_beside", "left", "overlapped",
-  "serial" }, { "ratios", "cost", "hidden", "overlapped_to_serial", "tracing" } } do
-  for i = 2, #group do
-    local name = group[1] .. "." .. group[i]
-    for _, key in ipairs { "high", "low", "median" } do
-      measured_fields[#measured_fields + 1] = { ("%s.%s"):format(name, key), is_number }
-    end
-    measured_fields[#measured_fields + 1] = { name .. ".samples", is_positive }
-  end
-end
-
--- The value at "a.b.c"; nil: there is none.
-local function value_at(from, path)
-  for key in path:gmatch("[^.]+") do
-    if type(from) ~= "table" then return nil end
-    from = from[key]
-  end
-  return from
-end
-
--- Adds the names of fields that are missing or have a wrong type; of a list, `at` is its index.
-local function add_lacking(out, value, fields, at)
-  for _, field in ipairs(fields) do
-    if not field[2](value_at(value, field[1])) then out[#out + 1] = (at or "") .. field[1] end
-  end
-  return out
-end
+-- The fields of a failed result, beside `of`.
+local failure_fields = { { "status", is.text }, { "reason", is.text }, { "note", is.optional(is.text) },
+  { "seconds", is.optional(is.number) }, { "used", is.optional(is.table) } }
 
 -- "PATH: lacks a valid times.left, ..."; nil if no field is missing.
 local function lacks(path, names)
@@ -129,19 +83,7 @@ end
 
 local function result_lacks(result, settings)
   if result.status ~= "ok" then return add_lacking({}, result, failure_fields) end
-  local out, ranks = add_lacking({}, result, measured_fields), result.ranks
-  if not is_table(ranks) or #ranks ~= settings.ranks then
-    out[#out + 1] = "ranks"
-    return out
-  end
-  for i, rank in ipairs(ranks) do
-    add_lacking(out, rank, rank_fields[settings.backend], ("ranks[%d]."):format(i - 1))
-  end
-  if settings.backend == "host" then add_lacking(out, result, { { "machine.cores", is_positive } }) end
-  for _, bytes in ipairs(is_table(result.trace_bytes) and result.trace_bytes or {}) do
-    if not is_count(bytes) then out[#out + 1] = "trace_bytes" end
-  end
-  return out
+  return result_fields.lacking(result, settings.ranks, settings.backend)
 end
 
 -- ---- files -------------------------------------------------------------------------------------
@@ -286,8 +228,8 @@ function store:result(threads, channels)
   local path = self:path(threads, channels) .. "/" .. RESULT
   local result, why = read_json(path)
   if not result then return nil, why end
-  if is_text(result.of) and result.of ~= self.settings.id then return nil end
-  why = lacks(path, is_text(result.of) and result_lacks(result, self.settings) or { "of" })
+  if is.text(result.of) and result.of ~= self.settings.id then return nil end
+  why = lacks(path, is.text(result.of) and result_lacks(result, self.settings) or { "of" })
   if why then return nil, why end
   return result
 end

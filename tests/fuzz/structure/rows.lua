@@ -1,0 +1,67 @@
+-- Jobs that read CSV: rows, tables, and the CSVs of other programs.
+local csv = require "fuzz.structure.csv"
+local file = require "core.file"
+
+local source = os.getenv("SOURCE")
+
+local function read(name) return assert(file.read(source .. "/" .. name)) end
+
+local rows, rows_of_4 = read("tests/golden/sm90/benchmark.tp2.sm90.csv"),
+  read("tests/golden/sm90/benchmark.tp4.sm90.csv")
+local table_csv = read("tests/golden/sm90/table.csv")
+local ours = read("tests/fuzz/corpus/rows/ours.csv")
+local kernels = [[
+Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (ns),Name
+60.0,6000,3,2000.0,2000.0,1000,3000,10.0,"gemm<int, float>"
+40.0,4000,2,2000.0,2000.0,1000,3000,10.0,"ncclDevKernel_AllReduce_Sum_f32_RING_LL(int, 4)"
+]]
+
+-- A job that mutates the file `name`, and others given in `more`.
+local function job(arguments, files, name)
+  arguments.files, arguments.targets, arguments.mutate = files, { name }, csv.mutate
+  return arguments
+end
+
+local folder = { ["in/rows/benchmark.tp2.sm90.csv"] = rows, ["in/rows/benchmark.tp4.sm90.csv"] = rows_of_4 }
+local rows_2, rows_4 = "in/rows/benchmark.tp2.sm90.csv", "in/rows/benchmark.tp4.sm90.csv"
+
+local list = {
+  job({ "generate", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables" }, folder,
+    rows_4),
+  job({ "generate stable", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables",
+    "--numerics", "stable", "--choose", "corner" }, { [rows_2] = rows }, rows_2),
+  job({ "generate ours", "generate", "--data-dir", "in/rows", "--arch", "host", "--out", "out/tables" },
+    { ["in/rows/benchmark.tp2.host.csv"] = ours }, "in/rows/benchmark.tp2.host.csv"),
+  job({ "against", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables", "--against",
+    "in/table.csv", "--formats", "table" }, { [rows_2] = rows, ["in/table.csv"] = table_csv },
+    "in/table.csv"),
+  job({ "diff", "diff", "in/old.csv", "in/new.csv", code = 1 }, { ["in/old.csv"] = table_csv,
+    ["in/new.csv"] = table_csv:gsub(",ONESHOT,", ",TWOSHOT,") }, "in/new.csv"),
+  job({ "diff rows", "diff", "in/old.csv", "in/rows", "--format", "json", code = 1 },
+    { ["in/old.csv"] = table_csv:gsub(",ONESHOT,", ",TWOSHOT,"), [rows_2] = rows, [rows_4] = rows_of_4 },
+    rows_2),
+  job({ "regret", "regret", "--table", "in/table.csv", "--rows", rows_2 },
+    { ["in/table.csv"] = table_csv, [rows_2] = rows }, rows_2),
+  job({ "regret table", "regret", "--table", "in/table.csv", "--rows", rows_2, "--json" },
+    { ["in/table.csv"] = table_csv, [rows_2] = rows }, "in/table.csv"),
+  job({ "merge", "merge", rows_2, rows_4, "--out", "out/rows" }, folder, rows_2),
+  job({ "compare", "compare", "in/rows", "in/b", "--out", "out/compare.html" },
+    { [rows_2] = rows, ["in/b/benchmark.tp2.sm90.csv"] = rows }, "in/b/benchmark.tp2.sm90.csv"),
+  job({ "report", "report", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/report" }, folder,
+    rows_2),
+  job({ "plot", "plot", "heatmap", rows_2, "--fusion", "NONE", "--out", "out/heatmap.svg", nightly = true },
+    folder, rows_2),
+  job({ "history", "history", "add", "in/rows", "--database", "out/h.db", "--date", "2026-01-01",
+    partial = true, needs = "core.sqlite" }, folder, rows_2),
+  job({ "overhead", "metric", "communicationOverhead", "--csv1", "in/a.csv", "--csv2", "in/b.csv",
+    documented = true }, { ["in/a.csv"] = kernels, ["in/b.csv"] = kernels:gsub("6000", "7000") }, "in/b.csv"),
+}
+
+-- Imports of other programs' CSVs.
+for _, name in ipairs { "trtllm_b.csv", "trtllm_benchmark.csv", "trtllm_c.csv", "trtllm_d.csv",
+  "nccl_optimizer.csv" } do
+  list[#list + 1] = job({ "import " .. name, "import", "in/" .. name, "--arch", "sm90", "--out", "out/rows" },
+    { ["in/" .. name] = read("tests/readers/inputs/" .. name) }, "in/" .. name)
+end
+
+return list
