@@ -4,7 +4,7 @@
 --   local ran = child_process.run({ "mpirun", "--version" }, { seconds = 30 })
 --   if not ran.well then fail.work("mpirun: %s", ran.reason) end
 --
--- An end is { well, reason, problem, errors, stopped, signal }:
+-- An end is { well, reason, problem, errors, stopped, signal, pid }:
 --   well     whether the child ended by itself, with exit code 0
 --   reason   how it ended, in one line: "exit code 1", "killed by SIGSEGV (...)", "did not end within 30 s",
 --            "interrupted by SIGINT"; or why it could not be started
@@ -13,6 +13,7 @@
 --   errors   the end of its stderr, at most 4 KiB
 --   stopped  after a timeout: a text that lists its stopped processes, or nil
 --   signal   the number of the signal that gentables caught, or nil
+--   pid      the process id that it had; nil if it could not be started
 local fail = require "base.fail"
 local process = require "core.process"
 
@@ -32,7 +33,7 @@ end
 -- "end" it has `grace` seconds to end by itself; else it gets SIGTERM at once. After `grace` seconds it gets
 -- SIGTERM, again, and after as many more SIGKILL. Returns its end.
 function child_process.finish(child, problem, grace)
-  local ended = { problem = problem ~= "end" and problem or nil }
+  local ended = { pid = child:pid(), problem = problem ~= "end" and problem or nil }
   if problem == "timeout" then ended.stopped = child:stopped() end
   if problem ~= "end" or process.interrupted() then child:kill(SIGTERM) end
   local how, well = child:close(grace)

@@ -6,10 +6,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/problem.h"
 #include "child.h"
 
 enum { MOST_PATHS = 2048, MOST_LEVELS = 64, MOST_PASSES = 3 };
@@ -17,17 +21,23 @@ enum { MOST_PATHS = 2048, MOST_LEVELS = 64, MOST_PASSES = 3 };
 static struct {
     _Atomic(char *) path; // NULL: free
     pid_t owner;          // after a fork the child has the list of its parent
+    int lock;             // an open file, or -1
 } entries[MOST_PATHS];
 
-void cleanup_add(const char *path) {
+void cleanup_add_locked(const char *path, int lock) {
     char *copy = strdup(path);
     for (size_t i = 0; i < MOST_PATHS && copy != NULL; i++) {
         if (atomic_load(&entries[i].path) != NULL) continue;
         entries[i].owner = getpid();
+        entries[i].lock = lock;
         atomic_store(&entries[i].path, copy);
         return;
     }
     free(copy); // only a signal would need it
+}
+
+void cleanup_add(const char *path) {
+    cleanup_add_locked(path, -1);
 }
 
 void cleanup_forget(const char *path) {
@@ -38,6 +48,7 @@ void cleanup_forget(const char *path) {
         if (found == NULL || strcmp(found, path) != 0) continue;
         atomic_store(&entries[i].path, NULL);
         free(found);
+        if (entries[i].lock >= 0) close(entries[i].lock);
         break;
     }
     sigprocmask(SIG_SETMASK, &former, NULL);
@@ -82,6 +93,90 @@ void cleanup_run(void) {
         const char *path = atomic_load(&entries[i].path);
         if (path != NULL && entries[i].owner == getpid()) cleanup_remove(path);
     }
+}
+
+// ---- temporary folders that were left -----------------------------------------------------------
+
+static const char suffix[] = ".XXXXXX";
+
+static int open_folder(const char *path) {
+    return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+// Whether the folder at `path` is the open one.
+static bool is_at(int folder, const char *path) {
+    struct stat opened, found;
+    return fstat(folder, &opened) == 0 && lstat(path, &found) == 0 && opened.st_dev == found.st_dev &&
+           opened.st_ino == found.st_ino;
+}
+
+// Removes a folder of this user that nobody has locked. File systems without locks keep it.
+static void remove_unlocked(const char *path) {
+    int folder = open_folder(path);
+    struct stat status;
+    bool is_left = folder >= 0 && fstat(folder, &status) == 0 && status.st_uid == geteuid() &&
+                   flock(folder, LOCK_EX | LOCK_NB) == 0 && is_at(folder, path);
+    if (is_left) cleanup_remove(path);
+    if (folder >= 0) close(folder);
+}
+
+// Removes what killed runs have left of this name. Failures are ignored: the next run tries it again.
+static void remove_left(const char *parent, const char *name) {
+    DIR *folder = opendir(parent);
+    size_t length = strlen(name);
+    for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
+        const char *rest = entry->d_name + length;
+        char path[PATH_MAX];
+        bool is_named =
+            strncmp(entry->d_name, name, length) == 0 && rest[0] == '.' && strlen(rest) == strlen(suffix);
+        int size = is_named ? snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) : -1;
+        if (size >= 0 && (size_t)size < sizeof path) remove_unlocked(path);
+    }
+    if (folder != NULL) closedir(folder);
+}
+
+// ---- a new temporary folder ---------------------------------------------------------------------
+
+// Makes and locks a folder; `path` ends with `suffix`. Returns its lock; -1 and errno if that fails. errno is
+// EAGAIN if another run has removed the folder before it was locked.
+static int make_locked(char *path) {
+    if (mkdtemp(path) == NULL) return -1;
+    int lock = open_folder(path);
+    if (lock < 0) {
+        int reason = errno == ENOENT ? EAGAIN : errno;
+        (void)rmdir(path);
+        errno = reason;
+        return -1;
+    }
+    bool is_taken = flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+    if (!is_taken && is_at(lock, path)) return lock;
+    close(lock);
+    errno = EAGAIN;
+    return -1;
+}
+
+bool temporary_folder_make(const char *name, char path[PATH_MAX], struct problem *problem) {
+    enum { MOST_TRIES = 100 };
+    const char *parent = getenv("TMPDIR");
+    if (parent == NULL || parent[0] == '\0') parent = "/tmp";
+    int length = snprintf(path, PATH_MAX, "%s/%s%s", parent, name, suffix);
+    if (length < 0 || length >= PATH_MAX) {
+        return problem_set(
+            problem, "%s: the path of a temporary file is too long; set TMPDIR to a shorter one", parent);
+    }
+    remove_left(parent, name);
+    int lock = -1, reason = EAGAIN;
+    for (int i = 0; i < MOST_TRIES && lock < 0 && reason == EAGAIN; i++) {
+        strcpy(path + length - strlen(suffix), suffix);
+        sigset_t former;
+        signals_block(&former); // until the name is in the list
+        lock = make_locked(path);
+        reason = errno;
+        if (lock >= 0) cleanup_add_locked(path, lock);
+        sigprocmask(SIG_SETMASK, &former, NULL);
+    }
+    return lock >= 0 || problem_set(problem, "%s: cannot be written: %s; set TMPDIR to another folder",
+                                    parent, strerror(reason));
 }
 
 // ---- signals ------------------------------------------------------------------------------------

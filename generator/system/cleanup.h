@@ -1,8 +1,11 @@
 // Temporary files and folders: none outlives this process. Each is in one list until it is removed or
 // renamed; if SIGINT, SIGTERM or SIGHUP ends the process, a handler removes them, as it does if memory is
-// short in a library that does not report it. SIGKILL leaves them.
+// short in a library that does not report it. SIGKILL leaves them; see temporary_folder_make.
 #ifndef GENTABLES_CLEANUP_H
 #define GENTABLES_CLEANUP_H
+
+#include <limits.h>
+#include <stdbool.h>
 
 #ifdef __cplusplus
 #include <cstdlib>
@@ -15,6 +18,8 @@ extern "C" {
 // Adds a path to the list. A signal between the making of a file and this call leaves the file: block signals
 // (signals_block of child.h) around both.
 void cleanup_add(const char *path);
+// The same for a path that the open file `lock` locks; cleanup_forget closes that.
+void cleanup_add_locked(const char *path, int lock);
 // The path is removed or renamed. Nothing happens to a path that is not in the list.
 void cleanup_forget(const char *path);
 
@@ -26,6 +31,13 @@ void cleanup_remove(const char *path);
 void cleanup_run(void);
 // Installs the handler for signals that are not ignored. Afterwards it ends the process by the same signal.
 void cleanup_on_signals(void);
+
+struct problem;
+
+// Makes the folder NAME.XXXXXX in TMPDIR (default: /tmp), for this user only, and writes its path to `path`.
+// It is in the list, and locked, until cleanup_forget(path). Before that it removes the folders of the same
+// name that nobody has locked: SIGKILL has left them.
+bool temporary_folder_make(const char *name, char path[PATH_MAX], struct problem *problem);
 
 // ---- without memory -----------------------------------------------------------------------------
 

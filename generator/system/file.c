@@ -401,25 +401,7 @@ static int lua_real_path(lua_State *lua) {
 static int lua_temporary_folder(lua_State *lua) {
     struct problem problem;
     char path[PATH_MAX];
-    const char *name = luaL_checkstring(lua, 1), *folder = getenv("TMPDIR");
-    if (folder == NULL || folder[0] == '\0') folder = "/tmp";
-    int length = snprintf(path, sizeof path, "%s/%s.XXXXXX", folder, name);
-    if (length < 0 || (size_t)length >= sizeof path) {
-        problem_set(&problem, "%s: the path of a temporary file is too long; set TMPDIR to a shorter one",
-                    folder);
-        return fail(lua, &problem);
-    }
-    sigset_t former;
-    signals_block(&former); // until the name is in the list
-    bool is_made = mkdtemp(path) != NULL;
-    int reason = errno;
-    if (is_made) cleanup_add(path);
-    sigprocmask(SIG_SETMASK, &former, NULL);
-    if (!is_made) {
-        problem_set(&problem, "%s: cannot be written: %s; set TMPDIR to another folder", folder,
-                    strerror(reason));
-        return fail(lua, &problem);
-    }
+    if (!temporary_folder_make(luaL_checkstring(lua, 1), path, &problem)) return fail(lua, &problem);
     lua_pushstring(lua, path);
     return 1;
 }

@@ -22,6 +22,27 @@ os.execute(("ln -s /etc %s/link; kill -TERM $PPID"):format(folder.path))
 END_OF_LUA
 terminated "$GENTABLES" lua "$WORK/folder.lua"
 
+# The next run removes a folder that SIGKILL has left, but not those that a living run or another program has.
+cat >"$WORK/killed.lua" <<'END_OF_LUA'
+local scratch, system = require "system.scratch", require "core.system"
+local folder = scratch.folder("gentables-test")
+os.execute("mkdir $TMPDIR/gentables-others $TMPDIR/gentables-test.a1 && touch " .. folder.path .. "/file")
+local another <close> = scratch.folder("gentables-test")
+assert(os.execute(("'%s' lua '%s' '%s'"):format(system.program(), arg[1], folder.path)))
+os.execute("kill -KILL $PPID")
+END_OF_LUA
+cat >"$WORK/living.lua" <<'END_OF_LUA'
+local folder <close> = require("system.scratch").folder("gentables-test")
+assert(require("core.file").exists(arg[1] .. "/file"), "the folder of a living run is removed")
+END_OF_LUA
+ends_with 137 "$GENTABLES" lua "$WORK/killed.lua" "$WORK/living.lua"
+[ "$(find "$TMPDIR" -mindepth 1 -maxdepth 1 | wc -l)" = 4 ] || die "the killed run has left another number of folders"
+echo 'local folder <close> = require("system.scratch").folder("gentables-test")' >"$WORK/next.lua"
+ends_with 0 "$GENTABLES" lua "$WORK/next.lua"
+left=$(cd "$TMPDIR" && echo *)
+[ "$left" = "gentables-others gentables-test.a1" ] || die "after the next run are left: $left"
+rm -r "${TMPDIR:?}"/*
+
 # A forked process removes nothing of its parent.
 cat >"$WORK/forked.lua" <<'END_OF_LUA'
 local file, scratch, workers = require "core.file", require "system.scratch", require "core.workers"
