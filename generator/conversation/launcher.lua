@@ -106,6 +106,15 @@ function launcher.remove_session_folder(pid)
   end
 end
 
+-- Runs a launcher to its end, as child_process.run does. If it failed, removes its session folder.
+function launcher.run(argv, options)
+  local own = setmetatable({ returns_on_signal = true }, { __index = options })
+  local ran = child_process.run(argv, own)
+  if ran.pid and not ran.well then launcher.remove_session_folder(ran.pid) end
+  if not options.returns_on_signal then child_process.raise_if_interrupted() end
+  return ran
+end
+
 -- The rank that died and the cause, from stderr of Open MPI's mpirun: the rank as text, if it is named, and a
 -- line such as "rank 1 died: signal 9 (Killed)"; nil if stderr has no such message. If a process is killed
 -- within some milliseconds of its start, Open MPI 4.1.4 does not always name the rank.

@@ -90,7 +90,7 @@ local function times_of_launch(job, size, setting)
   local folder <close> = scratch.folder("gentables-transport")
   local path = folder.path .. "/times.json"
   local limit_s = job.patience * LAUNCH_SHARE
-  local ran = child_process.run(command_of(job, size, setting, path),
+  local ran = launcher.run(command_of(job, size, setting, path),
     { seconds = limit_s, grace = GRACE, returns_on_signal = true })
   child_process.raise_if_interrupted("nothing was written")
   if ran.problem == "start" then fail.input("no mpirun (%s); install Open MPI", ran.reason) end

@@ -6,6 +6,7 @@ local backends = require "conversation.backends"
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
+local launcher = require "conversation.launcher"
 local pass_input = require "tune.pass_input"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
@@ -30,7 +31,7 @@ end
 -- Starts a program and reads all its lines: on_line(kind, fields, line); kind is nil for lines that are not
 -- of the protocol. Returns nil if it ended well, else the reason; and its stderr.
 local function follow(job, argv, seconds, on_line)
-  local ran = child_process.run(argv, { silence = seconds, grace = GRACE, on_line = function(line)
+  local ran = launcher.run(argv, { silence = seconds, grace = GRACE, on_line = function(line)
     local kind, fields = protocol.parse(line)
     if not kind then answers.check_text(job, line) end
     on_line(kind, fields, line)

@@ -98,6 +98,7 @@ local function failed(self, problem, refused)
   -- If a rank reports that another one died, the launcher has not yet reported the cause.
   if problem:find("^rank %d+ died, ") then problem = "end" end
   local ended = child_process.finish(self.child, problem, GRACE)
+  launcher.remove_session_folder(ended.pid)
   note_errors(self)
   local reason = ended.reason
   if not ended.signal and problem == "timeout" then

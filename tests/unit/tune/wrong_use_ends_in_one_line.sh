@@ -1,6 +1,6 @@
 #!/bin/sh
 # Wrong use of tune ends with exit code 2 and one line with valid values. If the group cannot start, every op
-# has its default, and the exit code is 1.
+# has its default, and the exit code is 1; Open MPI's session folder of the failed launch is removed.
 . "$(dirname "$0")/lib.sh"
 
 refused() {
@@ -33,3 +33,13 @@ tune --op all_to_all_single --sizes 1K --launcher "false {ranks}" --fresh
 [ "$status" = 1 ] || fail "a group that does not start ended with $status"
 printed err "every op takes its default, MPI"
 printed out "1 KiB *MPI$"
+
+cat >"$WORK/launcher" <<'END_OF_SCRIPT'
+#!/bin/sh
+mkdir -p "$TMPDIR/ompi.$(uname -n | cut -d . -f 1).0/pid.$$/1"
+exit 1
+END_OF_SCRIPT
+mkdir "$WORK/tmp"
+TMPDIR=$WORK/tmp tune --op allgather --sizes 1K --launcher "sh $WORK/launcher {ranks}" --fresh
+[ "$status" = 1 ] || fail "a launcher that fails ended with $status"
+[ -z "$(ls "$WORK/tmp")" ] || fail "left behind: $(ls "$WORK/tmp")"
