@@ -14,6 +14,7 @@
 // A query may take STEPS steps of SQLite's machine, and STEPS_PER_BYTE for each byte of the file; a row of a
 // table takes some tens. A view that does not end takes more.
 #include <errno.h>
+#include <fcntl.h>
 #include <lauxlib.h>
 #include <lua.h>
 #include <sqlite3.h>
@@ -61,12 +62,30 @@ static int fail_with(lua_State *lua, const char *message) {
     return 2;
 }
 
+// The errno of the last open for writing; 0 if that succeeded. If it fails, SQLite tries to open the file for
+// reading, and reports only the reason of that.
+static int write_reason;
+
+// SQLite calls this in place of open().
+static int open_and_note(const char *path, int flags, int mode) {
+    int file = open(path, flags, mode);
+    if ((flags & O_ACCMODE) == O_RDWR) write_reason = file < 0 ? errno : 0;
+    return file;
+}
+
+static void note_failed_opens(void) {
+    sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
+    bool is_replaceable = vfs != NULL && vfs->iVersion >= 3 && vfs->xSetSystemCall != NULL;
+    if (is_replaceable) (void)vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open_and_note);
+}
+
 // The errno of the call of the system because of which the last call failed; 0: none. SQLite reports a failed
 // read as a damaged file.
 static int system_error(const struct database *database) {
     int reason = 0;
     switch (sqlite3_errcode(database->sqlite)) {
-    case SQLITE_CANTOPEN: return sqlite3_system_errno(database->sqlite);
+    case SQLITE_CANTOPEN: return write_reason != 0 ? write_reason : sqlite3_system_errno(database->sqlite);
+    case SQLITE_READONLY: return write_reason;
     case SQLITE_IOERR:
         sqlite3_file_control(database->sqlite, "main", SQLITE_FCNTL_LAST_ERRNO, &reason);
         return reason != 0 ? reason : sqlite3_system_errno(database->sqlite);
@@ -99,6 +118,7 @@ static int open_with(lua_State *lua, int flags) {
     if (is_there && !S_ISREG(status.st_mode)) return fail_with(lua, "is not a file");
     database->size = is_there ? status.st_size : 0;
     allow_steps(database);
+    write_reason = 0;
     int opened = sqlite3_open_v2(path, &database->sqlite, flags, NULL);
     if (database->sqlite == NULL) return fail_with(lua, "out of memory");
     sqlite3_progress_handler(database->sqlite, STEPS_PER_LOOK, look, database);
@@ -106,7 +126,11 @@ static int open_with(lua_State *lua, int flags) {
     if (opened == SQLITE_OK) {
         opened = sqlite3_exec(database->sqlite, "SELECT count(*) FROM sqlite_master", NULL, NULL, NULL);
     }
-    return opened == SQLITE_OK ? 1 : fail_as(lua, database);
+    if (opened != SQLITE_OK) return fail_as(lua, database);
+    bool is_refused = creates && sqlite3_db_readonly(database->sqlite, "main") == 1;
+    if (!is_refused) return 1;
+    const char *reason = write_reason != 0 ? strerror(write_reason) : "the file is read-only";
+    return fail_with(lua, lua_pushfstring(lua, "cannot be written: %s", reason));
 }
 
 // open(path)
@@ -225,6 +249,7 @@ static int lua_sqlite_query(lua_State *lua) {
 
 int luaopen_core_sqlite(lua_State *lua);
 int luaopen_core_sqlite(lua_State *lua) {
+    note_failed_opens();
     static const luaL_Reg methods[] = {{"query", lua_sqlite_query},
                                        {"insert", lua_sqlite_insert},
                                        {"close", lua_sqlite_close},

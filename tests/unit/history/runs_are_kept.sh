@@ -42,6 +42,18 @@ history add "$WORK/12" --date 2026-01-12 >"$stdout"
 has "^added " "$stdout"
 [ "$(runs)" = 13 ] || die "not 13 runs"
 
+# A database that this user may not make, or not write, has that reason.
+mkdir "$WORK/closed"
+cp "$db" "$WORK/closed/old.db"
+chmod 555 "$WORK/closed" && chmod 444 "$WORK/closed/old.db"
+if unprivileged test -r "$WORK/01/$file" && unprivileged test -x "$GENTABLES"; then
+    for name in new.db old.db; do
+        ends_in_one_line 2 "$name: .*: Permission denied" unprivileged "$GENTABLES" history add "$WORK/01" \
+            --date 2026-01-01 --database "$WORK/closed/$name"
+    done
+fi
+chmod 755 "$WORK/closed"
+
 # A process that is killed while it adds leaves the earlier runs.
 cat >"$WORK/killed.lua" <<'END'
 local file = require "core.file"
