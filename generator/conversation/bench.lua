@@ -146,16 +146,16 @@ local function take_strategy(self, fields, line)
 end
 
 local function greet(self)
-  local kind, fields, line = read(self, self.patience)
+  local kind, fields, line = read(self, self.start_patience)
   if kind == "segments" then
     self.segments = fields
-    kind, fields, line = read(self, self.patience)
+    kind, fields, line = read(self, self.start_patience)
   end
   if not kind then return nil, fields end
   if kind ~= "hello" then return nonsense(self, line) end
   local ok, problem = check_hello(self, fields, line)
   while ok do
-    kind, fields, line = read(self, self.patience)
+    kind, fields, line = read(self, self.start_patience)
     if not kind then return nil, fields end
     if kind == "ready" then return self end
     if kind == "device" and not fields.at_end then
@@ -172,8 +172,9 @@ end
 -- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
 -- bench.identify), arguments (of the program, or nil), patience (seconds to wait for an answer beyond the
 -- time that a request allows; ranks wait half as long for each other, so that they can name the rank that
--- hangs), strategies (that requests may name), environment ("NAME=VALUE"..., or nil) }. Returns it, with
--- `placement`, `roundtrip_us`, `devices` and `unavailable` (strategy -> reason); or nil and a failure.
+-- hangs), start_patience (seconds to wait for each line of the start), strategies (that requests may name),
+-- environment ("NAME=VALUE"..., or nil) }. Returns it, with `placement`, `roundtrip_us`, `devices` and
+-- `unavailable` (strategy -> reason); or nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   local timeout = ("%.17g"):format(options.patience / 2)
@@ -185,7 +186,8 @@ function bench.start(options)
     return nil, { reason = "cannot be started: " .. message, detail = "", is_final = true }
   end
   local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
-    patience = options.patience, unavailable = {}, devices = {} }, bench)
+    patience = options.patience, start_patience = options.start_patience, unavailable = {}, devices = {} },
+    bench)
   for _, strategy in ipairs(options.strategies) do
     self.unavailable[strategy] = "unavailable: the bench does not have it"
   end

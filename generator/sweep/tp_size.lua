@@ -28,6 +28,7 @@ local tp_size = {}
 tp_size.__index = tp_size
 
 tp_size.STOP_S = 0.5 -- of a budget, reserved for the end of a TP size's last launch
+tp_size.LEAST_START_S = 10 -- that a start of the bench may take, whatever is left of a budget
 
 -- ---- earlier results --------------------------------------------------------------------------
 
@@ -386,6 +387,12 @@ end
 -- Whether a launch can start within the budget, if it takes as long as the last start.
 function tp_size:can_start()
   return not self.ends_at or process.now() + (self.start_s or 0) < self.ends_at
+end
+
+-- The seconds that a start of the bench may take: `patience_s`, and with a budget what is left of that.
+function tp_size:start_patience(patience_s)
+  if not self.ends_at then return patience_s end
+  return math.min(patience_s, math.max(tp_size.LEAST_START_S, self.ends_at - process.now()))
 end
 
 -- Whether cells have results of launches.

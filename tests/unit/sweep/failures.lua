@@ -152,6 +152,21 @@ function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep()
   end
 end
 
+-- A start that hangs hardly outlasts the budget. The script makes 10 s, which it may take at least, shorter.
+function TestSweep:test_a_start_takes_what_is_left_of_the_budget()
+  local script = self.folder .. "/sweep.lua"
+  lib.write(script, [[
+    require("sweep.tp_size").LEAST_START_S = 0.1
+    os.exit(require("verbs").main(table.unpack(arg)))]])
+  local command = table.move(lib.sweep_command(self.folder, "--budget", "2"), 2, 20, 4,
+    { lib.gentables, "lua", script })
+  local ended, _, err = lib.run(command, { "STAND_IN_FAULT=mute_at_start" })
+  lu.assertEquals(ended, "exit code 1")
+  local seconds = err:match("^gentables: TP 2: the bench did not answer within ([%d.]+) s\n$")
+  lu.assertNotNil(seconds, err)
+  lu.assertTrue(tonumber(seconds) <= 2)
+end
+
 -- Sweeps with these arguments; it ends with this exit code and one line that has the pattern.
 local function is_refused(code, pattern, arguments, environment)
   local ended, _, err = lib.run({ lib.gentables, "sweep", table.unpack(arguments) }, environment)
@@ -328,7 +343,8 @@ local function without_time(has_results)
   local job = { backend = { command = function() end, arguments = function() end },
     spec = { strategies = { "MPI" } }, progress = { say = function(_, text) regime.said = text end } }
   local state = { size = 2, ends_at = 0, regime = regime, can_start = function() return false end,
-    has_results = function() return has_results end, chosen = function() return regime end,
+    start_patience = function() end, has_results = function() return has_results end,
+    chosen = function() return regime end,
     refuse = function(self, reason, message) self.refusal, self.message = reason, message end }
   launches.run(job, state)
   return state
