@@ -110,7 +110,7 @@ static bool is_at(int folder, const char *path) {
            opened.st_ino == found.st_ino;
 }
 
-// Removes a folder of this user that nobody has locked. File systems without locks keep it.
+// Removes a folder of this user that is not locked. File systems without locks keep it.
 static void remove_unlocked(const char *path) {
     int folder = open_folder(path);
     struct stat status;
