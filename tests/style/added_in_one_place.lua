@@ -1,5 +1,5 @@
 -- A file and a row add a thing, as in "How to add something" of docs/development.md: each example adds its
--- file and its row to a copy of the program's Lua and templates; then the program can do it, and its help
+-- file, if it has one, and its row to a copy of the program's Lua and templates; then the program can do it, and its help
 -- has the name. What is compiled is rendered and compiled with the sources of the bench.
 local file = require "core.file"
 local luaunit = require "luaunit"
@@ -98,7 +98,7 @@ end
 
 -- ---- examples -------------------------------------------------------------------------------------
 
--- thing: of the table in docs/development.md; file, list: below the sources; opening: the line before the
+-- thing: of the table in docs/development.md; file (maybe nil), list: below the sources; opening: the line before the
 -- added `row`; run: a command that uses it; prints: the pattern of its output; writes: a file and a text in
 -- it; help: a command that prints the name; compile: a function that compiles it.
 local examples = {
@@ -129,6 +129,13 @@ local examples = {
     run = "lua %s", of = work .. "/names.lua",
     input = 'for _, name in ipairs(require("lists.lists").strategies_of("host", true)) do print(name) end',
     prints = "ADDED\n.*", compile = compile_strategy },
+  { thing = "a column of the rows", list = "generator/lists/columns.lua",
+    opening = '  { name = "alone (us)", key = "alone_us", ours = true, filled = true },',
+    row = [[{ name = "added (us)", key = "added_us", ours = true, filled = true, pool = "median" },]],
+    run = "merge %s --out OUT/rows.csv", of = work .. "/benchmark.tp2.sm90.csv",
+    input = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,time (us),added (us)\n" ..
+      "2,bfloat16,2048,1,1024,ONESHOT,NONE,5.5,7.25\n",
+    writes = { "rows.csv", ",,,,,,,,7.2500\n" } },
   { thing = "an output format", file = "templates/tables/added.tsv.tmpl", text = [[
 % for _, tp_table in ipairs(tp_tables) do
 ${tp_table.tp}	${table.concat(tp_table.num_tokens, ",")}
@@ -230,9 +237,11 @@ end
 local function add(example)
   execute("rm -rf '%s' && mkdir -p '%s/out'", home, home)
   execute("cp -r '%s/generator' '%s/templates' '%s'", source, source, home)
-  luaunit.assertFalse(file.exists(source .. "/" .. example.file), example.file)
-  execute("mkdir -p '%s/%s'", home, example.file:match "^(.*)/")
-  assert(file.write(home .. "/" .. example.file, example.text))
+  if example.file then
+    luaunit.assertFalse(file.exists(source .. "/" .. example.file), example.file)
+    execute("mkdir -p '%s/%s'", home, example.file:match "^(.*)/")
+    assert(file.write(home .. "/" .. example.file, example.text))
+  end
   local list = assert(file.read(home .. "/" .. example.list))
   local _, last = list:find("\n" .. example.opening .. "\n", 1, true)
   luaunit.assertNotNil(last, example.opening)
@@ -265,7 +274,7 @@ local function check(example)
   local what = documented()[example.thing]
   luaunit.assertNotNil(what, example.thing)
   luaunit.assertStrContains(what, "`" .. example.list .. "`")
-  luaunit.assertTrue(has_folder_of(what, example.file), what)
+  if example.file then luaunit.assertTrue(has_folder_of(what, example.file), what) end
   add(example)
   local name = example.row:match('"([^"]+)"')
   if example.help then luaunit.assertStrContains(output_of(example.help), name) end
@@ -281,7 +290,7 @@ end
 
 local tests = {}
 for _, example in ipairs(examples) do
-  tests["test_" .. example.file:gsub("%W", "_")] = function() check(example) end
+  tests["test_" .. (example.file or example.thing):gsub("%W", "_")] = function() check(example) end
 end
 
 function tests.test_documented_paths_exist()
