@@ -64,8 +64,8 @@ local function refuse_empty(source, format, view)
       "in loopback; --formats leaves it out", source.data_dir, format.file)
   end
   local mode = first.mode == "unknown" and "" or (', mode = "%s"'):format(first.mode)
-  local words = "%s: no row for %s, which holds %s %s %s; the rows are %s; a spec.lua there would choose, " ..
-    'such as: return { table = { dtype = "%s", op = "%s"%s } }'
+  local words = "%s: no row for %s, which has only %s %s %s; the rows are %s; select them in a spec.lua " ..
+    'there: return { table = { dtype = "%s", op = "%s"%s } }'
   fail.input(words, source.data_dir, format.file, axes.dtype, axes.op, axes.mode,
     model.blocks_in_words(view.canonical), first.dtype, first.op, mode)
 end

@@ -268,13 +268,13 @@ local function left_out(view)
     end
   end
   if format.plane then
-    local held = {}
-    for _, tp_table in ipairs(view.tp_tables) do held[tp_table.block] = true end
-    for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do held[of.block] = true end
-    if not next(held) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
+    local has_block = {}
+    for _, tp_table in ipairs(view.tp_tables) do has_block[tp_table.block] = true end
+    for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do has_block[of.block] = true end
+    if not next(has_block) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
     for index, block in ipairs(view.canonical:blocks()) do
-      if not held[index] then
-        lines[#lines + 1] = ("TP %d %s%s: it holds %s"):format(block.world_size, summary.words_of(block),
+      if not has_block[index] then
+        lines[#lines + 1] = ("TP %d %s%s: it has only %s"):format(block.world_size, summary.words_of(block),
           block.mode == "unknown" and " unknown" or "", table.concat(axes_of(view), " "))
       end
     end

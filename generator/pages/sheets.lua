@@ -139,7 +139,7 @@ local function note_fit(notes, sheet, cut, left_out)
       sheets.most_columns)
   end
   if cut > 0 then
-    add("%d cells are cut to the 32,767 characters that a cell holds; the CSV is whole", cut)
+    add("%d cells are cut to 32,767 characters, the maximum of a cell; the CSV is whole", cut)
   end
   if left_out > 0 then
     add("the last %d rows are left out: a sheet has 1,048,576; the CSV is whole", left_out)

@@ -74,6 +74,6 @@ return function(source)
       take[kind](source, line, fields, out)
     end
   end
-  if not out.world_size then source:fail(nil, "holds no greeting of gentables-bench --serve (hello)") end
+  if not out.world_size then source:fail(nil, "has no greeting of gentables-bench --serve (hello)") end
   return out
 end

@@ -15,7 +15,7 @@ local function columns_of(source, line, text)
     columns[columns[word] and word .. "2" or word] = index
   end
   columns.count_of_words = index
-  if columns.cputime then source:fail(line, "holds times of the CPU (-C 1), not of the collective") end
+  if columns.cputime then source:fail(line, "has times of the CPU (-C 1), not of the collective") end
   for _, name in ipairs { "size", "count", "type", "redop", "time" } do
     if not columns[name] then source:fail(line, "there is no column %s", name) end
   end

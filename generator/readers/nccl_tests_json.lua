@@ -39,7 +39,7 @@ local function result_of(source, where, entry)
   local half = entry[name]
   if half == json.null then return nil end
   if not is_object(half) then source:fail(nil, "%s has no %s", where, name) end
-  if half.cpu_time ~= nil then source:fail(nil, "%s.%s holds a time of the CPU (-C 1)", where, name) end
+  if half.cpu_time ~= nil then source:fail(nil, "%s.%s is a time of the CPU (-C 1)", where, name) end
   local wrong = half.nwrong
   return { size = entry.size, count = entry.count, type = entry.type, redop = entry.redop,
     time_us = half.time, wrong = wrong ~= json.null and wrong or nil, strategy = entry.strategy }

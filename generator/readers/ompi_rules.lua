@@ -33,7 +33,7 @@ local function taker(source, numbers)
   local function take(what, most)
     at = at + 1
     local number = numbers[at]
-    if not number then source:fail(last, "the file ends where %s would follow", what) end
+    if not number then source:fail(last, "the file ends before %s", what) end
     if most and number.value > most then
       source:fail(number.line, "%s is %d; maximum %d", what, number.value, most)
     end
@@ -87,7 +87,7 @@ return function(source)
     if id == ALLREDUCE then by_size, sizes = rules, found end
   end
   if rest() then
-    source:fail(rest().line, "%d follows the last rule; the file would end here", rest().value)
+    source:fail(rest().line, "%d follows the last rule; remove it", rest().value)
   end
   if not by_size or #sizes == 0 then source:fail(nil, "has no rules for allreduce (2)") end
   return ompi_config.cells(source, sizes, function(size)

@@ -219,15 +219,15 @@ local function strategy_of(source, scan, entry, may_lack)
   local era, guessed = era_of(source)
   if entry.value == -1 and may_lack then return false end
   if guessed and AMBIGUOUS[entry.value] then
-    source:fail(entry.line, "%s holds %d: %s in an older enum, %s in today's; --era oneshot1 or --era today "
-      .. "says which", scan.name, entry.value, header.eras[2].numbers[entry.value], era.numbers[entry.value])
+    source:fail(entry.line, "%s has %d: %s in an older enum, %s in today's; select one: --era oneshot1 or "
+      .. "--era today", scan.name, entry.value, header.eras[2].numbers[entry.value], era.numbers[entry.value])
   end
   local name = era.numbers[entry.value]
   if not name then
-    source:fail(entry.line, "%s holds %d, which is no number of the enum of --era %s (%s)", scan.name,
+    source:fail(entry.line, "%s has %d, which is no number of the enum of --era %s (%s)", scan.name,
       entry.value, era.name, era.help)
   elseif not lists.may_win(name) then
-    source:fail(entry.line, "%s holds %d, %s, which is no choice", scan.name, entry.value, name)
+    source:fail(entry.line, "%s has %d, %s, which is no choice", scan.name, entry.value, name)
   end
   return name
 end

@@ -127,7 +127,7 @@ function source:shape(line, elements)
   local num_tokens = hidden_size and elements // hidden_size or 1
   hidden_size = hidden_size or elements
   if num_tokens > source.SHAPE_MOST or hidden_size > source.SHAPE_MOST then
-    self:fail(line, "%d elements are more than a row holds; --hidden-size N makes tokens of them", elements)
+    self:fail(line, "%d elements are too many for a row; --hidden-size N makes tokens of them", elements)
   end
   return num_tokens, hidden_size
 end

@@ -60,7 +60,7 @@ local function say_contradictions(data_dir, files, beside, recorded)
     if how then table.insert(names[how], entry.path:match("[^/]*$")) end
   end
   for _, how in ipairs(words) do
-    local line = "gentables: %s/spec.lua: holds; the sweep of %s had another spec%s\n"
+    local line = "gentables: %s/spec.lua: is used; the sweep of %s had another spec%s\n"
     io.stderr:write(line:format(data_dir, table.concat(names[how], ", "), how))
   end
 end

@@ -74,7 +74,7 @@ function rows_folder.read_rows(found)
   for _, missing in ipairs(read:missing()) do left_out[missing.path] = missing.count end
   for _, entry in ipairs(read:files()) do
     if entry.count == 0 and (#read == 0 or not left_out[entry.path]) then
-      fail.input("%s: holds no row with a time; measure again, or remove it", entry.path)
+      fail.input("%s: has no row with a time; measure again, or remove it", entry.path)
     end
     if left_out[entry.path] then
       local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out%s\n"

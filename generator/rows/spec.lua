@@ -57,7 +57,7 @@ local function check_list(source, key, value)
   end
   for i = 1, #value do
     if value[i] == nil then
-      reject(source, key, "%s has nil in place %d; what follows would be lost", key, i)
+      reject(source, key, "%s has nil in place %d; remove it", key, i)
     end
   end
 end

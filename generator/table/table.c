@@ -385,7 +385,7 @@ static bool read_lines(struct table_reader *reader, struct csv_text text) {
     if (!csv_begin(&text, &detail)) return fail_at(reader, detail.text);
     bool there = csv_line(&text, &line);
     if (!there || !read_table_header(reader, &line)) {
-        return problem_set(reader->problem, "%s:1: is no table; it would begin with %s", reader->path,
+        return problem_set(reader->problem, "%s:1: is no table; a table begins with %s", reader->path,
                            table_header);
     }
     while (csv_line(&text, &line)) {

@@ -89,7 +89,7 @@ return {
   options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
     { name = "arch", value = "ARCH", required = true,
-      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats that hold several" },
+      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats with several" },
     { name = "tables", value = "DIR", help = "the committed tables (default: those beside the rows)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },

@@ -18,7 +18,7 @@ return {
   options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
     { name = "arch", value = "ARCH",
-      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats that hold several" },
+      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats with several" },
     { name = "sm", value = "N,N...",
       help = "with --arch all: only the tables that programs built for these SM versions use" },
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },

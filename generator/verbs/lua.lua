@@ -5,7 +5,7 @@ local file = require "core.file"
 
 return {
   raw = true,
-  summary = "Runs a Lua script that may require the modules of gentables; `arg` holds its arguments.",
+  summary = "Runs a Lua script that may require the modules of gentables; `arg` has its arguments.",
   positional = { name = "SCRIPT [ARGUMENT...]", min = 1, max = 1 },
   example = "echo 'print(gentables.version)' > version.lua && gentables lua version.lua",
   run = function(argv)

@@ -274,8 +274,8 @@ function findings.best(entries)
     return text .. " No other interval reaches it, even on a machine slower by the difference of GEMMs alone:"
       .. " that is certain for these launches."
   end
-  return text .. (" That is uncertain: the intervals of %s reach it, or would on a machine slower by the"
-    .. " difference of GEMMs alone."):format(table.concat(close, "; "))
+  return text .. (" That is uncertain: the intervals of %s reach it, or reach it on a machine slower by"
+    .. " the difference of GEMMs alone."):format(table.concat(close, "; "))
 end
 
 return findings

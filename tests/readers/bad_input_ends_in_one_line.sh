@@ -65,12 +65,12 @@ while [ "$at" -lt $((bytes - 400)) ]; do
 done
 wrong "$header_file" '8s/, [0-9]}/}/' ':8: .*SM90: 14 token counts, and 15 in line 7' --arch sm90
 wrong "$header_file" '7s/}, {/, /' ': [0-9]+ (token counts|hidden sizes), and' --arch sm90
-wrong "$header_file" '10s/{[0-9], /{9, /' ':10: .*SM90 holds 9, which is no number of the enum' --arch sm90
-wrong "$header_file" '10s/{[0-9], /{-1, /' ':10: .*SM90 holds -1, which is no number of the enum' --arch sm90
-wrong "$header_file" '10s/{[0-9], /{3, /' ':10: .*holds 3, AUTO, which is no choice' --arch sm90
-wrong "$header_file" '10s/{[0-9], /{1, /' ':10: .*holds 1: ONESHOT in an older enum, MIN_LATENCY in today' \
+wrong "$header_file" '10s/{[0-9], /{9, /' ':10: .*SM90 has 9, which is no number of the enum' --arch sm90
+wrong "$header_file" '10s/{[0-9], /{-1, /' ':10: .*SM90 has -1, which is no number of the enum' --arch sm90
+wrong "$header_file" '10s/{[0-9], /{3, /' ':10: .*has 3, AUTO, which is no choice' --arch sm90
+wrong "$header_file" '10s/{[0-9], /{1, /' ':10: .*has 1: ONESHOT in an older enum, MIN_LATENCY in today' \
     --arch sm90
-wrong "$header_file" '10s/{[0-9], /{1, /' 'holds [458], which is no number of the enum of --era oneshot1' \
+wrong "$header_file" '10s/{[0-9], /{1, /' 'has [458], which is no number of the enum of --era oneshot1' \
     --era oneshot1 --arch sm90
 wrong "$header_file" '10s/{[0-9], /{ONESHOT, /' ':10: "ONESHOT" in .*; expected a number of' --arch sm90
 wrong "$header_file" 's/TP=4/TP=8/' 'the comment has TP=8, but this entry is for 4' --arch sm90
@@ -116,7 +116,7 @@ wrong "$table" '12s/ 8 / 9 /' ':12: 9 B are not 4 elements of bfloat16'
 wrong "$table" '12s/ 8 /-8 /' ':12: size is "-8"; a whole number'
 wrong "$table" '12s/11.20/  nan/' ':12: time is "nan"'
 wrong "$table" 's/all_reduce_perf/all_gather_perf/' ':2: is of all_gather_perf; rows are of all_reduce_perf'
-wrong "$table" '10s/ time/ cputime/' ':10: holds times of the CPU'
+wrong "$table" '10s/ time/ cputime/' ':10: has times of the CPU'
 wrong "$table" '10d' 'has no line # size count|:1[0-9]: a row before' --from nccl-tests
 refuses 'is of 2 ranks, and --tp is 4' "$table" --tp 4
 wrong "$table" '/Rank/d' 'has no number of ranks; give it with --tp N'
@@ -185,7 +185,7 @@ rules=$inputs/ompi_rules.conf
 wrong "$rules" '7s/ 4 / 9 /' ':7: unknown algorithm 9 of an allreduce'
 wrong "$rules" '6s/^0/1/' ':6: the first message size is 1; it must be 0'
 wrong "$rules" '8s/^1048576/65536/' ':8: message size 65536 after 65536; they ascend'
-wrong "$rules" '8d' ':7: the file ends where a message size would follow'
+wrong "$rules" '8d' ':7: the file ends before a message size'
 wrong "$rules" '8s/$/ 7/' ':8: 7 follows the last rule'
 wrong "$rules" '7s/4/ring/' ':7: a field is "ring"'
 wrong "$rules" '1s/^/rule-file-version-3\n/' ':1: is of version 3'

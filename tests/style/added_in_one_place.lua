@@ -1,6 +1,6 @@
 -- A file and a row add a thing, as in "How to add something" of docs/development.md: each example adds its
--- file, if it has one, and its row to a copy of the program's Lua and templates; then the program can do it, and its help
--- has the name. What is compiled is rendered and compiled with the sources of the bench.
+-- file, if it has one, and its row to a copy of the program's Lua and templates; then the program can do it,
+-- and its help has the name. C and CUDA are rendered, and compiled with the sources of the bench.
 local file = require "core.file"
 local luaunit = require "luaunit"
 
@@ -98,9 +98,9 @@ end
 
 -- ---- examples -------------------------------------------------------------------------------------
 
--- thing: of the table in docs/development.md; file (maybe nil), list: below the sources; opening: the line before the
--- added `row`; run: a command that uses it; prints: the pattern of its output; writes: a file and a text in
--- it; help: a command that prints the name; compile: a function that compiles it.
+-- thing: of the table in docs/development.md; file (maybe nil), list: below the sources; opening: the line
+-- before the added `row`; run: a command that uses it; prints: the pattern of its output; writes: a file and
+-- a text in it; help: a command that prints the name; compile: a function that compiles it.
 local examples = {
   { thing = "a fusion", file = "bench/fusions/added.h",
     text = copy_of("fusions/fp8.h", { fp8 = "added", Fp8 = "Added" }),

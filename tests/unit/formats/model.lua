@@ -85,8 +85,8 @@ function tests.test_a_format_that_would_be_all_fallback_is_refused()
   local path = folder("host", { [2] = { record { dtype = "float16" }, record { dtype = "float32" } } })
   local source = model.load(path, "host")
   luaunit.assertStrContains((failure(render.text, source, formats.find "c")),
-    "no row for allreduce_table.h, which holds bfloat16 allreduce eager; the rows are " ..
-    "float16 allreduce eager; float32 allreduce eager; a spec.lua there")
+    "no row for allreduce_table.h, which has only bfloat16 allreduce eager; the rows are " ..
+    "float16 allreduce eager; float32 allreduce eager; select them in a spec.lua there")
   luaunit.assertStrContains(render.text(source, formats.find "table"), "float16")
   luaunit.assertStrContains(render.text(source, formats.find "report"), "everything: no row is of bfloat16")
 end
@@ -95,13 +95,13 @@ end
 function tests.test_the_advice_works_for_rows_of_another_tool()
   local path = folder("sm90", { [2] = { record { dtype = "float16", mode = "unknown" },
     record { dtype = "float32", mode = "unknown" } } })
-  local advice = failure(render.text, model.load(path, "sm90"), formats.find "c"):match("such as: (.*)")
+  local advice = failure(render.text, model.load(path, "sm90"), formats.find "c"):match("there: (.*)")
   assert(file.write(path .. "/spec.lua", advice))
   local seen = view(path, "sm90", "c")
   luaunit.assertEquals(seen.axes, { dtype = "float16", op = "allreduce", mode = "eager" })
   luaunit.assertEquals(seen.tp_table_of[2].fusions[1].rows[1][1].name, "ONESHOT")
   local in_graphs = folder("host", { [2] = { record { mode = "graph" } } })
-  advice = failure(render.text, model.load(in_graphs, "host"), formats.find "c"):match("such as: (.*)")
+  advice = failure(render.text, model.load(in_graphs, "host"), formats.find "c"):match("there: (.*)")
   assert(file.write(in_graphs .. "/spec.lua", advice))
   luaunit.assertEquals(view(in_graphs, "host", "c").tp_table_of[2].mode, "graph")
 end

@@ -41,9 +41,9 @@ one_line 'benchmark.tp2.sm90.csv: is not a file'
 rm "$csv"
 
 bad_bytes 'benchmark.tp2.sm90.csv: is empty' ''
-bad_bytes 'holds no row with a time' "$header\\n"
+bad_bytes 'has no row with a time' "$header\\n"
 rows "$data/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
-refuses 'benchmark.tp2.sm90.csv: holds no row with a time; measure again, or remove it'
+refuses 'benchmark.tp2.sm90.csv: has no row with a time; measure again, or remove it'
 rm "$data/benchmark.tp4.sm90.csv"
 bad_bytes ':1: no column "world_size"' 'NCCL\n'
 bad_bytes ':1: no column "time \(us\)"' \

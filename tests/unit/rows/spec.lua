@@ -40,7 +40,7 @@ end
 
 function TestSpec:test_no_value_of_a_list_is_lost()
   local message = self:refusal('return { arch = "host", tp = { 2, nil, 4 } }')
-  lu.assertEquals(message, "1: tp has nil in place 2; what follows would be lost")
+  lu.assertEquals(message, "1: tp has nil in place 2; remove it")
 end
 
 function TestSpec:test_missing_fields_have_defaults()

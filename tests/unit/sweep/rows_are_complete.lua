@@ -75,7 +75,7 @@ function TestComplete:test_a_spec_beside_the_rows_holds_and_the_keys_in_which_it
   self:sweep()
   lib.write(self.rows .. "/spec.lua", (SPEC:gsub("64, ", ""):gsub("{ 2, 4 }", "{ 2 }")))
   local out, err = self:generate "out"
-  lu.assertEquals(err, ("gentables: %s/spec.lua: holds; the sweep of benchmark.tp2.host.csv had another "
+  lu.assertEquals(err, ("gentables: %s/spec.lua: is used; the sweep of benchmark.tp2.host.csv had another "
     .. "spec, which differs in num_tokens\n"):format(self.rows))
   lu.assertNotStrContains(lib.read(out .. "/table.csv"), ",1024,64,")
 end

@@ -14,7 +14,7 @@ one_line '"," names no format of sm90; there are trtllm, c, .*, report'
 rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \
     '2,float32,4096,1,1024,NCCL,NONE,allreduce,9.5'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/other" --arch sm90
-one_line 'holds bfloat16 allreduce eager; the rows are float16 allreduce unknown; float32'
+one_line 'has only bfloat16 allreduce eager; the rows are float16 allreduce unknown; float32'
 
 # Rows on no grid.
 mkdir "$WORK/scattered"
