@@ -60,8 +60,10 @@ local function wanted(gemm, options)
   return out
 end
 
+-- nil if no instance has GPU events.
 local function describe(gemm, number, index, collectives, with_all)
   local cells, instances = gemm.rows[number], gemm.instances(number)
+  if #instances == 0 then return nil end
   local shortest, longest = extremes(instances)
   return { cells = cells, index = index, kernel = longest.longest_kernel,
     least_us = cells[index_of(gemm.columns, LEAST)], most_us = cells[index_of(gemm.columns, MOST)],

@@ -26,6 +26,11 @@ bool is_text(std::string_view value) {
     return !value.empty() && value.front() == '"';
 }
 
+// Whether the value can be a part of a text.
+bool is_plain(std::string_view value) {
+    return is_text(value) || is_json_number(value);
+}
+
 std::string_view unquoted(std::string_view value) {
     return is_text(value) ? value.substr(1, value.size() - 2) : value;
 }
@@ -207,7 +212,7 @@ bool merge_events::read_fields(json_cursor &cursor, fields &of, bool &is_dropped
 bool merge_events::check(fields &of) {
     of.time = unquoted(of.time);
     of.duration = unquoted(of.duration);
-    if (!is_text(of.ph) || !is_text(of.name) || of.pid.empty() || of.tid.empty()) return false;
+    if (!is_text(of.ph) || !is_text(of.name) || !is_plain(of.pid) || !is_plain(of.tid)) return false;
     if (!is_json_number(of.time)) return false;
     if (of.is_flow()) return !of.id.empty();
     if (of.ph != "\"X\"") return true;

@@ -93,8 +93,8 @@ local text_ways = {
 function csv.mutate(text)
   local rows = read(text)
   for _ = 1, chance(0.6) and 1 or math.random(4) do
-    if #rows == 0 then break end
-    local row, way = math.random(#rows), math.random(10)
+    local row, way = #rows > 0 and math.random(#rows), math.random(10)
+    if not row or #rows[row] == 0 or #rows[1] == 0 then break end
     local column = math.random(#rows[row])
     if way <= 6 then
       rows[row] = table.move(rows[row], 1, #rows[row], 1, {})

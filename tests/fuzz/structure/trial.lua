@@ -85,7 +85,7 @@ local function unclear_message(job, ran)
   local count = 0
   local err = job.row.documented and ran.code > 0 and ran.err:match("[^\n]*\n?$") or ran.err
   for line in err:gmatch("[^\n]+") do
-    count = count + 1
+    if not line:find(": left out, ", 1, true) then count = count + 1 end -- a note in front of the message
     if not line:find("^gentables: ") then return "a line without gentables: in front" end
     if #line > MOST_LINE then return ("a message of %d bytes"):format(#line) end
     if line:find("%c") then return "a control character in a message" end

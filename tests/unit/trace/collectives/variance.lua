@@ -38,6 +38,20 @@ end
 
 local function rows_of(name) return lib.csv(("%s/out/%s.csv"):format(lib.work, name)) end
 
+-- An op with a launch that is outside of it has a row, and no instance.
+function TestVariance.test_a_gemm_without_instances_is_left_out()
+  local trace = lib.trace { rank = 0, world_size = 1 }
+  for i, elements in ipairs { 64, 512 } do
+    trace:gemm { m = elements, n = 64, k = 32, kernel = KERNEL, start = i * 1000, duration = 10 }
+  end
+  local path = lib.path("sweep", 256, 28, 0)
+  trace:write(path)
+  local text = assert(file.read(path))
+  assert(file.write(path, (text:gsub("1990", "5"))))
+  for _, command in ipairs { "variance", "timestamps", "overlap" } do lib.ends_with(0, run(command)) end
+  luaunit.assertEquals(#rows_of "top5_gemm_kernels_time_variance", 1)
+end
+
 local function near(text, number) luaunit.assertAlmostEquals(tonumber(text), number, 1e-9) end
 
 function TestVariance.test_columns_are_the_documented_ones()

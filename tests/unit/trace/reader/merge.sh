@@ -172,11 +172,13 @@ cat >"$WORK/odd.json" <<'JSON'
 {"ph":"X","cat":"kernel","name":"b","pid":0,"tid":7,"ts":"soon","dur":1},
 {"ph":"X","cat":"kernel","pid":0,"tid":7,"ts":1,"dur":1},
 {"ph":"X","cat":"kernel","name":"c","pid":0,"tid":7,"ts":1,"dur":1,"args":{"x":tru}},
-{"ph":"X","cat":"kernel","name":"d","pid":0,"tid":7,"ts":1,"dur":1,"args":null}
+{"ph":"X","cat":"kernel","name":"d","pid":{"gpu":0},"tid":7,"ts":1,"dur":1},
+{"ph":"X","cat":"kernel","name":"e","pid":0,"tid":["7"],"ts":1,"dur":1},
+{"ph":"X","cat":"kernel","name":"f","pid":0,"tid":7,"ts":1,"dur":1,"args":null}
 ]}
 JSON
 ends_with 0 "$GENTABLES" trace merge "$WORK/odd.json" -o "$WORK/odd_merged.json"
-grep -q 'odd.json: 3 events are left out' "$stderr" || die "no message about omitted events"
+grep -q 'odd.json: 5 events are left out' "$stderr" || die "no message about omitted events"
 grep -q 'odd.json: 1 durations are negative' "$stderr" || die "no message about negative durations"
 grep -q 'odd.json: 1 ids are too long' "$stderr" || die "no message about long ids"
 python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$WORK/odd_merged.json" || die "that is no JSON"
