@@ -19,6 +19,9 @@ local function shortened(value, most)
   return first .. " [...] " .. last
 end
 
+-- A message of a sensible length.
+function fail.short(message) return shortened(message, MOST_OF_MESSAGE) end
+
 -- Raises an error. `message` names what is wrong, where, and what to do. Control characters in it become "?",
 -- so that it is one line. Long values are cut.
 function fail.with(code, message, ...)
@@ -26,7 +29,7 @@ function fail.with(code, message, ...)
   local count = select("#", ...)
   for i = 1, count do values[i] = shortened(values[i], MOST_OF_VALUE) end
   if count > 0 then message = message:format(table.unpack(values, 1, count)) end
-  message = shortened(message, MOST_OF_MESSAGE):gsub("%c", "?")
+  message = fail.short(message):gsub("%c", "?")
   error(setmetatable({ code = code, message = message }, failure), 0)
 end
 

@@ -21,6 +21,8 @@ local child_process = {}
 
 local SIGTERM = 15
 local GRACE, FOREVER = 1, 1e9 -- seconds
+local MOST_LINES, MOST_BYTES = 1000000, 1 << 28 -- of a command that run() runs
+local TOO_MUCH = ("it printed more than %d lines or %d MiB"):format(MOST_LINES, MOST_BYTES >> 20)
 
 -- If gentables caught a signal, raises with exit code 128 + its number. `advice`: the end of the message, or
 -- nil.
@@ -44,19 +46,23 @@ function child_process.finish(child, problem, grace)
   return ended
 end
 
--- Reads the lines of a child. Returns why there are no more.
+-- Reads the lines of a child. Returns why there are no more, or are not read.
 local function read_all(child, options, on_line)
+  local count, bytes = 0, 0
   local ends_at = process.now() + (options.seconds or FOREVER)
   local line, problem = child:write(options.input or "", ends_at - process.now())
   if not line and problem ~= "end" then return problem end
   repeat -- a child that does not read all of its input may have printed why
     line, problem = child:read_line(options.silence or ends_at - process.now())
+    count, bytes = count + 1, bytes + #(line or "")
+    if count > MOST_LINES or bytes > MOST_BYTES then return TOO_MUCH end
     if line then on_line(line) end
   until not line
   return problem
 end
 
--- Runs a command, a list of words, to its end. Options, all of which may be nil:
+-- Runs a command, a list of words, to its end, or until it has printed far more than any should. Options, all
+-- of which may be nil:
 --   seconds            until its end, else it is ended
 --   silence            the same between two lines, in place of `seconds`
 --   input              text for its stdin, which then stays open: mpirun 4.1.4 sometimes crashes when it

@@ -2,6 +2,7 @@
 -- there is none, or a line every ten seconds (in_lines). Other lines are printed with say(), which keeps the
 -- bar below them.
 -- The bar never goes back, even if the number of steps grows.
+local fail = require "base.fail"
 local process = require "core.process"
 local system = require "core.system"
 
@@ -103,7 +104,7 @@ end
 -- Writes a whole line to stderr, above the bar.
 function progress:say(text)
   self:clear()
-  self.stream:write(text, "\n")
+  self.stream:write(fail.short(text), "\n")
   if self.live then draw(self, true) end
 end
 

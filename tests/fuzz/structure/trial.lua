@@ -110,7 +110,9 @@ end
 
 -- Why a file that was written is not whole; nil if it is.
 local function damage(path, text)
-  if path:find("%.json$") and not json.decode(text) then return "no JSON" end
+  -- simdjson takes no halves of surrogate pairs, which JSON has.
+  local is_json = path:find("%.json$") and not text:find("\\u[dD][89a-fA-F]")
+  if is_json and not json.decode(text) then return "no JSON" end
   if path:find("%.html$") and not text:find("</html>%s*$") then return "its end is missing" end
   if path:find("%.csv$") and text:sub(-1) ~= "\n" then return "its last line has no end" end
 end

@@ -68,6 +68,13 @@ function TestChildProcess.test_silence_ends_it_and_lines_do_not()
   lu.assertEquals({ ran.problem, ran.reason }, { "timeout", "no answer within 0.1 s" })
 end
 
+-- The lines are long, because a million short ones take a second.
+function TestChildProcess.test_output_without_end_ends_it()
+  local ran = run("exec yes \"$(head -c 60000 /dev/zero | tr '\\0' x)\"", { silence = SOON })
+  lu.assertFalse(ran.well)
+  lu.assertEquals(ran.reason, "it printed more than 1000000 lines or 256 MiB")
+end
+
 function TestChildProcess.test_one_that_ignores_sigterm_is_killed()
   local path = os.tmpname()
   run(("trap '' TERM; echo $$ > %s; while :; do read line; done"):format(path),

@@ -2,6 +2,7 @@
 local fail = require "base.fail"
 local failure = require "failure"
 local lu = require "luaunit"
+local progress = require "system.progress"
 
 local TestMessages = {}
 
@@ -18,6 +19,15 @@ function TestMessages.test_many_long_values_and_a_long_text_are_cut()
     value)) < 4100)
   lu.assertTrue(#(failure(fail.work, value)) < 4100)
   lu.assertEquals((failure(fail.work, "short %")), "short %")
+end
+
+-- As those of a bench with much on its stderr.
+function TestMessages.test_lines_beside_a_bar_are_cut()
+  local stream <close> = assert(io.tmpfile())
+  progress.new(1, stream):say("begin" .. ("x"):rep(5000) .. "end")
+  stream:seek("set", 0)
+  lu.assertStrMatches(stream:read("a"), "beginx+ %[%.%.%.%] x+end\n")
+  lu.assertTrue(stream:seek() < 4100)
 end
 
 function TestMessages.test_characters_stay_whole()
