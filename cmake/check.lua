@@ -12,7 +12,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local verbs = require "verbs"
 
-local BUDGET_S = 40      -- wall time of the tests, two at a time
+local BUDGET_S = 30      -- wall time of the tests, two at a time
 local UNKNOWN_COST_S = 3 -- of a test that has not run yet
 
 -- A beginning of a file's path, and those of the paths of its tests; the first matching row counts. Rows

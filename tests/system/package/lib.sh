@@ -26,7 +26,7 @@ prove_with_make() {
     proof_name=$(echo "$1" | tr ' ' _)
     inputs=$(cd "$SOURCE" && find CMakeLists.txt generator bench cmake tests/system/package/lib.sh \
         tests/system/consumer tests/system/consumer_trtllm -type f \
-        \( -name CMakeLists.txt -o -path 'cmake/*' -o -path 'tests/*' \))
+        \( -name CMakeLists.txt -o -path 'cmake/*' ! -name dev.sh ! -name check.lua -o -path 'tests/*' \))
     cd "$SOURCE"
     # shellcheck disable=SC2086 # a list
     proof_inputs $inputs -- "$(cmake --version | head -n 1)" "$(make --version | head -n 1)"
