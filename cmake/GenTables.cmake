@@ -14,6 +14,8 @@ gentables_add(
                      sweep; without spec.lua there is no sweep
   [TABLES dir]       the folder of the committed tables; default: DATA_DIR
   [FORMATS f...]     the formats to render; default: all formats of the arch
+  [HISTORY file]     the history that gets the rows of each sweep, if gentables was built with SQLite;
+                     default: history.db in the build tree
   [SWEEP_GPUS])      for sm90, sm90-loopback, ...: the targets also sweep, on the GPUs of this machine;
                      without it they render rows that were measured elsewhere
 
@@ -40,27 +42,31 @@ measurements.
   target_link_libraries(server PRIVATE allreduce)
 ]==]
 function(gentables_add)
-  cmake_parse_arguments(PARSE_ARGV 0 arg "SWEEP_GPUS" "NAME;ARCH;DATA_DIR;TABLES" "FORMATS")
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SWEEP_GPUS" "NAME;ARCH;DATA_DIR;TABLES;HISTORY" "FORMATS")
   _gentables_check_arguments("${arg_UNPARSED_ARGUMENTS}" "${arg_KEYWORDS_MISSING_VALUES}")
   foreach(required NAME ARCH DATA_DIR)
     if(NOT DEFINED arg_${required})
       message(FATAL_ERROR "gentables_add: ${required} is missing; it needs NAME name ARCH arch DATA_DIR dir")
     endif()
   endforeach()
-  foreach(folder DATA_DIR TABLES)
-    if(DEFINED arg_${folder})
-      cmake_path(ABSOLUTE_PATH arg_${folder} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+  foreach(path DATA_DIR TABLES HISTORY)
+    if(DEFINED arg_${path})
+      cmake_path(ABSOLUTE_PATH arg_${path} BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
     endif()
   endforeach()
   if(NOT DEFINED arg_TABLES)
     set(arg_TABLES ${arg_DATA_DIR})
+  endif()
+  if(NOT DEFINED arg_HISTORY)
+    set(arg_HISTORY ${CMAKE_BINARY_DIR}/history.db)
   endif()
 
   add_library(${arg_NAME} INTERFACE)
   _gentables_add_header(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES})
   if(TARGET GenTables::gentables)
     _gentables_bench_of(bench ${arg_ARCH} ${arg_DATA_DIR} ${arg_SWEEP_GPUS})
-    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} "${arg_FORMATS}" "${bench}")
+    _gentables_add_verbs(${arg_NAME} ${arg_ARCH} ${arg_DATA_DIR} ${arg_TABLES} "${arg_FORMATS}" "${bench}"
+                         ${arg_HISTORY})
   endif()
 endfunction()
 
@@ -68,7 +74,8 @@ endfunction()
 function(_gentables_check_arguments unknown without_value)
   if(NOT unknown STREQUAL "")
     list(JOIN unknown " " unknown)
-    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; valid: NAME ARCH DATA_DIR TABLES FORMATS")
+    message(FATAL_ERROR "gentables_add: unknown: ${unknown}; valid: "
+                        "NAME ARCH DATA_DIR TABLES FORMATS HISTORY SWEEP_GPUS")
   endif()
   if(NOT without_value STREQUAL "")
     list(JOIN without_value ", " without_value)
@@ -154,6 +161,15 @@ function(_gentables_shorten out path)
   set(${out} ${short} PARENT_SCOPE)
 endfunction()
 
+# Sets `out` to whether gentables has an optional module, such as xlsx, in this build or as installed.
+function(_gentables_has_module out module)
+  set(${out} FALSE PARENT_SCOPE)
+  set(installed ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../gentables/core)
+  if(TARGET gentables-${module} OR EXISTS ${installed}/${module}.so)
+    set(${out} TRUE PARENT_SCOPE)
+  endif()
+endfunction()
+
 # Sets `out` to the program that measures an arch in a build; "": the build does not measure it.
 function(_gentables_bench_of out arch data_dir sweeps_gpus)
   set(bench "")
@@ -174,7 +190,7 @@ endfunction()
 
 # Makes the targets that run a verb for one table, in the folder of the sources, and the umbrellas over them.
 # bench: the program that measures it, or "".
-function(_gentables_add_verbs name arch data_dir tables formats bench)
+function(_gentables_add_verbs name arch data_dir tables formats bench history)
   _gentables_shorten(data_dir ${data_dir})
   _gentables_shorten(tables ${tables})
   set(gentables $<TARGET_FILE:GenTables::gentables>)
@@ -189,8 +205,14 @@ function(_gentables_add_verbs name arch data_dir tables formats bench)
       --mend ${mend})
   set(spec ${data_dir}/spec.lua)
   set(sweep ${gentables} sweep ${spec} --out ${data_dir} --arch ${arch})
+  _gentables_has_module(has_sqlite sqlite)
+  if(has_sqlite)
+    list(APPEND sweep --history ${history})
+  else()
+    set(history "")
+  endif()
   set(script sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh)
-  set(gen ${gentables} ${spec} ${data_dir} ${arch} --out ${tables} ${options})
+  set(gen ${gentables} ${spec} ${data_dir} ${arch} "${history}" --out ${tables} ${options})
   set(program GenTables::gentables)
   _gentables_add_target(${name} render ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   _gentables_add_target(${name} check ${program} "Checking the tables of ${name}" COMMAND ${check})
@@ -203,6 +225,11 @@ function(_gentables_add_verbs name arch data_dir tables formats bench)
                           COMMAND ${script} ${gen} USES_TERMINAL)
     _gentables_add_target(${name} refine "${programs}" "Continuing the sweep of ${name}, then rendering"
                           COMMAND ${script} --refine ${gen} USES_TERMINAL)
+    if(TARGET gentables-sqlite) # which only these targets load
+      foreach(verb sweep gen refine)
+        add_dependencies(${name}-${verb} gentables-sqlite)
+      endforeach()
+    endif()
   else()
     _gentables_add_target(${name} gen ${program} "Rendering the tables of ${name}" COMMAND ${generate})
   endif()
@@ -212,7 +239,8 @@ endfunction()
 # tree. The pictures come last, because only they need gnuplot.
 function(_gentables_add_report name arch data_dir)
   set(xlsx "")
-  if(TARGET gentables-xlsx OR EXISTS ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/../../gentables/core/xlsx.so)
+  _gentables_has_module(has_xlsx xlsx)
+  if(has_xlsx)
     set(xlsx --xlsx)
   endif()
   set(rows --data-dir ${data_dir} --arch ${arch} --out ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-report)

@@ -2,9 +2,9 @@
 # The command of the targets NAME-gen and (with --refine) NAME-refine of gentables_add(): a sweep, then the
 # tables from the rows.
 #
-#   sweep_then_generate.sh [--refine] GENTABLES SPEC DATA_DIR ARCH OPTION...
+#   sweep_then_generate.sh [--refine] GENTABLES SPEC DATA_DIR ARCH HISTORY OPTION...
 #
-# The OPTIONs are those of generate.
+# HISTORY gets the new rows, too, if it is not empty. The OPTIONs are those of generate.
 #
 # If some cells cannot be measured, the sweep ends with exit code 1 and keeps the others. The tables are
 # rendered from those, so that a cell that always fails does not prevent all tables; the exit code is still 1.
@@ -16,8 +16,8 @@ if [ "$1" = --refine ]; then
     refine=$1
     shift
 fi
-gentables=$1 spec=$2 data_dir=$3 arch=$4
-shift 4
+gentables=$1 spec=$2 data_dir=$3 arch=$4 history=$5
+shift 5
 
 # Whether the folder has a rows file of the arch.
 has_rows() {
@@ -28,7 +28,8 @@ has_rows() {
 }
 
 swept=0
-"$gentables" sweep "$spec" --out "$data_dir" --arch "$arch" ${refine:+"$refine"} || swept=$?
+"$gentables" sweep "$spec" --out "$data_dir" --arch "$arch" ${refine:+"$refine"} \
+    ${history:+--history "$history"} || swept=$?
 if [ "$swept" -gt 1 ]; then exit "$swept"; fi
 if [ "$swept" -eq 1 ] && ! has_rows; then exit 1; fi
 generated=0

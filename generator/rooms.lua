@@ -105,8 +105,8 @@ rooms.generator = {
   { name = "verbs", purpose = "one file per verb: options, then calls into rooms", catalogue = true,
     uses = { "base", "system", "codec", "machine", "lists", "rows", "table", "choose", "formats",
       "conversation", "reading", "consult", "sweep", "tune", "pages", "pictures", "plots", "report",
-      "serving", "metric", "trace/ops", "trace/runs", "replay", "verbs/trace", "verbs/workload",
-      "verbs/history" } },
+      "history", "serving", "metric", "trace/ops", "trace/runs", "replay", "verbs/trace",
+      "verbs/workload", "verbs/history" } },
   { name = "", purpose = "the program: main.c, the list of verbs, this list",
     uses = { "base", "system" } },
 }

@@ -80,12 +80,15 @@ local function make_tables(self)
   for _, sql in ipairs(SCHEMA) do run(self, sql) end
 end
 
+-- Returns the module of SQLite. Raises a failure if the program was built without it.
+function history_store.check_sqlite()
+  return optional "core.sqlite"
+    or fail.input("a history needs SQLite, and this gentables was built without it (Debian: libsqlite3-dev)")
+end
+
 -- The history at `path`, which is made if `creates`. Raises a failure if that is not possible.
 function history_store.open(path, creates)
-  local sqlite = optional "core.sqlite"
-  if not sqlite then
-    fail.input("a history needs SQLite, and this gentables was built without it (Debian: libsqlite3-dev)")
-  end
+  local sqlite = history_store.check_sqlite()
   if not creates and not file.exists(path) then
     fail.input("%s: has no history; gentables history add makes one", path)
   end

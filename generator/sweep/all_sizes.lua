@@ -39,15 +39,19 @@ end
 
 -- Writes the files of all TP sizes that have changed, then removes the journals, except those of TP sizes at
 -- which no bench starts any more. If it is cut off between two files, the journals are still there, and the
--- next sweep writes the files again.
+-- next sweep writes the files again. Returns the files that have new rows.
 local function write_sizes(job)
+  local written = {}
   process.hold_signals(true)
-  for _, state in ipairs(job.states) do writing.write(state, job) end
+  for _, state in ipairs(job.states) do
+    if writing.write(state, job) then written[#written + 1] = state.csv end
+  end
   drop_empty_journals(job)
   for _, state in ipairs(job.states) do
     if state.journal and not state.refusal then state.journal:remove() end
   end
   process.hold_signals(false)
+  return written
 end
 
 -- ---- measuring --------------------------------------------------------------------------------
@@ -179,7 +183,7 @@ end
 -- choose.settings, for the planner), arch, backend, sizes, budget_s (nil: no limit), budget_name (the option
 -- that gave it; nil: it is the default), refine_s (the budget of --refine without --budget), exhaustive,
 -- refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint, environment,
--- began_at }.
+-- began_at, after_writing (a function of the paths of files with new rows, or nil) }.
 function all_sizes.run(job)
   job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
   job.states = {}
@@ -199,8 +203,9 @@ function all_sizes.run(job)
   measure(job, open)
   local refused = check_refused(job, open)
   settle(job)
-  write_sizes(job)
+  local written = write_sizes(job)
   outcome.print(job)
+  if job.after_writing and written[1] then job.after_writing(written) end
   if #refused == 0 and has_rows(job) then leftovers.remove(job) end
   outcome.raise(job, refused)
 end

@@ -46,9 +46,10 @@ end
 
 -- Writes the rows that tp_size.settle collected, and their provenance, if they have changed. If nothing has a
 -- time, or no bench starts, the existing files stay; without a file of rows, the provenance alone is written,
--- with the reasons. Raises if another program has written rows since the sweep began.
+-- with the reasons. Raises if another program has written rows since the sweep began. Returns whether there
+-- are new rows.
 function writing.write(self, job)
-  local ok, message
+  local ok, message, has_new_rows
   if writing.provenance_text(self.json) ~= self.found then
     fail.work("%s: another gentables has written it since this sweep began; the journal %s keeps the results",
       self.json, self.part)
@@ -59,11 +60,13 @@ function writing.write(self, job)
   elseif self.current then
     ok, message = update_spec(self, job)
   else
-    if #self.with == 0 then return end
+    if #self.with == 0 then return false end
+    has_new_rows = true
     ok, message = rows.text(self.csv, self.with)
     if ok then ok, message = provenance.write(self.csv, ok, provenance_of(self, job)) end
   end
   if not ok then fail.work("%s; the journal %s keeps the results", message, self.part) end
+  return has_new_rows or false
 end
 
 return writing

@@ -3,6 +3,8 @@ local backends = require "conversation.backends"
 local bench = require "conversation.bench"
 local fail = require "base.fail"
 local file = require "core.file"
+local history_entries = require "history.history_entries"
+local history_store = require "history.history_store"
 local incumbent = require "consult.incumbent"
 local lists = require "lists.lists"
 local process = require "core.process"
@@ -40,6 +42,7 @@ sweep.options = {
     help = "lookup of AUTO: allreduce_table.h or customAllReduceUtils.h, code that runs in the ranks with "
       .. "all your rights (default: as built)" },
   { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
+  { name = "history", value = "FILE", help = "history that gets the new rows, too: see gentables history" },
   { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 60,
     help = "stall timeout of a bench, beyond its time for a cell" },
 }
@@ -117,10 +120,26 @@ end
 
 local function check_options(args)
   if args.refine and args.fresh then fail.input("--refine keeps rows, and --fresh does not; give one") end
+  if args.history then history_store.check_sqlite() end
   if not args.transport then return end
+  if args.history then fail.input("--transport takes no --history; a history is of strategies") end
   if args.refine then fail.input("--transport takes no --refine") end
   if args.budget == "none" or args.budget == 0 then fail.input("--transport requires a limit as --budget") end
   if args.launcher then fail.input("--transport takes no --launcher; it starts Open MPI's mpirun") end
+end
+
+-- Adds benchmark files to a history. Their rows are written, so a failure is a warning.
+local function keep_in_history(path, files)
+  local done, problem = pcall(function()
+    local store = history_store.open(path, true)
+    for _, entry in ipairs(history_entries.of(files)) do store:add(entry) end
+    store:close()
+  end)
+  if done then return end
+  local known = fail.of(problem)
+  if not fail.is_failure(known) then error(problem, 0) end
+  io.stderr:write(("gentables: warning: %s; the history lacks the new rows, which this adds: gentables "
+    .. "history add %s --database %s\n"):format(known.message, table.concat(files, " "), path))
 end
 
 local function new_job(args)
@@ -154,6 +173,7 @@ function sweep.run(args)
   check_options(args)
   local job = new_job(args)
   job.began_at = began_at
+  job.after_writing = args.history and function(files) keep_in_history(args.history, files) end
   local _ <close> = open_incumbent(args, job)
   local made, message = file.make_folder(job.out)
   if not made then fail.work("%s", message) end

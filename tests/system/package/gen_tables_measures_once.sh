@@ -13,6 +13,12 @@ passes target gen-tables
 for file in benchmark.tp2.host.csv benchmark.tp2.host.json table.csv allreduce_table.h; do
     if [ ! -s "$project/tables/host/$file" ]; then die "gen-tables should have written tables/host/$file"; fi
 done
+# The history of the rows is in the build tree.
+runs() { "$GENTABLES_PREFIX/bin/gentables" history report --database "$build/history.db"; }
+if [ -e "$GENTABLES_PREFIX/lib/gentables/core/sqlite.so" ]; then
+    runs >"$output" || die "gen-tables made no history"
+    grep -q "^host, TP 2: 1 run, " "$output" || die "the history lacks the sweep"
+fi
 touch "$work/before"
 passes target gen-tables
 find "$project/tables" -type f -newer "$work/before" >"$output"

@@ -82,6 +82,26 @@ done
 wait
 [ "$(runs)" = 18 ] || die "not 18 runs: $(cat "$WORK"/1?.out)"
 
+# A sweep adds its rows. If it cannot, it succeeds and prints the command that does; without new rows nothing
+# is added.
+mkdir "$WORK/swept"
+cat >"$WORK/swept/spec.lua" <<'END'
+return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
+  strategies = { "MPI", "ONESHOT" }, limits = { launches = 1 } }
+END
+sweep() {
+    "$GENTABLES" sweep --out "$WORK/swept" --bench "$STAND_IN" --launcher 'env RANKS={ranks}' --history "$@"
+}
+sweep "$WORK/swept.db" >"$stdout" 2>"$stderr"
+"$GENTABLES" history report --database "$WORK/swept.db" >"$stdout"
+has '^host, TP 2: 1 run, ' "$stdout"
+sweep "$WORK/no/folder.db" >"$stdout" 2>"$stderr"
+[ ! -s "$stderr" ] || die "rows that are not new were added"
+sweep "$WORK/no/folder.db" --fresh >"$stdout" 2>"$stderr"
+one_line "^gentables: warning: .*; the history lacks .* history add $WORK/swept/$file --database"
+rejects 'transport takes no --history' sweep --out "$WORK/swept" --bench "$STAND_IN" --transport \
+    --history "$WORK/swept.db"
+
 # ---- reports ----------------------------------------------------------------------------------
 for name in a b; do
     history report --out "$WORK/$name.html" --markdown "$WORK/$name.md" >"$stdout"
@@ -142,5 +162,8 @@ cp "$GENTABLES" "$WORK/without/bin/gentables"
 ln -s "$SOURCE" "$WORK/without/share/gentables"
 mkdir -p "$WORK/without/lib/gentables/core"
 cp "$(dirname "$GENTABLES")/../lib/gentables/core/json.so" "$WORK/without/lib/gentables/core"
-ends_with 2 "$WORK/without/bin/gentables" history report --database "$db"
-one_line 'a history needs SQLite, and this gentables was built without it'
+for verb in "history report --database" "sweep --out $WORK/swept --history"; do
+    # shellcheck disable=SC2086
+    ends_with 2 "$WORK/without/bin/gentables" $verb "$db"
+    one_line 'a history needs SQLite, and this gentables was built without it'
+done
