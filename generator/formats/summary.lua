@@ -173,13 +173,14 @@ local function worst_in_words(blocks)
   return worst and ("%.2f us at %s"):format(worst, where)
 end
 
--- The expected gain of `sweep --refine`, as the end of a line; "" without uncertain choices, or if no budget
--- ended the sweep.
+-- The expected gain of `sweep --refine`, as the end of a line; "" if there is none, or if no budget ended the
+-- sweep.
 local function refinement_in_words(files, uncertain)
   local records = {}
   for _, entry in ipairs(files) do records[#records + 1] = entry.provenance end
-  local sum = uncertain > 0 and provenance.refinement(records)
-  return sum and "; " .. provenance.refinement_words(sum, uncertain, "them") or ""
+  local sum = provenance.refinement(records)
+  local words = sum and provenance.refinement_words(sum, uncertain, "them")
+  return words and "; " .. words or ""
 end
 
 -- The confidence of the choices of all blocks, as a line; `files`: those of their sources.

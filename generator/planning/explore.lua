@@ -281,6 +281,12 @@ function explore:is_open(cell)
   return point ~= nil and #wanted(self, point, 0) > 0
 end
 
+-- Whether a cell of the grid has had no visit.
+function explore:is_new(cell)
+  local point = point_of(self, cell)
+  return point ~= nil and point.on_grid and not points.was_visited(point)
+end
+
 local function lacks_strategy(self, point)
   for _, name in ipairs(self.spec.strategies) do
     if not (point.visits[name] or point.without[name]) then return true end

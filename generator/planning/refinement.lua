@@ -1,6 +1,7 @@
--- The number of uncertain choices that `sweep --refine` is expected to settle, and its time: the planner of a
--- sweep that its budget ended continues in memory, with times drawn from its own predictions in place of
--- measured ones, and the results make a table by the rule of all tables.
+-- The expected gain of `sweep --refine`, and its time: the uncertain choices that it settles, and the cells
+-- that it is the first to measure. The planner of a sweep that its budget ended continues in memory, with
+-- times drawn from its own predictions in place of measured ones, and the results make a table by the rule of
+-- all tables.
 --
 -- A strategy's time at a point is its median there or, without one, predicted from the points around
 -- (shortlist.lua). The errors of both are drawn, and the noise of each launch. A visit takes its expected
@@ -51,6 +52,7 @@ end
 
 local function visit(self, task, launch)
   local with, without = {}, {}
+  if self.planner:is_new(task.cell) then self.measures = self.measures + 1 end
   for _, name in ipairs(task.strategies) do
     local record = record_of(self, task.cell, name)
     if record then
@@ -73,6 +75,13 @@ local function count(set)
   return total
 end
 
+-- The number of choices that are uncertain before, and not after. Others may become uncertain meanwhile.
+local function count_settled(before, after)
+  local settled = 0
+  for key in pairs(before) do settled = settled + (after[key] and 0 or 1) end
+  return settled
+end
+
 -- The expected losses of the uncertain choices; computed again after a part of the budget has passed.
 local function uncertain_cells(self)
   if self.clock >= self.next_table then
@@ -91,17 +100,17 @@ local function copy(visits)
   return out
 end
 
--- { settles (the number of uncertain choices that become certain, less those that become uncertain),
--- uncertain (their number before), seconds } of a sweep that continues. options: { planner (explore.lua; a
--- sweep cannot use it afterwards), launch (the last one), budget_s, start_s (of a launch),
--- seconds (the expected time of a visit of a cell with a list of strategies), visits (by key and launch),
--- placement, make_table (of visits: what explore.new's uncertain_cells returns) }
+-- { settles (the number of uncertain choices that are settled afterwards), uncertain (their number before),
+-- measures (the number of the grid's cells that get a first visit), seconds } of a sweep that continues.
+-- options: { planner (explore.lua; a sweep cannot use it afterwards), launch (the last one), budget_s,
+-- start_s (of a launch), seconds (the expected time of a visit of a cell with a list of strategies), visits
+-- (by key and launch), placement, make_table (of visits: what explore.new's uncertain_cells returns) }
 function refinement.expect(options)
-  local self = setmetatable({ levels = {}, random = 1, clock = 0 }, refinement)
+  local self = setmetatable({ levels = {}, random = 1, clock = 0, measures = 0 }, refinement)
   for name, value in pairs(options) do self[name] = value end
   self.visits = copy(options.visits)
   self.planner.uncertain = self.make_table(self.visits)
-  local before, launch = count(self.planner.uncertain), options.launch
+  local before, launch = self.planner.uncertain, options.launch
   self.next_table = self.budget_s / TABLES
   self.planner:pretend { now = function() return self.clock end, ends_at = self.budget_s,
     fits = function(cell, strategies) return self.clock + self.seconds(cell, strategies) <= self.budget_s end,
@@ -111,9 +120,8 @@ function refinement.expect(options)
     launch, self.clock = launch + 1, self.clock + self.start_s
     for task in function() return self.planner:next(launch) end do visit(self, task, launch) end
   end
-  local after = count(self.make_table(self.visits))
-  return { settles = math.max(0, before - after), uncertain = before,
-    seconds = math.ceil(10 * self.clock) / 10 }
+  return { settles = count_settled(before, self.make_table(self.visits)), uncertain = count(before),
+    measures = self.measures, seconds = math.ceil(10 * self.clock) / 10 }
 end
 
 return refinement

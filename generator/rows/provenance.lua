@@ -130,7 +130,8 @@ local record_fields = { fingerprint = is_text, machine = is_object, bench = is_o
   complete = optional(is_flag), budget_s = optional(is_number), launch = optional(is_object),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object,
   disturbed = optional(is_object), refine = optional(is_object) }
-local refine_fields = { seconds = is_number, settles = is_integer, uncertain = is_integer }
+local refine_fields = { seconds = is_number, settles = is_integer, uncertain = is_integer,
+  measures = optional(is_integer) }
 
 local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }
 
@@ -198,7 +199,7 @@ function provenance.refinement(records)
   local sum
   for _, record in ipairs(records) do
     for name, value in pairs(record.refine or {}) do
-      sum = sum or { seconds = 0, settles = 0, uncertain = 0 }
+      sum = sum or { seconds = 0, settles = 0, uncertain = 0, measures = 0 }
       sum[name] = sum[name] + value
     end
   end
@@ -206,14 +207,20 @@ function provenance.refinement(records)
 end
 
 -- The gain of `sweep --refine` as text; `sum`: of provenance.refinement. `uncertain`: the number of uncertain
--- choices of the table, and `them`: words for these.
+-- choices of the table, and `them`: words for these. Nil if it gains nothing because none is uncertain.
 function provenance.refinement_words(sum, uncertain, them)
+  if uncertain == 0 and sum.measures == 0 then return nil end
   local minutes = math.floor(sum.seconds / 60 + 0.5)
   local time = minutes < 1 and ("%d s"):format(math.max(1, math.ceil(sum.seconds)))
     or minutes == 1 and "1 minute" or minutes .. " minutes"
-  local settled = math.min(sum.settles, uncertain)
-  if settled == 0 then settled = "none" end
-  return ("`--refine`, about %s, would settle %s of %s"):format(time, settled, them)
+  local settled, gains = math.min(sum.settles, uncertain), {}
+  if uncertain > 0 then
+    gains[1] = ("settle %s of %s"):format(settled == 0 and "none" or settled, them)
+  end
+  if sum.measures > 0 then
+    gains[#gains + 1] = ("measure %d more cell%s"):format(sum.measures, sum.measures == 1 and "" or "s")
+  end
+  return ("`--refine`, about %s, would %s"):format(time, table.concat(gains, " and "))
 end
 
 -- Whether the record belongs to this text of a rows file, and not to an earlier one.

@@ -130,10 +130,9 @@ local function say_how_to_refine(job)
   local gain = provenance.refinement(gains)
   -- Without their number: the reports have that of the table, and the planner also counts cells for which a
   -- strategy is untried (planning/provisional_table.lua).
-  if gain and gain.uncertain > 0 then
-    print(provenance.refinement_words(gain, gain.uncertain, "the uncertain choices") .. ".")
-  end
-  local words = provenance.budget_words(ended)
+  local words = gain and provenance.refinement_words(gain, gain.uncertain, "the uncertain choices")
+  if words then print(words .. ".") end
+  words = provenance.budget_words(ended)
   if words then print(words) end
 end
 
