@@ -14,18 +14,19 @@ local settings = {}
 
 settings.options = {
   { name = "against", value = "TABLE",
-    help = "table.csv that keeps the choices that hardly lose, or none (default: of --out or the rows)" },
+    help = "an earlier table.csv, of which choices stay that lose hardly more than the best; or none " ..
+      "(default: that of --out or beside the rows)" },
   { name = "numerics", value = "CLASS",
     help = "stable: equal bits along each row of token counts, those of --against if it exists; " ..
       "same-as=STRATEGY (or stable=, bitwise-class=): only those with its bits; any (default)" },
   { name = "workload", value = "FILE",
-    help = "shapes that count, as tokens,hidden_size,weight (default: all)" },
+    help = "the shapes to choose for, as tokens,hidden_size,weight (default: all shapes)" },
   { name = "choose", value = "WHAT",
     help = "bin: for all shapes that a lookup sends to a cell; corner: for the cell's own (default: bin)" },
   { name = "regret", value = "SHARE",
-    help = "what a cell may lose for fewer thresholds (default and least: 0.0025; by bytes: default 0.02)" },
+    help = "loss that a cell may have for fewer thresholds (default, minimum: 0.0025; by bytes: 0.02)" },
   { name = "allow-loopback",
-    help = "rows of several ranks on one GPU may make a table of smNN, too, which names that" },
+    help = "make a table of smNN also from rows of several ranks on one GPU; the table mentions them" },
 }
 
 -- ---- numerics ---------------------------------------------------------------------------------

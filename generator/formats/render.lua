@@ -134,7 +134,7 @@ function render.formats(names, arch)
   for name in (names or table.concat(formats.names(), ",")):gmatch("[^,]+") do
     local format = formats.find(name)
     if not format then
-      fail.input("--formats: no format %q; there are %s", name, table.concat(formats.names(), ", "))
+      fail.input("--formats: no format %q; valid formats: %s", name, table.concat(formats.names(), ", "))
     end
     local for_arch = not arch_row or formats.is_for(format, arch_row)
     table.insert(for_arch and chosen or skipped, format)
@@ -142,7 +142,7 @@ function render.formats(names, arch)
     if with and for_arch and not is_named(names, with) then table.insert(chosen, formats.find(with)) end
   end
   if #chosen == 0 then
-    fail.input("--formats: %q names no format of %s; there are %s", names, arch,
+    fail.input("--formats: %q names no format of %s; valid formats: %s", names, arch,
       table.concat(formats.names(arch_row), ", "))
   end
   for _, format in ipairs(names and skipped or {}) do

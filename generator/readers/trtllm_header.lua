@@ -212,7 +212,7 @@ local function era_of(source)
   end
   local names = {}
   for i, era in ipairs(header.eras) do names[i] = ("%s (%s)"):format(era.name, era.help) end
-  source:fail(nil, "--era %s is none; there are %s", name, table.concat(names, " and "))
+  source:fail(nil, "--era %s is none; valid: %s", name, table.concat(names, " and "))
 end
 
 local function strategy_of(source, scan, entry, may_lack)

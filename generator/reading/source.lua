@@ -93,7 +93,7 @@ function source:name(line, kind, what, text)
   if not row then
     local names = table.concat(lists.names(kind), ", ")
     if #names > 200 then names = names:sub(1, 200) .. "..." end
-    self:fail(line, "unknown %s %s; there are %s", what, self.shown(text), names)
+    self:fail(line, "unknown %s %s; valid: %s", what, self.shown(text), names)
   end
   return row.name
 end

@@ -41,7 +41,7 @@ refuses 'the rows are of TP 2, 4; name a folder' "$golden/benchmark.tp2.sm90.csv
     "$golden/benchmark.tp4.sm90.csv"
 refuses '--arch sm: unknown arch' "$inputs/osu_7.txt" --arch sm
 refuses '--tp: "two" is not a whole number' "$inputs/osu_7.txt" --tp two
-refuses '--dtype is .*; |unknown --dtype "fp8"; there are bfloat16' "$inputs/osu_7.txt" --tp 2 --dtype fp8
+refuses '--dtype is .*; |unknown --dtype "fp8"; valid: bfloat16' "$inputs/osu_7.txt" --tp 2 --dtype fp8
 printf '# OSU MPI Allreduce Latency Test v7\0\n' >"$bad"
 refuses 'bad: is not text' "$bad" --tp 2
 
@@ -84,7 +84,7 @@ ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$W
 wrong "$own" 's/Hidden:.1024, 2880/Hidden:[1024/' 'the comment has 1 hidden sizes, and the list 2'
 wrong "$own" 's/Hidden:.1024, 2880/Hidden:[2880, 1024/' 'one ascending number for each'
 wrong "$own" 's/TP=4/TP=2/' 'a list with axes of its own, and no TP size above 2'
-refuses '--era 2024 is none; there are today' "$header_file" --era 2024 --arch sm90
+refuses '--era 2024 is none; valid: today' "$header_file" --era 2024 --arch sm90
 refuses 'there are tables of sm90, sm100; a folder, or --arch, is required' "$header_file"
 refuses 'has no table of sm89; it has sm90, sm100' "$header_file" --arch sm89
 given 'has thresholds \(HeuristicThresholdLP\) and no table' 'inline std::map<> HeuristicThresholdLP{'

@@ -291,7 +291,7 @@ function run_folder.select(found, filters)
     local list = sorted_keys(there[name])
     if #list > 0 then has[#has + 1] = name .. " " .. table.concat(list, ", ") end
   end
-  fail.input("no trace passes --threads, --channels and --ranks; there are %s", table.concat(has, "; "))
+  fail.input("no trace passes --threads, --channels and --ranks; valid: %s", table.concat(has, "; "))
 end
 
 -- ---- facts in files ----------------------------------------------------------------------------

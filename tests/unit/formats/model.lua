@@ -115,7 +115,7 @@ end
 function tests.test_formats_that_leave_nothing_to_do_are_refused()
   for _, names in ipairs { "", ",", "trtllm" } do
     luaunit.assertStrContains((failure(render.formats, names, "host")),
-      ("--formats: %q names no format of host; there are c, thresholds, "):format(names))
+      ("--formats: %q names no format of host; valid formats: c, thresholds, "):format(names))
   end
 end
 

@@ -5,10 +5,10 @@
 rejects 'needs --data-dir DIR' generate --arch sm90
 rejects '--arch gpu9: no such arch; valid: host, host-NAME, smNN' generate --data-dir "$golden" --arch gpu9
 ends_with 2 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --formats c,excel
-one_line 'no format "excel"; there are trtllm, trtllm-header, c, .*, report'
+one_line 'no format "excel"; valid formats: trtllm, trtllm-header, c, .*, report'
 rejects 'has no option --fast' check --data-dir "$golden" --arch sm90 --fast
 ends_with 2 "$GENTABLES" check --data-dir "$golden" --arch sm90 --formats ,
-one_line '"," names no format of sm90; there are trtllm, c, .*, report'
+one_line '"," names no format of sm90; valid formats: trtllm, c, .*, report'
 
 # A table without measured cells would be one long fallback.
 rows "$WORK/other/benchmark.tp2.sm90.csv" '2,float16,2048,1,1024,NCCL,NONE,allreduce,9.5' \

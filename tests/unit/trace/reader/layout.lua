@@ -74,7 +74,7 @@ end
 
 function TestLayout.test_a_filter_without_a_match_lists_the_names()
   touch("s/1thread/nccl_1channels/torch_profiler/rank0/a.json")
-  luaunit.assertErrorMsgContains("there are threads 1; channels 1; ranks 0", run_folder.select,
+  luaunit.assertErrorMsgContains("valid: threads 1; channels 1; ranks 0", run_folder.select,
     run_folder.find { lib.work .. "/s" }, { threads = { [2] = true } })
 end
 
