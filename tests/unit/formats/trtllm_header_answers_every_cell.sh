@@ -82,7 +82,7 @@ for compiler in $(compilers c++); do
     for options in -std=c++17 "-std=c++20 -I $here/trtllm_newer"; do
         # shellcheck disable=SC2086
         "$compiler" $options -O0 -Wall -Wextra -Wshadow -Wconversion -Werror \
-            -I "$WORK/include" -I "$here/trtllm" "$here/trtllm/ask.cpp" -o "$WORK/ask" \
+            -I "$WORK/include" -I "$here/trtllm" "$here/trtllm/call_lookup.cpp" -o "$WORK/ask" \
             >"$stdout" 2>"$stderr" ||
             die "$compiler $options"
     done
