@@ -1,6 +1,7 @@
 -- Jobs that read C headers and the texts of other programs.
 local file = require "core.file"
 local json = require "fuzz.structure.json"
+local liar = require "fuzz.structure.liar"
 local tokens = require "fuzz.structure.tokens"
 
 local source = os.getenv("SOURCE")
@@ -36,6 +37,13 @@ local list = {
     { ["in/old.h"] = read("tests/golden/sm90/generated_lookup_table.cpp"),
       ["in/new.h"] = read("tests/golden/sm90/generated_lookup_table.cpp") }, "in/new.h"),
 }
+
+-- A transcript of a bench: requests and answers.
+local answers = liar.sweep_answers { 4 }
+local asked = "measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager "
+  .. "min_samples=1 max_samples=2 budget_us=1 precision=0 seed=1 strategies=MPI,ONESHOT\n"
+list[#list + 1] = job({ "import transcript", "import", "in/transcript.txt", "--arch", "host", "--out",
+  "out/rows" }, { ["in/transcript.txt"] = answers:gsub("ready\n", "ready\n" .. asked) }, "in/transcript.txt")
 
 -- { file, argument... }
 for _, import in ipairs {

@@ -2,7 +2,9 @@
 local csv = require "fuzz.structure.csv"
 local file = require "core.file"
 
-local source = os.getenv("SOURCE")
+local trial = require "fuzz.structure.trial"
+
+local source, work = os.getenv("SOURCE"), os.getenv("WORK") or "structure"
 
 local function read(name) return assert(file.read(source .. "/" .. name)) end
 
@@ -53,6 +55,9 @@ local list = {
     folder, rows_2),
   job({ "history", "history", "add", "in/rows", "--database", "out/h.db", "--date", "2026-01-01",
     partial = true, needs = "core.sqlite" }, folder, rows_2),
+  job({ "shapes", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables", "--formats",
+    "table", "--workload", "in/shapes.csv" }, { [rows_2] = rows,
+    ["in/shapes.csv"] = "tokens,hidden_size,weight\n1,1024,3\n16,2880,1\n256,1024,0.5\n" }, "in/shapes.csv"),
   job({ "overhead", "metric", "communicationOverhead", "--csv1", "in/a.csv", "--csv2", "in/b.csv",
     documented = true }, { ["in/a.csv"] = kernels, ["in/b.csv"] = kernels:gsub("6000", "7000") }, "in/b.csv"),
 }
@@ -63,5 +68,30 @@ for _, name in ipairs { "trtllm_b.csv", "trtllm_benchmark.csv", "trtllm_c.csv", 
   list[#list + 1] = job({ "import " .. name, "import", "in/" .. name, "--arch", "sm90", "--out", "out/rows" },
     { ["in/" .. name] = read("tests/readers/inputs/" .. name) }, "in/" .. name)
 end
+
+-- CSVs of the analyses of traces.
+local trace = { ["in/rank0.json"] = require("fuzz.structure.traces")[1].files["in/run/rank0.json"] }
+local function made(name, arguments)
+  arguments.files = trace
+  return trial.made(arguments, work .. "/rows/" .. name)
+end
+local reports = made("reports", { "reports", "trace", "report", "in/rank0.json", "--out", "out", "--csv" })
+local two = {}
+for name, text in pairs(reports) do
+  two[name:gsub("^out/rank0_csvs", "in/a")], two[name:gsub("^out/rank0_csvs", "in/b")] = text, text
+end
+for _, sheet in ipairs { "GEMM", "gpu_timeline", "ops_unique_args", "kernel_summary" } do
+  list[#list + 1] = job({ "compare " .. sheet, "trace", "compare", "in/a", "in/b", "--out", "out/compare",
+    "--csv", "--html", partial = true }, two, ("in/b/%s.csv"):format(sheet))
+end
+
+local VARIANCE = "top5_gemm_kernels_time_variance.csv"
+local varied = made("variance", { "variance", "trace", "variance", "in/rank0.json", "--out", "out" })
+list[#list + 1] = job({ "input-csv", "trace", "overlap", "in/rank0.json", "--input-csv", "in/" .. VARIANCE,
+  "--out", "out", partial = true }, { ["in/rank0.json"] = trace["in/rank0.json"],
+  ["in/" .. VARIANCE] = varied["out/" .. VARIANCE] }, "in/" .. VARIANCE)
+list[#list + 1] = job({ "plots", "trace", "plots", "in/" .. VARIANCE, "--out", "out", partial = true,
+  nightly = true }, { ["in/" .. VARIANCE] = varied["out/" .. VARIANCE]:gsub("\n,,", "\n256,28,") },
+  "in/" .. VARIANCE)
 
 return list
