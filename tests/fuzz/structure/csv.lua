@@ -77,7 +77,7 @@ local row_ways = {
   function(rows, row) table.insert(rows[row], values.any()) end,
   function(rows, row) table.insert(rows, row, { "" }) end,
   function(rows, row) for i = #rows, row, -1 do rows[i] = nil end end,
-  function(rows, row) for _ = 1, values.count() do table.insert(rows, rows[row]) end end,
+  function(rows, row) for _ = 1, values.count() do rows[#rows + 1] = rows[row] end end,
   function(rows, row) table.insert(rows, row, { "# a comment" }) end,
 }
 

@@ -32,7 +32,7 @@ local values = require "fuzz.structure.values"
 
 local formats = { "rows", "documents", "specs", "headers", "traces", "journals", "benches", "requests" }
 
-local SAMPLE_SEED, SAMPLE_JOBS, SAMPLE_MUTANTS = 25, 3, 3 -- jobs of a format, and mutants of each
+local SAMPLE_SEED, SAMPLE_JOBS, SAMPLE_MUTANTS = 25, 3, 2 -- jobs of a format, and mutants of each
 local MOST_KEPT, MOST_BYTES = 300, 10 << 20 -- mutants of a file that are mutated again; bytes of a mutant
 local MOST_REPORTED = 3                     -- mutants with the same complaint
 local FROM_ORIGINAL = 0.5                   -- share of mutants that are made from the original

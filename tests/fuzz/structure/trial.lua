@@ -20,7 +20,7 @@ local MOST_LINE = 4200 -- bytes of a message: those of fail.lua, and the file's 
 local MOST_SHOWN, MOST_LINES = 300, 5 -- bytes of a line, and lines, in a signature
 
 -- A sanitizer maps terabytes.
-local is_sanitized = file.read("/proc/self/maps"):find("asan", 1, true) ~= nil
+local is_sanitized = assert(file.read(system.program())):find("__asan_init", 1, true) ~= nil
 local limits = ("ulimit -c 0 -t %d -f %d%s"):format(CPU_SECONDS, FILE_BLOCKS,
   is_sanitized and "" or " -v " .. MEMORY_KIB)
 -- Its descriptor 3 is the pipe that ends with it, and with all that it leaves behind.

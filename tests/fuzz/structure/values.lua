@@ -33,7 +33,7 @@ function values.any() return values.chance(0.5) and values.number() or values.te
 -- A count of repetitions: mostly a few, sometimes many.
 function values.count()
   if values.chance(0.9) then return math.random(2, 5) end
-  return values.one_of { 50, 300, 3000 }
+  return values.one_of { 50, 300, 3000, 100000 }
 end
 
 -- Changes bytes, with no regard to structure: cuts the text, removes, repeats or replaces a part.
