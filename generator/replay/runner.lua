@@ -12,40 +12,48 @@
 -- A signal to gentables (process.interrupted) ends the child; it is then the reason why the current op has no
 -- answer.
 local child_process = require "system.child_process"
+local numbers = require "base.numbers"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
 
 local runner = {}
 runner.__index = runner
 
-local PROTOCOL, START_PATIENCE, WRITE_PATIENCE, GRACE = 1, 60, 10, 1
+local PROTOCOL, START_PATIENCE, WRITE_PATIENCE, GRACE = "1", 60, 10, 1
 
--- The next line as kind, fields; or nil, the problem.
+local function unexpected(line)
+  return "gentables-replay sent an unexpected line: " .. protocol.shown(line)
+end
+
+-- The next line as kind, fields, line; or nil, the problem.
 local function read(self, seconds)
   local line, problem = self.child:read_line(seconds)
   if not line then return nil, problem end
   local kind, fields = protocol.parse(line)
-  if not kind then return nil, "unexpected line: " .. line end
-  return kind, fields
+  if not kind then return nil, unexpected(line) end
+  return kind, fields, line
 end
 
 local function greet(self)
-  local kind, fields = read(self, START_PATIENCE)
-  if kind == "error" then return nil, fields.reason end
-  if kind ~= "hello" or tonumber(fields.protocol) ~= PROTOCOL then
+  local kind, fields, line = read(self, START_PATIENCE)
+  if not kind then return nil, fields end
+  if kind == "error" then return nil, fields.reason or unexpected(line) end
+  if kind ~= "hello" or fields.protocol ~= PROTOCOL then
     return nil, "its version differs; build it and gentables from the same tree"
   end
+  if not fields.device or not numbers.whole(fields.threads) then return nil, unexpected(line) end
   self.backend, self.device, self.threads = fields.backend, fields.device, fields.threads
   self.libraries, self.absent = {}, {}
   while true do
-    kind, fields = read(self, START_PATIENCE)
+    kind, fields, line = read(self, START_PATIENCE)
     if kind == "ready" then return self end
-    if kind == "present" then
+    if not kind then return nil, fields end
+    if kind == "present" and fields.name then
       self.libraries[#self.libraries + 1] = fields
-    elseif kind == "absent" then
+    elseif kind == "absent" and fields.reason then
       self.absent[#self.absent + 1] = fields.reason
     else
-      return nil, "it sent an unexpected greeting: " .. tostring(fields)
+      return nil, unexpected(line)
     end
   end
 end
@@ -72,9 +80,9 @@ function runner.start(options)
 end
 
 local function summary_of(fields, name)
-  local out = { samples = math.tointeger(tonumber(fields[name .. "_samples"])) }
+  local out = { samples = numbers.whole(fields[name .. "_samples"]) }
   for _, key in ipairs { "mean", "median", "low", "high" } do
-    out[key] = tonumber(fields[("%s_%s_us"):format(name, key)])
+    out[key] = numbers.finite(fields[("%s_%s_us"):format(name, key)])
     if not out[key] then return nil end
   end
   return out.samples and out
@@ -83,18 +91,18 @@ end
 -- The gain of the fastest of a library's algorithms over the library's own choice.
 local function gain_of(fields)
   local out = {}
-  for _, key in ipairs { "median", "low", "high" } do out[key] = tonumber(fields["gain_" .. key]) end
-  out.samples = math.tointeger(tonumber(fields.gain_samples))
+  for _, key in ipairs { "median", "low", "high" } do out[key] = numbers.finite(fields["gain_" .. key]) end
+  out.samples = numbers.whole(fields.gain_samples)
   if not (out.median and out.low and out.high and out.samples) then return nil end
-  return math.tointeger(tonumber(fields.fastest)), out
+  return numbers.whole(fields.fastest, 0), out
 end
 
-local function answer_of(fields)
+local function answer_of(fields, line)
   local warm, cold = summary_of(fields, "warm"), summary_of(fields, "cold")
-  if not warm or not cold or not fields.by then return nil, "gentables-replay sent an invalid answer" end
+  if not warm or not cold or not fields.by then return nil, unexpected(line) end
   local fastest, gain = gain_of(fields)
   return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
-    warm = warm, cold = cold, algorithms = math.tointeger(tonumber(fields.algorithms)), fastest = fastest,
+    warm = warm, cold = cold, algorithms = numbers.whole(fields.algorithms, 0), fastest = fastest,
     gain = gain }
 end
 
@@ -114,17 +122,18 @@ function runner:replay(line, seconds)
   end
   local written, problem = self.child:write(line .. "\n", WRITE_PATIENCE)
   if not written then return give_up(self, problem, WRITE_PATIENCE) end
-  local kind, fields = read(self, seconds)
-  if kind == "replayed" then return answer_of(fields) end
-  if kind == "none" then
+  local kind, fields, answer = read(self, seconds)
+  if not kind then return give_up(self, fields, seconds) end
+  if kind == "replayed" then return answer_of(fields, answer) end
+  if kind == "none" and fields.reason then
     if fields.lost == "1" then give_up(self, "end", 0) end -- the next op gets a new process
     return nil, fields.reason
   end
-  if kind == "error" then
+  if kind == "error" and fields.reason then
     give_up(self, "end", 0)
     return nil, "gentables-replay rejected the request: " .. fields.reason
   end
-  return give_up(self, fields, seconds)
+  return give_up(self, unexpected(answer), seconds)
 end
 
 function runner:stop()

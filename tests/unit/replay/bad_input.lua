@@ -114,6 +114,43 @@ echo "replayed id=x by=b computed=float32 kernel=k $warm $cold note="
   luaunit.assertEquals(lib.rows(sheets, "gemm_node_replay")[2]["warm median (us)"], "1")
 end
 
+-- Runs a program that greets and answers like this.
+local function lying(greeting, answer)
+  lib.clean()
+  local program = lib.program("replay",
+    ("cat <<'END'\n%s\nready\nEND\nread -r line\necho '%s'\nread -r line\n"):format(greeting, answer))
+  return lib.run("replay", lib.save(two_ops(), "t.json"), "--out", out, "--csv", "--program", program)
+end
+
+local HELLO = "hello protocol=1 threads=1 backend=host device=a stand-in"
+
+function TestBadInput.test_wrong_greetings_are_reported()
+  for greeting, problem in pairs {
+    ["hello protocol=1 threads=many device=a"] = "unexpected line: hello protocol=1 threads=many device=a",
+    ["hello protocol=1 threads=1"] = "unexpected line: hello protocol=1 threads=1",
+    ["hello threads=1 device=a"] = "its version differs", ["error now=1"] = "unexpected line: error now=1",
+    [HELLO .. "\npresent version=1"] = "unexpected line: present version=1",
+    [HELLO .. "\nabsent name=1"] = "unexpected line: absent name=1",
+    [HELLO .. "\n" .. ("x"):rep(9000)] = "unexpected line: " .. ("x"):rep(160),
+  } do
+    lib.ends_with(1, lying(greeting, ""))
+    local why = lib.about(sheets, "not here")
+    luaunit.assertStrContains(why, problem)
+    luaunit.assertTrue(#why < 2000, greeting)
+  end
+end
+
+function TestBadInput.test_wrong_answers_are_reported_in_their_row()
+  local times = "warm_mean_us=1 warm_median_us=1 warm_low_us=1 warm_high_us=1 warm_samples=1 cold_mean_us=2 "
+    .. "cold_median_us=2 cold_low_us=2 cold_high_us=2 cold_samples="
+  for _, answer in ipairs { "error id=1", "none id=1", "hello", "Text", "replayed by=b " .. times .. "0x1",
+    "replayed by=b " .. times:gsub("=2", "=1e999") .. "1", "replayed " .. times .. "1" } do
+    lib.ends_with(1, lying(HELLO, answer))
+    luaunit.assertStrContains(notes()[1], "not replayed: gentables-replay sent an unexpected line: "
+      .. answer:sub(1, 160))
+  end
+end
+
 function TestBadInput.test_a_budget_that_is_used_up()
   lib.ends_with(1, replay("env", two_ops(), "--budget", "0.000001"))
   luaunit.assertStrContains(notes()[2], "the budget of 1e-06 s was used up")
