@@ -2,11 +2,13 @@
 -- otherwise those from which the table is expected to gain most for their time.
 --
 -- It begins with a few points far apart, with every strategy, in two launches: their repetition shows how
--- times vary. Then it makes the table of the rows so far (provisional_table.lua), and visits the points that
--- inform its uncertain choices: those with the highest expected losses for the time and the launches that
--- they have. The points are the spec's grid and the points halfway between its lines, where the bins of a
--- lookup end. A visit measures the strategies that may win there (shortlist.lua). After a few visits the
--- table is made again. Each launch has a share of the budget, so that others follow: launches differ.
+-- times vary. The shortest visits come first, and the repetition of long ones follows the uncertain
+-- choices, so that they do not take up a short budget. Then it makes the table of the rows so far
+-- (provisional_table.lua), and visits the points that inform its uncertain choices: those with the highest
+-- expected losses for the time and the launches that they have. The points are the spec's grid and the
+-- points halfway between its lines, where the bins of a lookup end. A visit measures the strategies that
+-- may win there (shortlist.lua). After a few visits the table is made again. Each launch has a share of the
+-- budget, so that others follow: launches differ.
 --
 -- The sweep ends when no choice is uncertain, when the points around those that are have all their launches,
 -- or with its budget; visits that are not expected to fit into it are not planned.
@@ -17,11 +19,13 @@ local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local points = require "planning.points"
 local shortlist = require "planning.shortlist"
+local statistics = require "base.statistics"
 
 local explore = {}
 explore.__index = explore
 
 local FIRST_LAUNCHES = 2          -- launches that visit the first points
+local COSTLY = 4                  -- medians of the times of first points; beyond, a point is costly
 local SHARES = { 0.4, 0.6, 0.8 }  -- of the budget, at which the first launches end; later ones use all of it
 local VISITS_BETWEEN = 10         -- fewest visits before the table is made again
 local PLANNING_SHARE = 0.2        -- most time to spend on tables, as a share of that since the last one
@@ -142,21 +146,42 @@ local function most_uncertain(self, launch)
   return best
 end
 
--- The next task of this launch's queue that is still needed.
-local function from_queue(self, launch)
-  while self.queue and #self.queue > 0 do
-    local task = task_at(self, table.remove(self.queue), launch)
+-- The next task of one of this launch's queues that is still needed.
+local function from_queue(self, queue, launch)
+  while #queue > 0 do
+    local task = task_at(self, table.remove(queue), launch)
     if task then return task end
   end
 end
 
--- The first points that lack a strategy or a launch, in random order.
+-- The expected time of a visit of a point with every strategy.
+local function seconds_of(self, point) return self.seconds(point.cell, #self.spec.strategies) end
+
+-- The expected time above which a first point is costly: COSTLY medians of all first points.
+local function costly_s(self)
+  local all = {}
+  for i, point in ipairs(self.first) do all[i] = seconds_of(self, point) end
+  return #all > 0 and not self.exhaustive and COSTLY * statistics.lower_median(all) or math.huge
+end
+
+-- The first points that lack a strategy or a launch, as two queues, of which the last point is the next one:
+-- those to visit at once, and the costly ones that had a visit, which follow the uncertain choices. The
+-- shortest visits come first, those of about the same time in random order.
 local function begin_launch(self, launch)
-  local list = {}
+  local now, later, limit, level = {}, {}, costly_s(self), {}
   for _, point in ipairs(self.first) do
-    if #wanted(self, point, launch) > 0 then list[#list + 1] = point end
+    if #wanted(self, point, launch) > 0 then
+      local waits = points.count(point.launches) > 0 and seconds_of(self, point) > limit
+      table.insert(waits and later or now, point)
+    end
   end
-  self.queue, self.queue_of, self.begun = shuffle(self, list), launch, self.begun + 1
+  for _, queue in ipairs { now, later } do
+    for i, point in ipairs(shuffle(self, queue)) do
+      level[point] = math.floor(math.log(seconds_of(self, point), 2)) + i / (#queue + 1)
+    end
+    table.sort(queue, function(a, b) return level[a] > level[b] end)
+  end
+  self.queue, self.costly_queue, self.queue_of, self.begun = now, later, launch, self.begun + 1
 end
 
 local function has_spent(self, share)
@@ -234,9 +259,9 @@ end
 function explore:next(launch)
   if self.queue_of ~= launch then begin_launch(self, launch) end
   if has_spent(self, 1) then return nil end
-  local task = from_queue(self, launch)
+  local task = from_queue(self, self.queue, launch)
   if task or self.exhaustive or has_spent(self, SHARES[self.begun] or 1) then return task end
-  return most_uncertain(self, launch)
+  return most_uncertain(self, launch) or from_queue(self, self.costly_queue, launch)
 end
 
 -- Whether first points lack a launch, or points inform uncertain choices.

@@ -157,6 +157,35 @@ function TestExplore.test_the_first_points_are_visited_in_two_launches()
   lu.assertEquals(launches, { 6, 6 })
 end
 
+-- A visit takes a second, and 100 where the message is long.
+local function is_long(cell) return cell.size >= 1 << 24 end
+local function seconds(cell) return is_long(cell) and 100 or 1 end
+
+-- Whether a first point with a long visit comes after all with short ones, in each launch.
+function TestExplore.test_short_visits_of_first_points_come_first()
+  local visits, has_long = play { seconds = seconds }, {}
+  for _, visit in ipairs(visits) do
+    if is_long(visit.cell) then
+      has_long[visit.launch] = true
+    elseif is_first(visit.cell) then
+      lu.assertNil(has_long[visit.launch], cell_records.describe(visit.cell))
+    end
+  end
+  lu.assertTrue(has_long[1])
+end
+
+-- In the second launch, points at which a choice is uncertain come before the repetition of long visits. A
+-- sweep without a budget still makes it.
+function TestExplore.test_long_visits_are_repeated_after_uncertain_choices()
+  local long, other = {}, {}
+  for i, visit in ipairs((play { seconds = seconds })) do
+    if visit.launch == 2 and is_long(visit.cell) then long[#long + 1] = i end
+    if visit.launch == 2 and not is_first(visit.cell) then other[#other + 1] = i end
+  end
+  lu.assertEquals(#long, 1)
+  lu.assertTrue(#other > 0 and other[#other] < long[1])
+end
+
 -- Two strategies 3 % apart, with and without noise that differs from launch to launch.
 function TestExplore.test_points_where_launches_disagree_are_visited_more_often()
   local random = 1
