@@ -40,7 +40,7 @@ rooms.generator = {
     uses = { "base", "codec", "lists", "rows", "conversation", "reading" } },
   { name = "consult", purpose = "lookups in an artifact: compile it, look shapes up, loss of its choices",
     uses = { "base", "system", "codec", "lists", "rows", "table", "formats" } },
-  { name = "planning", purpose = "what a sweep measures next: points, visits, strategies, their cost",
+  { name = "planning", purpose = "next measurements of a sweep: points, visits, strategies, their cost",
     uses = { "base", "lists", "rows", "choose" } },
   { name = "sweep", purpose = "launches, journal and rows of a sweep; Open MPI's parameters",
     uses = { "base", "system", "codec", "machine", "lists", "rows", "choose", "formats", "conversation",

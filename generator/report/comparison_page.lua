@@ -100,7 +100,7 @@ local function add_sources(p, comparison, labels)
   rows[#rows + 1] = fact_row("Rows", count, function(s)
     return tostring(#comparison.sweeps[s].source.rows)
   end)
-  p:section("What was compared", { id = "compared",
+  p:section("Sweeps", { id = "compared",
     note = "The first is the base; facts that differ from it are marked." })
   p:table { columns = { "", table.unpack(labels) }, rows = rows, plain = true }
   for s, label in ipairs(labels) do
@@ -149,7 +149,7 @@ local function change_rows(comparison, s)
 end
 
 local function add_changes(p, comparison, labels)
-  p:section("What changed", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, " ..
+  p:section("Changes", { id = "changed", note = ("Clearly: the 95 %% intervals do not overlap, or, " ..
     "without intervals, the times differ by more than %.0f %%. Best: the strategy with the shortest time " ..
     "that was measured at the shape itself. Loss: how much longer the base's choices take here than " ..
     "the best."):format(100 * summary.least_margin) })

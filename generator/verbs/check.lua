@@ -85,7 +85,7 @@ end
 
 return {
   difference = difference,
-  summary = "Compares the tables in a folder with what the rows give; exit code 1 if they differ.",
+  summary = "Compares the tables in a folder with those of the rows; exit code 1 if they differ.",
   options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv", required = true },
     { name = "arch", value = "ARCH", required = true,

@@ -159,7 +159,7 @@ local function add_drift(result, old, new)
 end
 
 return {
-  summary = "Prints what changed between two tables, what it costs, and whether the data supports it.",
+  summary = "Prints changes between two tables, their cost, and whether the data supports them.",
   positional = { name = "OLD NEW", min = 2, max = 2,
     help = "table.csv, TensorRT-LLM's header, or a folder with table.csv or rows" },
   options = {
