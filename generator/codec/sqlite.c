@@ -157,23 +157,26 @@ static int finalize(lua_State *lua) {
     return 0;
 }
 
+// Binds a value. Raises an error if memory is short: NULL would be bound in its place.
 static void bind(lua_State *lua, sqlite3_stmt *statement, int index, int argument) {
     size_t length;
+    int status;
     switch (lua_type(lua, argument)) {
     case LUA_TNIL:
-    case LUA_TBOOLEAN: sqlite3_bind_null(statement, index); break;
+    case LUA_TBOOLEAN: status = sqlite3_bind_null(statement, index); break;
     case LUA_TNUMBER:
         if (lua_isinteger(lua, argument)) {
-            sqlite3_bind_int64(statement, index, lua_tointeger(lua, argument));
+            status = sqlite3_bind_int64(statement, index, lua_tointeger(lua, argument));
         } else {
-            sqlite3_bind_double(statement, index, lua_tonumber(lua, argument));
+            status = sqlite3_bind_double(statement, index, lua_tonumber(lua, argument));
         }
         break;
     default: {
         const char *text = luaL_checklstring(lua, argument, &length);
-        sqlite3_bind_text(statement, index, text, (int)length, SQLITE_TRANSIENT);
+        status = sqlite3_bind_text(statement, index, text, (int)length, SQLITE_TRANSIENT);
     }
     }
+    if (status != SQLITE_OK) luaL_error(lua, "%s", sqlite3_errstr(status));
 }
 
 static void push_column(lua_State *lua, sqlite3_stmt *statement, int column) {
@@ -182,7 +185,9 @@ static void push_column(lua_State *lua, sqlite3_stmt *statement, int column) {
     case SQLITE_INTEGER: lua_pushinteger(lua, sqlite3_column_int64(statement, column)); break;
     case SQLITE_FLOAT: lua_pushnumber(lua, sqlite3_column_double(statement, column)); break;
     default: {
-        const char *bytes = sqlite3_column_blob(statement, column);
+        const char *bytes = sqlite3_column_blob(statement, column); // NULL: empty, or no memory for it
+        bool is_short = bytes == NULL && sqlite3_errcode(sqlite3_db_handle(statement)) == SQLITE_NOMEM;
+        if (is_short) luaL_error(lua, "out of memory");
         lua_pushlstring(lua, bytes == NULL ? "" : bytes, (size_t)sqlite3_column_bytes(statement, column));
     }
     }
