@@ -97,7 +97,9 @@ void cleanup_run(void) {
 
 // ---- temporary folders that were left -----------------------------------------------------------
 
-static const char suffix[] = ".XXXXXX";
+// No other program, and no earlier version of this one, makes such names: their folders are not locked.
+static const char suffix[] = ".locked.XXXXXX";
+enum { RANDOM_LENGTH = 6 };
 
 static int open_folder(const char *path) {
     return open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -127,8 +129,8 @@ static void remove_left(const char *parent, const char *name) {
     for (struct dirent *entry; folder != NULL && (entry = readdir(folder)) != NULL;) {
         const char *rest = entry->d_name + length;
         char path[PATH_MAX];
-        bool is_named =
-            strncmp(entry->d_name, name, length) == 0 && rest[0] == '.' && strlen(rest) == strlen(suffix);
+        bool is_named = strncmp(entry->d_name, name, length) == 0 && strlen(rest) == strlen(suffix) &&
+                        strncmp(rest, suffix, strlen(suffix) - RANDOM_LENGTH) == 0;
         int size = is_named ? snprintf(path, sizeof path, "%s/%s", parent, entry->d_name) : -1;
         if (size >= 0 && (size_t)size < sizeof path) remove_unlocked(path);
     }

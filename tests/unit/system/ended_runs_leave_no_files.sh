@@ -26,7 +26,7 @@ terminated "$GENTABLES" lua "$WORK/folder.lua"
 cat >"$WORK/killed.lua" <<'END_OF_LUA'
 local scratch, system = require "system.scratch", require "core.system"
 local folder = scratch.folder("gentables-test")
-os.execute("mkdir $TMPDIR/gentables-others $TMPDIR/gentables-test.a1 && touch " .. folder.path .. "/file")
+os.execute("mkdir $TMPDIR/gentables-others $TMPDIR/gentables-test.abcdef && touch " .. folder.path .. "/file")
 local another <close> = scratch.folder("gentables-test")
 assert(os.execute(("'%s' lua '%s' '%s'"):format(system.program(), arg[1], folder.path)))
 os.execute("kill -KILL $PPID")
@@ -41,7 +41,7 @@ left=$(cd "$TMPDIR" && echo *)
 echo 'local folder <close> = require("system.scratch").folder("gentables-test")' >"$WORK/next.lua"
 ends_with 0 "$GENTABLES" lua "$WORK/next.lua"
 left=$(cd "$TMPDIR" && echo *)
-[ "$left" = "gentables-others gentables-test.a1" ] || die "after the next run are left: $left"
+[ "$left" = "gentables-others gentables-test.abcdef" ] || die "after the next run are left: $left"
 rm -r "${TMPDIR:?}"/*
 
 # A forked process removes nothing of its parent.
