@@ -4,6 +4,8 @@
 --   cache/   tune's cache            tmp/     TMPDIR          shm/    Open MPI's segments
 --   home/    HOME
 --
+-- `patience`, in seconds, is that of sweeps, and the timeout of tune.
+--
 -- All processes of a day have DAYS_MARK in their environment. If root runs this, every other day belongs to
 -- an unprivileged user, who needs the modes of files.
 local file = require "core.file"
@@ -14,11 +16,10 @@ local day = {}
 day.__index = day
 
 local NOBODY = "65534"
-local DEADLINE = 240   -- seconds for one run
+local DEADLINE = 900   -- seconds for one run
 local END_S = 60       -- until the processes of a killed run have ended
 local TICK_S = 0.01    -- between two looks
 local DISK = "48m"     -- size of the file system of a day
-local PATIENCE = 10    -- seconds, of sweeps
 
 local work, stand_in, bench = os.getenv("WORK"), os.getenv("STAND_IN"), os.getenv("BENCH")
 local may_mount = os.getenv("NAMESPACE") == "1"
@@ -38,8 +39,8 @@ end
 -- Makes the folder of a day. Its seed decides the user and the bench.
 function day.new(seed)
   math.randomseed(seed)
-  local self = setmetatable({ seed = seed, folder = ("%s/day-%d"):format(work, seed), log = {}, takes = {} },
-    day)
+  local self = setmetatable({ seed = seed, folder = ("%s/day-%d"):format(work, seed), log = {}, takes = {},
+    patience = 0 }, day)
   local is_root = system.is_root()
   self.user = is_root and math.random(2) == 1 and NOBODY or nil
   self.has_ranks = math.random(2) == 1
@@ -99,10 +100,11 @@ end
 -- Sends a signal, such as KILL, to "program", "launcher" or "rank" of a run. Returns whether there was one.
 function day:kill(child, victim, signal)
   local pid = victim == "program" and tostring(child:pid())
-  if victim == "launcher" then pid = self:processes(self.has_ranks and "mpirun" or "stand_in")[1] end
+  local stand_ins = pid and {} or self:processes("stand_in") -- the launcher and all ranks
+  if victim == "launcher" then pid = stand_ins[1] or self:processes("mpirun")[1] end
   if victim == "rank" then
     local ranks = self:processes("gentables-bench")
-    pid = ranks[math.random(math.max(1, #ranks))]
+    pid = stand_ins[1] or ranks[math.random(math.max(1, #ranks))]
   end
   return pid and os.execute(("kill -%s %s 2>/dev/null"):format(signal, pid)) or false
 end
@@ -121,8 +123,8 @@ end
 function day:sweep(...) return self:sweep_in("rows", ...) end
 
 function day:sweep_in(folder, ...)
-  return { "sweep", "--out", self:path(folder), "--exhaustive", "--patience", tostring(PATIENCE), "--bench",
-    self.has_ranks and bench or stand_in, ... }
+  return { "sweep", "--out", self:path(folder), "--exhaustive", "--patience", tostring(self.patience),
+    "--bench", self.has_ranks and bench or stand_in, ... }
 end
 
 function day:generate(out, ...)
@@ -135,9 +137,10 @@ function day:check()
 end
 
 function day:tune(operation, ...)
+  local launcher = table.concat(require "mpirun", " ") .. " -n {ranks}"
   return { "tune", "--op", operation, "--sizes", "1K:4K", "--samples", "3", "--warm-up", "1", "--timeout",
-    tostring(PATIENCE), "--bench", bench, "--launcher", table.concat(require "mpirun", " ") .. " -n {ranks}",
-    "--out", self:path("tuned"), "--cache", self:path("cache/tune.json"), ... }
+    tostring(self.patience), "--bench", bench, "--launcher", launcher, "--out", self:path("tuned"),
+    "--cache", self:path("cache/tune.json"), ... }
 end
 
 -- The command line; `limit`: the largest size of a file, in bytes, or nil.

@@ -13,6 +13,8 @@ local values = { tokens = { "1", "1, 4", "1, 4, 16", "4, 8" }, hidden = { "64", 
   strategies = { '"MPI", "ONESHOT"', '"MPI", "ONESHOT", "TWOSHOT"' } }
 local CELL_US = 10000
 local USUAL_S = 0.05 -- of a run that has not been timed yet
+-- Seconds: of undisturbed runs, however busy the machine is; and of others, in which mpirun may hang.
+local PATIENT, HASTY = 120, 10
 local counts = {} -- by step and what happened
 
 -- The folders that a verb reads or writes, and the verbs that start ranks.
@@ -63,13 +65,16 @@ end
 -- Chooses what disturbs a run: nothing, a kill or a hindrance.
 local function disturb(today, verb)
   local die = math.random()
+  today.patience = PATIENT
   if die < 0.35 then return { text = "undisturbed" } end
   if die < 0.7 then
     local kill = random_kill(today, verb)
+    today.patience = HASTY
     return { kill = kill, text = ("SIG%s to %s after %.3f s"):format(kill[2], kill[1], kill.after) }
   end
   local hindrance, what = random_hindrance(today, verb)
   if not hindrance then return { text = "undisturbed" } end
+  today.patience = HASTY
   return { hindrance = hindrance, what = what,
     text = hindrance.name .. (what.path and ": " .. what.path:sub(#today.folder + 2) or "") }
 end
@@ -139,8 +144,9 @@ local function diff(today)
 end
 
 local function tune(today)
+  local disturbance = disturb(today, "tune")
   local arguments = today:tune(pick { "allreduce", "allgather" }, math.random(2) == 1 and "--fresh" or nil)
-  run(today, "tune", arguments, disturb(today, "tune"), nothing_more)
+  run(today, "tune", arguments, disturbance, nothing_more)
 end
 
 local list = {
@@ -187,6 +193,7 @@ end
 -- Completes the sweep and the tables without disturbance, and compares them with those of a new folder.
 function steps.end_of_day(today)
   today:note("the end of the day")
+  today.patience = PATIENT
   if not today.has_spec then write_spec(today) end
   today:must(today:sweep())
   local again = today:must(today:sweep())
