@@ -19,8 +19,13 @@ local function shortened(value, most)
   return first .. " [...] " .. last
 end
 
--- A message of a sensible length.
-function fail.short(message) return shortened(message, MOST_OF_MESSAGE) end
+-- A message of a sensible length, for a terminal: control characters apart from line ends become "?".
+function fail.short(message)
+  return (shortened(message, MOST_OF_MESSAGE):gsub("[\0-\9\11-\31\127]", "?"))
+end
+
+-- A message for stderr, with its line end.
+function fail.line(message) return "gentables: " .. fail.short(message) .. "\n" end
 
 -- Raises an error. `message` names what is wrong, where, and what to do. Control characters in it become "?",
 -- so that it is one line. Long values are cut.
@@ -29,7 +34,7 @@ function fail.with(code, message, ...)
   local count = select("#", ...)
   for i = 1, count do values[i] = shortened(values[i], MOST_OF_VALUE) end
   if count > 0 then message = message:format(table.unpack(values, 1, count)) end
-  message = fail.short(message):gsub("%c", "?")
+  message = fail.short(message):gsub("\n", "?")
   error(setmetatable({ code = code, message = message }, failure), 0)
 end
 

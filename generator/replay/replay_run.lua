@@ -323,10 +323,10 @@ end
 
 -- Prints the missing parts and the number of timed ops; on stderr also the ops of the traces without a row.
 function replay_run.print_summary(summary, where)
-  for _, note in ipairs(summary.notes) do io.stderr:write("gentables: ", note, "\n") end
-  for _, why in ipairs(summary.absent) do io.stderr:write("gentables: ", why, "\n") end
+  for _, note in ipairs(summary.notes) do io.stderr:write(fail.line(note)) end
+  for _, why in ipairs(summary.absent) do io.stderr:write(fail.line(why)) end
   if summary.problem and not summary.signal then
-    io.stderr:write("gentables: ", summary.problem, "; the ops are saved, but not replayed\n")
+    io.stderr:write(fail.line(summary.problem .. "; the ops are saved, but not replayed"))
   end
   print(("replayed  %s: %d of %d ops have a time"):format(where, summary.timed, summary.ops))
 end

@@ -12,7 +12,7 @@ local picture_slices = require "pictures.picture_slices"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
-local function say(text, ...) io.stderr:write("gentables: ", text:format(...), "\n") end
+local function say(text, ...) io.stderr:write(fail.line(text:format(...))) end
 
 local function documented()
   local names = {}

@@ -276,7 +276,7 @@ function workbooks.run(given)
         if not fail.is_failure(problem) or problem.code > 128 then error(problem, 0) end
         failed = failed + 1
         if problem.code == 2 then refused = refused + 1 end
-        io.stderr:write("gentables: ", problem.message, "\n")
+        io.stderr:write(fail.line(problem.message))
       end
     end
   end

@@ -42,7 +42,7 @@ end
 
 local function merge_one(path, configuration, args)
   local merged = merging.must_merge(path, configuration, { gzip = args.gzip, keep = args.keep })
-  for _, note in ipairs(merged.notes) do io.stderr:write("gentables: note: ", note, "\n") end
+  for _, note in ipairs(merged.notes) do io.stderr:write(fail.line("note: " .. note)) end
   local absent = args.num_ranks and missing(configuration, args.num_ranks) or {}
   if #absent > 0 then
     io.stderr:write(("gentables: note: %s: no trace of rank %s; --num-ranks is %s\n"):format(
@@ -61,7 +61,7 @@ local function merge_all(found, args)
     local ok, problem = pcall(merge_one, path, configuration, args)
     if not ok then
       if not fail.is_failure(problem) then error(problem, 0) end
-      io.stderr:write("gentables: ", problem.message, "\n")
+      io.stderr:write(fail.line(problem.message))
       failed[#failed + 1] = run_folder.name(configuration)
     end
   end

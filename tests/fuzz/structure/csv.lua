@@ -23,9 +23,17 @@ local function read(text)
   return rows
 end
 
+-- The text of a row. Fields that were never set are empty.
+local function line_of(fields)
+  local last, filled = 0, {}
+  for column in pairs(fields) do last = math.max(last, column) end
+  for column = 1, last do filled[column] = fields[column] or "" end
+  return table.concat(filled, ",") .. "\n"
+end
+
 local function write(rows)
   local out = {}
-  for i, fields in ipairs(rows) do out[i] = table.concat(fields, ",") .. "\n" end
+  for i, fields in ipairs(rows) do out[i] = line_of(fields) end
   return table.concat(out)
 end
 

@@ -36,6 +36,9 @@ local words = { "row", "none", "done", "error", "hello", "ready", "strategy", "p
   " id=1", " reason=", " reason=x y", " strategy=MPI", " strategy=TWOSHOT", "\nready\n", "\ndone id=1\n",
   "=" }
 
+-- Mutants of answers for one of an ending: some of these take ten seconds until gentables ends the program.
+local ANSWERS_SHARE = 8
+
 local mutate_lines = tokens.mutator(words)
 
 function liar.mutate_ending() return values.one_of(endings) end
@@ -53,7 +56,7 @@ function liar.job(job, folder, version, answers)
   job.files, job.targets, job.mutate = job.files or {}, {}, {}
   for name, text in pairs(liar.files(folder, version, answers)) do job.files[name] = text end
   for name in pairs(answers) do
-    job.targets[#job.targets + 1] = folder .. "/" .. name
+    for _ = 1, ANSWERS_SHARE do job.targets[#job.targets + 1] = folder .. "/" .. name end
     job.mutate[folder .. "/" .. name] = mutate_lines
   end
   table.sort(job.targets)

@@ -30,6 +30,11 @@ function TestMessages.test_lines_beside_a_bar_are_cut()
   lu.assertTrue(stream:seek() < 4100)
 end
 
+function TestMessages.test_no_message_controls_a_terminal()
+  lu.assertEquals((failure(fail.input, "%s", "a\27[31m\nb\127")), "a?[31m?b?")
+  lu.assertEquals(fail.line("a\27[31m\0\tb"), "gentables: a?[31m??b\n")
+end
+
 function TestMessages.test_characters_stay_whole()
   for shift = 0, 3 do
     local message = failure(fail.input, "%s", ("x"):rep(shift) .. ("\u{1F600}"):rep(1000))
