@@ -128,7 +128,7 @@ end
 function machines.describe(machine)
   if machine.machines then return table.concat(machine.machines, " and ") end
   if not machine.cpu then return machine.gpu or "an unknown machine" end
-  local cores = machine.cores == 1 and "1 core" or machine.cores .. " cores"
+  local cores = machine.cores == 1 and "1 core" or (machine.cores or "unknown") .. " cores"
   return table.concat({ machine.cpu, cores, machine.mpi }, ", ")
 end
 

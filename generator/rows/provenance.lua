@@ -112,6 +112,12 @@ local function is_number(value) return math.type(value) ~= nil or "a number" end
 local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
 local function is_flag(value) return type(value) == "boolean" or "true or false" end
 local function is_object(value) return type(value) == "table" and value ~= json.null or "an object" end
+local function is_list_of_texts(value)
+  for _, text in ipairs(is_object(value) == true and value or { value }) do
+    if is_text(text) ~= true then return "a list of texts" end
+  end
+  return is_object(value) == true or "a list of texts"
+end
 local function optional(check)
   return function(value) return value == nil or check(value) end
 end
@@ -120,13 +126,15 @@ local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
   caches = optional(is_object), os = optional(is_text), kernel = optional(is_text),
   memory_gib = optional(is_integer) }
 -- The machine of imported rows, and of rows merged from several machines.
-local foreign_fields = { gpu = optional(is_text), machines = optional(is_object) }
+local foreign_fields = { gpu = optional(is_text), machines = optional(is_list_of_texts),
+  cpu = optional(is_text), cores = optional(is_integer), mpi = optional(is_text) }
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
 local disturbed_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text,
   fusion = is_text, hidden_size = is_integer, num_tokens = is_integer, low_us = is_number,
   high_us = is_number, samples = is_integer }
-local record_fields = { fingerprint = is_text, machine = is_object, bench = is_object, rows = is_object,
+local record_fields = { arch = optional(is_text), fingerprint = is_text, machine = is_object,
+  bench = is_object, rows = is_object,
   complete = optional(is_flag), budget_s = optional(is_number), launch = optional(is_object),
   spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object,
   disturbed = optional(is_object), refine = optional(is_object) }
@@ -168,6 +176,9 @@ local function wrong_record(record)
     or wrong_entry("no_time", record.no_time, no_time_fields)
     or wrong_entry("disturbed", record.disturbed or {}, disturbed_fields)
 end
+
+-- Returns a message about a field of a machine, as machines.facts returns it, that has another type; or nil.
+function provenance.wrong_machine(machine) return wrong_field(machine, machine_fields, "machine.") end
 
 -- Reads a provenance file. Returns its record | nil, message, also if there is no file.
 function provenance.read(path)

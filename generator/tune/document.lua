@@ -5,6 +5,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local machines = require "machine.machines"
+local provenance = require "rows.provenance"
 local splits = require "lists.splits"
 
 local document = {}
@@ -99,7 +100,7 @@ local function is_document(value)
   local is_form = is_list(value) and value.version == VERSION and is_list(value.machine)
     and is_list(value.cells) and is_list(value.excluded) and type(value.arch) == "string"
     and is_name(value.default) and is_whole(value.launches)
-  if not is_form then return false end
+  if not is_form or provenance.wrong_machine(value.machine) then return false end
   for name, reason in pairs(value.excluded) do
     if type(name) ~= "string" or type(reason) ~= "string" then return false end
   end

@@ -33,7 +33,7 @@ local rank_fields = {
   cuda = { { "communication_us", is.number }, { "gemm_alone_us", is.number }, { "gemm_us", is.number } },
 }
 for _, group in ipairs { { "times", "exposed", "gemms", "gemms_alone", "gemms_beside", "left", "overlapped",
-  "serial" }, { "ratios", "cost", "hidden", "overlapped_to_serial", "tracing" } } do
+  "serial", "traced" }, { "ratios", "cost", "hidden", "overlapped_to_serial", "tracing" } } do
   for i = 2, #group do
     local name = group[1] .. "." .. group[i]
     for _, key in ipairs { "high", "low", "median" } do

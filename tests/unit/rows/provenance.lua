@@ -121,6 +121,12 @@ function TestProvenance.test_an_invalid_field_is_reported_by_name()
   record.spec = "text"
   lu.assertEquals(message_of(record), "spec is not an object; sweep --fresh replaces it")
   record = a_record()
+  record.arch = { 1 }
+  lu.assertEquals(message_of(record), "arch is not text; sweep --fresh replaces it")
+  record = a_record()
+  record.bench, record.machine = { merged = true }, { machines = { {} } }
+  lu.assertEquals(message_of(record), "machine.machines is not a list of texts; sweep --fresh replaces it")
+  record = a_record()
   record.no_time = { "text" }
   lu.assertEquals(message_of(record), "no_time[0] is not an object; sweep --fresh replaces it")
   os.remove(path)

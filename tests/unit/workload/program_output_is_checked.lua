@@ -43,6 +43,7 @@ function TestLies:test_wrong_answers_are_refused()
   for old, problem in pairs {
     [" threads=1"] = "no valid used.threads", ["^hello[^\n]*\n"] = "no valid machine.cores",
     ["time name=left[^\n]*\n"] = "no valid times.left.high", [" low=0.1"] = "no valid ratios.cost.low",
+    ["time name=traced[^\n]*\n"] = "no valid times.traced.high",
     ["name=gemms "] = "no valid times.gemms.high",
     ["rank number=1[^\n]*\n"] = "no valid ranks", [" gemm_cpu_us=3.2"] = "no valid ranks[0].gemm_cpu_us",
     [" backend=host"] = "no valid backend", [" done=1"] = "no valid progress",
