@@ -159,7 +159,7 @@ rooms.bench = {
 
 -- The rooms of the generator that the templates of a folder may require, to write their model as text.
 rooms.templates = {
-  bench = { "workload" },
+  bench = { "lists", "workload" },
   plots = { "pages" },
   reports = { "base", "codec", "formats", "plots" },
   tables = { "table", "formats" },

@@ -15,11 +15,6 @@
 
 static const double MOST_OF_MEMORY = 0.8; // of the available memory
 
-size_t data_type_size(enum data_type type) {
-    static const size_t sizes[DATA_TYPES] = {4, 8, 2, 2, 1, 1, 1, 1};
-    return sizes[type];
-}
-
 double data_type_error(enum data_type type) {
     return type == FLOAT64 ? 0x1p-51 : type == FLOAT32 ? 0x1p-22 : type == FLOAT16 ? 0x1p-10 : 0x1p-8;
 }

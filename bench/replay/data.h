@@ -20,7 +20,9 @@ struct operands {
     struct tensor a, b, c, out;
 };
 
-size_t data_type_size(enum data_type type);
+static inline size_t data_type_size(enum data_type type) {
+    return data_type_sizes[type];
+}
 
 // Largest relative error of a result of this type.
 double data_type_error(enum data_type type);

@@ -7,9 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const data_type_names[DATA_TYPES] = {"float32",         "float64",        "bfloat16",
-                                                 "float16",         "float8_e4m3fn",  "float8_e5m2",
-                                                 "float8_e4m3fnuz", "float8_e5m2fnuz"};
 const char *const scaling_names[SCALINGS] = {"none", "tensor", "row", "block"};
 const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32"};
 const char *const addend_names[ADDENDS] = {"none", "row", "matrix"};

@@ -7,22 +7,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "element_types.h"
+
 enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
 enum { MOST_THREADS = 1024 }; // of a call
-
-// Types of elements. The host computes in the first three; a line may have any of them.
-enum data_type {
-    FLOAT32,
-    FLOAT64,
-    BFLOAT16,
-    FLOAT16,
-    FLOAT8_E4M3FN,
-    FLOAT8_E5M2,
-    FLOAT8_E4M3FNUZ,
-    FLOAT8_E5M2FNUZ,
-    DATA_TYPES,
-};
-extern const char *const data_type_names[DATA_TYPES];
 
 // The addend of a product: nothing, a row of N elements for all rows, or a matrix for each product.
 enum addend { ADD_NOTHING, ADD_ROW, ADD_MATRIX, ADDENDS };

@@ -8,7 +8,7 @@
 
 enum { TEXT_SIZE = 160, NOTES_SIZE = 400 };
 
-// Data types in names of kernels.
+// Data types in names of kernels, as NCCL has them.
 static const char *const short_dtype_names[DTYPES] = {
     [DTYPE_FLOAT32] = "f32", [DTYPE_BFLOAT16] = "bf16", [DTYPE_FLOAT16] = "f16"};
 

@@ -9,14 +9,9 @@
 #include <unistd.h>
 
 #include "trace_events.h"
+#include "trace_types.h"
 
 enum { BUFFER = 1 << 20, TEXT = 512 };
-
-// Data types in traces, as an input of an op and of a collective.
-static const char *const input_types[DTYPES] = {
-    [DTYPE_FLOAT32] = "float", [DTYPE_BFLOAT16] = "c10::BFloat16", [DTYPE_FLOAT16] = "c10::Half"};
-static const char *const message_types[DTYPES] = {
-    [DTYPE_FLOAT32] = "Float", [DTYPE_BFLOAT16] = "BFloat16", [DTYPE_FLOAT16] = "Half"};
 
 // ---- names and header ---------------------------------------------------------------------------
 
@@ -61,7 +56,7 @@ static void write_computed_in(const struct trace_writer *writer) {
     for (int i = 0; i < DTYPES; i++) {
         enum dtype computed_in = writer->trace->description->computed_in[i];
         if ((int)computed_in == i) continue;
-        fprintf(writer->file, "%s\"%s\":\"%s\"", comma, input_types[i], input_types[computed_in]);
+        fprintf(writer->file, "%s\"%s\":\"%s\"", comma, dtype_input_types[i], dtype_input_types[computed_in]);
         comma = ",";
     }
     fputs("}", writer->file);
@@ -145,7 +140,7 @@ static void write_shapes(const struct trace_writer *writer, const struct gemm *g
     FILE *file = writer->file;
     size_t m = gemm->m, n = gemm->n, k = gemm->k;
     bool adds = gemm->accumulate;
-    const char *type = input_types[gemm->dtype];
+    const char *type = dtype_input_types[gemm->dtype];
     fputs(",\"Input Dims\":[", file);
     if (adds) fprintf(file, "[%zu,%zu],", m, n);
     fprintf(file, "[%zu,%zu],[%zu,%zu]%s],\"Input type\":[", m, k, k, n, adds ? ",[],[]" : "");
@@ -210,7 +205,7 @@ static void write_collective_arguments(const struct trace_writer *writer,
             ",\"Collective name\":\"%s\",\"In msg nelems\":%zu,\"Out msg nelems\":%zu,\"Group size\":%d,"
             "\"dtype\":\"%s\"",
             collective_name(collective), collective->in_elements, collective->out_elements,
-            writer->trace->program->ranks, message_types[collective->dtype]);
+            writer->trace->program->ranks, dtype_metadata_types[collective->dtype]);
     write_splits(writer, "In split size", collective, collective->send);
     write_splits(writer, "Out split size", collective, collective->receive);
     fputs(",\"Process Group Name\":\"0\",\"Process Group Description\":\"default_pg\","
@@ -292,7 +287,7 @@ static void write_post(struct trace_writer *writer, const struct step_notes *ste
     fprintf(writer->file,
             ",\"Input Dims\":[[%zu]],\"Input type\":[\"%s\"],\"Input Strides\":[[1]],"
             "\"Concrete Inputs\":[\"\"],\"Rank\":%d",
-            collective->in_elements, input_types[collective->dtype], program->rank);
+            collective->in_elements, dtype_input_types[collective->dtype], program->rank);
     write_collective_arguments(writer, collective);
     fputs(",\"bucket\":", writer->file);
     trace_quote(writer, collective->name);
