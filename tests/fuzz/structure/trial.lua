@@ -112,8 +112,9 @@ local LONG_INTEGER = ("%d"):rep(19)
 
 -- Why a file that was written is not whole; nil if it is.
 local function damage(path, text)
-  -- simdjson takes no halves of surrogate pairs and no integers of more than 64 bits, which JSON has.
-  local is_readable = not text:find("\\u[dD][89a-fA-F]") and not text:find(LONG_INTEGER)
+  -- simdjson takes no halves of surrogate pairs and no numbers beyond its types, which JSON has.
+  local is_long = text:find(LONG_INTEGER) or text:find("%d[eE]%+?%d%d%d")
+  local is_readable = not text:find("\\u[dD][89a-fA-F]") and not is_long
   if path:find("%.json$") and is_readable and not json.decode(text) then return "no JSON" end
   if path:find("%.html$") and not text:find("</html>%s*$") then return "its end is missing" end
   if path:find("%.csv$") and text:sub(-1) ~= "\n" then return "its last line has no end" end
