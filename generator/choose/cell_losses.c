@@ -39,18 +39,30 @@ static void add_bin_shape(void *context, const struct bin_shape *shape) {
     };
 }
 
-// Replaces the losses of the strategies at these indices of the plane by losses estimated from launches.
-// False: out of memory.
+// Appends to places[count] the indices in the plane of the strategies that were not tried in a cell, and may
+// be the fastest there. Returns the new count.
+static size_t add_rivals(const struct plane *plane, const struct evidence *evidence, size_t cell,
+                         size_t *places, size_t count) {
+    for (size_t s = 0; s < plane->strategy_count; s++) {
+        bool is_untried = plane->untried[s * plane->cells + cell];
+        if (is_untried && !evidence_excludes(evidence, plane->strategies[s])) places[count++] = s;
+    }
+    return count;
+}
+
+// Replaces the losses of the `count` strategies at these indices of the plane by losses estimated from
+// launches, against the rivals, too: the indices from `count` up to `all`. False: out of memory.
 static bool take_evidence(const struct evidence *evidence, const struct bin_shapes *bin, size_t hidden,
-                          size_t tokens, const size_t *places, size_t count, struct loss *losses) {
+                          size_t tokens, const size_t *places, size_t count, size_t all,
+                          struct loss *losses) {
     const struct plane *plane = bin->plane;
     const struct grid_block *block = plane->block;
     const struct evidence_shape own = {block->fusion[plane->fusion], log2(block->hidden_sizes.value[hidden]),
                                        log2(block->num_tokens.value[tokens]), 1};
     uint8_t strategies[NAMES_MAX];
     struct loss_figures figures[NAMES_MAX];
-    for (size_t i = 0; i < count; i++) strategies[i] = plane->strategies[places[i]];
-    bool ok = evidence_losses(evidence, &own, bin->shapes, bin->count, strategies, count, figures);
+    for (size_t i = 0; i < all; i++) strategies[i] = plane->strategies[places[i]];
+    bool ok = evidence_losses(evidence, &own, bin->shapes, bin->count, strategies, all, figures);
     for (size_t i = 0; ok && i < count; i++) {
         losses[places[i]] = (struct loss){figures[i].expected, figures[i].worst, figures[i].confidence};
     }
@@ -71,8 +83,9 @@ bool cell_losses(const struct plane *plane, const struct evidence *evidence, siz
         bool has_evidence = evidence_covers(evidence, plane->strategies[s]);
         if (has_evidence && !isinf(losses[s].expected) && !bin.lacks_cell[s]) places[count++] = s;
     }
+    size_t all = add_rivals(plane, evidence, hidden * block->num_tokens.count + tokens, places, count);
     bool ok = bin.shapes != NULL &&
-              (count == 0 || take_evidence(evidence, &bin, hidden, tokens, places, count, losses));
+              (count == 0 || take_evidence(evidence, &bin, hidden, tokens, places, count, all, losses));
     free(bin.shapes);
     return ok;
 }

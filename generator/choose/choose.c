@@ -62,11 +62,12 @@ static void free_row(struct row_of_cells *row) {
     free(row->computed_for);
 }
 
-// Whether the same strategies have a level at two cells.
+// Whether the same strategies have a level, and the same ones are untried, at two cells.
 static bool have_same_strategies(const struct plane *plane, size_t cell, size_t other) {
     for (size_t s = 0; s < plane->strategy_count; s++) {
         const double *levels = plane->levels + s * plane->cells;
-        if (isnan(levels[cell]) != isnan(levels[other])) return false;
+        const bool *untried = plane->untried + s * plane->cells;
+        if (isnan(levels[cell]) != isnan(levels[other]) || untried[cell] != untried[other]) return false;
     }
     return true;
 }

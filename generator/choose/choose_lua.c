@@ -21,6 +21,8 @@
 //     workload      { { hidden_size =, num_tokens =, weight = }... }
 //     derived       { { world_size =, ..., num_tokens =, strategy =, time_us = }... }: times that were not
 //                   measured
+//     untried       { { world_size =, ..., num_tokens =, strategy = }... }: strategies that may do a cell,
+//                   and have no time at it or near it; they win nothing, but make other choices uncertain
 //     incumbent     a table that keeps the choices that lose hardly more than the best
 //     judged        { old, new }: two tables, what the choices of which lose is in the cells of the result
 //     same_bits_as  a strategy: only strategies with the same bits may win

@@ -99,6 +99,38 @@ function derive.times(spec, world_size, records, no_time)
   return out
 end
 
+-- The strategies that may do a cell of the spec and were not tried there: records of cell and strategy, in
+-- order. At a cell with a time they are those without any time in the plane; at other cells those without an
+-- interpolated time.
+-- A strategy that the bench refused wherever it was tried in the plane is not among them. `derived`: of
+-- derive.times.
+function derive.untried(spec, world_size, records, no_time, derived)
+  local is_reached, is_known, has_time, was_refused, out = {}, {}, {}, {}, {}
+  local function key_of(record, strategy)
+    return cell_records.key(cell_records.record(record, strategy, { world_size = world_size }))
+  end
+  for _, record in ipairs(records) do
+    is_reached[key_of(record)], has_time[plane_of(record)] = true, true
+    is_known[key_of(record, record.strategy)] = true
+  end
+  for _, entry in ipairs(no_time) do
+    is_known[key_of(entry, entry.strategy)] = true
+    if not entry.skipped then was_refused[plane_of(entry)] = true end
+  end
+  for _, record in ipairs(derived) do is_known[key_of(record, record.strategy)] = true end
+  for key, record in pairs(cell_records.wanted(spec, cell_records.cells(spec, world_size))) do
+    local plane, is_open = plane_of(record), not is_known[key] and not record.skip
+    if has_time[plane] then
+      is_open = is_open and not is_reached[key_of(record)]
+    else
+      is_open = is_open and not was_refused[plane]
+    end
+    if is_open and lists.may_win(record.strategy) then out[#out + 1] = record end
+  end
+  table.sort(out, cell_records.before)
+  return out
+end
+
 -- The rows of a file that have tokens and a hidden size, without loopback rows that do not compete.
 local function rows_with_shapes(source, path)
   local out = {}
@@ -162,6 +194,23 @@ local function times_of_file(source, entry)
     return times_without_grid(source, entry, false)
   end
   return {}
+end
+
+-- The untried strategies of a source (of model.load), computed once: those of sweeps that left out times.
+function derive.untried_of_source(source)
+  if source.untried then return source.untried end
+  local out = {}
+  for _, entry in ipairs(source.files) do
+    local record = entry.provenance
+    if record and record.derived and entry.spec then
+      local records = rows_with_shapes(source, entry.path)
+      local derived = derive.times(entry.spec, entry.tp, records, record.no_time)
+      local untried = derive.untried(entry.spec, entry.tp, records, record.no_time, derived)
+      table.move(untried, 1, #untried, #out + 1, out)
+    end
+  end
+  source.untried = out
+  return out
 end
 
 -- The derived times of a source (of model.load), computed once. A sweep derives those that it left out; of

@@ -66,8 +66,8 @@ bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const s
 
 // ---- the cells
 
-// Finds the strategies that have a time in the plane and may win, in the order of the list, so that the order
-// of rows has no effect. Counts the rows of others.
+// Finds the strategies that have a time in the plane, or are untried there, and may win, in the order of the
+// list, so that the order of rows has no effect. Counts the rows of others.
 static void find_strategies(struct plane *plane, struct left_out *left_out) {
     const struct inputs *of = plane->of;
     bool is_found[NAMES_MAX] = {false};
@@ -83,6 +83,12 @@ static void find_strategies(struct plane *plane, struct left_out *left_out) {
             }
         }
     }
+    const struct selection *selection = of->selection;
+    for (size_t i = 0; i < selection->untried_count; i++) {
+        const struct untried_strategy *untried = &selection->untried[i];
+        bool counts = selection->may_win[untried->strategy] && is_in_plane(plane, &untried->key);
+        is_found[untried->strategy] = is_found[untried->strategy] || counts;
+    }
     memset(plane->index_of, NAME_NONE, sizeof plane->index_of);
     for (size_t s = 0; s < NAMES_MAX; s++) {
         if (!is_found[s]) continue;
@@ -95,7 +101,8 @@ static bool allocate(struct plane *plane) {
     size_t levels = plane->strategy_count * plane->cells;
     plane->levels = malloc((levels + 1) * sizeof *plane->levels);
     plane->row_of = malloc((levels + 1) * sizeof *plane->row_of);
-    if (plane->levels == NULL || plane->row_of == NULL) return false;
+    plane->untried = calloc(levels + 1, sizeof *plane->untried);
+    if (plane->levels == NULL || plane->row_of == NULL || plane->untried == NULL) return false;
     memset(plane->row_of, 0xff, (levels + 1) * sizeof *plane->row_of);
     for (size_t i = 0; i < levels; i++) plane->levels[i] = NAN;
     return true;
@@ -128,6 +135,19 @@ static void lay_out_derived(struct plane *plane) {
         if (plane->row_of[at] != NO_ROW) continue;
         plane->levels[at] = log2(derived->time_us);
         plane->derived_placement = derived->placement;
+    }
+}
+
+// Marks untried strategies, at cells where they have no level.
+static void lay_out_untried(struct plane *plane) {
+    const struct selection *selection = plane->of->selection;
+    for (size_t i = 0; i < selection->untried_count; i++) {
+        const struct untried_strategy *untried = &selection->untried[i];
+        if (!is_in_plane(plane, &untried->key) || plane->index_of[untried->strategy] == NAME_NONE) continue;
+        size_t cell = grid_cell_number(plane->block, plane->fusion, &untried->key);
+        if (cell == GRID_NO_CELL) continue;
+        size_t at = plane->index_of[untried->strategy] * plane->cells + cell - plane->first_cell;
+        plane->untried[at] = isnan(plane->levels[at]);
     }
 }
 
@@ -310,6 +330,7 @@ bool plane_make(struct plane *plane, const struct inputs *of, const struct grid_
     if (!allocate(plane)) return false;
     lay_out_rows(plane);
     lay_out_derived(plane);
+    lay_out_untried(plane);
     if (!lay_out_elsewhere(plane)) return false;
     lay_out_stand_ins(plane);
     return lay_out_workload(plane);
@@ -319,6 +340,7 @@ void plane_drop(struct plane *plane, size_t strategy) {
     for (size_t cell = 0; cell < plane->cells; cell++) {
         plane->levels[strategy * plane->cells + cell] = NAN;
         plane->row_of[strategy * plane->cells + cell] = NO_ROW;
+        plane->untried[strategy * plane->cells + cell] = false;
     }
     for (size_t i = 0; i < plane->bins.extra_count; i++) {
         plane->extra_levels[i * plane->strategy_count + strategy] = NAN;
@@ -329,6 +351,7 @@ void plane_drop(struct plane *plane, size_t strategy) {
 void plane_free(struct plane *plane) {
     free(plane->levels);
     free(plane->row_of);
+    free(plane->untried);
     free(plane->extra);
     free(plane->extra_levels);
     free(plane->extra_rows);

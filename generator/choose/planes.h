@@ -44,6 +44,7 @@ struct plane {
     double *levels; // [strategy][cell]
     uint8_t derived_placement;
     uint32_t *row_of; // [strategy][cell], or NO_ROW
+    bool *untried;    // [strategy][cell]: no level, because the sweep did not try it there
     struct shape_levels *extra;
     double *extra_levels; // [extra][strategy]
     uint32_t *extra_rows; // the same; NO_ROW: none

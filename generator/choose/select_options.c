@@ -90,6 +90,15 @@ static void take_lookup(lua_State *lua, int options, struct selection *selection
     lua_pop(lua, 1);
 }
 
+// The cell of the table at `item`.
+static struct cell_key item_key(lua_State *lua, int item, const struct lists *lists) {
+    struct cell_key key = block_key(lua, item, lists);
+    key.fusion = field_name(lua, item, "fusion", &lists->fusions);
+    key.hidden_size = (uint32_t)field_integer(lua, item, "hidden_size");
+    key.num_tokens = (uint32_t)field_integer(lua, item, "num_tokens");
+    return key;
+}
+
 // Reads options.derived into a buffer that the stack keeps.
 static void take_derived(lua_State *lua, int options, const struct lists *lists,
                          struct selection *selection) {
@@ -100,16 +109,30 @@ static void take_derived(lua_State *lua, int options, const struct lists *lists,
     for (size_t i = 0; i < count; i++, lua_pop(lua, 1)) {
         lua_geti(lua, list, (lua_Integer)i + 1);
         int item = lua_gettop(lua);
-        derived[i] = (struct derived_time){.key = block_key(lua, item, lists)};
-        derived[i].key.fusion = field_name(lua, item, "fusion", &lists->fusions);
-        derived[i].key.hidden_size = (uint32_t)field_integer(lua, item, "hidden_size");
-        derived[i].key.num_tokens = (uint32_t)field_integer(lua, item, "num_tokens");
+        derived[i] = (struct derived_time){.key = item_key(lua, item, lists)};
         derived[i].strategy = field_name(lua, item, "strategy", &lists->strategies);
         derived[i].placement = field_name(lua, item, "placement", &lists->placements);
         derived[i].time_us = field_number(lua, item, "time_us");
     }
     selection->derived = derived;
     selection->derived_count = count;
+}
+
+// Reads options.untried into a buffer that the stack keeps.
+static void take_untried(lua_State *lua, int options, const struct lists *lists,
+                         struct selection *selection) {
+    if (lua_getfield(lua, options, "untried") != LUA_TTABLE) return;
+    int list = lua_gettop(lua);
+    size_t count = (size_t)luaL_len(lua, list);
+    struct untried_strategy *untried = lua_newuserdatauv(lua, (count + 1) * sizeof *untried, 0);
+    for (size_t i = 0; i < count; i++, lua_pop(lua, 1)) {
+        lua_geti(lua, list, (lua_Integer)i + 1);
+        int item = lua_gettop(lua);
+        untried[i] = (struct untried_strategy){item_key(lua, item, lists),
+                                               field_name(lua, item, "strategy", &lists->strategies)};
+    }
+    selection->untried = untried;
+    selection->untried_count = count;
 }
 
 // Reads options.workload into a buffer that the stack keeps.
@@ -162,5 +185,6 @@ void select_options_take(lua_State *lua, int options, const struct lists *lists,
     take_same_bits(lua, options, lists, selection);
     take_more_cells(lua, options, lists, selection);
     take_derived(lua, options, lists, selection);
+    take_untried(lua, options, lists, selection);
     take_workload(lua, options, selection);
 }

@@ -14,6 +14,12 @@ struct derived_time {
     uint8_t strategy, placement;
 };
 
+// A strategy that may do a cell, and has no time at it or near it.
+struct untried_strategy {
+    struct cell_key key;
+    uint8_t strategy;
+};
+
 // A shape of the workload, and its frequency, in any unit.
 struct workload_shape {
     uint32_t hidden_size, num_tokens;
@@ -36,6 +42,8 @@ struct selection {
     bool only_more_cells; // rows between these make no cells, but count for their bins
     const struct derived_time *derived;
     size_t derived_count;
+    const struct untried_strategy *untried; // they win nothing, but the losses of others count them
+    size_t untried_count;
     const struct workload_shape *workload; // none: all shapes have equal weight
     size_t workload_count;
 };

@@ -44,7 +44,8 @@ struct evidence {
     bool is_of_cpus; // whether a row is of MPI
     bool has_chunks; // whether ONESHOT has CHUNK_BYTES
     size_t strategies;
-    bool is_known[NAMES_MAX]; // by strategy: whether it is part of the process
+    bool has_times[NAMES_MAX]; // by strategy
+    bool is_known[NAMES_MAX];  // by strategy: whether it has times and is part of the process
     struct gaussian_process *process;
 };
 
@@ -200,6 +201,7 @@ static size_t drop_far(struct evidence *evidence, struct visit_time *times, size
         }
     }
     for (size_t s = 0; s < NAMES_MAX; s++) {
+        evidence->has_times[s] = cells[s] > 0;
         if (cells[s] > 0 && (cells[s] < FEW || keeps_far)) evidence->is_known[s] = true;
     }
     for (size_t i = 0; i < count; i++) {
@@ -282,6 +284,10 @@ void evidence_free(struct evidence *evidence) {
 
 bool evidence_covers(const struct evidence *evidence, uint8_t strategy) {
     return evidence != NULL && evidence->is_known[strategy];
+}
+
+bool evidence_excludes(const struct evidence *evidence, uint8_t strategy) {
+    return evidence->has_times[strategy] && !evidence->is_known[strategy];
 }
 
 static struct process_shape locate(const struct evidence *evidence, const struct evidence_shape *shape) {

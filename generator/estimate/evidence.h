@@ -37,9 +37,13 @@ void evidence_free(struct evidence *evidence);
 // cells has none, because its loss is certain without it.
 bool evidence_covers(const struct evidence *evidence, uint8_t strategy);
 
-// The figures of `count` strategies that have evidence, of at least one, over a bin of `shape_count` shapes,
-// of a cell with the shape `own`. If there are more shapes than SHAPES_MAX (evidence.c), shapes close to each
-// other are replaced by their mean. Returns false if memory is short.
+// Whether a strategy has times and is left out because it is far from the fastest in all its cells. A
+// strategy without any time is not left out: its level is that of the prior.
+bool evidence_excludes(const struct evidence *evidence, uint8_t strategy);
+
+// The figures of `count` strategies that are not excluded, of which at least one has evidence, over a bin of
+// `shape_count` shapes, of a cell with the shape `own`. If there are more shapes than SHAPES_MAX
+// (evidence.c), shapes close to each other are replaced by their mean. Returns false if memory is short.
 bool evidence_losses(const struct evidence *evidence, const struct evidence_shape *own,
                      const struct evidence_shape *shapes, size_t shape_count, const uint8_t *strategies,
                      size_t count, struct loss_figures *figures);

@@ -29,8 +29,8 @@ local model = {}
 function model.options_of(source, lookup)
   return { loopback = source.loopback, least = source.least, cells = source.cells,
     only_cells = #source.cells > 0, lookup = source.corner and "exact" or lookup,
-    derived = derive.of_source(source), same_bits_as = source.same_bits_as, workload = source.workload,
-    regret = source.regret }
+    derived = derive.of_source(source), untried = derive.untried_of_source(source),
+    same_bits_as = source.same_bits_as, workload = source.workload, regret = source.regret }
 end
 
 -- The table of the strategies in `candidates` (nil: all) for a reader with this lookup; made once for each

@@ -30,9 +30,9 @@ local function rows_of()
   return with
 end
 
--- The numbers of tokens of uncertain choices.
-local function uncertain(choice)
-  local found, out = provisional_table.uncertain(SPEC, 2, rows_of(), {}, choice), {}
+-- The numbers of tokens of uncertain choices. `without`: records without a time.
+local function uncertain(choice, spec, without)
+  local found, out = provisional_table.uncertain(spec or SPEC, 2, rows_of(), without or {}, choice), {}
   for _, tokens in ipairs(SPEC.num_tokens) do
     local key = cell_records.key { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
       fusion = "NONE", hidden_size = 1024, num_tokens = tokens }
@@ -53,6 +53,19 @@ end
 
 function tests.test_a_workload_of_the_spec_counts()
   lu.assertEquals(uncertain { workload = { { num_tokens = 3, hidden_size = 1024, weight = 1 } } }, {})
+end
+
+-- It may be the fastest, unless the bench refused it wherever it was tried.
+function tests.test_a_strategy_without_any_time_makes_choices_uncertain()
+  local spec, refused = {}, {}
+  for name, value in pairs(SPEC) do spec[name] = value end
+  spec.strategies = { "ONESHOT", "TWOSHOT", "MPI" }
+  lu.assertEquals(uncertain(nil, spec), SPEC.num_tokens)
+  for _, row in pairs(rows_of()) do
+    local record = cell_records.record(row, "MPI", { reason = "unavailable" })
+    refused[cell_records.key(record)] = record
+  end
+  lu.assertEquals(uncertain(nil, spec, refused), { 4 })
 end
 
 return require "suites" { { "provisional_table", tests } }
