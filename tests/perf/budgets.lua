@@ -1,4 +1,4 @@
--- The table at the end of short budgets, played on recorded rows with a clock (tests/recorded/clocked.lua).
+-- The table at the end of short budgets, played on recorded rows with a clock (recorded/lib_clocked.lua).
 --
 -- usage: gentables lua tests/perf/budgets.lua RECORDED.csv [SEEDS [BYTE_S]]
 --   BYTE_S: seconds of a visit for each byte of a strategy's message, 6e-8 by default: visits of the largest
@@ -6,7 +6,7 @@
 --   mean number of visits, launches and uncertain choices, and the loss of the table's C header on the other
 --   recorded launches, as measured. To compare two planners, run it by turns with both, with the same seeds.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)perf/") .. "?.lua"
-local clocked = require "recorded.clocked"
+local clocked = require "recorded.lib_clocked"
 local json = require "codec.json"
 local lib = require "recorded.lib"
 

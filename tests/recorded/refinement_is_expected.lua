@@ -3,7 +3,7 @@
 -- budgets are small, because the recordings have few launches and points. With GENTABLES_NIGHTLY=1 more of
 -- them are played.
 local lu = require "luaunit"
-local clocked = require "recorded.clocked"
+local clocked = require "recorded.lib_clocked"
 local lib = require "recorded.lib"
 
 local NIGHTLY = os.getenv "GENTABLES_NIGHTLY" == "1"

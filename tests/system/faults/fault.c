@@ -30,6 +30,7 @@ enum { OF_PLAN = 256 }; // elements of a call of a pass: MPI's other messages ar
 enum { PAGE = 4096, FIRST_TIMED_CALL = 9, TRAIT_PROTOCOL = 0, TRAIT_CANDIDATES = 2 };
 
 static int requests, calls; // so far; and calls of a strategy since the last request
+static int elements;        // of these calls
 
 static const char *setting(const char *name) {
     const char *value = getenv(name);
@@ -136,21 +137,23 @@ ssize_t getline(char **line, size_t *room, FILE *file) {
     return __getdelim(line, room, '\n', file);
 }
 
-// Data of whole pages is made at the beginning of a request.
+// Data of whole pages is made at the beginning of the first request; later ones may use it again.
 void *aligned_alloc(size_t alignment, size_t size) {
     void *(*next)(size_t, size_t);
     *(void **)&next = dlsym(RTLD_NEXT, "aligned_alloc");
     if (alignment == PAGE) reach("data");
-    if (alignment == PAGE && (requests == 0 || calls > 0)) {
-        requests++;
-        calls = 0;
-    }
+    if (alignment == PAGE && requests == 0) requests = 1;
     return next(alignment, size);
 }
 
-// Each strategy has a communicator of its own.
+// Each strategy has a communicator of its own, and each request another size.
 int MPI_Allreduce(const void *from, void *to, int count, MPI_Datatype type, MPI_Op op, MPI_Comm comm) {
     if (requests > 0 && comm != MPI_COMM_WORLD) {
+        if (calls > 0 && count != elements) {
+            requests++;
+            calls = 0;
+        }
+        elements = count;
         if (++calls == 1) {
             log_request();
             reach("warm-up");
