@@ -101,9 +101,8 @@ end
 
 -- The strategies that may do a cell of the spec and were not tried there: records of cell and strategy, in
 -- order. At a cell with a time they are those without any time in the plane; at other cells those without an
--- interpolated time.
--- A strategy that the bench refused wherever it was tried in the plane is not among them. `derived`: of
--- derive.times.
+-- interpolated time. A strategy that the bench refused wherever it was tried in the plane is not among them.
+-- `derived`: of derive.times.
 function derive.untried(spec, world_size, records, no_time, derived)
   local is_reached, is_known, has_time, was_refused, out = {}, {}, {}, {}, {}
   local function key_of(record, strategy)
@@ -182,12 +181,23 @@ end
 -- Whether rows are not those of one sweep: they are another tool's, or merged from several specs.
 function derive.is_foreign(entry) return not (entry.provenance and entry.provenance.spec) end
 
-local function times_of_file(source, entry)
+-- The rows and derived times of the file of a sweep that left out times, computed once; nil for other files
+-- and without the sweep's grid.
+local function sweep_of_file(source, entry)
   local record = entry.provenance
-  if record and record.derived then
-    if entry.spec then
-      return derive.times(entry.spec, entry.tp, rows_with_shapes(source, entry.path), record.no_time)
-    end
+  if not (record and record.derived and entry.spec) then return nil end
+  if not entry.sweep then
+    local rows = rows_with_shapes(source, entry.path)
+    entry.sweep = { rows = rows, times = derive.times(entry.spec, entry.tp, rows, record.no_time) }
+  end
+  return entry.sweep
+end
+
+local function times_of_file(source, entry)
+  local record, sweep = entry.provenance, sweep_of_file(source, entry)
+  if sweep then
+    return sweep.times
+  elseif record and record.derived then
     return times_without_grid(source, entry, true)
   elseif derive.is_foreign(entry) and not source.only_measured
     and (entry.spec or implied_grid.has_holes(source.rows, entry.tp)) then
@@ -201,11 +211,9 @@ function derive.untried_of_source(source)
   if source.untried then return source.untried end
   local out = {}
   for _, entry in ipairs(source.files) do
-    local record = entry.provenance
-    if record and record.derived and entry.spec then
-      local records = rows_with_shapes(source, entry.path)
-      local derived = derive.times(entry.spec, entry.tp, records, record.no_time)
-      local untried = derive.untried(entry.spec, entry.tp, records, record.no_time, derived)
+    local sweep = sweep_of_file(source, entry)
+    if sweep then
+      local untried = derive.untried(entry.spec, entry.tp, sweep.rows, entry.provenance.no_time, sweep.times)
       table.move(untried, 1, #untried, #out + 1, out)
     end
   end

@@ -119,7 +119,7 @@ int pick(lua_State *lua) {
 
 extern "C" int luaopen_core_json(lua_State *lua) {
     static const luaL_Reg functions[] = {{"decode", decode}, {"pick", pick}, {nullptr, nullptr}};
-    out_of_memory_on_terminate();
+    out_of_memory_ends();
     luaL_newmetatable(lua, PARSER_TYPE);
     lua_pushcfunction(lua, collect_parser);
     lua_setfield(lua, -2, "__gc");

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstring>
+#include <new>
 #include <string>
 
 #include <lua.hpp>
@@ -105,7 +106,7 @@ int push_row(lua_State *lua, lua_Integer index) {
     return 0;
 }
 
-// Pushes the text; false: pushes an error.
+// Pushes the text; false: pushes an error. Raises std::bad_alloc.
 bool push_csv(lua_State *lua, lua_Integer columns) {
     std::string out;
     lua_pushvalue(lua, 1);
@@ -128,7 +129,14 @@ int csv(lua_State *lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     if (!lua_isfunction(lua, 2)) luaL_checktype(lua, 2, LUA_TTABLE);
     lua_settop(lua, 2);
-    return push_csv(lua, static_cast<lua_Integer>(lua_rawlen(lua, 1))) ? 1 : lua_error(lua);
+    bool is_pushed = false, is_short = false;
+    try {
+        is_pushed = push_csv(lua, static_cast<lua_Integer>(lua_rawlen(lua, 1)));
+    } catch (const std::bad_alloc &) {
+        is_short = true;
+    }
+    if (is_short) lua_pushliteral(lua, "not enough memory"); // Lua's own words
+    return is_pushed ? 1 : lua_error(lua);
 }
 
 int number(lua_State *lua) {

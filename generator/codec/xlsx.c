@@ -114,6 +114,7 @@ static void hush_begin(struct hush *hush) {
     *hush = (struct hush){.shown = stderr};
     FILE *discarding = fopencookie(hush, "w", (cookie_io_functions_t){.write = discard});
     if (discarding != NULL) stderr = discarding;
+    hush->lost_memory = discarding == NULL; // signs would be missed
     errno = 0;
 }
 

@@ -166,7 +166,8 @@ end
 
 -- The first points that lack a strategy or a launch, as two queues, of which the last point is the next one:
 -- those to visit at once, and the costly ones that had a visit, which follow the uncertain choices. The
--- shortest visits come first, those of about the same time in random order.
+-- shortest visits come first, those of about the same time in random order; if all points are visited, the
+-- whole order is random.
 local function begin_launch(self, launch)
   local now, later, limit, level = {}, {}, costly_s(self), {}
   for _, point in ipairs(self.first) do
@@ -177,7 +178,8 @@ local function begin_launch(self, launch)
   end
   for _, queue in ipairs { now, later } do
     for i, point in ipairs(shuffle(self, queue)) do
-      level[point] = math.floor(math.log(seconds_of(self, point), 2)) + i / (#queue + 1)
+      local octave = self.exhaustive and 0 or math.floor(math.log(seconds_of(self, point), 2))
+      level[point] = octave + i / (#queue + 1)
     end
     table.sort(queue, function(a, b) return level[a] > level[b] end)
   end

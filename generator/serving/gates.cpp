@@ -267,7 +267,7 @@ int read(lua_State *lua) {
 
 extern "C" int luaopen_core_gates(lua_State *lua) {
     static const luaL_Reg functions[] = {{"read", read}, {nullptr, nullptr}};
-    out_of_memory_on_terminate();
+    out_of_memory_ends();
     luaL_newmetatable(lua, BATCH_TYPE);
     lua_pushcfunction(lua, collect_batch);
     lua_setfield(lua, -2, "__gc");

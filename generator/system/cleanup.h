@@ -65,10 +65,11 @@ inline void out_of_memory_terminate() {
     out_of_memory_end();
 }
 
-// For modules that use simdjson: it allocates in functions that must not throw, and so ends the program by
-// std::terminate.
-inline void out_of_memory_on_terminate() {
+// For modules that use simdjson: it allocates in functions that must not throw, which ends the program by
+// std::terminate, and uses the result of `new (std::nothrow)` unchecked. So operator new ends the program.
+inline void out_of_memory_ends() {
     std::set_terminate(out_of_memory_terminate);
+    std::set_new_handler(out_of_memory_end);
 }
 #endif
 

@@ -371,7 +371,7 @@ bool merge_once(const std::string &path, const std::vector<merge_input> &inputs,
 
 bool merge(const std::string &path, const std::vector<merge_input> &inputs, const merge_options &options,
            std::vector<merge_found> &found, problem &problem) {
-    out_of_memory_on_terminate();
+    out_of_memory_ends();
     try {
         found.assign(inputs.size(), merge_found{});
         for (int pass = 0; pass < 3; pass++) {

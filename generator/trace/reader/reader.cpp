@@ -138,7 +138,7 @@ class crew {
 } // namespace
 
 bool read(const char *path, const read_options &options, trace &to, problem &problem) {
-    out_of_memory_on_terminate();
+    out_of_memory_ends();
     try {
         std::unique_ptr<input> input = open_input(path, problem);
         if (!input) return false;

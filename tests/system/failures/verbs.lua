@@ -11,6 +11,7 @@
 --   environment  { "NAME=VALUE"... }
 --   nightly    it is slow: CI leaves it out
 local file = require "core.file"
+local small_trace = require "small_trace"
 
 local source = os.getenv("SOURCE")
 
@@ -25,31 +26,11 @@ return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 64 },
   num_tokens = { 1, 4 }, strategies = { "MPI", "ONESHOT" }, limits = { launches = 1 } }
 ]]
 
--- A trace of one rank: a GEMM, launched and run, and a collective.
-local function trace(rank)
-  local events = {}
-  for i = 1, 3 do
-    events[i] = ([==[
-{"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": %d0, "dur": 9,
- "args": {"External id": %d, "Input Dims": [[64, 64], [64, 64]], "Input type": ["float", "float"]}},
-{"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": %d1, "dur": 1,
- "args": {"correlation": %d, "External id": %d}},
-{"ph": "X", "cat": "kernel", "name": "gemm", "pid": 0, "tid": 7, "ts": %d2, "dur": %d,
- "args": {"correlation": %d, "External id": %d, "device": 0, "stream": 7}},
-{"ph": "X", "cat": "kernel", "name": "ncclDevKernel_AllReduce_Sum_f32_RING_LL", "pid": 0, "tid": 9,
- "ts": %d3, "dur": 4, "args": {"correlation": 9%d, "device": 0, "stream": 9,
- "Collective name": "allreduce", "In msg nelems": 64, "Out msg nelems": 64, "dtype": "Float",
- "Group size": 2, "Process Group Name": "0", "Seq": %d}}]==]):format(i, i, i, i, i, i, i, i, i, i, i, i)
-  end
-  return ('{"distributedInfo": {"rank": %d, "world_size": 2}, "traceEvents": [\n%s\n]}\n'):format(rank,
-    table.concat(events, ",\n"))
-end
-
 local serving = {
   ["run/card.yaml"] = "workload:\n  model:\n    phase: inference\n",
   ["run/results_json/a.json"] = '{"completed": 3, "mean_ttft_ms": 4518.32, "p99_ttft_ms": 9}\n',
 }
-local traces = { ["run/rank0.json"] = trace(0), ["run/rank1.json"] = trace(1) }
+local traces = { ["run/rank0.json"] = small_trace(0), ["run/rank1.json"] = small_trace(1) }
 local stand_in = { "--bench", os.getenv("STAND_IN"), "--launcher", "env RANKS={ranks}" }
 local dates = '"[a-z_]*date"[^\n]*'
 
