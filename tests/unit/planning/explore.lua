@@ -174,6 +174,15 @@ function TestExplore.test_short_visits_of_first_points_come_first()
   lu.assertTrue(has_long[1])
 end
 
+-- If all points are visited, long visits are anywhere among them: a machine that drifts slows all sizes.
+function TestExplore.test_the_order_of_all_points_is_random()
+  local has_long, is_mixed = false, false
+  for _, visit in ipairs((play { seconds = seconds, exhaustive = true, launches = 1 })) do
+    has_long, is_mixed = has_long or is_long(visit.cell), is_mixed or has_long and not is_long(visit.cell)
+  end
+  lu.assertTrue(is_mixed)
+end
+
 -- In the second launch, points at which a choice is uncertain come before the repetition of long visits. A
 -- sweep without a budget still makes it.
 function TestExplore.test_long_visits_are_repeated_after_uncertain_choices()
