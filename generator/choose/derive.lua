@@ -187,8 +187,8 @@ local function sweep_of_file(source, entry)
   local record = entry.provenance
   if not (record and record.derived and entry.spec) then return nil end
   if not entry.sweep then
-    local rows = rows_with_shapes(source, entry.path)
-    entry.sweep = { rows = rows, times = derive.times(entry.spec, entry.tp, rows, record.no_time) }
+    local records = rows_with_shapes(source, entry.path)
+    entry.sweep = { records = records, times = derive.times(entry.spec, entry.tp, records, record.no_time) }
   end
   return entry.sweep
 end
@@ -213,7 +213,8 @@ function derive.untried_of_source(source)
   for _, entry in ipairs(source.files) do
     local sweep = sweep_of_file(source, entry)
     if sweep then
-      local untried = derive.untried(entry.spec, entry.tp, sweep.rows, entry.provenance.no_time, sweep.times)
+      local untried =
+        derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time, sweep.times)
       table.move(untried, 1, #untried, #out + 1, out)
     end
   end
