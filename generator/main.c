@@ -213,11 +213,13 @@ int fclose(FILE *stream) {
 
 // ---- the verb ---------------------------------------------------------------------------------
 
-// Sets the global `gentables = { home, version, program }`.
-static void set_global(lua_State *lua, const char *home, const char *program) {
-    lua_createtable(lua, 0, 3);
-    lua_pushstring(lua, home);
+// Sets the global `gentables = { home, modules, version, program }`.
+static void set_global(lua_State *lua, const struct folders *folders, const char *program) {
+    lua_createtable(lua, 0, 4);
+    lua_pushstring(lua, folders->home);
     lua_setfield(lua, -2, "home");
+    lua_pushstring(lua, folders->modules);
+    lua_setfield(lua, -2, "modules");
     lua_pushstring(lua, GENTABLES_VERSION);
     lua_setfield(lua, -2, "version");
     lua_pushstring(lua, program);
@@ -231,7 +233,7 @@ static int run_verb(lua_State *lua) {
     const struct command *command = lua_touserdata(lua, 1);
     preload_modules(lua);
     search_own_files(lua, command);
-    set_global(lua, command->folders.home, command->argv[0]);
+    set_global(lua, &command->folders, command->argv[0]);
     lua_getglobal(lua, "require");
     lua_pushstring(lua, "verbs");
     lua_call(lua, 1, 1);

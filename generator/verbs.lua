@@ -81,7 +81,7 @@ function verbs.main(name, ...)
   if ok then return result or 0 end
   result = fail.of(result)
   if fail.is_failure(result) then
-    io.stderr:write(fail.line(result.message))
+    fail.note(result.message)
     return result.code
   end
   error(result, 0)

@@ -27,14 +27,28 @@ end
 -- A message for stderr, with its line end.
 function fail.line(message) return "gentables: " .. fail.short(message) .. "\n" end
 
+-- `message` with values, which are cut if they are long; without any, it is no format.
+local function with_values(message, ...)
+  local values, count = { ... }, select("#", ...)
+  for i = 1, count do values[i] = shortened(values[i], MOST_OF_VALUE) end
+  return count > 0 and message:format(table.unpack(values, 1, count)) or message
+end
+
+local notes = 0
+
+-- Prints a message on stderr; the verb goes on. The arguments are those of fail.with.
+function fail.note(message, ...)
+  notes = notes + 1
+  io.stderr:write(fail.line(with_values(message, ...)))
+end
+
+-- The number of notes so far.
+function fail.notes() return notes end
+
 -- Raises an error. `message` names what is wrong, where, and what to do. Control characters in it become "?",
 -- so that it is one line. Long values are cut.
 function fail.with(code, message, ...)
-  local values = { ... }
-  local count = select("#", ...)
-  for i = 1, count do values[i] = shortened(values[i], MOST_OF_VALUE) end
-  if count > 0 then message = message:format(table.unpack(values, 1, count)) end
-  message = fail.short(message):gsub("\n", "?")
+  message = fail.short(with_values(message, ...)):gsub("\n", "?")
   error(setmetatable({ code = code, message = message }, failure), 0)
 end
 

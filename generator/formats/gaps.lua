@@ -2,6 +2,7 @@
 -- versions): the numbers of cells with an interpolated choice, and without any. The verbs that make tables
 -- print a sentence about them, and the artifacts contain the same sentence.
 local derive = require "base.lazy" "choose.derive"
+local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 
@@ -61,7 +62,7 @@ function gaps.say(sources)
   for _, source in ipairs(sources) do
     local found = source.gaps
     if found then
-      io.stderr:write(("gentables: %s: %s; %s\n"):format(source.data_dir, gaps.words(found), way_out(source)))
+      fail.note("%s: %s; %s", source.data_dir, gaps.words(found), way_out(source))
     end
     gaps.say(source.parts or {})
   end

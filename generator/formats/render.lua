@@ -146,8 +146,7 @@ function render.formats(names, arch)
       table.concat(formats.names(arch_row), ", "))
   end
   for _, format in ipairs(names and skipped or {}) do
-    io.stderr:write(("gentables: %s: not for %s; %s\n"):format(format.file, arch, format.why_not or
-      "it is of another scope"))
+    fail.note("%s: not for %s; %s", format.file, arch, format.why_not or "it is of another scope")
   end
   return chosen
 end
@@ -182,7 +181,7 @@ function render.files(source, names)
     elseif names and is_named(names, format.name) then
       fail.input("%s: %s: %s", source.data_dir, format.file, lacks)
     elseif format.plane then
-      io.stderr:write(("gentables: %s: left out: %s\n"):format(format.file, lacks))
+      fail.note("%s: left out: %s", format.file, lacks)
     end
   end
   return files

@@ -276,7 +276,7 @@ function experts.run(args)
     reports[i], steps, notes = experts.read((dir:gsub("(.)/+$", "%1")))
     table.move(notes, 1, #notes, #all_notes + 1, all_notes)
   end
-  for _, note in ipairs(all_notes) do io.stderr:write(fail.line(note)) end
+  for _, note in ipairs(all_notes) do fail.note(note) end
   if args.out then draw(reports[1], steps, args.out) end
   if #reports > 1 and not args.json then return print_table(reports) end
   io.stdout:write(json.encode(#reports == 1 and reports[1] or json.array(reports)), "\n")

@@ -7,8 +7,8 @@ local per_rank = require "profile.per_rank"
 
 local function tell_what_is_missing(rank, sums)
   if sums.without_shapes > 0 then
-    io.stderr:write(("gentables: %s: %d of %d GEMMs have no shapes: not counted\n"):format(rank.label,
-      sums.without_shapes, sums.calls))
+    fail.note("%s: %d of %d GEMMs have no shapes: not counted", rank.label, sums.without_shapes,
+      sums.calls)
   end
 end
 

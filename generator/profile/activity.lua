@@ -136,12 +136,10 @@ end
 local function ranks_of(path, out)
   local read = read_file(path)
   if read.left_out > 0 then
-    io.stderr:write(("gentables: %s: %d events without usable times are left out\n"):format(path,
-      read.left_out))
+    fail.note("%s: %d events without usable times are left out", path, read.left_out)
   end
   if (read.negative or 0) > 0 then
-    io.stderr:write(("gentables: %s: %d durations below zero are taken as zero\n"):format(path,
-      read.negative))
+    fail.note("%s: %d durations below zero are taken as zero", path, read.negative)
   end
   read.steps = steps_among(read.marks)
   local gpus = gpus_of(#read.kernels.start > 0 and read.kernels or read.copies)

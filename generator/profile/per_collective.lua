@@ -98,7 +98,7 @@ local function run(metric, args, row)
     fail.input("%s: no %s: %s", ranks[1].label, row.name, table.concat(missing, "; "))
   end
   if args.json then return print_json(row, ranks, rows) end
-  for _, text in ipairs(missing) do io.stderr:write(("gentables: %s: %s\n"):format(ranks[1].label, text)) end
+  for _, text in ipairs(missing) do fail.note("%s: %s", ranks[1].label, text) end
   local columns = { { key = "collective", title = "collective" } }
   print_table(table.move(metric.columns, 1, #metric.columns, 2, columns), rows)
 end

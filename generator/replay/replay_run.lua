@@ -323,10 +323,10 @@ end
 
 -- Prints the missing parts and the number of timed ops; on stderr also the ops of the traces without a row.
 function replay_run.print_summary(summary, where)
-  for _, note in ipairs(summary.notes) do io.stderr:write(fail.line(note)) end
-  for _, why in ipairs(summary.absent) do io.stderr:write(fail.line(why)) end
+  for _, note in ipairs(summary.notes) do fail.note(note) end
+  for _, why in ipairs(summary.absent) do fail.note(why) end
   if summary.problem and not summary.signal then
-    io.stderr:write(fail.line(summary.problem .. "; the ops are saved, but not replayed"))
+    fail.note(summary.problem .. "; the ops are saved, but not replayed")
   end
   print(("replayed  %s: %d of %d ops have a time"):format(where, summary.timed, summary.ops))
 end

@@ -2,7 +2,8 @@
 -- its sweep recorded in its provenance. Rows of other tools, and of earlier versions of the sweep, have
 -- neither.
 --
--- If both exist and differ, spec.lua holds, because people edit it; a line on stderr names the keys.
+-- If both exist and differ, spec.lua holds, because people edit it; a note names the keys.
+local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "base.lazy" "rows.provenance"
 local sorted_keys = require "base.sorted_keys"
@@ -60,8 +61,8 @@ local function say_contradictions(data_dir, files, beside, recorded)
     if how then table.insert(names[how], entry.path:match("[^/]*$")) end
   end
   for _, how in ipairs(words) do
-    local line = "gentables: %s/spec.lua: is used; the sweep of %s had another spec%s\n"
-    io.stderr:write(line:format(data_dir, table.concat(names[how], ", "), how))
+    fail.note("%s/spec.lua: is used; the sweep of %s had another spec%s", data_dir,
+      table.concat(names[how], ", "), how)
   end
 end
 

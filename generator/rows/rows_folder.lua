@@ -77,9 +77,9 @@ function rows_folder.read_rows(found)
       fail.input("%s: has no row with a time; measure again, or remove it", entry.path)
     end
     if left_out[entry.path] then
-      local words = "gentables: %s: 0.0 is a missing time, not a fast one: %d left out%s\n"
       local rest = entry.count == 0 and ", and no row remains" or ""
-      io.stderr:write(words:format(entry.path, left_out[entry.path], rest))
+      fail.note("%s: 0.0 is a missing time, not a fast one: %d left out%s", entry.path,
+        left_out[entry.path], rest)
     end
   end
   return read
@@ -137,7 +137,7 @@ local function of_wanted_sizes(found, wanted, data_dir)
     if lists.contains(wanted.tp, entry.tp) then
       kept[#kept + 1] = entry
     else
-      io.stderr:write(("gentables: %s: left out: spec.lua has no TP %d\n"):format(entry.path, entry.tp))
+      fail.note("%s: left out: spec.lua has no TP %d", entry.path, entry.tp)
     end
   end
   if #kept == 0 then

@@ -55,8 +55,8 @@ function result.read(dir, row)
       row.name)
   end
   if #values < #paths then
-    io.stderr:write(("gentables: %s/results_json: %d of %d files have no %s; left out\n"):format(dir,
-      #paths - #values, #paths, row.key))
+    fail.note("%s/results_json: %d of %d files have no %s; left out", dir, #paths - #values, #paths,
+      row.key)
   end
   local run = statistics.summarise(values)
   run.folder, run.files = dir, json.array(files)

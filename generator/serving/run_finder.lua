@@ -105,7 +105,7 @@ function run_finder.print_left_out(reason, names)
   local MOST_NAMES = 4
   local some = table.concat(names, ", ", 1, math.min(#names, MOST_NAMES))
   if #names > MOST_NAMES then some = some .. (" and %d more"):format(#names - MOST_NAMES) end
-  io.stderr:write(("gentables: left out, %s: %s\n"):format(reason, (some:gsub("%c", "?"))))
+  fail.note("left out, %s: %s", reason, (some:gsub("%c", "?")))
 end
 
 -- The circumstances in which runs of this label are known to differ.

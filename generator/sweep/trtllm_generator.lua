@@ -103,9 +103,8 @@ function trtllm_generator.report(args, source)
   for _, entry in ipairs(source.files) do there[entry.tp] = true end
   for _, tp in ipairs(lists.trtllm_grid.tp) do
     if not there[tp] then
-      io.stderr:write(("gentables: no %s/benchmark.tp%d.%s.csv: its cells are %d, as all unmeasured ones\n")
-        :format(args.data_dir, tp, args.arch,
-        lists.find("strategies", "NCCL_SYMMETRIC").trtllm))
+      fail.note("no %s/benchmark.tp%d.%s.csv: its cells are %d, as all unmeasured ones", args.data_dir, tp,
+        args.arch, lists.find("strategies", "NCCL_SYMMETRIC").trtllm)
     end
   end
   if args.enable_auto then

@@ -8,9 +8,10 @@ local gaps = require "formats.gaps"
 local model = require "formats.model"
 local options = require "base.options"
 local render = require "formats.render"
+local stamp = require "formats.stamp"
 local trtllm_generator = require "sweep.trtllm_generator"
 
-local function padded(word) return ("%-10s"):format(word) end
+local function print_state(word, path) io.stdout:write(("%-10s"):format(word), path, "\n") end
 
 return {
   summary = "Writes an arch's tables from the rows in a folder; each cell has the strategy with the least\n"
@@ -24,6 +25,8 @@ return {
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
+    { name = "stamp", value = "FILE",
+      help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "sm-version", value = "N",
       help = "run as TensorRT-LLM's generator does; see docs/trtllm.md" },
     { name = "save-csv-dir", value = "DIR",
@@ -38,20 +41,26 @@ return {
     if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
     local out = (args.out or args.data_dir):gsub("(.)/+$", "%1")
     local lock <close> = folder_lock.take(out) -- the table that stands there is read and written
+    local before = args.stamp and stamp.state(args, out)
+    local current = before and stamp.tables(args.stamp, before)
+    if current then
+      for _, path in ipairs(current) do print_state("unchanged", path) end
+      return
+    end
     local source = model.load(args.data_dir, args.arch, args, out)
     -- Everything is rendered before anything is written: an error in the input changes no file.
-    local texts = {}
+    local texts, paths = {}, {}
     for i, made in ipairs(render.files(source, args.formats)) do
-      texts[i] = { path = out .. "/" .. made.file, text = made.text }
+      paths[i] = out .. "/" .. made.file
+      texts[i] = { path = paths[i], text = made.text }
     end
     local made, message = file.make_folder(out)
     if not made then fail.work("%s", message) end
     local _ <close> = not lock and folder_lock.take(out) or nil
     local written = render.update(texts)
-    for _, artifact in ipairs(texts) do
-      io.stdout:write(padded(written[artifact.path] and "written" or "unchanged"), artifact.path, "\n")
-    end
+    for _, path in ipairs(paths) do print_state(written[path] and "written" or "unchanged", path) end
     gaps.say { source }
     trtllm_generator.report(args, source)
+    if before then stamp.keep(args.stamp, before, args, out, source, paths) end
   end,
 }

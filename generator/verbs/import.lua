@@ -72,7 +72,7 @@ local function read(path, reader, options)
   local of_file = source.new(path, text, options)
   local result = foreign.read(reader, of_file)
   for _, reason in ipairs(sorted_keys(of_file.left_out)) do
-    io.stderr:write(("gentables: %s: left out, %s: %d\n"):format(path, reason, of_file.left_out[reason]))
+    fail.note("%s: left out, %s: %d", path, reason, of_file.left_out[reason])
   end
   return result
 end

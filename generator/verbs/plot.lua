@@ -12,8 +12,6 @@ local picture_slices = require "pictures.picture_slices"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
-local function say(text, ...) io.stderr:write(fail.line(text:format(...))) end
-
 local function documented()
   local names = {}
   for _, kind in ipairs(kinds.kinds) do
@@ -57,7 +55,7 @@ end
 
 local function say_left_out(rows)
   if rows.left_out then
-    say("shows %s; left out: %s; --dtype, --op and --mode choose", rows.shown, rows.left_out)
+    fail.note("shows %s; left out: %s; --dtype, --op and --mode choose", rows.shown, rows.left_out)
   end
 end
 
@@ -90,7 +88,7 @@ local function plot_folder(args)
   local entries = pictures.entries(rows, out, wanted, endings)
   local count, left_out = pictures.draw_all(rows, entries, true)
   say_left_out(rows)
-  for _, line in ipairs(left_out) do say("%s", line) end
+  for _, line in ipairs(left_out) do fail.note("%s", line) end
   print_shares(rows)
   io.stdout:write(("%s in %s/viz\n"):format(quantities.counted(count, "picture"), out))
 end

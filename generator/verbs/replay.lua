@@ -112,7 +112,7 @@ local function replay_saved(args, options)
   print(("%-20s %12s %12s  %s"):format("op", "warm (us)", "cold (us)", "by"))
   local list, summary = replay_run.run(chosen, options)
   if summary.problem and not summary.signal then fail.work("%s", summary.problem) end
-  for _, why in ipairs(summary.absent) do io.stderr:write(fail.line(why)) end
+  for _, why in ipairs(summary.absent) do fail.note(why) end
   if args.out then
     fail.unless(file.make_folder(args.out))
     local base = args.out .. "/" .. NAME

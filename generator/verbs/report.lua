@@ -42,7 +42,7 @@ local function write_workbook(source, out)
   if not notes then fail.work("%s", message) end
   io.stdout:write("written   ", path, "\n")
   for _, note in ipairs(notes) do
-    io.stderr:write(("gentables: %s: %s: %s\n"):format(path, note[1], note[2]))
+    fail.note("%s: %s: %s", path, note[1], note[2])
   end
 end
 

@@ -138,8 +138,8 @@ local function keep_in_history(path, files)
   if done then return end
   local known = fail.of(problem)
   if not fail.is_failure(known) then error(problem, 0) end
-  io.stderr:write(("gentables: warning: %s; the history lacks the new rows, which this adds: gentables "
-    .. "history add %s --database %s\n"):format(known.message, table.concat(files, " "), path))
+  fail.note("warning: %s; the history lacks the new rows, which this adds: gentables "
+    .. "history add %s --database %s", known.message, table.concat(files, " "), path)
 end
 
 local function new_job(args)

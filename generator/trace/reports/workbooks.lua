@@ -230,7 +230,7 @@ local function report(configuration, options)
   local list, notes = sheets_of(configuration, ranks, options)
   save(configuration, list, options)
   for _, note in ipairs(notes) do
-    io.stderr:write(("gentables: note: %s: %s\n"):format(configuration.folder, note))
+    fail.note("note: %s: %s", configuration.folder, note)
   end
   if options.replay then replay(configuration, ranks, options) end
 end
@@ -276,7 +276,7 @@ function workbooks.run(given)
         if not fail.is_failure(problem) or problem.code > 128 then error(problem, 0) end
         failed = failed + 1
         if problem.code == 2 then refused = refused + 1 end
-        io.stderr:write(fail.line(problem.message))
+        fail.note(problem.message)
       end
     end
   end

@@ -56,7 +56,7 @@ end
 local function wants_xlsx(args)
   if args.xlsx or args.csv then return args.xlsx end
   local can, why = sheets.has_xlsx()
-  if not can then io.stderr:write(fail.line(why)) end
+  if not can then fail.note(why) end
   return can
 end
 
@@ -75,7 +75,7 @@ end
 function job:print_once(text)
   if self.printed[text] then return end
   self.printed[text] = true
-  if self.bar then self.bar:say("gentables: " .. text) else io.stderr:write(fail.line(text)) end
+  if self.bar then self.bar:say("gentables: " .. text) else fail.note(text) end
 end
 
 -- A failure that does not end the job.

@@ -28,7 +28,7 @@ local function compare_reports(found, names, args, out)
   local reports = {}
   for i, source in ipairs(found) do
     reports[i] = sources.read(source.path, names[i])
-    if reports[i].warning then io.stderr:write(fail.line(reports[i].warning)) end
+    if reports[i].warning then fail.note(reports[i].warning) end
   end
   if not out.page_only then save(differences.sheets(reports), out.folder .. "/compare", args) end
   if args.html then write_page(report_page.of_reports(reports), out.page) end
@@ -46,7 +46,7 @@ local function compare_all(list, args, out)
   for i, result in ipairs(results) do
     if not result.ok then
       failed = failed + 1
-      io.stderr:write(("gentables: %s: %s\n"):format(list[i].name, result.value))
+      fail.note("%s: %s", list[i].name, result.value)
     end
   end
   if failed > 0 then fail.work("%d of %d comparisons are not written", failed, #list) end
@@ -98,7 +98,7 @@ local function choose_forms(args)
   args.csv, args.html = true, true
   local has, why = sheets.has_xlsx()
   args.xlsx = has
-  if not has then io.stderr:write(fail.line("no workbook: " .. why)) end
+  if not has then fail.note("no workbook: " .. why) end
 end
 
 -- The kind of all sources: "sweep", or "report" for reports and traces.

@@ -42,11 +42,11 @@ end
 
 local function merge_one(path, configuration, args)
   local merged = merging.must_merge(path, configuration, { gzip = args.gzip, keep = args.keep })
-  for _, note in ipairs(merged.notes) do io.stderr:write(fail.line("note: " .. note)) end
+  for _, note in ipairs(merged.notes) do fail.note("note: " .. note) end
   local absent = args.num_ranks and missing(configuration, args.num_ranks) or {}
   if #absent > 0 then
-    io.stderr:write(("gentables: note: %s: no trace of rank %s; --num-ranks is %s\n"):format(
-      configuration.folder, table.concat(absent, ", "), args.num_ranks))
+    fail.note("note: %s: no trace of rank %s; --num-ranks is %s", configuration.folder,
+      table.concat(absent, ", "), args.num_ranks)
   end
   local left = merged.lone_flows > 0
     and ("; %d arrows without a second end are left out"):format(merged.lone_flows) or ""
@@ -61,7 +61,7 @@ local function merge_all(found, args)
     local ok, problem = pcall(merge_one, path, configuration, args)
     if not ok then
       if not fail.is_failure(problem) then error(problem, 0) end
-      io.stderr:write(fail.line(problem.message))
+      fail.note(problem.message)
       failed[#failed + 1] = run_folder.name(configuration)
     end
   end

@@ -78,7 +78,7 @@ local function choose_forms(args)
   args.csv = true
   local has, why = sheets.has_xlsx()
   args.xlsx = has
-  if not has then io.stderr:write(fail.line("no workbook: " .. why)) end
+  if not has then fail.note("no workbook: " .. why) end
 end
 
 -- ---- The work --------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ local function entries_of(args)
   for _, configuration in ipairs(job.new(args).configurations) do
     local files = configuration.files
     if configuration.problem and (#files == 0 or configuration.threads or configuration.channels) then
-      io.stderr:write(fail.line(configuration.problem))
+      fail.note(configuration.problem)
       is_whole = false
     else
       table.move(files, 1, #files, #entries + 1, entries)
@@ -112,10 +112,10 @@ end
 -- Prints the written path or the reason of the failure. Returns whether the report was written.
 local function tell(entry, result, args)
   if not result.ok then
-    io.stderr:write(fail.line(result.value))
+    fail.note(result.value)
     return false
   end
-  if result.value ~= "" then io.stderr:write(fail.line(result.value)) end
+  if result.value ~= "" then fail.note(result.value) end
   print(("written   %s/%s"):format(args.out, entry.base))
   return true
 end

@@ -42,7 +42,7 @@ local function analyse(sweep, args)
   local ok, result = pcall(function() return pipeline.run(pipeline_args(sweep, args)) end)
   if ok then return result or 0 end
   if not fail.is_failure(result) or result.code > 2 then error(result, 0) end
-  io.stderr:write(fail.line(result.message))
+  fail.note(result.message)
   return result.code
 end
 

@@ -207,7 +207,7 @@ local function measure_all(job)
     local finished, problem = job.store:finished(one.threads, one.channels)
     if finished then there = there + 1 else missing[#missing + 1] = one end
     if problem then
-      io.stderr:write(fail.line(log_line(job, "%s; it is measured again", problem)))
+      fail.note(log_line(job, "%s; it is measured again", problem))
     end
   end
   local bar = progress.new(#missing)

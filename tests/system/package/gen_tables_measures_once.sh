@@ -1,6 +1,6 @@
 #!/bin/sh
 # gen-tables in a project that found the installed package: it measures the missing cells, renders, and the
-# next time changes no file. 77 if the package has no bench.
+# next time changes no file, but mends a table that was edited. 77 if the package has no bench.
 . "$(dirname -- "$0")/lib.sh"
 
 begin gen_tables
@@ -23,4 +23,8 @@ touch "$work/before"
 passes target gen-tables
 find "$project/tables" -type f -newer "$work/before" >"$output"
 if [ -s "$output" ]; then die "with nothing missing, nothing should be written"; fi
+passes target check-tables
+# A table is mended although no row is missing.
+echo edited >>"$project/tables/host/table.csv"
+passes target gen-tables
 passes target check-tables

@@ -35,6 +35,18 @@ function TestMessages.test_no_message_controls_a_terminal()
   lu.assertEquals(fail.line("a\27[31m\0\tb"), "gentables: a?[31m??b\n")
 end
 
+function TestMessages.test_notes_are_short_and_counted()
+  local stream, before, stderr = assert(io.tmpfile()), fail.notes(), io.stderr
+  io.stderr = stream -- luacheck: ignore 122
+  fail.note("%s: %d", ("x"):rep(5000), 7)
+  fail.note("100 %\7")
+  io.stderr = stderr -- luacheck: ignore 122
+  stream:seek("set", 0)
+  lu.assertStrMatches(stream:read("a"), "gentables: x+ %[%.%.%.%] x+: 7\ngentables: 100 %%%?\n")
+  lu.assertEquals(fail.notes(), before + 2)
+  stream:close()
+end
+
 function TestMessages.test_characters_stay_whole()
   for shift = 0, 3 do
     local message = failure(fail.input, "%s", ("x"):rep(shift) .. ("\u{1F600}"):rep(1000))

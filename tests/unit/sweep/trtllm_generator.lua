@@ -65,4 +65,4 @@ function tests.test_needs_a_place_for_rows()
   luaunit.assertStrContains(message, "--save_csv_dir DIR for its rows is required")
 end
 
-return require "suites" { { "drop_in_sweeps", tests } }
+return require "suites" { { "trtllm_generator", tests } }
