@@ -17,11 +17,11 @@
 // Options of devices; the host has none.
 struct device_options {
     bool loopback;            // all ranks on one device
-    bool streams;             // there, one launch for each rank, and not one for all
+    bool streams;             // with loopback: a launch for each rank, not one for all
     bool emulate_nvfp4;       // on GPUs that have no instructions for it
     bool no_programmatic;     // each launch begins after the end of the one ahead
     bool no_multicast;        // strategies that need it are unavailable
-    bool shares_gpu;          // processes may have the same one; no kernel of theirs waits for another's
+    bool shares_gpu;          // processes may use one GPU, since none of their kernels waits for another rank
     const char *only_handles; // of memory between processes: fabric, file or ipc; NULL: the first that works
     size_t workspace_bytes;   // the largest message; 0: the default
     size_t arena_bytes;       // for the data of calls; 0: the default
@@ -101,9 +101,11 @@ struct backend {
     // since then is a late write.
     bool (*is_unchanged)(void *buffers, int slot);
 
-    // Lower bounds in microseconds, 0 if there is none: the time of a candidate's call on the links between
-    // ranks; and the time of calls like those of the last sample that do nothing, with `reason` as in sample.
+    // A lower bound in microseconds: the time of a candidate's call on the links between ranks; 0: none.
     double (*link_us)(const struct group *group, const struct candidate *candidate, const struct call *call);
+
+    // Collective. Another lower bound: the time of calls like those of the last sample that do nothing; 0:
+    // none. `reason` and the result are as in sample.
     int (*floor)(void *buffers, const struct candidate *candidate, void *state, double *time_us,
                  char reason[REASON_SIZE]);
 };

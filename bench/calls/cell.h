@@ -78,7 +78,7 @@ struct cell_part {
     size_t first, count;
 };
 
-// One of as many parts, of about the same size, together all of the results. Some may be empty.
+// Part `index` of the results, which are cut into `parts` parts of about the same size; some may be empty.
 struct cell_part cell_part_of(const struct cell *cell, int index, int parts);
 
 // The bytes of the arrays of an open cell.

@@ -181,7 +181,7 @@ static bool check_moved(const struct cell *cell, size_t data_set, struct report 
 
 // ---- rows with an epilogue ----------------------------------------------------------------------
 
-// What the check of a row needs, in room for whole rows.
+// The check of one row after another.
 struct row_check {
     const struct cell *cell;
     size_t data_set, row;
@@ -231,8 +231,8 @@ static double sum_of_squares(const float values[], size_t count) {
     return total;
 }
 
-// If the backend provides the norm that was quantised, that is compared, and the codes must be exactly its
-// own.
+// If the backend provides the norm that was quantised, compares that norm; the codes must then be exactly
+// those of it.
 static bool take_rounded_norm(const struct cell *cell, struct norm_span *span, struct report report) {
     float norm[SPAN];
     widen(cell->shape.dtype, cell->norm_out, span->first, span->count, norm);

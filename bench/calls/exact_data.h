@@ -14,7 +14,7 @@ enum { POOL_DATA_SETS = 8 };
 struct pool {
     enum dtype dtype;
     int ranks;
-    unsigned char *data, *sums; // of sums one period
+    unsigned char *data, *sums; // the array; the sums over the ranks, for one period
 };
 
 // For calls of up to `elements` elements. -1: out of memory. A pool of zeros may be closed.

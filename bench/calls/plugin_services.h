@@ -51,9 +51,10 @@ struct plugin_services {
     // Right after a run, in stream order: whether two arrays are equal.
     bool (*compare)(struct group *group, const void *is, const void *should, size_t bytes, bool *same);
 
-    // Around a run that may only enqueue: `hold` blocks the stream until `let_go`, which returns whether the
-    // run waited for the stream. When the stream continues, it first overwrites `bytes` at `lost`, so that
-    // results are lost that were written without waiting for the stream. NULL: runs return complete results.
+    // Around a run that may only enqueue: `hold` blocks the stream until `let_go`, which sets *has_waited if
+    // the run waited for the stream. When the stream continues, it first overwrites `bytes` at `lost`, so
+    // that results are lost that were written without waiting for the stream. False: see group_failure. NULL:
+    // runs return complete results.
     bool (*hold)(struct group *group, void *lost, size_t bytes);
     bool (*let_go)(struct group *group, bool *has_waited);
 

@@ -33,8 +33,7 @@ static int open_ranks(struct group *group, const struct device_options *options,
         group_broadcast(group, 0, &group->cache_bytes, sizeof group->cache_bytes);
         return 0;
     }
-    snprintf(reason, REASON_SIZE, "1 ranks; 2 to %d are possible: mpirun -n RANKS gentables-bench",
-             MAX_RANKS);
+    snprintf(reason, REASON_SIZE, "1 rank; 2 to %d are possible: mpirun -n RANKS gentables-bench", MAX_RANKS);
     return -1;
 }
 

@@ -274,7 +274,8 @@ static const char *refusal_of(struct host_pass *host, size_t cell, int index, en
     const struct candidate *candidate = &host_candidates[index];
     const struct request *request = host->cells[cell].request;
     void *no_plan = NULL;
-    bool reads_rows = kind == EPILOGUE_SEPARATE && !plugins_is_in_place(candidate); // where they are
+    // The input is in the cell, and not copied: see is_strided_well in plugin_limits.c.
+    bool reads_rows = kind == EPILOGUE_SEPARATE && !plugins_is_in_place(candidate);
     if (host->cells[cell].refusal != NULL) return host->cells[cell].refusal;
     struct call call = {.op = request->shape.op,
                         .traffic = request->shape.op == OP_ALLREDUCE ? NULL : &host->cells[cell].traffic,

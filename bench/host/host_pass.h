@@ -14,7 +14,7 @@
 //   epilogue=none|fused|separate|alone   how the candidate was called
 //   max_of_means_us, mean_of_max_us, mean_us   other reductions: over ranks of means, over calls of maxima,
 //                                              over both
-//   op_us   the median with one synchronisation per op (sync=both)
+//   op_us   the median with one synchronisation per op (sync=op or both; else 0)
 // A candidate of a plug-in that writes to an output after it has returned ends the process, with a message of
 // ranks/fault_report.h. -1: see group_failure.
 int host_pass_run(struct group *group, const struct pass_input *input, FILE *out);

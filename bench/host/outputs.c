@@ -7,10 +7,10 @@
 #include "calls/backend.h"
 #include "ranks/fault_report.h"
 
-enum { FULLY_POISONED = 64 << 10 }; // bytes; of larger outputs only a part is
+enum { FULLY_POISONED = 64 << 10 }; // bytes; larger outputs are poisoned in part
 
 // Poison is all ones, of which no right result consists. Small outputs are poisoned as a whole, large ones in
-// the first cache line of each page and in the last one, which is enough to detect writes.
+// the first cache line of each page and in their last cache line, which is enough to detect writes.
 typedef bool range_function(unsigned char *at, size_t bytes);
 
 static bool poison(unsigned char *at, size_t bytes) {

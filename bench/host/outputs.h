@@ -6,15 +6,17 @@
 #include <stddef.h>
 
 // An output. After a plug-in's candidate has returned and its result was compared, the output is poisoned,
-// and must stay so until the next call uses it. With plug-ins every candidate has its own outputs, so that a
-// late writer can be named, and caches are equally warm for all; without, all candidates share one set.
+// and must stay so until the next call uses it. Candidates of plug-ins have outputs of their own, so that a
+// late writer can be named. In a pass with plug-ins the other candidates have their own as well, if outputs
+// are so small that caches matter: then caches are equally warm for all. Otherwise they share one set.
 struct output {
     unsigned char *data;
     int candidate;
     size_t poisoned_bytes;
 };
 
-// The outputs of a candidate are used in turn, so that late writes of one call are found during the next one.
+// The outputs of a candidate are used in turn, so that each stays poisoned during the next call: a late write
+// at that time is detected.
 enum { OUTPUTS = 2 };
 struct outputs {
     struct output of[OUTPUTS];

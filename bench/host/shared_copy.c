@@ -5,8 +5,8 @@
 
 enum {
     LEAST_BYTES = 4 << 10, // smaller copies are not timed, and never stream
-    PROBE_EVERY = 64,      // copies between two trials of the other kind of stores
-    TIME_EVERY = 8,        // copies between two timed ones
+    PROBE_EVERY = 64,      // one of so many copies tries the other kind of stores
+    TIME_EVERY = 8,        // one of so many copies is timed
 };
 
 // Streaming makes readers read from memory, so writing must be cheaper by this factor.

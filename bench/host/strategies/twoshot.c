@@ -147,7 +147,8 @@ static void reduce_in_place(struct twoshot *twoshot, enum dtype dtype, const voi
     }
 }
 
-// Adds this rank's piece to `sum`, and publishes it for the others.
+// Adds the inputs of all ranks for a piece of this rank's slice, and writes the sum to `sum` and to the slot
+// that the others read.
 static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsigned char *input,
                          unsigned char *sum, size_t bytes, uint32_t number) {
     struct group *group = twoshot->group;
@@ -212,8 +213,8 @@ static int gather(struct twoshot *twoshot, const struct slices *slices, size_t p
 }
 
 // Whether the inputs and outputs of all ranks together do not fit in the last-level cache: then streaming
-// stores avoid reading the output from memory first. (Ranks on several such caches begin to stream at smaller
-// sizes.)
+// stores avoid reading the output from memory first. (With ranks on several such caches, streaming begins at
+// smaller sizes than necessary.)
 static bool outgrows_cache(const struct group *group, const struct call *call) {
     return group->cache_bytes > 0 && 2 * call_bytes(call) * (size_t)group->size >= group->cache_bytes;
 }
