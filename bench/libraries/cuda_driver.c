@@ -18,7 +18,7 @@ static void refuse(const char *format, int a, int b) {
     snprintf(refusal, sizeof refusal, format, a, b);
 }
 
-// The first function that the library has not, or NULL.
+// The first function that the library lacks, or NULL.
 static const char *look_up_functions(void *library) {
 #define FUNCTION(name)                                                                                       \
     *(void **)&loaded.name = dlsym(library, NAME_OF(name));                                                  \
@@ -40,8 +40,9 @@ static void start_driver(void) {
     }
 }
 
-// The driver reads these once. Kernels are loaded before any runs: to load one later may wait for another
-// that waits for it. And streams of ranks that share a GPU do not queue up behind each other.
+// The driver reads these once. EAGER loads all kernels of a module at once: loading one later could wait for
+// a running kernel, which waits for the kernel that is being loaded. With 32 connections, the streams of
+// ranks that share a GPU do not wait for each other.
 static void set_environment(void) {
     setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);

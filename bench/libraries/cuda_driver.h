@@ -1,13 +1,13 @@
-// The CUDA driver, loaded at run time, so that a program starts on a machine without it. Only the
-// driver's own interface is used, and no runtime library, so that nothing else has to be there, and what it
-// answers is looked up by the names that its version has.
+// The CUDA driver, loaded at run time, so that a program starts on a machine without it. Programs call the
+// driver's own interface instead of the runtime library, which need not be installed.
 #ifndef BENCH_CUDA_DRIVER_H
 #define BENCH_CUDA_DRIVER_H
 
 #include <cuda.h>
 #include <stdbool.h>
 
-// FUNCTION(name): every function of the driver that is called. cuda.h turns names into those of a version.
+// FUNCTION(name): every function of the driver that is called. cuda.h defines some of these names as those of
+// a version, such as cuMemAlloc as cuMemAlloc_v2; functions are looked up by the latter.
 #define CUDA_DRIVER_FUNCTIONS(FUNCTION)                                                                      \
     FUNCTION(cuInit)                                                                                         \
     FUNCTION(cuDriverGetVersion)                                                                             \

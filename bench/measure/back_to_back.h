@@ -8,7 +8,7 @@
 struct back_to_back {
     uint32_t iterations, warm_up; // calls; with a budget at most `iterations`
     double budget_us;             // for the iterations of a candidate; 0: no limit
-    bool check;                   // one call before, and the last one
+    bool check;                   // verify one call before the timed ones, and the last timed one
 };
 
 // Collective. Measures one cell with every wanted candidate, one after another. `results` is as in

@@ -8,7 +8,8 @@
 // part of the result.
 //
 // Sampling of a series ends when it is clearly slower than the best, or known precisely enough
-// (request.precision). Otherwise it ends with the budget. request.left_us ends it between any two calls.
+// (request.precision). Otherwise it ends with the budget. request.left_us ends it between two rounds, or, if
+// calls are long, between two calls.
 #include "harness.h"
 
 #include <math.h>
@@ -24,8 +25,9 @@ enum {
     BURST_NS = 100000,          // duration of consecutive calls of a series
     WARM_UP_BELOW_NS = 1000000, // longer calls need no untimed call before a burst
     FEWEST_SAMPLES = 3,         // even if they take several budgets
-    SLOWER_SAMPLES = 5,         // of both, when one is settled because it is slower
-    SETTLED_EVERY_ROUND = 8,    // up to this one, then in each power of two, since sorting takes time
+    SLOWER_SAMPLES = 5,         // a series with fewer is neither settled nor the best
+    SETTLED_EVERY_ROUND = 8,    // series are settled in each round up to this one, then in rounds that are
+                                // powers of two, since sorting takes time
     OVERDRAFT = 4,              // budgets, after which fewer than min_samples suffice
     LONG_CALL_NS = 10000000,    // the time limit is checked between calls longer than this
 };

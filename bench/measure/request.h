@@ -16,7 +16,7 @@ struct request {
     enum mode mode;
     uint32_t min_samples, max_samples;
     double budget_us; // for sampling all candidates
-    double left_us;   // time limit of the whole request; candidates without a time by then get none. 0: none
+    double left_us;   // time limit of the whole request, after which no call is sampled; 0: no limit
     double precision; // sufficient half width of the interval, relative to the median; 0: none suffices
     uint32_t seed;
     uint8_t wanted[MAX_CANDIDATES]; // by index into backend->candidates

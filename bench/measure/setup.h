@@ -8,8 +8,8 @@
 struct harness {
     struct group *group;
     const char *at_work; // the candidate that this rank runs; "": none
-    double roundtrip_us; // between two ranks, measured again after each request, to detect changes of the
-                         // machine's state
+    double roundtrip_us; // between two ranks; measured again after each request, unless ranks share cores, to
+                         // detect changes of the machine's state
     char reasons[MAX_CANDIDATES][REASON_SIZE]; // of the last request; results point into them
     void *states[MAX_CANDIDATES];
     bool is_set_up[MAX_CANDIDATES];

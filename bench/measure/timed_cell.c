@@ -108,8 +108,8 @@ static struct cell_part compared_part(const struct timed_cell *timed, const stru
     return rank == 0 ? (struct cell_part){0} : cell_part_of(&timed->cell, rank - 1, size - 1);
 }
 
-// Fetches and compares a result. The bits of a result that is the same on all ranks are those of rank 0, who
-// fetches all of it. -1: see group_failure.
+// Fetches and compares a result. If it is the same on all ranks, rank 0 fetches all of it, and computes its
+// bits for all ranks. -1: see group_failure.
 static int compare(struct timed_cell *timed, struct verified *result, bool *is_right, char what[],
                    size_t what_size) {
     struct cell_part part = compared_part(timed, result);

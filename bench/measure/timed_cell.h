@@ -14,7 +14,7 @@ struct timed_series {
     void *state;
     bool is_dropped;
     char reason[REASON_SIZE];
-    bool settled; // known precisely enough: not sampled any more
+    bool settled; // clearly slower than the best, or known precisely enough: not sampled any more
     uint64_t hashes[MAX_DATA_SETS];
     uint64_t bits; // of all results, the same on all ranks and in all calls; or NO_BITS
     double estimate_ns, floor_us;
@@ -61,13 +61,15 @@ size_t timed_cell_bytes(const struct request *request, int rank, int ranks);
 // group_failure.
 int timed_cell_admit(struct timed_cell *timed, struct timed_series *series);
 
-// The first part of it: drops the series if its candidate cannot do such a call.
+// The first part of timed_cell_admit: drops the series if its candidate cannot do such a call.
 int timed_cell_prepare(struct timed_cell *timed, struct timed_series *series);
 
-// Collective. One sample that begins with data set `data_set`; a series that cannot be timed is dropped. And
-// whether its results are right on this rank. -1: see group_failure.
+// Collective. Times one sample that begins with data set `data_set`; drops a series that cannot be timed. -1:
+// see group_failure.
 int timed_cell_call(struct timed_cell *timed, struct timed_series *series, size_t data_set,
                     struct stamp *stamp);
+
+// Whether the results of that sample are right on this rank.
 bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t data_set);
 
 // The data set of the next call.
