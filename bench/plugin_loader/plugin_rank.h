@@ -22,6 +22,8 @@ struct instance {
 // Collective. The first candidate of a plug-in calls init, the others share the instance, or the reason why
 // there is none. NULL: `reason`.
 struct instance *plugin_open_instance(struct plugin *plugin, struct group *group, char reason[REASON_SIZE]);
+
+// Collective. Calls fini, and frees the instance.
 void plugin_end_instance(struct instance *instance);
 
 // Call it before each call of a library: resets the cancel flag, and sets the device.

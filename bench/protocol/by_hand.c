@@ -38,7 +38,7 @@ static struct shape shape_of(const struct by_hand *options, size_t bytes, int ra
 
 // ---- the head -----------------------------------------------------------------------------------
 
-// The host, process and device of each rank.
+// The host and the device of a rank.
 struct rank_location {
     char host[HOST_SIZE];
     char device[HOST_SIZE];
@@ -77,7 +77,7 @@ static void print_head(const struct group *group, const struct by_hand *options,
     fprintf(protocol_out(), "# %s%s%s\n", op_names[options->request.shape.op],
             splits[0] != '\0' ? ", splits " : "", splits);
     fprintf(protocol_out(), "# %s\n",
-            back_to_back ? "calls in a row, their mean" : "each call by itself, the median");
+            back_to_back ? "back-to-back calls, their mean" : "each call by itself, the median");
     fprintf(protocol_out(),
             "# nThread 1 nGpus %d minBytes %zu maxBytes %zu step: %zu(%s) warmup iters: %u iters: %u "
             "agg iters: 1 validation: %d graph: %d\n",

@@ -12,7 +12,7 @@
 #include "ranks/memory_limit.h"
 #include "ranks/watch.h"
 
-enum { SHARE_OF_ALL = 8 }; // open cells may take this part of the machine's memory
+enum { SHARE_OF_ALL = 8 }; // open cells may take an eighth of the machine's memory
 
 // The cell of a series of the pass.
 struct cell_series {

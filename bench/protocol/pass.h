@@ -1,6 +1,7 @@
-// One pass over many ops: every op x candidate x sample in one random order, the same on all ranks, and all
-// times reduced once at the end; beside it, or instead, one synchronisation per op. host/host_pass.c on the
-// host, and cell_pass.c for cells in device memory, list the series, make the calls and check the results.
+// One pass over many ops: all calls of all candidates in one random order, the same on all ranks; all times
+// are reduced once, at the end. With sync=op, each op is instead timed and reduced by itself; with sync=both,
+// all ops are timed in both ways. host/host_pass.c on the host, and cell_pass.c for cells in device memory,
+// list the series, make the calls and check the results.
 #ifndef BENCH_PASS_H
 #define BENCH_PASS_H
 

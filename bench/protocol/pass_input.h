@@ -4,7 +4,8 @@
 //   pass samples=20 warm_up=5 seed=7 sync=pass
 //   measure op=allgather dtype=bfloat16 count=512 strategies=MPI,DIRECT
 //
-// Consecutive requests with the same id are one op; without ids each request is an op of its own.
+// On GPUs consecutive requests with the same id are one op; without ids each request is an op of its own. On
+// the host it always is.
 #ifndef BENCH_PASS_INPUT_H
 #define BENCH_PASS_INPUT_H
 

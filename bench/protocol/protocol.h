@@ -2,7 +2,7 @@
 //
 // Every line is a word and fields `key=value`, with one space between them. A field `reason` or `library`
 // comes last and takes the rest of the line. Below, indented lines continue the line above. The bench begins
-// with
+// with these lines (under Open MPI after a line of protocol_write_segments):
 //   hello world_size=2 cores=2 placement=dedicated roundtrip_us=0.1234 protocol=2 bench=HASH isa=avx512
 //     compiler=gcc-12.2.0 library=Open MPI v4.1.4
 //   strategy name=MPI status=available
@@ -25,10 +25,13 @@
 // its interval is within `precision` of its median (0: never). `left_us`, if present, is the time limit of
 // the whole request: a strategy without samples by then is `none ... reason=budget spent`, and rows may have
 // fewer samples than min_samples. `bits` is a hash of the results, the same for strategies with equal bits
-// (0: it differs between ranks or calls). roundtrip_us is measured again after each request.
+// (0: it differs between ranks or calls). roundtrip_us is measured again after each request, unless ranks
+// share cores.
 //
 // A request that cannot be read is answered with `error reason=...` and exit code 1; so is a rank that died
-// or hangs, if rank 0 can still answer. `quit`, or the end of the input, ends the bench with exit code 0.
+// or hangs, if rank 0 can still answer, with `strategy=NAME` before the reason if a candidate was at work.
+// `quit`, or the end of the input, ends the bench with exit code 0, on GPUs after further lines `device` with
+// the state at the end.
 #ifndef BENCH_PROTOCOL_H
 #define BENCH_PROTOCOL_H
 

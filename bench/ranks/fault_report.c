@@ -48,7 +48,7 @@ static void (*_Atomic on_late)(int rank);
 static _Thread_local int own_rank = -1; // -1: not a rank's thread, but for example a plug-in's
 static uint64_t timeout_ns;
 static struct { const char *_Atomic begin, *_Atomic end; } guards[GUARDS];
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of guards, ranks_here and ended
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; // of ranks_here, and of changes of guards
 static int ranks_here;
 static _Atomic bool ended = true;
 static pthread_t watcher;

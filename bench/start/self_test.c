@@ -24,7 +24,7 @@ struct run {
     double timeout_s;
 };
 
-// The options of a stage, where ranks share a GPU if there are too few.
+// The options of a stage; its ranks share a GPU if there are too few.
 static struct device_options options_of(const struct stage *stage, const struct device_options *given,
                                         const struct findings *findings) {
     struct device_options options = *given;
@@ -171,7 +171,7 @@ static bool is_stage(const char *name) {
     return false;
 }
 
-// Runs the stages, if the first one goes well. Returns the exit code.
+// Runs the first stage and, if it does not fail, the others. Returns the exit code.
 static int run_all(struct run *run, const struct device_options *given, const char *only) {
     int failed = 0, count = 0;
     for (const struct stage *stage = self_test_stages; stage->name != NULL; stage++) {

@@ -23,7 +23,7 @@ enum {
     SLICE_NS = 20000000, // between two checks
     LEAST_SLICES = 10,
     COPIES = 12,       // copies of a call's bytes in its trial, at most: data, results, returned buffers
-    COPIES_FUSED = 32, // the same with float64 sums
+    COPIES_FUSED = 32, // the same with an epilogue
     SHARE_OF_FREE = 2, // trials may take 1 / this of the free memory
 };
 
@@ -165,9 +165,9 @@ static bool strays_appear_anyway(struct trial *trial, time_t since, uint64_t rou
     return came;
 }
 
-// Runs the rounds. *grown becomes the kind of resource that leaks, which is a kind that grows in each of the
-// last rounds; RESOURCE_KINDS: none. Processes that outlive fini are a leak even if their number does not
-// grow, since they keep the rank's files open.
+// Runs the rounds. There is a leak if resources grow in each round from the third on; *grown then becomes the
+// first kind that grew in the last round, else RESOURCE_KINDS. Processes that outlive fini are a leak even if
+// their number does not grow, since they keep the rank's files open.
 static int run_rounds(struct trial *trial, int *grown) {
     time_t since = time(NULL);
     struct resource_snapshot before = {{0}};

@@ -41,12 +41,14 @@ static inline size_t shape_bytes(const struct shape *shape) {
     return shape->num_tokens * shape->hidden_size * dtype_sizes_bytes[shape->dtype];
 }
 
+// Records why a candidate failed on this rank; the first reason counts.
 void trial_fail(struct trial *trial, int index, const char *reason);
 
 // Collective. Sets the reason of the first rank that has one on all ranks.
 void trial_share_reason(struct trial *trial, int index);
 
-// There is no memory for a call: a large shape is skipped, and reported as untried.
+// Call it if there is no memory for a call. A large shape is skipped and reported as untried; with a small
+// one the candidate fails.
 void trial_lack_memory(struct trial *trial, int index, const struct shape *shape);
 
 // Between two calls: prints progress at most once a second, since readers have a timeout for the next line.

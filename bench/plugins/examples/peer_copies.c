@@ -97,7 +97,7 @@ static gt_status copies_init(const gt_rank *rank, void **state) {
 
 static const char *copies_error(void *of) {
     const struct state *state = of;
-    return state == NULL ? "ranks have to be threads, and libcuda.so.1 has to be there" : state->error;
+    return state == NULL ? "requires at most 32 ranks, which are threads, and libcuda.so.1" : state->error;
 }
 
 // ---- plans ----------------------------------------------------------------------------------------
