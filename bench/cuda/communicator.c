@@ -193,7 +193,7 @@ bool communicator_settled(struct communicator *communicator, ncclResult_t result
     return false;
 }
 
-// Sets an environment variable to a word of a tuner's file, which NCCL's environment has without "_".
+// Sets an environment variable of NCCL to a word of a tuner's file, without the "_" that the word has there.
 static void set_choice(const char *variable, const char *word) {
     char value[32];
     size_t length = 0;

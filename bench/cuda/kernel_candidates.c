@@ -1,6 +1,6 @@
 // Strategies that are kernels of our own: ONESHOT, TWOSHOT and those of the switch, with their epilogues.
-// Strategies with the same kernel share its workspace and state. A call is one launch; on a shared GPU it is
-// one launch for all ranks.
+// Strategies with the same kernel share its workspace and state. A call is one launch; with joint launches
+// (--loopback without --streams) it is one launch for all ranks.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

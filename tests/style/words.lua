@@ -11,7 +11,6 @@ local PROOF = "the file is an input of slow proofs"
 
 -- { file = { number of lines, reason } }.
 local ALLOWED = {
-  ["bench/cuda/kernels/layer.h"] = { 1, PROOF },
   ["tests/stand_ins/engine/engine.cpp"] = { 1, PROOF },
 }
 

@@ -195,7 +195,7 @@ static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
         if (!is_other) continue;
         bool is_mine = memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0;
         if (is_mine && !device->options.shares_gpu && reason[0] == '\0')
-            refuse_sharing(device, reason); // threads choose by count
+            refuse_sharing(device, reason); // of processes: threads take GPUs by their ranks
         device->all_peers = reaches(device, &all[rank]) && device->all_peers;
     }
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs

@@ -155,6 +155,8 @@ bool device_finish(struct device *device); // all that is in the stream
 
 // Enqueues `times` barriers of the ranks on their GPUs.
 bool device_barrier(struct device *device, int times);
+
+// Enqueues a kernel that runs for so long.
 bool device_delay(struct device *device, uint64_t nanoseconds);
 
 // Collective, memory.c. Makes zeroed memory that all ranks reach, with `multicast` also by one address, if
@@ -175,7 +177,7 @@ size_t arena_budget(struct device *device, size_t wanted, size_t least, char rea
 // Collective, reach.c. Chooses how ranks reach each other's memory; and makes the memory for the data of
 // calls, which is the first shared memory. Only this shows whether hidden peers reach each other, and whether
 // other processes can import handles. If one way of sharing fails, the next is tried; if all fail, each rank
-// has private memory only.
+// has private memory only. -1: there is no memory; `reason`, the same on all ranks.
 void reach_choose(struct device *device);
 int reach_open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]);
 

@@ -81,7 +81,7 @@ static bool send_file(const struct group *group, int from, int to_rank, int file
     return sendmsg(from, &message, 0) == (ssize_t)sizeof rank;
 }
 
-// A message that arrived: its sender's user, and the descriptors that came with it.
+// A message that arrived: the rank that it names, its sender's user, and the descriptors that came with it.
 struct arrival {
     int rank;
     uid_t user;

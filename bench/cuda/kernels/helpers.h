@@ -21,7 +21,8 @@ DEVICE_FUNCTION void empty(const DelayParameters &) {
     let_next_launch_start();
 }
 
-// Barriers of the ranks: thread p sets rank p's flag and waits for its own. One block per rank.
+// Barriers of the ranks: thread p sets this rank's flag in rank p's memory, and waits for rank p's flag in
+// its own rank's memory. One block per rank.
 DEVICE_FUNCTION void meet_ranks(const BarrierParameters &parameters) {
     uint32_t *epoch_of_rank = parameters.epochs[rank_index()];
     int rank = parameters.rank + static_cast<int>(rank_index()), peer = static_cast<int>(thread_index());

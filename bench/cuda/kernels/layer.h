@@ -95,7 +95,7 @@ DEVICE_FUNCTION void store_shared(float *to, unsigned rank, float value) {
     *to = value;
 #endif
 }
-// The value of the lane whose number differs in the bits of `mask`. All lanes of the warp take part.
+// The value of the lane with a number that differs in the bits of `mask`. All lanes of the warp take part.
 DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return __shfl_xor_sync(0xffffffffu, value, mask);
 }

@@ -57,7 +57,7 @@ struct ExchangeCall {
 };
 
 // Parameters of the kernels in helpers.h.
-struct BarrierParameters { // `times` barriers of the ranks, from *epoch
+struct BarrierParameters { // `times` barriers of the ranks, from the epoch at epochs[]
     uint32_t *flags[MAX_TP];
     uint32_t *epochs[MAX_TP]; // by grid.y; a launch for one rank has its own first
     const uint32_t *give_up;
@@ -66,10 +66,12 @@ struct BarrierParameters { // `times` barriers of the ranks, from *epoch
 struct DelayParameters {
     uint64_t nanoseconds;
 };
-struct ArrayParameters { // copies; or adds the hash of an array of 16-byte words to *hash
+// Copies arrays; or adds to the number at to[0] a hash of from[0], or the number of bytes in which from[0]
+// and from[1] differ.
+struct ArrayParameters {
     const void *from[MAX_TP];
     void *to[MAX_TP];
-    uint64_t words, salt;
+    uint64_t words, salt; // words of 16 bytes; for a comparison bytes
 };
 struct EpilogueParameters { // from the sum of all ranks to the results
     struct CallParameters call;
