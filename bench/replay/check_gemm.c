@@ -24,7 +24,7 @@ struct times {
 
 enum { PIECE = 512 }; // elements converted to doubles at once, which fit into the first-level cache
 
-// Adds a part of a row: its elements times x, and (|element| + widening)².
+// Sums over a row: of its elements times x, and of (|element| + widening)².
 struct sums {
     double product, squares;
 };

@@ -7,8 +7,8 @@
 
 enum { SINGLE_ELEMENTS = 64 };
 
-// Errors of single elements meet random signs, so their sum is above so many standard deviations in one of
-// 10^13 cases (Hoeffding's inequality).
+// Errors of single elements meet random signs, so their sum is above so many standard deviations in at most
+// one of 10^13 cases (Hoeffding's inequality).
 #define SURE 8.0
 
 double dot(size_t count, const double a[], const double b[]);

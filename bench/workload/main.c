@@ -6,8 +6,7 @@
 //   run channels=2 threads=1 steps=20 warm_up=3 wait=futex transport=builtin path=out/rank%r/trace.json
 //   quit
 //
-// Answers: hello, program, accepted, used, progress, round, time, ratio, rank and done; or error, after which
-// it ends.
+// Answers: hello, accepted, used, progress, round, time, ratio, rank and done; or error, after which it ends.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -40,7 +40,7 @@ struct run {
     struct note *all_notes;
     struct span *all_spans;
     struct final_wait *all_final_waits;
-    double *times_us; // [enum series][step], this rank's
+    double *times_us; // [enum round_time][step], this rank's
     double *worst_us; // likewise, the largest over the ranks
     size_t done;      // rounds
 };
@@ -97,12 +97,13 @@ int measurement_read(struct measurement *measurement, const char *line, char rea
     field_text(line, "path", measurement->path, PATH_SIZE);
     read_patience(measurement, line);
     if (!field_number(line, "channels", 1, channels, &measurement->channels))
-        snprintf(reason, PROGRAM_REASON, "no such channel count; 1 to %zu are possible", channels);
+        snprintf(reason, PROGRAM_REASON, "channels must be 1 to %zu", channels);
     else if (!field_number(line, "threads", 1, threads, &measurement->threads))
-        snprintf(reason, PROGRAM_REASON, "no such thread count; 1 to %zu are possible", threads);
+        snprintf(reason, PROGRAM_REASON, "threads must be 1 to %zu", threads);
     else if (!field_number(line, "steps", 1, MOST_STEPS, &measurement->steps) ||
              !field_number(line, "warm_up", 0, MOST_STEPS, &measurement->warm_up))
-        snprintf(reason, PROGRAM_REASON, "no such number of steps; 1 to %d are possible", MOST_STEPS);
+        snprintf(reason, PROGRAM_REASON, "steps must be 1 to %d, and warm_up 0 to %d", MOST_STEPS,
+                 MOST_STEPS);
     else
         return 0;
     return -1;
@@ -220,8 +221,12 @@ static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     MPI_Allgather(first, PROGRAM_REASON, MPI_CHAR, firsts, PROGRAM_REASON, MPI_CHAR, group_comm(run->group));
     for (int rank = 0; rank < ranks; rank++) {
         if (wrongs[rank] == 0) continue;
-        snprintf(reason, PROGRAM_REASON, "rank %d, %s step: wrong results: %d, first %.100s", rank,
-                 round_time_names[mode], wrongs[rank], wrongs[rank] < 0 ? "memory" : firsts[rank]);
+        if (wrongs[rank] < 0)
+            snprintf(reason, PROGRAM_REASON, "rank %d, %s step: out of memory for the check", rank,
+                     round_time_names[mode]);
+        else
+            snprintf(reason, PROGRAM_REASON, "rank %d, %s step: wrong results: %d, first %.100s", rank,
+                     round_time_names[mode], wrongs[rank], firsts[rank]);
         return -1;
     }
     return 0;
@@ -279,8 +284,10 @@ static void print_summary(const char *kind, const char *name, double *numbers, s
            all.low, all.high, all.min, all.samples);
 }
 
-// For each round: hidden = (S - O) / (S - G); exposed = S - G; gain = S / O; tracing = T / O - 1; cost = the
-// time of GEMMs beside communication, divided by their time alone, - 1.
+// For each round, with the times G of GEMMs alone, S of the serial, O of the overlapped and T of the traced
+// step: exposed = S - G; left = O - G; hidden = (S - O) / (S - G); overlapped_to_serial = O / S;
+// overlapped_to_gemms = O / G; tracing = T / O - 1; cost = the time of GEMMs beside communication, divided by
+// their time without it, - 1.
 static void print_ratios(const struct run *run, double *room) {
     size_t steps = run->measurement->steps;
     const double *gemms = run->worst_us, *serial = gemms + steps, *overlapped = serial + steps,

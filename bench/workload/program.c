@@ -54,7 +54,8 @@ static int read_begin(struct program *program, const char *line, char reason[]) 
                 field_number(line, "collectives", 0, MOST_ITEMS, &program->collectives_to_come) &&
                 field_number(line, "actions", 1, MOST_ITEMS, &program->actions_to_come) &&
                 field_number(line, "seed", 0, UINT32_MAX, &seed);
-    if (!well || program->gemms != NULL) return wrong(reason, line, "no such beginning");
+    if (!well || program->gemms != NULL)
+        return wrong(reason, line, "begin: repeated, or with a missing or invalid field");
     program->seed = seed;
     program->gemms = calloc(program->gemms_to_come, sizeof *program->gemms);
     program->collectives = calloc(program->collectives_to_come + 1, sizeof *program->collectives);
@@ -96,7 +97,7 @@ static int read_collective(struct program *program, const char *line, char reaso
     bool well = collective->kind == ALL_TO_ALL
                     ? read_all_to_all(program, line, collective)
                     : field_number(line, "elements", 1, SIZE_MAX / 1024, &collective->elements);
-    if (!well) return wrong(reason, line, "a collective of no size");
+    if (!well) return wrong(reason, line, "a collective without a valid size");
     size_t all = collective->elements * (size_t)program->ranks;
     if (collective->kind != ALL_TO_ALL) {
         collective->in_elements = collective->kind == REDUCE_SCATTER ? all : collective->elements;
@@ -316,7 +317,7 @@ int program_read(struct program *program, const char *line, char reason[PROGRAM_
     if (line_is(line, "collective")) return read_collective(program, line, reason);
     if (line_is(line, "gemm")) return read_gemm(program, line, reason);
     if (line_is(line, "do")) return read_action(program, line, reason);
-    if (!line_is(line, "end")) return wrong(reason, line, "unknown to a program");
+    if (!line_is(line, "end")) return wrong(reason, line, "unknown line of a program");
     if (program->gemm_count < program->gemms_to_come || program->action_count < program->actions_to_come ||
         program->collective_count < program->collectives_to_come)
         return wrong(reason, line, "less than was announced before");

@@ -35,8 +35,8 @@ static bool ok(const struct state *state, CUresult result, const char *what) {
     return gpu_ok(&state->queues, result, what);
 }
 
-// Collective. Whether all ranks are well; if not, all get one of their reasons, with its rank, if others are
-// well.
+// Collective. Whether all ranks are well. If not, `reason` becomes that of one failed rank, on all ranks; it
+// names the rank, unless all ranks failed.
 static bool all_well(struct state *state, bool well, char reason[PROGRAM_REASON]) {
     const struct group *group = state->setup->group;
     MPI_Comm comm = group_comm(group);

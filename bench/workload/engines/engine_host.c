@@ -37,7 +37,7 @@ static int open_transport(struct state *state, char reason[]) {
                                     .threads = (int)threads};
     MPI_Query_thread(&level);
     if (level < transport->kind->thread_level(transport->threads))
-        return refuse(reason, "this MPI lets too few threads call it (no MPI_THREAD_MULTIPLE)");
+        return refuse(reason, "this MPI does not allow calls of so many threads (MPI_THREAD_MULTIPLE)");
     transport->event_counts = group_map(setup->group, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS,
                                         reason, TRANSPORT_REASON);
     if (transport->event_counts == NULL) return -1;
@@ -104,8 +104,8 @@ static void describe(const void *of, struct engine_description *description) {
     if (state->multiplier.a != NULL)
         snprintf(
             description->note, NOTES_SIZE,
-            "OpenBLAS computes in fp32: GEMMs of 16-bit types have their elements widened before and rounded"
-            " behind, in their time");
+            "OpenBLAS computes in fp32: the time of a GEMM of a 16-bit type includes widening its elements"
+            " before and rounding them after it");
     for (int i = 0; i < state->pool.size; i++) description->tids[i] = state->pool.threads[i].tid;
 }
 

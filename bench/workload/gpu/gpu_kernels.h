@@ -50,7 +50,8 @@ bool gpu_kernels_open(struct gpu_kernels *kernels, const struct cuda_driver *dri
                       const struct gpu_kernels_options *options, char reason[], size_t reason_size);
 void gpu_kernels_close(struct gpu_kernels *kernels);
 
-// Enqueues a collective. An allreduce may write up to 16 KiB after its in and out.
+// Enqueues a collective. An allreduce may read up to 16 KiB after the end of `in`, and write as much after
+// that of `out`.
 CUresult gpu_kernels_enqueue(const struct gpu_kernels *kernels, const struct gpu_kernels_call *call);
 
 // Ends the waits of kernels; results are invalid from then on.

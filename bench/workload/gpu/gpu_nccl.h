@@ -13,7 +13,7 @@
 int gpu_nccl_load(char reason[PROGRAM_REASON]);
 
 // Collective. -1 with `reason`, perhaps after rank_fails (workload/engine.h). Sets `channels` and `threads`
-// to the numbers in the log; 0: they are not there.
+// to the numbers in the log; 0: the log has none.
 int gpu_nccl_open(struct group *group, int *channels, int *threads, char library[], size_t library_size,
                   char reason[PROGRAM_REASON]);
 

@@ -5,7 +5,7 @@
 #include "gpu_activity.h"
 #include "workload/engine.h"
 
-// How often a step runs that has times outside of it, before that is a failure.
+// If records have times outside their step, it runs again, in total at most so often; then it has failed.
 enum { STEP_TRIES = 3 };
 
 // Of `ranks` that share a GPU, or of one. Actions are numbered [rank][action], and a collective of all of
@@ -13,10 +13,10 @@ enum { STEP_TRIES = 3 };
 struct gpu_records {
     const struct program *program;
     int ranks;
-    bool are_taken;       // false: steps are timed by events
+    bool are_taken;       // of noted steps; false: events time their actions
     enum need *needs;     // by action
     bool are_outside;     // records lack only times within the step, because the clocks were read badly
-    char lack[TEXT_SIZE]; // what the last step's lack, after the word "CUPTI"; "": nothing
+    char lack[TEXT_SIZE]; // what the last step's records lack, to follow the word "CUPTI"; "": nothing
 };
 
 // False: out of memory.

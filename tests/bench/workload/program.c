@@ -108,8 +108,8 @@ TEST(what_does_not_fit_is_refused) {
     refuses("collective name=c kind=allreduce dtype=int7 elements=1", "no such dtype");
     refuses("gemm name=g m=1 n=1 k=1048576 layout=NT phase=forward sequence=0", "exactly");
     refuses("collective name=c kind=gossip elements=1", "no such collective");
-    refuses("collective name=c kind=allreduce elements=0", "of no size");
-    refuses("collective name=c kind=all_to_all matrix=1,2,3", "of no size");
+    refuses("collective name=c kind=allreduce elements=0", "without a valid size");
+    refuses("collective name=c kind=all_to_all matrix=1,2,3", "without a valid size");
     refuses("collective name=c kind=allreduce elements=2147483648", "more elements than MPI counts");
     refuses("collective name=c kind=all_gather elements=536870912", "more elements than MPI counts");
     refuses("collective name=c kind=all_to_all matrix="
@@ -119,5 +119,5 @@ TEST(what_does_not_fit_is_refused) {
     refuses("do post=1", "no such action");
     refuses("dance", "unknown");
     refuses("end", "less than was announced");
-    refuses("begin name=y gemms=1 collectives=0 actions=1 seed=1", "no such beginning");
+    refuses("begin name=y gemms=1 collectives=0 actions=1 seed=1", "begin: repeated");
 }
