@@ -1,7 +1,7 @@
 -- A small step for any machine: four layers of one GEMM each, gradients all-reduced in buckets during the
 -- backward GEMMs. 20 steps take a fraction of a second.
 --
--- A workload is a Lua file that returns a table; it runs without any functions. For each GEMM of the forward
+-- A workload is a Lua file that returns a table; it can call no functions. For each GEMM of the forward
 -- pass, y[m, n] = x[m, k] * w[n, k] transposed, the backward pass has two: dx[m, k] = dy * w, and the
 -- gradient dw[n, k] = dy transposed * x.
 --   name                      its name
