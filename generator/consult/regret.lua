@@ -48,8 +48,8 @@ end
 -- ---- regret -----------------------------------------------------------------------------------
 
 -- The loss of a choice at a shape: the measured one, as a share of the best time; and the certain one, the
--- largest distance of its interval from a lower interval of another strategy, as a share of the upper end of
--- that. Nil if the shape has no row of the choice.
+-- largest gap between its interval and a lower interval, as a share of the upper end of the lower one. Nil if
+-- the shape has no row of the choice.
 local function regret_at(shape, strategy)
   local chosen, best = shape.rows[strategy], best_of(shape)
   if not chosen or not best then return nil end
@@ -101,12 +101,12 @@ end
 
 -- ---- cells that answer for several shapes ------------------------------------------------------
 
--- The smallest worst loss of one choice for all shapes of a cell, measured and certain; nil if no strategy
--- has a row at each shape.
+-- The smallest worst certain loss of one choice for all shapes of a cell; nil if no strategy that a table may
+-- choose has a row at each shape.
 local function least_loss(shapes)
   local least
-  for name in pairs(shapes[1].rows) do
-    local most = 0
+  for name, record in pairs(shapes[1].rows) do
+    local most = may_win(record) and 0 or nil
     for _, shape in ipairs(shapes) do
       local _, certain = regret_at(shape, name)
       most = certain and most and math.max(most, certain)

@@ -67,6 +67,14 @@ prints 'outside the rows. intervals +86.27 % +86.27 % +86.27 %'
 regret "$WORK/rows/allreduce_table.h" "$fresh" --json
 prints '"torn": 1'
 prints '"flooring": \{'
+# AUTO is fast at both, but is no choice of a table.
+mkdir "$WORK/auto"
+file=$WORK/auto/benchmark.tp2.sm90.csv
+cp "$fresh" "$file"
+time_of 1024 100 AUTO 10 9 12
+time_of 1024 256 AUTO 10 9 11
+regret "$WORK/rows/allreduce_table.h" "$file" --json
+prints '"torn": 1'
 
 # The table by the same lookup; the fragment by TensorRT-LLM's lookup; thresholds by bytes.
 regret "$WORK/rows/table.csv" "$fresh"
