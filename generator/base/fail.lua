@@ -2,13 +2,13 @@
 -- for a difference or a failed measurement, 2 for wrong use or unreadable input.
 local fail = {}
 
--- By this name the program distinguishes failures that it raises itself: main.c.
+-- base/failure.h has the same name, for failures that C code raises.
 local NAME = "gentables.failure"
 local failure = { __name = NAME }
 failure.__index = failure
 failure.__tostring = function(self) return self.message end
 
--- Bytes of a value in a message, and of a message.
+-- Maximum of bytes of a value in a message, and of a message.
 local MOST_OF_VALUE, MOST_OF_MESSAGE = 1000, 4000
 
 -- The beginning and the end of a long text, without parts of characters; any other value as it is.

@@ -30,8 +30,8 @@ static inline int failure_raise(lua_State *lua) {
     return lua_error(lua);
 }
 
-// Whether a call failed because the system has no more of something, or a device is broken: a missing or
-// protected file is not meant. Programs that take such a file as missing would lose data.
+// Whether a call failed because the system lacks memory or files, or a device is broken. A caller that takes
+// the file of such a call for a missing one may lose data.
 static inline bool failure_is_of_system(int reason) {
     return reason == EMFILE || reason == ENFILE || reason == ENOMEM || reason == EIO;
 }

@@ -18,13 +18,13 @@ struct neighbours {
     }
 };
 
-// Of an even number of numbers the mean of the two in the middle.
+// The median; of an even count the mean of the two numbers in the middle.
 inline double median_of(std::vector<double> &numbers) {
     neighbours middle(numbers, (numbers.size() - 1) / 2);
     return numbers.size() % 2 == 1 ? middle.low : (middle.low + middle.high) / 2;
 }
 
-// A share of 0 to 1 of the numbers is below it; linear between the two nearest.
+// The number below which a share (0 to 1) of the numbers lies; interpolated linearly between the two nearest.
 inline double percentile_of(std::vector<double> &numbers, double share) {
     double position = share * double(numbers.size() - 1);
     neighbours nearest(numbers, size_t(position));

@@ -18,9 +18,9 @@ end
 -- The median; of an even number of values the lower one of the two in the middle, so that it is one of them.
 function statistics.lower_median(values) return sorted(values)[(#values + 1) // 2] end
 
--- Holm's method, for tests that may depend on each other: of the entries with a probability `p`, those that
--- are significant, smallest p first, so that the probability of any false one is at most `alpha`. `tests`:
--- the number of tests, which counts those that are not in the list.
+-- Holm's method, for tests that may depend on each other. Returns the significant ones of the entries with a
+-- probability `p`, smallest p first; the probability that any of them is false is at most `alpha`. `tests`:
+-- the number of all tests, also of those that are not in the list.
 function statistics.holm(list, alpha, tests)
   local ordered, significant = {}, {}
   for _, entry in ipairs(list) do
