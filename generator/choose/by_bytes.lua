@@ -4,7 +4,7 @@
 -- by_bytes.tp_tables(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured };
 -- of the rows of `fusion` (nil: NONE, the plain sums) of source.axes.
 --   points    ascending { size, badness = { strategy -> expected loss } }
---   measured  { first, last = bytes } of the sizes at which anything was; other points follow from these
+--   measured  { first, last = bytes }: the smallest and the largest size with a measured time
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
 --             the first starts at 0, the last has no `last`
 --
@@ -25,7 +25,7 @@ local by_bytes = {}
 
 by_bytes.REGRET = 0.02 -- changes of the choice that gain less are taken as noise
 
--- Whether a derived time is of a slice.
+-- Whether a derived time belongs to a slice.
 local function is_of(slice, time)
   return time.world_size == slice.world_size and time.dtype == slice.dtype and time.op == slice.op and
     time.mode == slice.mode and time.fusion == slice.fusion
@@ -80,9 +80,9 @@ local function times_of(source, slice, may_win)
   return by_size
 end
 
--- The shapes with a measured time, in their order; all of them if none has one. A
--- shape with interpolated times only is less certain than the measured ones of its size, and may lack
--- strategies that they have.
+-- The shapes with a measured time, in their order, and true; all shapes and false if none has one. A shape
+-- with interpolated times only is less certain than the measured ones of its size, and may lack strategies
+-- that they have.
 local function witnesses_of(shapes)
   local all, measured = {}, {}
   for _, key in ipairs(sorted_keys(shapes)) do

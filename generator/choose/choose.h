@@ -4,8 +4,8 @@
 
 #include "select_options.h"
 
-// The winners of all cells. NULL if a cell and strategy has two rows (unless `least` is set), or if there are
-// too many cells. The caller frees it.
+// The table with the winners of all cells, which the caller frees. NULL, with the problem, if a cell and
+// strategy has two rows (unless selection->least is set), if there are too many cells, or if memory is short.
 struct table *table_select(const struct rows *rows, const struct selection *selection,
                            const struct lists *lists, struct problem *problem);
 

@@ -24,7 +24,7 @@
 //     untried       { { world_size =, ..., num_tokens =, strategy = }... }: strategies that may do a cell,
 //                   and have no time at it or near it; they win nothing, but make other choices uncertain
 //     incumbent     a table that keeps the choices that lose hardly more than the best
-//     judged        { old, new }: two tables, what the choices of which lose is in the cells of the result
+//     judged        { old, new }: two tables; the cells of the result have the losses of their choices
 //     same_bits_as  a strategy: only strategies with the same bits may win
 //     stable        each row of token counts keeps to one class of equal bits: that of the choices of this
 //                   table or, if `true`, the one that loses least

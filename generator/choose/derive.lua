@@ -37,7 +37,7 @@ local function measured_points(records)
   return planes
 end
 
--- Whether a shape lies between the points, on either axis.
+-- Whether a shape lies in the rectangle that the points cover.
 local function is_within(plane, where)
   return where.x >= plane.left and where.x <= plane.right and where.y >= plane.low and where.y <= plane.high
 end
@@ -77,8 +77,8 @@ end
 
 -- The times of one TP size that are neither in `records` (rows with a time) nor in `no_time` (records with a
 -- reason), for all points of the spec: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
--- strategy, time_us, placement }, in order. Points beyond the measured ones, and those with a
--- neighbour that the bench refused or failed at, get no time.
+-- strategy, time_us, placement }, in order. Points beyond the measured ones, and those with a neighbour that
+-- the bench refused or failed at, get no time; nor do strategies with fewer than FEWEST_POINTS points.
 function derive.times(spec, world_size, records, no_time)
   local known, out = {}, {}
   local points, refused = measured_points(records), refused_points(no_time)

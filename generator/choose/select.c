@@ -8,7 +8,7 @@
 //   neighbours (evidence.c). Rows without launches have no distribution; there, levels are taken as exact.
 // - A cell gets the strategy with the least expected loss. A choice that gives fewer borders along a row of
 //   token counts (borders.c), or keeps the incumbent, is taken if it loses at most SELECT_TOLERANCE more:
-//   noise makes flips and physics makes borders. The option `regret` allows more for fewer borders. Where
+//   noise causes most small changes along a row. The option `regret` allows more for fewer borders. Where
 //   levels are exact only the incumbent has that tolerance.
 // - Of strategies that lose equally much, the first in the list of strategies wins. Nothing depends on the
 //   order of rows.

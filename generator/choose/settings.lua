@@ -14,11 +14,11 @@ local settings = {}
 
 settings.options = {
   { name = "against", value = "TABLE",
-    help = "an earlier table.csv, of which choices stay that lose hardly more than the best; or none " ..
+    help = "an earlier table.csv; its choices stay if they lose hardly more than the best; or none " ..
       "(default: that of --out or beside the rows)" },
   { name = "numerics", value = "CLASS",
-    help = "stable: equal bits along each row of token counts, those of --against if it exists; " ..
-      "same-as=STRATEGY (or stable=, bitwise-class=): only those with its bits; any (default)" },
+    help = "stable: equal bits in all choices of a row of token counts, those of --against if it exists; " ..
+      "same-as=STRATEGY (or stable=, bitwise-class=): only strategies with its bits; any (default)" },
   { name = "workload", value = "FILE",
     help = "the shapes to choose for, as tokens,hidden_size,weight (default: all shapes)" },
   { name = "choose", value = "WHAT",
@@ -109,8 +109,8 @@ function settings.check_workload(path, shapes, blocks)
         and is_within(block.num_tokens, shape.num_tokens))
     end
     if not known then
-      fail.input("%s:%d: %d tokens of hidden size %d were not measured, nor anything around them", path,
-        shape.line, shape.num_tokens, shape.hidden_size)
+      fail.input("%s:%d: %d tokens of hidden size %d lie outside the measured sizes; measure them, or leave "
+        .. "the line out", path, shape.line, shape.num_tokens, shape.hidden_size)
     end
   end
 end
