@@ -12,7 +12,7 @@
 // NULL is nil; text and blobs are texts. query raises the errors of `each`.
 //
 // A query may take STEPS steps of SQLite's machine, and STEPS_PER_BYTE for each byte of the file; a row of a
-// table takes some tens. A view that does not end takes more.
+// table takes some tens. The limit ends queries of a view without an end.
 #include <errno.h>
 #include <fcntl.h>
 #include <lauxlib.h>
@@ -79,8 +79,8 @@ static void note_failed_opens(void) {
     if (is_replaceable) (void)vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open_and_note);
 }
 
-// The errno of the call of the system because of which the last call failed; 0: none. SQLite reports a failed
-// read as a damaged file.
+// The errno of the system call that made the last call fail; 0: none. SQLite reports a failed read as a
+// damaged file.
 static int system_error(const struct database *database) {
     int reason = 0;
     switch (sqlite3_errcode(database->sqlite)) {

@@ -6,7 +6,7 @@
 // - book:add{ name =, columns = { titles }, rows = a list of rows, or a function that returns the next row,
 //   formats = { [index] = number format }, colours = { [index] = { 0xRRGGBB, ... } of two or three } }
 //   returns the number of cells that were cut to the length that a cell can have, and the number of rows that
-//   were dropped because a sheet has no more.
+//   were dropped because a sheet was full.
 // - book:close() returns true, or nil, message. A book that is not closed leaves no file.
 #include <errno.h>
 #include <lauxlib.h>
@@ -94,9 +94,9 @@ static void folder_of(const char *path, char folder[PATH_MAX]) {
     folder[length == 0 ? 1 : length] = '\0';
 }
 
-// A call of the library. It prints messages of its own on stderr, which glibc has as a variable: a stream
-// that discards them replaces it. One of them is the only sign of some failed allocations; a file that cannot
-// be opened gives the same one.
+// Silences the library during a call: it prints messages on stderr, a variable of glibc, which a stream that
+// discards them replaces meanwhile. One message is the only sign of some failed allocations; the library
+// prints the same one if it cannot open a file.
 struct hush {
     FILE *shown;      // the former stderr
     bool lost_memory; // afterwards: whether an allocation failed
