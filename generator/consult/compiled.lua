@@ -1,5 +1,5 @@
 -- A table's own lookup, compiled as its users compile it: a program or a module of a rendered source that
--- includes the table's header, in a folder that goes with it.
+-- includes the table's header, in a temporary folder of its own.
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -82,9 +82,9 @@ local function build(folder, path, what)
   return target
 end
 
--- Compiles { compiler, words, suffix, source, others = { { folder } or { path, text }... } of files that it
--- includes, or nil }, which is about the file at `path`. Returns the program as { path =, closed: it is
--- removed }. Raises if it does not compile.
+-- Compiles `what`, { compiler, words (its options), suffix, source (a text), others = { { folder } or { path,
+-- text }... } that the source includes, or nil }. Returns { path = the result }; closing it removes the
+-- folder. Raises if the source does not compile; the message names the file at `path`.
 function compiled.make(path, what)
   local folder = scratch.folder("gentables-lookup")
   local built, target = pcall(build, folder.path, path, what)
