@@ -115,7 +115,7 @@ end
 
 local function check_hello(self, fields, line)
   if fields.protocol ~= tostring(protocol.version) then
-    return mismatch(self, ("the bench speaks protocol %s, gentables %d; build both from the same tree")
+    return mismatch(self, ("the bench has protocol %s, gentables %d; build both from the same tree")
       :format(fields.protocol or "?", protocol.version))
   end
   if fields.bench ~= self.identity.hash then
@@ -235,7 +235,8 @@ function bench:measure(id, cell, strategies, limits, on_row)
     if kind ~= "row" and kind ~= "none" then return nonsense(self, line) end
     local taken, wrong = take_answer(result, cell, kind, fields)
     if not taken then
-      return failure(self, ("the bench answered nonsense: %s in: %s"):format(wrong, protocol.shown(line)))
+      return failure(self, ("the bench sent an invalid answer: %s in: %s"):format(wrong,
+        protocol.shown(line)))
     end
     if kind == "row" then on_row(result.rows[#result.rows]) end
   end

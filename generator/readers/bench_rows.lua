@@ -20,7 +20,7 @@ end
 
 local function greet(source, line, fields, out)
   if fields.protocol ~= tostring(protocol.version) then
-    source:fail(line, "speaks protocol %s; protocol %d is required", tostring(fields.protocol),
+    source:fail(line, "has protocol %s; protocol %d is required", tostring(fields.protocol),
       protocol.version)
   end
   out.world_size = source:world_size(source:whole(line, "world_size", fields.world_size), line)

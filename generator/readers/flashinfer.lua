@@ -45,7 +45,7 @@ local function enter(source, line, state, operation, time, out)
     if not state[name] then source:fail(line, "a time before the line with its %s", name) end
   end
   local strategy, fusion = meaning(operation)
-  if not (strategy and fusion) then return source:leave_out("of operations that no strategy is") end
+  if not (strategy and fusion) then return source:leave_out("of operations without a strategy") end
   if state.residual == false then return source:leave_out("without a residual") end
   local record = source.record { line = line, world_size = source:world_size(state.world_size, line),
     dtype = state.dtype, num_tokens = state.num_tokens, hidden_size = state.hidden_size, fusion = fusion,

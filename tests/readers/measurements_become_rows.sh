@@ -51,7 +51,7 @@ has_lines "$rows" '4,float32,8,1,2,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,
 
 # FlashInfer's benchmark, in Markdown and as printed.
 imports "$inputs/flashinfer.md" "$rows"
-one_line 'flashinfer.md: left out, of operations that no strategy is: 1'
+one_line 'flashinfer.md: left out, of operations without a strategy: 1'
 lines "$rows" 3
 has_lines "$rows" \
     '2,bfloat16,2097152,128,8192,ONESHOT,RESIDUAL_RMS_NORM,allreduce,20.0000,,,,,,,,,unknown,,unknown,,' \

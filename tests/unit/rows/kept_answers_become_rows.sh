@@ -42,7 +42,7 @@ refused() {
 sed -i '$d' "$kept"
 refused "bad.txt:6: an answer without a request: id=7" 's/^row id=1 /row id=7 /'
 refused "bad.txt:6: a row with time_us=-1" 's/^\(row id=1 .*\) time_us=3.5/\1 time_us=-1/'
-refused "bad.txt:4: speaks protocol 9; protocol 2 is required" 's/protocol=2/protocol=9/'
+refused "bad.txt:4: has protocol 9; protocol 2 is required" 's/protocol=2/protocol=9/'
 refused "bad.txt:6: unknown strategy" 's/^row id=1 strategy=ONESHOT/row id=1 strategy=NONSENSE/'
 refused "has no greeting" '/^hello/d; /^row/d; /^none/d'
 refused "bad.txt:1: num_tokens is \"0\"" 's/^\(measure id=1 .*\)num_tokens=1/\1num_tokens=0/'

@@ -18,7 +18,7 @@ local faults = {
   hang = "the bench did not answer within 6.5 s",
   late = "the bench did not answer within 6.5 s",
   garbage = "the bench wrote a line that protocol 2 does not have: Segment ID: 7 ?[31mred",
-  no_time = "the bench answered nonsense: time_us=nan in: row id=",
+  no_time = "the bench sent an invalid answer: time_us=nan in: row id=",
   silent_about_one = "the bench gave no answer for ",
   wrong_id = "the bench wrote a line that protocol 2 does not have: done id=10",
   refuse = "the bench reports: no such fusion",
@@ -139,7 +139,7 @@ function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep()
   local messages = {
     die_at_start = { faults.die, again = true },
     mute_at_start = { "the bench did not answer within 0.1 s", again = true },
-    other_protocol = { "the bench speaks protocol 3, gentables 2; build both from the same tree" },
+    other_protocol = { "the bench has protocol 3, gentables 2; build both from the same tree" },
     other_bench = { "the launcher started bench other, and not stand-in" },
   }
   for fault, of in pairs(messages) do
