@@ -22,8 +22,8 @@ void cholesky_forward(const double *l, size_t n, double *b, size_t count);
 // Replaces b (n numbers) by the solution x of transposed(L) x = b.
 void cholesky_backward(const double *l, size_t n, double *b);
 
-// Replaces the factor L by the lower triangle of the inverse of A = L * transposed(L). `column` has room for
-// n * n numbers.
-void cholesky_invert(double *l, size_t n, double *column);
+// Replaces the factor L by the inverse of A = L * transposed(L), both triangles. `inverse` is working memory
+// for n * n numbers.
+void cholesky_invert(double *l, size_t n, double *inverse);
 
 #endif
