@@ -76,8 +76,9 @@ local function load_parts(data_dir, args)
   return source
 end
 
--- The same, with the settings of a choice in `args` (of settings.options; nil: none), for tables in `folder`
--- (nil: data_dir). The arch `all`: see lists.all_archs; args.sm: only the SM versions of --sm.
+-- Reads a folder of rows (rows/rows_folder.lua) as a source, with the settings of a choice in `args` (of
+-- settings.options; nil: none), for tables in `folder` (nil: data_dir). The arch `all` gives a source of one
+-- for each SM version in `parts`; args.sm: only the SM versions of --sm.
 function model.load(data_dir, arch, args, folder)
   args = args or {}
   if arch == lists.all_archs.name then return load_parts(data_dir, args) end

@@ -317,7 +317,7 @@ end
 function ompi.lacks_searched_rules(source)
   local lacks = ompi.lacks_search(source)
   if lacks or #ompi.searched_with_rules(source) > 0 then return lacks end
-  return "the parameters that are best leave the algorithm as it is; ompi_tp{N}.conf is all there is"
+  return "the best parameters do not change the algorithms; ompi_tp{N}.conf alone has them"
 end
 
 return ompi

@@ -60,8 +60,8 @@ local function refuse_empty(source, format, view)
   if not format.plane or #view.tp_tables > 0 or format.by_bytes and #view.by_bytes > 0 then return end
   local axes, first = source.axes, view.canonical:blocks()[1]
   if has_block(view, axes) then
-    fail.input("%s: no row that %s can choose: its strategies are AUTO, or such as it cannot name, or ran " ..
-      "in loopback; --formats leaves it out", source.data_dir, format.file)
+    fail.input("%s: %s has no row to choose from: all are of AUTO, of strategies that it cannot name, or " ..
+      "of loopback; leave it out of --formats", source.data_dir, format.file)
   end
   local mode = first.mode == "unknown" and "" or (', mode = "%s"'):format(first.mode)
   local words = "%s: no row for %s, which has only %s %s %s; the rows are %s; select them in a spec.lua " ..

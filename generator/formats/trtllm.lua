@@ -5,7 +5,8 @@
 --   sm, axes, name       the number; { dtype, op, mode }; AllReduceBestStrategyTableSM{sm}
 --   tp_tables            as in model.lua, with `fusions` in the enum's order: { name, rows }, rows nil where
 --                        none was measured
---   thresholds           { tp, num_tokens, elements }: see `threshold_of`
+--   thresholds           { tp, num_tokens (from which NCCL wins), elements (from which TWOSHOT does) }, each
+--                        nil if never; for TP sizes with measured ONESHOT or TWOSHOT
 --   by_tokens            { tp, fusions = { { index from 0, rows = { { hidden_size, steps } } } } }; a step is
 --                        { from = tokens, strategy = number }: the fewest within what may be lost
 --                        (choose/borders.c)
