@@ -104,7 +104,7 @@ function rows_folder.read_provenance(found)
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
       if not machines.same(first.machine, entry.provenance.machine) then
-        fail.input("%s: another machine's (%s) than %s (%s), as it differs in %s; use a folder for each, " ..
+        fail.input("%s: is of another machine (%s) than %s (%s); differences: %s; use a folder for each, " ..
           "or gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
           first.path, machines.describe(first.machine),
           machines.differences(entry.provenance.machine, first.machine, "there"))
