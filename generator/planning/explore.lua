@@ -99,7 +99,8 @@ local function shuffle(self, list)
   return list
 end
 
--- The points to begin with: the corners of the grid, and its middle columns.
+-- The points to begin with, on the grid's smallest and largest hidden size: those with the least, the middle
+-- and the most tokens. An exhaustive sweep begins with all points of the grid.
 local function mark_first_points(self)
   local out = {}
   local tokens, hidden = self.spec.num_tokens, self.spec.hidden_sizes
@@ -302,7 +303,7 @@ function explore:launch_noise() return shortlist.launch_noise(self) end
 -- The number of visits entered, those of kept rows included.
 function explore:count_visits() return self.visits end
 
--- Whether a strategy of the spec has neither a time nor a reason at this cell.
+-- Whether a cell has strategies to measure, by the results so far.
 function explore:is_open(cell)
   local point = point_of(self, cell)
   return point ~= nil and #wanted(self, point, 0) > 0
@@ -321,7 +322,7 @@ local function lacks_strategy(self, point)
   return false
 end
 
--- Whether a cell would get a first visit, if there were time.
+-- Whether a cell would get its first visit or, at a first point, a missing strategy, if there were time.
 function explore:is_unreached(cell)
   local point = point_of(self, cell)
   if not point or point.given_up then return false end

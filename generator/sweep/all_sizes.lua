@@ -135,7 +135,7 @@ local function check_refused(job, open)
   for _, state in ipairs(open) do
     if state.refusal then refused[#refused + 1] = state end
   end
-  for _, state in ipairs(job.states) do -- now, or in a sweep that was cut off with all of it in a journal
+  for _, state in ipairs(job.states) do -- now, or in an interrupted sweep that left its results in a journal
     has_started = has_started or state.launches > 0 or (state.taken_up and not state.refusal)
   end
   if #refused == 0 then return {} end

@@ -200,7 +200,8 @@ local function without_spoilers(state, regime, task)
   return task
 end
 
--- The same; if one strategy ends the bench in each attempt, the others are measured without it.
+-- As `measure`, for a task without strategies that have failed in many cells; if one strategy ends the bench
+-- in each attempt, the others are measured without it. Also returns the task that was measured last.
 local function measure_without_culprits(job, state, regime, running_bench, task)
   task = without_spoilers(state, regime, task)
   while #task.strategies > 0 do

@@ -402,7 +402,7 @@ function tp_size:has_results()
 end
 
 -- Computes what --refine is expected to gain, after settle: with `cell_s` seconds of sampling per visit and
--- `budget_s` in all. The planner is spent.
+-- `budget_s` in all. Afterwards the planner cannot be used for measuring.
 function tp_size:expect_refinement(cell_s, budget_s)
   local regime, costs = self:chosen(), self.cost:with_sampling(cell_s)
   self.refine = refinement.expect { planner = regime.planner, launch = regime.launch, visits = regime.visits,
