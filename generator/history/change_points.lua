@@ -127,7 +127,7 @@ local function search(values, options, what)
 end
 
 -- Keeps in each entry of `family`, { values, changes, ... }, the changes that are significant by Holm's
--- method, with all that they are within.
+-- method, if all changes that split off their parts of the series are, too.
 local function correct(family, options)
   local all, tests = {}, #family
   for _, entry in ipairs(family) do

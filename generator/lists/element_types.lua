@@ -5,7 +5,7 @@
 --   pytorch   of torch.ScalarType, as metadata of collectives have it
 --   number    PyTorch's number of it, as Concrete Inputs have it; with `name` only
 --   written   as Input types of a CPU op have it; also in other case, and without c10::; absent: performance
---             models know no size of it
+--             models have no size for it
 --   bytes     of an element
 --   precision of the units that compute it, in performance models; absent: unknown
 local lists = require "lists.lists"

@@ -89,7 +89,7 @@ static const struct masked {
 #ifdef SYS_open
     {SYS_open, 1, WRITES, 0},
 #endif
-    {SYS_write, 0, ~UINT32_C(3), 0}, // what it inherits; others are open for reading only
+    {SYS_write, 0, ~UINT32_C(3), 0}, // 0 to 3, which it inherits; others are open for reading only
     {SYS_writev, 0, ~UINT32_C(3), 0},
     {SYS_prlimit64, 2, UINT32_MAX, UINT32_MAX}, // reads a limit if there is no new one
 };

@@ -305,8 +305,8 @@ static int fail(lua_State *lua, const struct problem *problem) {
     return 2;
 }
 
-// For reading, with errno. What the system alone is to blame for is raised as a failure, so that callers to
-// which a file may be missing do not take it as missing.
+// Returns nil, message, for a failed read with errno. Raises a failure in place of that for errors of the
+// system (failure_is_of_system): a caller that accepts missing files would take the file for a missing one.
 static int fail_to_read(lua_State *lua, const char *path) {
     bool is_raised = failure_is_of_system(errno);
     lua_pushnil(lua);

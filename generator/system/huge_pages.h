@@ -1,6 +1,6 @@
 // Memory for large arrays that are filled completely.
-#ifndef GENTABLES_LARGE_H
-#define GENTABLES_LARGE_H
+#ifndef GENTABLES_HUGE_PAGES_H
+#define GENTABLES_HUGE_PAGES_H
 
 #include <stddef.h>
 

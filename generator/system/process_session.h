@@ -1,7 +1,7 @@
 // The processes of a session, from /proc. Each child of gentables leads a session, which has all processes
 // that the child starts.
-#ifndef GENTABLES_SESSION_H
-#define GENTABLES_SESSION_H
+#ifndef GENTABLES_PROCESS_SESSION_H
+#define GENTABLES_PROCESS_SESSION_H
 
 #include <stddef.h>
 #include <sys/types.h>

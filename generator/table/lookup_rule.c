@@ -4,8 +4,8 @@
 // - border(a, b) gives the largest number that is at least as near to a as to b, as a ratio: their geometric
 //   mean, rounded down.
 // - borders{ 64, 256 } gives { 128, LARGEST }: for each value, the largest number to which it is the nearest.
-// - nearest({ 64, 256 }, 100) gives 1: the index of the nearest value, by these borders. - LARGEST is the
-// largest number that a lookup takes.
+// - nearest({ 64, 256 }, 100) gives 1: the index of the nearest value, by these borders.
+// - LARGEST is the largest number that a lookup takes.
 #include <lauxlib.h>
 #include <lua.h>
 
