@@ -1,5 +1,5 @@
 -- gentables workload compare: sweeps side by side in one page: steps of each configuration, their differences
--- beyond noise, then the same comparison of their traces as trace compare makes. The first is the baseline.
+-- beyond noise, then the same comparison of their traces as trace compare makes. The first is the base.
 local report_page = require "trace.compare.report_page"
 local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
@@ -201,7 +201,7 @@ end
 
 return {
   summary = "Compares sweeps in one page: their steps, the hidden time, and their traces.",
-  positional = { name = "A B...", min = 2, max = math.huge, help = "sweeps; the first is the baseline" },
+  positional = { name = "A B...", min = 2, max = math.huge, help = "sweeps; the first is the base" },
   options = {
     { name = "out", short = "o", value = "FILE.html", default = "sweep_comparison.html",
       help = "path of the page" },

@@ -58,9 +58,9 @@ return {
   summary = "Measures one configuration of a workload: steps of GEMMs alone, serial, overlapped and traced.",
   options = options.with(common_options.options, {
     { name = "channels", short = "c", value = "N",
-      help = "slices in flight (default: 2), or NCCL's channels (28)" },
+      help = "slices in flight (default: 2); on GPUs NCCL's channels or our blocks (28)" },
     { name = "threads", short = "t", value = "N",
-      help = "communication threads (default: 1), or those of NCCL's blocks (512)" },
+      help = "communication threads (default: 1); on GPUs those of a block (512)" },
     { name = "trace", value = "FILE", help = "write the traces to this file; %r is replaced by the rank" },
     { name = "json", help = "print the results as JSON" },
   }),
