@@ -170,7 +170,7 @@ refused "valid: bin, corner" --choose middle
 printf 'tokens,hidden_size,weight\n1,1024,-1\n' >"$WORK/workload.csv"
 refused "workload.csv:2: a weight of -1" --workload "$WORK/workload.csv"
 printf 'tokens,hidden_size,weight\n1,99999,1\n' >"$WORK/workload.csv"
-refused "workload.csv:2: 1 tokens of hidden size 99999 lie outside the measured" --workload "$WORK/workload.csv"
+refused "workload.csv:2: 1 tokens of hidden size 99999 lie outside" --workload "$WORK/workload.csv"
 printf 'tokens,weight\n' >"$WORK/workload.csv"
 refused "workload.csv:1: tokens,weight; a workload begins with tokens,hidden_size,weight" \
     --workload "$WORK/workload.csv"

@@ -11,7 +11,7 @@ sed 's/"cpu": "[^"]*"/"cpu": "another CPU"/' "$host/benchmark.tp4.host.json" >"$
 
 # refused COMMAND...: expects one line that names the file and both machines.
 refused() {
-    rejects "tp4.host.json: another machine's \(another CPU, .*\) than $data/benchmark.tp2.host.json" "$@"
+    rejects "tp4.host.json: is of another machine \(another CPU, .*\) than $data/benchmark.tp2.host.json" "$@"
     one_line "or gentables merge --across-machines"
 }
 rows="--rows $data/benchmark.tp2.host.csv --rows $data/benchmark.tp4.host.csv"
