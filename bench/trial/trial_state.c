@@ -15,9 +15,8 @@ void trial_report_progress(struct trial *trial) {
 }
 
 void trial_share_reason(struct trial *trial, int index) {
-    struct group *group = trial->group;
-    long first = group_min(group, trial->reasons[index][0] == '\0' ? INT32_MAX : group->rank);
-    if (first != INT32_MAX) group_broadcast(group, (int)first, trial->reasons[index], REASON_SIZE);
+    char *reason = trial->reasons[index];
+    group_all_right(trial->group, reason[0] == '\0', reason, REASON_SIZE);
 }
 
 void trial_lack_memory(struct trial *trial, int index, const struct shape *shape) {

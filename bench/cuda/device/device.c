@@ -52,10 +52,7 @@ bool device_ok(struct device *device, CUresult result, const char *what) {
 }
 
 bool ranks_are_fine(struct group *group, char reason[REASON_SIZE]) {
-    long first_bad = group_min(group, reason[0] == '\0' ? INT32_MAX : group->rank);
-    if (first_bad == INT32_MAX) return true;
-    group_broadcast(group, (int)first_bad, reason, REASON_SIZE);
-    return false;
+    return group_all_right(group, reason[0] == '\0', reason, REASON_SIZE);
 }
 
 static int attribute(const struct device *device, CUdevice_attribute which) {
