@@ -54,7 +54,7 @@ left() {
     echo "$seconds"
 }
 
-# has_time NAME: fails the part if no time is left. Not for parts that are not wanted.
+# has_time NAME: returns whether to run the part. A requested part fails if no time is left.
 has_time() {
     case " ${parts:-$1} " in *" $1 "*) ;; *) return 1 ;; esac
     [ "$(left 1)" -gt 0 ] && return 0

@@ -91,14 +91,14 @@ struct strategy {
 struct candidate {
     const char *name;
     const struct strategy *strategy;
-    bool accumulates_fp32;    // sums in fp32 in rank order, with the same bits on all ranks; else rounds at
-                              // every step
+    bool accumulates_fp32;    // sums in fp32, in rank order with the same bits on all ranks unless
+                              // bits_may_vary; else rounds at every step
     unsigned ops;             // a mask
     int ompi_algorithms[OPS]; // 0: the library's choice
     const char *ompi_component;
     const char *mpich_algorithm;
     const struct plugin_candidate *plugin; // NULL: of the bench itself; see plugin_loader/plugins.h
-    bool bits_may_vary;                    // it sums in fp32, but in no fixed order
+    bool bits_may_vary;                    // it sums in no fixed order
     bool is_optional;                      // runs only if it is requested by name
     const void *detail;                    // further parameters, of the backend's own type
 };

@@ -9,7 +9,7 @@
 const char *plugins_refusal(const struct candidate *candidate, const struct group *group,
                             const struct call *call);
 
-// Why it is not called out of place, or with `in_place` in place; NULL if it is.
+// Why a candidate is not called out of place (with `in_place`: in place), or NULL.
 const char *plugins_place_refusal(const struct candidate *candidate, const struct group *group,
                                   const struct call *call, bool in_place);
 

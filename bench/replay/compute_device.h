@@ -29,6 +29,7 @@ struct compute_device {
 
 extern const struct compute_device device_host, device_cuda;
 
+// A monotonic clock, in microseconds.
 double now_us(void);
 
 #endif

@@ -122,9 +122,10 @@ static inline struct device *device_of(const struct group *group) {
 // Whether one launch is for all ranks.
 bool device_is_joint(const struct device *device);
 
-// Whether this rank enqueues work for all ranks: with joint launches rank 0 alone, else every rank.
+// Whether this rank enqueues work: with joint launches rank 0 alone, for all ranks; else each rank its own.
 bool device_enqueues(const struct device *device);
 
+// `open` of struct backend, and the end of the device.
 int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);
 void device_close(struct group *group);
 

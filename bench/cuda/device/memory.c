@@ -89,7 +89,7 @@ struct arrival {
     size_t file_count;
 };
 
-// Receives one message of a rank, or of another process that knows the address. False: `errno`.
+// Receives one message, of a rank or of any other process. False: `errno`.
 static bool receive(int socket_of_rank, struct arrival *arrival) {
     union {
         struct cmsghdr header;

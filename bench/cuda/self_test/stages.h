@@ -11,8 +11,9 @@ enum stage_end stage_context(struct findings *findings);
 enum stage_end stage_timers(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_barriers(struct group *group, const struct stage *stage, struct findings *findings);
 
-// launches.c: verified calls of our own kernels: many calls of a few of them, with messages through peer
-// memory; and each kernel, by itself and in graphs.
+// launches.c: verified calls of our own kernels. stage_messages: many calls of one data type, without an
+// epilogue, with messages through peer memory; stage_launches: each data type with each epilogue;
+// stage_graphs: one data type with each epilogue, in graphs.
 enum stage_end stage_messages(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_launches(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_graphs(struct group *group, const struct stage *stage, struct findings *findings);

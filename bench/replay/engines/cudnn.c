@@ -259,9 +259,9 @@ static cudnnBackendDescriptor_t graph_of(struct state *at, const struct convolut
 
 // Numerical notes of an engine are bits 1 << CUDNN_NUMERICAL_NOTE_...
 
-// Engines that compute in a lower precision than the requested type. A float32 engine may use TF32 on tensor
-// cores, which PyTorch without allow_tf32 does not, or reduce sums in fewer bits. The check cannot detect
-// this, since its small integers are exact even then.
+// The notes of engines that compute in a lower precision than the requested type. A float32 engine may use
+// TF32 on tensor cores, which PyTorch without allow_tf32 does not, or reduce sums in fewer bits. The check
+// cannot detect this, since its small integers are exact even then.
 static unsigned notes_of_less(enum data_type type) {
     unsigned down = 1u << CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS;
     if (type != FLOAT32) return down;
@@ -269,7 +269,7 @@ static unsigned notes_of_less(enum data_type type) {
            1u << CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION;
 }
 
-// Sums of transformed numbers are right within rounding.
+// The notes of engines that transform their operands: their sums are right within rounding only.
 enum {
     NOTES_OF_TRANSFORMS = 1 << CUDNN_NUMERICAL_NOTE_FFT | 1 << CUDNN_NUMERICAL_NOTE_WINOGRAD |
                           1 << CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_4x4 |

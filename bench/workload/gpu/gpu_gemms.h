@@ -31,8 +31,11 @@ struct gpu_gemm_shape {
 enum { GPU_GEMM_WORKSPACE = 64 << 20 };
 void gpu_gemms_use_stream(CUstream stream, CUdeviceptr workspace);
 
+// Prepares a GEMM on these addresses. NULL: `reason`.
 struct gpu_gemm;
 struct gpu_gemm *gpu_gemm_make(const struct gpu_gemm_shape *shape, char reason[], size_t reason_size);
+
+// Enqueues it on the current stream. False: cuBLASLt rejected it.
 bool gpu_gemm_enqueue(struct gpu_gemm *gemm);
 void gpu_gemm_end(struct gpu_gemm *gemm); // NULL: nothing happens
 

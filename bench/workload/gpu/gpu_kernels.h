@@ -45,7 +45,8 @@ struct gpu_kernels_call {
     size_t sent[MAX_TP][MAX_TP];
 };
 
-// False, with `reason`.
+// Loads the kernels of the program's collectives, and allocates workspaces for them. False: `reason`; it must
+// be closed then, too.
 bool gpu_kernels_open(struct gpu_kernels *kernels, const struct cuda_driver *driver,
                       const struct gpu_kernels_options *options, char reason[], size_t reason_size);
 void gpu_kernels_close(struct gpu_kernels *kernels);

@@ -17,6 +17,7 @@ struct gpu_queues {
     char name[100], library[TEXT_SIZE]; // of the GPU; of cuBLASLt
 };
 
+// Whether a call of the driver succeeded; if not, the problem begins with `what`.
 bool gpu_ok(const struct gpu_queues *queues, CUresult result, const char *what);
 
 // Chooses the GPU with the rank's number, or the first, if this process sees fewer GPUs than there are ranks:

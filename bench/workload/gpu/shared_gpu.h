@@ -31,6 +31,8 @@ struct shared_gpu {
     bool hangs; // its kernels did not end after they had to give up
 };
 
+// Opens the GPU with the arrays, GEMMs and events of all ranks, and our kernels. After a failure it must be
+// closed, too.
 bool shared_gpu_open(struct shared_gpu *gpu);
 void shared_gpu_close(struct shared_gpu *gpu);
 
