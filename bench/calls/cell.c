@@ -11,7 +11,7 @@
 
 enum {
     PAGE = 4096,
-    MANY_SHIFTS_UP_TO_BYTES = 256 << 10, // larger cells have fewer shifts: each is checked once per strategy
+    MANY_SHIFTS_UP_TO_BYTES = 256 << 10, // larger cells have fewer data sets, as each strategy checks all
     FEW_SHIFTS = 3,
     STREAM_RESIDUAL = 1000, // random streams beside those of the ranks
     STREAM_GAMMA = 1001,

@@ -258,7 +258,7 @@ static bool check_norm(const struct row_check *check) {
     size_t hidden_size = cell->shape.hidden_size;
     const float *r = check->residual_out;
     double factor = 1 / sqrt(sum_of_squares(r, hidden_size) / (double)hidden_size + (double)CELL_EPSILON);
-    // Sixteen or more partial sums of squares in fp32, then a handful of operations, then one rounding.
+    // Eight or more partial sums of squares in fp32, then a handful of operations, then one rounding.
     double relative = ((double)hidden_size / 4 + 16) * 0x1p-24 + dtype_unit_roundoff(cell->shape.dtype);
     struct norm_span span = {.row = check->row};
     for (size_t at = 0; at < hidden_size; at += span.count) {
