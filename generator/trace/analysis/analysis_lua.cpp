@@ -11,7 +11,8 @@
 //   A:kernel_rows() -> { { parent, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
 //   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing if none is so short
-//   A:select(kind, models) -> S     selection_lua.cpp
+//   A:event_rows(), A:short_rows(), A:gpu_rows()    event_rows.cpp
+//   A:select(kind, models) -> S                     selection_lua.cpp
 #include <algorithm>
 
 #include "analysis.h"

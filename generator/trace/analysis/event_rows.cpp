@@ -2,8 +2,9 @@
 // without an External id; single GPU events.
 //
 //   A:event_rows() -> { { category, name, count, sum, mean, deviation, min, max }, ... }  kernels, copies and
-//                     calls of the runtime and the driver, by the sum falling
-//   A:short_rows(limit, has_id) -> { { parent, kernel, count, sum, min, max }, ... }      likewise
+//                     calls of the runtime and the driver, by descending sum; deviation is nil for one event
+//   A:short_rows(limit, has_id) -> { { parent, kernel, count, ... as above }, ... }  kernels shorter than limit
+//                     (µs), by descending sum
 //   A:gpu_rows(first, count) -> { { uid, category, name, parent, device, stream, start, duration, link,
 //                     external }, ... }  from the first-th (1: the first) on, by start
 #include <algorithm>
@@ -44,7 +45,7 @@ struct totals {
     }
 };
 
-// Rows by two numbers; rows with equal keys keep the order of the numbers, which is that of the file.
+// The rows by descending sum, those of equal sums by key.
 template <class Key> std::vector<std::pair<Key, totals>> sorted(const std::map<Key, totals> &rows) {
     std::vector<std::pair<Key, totals>> list(rows.begin(), rows.end());
     std::stable_sort(list.begin(), list.end(),

@@ -9,6 +9,7 @@
 //                 dims, types, strides, concrete, collective = { name, dtype, group, ranks, in_split,
 //                 out_split, in_elements, out_elements, group_size } }
 //   t:analysis() -> the base of reports: analysis_lua.cpp
+//   t:collectives(), t:collective_durations(): collectives.cpp
 //   t:close() frees the memory before t is collected
 //
 // A fact that the file does not have is nil. Times are in µs.

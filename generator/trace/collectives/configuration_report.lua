@@ -29,7 +29,7 @@ function configuration_report.sheets(configuration, answers)
       ranks[#ranks + 1] = answers[entry].collectives
     elseif not answers[entry] then
       notes[#notes + 1] = run_folder.below(configuration, entry.path)
-        .. ": could not be read; it is not in this"
+        .. ": could not be read; it is not in this report"
     end
   end
   return rank_sheets.make(ranks, notes)

@@ -39,11 +39,11 @@ local function missing_in(one, ranks)
   return missing
 end
 
--- The ids of those that `is_one` selects, the first of them by name.
-local function some(list, is_one)
+-- The number of items for which text_of(item) is a text, and the first of these texts, joined.
+local function some(list, text_of)
   local named, count = {}, 0
   for _, one in ipairs(list) do
-    local text = is_one(one)
+    local text = text_of(one)
     if text then
       count = count + 1
       if count <= MOST_NAMED then named[count] = text end

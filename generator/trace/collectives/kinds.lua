@@ -33,7 +33,7 @@ for _, kind in ipairs(kinds.list) do of_name[kind.name] = kind end
 
 local other = { full = "in" }
 
--- The row of a name; an empty row if there is none.
+-- The row of a name; if there is none, a row with `full` = "in" alone.
 function kinds.of(name) return of_name[name] or other end
 
 return kinds

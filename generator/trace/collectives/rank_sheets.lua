@@ -41,7 +41,8 @@ local function megabytes(metadata, elements)
   return bytes and bytes / MB
 end
 
--- algbw and busbw in GB/s; nil if type or time are unknown.
+-- algbw, busbw (GB/s; nil: the collective has no bus factor) and the bytes of the whole message; nil if type,
+-- size or time are unknown.
 local function bandwidths(metadata, latency)
   local kind = kinds.of(metadata.name)
   local bytes = message_bytes(metadata, kind.full == "out" and metadata.out_elements or metadata.in_elements)
@@ -105,7 +106,7 @@ end
 
 -- ---- statistics --------------------------------------------------------------------------------
 
--- Rows in groups of equal keys, in order of first appearance: { { key values..., rows = {} }... }.
+-- Lists of rows with equal keys, in order of first appearance; key_of(row) -> table.pack(values of the key).
 local function group_by(rows, key_of)
   local groups, of_key = {}, {}
   for _, row in ipairs(rows) do

@@ -1,5 +1,5 @@
 -- The GEMMs with the most varying kernel time: found in one trace (variance.of, in the process that has it
--- open), and as tables over all traces (variance.sheets). Time stamps and overlap are those of the instances
+-- open), and as tables over all traces (variance.sheet). Time stamps and overlap are those of the instances
 -- themselves, so that they belong to the right GEMM even if several GEMMs share a kernel.
 local input_csv = require "trace.gemm.input_csv"
 local gemm_instances = require "trace.gemm.gemm_instances"

@@ -2,9 +2,9 @@
 //
 //   merge.write(path, { { path =, rank = nil: that of the file }... },
 //               { categories = { name... }, workers =, gzip = bool, chunk_size = })
-//   -> { { rank, file_rank, world_size, base_nanoseconds, devices = { pid... }, kept = { [category] = events
-//   },
-//          malformed, negative, long_ids, lone_flows }... }, in order of the files, or nil, message
+//   -> { { rank, file_rank, world_size, base_nanoseconds, devices = { pid... },
+//          kept = { [category] = number of events }, malformed, negative, long_ids, lone_flows }... },
+//      in order of the files, or nil, message
 //   merge.can_gzip() -> bool
 #include <lua.hpp>
 

@@ -46,7 +46,7 @@ add("gemm", "_C::cutlass_scaled_mm", { a = 1, b = 2, is_scaled = true, scale_a =
   out = 0 })
 add("gemm", "tex_ts::te_gemm_ts", { a = 0, b = 5, transposed_a = 4, transposed_b = 9 })
 
--- dropout, causal: their indices. engines: autograd's backward op has the model of its backward.
+-- dropout, causal: their indices. has_backward: the backward that autograd's engine runs has a model, too.
 add("sdpa", "_scaled_dot_product_flash_attention",
   { dropout = 3, causal = 4, is_flash = true, has_backward = true })
 add("sdpa", "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention",

@@ -21,7 +21,7 @@ function grouping.by(count, key_of)
   return map, #firsts, firsts
 end
 
--- The numbers 1..count by sums falling, then by uids rising.
+-- The numbers 1..count by descending sum, then by ascending uid.
 function grouping.order(sums, uids, count)
   local order = {}
   for i = 1, count do order[i] = i end

@@ -41,7 +41,7 @@ function pooled.by_key(lists, key_of)
   return order
 end
 
--- Sorts by number(item) falling; equal ones stay in order.
+-- Sorts by number(item), descending; equal ones stay in order.
 function pooled.sort(items, number)
   local index_of = {}
   for i, item in ipairs(items) do index_of[item] = i end

@@ -8,7 +8,7 @@ local system = require "core.system"
 local stamps = {}
 stamps.__index = stamps
 
--- Seconds until the children of a killed run have ended.
+-- Seconds to wait for the lock: the children of a killed run hold it until they end.
 local PATIENCE = 4
 
 -- The stamps in this folder, which is made and locked against another run.

@@ -30,7 +30,7 @@ inline bool is_gpu(kind kind) {
     return kind == kind::kernel || kind == kind::memcpy || kind == kind::memset;
 }
 
-// A complete event. It is the largest part of the at most 100 bytes per kept event.
+// A complete event.
 struct event {
     double start, duration; // µs
     int64_t link;           // key of launch and GPU event: correlation, or External id; or UNKNOWN

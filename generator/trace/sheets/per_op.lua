@@ -142,9 +142,9 @@ local function count_idle(combos, perf_models)
   return count
 end
 
--- The sheets of one selection; `only`: a sheet's name, or nil for all. Also returns map and selection, for
--- the instances of a row (sheet.groups has the group of each row), and the number of ops that ran nothing on
--- the GPU.
+-- The sheets of one selection; `only`: a sheet's name, or nil for all. Also returns the reasons for ops
+-- without a model ({ [reason] = number of ops }); selection and map, for the instances of a row (sheet.groups
+-- has the group of each row); and the number of ops that ran nothing on the GPU.
 function per_op.of(rank, kind, evaluate, sheet_of, only)
   local selection, combos = rank:select(kind)
   local function wanted(name)

@@ -1,5 +1,5 @@
--- The sheet gpu_timeline: the GPU's time by use, from the first start to the last end. Our own traces have
--- only some steps: times are of those steps, and one more row has the rest.
+-- The sheet gpu_timeline: the GPU's time by use, from the first start to the last end. Traces of gentables
+-- workload have only some steps: times are of those steps, and one more row has the rest.
 local grouping = require "trace.ops.grouping"
 
 local rows = {

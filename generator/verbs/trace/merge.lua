@@ -10,7 +10,7 @@ local function ranks_below(count)
   return ranks
 end
 
--- Numbers files without a rank in their names in their order.
+-- Removes the files after the first `count` that have no rank in their names.
 local function take_first(configuration, count)
   for index = #configuration.files, count + 1, -1 do
     if not configuration.files[index].rank then table.remove(configuration.files, index) end

@@ -17,7 +17,7 @@ local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "m
 
 -- ---- the run ----------------------------------------------------------------------------------
 
--- Splits tasks into open ones and those with a kept result, and returns the kept text of the latter.
+-- Returns the open tasks. Sets `answer` of the others to their kept text, and counts them.
 local function to_do(pipeline, list)
   local missing = {}
   for _, task in ipairs(list) do

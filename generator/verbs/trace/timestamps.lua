@@ -1,4 +1,5 @@
--- gentables trace timestamps: the start of the shortest and the longest instance of these GEMMs.
+-- gentables trace timestamps: the GEMMs of trace variance, with the start of the shortest and the longest
+-- instance.
 return require("trace.gemm.gemm_command").of("timestamps",
   "As variance, with the start of the shortest and the longest instance: top{K}_..._with_timestamps.csv.",
   "gentables trace timestamps experiments/sweep_20251124_222204 --out variance")
