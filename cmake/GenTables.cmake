@@ -212,7 +212,7 @@ function(_gentables_add_verbs name arch data_dir tables formats bench history)
     set(history "")
   endif()
   set(script sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh)
-  # Rendering takes far longer than everything else that these targets do with nothing to measure.
+  # With nothing to measure, rendering would take most of the time of these targets; the stamp avoids it.
   set(stamp --stamp ${CMAKE_CURRENT_BINARY_DIR}/gentables/${name}-tables.stamp)
   set(gen ${gentables} ${spec} ${data_dir} ${arch} "${history}" --out ${tables} ${options} ${stamp})
   set(program GenTables::gentables)

@@ -26,8 +26,8 @@ fail() {
     exit 2
 }
 
-# Dependencies: group (build, test; more: metrics and pictures), how it is found (see `have`), packages of apt
-# and of dnf.
+# Dependencies: group (build; more: optional parts of the program; test), how it is found (see `have`),
+# packages of apt and of dnf.
 needs() {
     cat <<'END'
 build program:cc           gcc,libc6-dev   gcc
