@@ -1,5 +1,5 @@
 #!/bin/sh
-# shellcheck disable=SC2034 # what it sets is for whoever sources it
+# shellcheck disable=SC2034 # variables for the scripts that source it
 # How tests start ranks by hand; sourced by scripts in a folder beside this file. Needs GENTABLES (the
 # program).
 #

@@ -21,7 +21,7 @@ function TestMessages.test_many_long_values_and_a_long_text_are_cut()
   lu.assertEquals((failure(fail.work, "short %")), "short %")
 end
 
--- As those of a bench with much on its stderr.
+-- Such as the stderr of a bench in one line.
 function TestMessages.test_lines_beside_a_bar_are_cut()
   local stream <close> = assert(io.tmpfile())
   progress.new(1, stream):say("begin" .. ("x"):rep(5000) .. "end")

@@ -5,10 +5,10 @@
 . "$SOURCE/tests/readers/lib.sh"
 
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of
-# 32 KiB; with 4 ranks that is slower for small messages. At every ninth launch the speed changes, by four
-# times, ONESHOT's included, by which the search detects it. An eager limit of 65536 makes launches fail;
-# fragments of 8 KiB with 32 segments never end between 2 ranks, until the search stops waiting: the limit is
-# long enough for other launches on a busy machine.
+# 32 KiB; with 4 ranks that is slower for small messages. At every ninth launch all times change by a factor of
+# four; the search detects that by ONESHOT, its control. An eager limit of 65536 makes launches fail; with
+# fragments of 8 KiB and 32 segments launches of 2 ranks hang until the timeout of the search, which is long
+# enough for the other launches on a busy machine.
 mkdir -p "$WORK/bin" "$WORK/data"
 cat >"$WORK/bin/mpirun" <<'MPIRUN'
 #!/bin/sh

@@ -13,7 +13,7 @@ math.randomseed(7)
 local earlier = {}
 for run = 1, EARLIER do earlier[run] = lib.levels(lib.run(recorded)) end
 
--- The findings once some are there, within five runs with times by factor(record); {} if there are none.
+-- The first findings within five runs with times by factor(record). Fails if there are none.
 local function findings_of(factor)
   local runs, findings = lib.runs_until(recorded, earlier, factor, function() return true end)
   lu.assertNotNil(runs, "nothing was found")

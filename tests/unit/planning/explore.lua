@@ -320,7 +320,7 @@ function TestExplore.test_kept_rows_are_not_requested()
   lu.assertEquals(task.strategies, { "TWOSHOT" })
 end
 
--- The bench refuses TWOSHOT at 1 token and does it at 16: whether it does 4 is not known before a visit.
+-- The bench rejects TWOSHOT at 1 token and measures it at 16; whether it can at 4 is unknown before a visit.
 function TestExplore.test_a_choice_without_a_strategy_that_may_do_the_cell_is_uncertain()
   local spec = spec_with { hidden_sizes = { 1024, 8192 }, num_tokens = { 1, 4, 16, 64 } }
   local with, without = {}, {}

@@ -113,7 +113,7 @@ function lib.host()
   return device, libraries
 end
 
--- The missing libraries of these, as a reason to skip; nil: none. And the machine's name.
+-- A reason to skip if one of these libraries is missing, else nil; and the machine's name.
 function lib.lacks(...)
   local device, libraries = lib.host()
   for _, name in ipairs { ... } do

@@ -106,7 +106,7 @@ bad ':3: mode is "lazy"; it must be one of ' \
 bad ':3: placement is "here"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,eager,here'
 bad ':3: low \(us\) is "nan"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,nan,2,eager,dedicated'
 
-# A file that may not be read. Last, as it is left out where no user may not.
+# A file without the right to read it. Last, because the test ends here if no user lacks that right.
 rows "$csv" "$row"
 skip_unless_unprivileged_reads "$csv"
 chmod 777 "$WORK"

@@ -4,7 +4,7 @@
 . "$SOURCE/tests/lib.sh"
 
 # The rows of TensorRT-LLM's benchmark on 3 hidden sizes x 5 token counts: without 2048 x 16 and without
-# 4096 x 256, the largest message; ONESHOT is not there at 1024 x 64, where the others are.
+# 4096 x 256, the largest message; at 1024 x 64 only ONESHOT has no row.
 data=$WORK/data
 mkdir "$data"
 awk -v header="$header" 'BEGIN {
@@ -19,7 +19,7 @@ awk -v header="$header" 'BEGIN {
 }' >"$data/benchmark.tp2.sm90.csv"
 
 # agrees CELLS MEASURED INTERPOLATED UNMEASURED FOLDER: the table has these numbers of cells, and stderr and
-# the artifacts say so.
+# the artifacts contain them.
 agrees() {
     said="of $1 cells $2 are measured, $3 interpolated, $4 unmeasured"
     one_line "$data: the rows of TP 2 have no recorded grid: $said; "

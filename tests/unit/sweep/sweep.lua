@@ -261,7 +261,7 @@ function TestSweep:test_rows_of_another_regime_are_not_mixed_with_new_ones()
   lu.assertAlmostEquals(provenance.read(self.json).roundtrip_us, 0.4, 1e-6)
 end
 
--- Here it returns to the regime of the rows, in which only the new cells are missing.
+-- Here the machine returns to the regime of the rows, in which only the new cells are missing.
 function TestSweep:test_rows_are_kept_where_their_regime_comes_back()
   self:swept { ROUNDTRIPS = "0.1" }
   self:change_spec("{ 1, 4 }", "{ 1, 4, 16 }")

@@ -265,7 +265,7 @@ function TestRepeats:test_a_row_that_stays_disturbed_is_marked()
   lu.assertNil(provenance.read(self.json).disturbed)
 end
 
--- Of 16 visits, each with one disturbed result of three; the first three show the usual intervals.
+-- 16 visits, each with one disturbed result of three; the first three show the usual intervals.
 function TestRepeats:test_within_a_budget_one_request_in_ten_is_a_repeated_one()
   local all_of_mpi = { "/ strategy=MPI /s/ high_us=[0-9.]*/ high_us=50/" }
   self:change_spec("{ 1, 4 }", "{ 4, 16, 64, 256 }")

@@ -26,8 +26,8 @@ ends_with 1 sh -c 'ulimit -f 8; exec "$0" generate "$@"' "$GENTABLES" \
 one_line 'allreduce_table.h: cannot be written: File too large'
 [ "$(ls -A "$out")" = allreduce_table.h ] || die "left behind: $(ls -A "$out")"
 
-# So it is for a merged trace, and for a workbook that needs more open files than it may have; no CSV is
-# written beside that, and its library prints nothing.
+# The same for a merged trace, and for a workbook that needs more open files than permitted: no CSV is written
+# beside it, and its library prints nothing.
 for i in 1 2 3 4; do
     cat <<END
 {"ph": "X", "cat": "cpu_op", "name": "aten::mm", "pid": 1, "tid": 1, "ts": $i, "dur": 9, "args":

@@ -7,7 +7,7 @@ local OPS = { ["aten::mm"] = 2, ["aten::addmm"] = 5, ["record_param_comms"] = 1 
 local COLLECTIVES = { allreduce = true, _allgather_base = true, _reduce_scatter_base = true,
   all_to_all = true, all_to_allv = true }
 
--- Of ops and of the collectives on the same elements.
+-- The name of a type in the arguments of ops -> in the metadata of collectives.
 local TYPES = { float = "Float", ["c10::BFloat16"] = "BFloat16", ["c10::Half"] = "Half" }
 
 local function is_integer(value) return math.type(value) == "integer" end

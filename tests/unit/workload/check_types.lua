@@ -5,11 +5,11 @@ local json = require "codec.json"
 
 local n, k = tonumber(arg[1]), tonumber(arg[2])
 
--- Of GEMMs, by their name; elements of buckets.
+-- The types of GEMMs by their name; the elements in the buckets of each type.
 local GEMMS = { g = "c10::BFloat16", router = "float", half = "c10::Half", up = "c10::Half",
   down = "c10::BFloat16" }
 local GRADIENTS = { BFloat16 = 2 * n * k, Float = 2 * 3 * n, Half = 2 * 5 * 7 }
--- Of collectives, by a part of their name.
+-- The types of collectives by a pattern for their name; false: of any type.
 local COLLECTIVES = { { "^e%.dispatch", "Half" }, { "^e%.gradient_combine", "Half" },
   { "^e%.combine", "BFloat16" }, { "^e%.gradient_dispatch", "BFloat16" }, { "%.bf16$", "BFloat16" },
   { "%.fp32$", "Float" }, { "%.fp16$", "Half" }, { "^bucket", false } }

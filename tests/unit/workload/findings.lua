@@ -91,7 +91,7 @@ function TestWords.test_ranks_that_share_cores_are_no_disturbance()
   luaunit.assertFalse(findings.has_hidden(one))
 end
 
--- If they take a little less than alone, the cause is the place in a round, not a disturbed machine.
+-- GEMMs that take a little less than alone do so because of their place in a round; the machine is undisturbed.
 function TestWords.test_gemms_that_are_hardly_faster_contradict_nothing()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ratios.cost = { low = -0.05, median = -0.03, high = -0.01, samples = 20 }
@@ -141,7 +141,7 @@ function TestWords.test_fewer_than_six_steps_have_no_interval()
   luaunit.assertEquals(findings.tracing(slow.result), "The cost of tracing is unknown from 1 step.")
 end
 
--- In milliseconds with two decimals 30 us were 0.03, from 0.03 to 0.03.
+-- In milliseconds with two decimals 30 us would be 0.03, from 0.03 to 0.03.
 function TestWords.test_short_steps_keep_their_intervals()
   local one = entry(1, 1, time(0.0295, 0.0312, 0.0333), time(0.0004, 0.0008, 0.0013),
     { low = 0.6, median = 0.75, high = 0.8 })

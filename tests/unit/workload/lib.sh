@@ -3,7 +3,7 @@
 # shellcheck shell=sh
 . "$SOURCE/tests/lib.sh"
 
-# The host is tested, on machines with GPUs, too: the driver shows none of them.
+# Hides GPUs from the driver, so that these tests run on the host of any machine.
 export CUDA_VISIBLE_DEVICES=""
 
 # Steps need OpenBLAS.
