@@ -23,8 +23,8 @@ only() {
     for library in "$@"; do cp "$STAND_INS"/lib"$library".so.* "$folder"; done
 }
 
-# beside NAME COMMAND...: runs it, in a folder of its own, while the script goes on: for what waits, not
-# computes. all_beside waits for all of them.
+# beside NAME COMMAND...: runs a command in the background, in a folder of its own: for commands that mostly
+# wait. all_beside waits for all of them.
 besides=
 beside() {
     in_folder "$@" &
@@ -47,7 +47,7 @@ arena=4M # of a rank's data; each start fills it. Empty: the bench's default
 bench() {
     settings=$1
     shift
-    status=0 # what the tests look at
+    status=0 # for the tests
     export status
     # shellcheck disable=SC2086
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K \
@@ -55,7 +55,7 @@ bench() {
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
-# In place of compute-sanitizer, which sees no kernels here: a script that runs the program, in $WORK/bin.
+# Puts a script that only runs the program into $WORK/bin, in place of compute-sanitizer, which needs a GPU.
 sanitizer_in_place() {
     mkdir -p "$WORK/bin"
     cat >"$WORK/bin/compute-sanitizer" <<'END'

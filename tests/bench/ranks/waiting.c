@@ -108,14 +108,14 @@ TEST_WITH(new_control, drop_control, the_first_failure_is_told_by_all) {
     waitpid(child, NULL, 0);
 }
 
-// The deadlines of several ranks may pass at the same time.
+// The deadlines of several ranks may pass at the same time: a rank that looks for the culprit is not the culprit.
 TEST_WITH(new_control, drop_control, who_asks_does_not_look_asleep) {
     struct group group = group_of(0, 60);
     pid_t asleep = start(sleep_for_good);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     control->pids[2] = (int32_t)asleep;
     while (culprit_of_three(0) != 2) {
-    } // it is on its way there
+    } // until it sleeps
     pid_t asking = start(ask_for_good);
     control->pids[1] = (int32_t)asking;
     assert_true(group_wait(&group, &control->ping.value, 1));

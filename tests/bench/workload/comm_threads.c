@@ -6,7 +6,6 @@
 
 #include <stdio.h>
 #include <string.h>
-// cmocka needs the above first.
 
 enum { THREADS = 2 };
 

@@ -3,8 +3,6 @@
 
 #include "workload/fields.h"
 
-// cmocka needs the above first.
-
 TEST(numbers_are_whole_and_within_bounds) {
     size_t value = 0;
     assert_true(field_number("run steps=20 warm_up=3", "steps", 1, 100, &value));

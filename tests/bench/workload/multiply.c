@@ -6,7 +6,6 @@
 
 #include <math.h>
 #include <string.h>
-// cmocka needs the above first.
 
 #include "lists.h"
 

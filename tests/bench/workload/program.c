@@ -5,7 +5,6 @@
 
 #include <math.h>
 #include <string.h>
-// cmocka needs the above first.
 
 #include "elements/element.h"
 

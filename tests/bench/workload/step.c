@@ -8,7 +8,6 @@
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
-// cmocka needs the above first.
 
 enum { GEMMS = 4 };
 

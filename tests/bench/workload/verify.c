@@ -6,7 +6,6 @@
 #include "workload/verify.h"
 
 #include <string.h>
-// cmocka needs the above first.
 
 #include "elements/element.h"
 

@@ -55,7 +55,7 @@ local function live(seed, count)
   return ok
 end
 
--- Returns the seeds to live, and the number of steps of each day.
+-- Returns the seeds of the days, and the number of steps of each day.
 local function plan()
   local all, seed = tonumber(os.getenv("DAYS_STEPS")), tonumber(os.getenv("DAYS_SEED"))
   local first, seeds = math.tointeger(seed or os.time()), {}
