@@ -6,7 +6,7 @@ local NIGHTLY = os.getenv "GENTABLES_NIGHTLY" == "1"
 
 local tests = {}
 
--- recordings: of each the end of its name, and its runs in CI. At night each has six.
+-- recordings: { name = the end of its name, runs = in CI }... With GENTABLES_NIGHTLY=1 each has six runs.
 local function entries_of(tp, recordings)
   local entries = {}
   for _, recording in ipairs(recordings) do

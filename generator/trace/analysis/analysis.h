@@ -47,9 +47,9 @@ void analyse(const trace &of, analysis &to);
 // The event, or the first one around it, that is a cpu_op; NONE: there is none.
 uint32_t nearest_op(const trace &of, uint32_t event);
 
-// The GPU's time by use, µs. In traces of gentables (trace::is_own) `total` and `idle` are of the traced steps
-// (ProfilerStep), and the time between them is `untraced`; in others `total` is from the first start to the
-// last end.
+// The GPU's time by use, µs. In traces of gentables (trace::is_own) `total` and `idle` are of the traced
+// steps (ProfilerStep), and the time between them is `untraced`; in others `total` is from the first start to
+// the last end.
 struct timeline {
     double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
     double micro_idle, macro_idle; // pauses up to the limit, and longer ones

@@ -3,8 +3,8 @@
 //
 //   A:event_rows() -> { { category, name, count, sum, mean, deviation, min, max }, ... }  kernels, copies and
 //                     calls of the runtime and the driver, by descending sum; deviation is nil for one event
-//   A:short_rows(limit, has_id) -> { { parent, kernel, count, ... as above }, ... }  kernels shorter than limit
-//                     (µs), by descending sum
+//   A:short_rows(limit, has_id) -> { { parent, kernel, count, ... as above }, ... }  kernels shorter than
+//                     limit (µs), by descending sum
 //   A:gpu_rows(first, count) -> { { uid, category, name, parent, device, stream, start, duration, link,
 //                     external }, ... }  from the first-th (1: the first) on, by start
 #include <algorithm>

@@ -11,8 +11,8 @@ local differences = {}
 local GREEN, WHITE, RED = 0x63BE7B, 0xFFFFFF, 0xF8696B
 
 -- The way to join the values of rows with the same key; the first pattern in a column's name counts. Columns
--- without a pattern or without `join` are not compared. only: a value of a single row is kept; several have no
--- joint value.
+-- without a pattern or without `join` are not compared. only: the value of a single row is kept; several rows
+-- have none.
 local rules = {
   { pattern = "^Cumulative" }, { pattern = "UID" }, { pattern = "_std$" }, { pattern = "^std_" },
   { pattern = "_first$" }, { pattern = "^pct_", join = "only" },

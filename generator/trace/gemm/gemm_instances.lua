@@ -5,8 +5,8 @@ local rank = require "trace.ops.rank"
 
 local gemm_instances = {}
 
--- The GEMMs of an open trace, by descending sum of their times: columns, rows (cells as in the sheet GEMM), and
--- instances(row) → one table per instance that has GPU events, in order of the file:
+-- The GEMMs of an open trace, by descending sum of their times: columns, rows (cells as in the sheet GEMM),
+-- and instances(row) → one table per instance that has GPU events, in order of the file:
 --   { uid, op, start_us, stop_us, time_us, op_start_us, longest_kernel, longest_start_us, longest_time_us }
 -- start and stop: of its first and last GPU event; time: the union of them; op_start: the start of the op.
 -- All times in µs as the trace counts them.

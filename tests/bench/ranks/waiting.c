@@ -108,7 +108,7 @@ TEST_WITH(new_control, drop_control, the_first_failure_is_told_by_all) {
     waitpid(child, NULL, 0);
 }
 
-// The deadlines of several ranks may pass at the same time: a rank that looks for the culprit is not the culprit.
+// The deadlines of several ranks may pass at the same time; a rank that looks for the culprit is none.
 TEST_WITH(new_control, drop_control, who_asks_does_not_look_asleep) {
     struct group group = group_of(0, 60);
     pid_t asleep = start(sleep_for_good);

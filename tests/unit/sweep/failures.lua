@@ -152,7 +152,7 @@ function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep()
   end
 end
 
--- A start that hangs is ended with the budget. A start always has LEAST_START_S; the script makes that shorter.
+-- A start that hangs is ended with the budget, but not before LEAST_START_S, which the script makes shorter.
 function TestSweep:test_a_start_takes_what_is_left_of_the_budget()
   local script = self.folder .. "/sweep.lua"
   lib.write(script, [[

@@ -91,7 +91,7 @@ function TestWords.test_ranks_that_share_cores_are_no_disturbance()
   luaunit.assertFalse(findings.has_hidden(one))
 end
 
--- GEMMs that take a little less than alone do so because of their place in a round; the machine is undisturbed.
+-- GEMMs that take a little less than alone show the effect of the place in a round, not a disturbed machine.
 function TestWords.test_gemms_that_are_hardly_faster_contradict_nothing()
   local one = entry(1, 1, time(1, 1, 1), exposed, { low = 0.6, median = 0.75, high = 0.8 }).result
   one.ratios.cost = { low = -0.05, median = -0.03, high = -0.01, samples = 20 }
