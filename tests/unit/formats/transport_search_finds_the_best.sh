@@ -5,8 +5,8 @@
 . "$SOURCE/tests/readers/lib.sh"
 
 # Times: eager_limit 32768 and no single copy help the ring; 2 ranks are best under coll/sm with fragments of
-# 32 KiB; with 4 ranks that is slower for small messages. At every ninth launch all times change by a factor of
-# four; the search detects that by ONESHOT, its control. An eager limit of 65536 makes launches fail; with
+# 32 KiB; with 4 ranks that is slower for small messages. At every ninth launch all times change by a factor
+# of four; the search detects that by ONESHOT, its control. An eager limit of 65536 makes launches fail; with
 # fragments of 8 KiB and 32 segments launches of 2 ranks hang until the timeout of the search, which is long
 # enough for the other launches on a busy machine.
 mkdir -p "$WORK/bin" "$WORK/data"
