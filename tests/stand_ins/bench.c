@@ -1,16 +1,14 @@
-// A stand-in for gentables-bench: speaks protocol 2, measures nothing, answers at once with times it makes
-// up, and fails as its settings say. It is its own launcher's only process; RANKS says how many ranks it
-// plays.
+// A stand-in for gentables-bench: it uses protocol 2, measures nothing, answers at once with made-up times,
+// and fails as its settings demand. One process stands for all ranks; RANKS is their number.
 //
-//   STAND_IN_FAULT    what goes wrong: see faults[] and start_faults[]
-//   STAND_IN_AT       only at requests that hold this text
-//   STAND_IN_ONCE     only if this file does not exist yet; it is made then
-//   STAND_IN_LOG      file to which the process id and every request are appended
-//   STAND_IN_HASH, STAND_IN_LIBRARY   who it says it is
-//   STAND_IN_DEVICES   it has a device, which is hot in the first process that appends to STAND_IN_LOG
-//   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting,
-//   over all
-//                     processes that append to STAND_IN_LOG, the last one from then on
+//   STAND_IN_FAULT        the fault: see faults[] and start_faults[]
+//   STAND_IN_AT           the fault occurs only at requests that contain this text,
+//   STAND_IN_ONCE         and only if this file does not exist yet; the fault makes it
+//   STAND_IN_LOG          file to which the process id and every request are appended
+//   STAND_IN_HASH, STAND_IN_LIBRARY   the hash and the MPI library that it reports as its own
+//   STAND_IN_DEVICES      it reports a device, hot in the first process that appends to STAND_IN_LOG
+//   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting of
+//                         all processes that append to STAND_IN_LOG; later ones have the last value
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -37,7 +35,7 @@ static void log_line(const char *text) {
     fclose(file);
 }
 
-// The value of field `name` in a request; empty where there is none.
+// The value of field `name` in a request; empty if there is none.
 static void field(const char *request, const char *name, char *value, size_t size) {
     char key[64];
     snprintf(key, sizeof key, " %s=", name);
@@ -62,7 +60,7 @@ static void answer_strategy(const char *request, const char *strategy) {
         printf("none id=%ld strategy=%s reason=fewer tokens than ranks\n", id, strategy);
         return;
     }
-    // Longer names are slower, so that ONESHOT and TWOSHOT differ from MPI in a way that is known.
+    // Longer names are slower, so that ONESHOT and TWOSHOT differ from MPI in a known way.
     double time = (double)strlen(strategy) + 1e-3 * (double)number(request, "num_tokens");
     printf("row id=%ld strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=20 min_us=%.4f p95_us=%.4f "
            "p99_us=%.4f skew_us=0.1 bound_us=0.5 bits=%016x mode=eager accumulate=fp32 placement=dedicated\n",
@@ -70,11 +68,11 @@ static void answer_strategy(const char *request, const char *strategy) {
            strcmp(strategy, "MPI") == 0 ? 7u : 9u);
 }
 
-// The place of this answer or greeting among all in the log.
+// The number of answers and greetings in the log before this one.
 static int answers_before(void) {
     const char *path = getenv("STAND_IN_LOG");
     FILE *file = path != NULL ? fopen(path, "r") : NULL;
-    int count = -1; // this one stands there already
+    int count = -1; // the log already has this one
     for (int byte; file != NULL && (byte = getc(file)) != EOF;) count += byte == '\n';
     if (file != NULL) fclose(file);
     return count < 0 ? 0 : count;
@@ -157,7 +155,7 @@ static void wrong_id(const char *request) {
     fflush(stdout);
 }
 
-// It ran out of time.
+// No strategy has a time, because the budget is spent.
 static void spent(const char *request) {
     char strategies[LINE_SIZE];
     field(request, "strategies", strategies, sizeof strategies);
@@ -174,7 +172,7 @@ static void refuse(const char *request) {
     _exit(1);
 }
 
-// One strategy ends the bench, wherever it is asked for.
+// TWOSHOT ends the bench in every request that names it.
 static void blame(const char *request) {
     char strategies[LINE_SIZE];
     field(request, "strategies", strategies, sizeof strategies);
@@ -228,13 +226,13 @@ static int processes_before(void) {
     const char *path = getenv("STAND_IN_LOG");
     FILE *file = path != NULL ? fopen(path, "r") : NULL;
     char line[LINE_SIZE];
-    int count = -1; // this one stands there already
+    int count = -1; // the log already has this one
     while (file != NULL && fgets(line, sizeof line, file) != NULL) count += strncmp(line, "pid ", 4) == 0;
     if (file != NULL) fclose(file);
     return count;
 }
 
-// What became of the device.
+// The state of the device at the end.
 static void tell_of_end(void) {
     if (getenv("STAND_IN_DEVICES") == NULL) return;
     if (processes_before() == 0) {

@@ -1,7 +1,10 @@
-// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, in columns as
-// the library counts. STAND_IN: algorithms_us=50,20,80 (how many it names, and what each takes)
-// wrong=1 (the one that is wrong by one) broken=2 (the one that cannot run) refuses no_start illegal=13 (a
-// result with so many columns breaks the GPU).
+// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, column-major.
+// Settings in STAND_IN:
+//
+//   algorithms_us=50,20,80   the time of each algorithm, and their number
+//   wrong=1 broken=2         algorithm 1 has a result that is wrong by one; algorithm 2 cannot run
+//   refuses, no_start        no product is supported; the library does not start
+//   illegal=13               a result with 13 columns breaks the GPU
 #include <cublasLt.h>
 #include <math.h>
 #include <stdbool.h>
@@ -19,7 +22,8 @@ void stand_in_break(void);
 int stand_in_number(const char *name, int n, int otherwise);
 void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);
 
-// Modes of scales, by the numbers of cublasLtMatmulMatrixScale_t, of which 12.8 names the first ones only.
+// Modes of scales, by the numbers of cublasLtMatmulMatrixScale_t; version 12.8 has names for the first ones
+// only.
 enum { SCALAR = 0, SMALL = 2, OUTER = 3, VECTOR = 4, SQUARE = 5 };
 
 struct layout {
@@ -37,7 +41,7 @@ struct product {
     const void *bias;
     cudaDataType_t bias_type;
     const void *a_scales, *b_scales;
-    int32_t a_mode, b_mode; // of these
+    int32_t a_mode, b_mode; // of the scales
 };
 
 // The alignment in bytes of a call's operands, as the caller gave it.
@@ -155,7 +159,7 @@ cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t o
                : CUBLAS_STATUS_INVALID_VALUE;
 }
 
-// Blocks of 128 are there on GPUs of 9.0, not of 128 x 128 for both operands; those of 32 from 10.0 on.
+// Blocks of 128 are supported on SM 9.0, but not 128 x 128 for both operands; blocks of 32 from SM 10.0 on.
 static bool takes_scales(const struct product *product) {
     int a = product->a_mode, b = product->b_mode, sm = stand_in_number("sm", 0, 90);
     if (a == SCALAR || a == OUTER) return a == b;
@@ -163,7 +167,7 @@ static bool takes_scales(const struct product *product) {
     return sm == 90 && (a == VECTOR || (a == SQUARE && b != SQUARE)) && (b == VECTOR || b == SQUARE);
 }
 
-// Products of 8 bits are there with the first operand transposed only, as on a real one.
+// Products of 8 bits are supported with only the first operand transposed, as in the real library.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t of,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
                                               cublasLtMatrixLayout_t c, cublasLtMatrixLayout_t d,
@@ -238,8 +242,8 @@ static double *matrix_of(const struct layout *layout, const void *data, int64_t 
     return matrix;
 }
 
-// The sums of a matrix of the batch, column after column, by the host's BLAS where that is there: a
-// workload's step is billions of products. What is in columns is the transpose of what is in rows.
+// The product of two matrices, column after column. With OpenBLAS if it is installed, because a step of a
+// workload has billions of multiplications; it gets the transposes, because columns are its rows.
 static void add_up(const struct task *at, const double *a, const double *b, double *sums) {
     static struct blas blas;
     static bool is_asked;
@@ -267,8 +271,8 @@ static int64_t ratio_up(int64_t a, int64_t b) {
     return (a + b - 1) / b;
 }
 
-// The factor of element k of a row of an operand of `rows`, each `length` long: where it lies is as the
-// documentation has it ("Scaling factors layouts").
+// The scale of element k of a row of an operand with `rows` rows of `length` elements. "Scaling factors
+// layouts" in the documentation of cuBLAS has the positions of scales.
 static double scale_at(int32_t mode, const void *scales, int64_t rows, int64_t length, int64_t row,
                        int64_t k) {
     const float *factors = scales;
@@ -285,8 +289,8 @@ static double scale_at(int32_t mode, const void *scales, int64_t rows, int64_t l
     }
 }
 
-// Multiplies an operand with its scales, where it has any. Its rows are K long: of a transposed first
-// operand, or of a second one that is not, they are its columns.
+// Multiplies an operand by its scales, if it has any. Scales are by rows of length K. `is_along_rows`: these
+// are the columns of the matrix in memory, as in a transposed first operand and in a plain second one.
 static void scale(double *matrix, const struct layout *layout, bool is_along_rows, int32_t mode,
                   const void *scales) {
     int64_t rows = (int64_t)layout->rows, columns = (int64_t)layout->columns;
@@ -332,7 +336,7 @@ static struct layout layout_of(cublasLtMatrixLayout_t layout) {
     return *(const struct layout *)(void *)layout;
 }
 
-// Whether the operands lie as was promised when the algorithm was asked for.
+// Whether the operands have the alignments that the caller gave when it requested the algorithm.
 static bool is_aligned(const cublasLtMatmulAlgo_t *algorithm, const void *const operands[4]) {
     uint32_t alignments[4];
     if (algorithm == NULL) return true;

@@ -1,9 +1,11 @@
-// A stand-in for libcudnn.so beside that of the driver: descriptors that remember their attributes, and
-// convolutions in the host's memory, by plain loops over the given strides. STAND_IN:
-// algorithms_us=50,20,80 (how many engines it names, and what each takes) wrong=1 near=2 (the results of
-// this one are off by a hundredth) notes=1,32 (of each engine, bits of its numerical notes) fallback=1 (it
-// names one more, engine 70, when it is asked for what to fall back on, and none of the others) refuses
-// no_engine.
+// A stand-in for libcudnn.so beside that of the driver: descriptors with their attributes, and convolutions
+// in the host's memory, by plain loops over the given strides. Settings in STAND_IN:
+//
+//   algorithms_us=50,20,80   the time of each engine, and their number
+//   wrong=1 near=2           engine 1 has a result that is wrong by one; those of engine 2 are off by 0.01
+//   notes=1,32               bits of the numerical notes of each engine
+//   fallback=1               in mode fallback there is one engine, with the global index 70
+//   refuses, no_engine       no graph is supported; no engine is found
 #include <cudnn_graph.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,7 +27,7 @@ struct descriptor {
     cudnnBackendDescriptorType_t type;
     bool is_final;
     int engine;
-    struct descriptor *graph; // of a configuration and its plan
+    struct descriptor *graph; // of a configuration and of its plan
     struct {
         cudnnBackendAttributeName_t name;
         int64_t count;
@@ -130,7 +132,7 @@ cudnnStatus_t cudnnBackendFinalize(cudnnBackendDescriptor_t of) {
     return CUDNN_STATUS_SUCCESS;
 }
 
-// Names the engines; returns how many.
+// Fills `found` with the engines; returns their number.
 static int64_t name_engines(const struct descriptor *advice, int64_t most, struct descriptor *found[]) {
     bool falls_back = *values_of(advice, CUDNN_ATTR_ENGINEHEUR_MODE, NULL) == CUDNN_HEUR_MODE_FALLBACK &&
                       stand_in_number("fallback", 0, 0) != 0;
@@ -156,7 +158,7 @@ static cudnnStatus_t tell_notes(const struct descriptor *engine, cudnnBackendAtt
     return CUDNN_STATUS_SUCCESS;
 }
 
-// What engines are named, what engine a configuration has, its number and notes, what a plan needs.
+// The engines of a heuristic; the engine of a configuration, its global index and notes; a plan's workspace.
 cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const of, cudnnBackendAttributeName_t name,
                                        cudnnBackendAttributeType_t type, int64_t most, int64_t *count,
                                        void *values) {
@@ -179,7 +181,7 @@ cudnnStatus_t cudnnBackendGetAttribute(cudnnBackendDescriptor_t const of, cudnnB
 
 // ---- convolutions ---------------------------------------------------------------------------------------
 
-// A tensor with its data; of three dimensions in space.
+// A tensor with its data; it always has three spatial dimensions.
 struct array {
     enum data_type type;
     int64_t size[MOST_DIMENSIONS], step[MOST_DIMENSIONS];
@@ -234,7 +236,7 @@ struct task {
     int engine;
 };
 
-// Of an attribute for dimensions in space those of three.
+// An attribute with a value for each spatial dimension, extended to three dimensions.
 static void read_spatial(const struct descriptor *steps, cudnnBackendAttributeName_t name, int64_t otherwise,
                          int64_t to[3]) {
     int64_t count;
@@ -242,10 +244,11 @@ static void read_spatial(const struct descriptor *steps, cudnnBackendAttributeNa
     for (int64_t i = 0; i < 3; i++) to[i] = i < 3 - count ? otherwise : values[i - (3 - count)];
 }
 
-// Every element of the picture that is read meets every tap of its filters; sums are in doubles.
+// Adds up the products of elements and filter taps, in doubles. A transposed convolution goes the other way:
+// from the small side to the large one.
 static void meet(const struct task *at, double sums[]) {
     const struct array *small =
-        at->is_transposed ? &at->input : &at->output; // of a plain convolution the result
+        at->is_transposed ? &at->input : &at->output; // a plain convolution reads the large side
     const struct array *large = at->is_transposed ? &at->output : &at->input;
     int64_t groups = large->size[1] / at->filter.size[1], each = small->size[1] / groups;
     int64_t index[MOST_DIMENSIONS] = {0};

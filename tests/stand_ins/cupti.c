@@ -1,15 +1,27 @@
-// A stand-in for libcupti.so beside that of the driver: records what the libraries' stand-ins ran, by the
-// host's clock. Records come in buffers, kernels first. The purpose of a launch comes before the record of
-// its call, where calls of that kind are recorded, and else not at all.
-// STAND_IN: cupti_old cupti_held cupti_slow_clock cupti_split (what was one launch is a memset and two
-// kernels). What is lost, on all ranks or on cupti_rank=R: cupti_loses=N (all records of work from the N-th
-// on) cupti_loses_kernels (but no memset) cupti_untimed=N (from the N-th work on without times)
-// cupti_dropped=N (the N-th count of dropped records is 7) cupti_late=N (what ran comes with the N-th flush
-// after it, its times too) cupti_second_late=N (so does the second kernel of cupti_split alone)
-// cupti_second_held (whole, but with a forced flush only) cupti_again (all comes once more with the next
-// recording) cupti_past (times are of long ago) cupti_jump=N (those of the N-th work are) cupti_jumps=N
-// (those from the N-th work on are) cupti_off=US (times are so late) cupti_no_clock cupti_unreadable
-// cupti_refuses=KIND.
+// A stand-in for libcupti.so beside that of the driver: records the work of the libraries' stand-ins, by the
+// host's clock. Buffers have the records of kernels first. The external correlation of a launch comes before
+// the record of its call; if calls of that kind are not recorded, there is none. Settings in STAND_IN:
+//
+//   cupti_old              its version is too old
+//   cupti_held             another profiler uses it
+//   cupti_slow_clock=N     all but every N-th reading of the clock take long, as on a busy machine
+//   cupti_split            a launch is recorded as a memset and two kernels
+//
+// Settings for all ranks, or for the one of cupti_rank=R:
+//
+//   cupti_loses=N          the N-th record of work and all later ones are lost
+//   cupti_loses_kernels    all records of kernels are lost, and those of memsets not
+//   cupti_untimed=N        the N-th record of work and all later ones have no times
+//   cupti_dropped=N        the N-th count of dropped records is 7
+//   cupti_late=N           records of work are complete after N flushes, and come with the next one
+//   cupti_second_late=N    the same for the second kernel of cupti_split alone
+//   cupti_second_held      that kernel's records are complete, but come only with a forced flush
+//   cupti_again            all records come once more with the next recording
+//   cupti_past, cupti_jump=N, cupti_jumps=N   times are an hour too early: all; those of the N-th work; from
+//                          the N-th on
+//   cupti_off=US           times are too late by US
+//   cupti_no_clock, cupti_unreadable   reading the clock, or records, fails
+//   cupti_refuses=KIND     records of this kind cannot be enabled
 #include <cupti.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,7 +41,7 @@ typedef CUpti_ActivityKernel10 kernel_record;
 typedef CUpti_ActivityKernel9 kernel_record;
 #endif
 
-// A place in a buffer: each is as large as the largest.
+// A record in a buffer: each has the size of the largest kind.
 union place {
     CUpti_Activity any;
     kernel_record kernel;
@@ -44,11 +56,13 @@ struct places {
 
 static CUpti_BuffersCallbackRequestFunc ask;
 static CUpti_BuffersCallbackCompleteFunc give;
-static struct places work, second, calls, sent, old; // the last two: of this recording, and of the one before
-static uint64_t id;                                  // that launches are for; 0: none
+// sent, old: for cupti_again, the records of this recording, and of the one before.
+static struct places work, second, calls, sent, old;
+static uint64_t id; // the external correlation id of launches; 0: none
 static uint32_t correlation;
 static bool is_enabled[KINDS];
-static int works_seen, flushes; // all in all; since something ran
+static int works_seen; // records of work so far
+static int flushes;    // since the last work
 
 static bool is_here(void) {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
@@ -56,7 +70,7 @@ static bool is_here(void) {
     return at < 0 || (rank != NULL && atoi(rank) == at);
 }
 
-// Of what is lost here.
+// A setting for this rank.
 static int setting(const char *name) {
     return is_here() ? stand_in_number(name, 0, 0) : 0;
 }
@@ -133,7 +147,7 @@ static void on_end(unsigned of, unsigned long long from_ns, unsigned long long t
     add_kernel(&second, "stand_in_reduce", of + 2, middle_ns, to_ns, 4);
 }
 
-// A call that launches, and ahead of it what it was for.
+// Records a call that launches, after its external correlation.
 static void add_call(CUpti_ActivityKind kind) {
     correlation++;
     if (!is_enabled[kind]) return;
@@ -169,7 +183,6 @@ CUptiResult cuptiGetResultString(CUptiResult result, const char **words) {
     return CUPTI_SUCCESS;
 }
 
-// cupti_slow_clock=N: all but every Nth reading come late, as on a machine that has other things to do.
 CUptiResult cuptiGetTimestamp(uint64_t *timestamp) {
     static int count;
     int every = stand_in_number("cupti_slow_clock", 0, 0);
@@ -188,7 +201,8 @@ CUptiResult cuptiSubscribe(CUpti_SubscriberHandle *subscriber, CUpti_CallbackFun
     return CUPTI_SUCCESS;
 }
 
-// What is enabled stays so for whoever unsubscribes or ends.
+// Ends the program if records are still enabled: neither unsubscribing nor the end of the program disables
+// them.
 static void check_disabled(const char *when) {
     for (int kind = 0; kind < KINDS; kind++) {
         if (!is_enabled[kind]) continue;
@@ -268,7 +282,7 @@ static void forget_times(struct places *of) {
     }
 }
 
-// Buffers of records that are not whole are given in a forced flush only.
+// Incomplete records come only with a forced flush, without times.
 static void flush(struct places *of, bool is_whole, bool is_held, bool is_forced) {
     if (!is_whole && is_forced) forget_times(of);
     if (is_forced || (is_whole && !is_held)) send(of);

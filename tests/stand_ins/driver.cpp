@@ -1,41 +1,62 @@
-// A stand-in for libcuda.so.1, for machines without a GPU: memory is the host's, and kernels, which are
-// compiled into it, run on the engine of fibers (engine.h), so that what launches and times them can be
-// tried. Its times are those of a counter, and mean nothing.
+// A stand-in for libcuda.so.1, for tests without a GPU: memory is the host's, and kernels are compiled into
+// it and run on the engine of fibers (engine.h). Times are those of a counter, without a meaning.
 //
-// Streams are queues. The launch of a kernel that waits for other ranks (_tpN, or the barrier) runs when all
-// ranks' streams have come to one, all together, or, where ranks are processes, in each by itself: there it
-// waits for writes of other processes to shared memory, and stands still as often as it only waits. Anything
-// else runs as soon as it is first. STAND_IN is a list of settings: gpus=2 sm=90,80 driver=13000 ptx=80
-// binary=80 (kernels were compiled from and for such) no_peers memory_mib=100 granularity_kib=64 no_binary
-// reads_images (refuses what is no fatbin; without it images are not read) hang sticky multicast has_fabric
-// (and fabric: that it may be used; own_fabric: not by who imports it) no_files (has_files: but a device
-// says that it can) bad_files (what is exported is no descriptor; bad_team: of a team) no_ipc own_gpu (each
-// process sees one, its own, by its rank in Open MPI) same_gpu (and it is the same for all) no_hidden_peers
-// (mapped memory of another one is refused) hang_on=twoshot sticky_on=twoshot late_on=twoshot (such kernels
-// run beside their stream, when all that can run has) held_blocks=4 (launches of so many blocks wait for the
-// flag to give up) give_up_breaks (the GPU, when such a launch has the flag) slow_host (launches take their
-// time) slow_on=twoshot (such ones take longer than any delay) slow_after=8 (but for the first 8)
-// paced_ms=20 paced=75 (a GPU does one thing in that time, so many times) slow_links=MS (so long takes a
-// copy between GPUs) team_fails (to bind memory to it) real_clock (times are those of the host) no_slope
-// (whatever is timed takes as long) graph_ms=MS (a graph takes so much longer) lazy_graph=8 (graphs of fewer
-// operations leave out their last) other_gpu (its name is another) boasts (it reports twice as many resident
-// blocks as it holds) multiprocessors=8,4 (so many does each GPU report) no_clusters no_programmatic (such
-// launches are refused).
+// Streams are queues of operations; an operation runs when it is the first in its stream. But the launch of a
+// kernel that waits for other ranks (_tpN in its name, or the barrier) runs together with those of all ranks,
+// when the streams of all have come to such a launch. If ranks are processes, each runs its own launch, which
+// waits for writes of the others to shared memory, and pauses whenever it only waits.
 //
-// Of ranks that are Open MPI's processes: broken_rank=1 broken_after=3 (this one records no event any more
-// once it has asked for so many times) dead_rank=1 stopped_rank=1 after_kernels=3 (this one is killed, or
-// stopped, when its next kernel would meet others'; once=FILE: unless that is there) wrong_rank=1
-// wrong_on=twoshot (what such a kernel writes there first is wrong) private_rank=1 (what this one imports is
-// a copy).
+// It rejects what a real driver is known to reject: work without a context or with that of another GPU, grids
+// of no blocks, calls that are forbidden during a capture, sizes and addresses that are no multiple of the
+// granularity, handles of a type that was not requested. Addresses that are reserved but not mapped, or
+// mapped without access, cannot be used. A GPU holds OF_EACH x MULTIPROCESSORS blocks at once; launches of
+// more blocks that wait for each other break it, including launches that may start early. Copies to memory
+// that is not pinned, and freeing memory, wait for the GPU without a limit.
 //
-// It refuses what a real one does, as far as is known of that: work without a context or with another GPU's,
-// grids of no blocks, what may not be called during a capture, sizes and addresses that are no multiple of
-// what memory is dealt out in, handles of a type that was not asked for. Addresses that are reserved and not
-// mapped, or mapped and not granted, cannot be touched. A GPU holds OF_EACH x MULTIPROCESSORS blocks at once,
-// and is broken by launches that wait for each other and are more, those that may be there early included;
-// copies to memory that is not pinned, and giving memory back, wait for the GPU, however long.
+// STAND_IN is a list of settings with spaces between them; all are off by default. Those with KERNEL concern
+// the kernels with this text in their names, such as twoshot.
 //
-// Here are the settings and the GPUs; queues.cpp runs streams and kernels, streams.cpp has the calls on
+//   gpus=2 sm=90,80 driver=13000    number of GPUs, SM version of each, version of the driver
+//   memory_mib=100 granularity_kib=64   the memory of each GPU
+//   multiprocessors=8,4   the numbers that the GPUs report
+//   boasts                a multiprocessor reports twice as many resident blocks as it holds
+//   other_gpu             the GPUs have another name
+//   own_gpu               each process sees one GPU, by its rank in Open MPI; with same_gpu all see the same
+//   no_peers              no GPU can access another one's memory
+//   no_hidden_peers       access to memory of other processes is rejected
+//   slow_links=MS         time of a copy between GPUs
+//   ptx=80 binary=80      versions that kernels were compiled from and for
+//   no_binary             images have no code for the GPU
+//   reads_images          images must be fatbins; without it they are not read
+//   no_clusters, no_programmatic   such launches are rejected
+//   hang, hang_on=KERNEL        kernels that meet others, or these, never end
+//   sticky, sticky_on=KERNEL    all launches, or these, fail
+//   late_on=KERNEL        joint launches run beside their stream, after everything else that can run
+//   slow_host             launches take longer
+//   slow_on=KERNEL slow_after=8   after the first 8 of them, launches take longer than any delay
+//   paced_ms=20 paced=75  before each of the next 75 operations the process waits until 20 ms have passed
+//   held_blocks=4         launches of 4 blocks do not run, and wait for their flag to give up
+//   give_up_breaks        that flag breaks the GPU
+//   real_clock            times are those of the host
+//   no_slope              all times between two events are equal
+//   graph_ms=MS           each launch of a graph takes so much longer
+//   lazy_graph=8          graphs of fewer than 8 operations leave out their last one
+//   multicast, team_fails GPUs support multicast; binding memory to a team fails
+//   has_fabric, fabric    devices report fabric handles; memory for them can be allocated
+//   own_fabric            fabric handles cannot be imported
+//   no_files, has_files   file descriptors do not work; with both, devices report that they do
+//   bad_files, bad_team   exported descriptors of memory, or of teams, are invalid
+//   no_ipc                CUDA IPC does not work
+//
+// Settings of one rank, if ranks are processes of Open MPI:
+//
+//   broken_rank=1 broken_after=3   it cannot record events after it has read 3 times
+//   dead_rank=1, stopped_rank=1 after_kernels=3 once=FILE   it is killed, or stopped, before its fourth
+//                         kernel that meets others, unless the file exists; the file is made
+//   wrong_rank=1 wrong_on=KERNEL   the first word of the kernel's output is wrong
+//   private_rank=1        memory that it imports is a copy
+//
+// This file has the settings and the GPUs; queues.cpp runs streams and kernels, streams.cpp has the calls on
 // streams, events and graphs, memory.cpp those on memory.
 #include "driver.h"
 
@@ -55,7 +76,7 @@ double clock_ms = 0;
 thread_local int current_gpu = -1;
 thread_local int captures = 0;
 
-// The words of STAND_IN, which is read once: settings are looked up at each poll.
+// The settings of STAND_IN, which is read once, because each poll looks up settings.
 static std::vector<std::pair<std::string, std::string>> words_of(const char *text) {
     std::vector<std::pair<std::string, std::string>> words;
     while (text && *text != '\0') {
@@ -86,7 +107,6 @@ bool is_rank(const char *name) {
     return rank && std::atoi(rank) == number(name, -1);
 }
 
-// The n-th of the numbers of a setting, or the last one.
 int number_of(const char *name, int n, int otherwise) {
     const char *value = setting(name);
     if (!value) return otherwise;

@@ -1,5 +1,4 @@
-// What the parts of the stand-in for libcuda.so.1 share: its settings, its GPU of the moment, and the way
-// into its streams.
+// Shared by the parts of the stand-in for libcuda.so.1: settings, the current GPU, and operations of streams.
 #ifndef TESTS_CUDA_STAND_IN_DRIVER_H
 #define TESTS_CUDA_STAND_IN_DRIVER_H
 
@@ -11,39 +10,41 @@
 
 namespace stand_in {
 
-extern std::mutex lock;              // of all that calls change
-extern double clock_ms;              // the counter that times come from
+extern std::mutex lock;              // guards all state that calls change
+extern double clock_ms;              // the counter that gives all times
 extern thread_local int current_gpu; // -1: without a context
-extern thread_local int captures;    // that this thread has begun
+extern thread_local int captures;    // number of captures that this thread has begun and not ended
 
-// The value of a word of STAND_IN; "" for a word without one; NULL: it is not there.
+// The value of a setting in STAND_IN; "" if it has none; NULL: STAND_IN lacks the setting.
 const char *setting(const char *name);
+// The value as a number, or `otherwise`.
 int number(const char *name, int otherwise);
 
-// The n-th of the numbers of a word of STAND_IN, from 0, or the last one.
+// The n-th number of a setting, from 0; the last one if there are fewer; `otherwise` without the setting.
 int number_of(const char *name, int n, int otherwise);
 
-// Whether this process is the rank of Open MPI's that a setting names.
+// Whether a setting is the rank of this process in Open MPI.
 bool is_rank(const char *name);
 
-// The place of a GPU in the machine, where not all are seen.
+// The index of a GPU in the machine; `device` is its index among the GPUs that this process may use.
 int place_of(CUdevice device);
 
-// What is to run when it is its turn in a stream, or goes into its capture.
+// Appends an operation to a stream, or to its capture; `run` is called when the operation is the first one.
 CUresult enqueue(CUstream stream, std::function<void()> run);
 
-// Waits until nothing is left to do in a stream, or, with NULL, on this GPU.
+// Waits until a stream has no operation left; NULL: all streams of the current GPU.
 CUresult drain(CUstream stream);
 
-// A call that is not allowed while this thread captures: it spoils the capture. Whether there is one.
+// For calls that are not allowed during a capture: invalidates the capture of this thread. Returns whether
+// there was one.
 bool spoils_capture();
 
-// The memory of a GPU.
+// The size of a GPU's memory.
 size_t all_bytes();
 
 } // namespace stand_in
 
-// Returns from a call of the driver that has no business here.
+// Return an error from a call that needs a context, or that is not allowed during a capture.
 #define REFUSE_WITHOUT_CONTEXT                                                                               \
     if (current_gpu < 0) return CUDA_ERROR_INVALID_CONTEXT
 #define REFUSE_IN_CAPTURE                                                                                    \

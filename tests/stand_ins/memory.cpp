@@ -1,6 +1,6 @@
-// The memory of the stand-in for libcuda.so.1: the host's, of files that other processes can map; addresses
-// that are reserved and mapped; handles, teams of a multicast, and copies. driver.cpp says what it
-// refuses.
+// The memory of the stand-in for libcuda.so.1: files without names, which other processes can map; addresses
+// that are reserved and mapped; handles, teams of a multicast, and copies. driver.cpp lists the rejected
+// calls.
 #include "driver.h"
 
 #include "cuda/kernels/layer.h"
@@ -23,33 +23,33 @@ size_t stand_in::all_bytes() {
 
 namespace {
 
-// Memory that other processes can map: of a file without a name. A team of GPUs is one, too: what it holds
-// identifies the owner of the memory.
+// Memory that other processes can map: a file without a name. That of a team of GPUs contains a Team.
 struct Memory {
     void *address;
     size_t bytes;
     int file;
     bool is_imported;
     int gpu;
-    bool is_counted; // as taken from this GPU; what others have is not
-    unsigned types;  // of handles that others may get
+    bool is_counted; // whether it takes memory of the GPU; imported memory does not
+    unsigned types;  // types of handles that can be exported
     bool is_team;
 };
 enum { PATH_SIZE = 64, MOST_MEMBERS = 16, NO_FILE = 999999 };
-// What is in the memory of a team. Places are those of GPUs in the machine.
+// The content of a team's file. Places are indices of GPUs in the machine.
 struct Team {
     int size, joined;
     size_t bytes;
-    unsigned types; // of handles that it was made with
+    unsigned types; // types of handles that were requested for it
     int places[MOST_MEMBERS];
-    char paths[MOST_MEMBERS][PATH_SIZE]; // to the memory at each place; "": none is bound
+    char paths[MOST_MEMBERS][PATH_SIZE]; // of the file of each member's memory; "": none is bound
 };
-// An address that reaches the memory of a whole team, as this process has mapped it.
+// The memory of all members of a team, as this process has mapped it. That of the first is at the team's
+// address.
 struct Reach {
     size_t bytes;
-    EngineMulticast ranks; // the first of which is at the address
+    EngineMulticast ranks;
 };
-// Addresses, most of them of nothing; or of mapped memory.
+// Reserved or mapped addresses.
 struct Range {
     CUdeviceptr address;
     size_t bytes;
@@ -62,7 +62,7 @@ std::vector<Range> pinned; // of the host's memory
 constexpr size_t MOST_GPUS = 16;
 size_t used_bytes[MOST_GPUS] = {}; // of each GPU
 
-const char team_name[] = "stand-in-team"; // of its file, by which other processes know it
+const char team_name[] = "stand-in-team"; // of a team's file, by which other processes recognise it
 
 Memory *map_file(int file, size_t bytes, int gpu) {
     char name[PATH_SIZE] = "", link[PATH_SIZE];
@@ -79,7 +79,7 @@ Memory *make_file(const char *name, size_t bytes, int gpu) {
     return file < 0 || ftruncate(file, off_t(bytes)) != 0 ? nullptr : map_file(file, bytes, gpu);
 }
 
-// The pieces that memory is taken in; a team's, as recommended, are twice as large.
+// The granularity of memory; that recommended for teams is twice as large.
 size_t granularity() {
     return size_t(number("granularity_kib", 64)) << 10;
 }
@@ -114,7 +114,7 @@ Memory *memory_at(CUdeviceptr address) {
     return nullptr;
 }
 
-// Where another process finds it.
+// The path by which another process can open the memory's file.
 void put_path(char *path, const Memory *memory) {
     std::snprintf(path, PATH_SIZE, "/proc/%d/fd/%d", int(getpid()), memory->file);
 }
@@ -137,7 +137,8 @@ int member_at(const Team *team, int place) {
     return -1;
 }
 
-// Maps all that a team reaches, the first of it at the address, in the order of the GPUs' places.
+// Maps the memory of all members of a team, in the order of their places, the first one at the address.
+// Returns false if a member has bound none.
 bool map_team(const Team *team, void *address, size_t bytes) {
     Reach reach = {bytes, {team->size, {}}};
     int found = 0;
@@ -155,7 +156,7 @@ bool map_team(const Team *team, void *address, size_t bytes) {
     return found == team->size;
 }
 
-// Of what stands at its address alone the caller takes care.
+// Unmaps the memory of all members of a team but the first one, which the caller unmaps.
 void unmap_team(CUdeviceptr address) {
     for (size_t i = 0; i < reaches.size(); i++) {
         Reach reach = reaches[i];
@@ -319,7 +320,7 @@ CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle, const CUmultica
     *handle = CUmemGenericAllocationHandle(memory);
     return CUDA_SUCCESS;
 }
-// Members join at any time, also of other processes.
+// Members may join at any time, and from other processes.
 CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice gpu) {
     std::lock_guard<std::mutex> guard(lock);
     Team *team = team_of(reinterpret_cast<Memory *>(handle));
@@ -329,7 +330,7 @@ CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice gpu)
     team->places[member] = place_of(gpu);
     return CUDA_SUCCESS;
 }
-// Not before all have joined.
+// Fails before all members have joined.
 CUresult cuMulticastBindMem(CUmemGenericAllocationHandle handle, size_t at, CUmemGenericAllocationHandle of,
                             size_t from, size_t bytes, unsigned long long flags) {
     std::lock_guard<std::mutex> guard(lock);
@@ -365,7 +366,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
     reservations.push_back({*address, bytes});
     return CUDA_SUCCESS;
 }
-// Takes the range out of a list; whether it was there.
+// Removes a range from a list. Returns whether the list had it.
 static bool take_out(std::vector<Range> &ranges, CUdeviceptr address, size_t bytes) {
     for (size_t i = 0; i < ranges.size(); i++) {
         if (ranges[i].address != address || ranges[i].bytes != bytes) continue;
@@ -393,7 +394,7 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     void *at = reinterpret_cast<void *>(address);
     int shared = memory->is_imported && is_rank("private_rank") ? MAP_PRIVATE : MAP_SHARED;
     if (memory->is_team) {
-        if (!map_team(team_of(memory), at, bytes)) return CUDA_ERROR_SYSTEM_NOT_READY; // some bound nothing
+        if (!map_team(team_of(memory), at, bytes)) return CUDA_ERROR_SYSTEM_NOT_READY;
         mprotect(at, bytes, PROT_NONE);
     } else if (mmap(at, bytes, PROT_NONE, shared | MAP_FIXED, memory->file, 0) == MAP_FAILED) {
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -445,7 +446,7 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     *handle = CUmemGenericAllocationHandle(memory);
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
     memory->is_imported = true;
-    memory->types = type; // a real one exports it as what it came as
+    memory->types = type; // a real driver exports it again by this type alone
     return CUDA_SUCCESS;
 }
 CUresult cuIpcGetMemHandle(CUipcMemHandle *handle, CUdeviceptr address) {

@@ -1,12 +1,18 @@
-// A stand-in for libnccl.so.2 beside that of the driver: adds up in the host's memory, in rank order and in
-// fp32, or moves there, when all ranks' streams have come to the call. It answers ncclInProgress first, as a
-// communicator that does not block may. STAND_IN: nccl=VERSION nccl_without_windows nccl_falls_back
-// nccl_never_answers nccl_lost=N (so do the first N communicators, of any rank) nccl_fails=BYTES:CODE,...
-// (the first allreduce of so many bytes, on each rank: at once where the code says that it was asked wrongly,
-// else the communicator is spoilt) nccl_says (of each communicator, that it is made, aborted, or destroyed)
-// nccl_refuses_end (to finalize one)
-// nccl_breaks=N (an allreduce of N elements fails) nccl_breaks_behind=M:N (so does one of N, right behind one
-// of M).
+// A stand-in for libnccl.so.2 beside that of the driver: when the streams of all ranks have come to a call,
+// it adds up in the host's memory, in rank order and in fp32, or copies there. Calls on non-blocking
+// communicators first return ncclInProgress. Settings in STAND_IN:
+//
+//   nccl=VERSION           its version
+//   nccl_without_windows   symmetric memory is not supported
+//   nccl_falls_back        symmetric memory is registered, but not used
+//   nccl_never_answers     all communicators stay in progress
+//   nccl_lost=N            the first N communicators do, of any rank
+//   nccl_fails=BYTES:CODE,...   the first allreduce of BYTES on each rank fails: at once with a code for
+//                          wrong use; else its communicator has the error from then on
+//   nccl_breaks=N          allreduces of N elements fail
+//   nccl_breaks_behind=M:N allreduces of N elements fail right after one of M
+//   nccl_says              prints when communicators are made, aborted and destroyed
+//   nccl_refuses_end       communicators cannot be finalized
 #include <nccl.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -28,7 +34,7 @@ struct ncclComm {
     size_t last_count; // of an allreduce
 };
 
-// One rank's part of a call, of `count` elements; kept, for a graph may come again.
+// One rank's part of a call, of `count` elements; never freed, because a graph may use it again.
 struct part {
     struct ncclComm *comm;
     const void *from;
@@ -48,7 +54,7 @@ static void say(const char *what) {
     if (setting("nccl_says") != NULL) fprintf(stderr, "stand-in: a communicator is %s\n", what);
 }
 
-// What is to go wrong in a call of so many bytes, once on each rank.
+// The error that nccl_fails sets for calls of so many bytes, once on each rank; ncclSuccess: none.
 static ncclResult_t failure_of(const struct ncclComm *comm, size_t bytes) {
     enum { RANKS = 16, MOST = 8 };
     static _Thread_local int done[RANKS][MOST];
@@ -80,7 +86,7 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     return ncclSuccess;
 }
 
-// Asked so often, it says that it is done.
+// The call is done after so many polls of a non-blocking communicator.
 static ncclResult_t answer(struct ncclComm *comm, int polls) {
     comm->polls = comm->blocks ? 0 : polls;
     return comm->blocks ? ncclSuccess : ncclInProgress;
@@ -105,10 +111,10 @@ ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
 }
 
 static int is_of(void *argument, const void *comm) {
-    return *(struct ncclComm **)argument == comm; // which parts and messages begin with
+    return *(struct ncclComm **)argument == comm; // struct part and struct messages begin with it
 }
 
-// As a real one does, it waits for the end of graphs that hold its calls.
+// Like the real NCCL, waits until no graph contains a call of the communicator.
 static void end(struct ncclComm *comm, const char *how) {
     say(how);
     for (int times = 0; stand_in_is_captured(is_of, comm); times++) {
@@ -117,7 +123,7 @@ static void end(struct ncclComm *comm, const char *how) {
     }
 }
 
-// Its memory stays: what it has in streams may still come.
+// The memory of the communicator stays, because streams may still contain its calls.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
     static struct ncclComm *aborted;
     end(comm, "aborted");
@@ -182,7 +188,7 @@ static void deliver(void **arguments, int count) {
                 struct message *from = groups[other]->sends;
                 if (groups[other]->comm->rank != to->peer) continue;
                 while (from != NULL && from->peer != groups[of]->comm->rank) from = from->next;
-                if (from == NULL || from->bytes != to->bytes) abort(); // a real one would hang
+                if (from == NULL || from->bytes != to->bytes) abort(); // the real NCCL would hang
                 memcpy(to->to, from->from, to->bytes);
             }
         }
@@ -197,7 +203,7 @@ ncclResult_t ncclGroupStart(void) {
 ncclResult_t ncclGroupEnd(void) {
     struct messages *group = open_group;
     open_group = NULL;
-    if (group->comm == NULL) { // of calls that need none
+    if (group->comm == NULL) { // the group is empty
         free(group);
         return ncclSuccess;
     }

@@ -1,9 +1,12 @@
-// A stand-in for libnccl.so.2 with ranks that are processes: they meet in shared memory, when their streams
-// come to a call, and no process waits for one that does not: a call is tried until all have come, or its
-// communicator is aborted. Sums are rounded to their type after every rank's addend, as on the way round a
-// ring. A communicator that does not block answers that it is in progress, first. STAND_IN: nccl_refuses (its
-// communicator, with a warning in the log) nccl_refuses_rank=1 (that of one rank) nccl_adds_wrong_rank=1
-// (what this one gives to sums).
+// A stand-in for libnccl.so.2 for ranks that are processes. When their streams come to a call, ranks meet in
+// shared memory. No process blocks there: a call is tried again until all ranks have come, or its
+// communicator is aborted. Sums are rounded to their type after each addend, as in a ring. Calls on
+// non-blocking communicators first return ncclInProgress. Settings in STAND_IN:
+//
+//   nccl_refuses             communicators cannot be made; NCCL's log has a warning
+//   nccl_refuses_rank=1      that of this rank cannot be made
+//   nccl_adds_wrong_rank=1   the addends of this rank are wrong
+//   most_channels=N          the log reports at most N channels
 #include <fcntl.h>
 #include <nccl.h>
 #include <stdint.h>
@@ -23,16 +26,16 @@ void stand_in_store(int bytes, int is_brain, void *array, size_t index, double v
 
 enum { MOST_RANKS = 8, SLOT_ELEMENTS = 1 << 20, MOST_PEERS = 2 * MOST_RANKS };
 
-// What the processes of a communicator share: a file without a name.
+// Memory that the processes of a communicator share: a file without a name.
 struct meeting {
-    uint64_t arrived; // how many have come to a meeting, of all there were
+    uint64_t arrived; // arrivals of all ranks at all meetings so far
     float slots[MOST_RANKS][SLOT_ELEMENTS];
 };
 
 struct ncclComm {
     int rank, ranks, blocks, has_window;
-    int polls;        // until it says that it is done
-    uint64_t awaited; // of those who arrive
+    int polls;        // until a call is done
+    uint64_t awaited; // arrivals, up to the current meeting
     ncclResult_t spoilt;
     struct meeting *meeting;
     char path[64]; // of the file
@@ -40,7 +43,7 @@ struct ncclComm {
 
 enum kind { ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, BROADCAST, SEND, RECEIVE };
 
-// One rank's part of a call; of a group, each of its parts.
+// One rank's part of a call, or one call of a group.
 struct part {
     enum kind kind;
     ncclDataType_t type;
@@ -53,9 +56,9 @@ struct part {
 
 enum step { GIVES, TAKES, LEAVES };
 
-// A call in a stream; kept, for a graph may come again.
+// A call or group in a stream; never freed, because a graph may use it again.
 struct task {
-    struct ncclComm *comm; // first, which stand_in_is_captured looks at
+    struct ncclComm *comm;
     struct part parts[MOST_PEERS];
     int count;
     enum step step;
@@ -75,7 +78,7 @@ static int all_have_arrived(const struct ncclComm *comm) {
     return __atomic_load_n(&comm->meeting->arrived, __ATOMIC_ACQUIRE) >= comm->awaited;
 }
 
-// Asked so often, it says that it is done.
+// The call is done after so many polls of a non-blocking communicator.
 static ncclResult_t answer(struct ncclComm *comm, int polls) {
     comm->polls = comm->blocks ? 0 : polls;
     return comm->blocks ? ncclSuccess : ncclInProgress;
@@ -99,13 +102,13 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
     return ncclSuccess;
 }
 
-// Who made the file closes it, when all have it.
+// The process that made the file closes it, after all ranks have mapped it.
 static void close_own(const char *path) {
     int pid, file;
     if (sscanf(path, "/proc/%d/fd/%d", &pid, &file) == 2 && pid == (int)getpid()) close(file);
 }
 
-// What a real one says of itself.
+// The lines of the real NCCL about its settings.
 static void write_log(int rank) {
     const char *path = getenv("NCCL_DEBUG_FILE"), *threads = getenv("NCCL_NTHREADS");
     FILE *log = path != NULL && threads != NULL ? fopen(path, "a") : NULL;
@@ -161,7 +164,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
     return open_communicator(comm, ranks, &id, rank, config->blocking != 0);
 }
 
-// It is there when all have arrived, which is its first meeting.
+// The communicator exists when all ranks have arrived at its first meeting.
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
     int is_there = comm->awaited > (uint64_t)comm->ranks || all_have_arrived(comm);
     if (is_there && comm->awaited == (uint64_t)comm->ranks && comm->path[0] != '\0') {
@@ -177,7 +180,7 @@ static int is_of(void *argument, const void *comm) {
     return ((struct task *)argument)->comm == comm;
 }
 
-// As a real one does, it waits for the end of graphs that hold its calls. Calls that are under way are over.
+// Like the real NCCL, waits until no graph contains a call of the communicator. Unfinished calls end.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
     comm->spoilt = ncclInternalError;
     while (stand_in_is_captured(is_of, comm)) usleep(1000);
@@ -230,7 +233,7 @@ static void take(const struct part *part, size_t at, const float *slot) {
     for (size_t i = 0; i < part->count; i++) store(part, at + i, slot[i]);
 }
 
-// What all others may take.
+// Stores the data of this rank for the others in its slot.
 static void give(const struct task *task) {
     const struct part *first = &task->parts[0];
     struct ncclComm *comm = task->comm;
@@ -241,7 +244,7 @@ static void give(const struct task *task) {
         if (stand_in_number("nccl_adds_wrong_rank", 0, -1) == comm->rank) slot[0] += 1;
         return;
     }
-    size_t at = MOST_RANKS; // behind where the numbers for each receiver begin
+    size_t at = MOST_RANKS; // slot[i], i < MOST_RANKS: the index of the first number for rank i
     for (int i = 0; i < task->count; i++) {
         const struct part *part = &task->parts[i];
         if (part->kind != SEND) continue;
@@ -261,7 +264,7 @@ static void add_up(const struct part *part) {
     }
 }
 
-// What a rank gets of what all have given.
+// Takes the result of this rank from the slots.
 static void take_part(const struct part *part) {
     float(*slots)[SLOT_ELEMENTS] = part->comm->meeting->slots;
     switch (part->kind) {
@@ -275,7 +278,7 @@ static void take_part(const struct part *part) {
     }
 }
 
-// A call, as far as it goes without the others; whether it is over.
+// Continues a call as far as possible without waiting for other ranks. Returns whether it has ended.
 static int attempt(void *argument) {
     struct task *task = argument;
     struct ncclComm *comm = task->comm;
@@ -350,7 +353,7 @@ ncclResult_t ncclGroupStart(void) {
 ncclResult_t ncclGroupEnd(void) {
     struct task *task = group;
     group = NULL;
-    if (task->count == 0) { // of calls that need none
+    if (task->count == 0) { // the group is empty
         free(task);
         return ncclSuccess;
     }

@@ -1,5 +1,5 @@
-// A stand-in for libnvidia-ml.so.1: a GPU with its clocks, held back by its power limit, the third and
-// fourth time it is asked by heat, with 4 links, and a PCIe link below what it can.
+// A stand-in for libnvidia-ml.so.1: GPUs with 4 NVLinks and a PCIe link below its maximum, throttled by their
+// power limit, and at the third and fourth query of the reasons by heat, with a lower clock.
 #include <stdatomic.h>
 #include <stdbool.h>
 

@@ -44,22 +44,22 @@ namespace {
 struct Module {
     bool is_there;
 };
-std::condition_variable has_run;                 // who waits for an operation
-std::deque<Op> late;                             // what runs beside its stream
+std::condition_variable has_run;                 // notified after each operation
+std::deque<Op> late;                             // launches of late_on
 const Op *under_way = nullptr;                   // a kernel that waits for those of other processes
-unsigned (*launched)(bool by_runtime) = nullptr; // who watches launches, and what ran
+unsigned (*launched)(bool by_runtime) = nullptr; // of the stand-in of CUPTI: at launches, and at their ends
 void (*ran)(unsigned correlation, unsigned long long from_ns, unsigned long long to_ns) = nullptr;
 
 // ---- running ----------------------------------------------------------------------------------------------
 
-// Whether ranks are processes, of Open MPI's.
+// Whether ranks are processes of Open MPI.
 bool has_processes() {
     static const char *const size = std::getenv("OMPI_COMM_WORLD_SIZE");
     return size && std::atoi(size) > 1;
 }
 
-// Runs launches that meet each other together, or one alone. `has_others`: which meets those of other
-// processes, and may stand still for them.
+// Runs launches that meet each other, or one alone. `has_others`: that one meets launches of other processes;
+// the result is EngineEnd::waiting while it waits for them.
 EngineEnd run_together(const std::vector<Op *> &ops, bool has_others = false) {
     EngineRun run;
     run.has_others = has_others;
@@ -87,7 +87,7 @@ EngineEnd run_together(const std::vector<Op *> &ops, bool has_others = false) {
     return end;
 }
 
-// The name of a kernel, "" where it has none. Looked up once: polls ask for it.
+// The name of a kernel; "" if it has none. Looked up once, because polls need it.
 template <class Kernel> const char *name_of(Kernel kernel) {
     thread_local std::map<void *, const char *> names;
     void *address = reinterpret_cast<void *>(kernel);
@@ -97,13 +97,13 @@ template <class Kernel> const char *name_of(Kernel kernel) {
     return at->second;
 }
 
-// Whether the name of a kernel has the word of a setting in it.
+// Whether the name of a kernel contains the value of a setting.
 template <class Kernel> bool is_named(Kernel kernel, const char *name) {
     const char *word = setting(name);
     return word && kernel && std::strstr(name_of(kernel), word);
 }
 
-// What this process dies of, or stands still by, before it runs the kernel that is next.
+// Kills or stops this process before its next kernel, if the settings demand that.
 void end_in_time() {
     static int kernels = 0;
     if (kernels++ != number("after_kernels", 0)) return;
@@ -121,7 +121,7 @@ void spoil(const Op &op) {
     *static_cast<uint32_t *>(reinterpret_cast<const RankParameters *>(ranks)->out) ^= 0x4000;
 }
 
-// Begins a kernel that meets those of other processes, or goes on with it; whether that is its end.
+// Begins a kernel that meets those of other processes, or continues it. Returns whether it has ended.
 bool run_among_processes(Op *op) {
     if (under_way == nullptr) end_in_time();
     EngineEnd end = under_way == nullptr ? run_together({op}, true) : engine_go_on().end;
@@ -136,7 +136,7 @@ void pop(Stream *stream) {
     has_run.notify_all();
 }
 
-// Where a launch looks whether it is to give up.
+// The flag that makes a launch give up.
 const uint32_t *give_up_of(const Op &op) {
     const char *name = name_of(op.kernel);
     if (std::strstr(name, "_exchange_") || std::strstr(name, "_reduce_scatter_"))
@@ -144,7 +144,7 @@ const uint32_t *give_up_of(const Op &op) {
     return reinterpret_cast<const CallParameters *>(op.bytes->data())->give_up;
 }
 
-// Whether the GPU has not done yet what it does before the next thing.
+// Whether the GPU has to wait before its next operation, by the settings paced and paced_ms.
 bool is_pausing() {
     static unsigned long long since_ns = 0;
     static int left = number("paced", 0);
@@ -156,7 +156,7 @@ bool is_pausing() {
     return false;
 }
 
-// Whether the host holds it.
+// Whether an operation waits for its flag.
 bool is_held(const Op &op) {
     return op.flag && int32_t(__atomic_load_n(op.flag, __ATOMIC_ACQUIRE) - op.least) < 0;
 }
@@ -166,7 +166,7 @@ bool hangs(const Op &op) {
     return is_named(op.kernel, "hang_on") || (op.meets > 1 && setting("hang"));
 }
 
-// Whether an operation waits until those of this process's other streams meet it.
+// Whether an operation waits for those of other streams of this process.
 bool meets_here(const Op &op) {
     return op.meets > 1 && !has_processes();
 }
@@ -178,8 +178,8 @@ void run_late() {
     }
 }
 
-// Whether a GPU has room for launches that wait for each other, all at once; and, if several streams share
-// it, for what may still be there of the launches ahead of them, which may wait for another stream's.
+// Whether each GPU has room for all blocks of launches that wait for each other; if several streams share a
+// GPU, also for the blocks of the launches ahead of them, which may still wait for those of another stream.
 bool fit(const std::vector<Op *> &ops) {
     for (const Op *of : ops) {
         unsigned blocks = 0, ahead = 0, sharers = 0;
@@ -213,7 +213,7 @@ void stand_in::pump() {
                 if (is_pausing()) return;
                 if (op.flag && setting("give_up_breaks")) is_broken = true;
                 if (op.awaits || op.flag) {
-                    // it is there
+                    // the wait is over
                 } else if (op.attempt || op.together) {
                     if (op.from_ns == 0) op.from_ns = now_ns();
                     if (op.together) op.together(&op.argument, 1);
@@ -408,7 +408,7 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
 }
 
 static void enqueue_work(CUstream stream, Op op, void *argument, bool by_runtime) {
-    static auto *arguments = new std::vector<void *>; // to the end, for a graph may use one at any time
+    static auto *arguments = new std::vector<void *>; // kept to the end: a graph may use one at any time
     op.argument = argument;
     {
         std::lock_guard<std::mutex> guard(lock);
@@ -418,7 +418,8 @@ static void enqueue_work(CUstream stream, Op op, void *argument, bool by_runtime
     enqueue_op(stream, op);
 }
 
-// For the stand-ins of libraries: what `ranks` streams do together, launched by the runtime.
+// For the stand-ins of libraries: calls `together` once, when the streams of all ranks have come to it. To
+// CUPTI it is a launch by the runtime.
 void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), void *argument) {
     Op op;
     op.meets = ranks;
@@ -426,14 +427,15 @@ void stand_in_meet(CUstream stream, int ranks, void (*together)(void **, int), v
     enqueue_work(stream, op, argument, true);
 }
 
-// What is tried, when the stream has come to it, until it is done; launched by the driver.
+// The same: when the stream has come to it, calls `attempt` until it returns true. To CUPTI it is a launch by
+// the driver.
 void stand_in_try(CUstream stream, int (*attempt)(void *argument), void *argument) {
     Op op;
     op.attempt = attempt;
     enqueue_work(stream, op, argument, false);
 }
 
-// Whether a graph has such a call.
+// Whether a graph contains one of these calls for which is(argument, of) holds.
 int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *of) {
     std::lock_guard<std::mutex> guard(lock);
     for (const std::vector<Op> *graph : graphs) {
@@ -444,15 +446,16 @@ int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *
     return 0;
 }
 
-// For the stand-in of CUPTI.
+// For the stand-in of CUPTI: on_launch is called at each launch and returns its number, on_end with that
+// number when the launch has ended.
 void stand_in_watch(unsigned (*on_launch)(bool by_runtime),
                     void (*on_end)(unsigned, unsigned long long, unsigned long long)) {
     launched = on_launch;
     ran = on_end;
 }
 
-// For those of libraries: what a call takes; that it broke the GPU; and the n-th number of a word of
-// STAND_IN, 1 for a word without one: there is none beyond the last.
+// For the stand-ins of libraries: advances the clock by the time of a call; breaks the GPU; returns the n-th
+// number of a setting, 1 for a setting without a value, `otherwise` beyond the last number.
 void stand_in_pass(float ms) {
     clock_ms += ms;
 }

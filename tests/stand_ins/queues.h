@@ -20,27 +20,27 @@ constexpr int OF_EACH = 2, MULTIPROCESSORS = 8; // blocks that a multiprocessor 
 struct Event {
     int gpu = 0;
     bool has_time = true;
-    int recorded = 0, reached = 0; // how often; it is done when all are
+    int recorded = 0, reached = 0; // numbers of its records, enqueued and run; it is done if they are equal
     double at_ms = 0;
 };
 
 struct Op {
-    std::function<void()> run;      // alone
-    Event *awaits = nullptr;        // not before this one is there,
-    int awaited = 0;                // recorded so often
-    const uint32_t *flag = nullptr; // or not before this one is `least`
+    std::function<void()> run;      // a function,
+    Event *awaits = nullptr;        // or a wait for this event,
+    int awaited = 0;                // until it was reached so often,
+    const uint32_t *flag = nullptr; // or a wait until this value is at least `least`
     uint32_t least = 0;
     void (*kernel)(const void *) = nullptr;   // or a kernel,
     std::shared_ptr<std::vector<char>> bytes; // with its parameters
     unsigned blocks = 1, ranks = 1, threads = 1, cluster = 1;
-    bool is_programmatic = false; // it may start while the launch ahead is still there,
-    unsigned ahead = 0;           // which has so many blocks
-    int meets = 0;                // how many launches, one of each stream, have to meet; 0: it runs alone
-    void (*together)(void **arguments, int count) = nullptr; // once for all of them, in place of a kernel
-    int (*attempt)(void *argument) = nullptr;                // or what is tried until it is done
+    bool is_programmatic = false; // it may start while the launch ahead still runs,
+    unsigned ahead = 0;           // which has this number of blocks
+    int meets = 0; // number of launches, one of each rank's stream, that run together; 0: it runs alone
+    void (*together)(void **arguments, int count) = nullptr; // or called once for all that run together,
+    int (*attempt)(void *argument) = nullptr;                // or called again until it returns true
     void *argument = nullptr;
-    unsigned long long from_ns = 0; // when it was first tried
-    unsigned correlation = 0;       // of a launch that somebody watches
+    unsigned long long from_ns = 0; // the time of the first attempt
+    unsigned correlation = 0;       // the launch's number for the stand-in of CUPTI; 0: none
     int gpu = 0;
     bool hangs = false; // it never ends, as a setting demands
 };
@@ -49,24 +49,24 @@ struct Stream {
     int gpu = 0;
     std::deque<Op> queue;
     std::vector<Op> *capture = nullptr;
-    pthread_t capturing = {}; // the thread
-    bool is_invalid = false;  // the capture
-    unsigned last_blocks = 0; // of the launch that was enqueued last; 0: something else was
+    pthread_t capturing = {}; // the thread of the capture
+    bool is_invalid = false;  // whether the capture is
+    unsigned last_blocks = 0; // of the operation that was enqueued last, if it was a launch; else 0
 };
 
-// All of these are changed under `lock`.
+// All of these are guarded by `lock`.
 extern std::vector<Stream *> streams;
-extern std::set<const std::vector<Op> *> graphs; // ready to be launched
-extern bool is_broken;                           // for good, by a kernel
+extern std::set<const std::vector<Op> *> graphs; // the instantiated ones
+extern bool is_broken;                           // permanently, by a kernel
 
-// Runs whatever can run; under `lock`.
+// Runs all operations that can run. The caller holds `lock`.
 void pump();
 
-// Waits for a moment, or until something has run; with `lock` held by `guard`, which it lets go meanwhile. A
+// Waits for a moment, or until an operation has run. `guard` holds `lock`, and releases it meanwhile. A
 // caller that only polls would keep its core from the ranks that it waits for.
 void wait_a_moment(std::unique_lock<std::mutex> &guard);
 
-// Puts an operation into a stream, or into its capture.
+// Appends an operation to a stream, or to its capture.
 CUresult enqueue_op(CUstream stream, Op op);
 
 unsigned long long now_ns();

@@ -1,5 +1,5 @@
-// Rounds a number to what an element holds, and reads it, for the stand-ins of libraries: the types of the
-// bench and those of replays have names in common, so that no file can know both.
+// Reads an element, and stores a number rounded to its type, for the stand-ins of libraries: the headers of
+// the bench and of replays share names of types, so that no file can include both.
 #include "elements/element.h"
 
 void stand_in_store(int bytes, int is_brain, void *array, size_t index, double value);

@@ -134,7 +134,7 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
 }
 CUresult cuEventQuery(CUevent of) {
     REFUSE_IN_CAPTURE;
-    static thread_local CUevent polled = nullptr; // by this thread, the last one that was not ready
+    static thread_local CUevent polled = nullptr; // the last one that this thread polled, if it was not ready
     std::unique_lock<std::mutex> guard(lock);
     if (of == polled) wait_a_moment(guard);
     pump();

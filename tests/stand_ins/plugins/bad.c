@@ -1,6 +1,6 @@
-// A plug-in with one fault, and beside it a candidate without any. Its file's name chooses the fault:
-// bad_crash.so and so on; under another name it has none. Right is an allreduce and an allgather of floats
-// through the allgather callback.
+// A plug-in with one fault in the candidate FAULTY, and none in the candidate GOOD. The name of its file
+// selects the fault: bad_crash.so and so on; under another name it has none. Both do an allreduce and an
+// allgather of floats through the allgather callback.
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -17,7 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
-// FAULTS, of CMakeLists.txt, is FAULT(abi) FAULT(twice) ...; a file bad_NAME.so with another name aborts.
+// FAULTS, of CMakeLists.txt, is FAULT(abi) FAULT(twice) ...; a file bad_NAME.so with an unknown NAME aborts.
 #define FAULT(name) fault_##name,
 static enum fault { FAULTS FAULT_COUNT } fault = fault_nothing;
 #undef FAULT
@@ -46,20 +46,21 @@ struct plan {
     struct state *state;
     gt_call call;
     uint32_t candidate;
-    float *all, *receive; // of the last call of the faulty one
+    float *all, *receive; // of the last call of FAULTY
     pthread_t writers[64];
     size_t writer_count;
 };
 
-// Faults that come in the group alone: a trial counts the heap, and says so to the C library.
+// Whether this is the group and not a trial, for faults that occur in the group alone. A trial sets
+// tcache_count in GLIBC_TUNABLES, to count the blocks of the heap.
 static bool is_in_group(void) {
     const char *tunables = getenv("GLIBC_TUNABLES");
     return tunables == NULL || strstr(tunables, "tcache_count") == NULL;
 }
 
-static float *last_receive; // the same, of any plan
+static float *last_receive; // of the last call of FAULTY with any plan
 
-// Where the clock of the tests is loaded (tests/system/faults/clock.c), deadlines pass soon from here on.
+// If the clock of the tests is loaded (tests/system/faults/clock.c), deadlines pass soon from now on.
 static void hurry(void) {
     void (*begin)(void);
     *(void **)&begin = dlsym(RTLD_DEFAULT, "fault_clock_hurry");
@@ -71,7 +72,7 @@ _Noreturn static void hang(void) {
     for (;;) pause();
 }
 
-// Comes back when it is cancelled.
+// Returns when it is cancelled.
 static void wait_for_cancel(const gt_host *host) {
     hurry();
     while (!*host->cancel) nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
@@ -82,7 +83,7 @@ static void *wait_for_ever(void *unused) {
     return unused;
 }
 
-// An object in /dev/shm that stays; its name begins as whoever starts it says.
+// Leaves an object in /dev/shm; its name begins with BAD_SHM of the environment.
 static gt_status leave_shared_memory(struct state *state) {
     static int number;
     char name[128];
@@ -107,7 +108,7 @@ static gt_status leave_thread(void) {
     return pthread_create(&thread, NULL, wait_for_ever, NULL) == 0 ? GT_OK : GT_FAILED;
 }
 
-// A child that stays: whoever waits for its standard error to end waits for it.
+// Leaves a child, which keeps its standard error open: a reader that waits for its end waits for the child.
 static gt_status leave_child(void) {
     if (fork() == 0) {
         for (;;) pause();
@@ -115,7 +116,7 @@ static gt_status leave_child(void) {
     return GT_OK;
 }
 
-// One that has no parent either.
+// Leaves a process without its parent.
 static gt_status leave_orphan(void) {
     pid_t child = fork();
     if (child == 0) {
@@ -126,7 +127,7 @@ static gt_status leave_orphan(void) {
     return GT_OK;
 }
 
-// No fault.
+// A child that its parent waits for, which is no fault.
 static gt_status wait_for_child(void) {
     pid_t brief = fork();
     if (brief == 0) exit(0);
@@ -141,7 +142,7 @@ static gt_status misbehave_at_start(struct state *state) {
     case fault_leak_shm:
     case fault_leak_shm_mapped: return leave_shared_memory(state);
     case fault_leak_map: return leave_map(1 << 20);
-    case fault_leak_page: return leave_map(4096); // as little as can be mapped
+    case fault_leak_page: return leave_map(4096); // the least that can be mapped
     case fault_leak_thread: return leave_thread();
     case fault_logs: host->log(host->context, "strategy MPI: crashed,\nsays the log"); break;
     case fault_fork: return leave_child();
@@ -151,7 +152,7 @@ static gt_status misbehave_at_start(struct state *state) {
         if (getenv("BAD_START_CRASHES") != NULL) raise(SIGSEGV);
         if (getenv("BAD_START_HANGS") != NULL) hang();
         break;
-    case fault_start_late: // with a state, when it is asked to end
+    case fault_start_late: // returns a state, but only after its cancellation
         if (getenv("BAD_START_HANGS") != NULL) wait_for_cancel(host);
         break;
     default: break;
@@ -186,7 +187,7 @@ struct late {
     float value;
 };
 
-// Once the buffer has been overwritten, whenever that is; release waits for it.
+// Waits until the buffer is overwritten, then restores the old value; release waits for this thread.
 static void *write_late(void *late) {
     struct late *todo = late;
     while (*todo->to == todo->value) nanosleep(&(struct timespec){.tv_nsec = 50000}, NULL);
@@ -202,11 +203,11 @@ static void begin_to_write_late(struct plan *plan, float *receive) {
     plan->writer_count += pthread_create(&plan->writers[plan->writer_count], NULL, write_late, late) == 0;
 }
 
-// The faults that come later: more calls than there are in a trial.
+// Calls before a fault of misbehave_later: more than a trial makes.
 enum { LATER = 80 };
 enum { LARGE = 1 << 20, ALIGNED = 64 }; // elements; bytes
 
-// A value that is exact with so few bits stays as it is.
+// The value cut to so many significant bits; values that are exact in these do not change.
 static float rounded_to(int bits, float value) {
     uint32_t word;
     memcpy(&word, &value, sizeof word);
@@ -215,14 +216,14 @@ static float rounded_to(int bits, float value) {
     return value;
 }
 
-// More than a thread has of stack.
+// Uses more stack than a thread has.
 static int used_up(int depth) {
     volatile char room[4096];
     room[0] = 1;
     return depth < 0 ? 0 : used_up(depth + 1) + room[0];
 }
 
-// Faults of the first call, and of each.
+// Faults that occur from the first call on.
 static void misbehave_at_once(struct plan *plan, float *receive) {
     size_t elements = plan->call.receive_elements;
     int rank = plan->state->rank.rank;
@@ -242,14 +243,14 @@ static void misbehave_at_once(struct plan *plan, float *receive) {
     case fault_late: begin_to_write_late(plan, receive); break;
     case fault_differs: receive[0] += rank == 1 ? 1 : 0; break;
     case fault_crash: raise(SIGSEGV); break;
-    case fault_told: { // by whoever starts it
+    case fault_told: { // BAD_FAULT of the environment selects the fault
         const char *what = getenv("BAD_FAULT");
         if (what != NULL && strcmp(what, "crash") == 0) raise(SIGSEGV);
         if (what != NULL && strcmp(what, "wrong") == 0) receive[0] += 1;
         break;
     }
     case fault_heap: {
-        void *volatile leaked = malloc(24); // volatile: a compiler may leave out what is not used
+        void *volatile leaked = malloc(24); // volatile: a compiler may leave out an unused block
         if (leaked == NULL) receive[0] += 1;
         break;
     }
@@ -267,7 +268,7 @@ static void misbehave_at_once(struct plan *plan, float *receive) {
     }
 }
 
-// Faults that a trial does not see.
+// Faults that occur after the trial.
 static void misbehave_later(const struct plan *plan, float *receive) {
     static float *before;
     switch (fault) {
@@ -289,7 +290,7 @@ static void misbehave_later(const struct plan *plan, float *receive) {
     }
 }
 
-// What the faulty candidate does beside, or in place of, what is right.
+// The fault in a call of FAULTY.
 static void misbehave(struct plan *plan, float *receive) {
     static int calls;
     last_receive = receive;
@@ -297,7 +298,7 @@ static void misbehave(struct plan *plan, float *receive) {
     if (++calls > LATER) misbehave_later(plan, receive);
 }
 
-// r = sum + residual; r / rms(r) * weight, which the faulty one may forget.
+// r = sum + residual; r / rms(r) * weight. FAULTY may forget the weight.
 static void fused(const struct plan *plan, const gt_buffers *buffers, const float *all) {
     size_t hidden = plan->call.hidden_size, count = (size_t)plan->call.count;
     const float *residual = buffers->residual_in, *weight = buffers->norm_weight;
@@ -401,7 +402,7 @@ static gt_plugin plugin = {
     .error = bad_error,
 };
 
-// Faults in what the candidate says of its operations, and of how it is called.
+// Faults in the description of FAULTY: its operations, and how it is called.
 static void misdescribe_calls(void) {
     switch (fault) {
     case fault_twice: faulty.name = good.name; break;
@@ -423,7 +424,7 @@ static void misdescribe_calls(void) {
     }
 }
 
-// The same of its buffers, and of how large it and the plug-in are.
+// Faults in the description of FAULTY: its buffers; and in the sizes of its struct and of the plug-in's.
 static void misdescribe_buffers(void) {
     switch (fault) {
     case fault_in_place:
@@ -437,13 +438,13 @@ static void misdescribe_buffers(void) {
         break;
     case fault_large_only: faulty.min_bytes = 8 << 20; break;
     case fault_null: candidates[1] = NULL; break;
-    case fault_short: // no fault: of a writer who did not know alignments yet; what follows is not read
+    case fault_short: // no fault: a struct of an older version, without alignment; later members are not read
         faulty.size = offsetof(gt_candidate, alignment);
         faulty.count_multiple = 0;
         faulty.alignment = 3;
         faulty.world_sizes = 1;
         break;
-    case fault_short_plugin: // of a writer who did not know the last function yet
+    case fault_short_plugin: // a struct of an older version, without the last function
         plugin.size = offsetof(gt_plugin, error);
         break;
     case fault_abi: plugin.abi = (GENTABLES_PLUGIN_MAJOR + 1) << 16; break;

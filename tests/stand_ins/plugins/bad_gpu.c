@@ -1,12 +1,12 @@
-// A plug-in for GPUs with one fault, which a definition chooses (BAD_BEYOND and so on): the example that
-// copies between GPUs; its second candidate does something else besides.
+// A plug-in for GPUs with one fault, which a definition selects (BAD_BEYOND and so on): the example that
+// copies between GPUs, with the fault in its second candidate, FAULTY.
 #include <unistd.h>
 
 #define gentables_plugin gentables_plugin_of_example
 #include "examples/peer_copies.c"
 #undef gentables_plugin
 
-// Whether this is no trial any more.
+// Whether this is the group and not a trial.
 static bool is_in_group(void) {
     char words[512] = "";
     FILE *file = fopen("/proc/self/cmdline", "r");
@@ -29,9 +29,9 @@ static void set_bytes(const struct state *state, CUdeviceptr to, unsigned char v
     set(to, value, bytes, stream);
 }
 
-enum { LARGE = 4 << 20 }; // bytes: what a trial calls less often
+enum { LARGE = 4 << 20 }; // bytes: a trial makes fewer calls of larger messages
 
-// Beside what is right, on the stream or not.
+// The fault, in addition to the right result.
 static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstream stream) {
     const struct state *state = plan->state;
     size_t bytes = plan->send_bytes * (size_t)(plan->is_broadcast ? 1 : state->rank.world_size);
@@ -76,19 +76,19 @@ static gt_status misbehave(struct plan *plan, const gt_buffers *buffers, CUstrea
 #elif defined BAD_LATER_HANG
     while (is_in_group()) pause();
 #elif defined BAD_FAILS
-    return fail(plan->state, "it does not feel like it");
+    return fail(plan->state, "a planted failure");
 #endif
     (void)stream;
     return GT_OK;
 }
 
-// Calls of a rank in the group before a fault that comes later: more than are verified before times are
-// taken, each as often as a host may be late.
+// Calls of a rank in the group before a later fault: more than the calls that are verified before any is
+// timed, with the repetitions for a late host.
 enum { LATER = 100 };
 
-// Whether this call's work goes to a stream that the given one does not wait for. BAD_STREAM does not wait
-// for that one either; BAD_EARLY not even, and waits for its own, so that all is done when it returns;
-// BAD_LATER_STREAM begins in order, once its results have been verified.
+// Whether this call's work goes to a stream of its own, for which the given stream does not wait. BAD_STREAM
+// does not wait for the given stream either. BAD_EARLY does not, but waits for its own stream before it
+// returns. BAD_LATER_STREAM waits for the given stream, and begins after its results have been verified.
 #if defined BAD_STREAM || defined BAD_EARLY || defined BAD_LATER_STREAM
 #define HAS_OWN_STREAM 1
 static bool leaves_stream(void) {
@@ -155,7 +155,7 @@ const gt_plugin *gentables_plugin(uint32_t abi) {
     good.name = "GOOD";
     faulty.name = "FAULTY";
 #ifdef BAD_PLACED
-    faulty.places = GT_PLACE_IN; // which is no fault
+    faulty.places = GT_PLACE_IN; // no fault
 #endif
     bad = plugin;
     bad.candidates = both;

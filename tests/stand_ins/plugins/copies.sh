@@ -1,6 +1,6 @@
 #!/bin/sh
-# copies.sh LIBRARY FAULT...: copies bad.so to bad_FAULT.so beside it. The fault's name stands behind the
-# library, where no loader looks, so that the copies are different libraries for the cache, too.
+# copies.sh LIBRARY FAULT...: copies bad.so to bad_FAULT.so beside it. The fault's name is appended to the
+# file, where no loader reads it, so that the copies are different libraries for the cache, too.
 set -eu
 library=$1
 shift

@@ -1,7 +1,7 @@
-// A plug-in for GPUs that fuses by itself: NCCL's sum goes to where the epilogue finds it, and a function of
-// the host, in order on the stream, does that epilogue in pinned memory. Notes what it was called with, where
-// NOTES names files: elements and fusion, a line for each run. With BAD_WEIGHT it forgets the weights, and
-// with BAD_BEYOND it writes behind the norm.
+// A plug-in for GPUs that fuses by itself: after NCCL's sum, a function of the host, in order on the stream,
+// does the epilogue in pinned memory. With NOTES=PATH in the environment it appends a line for each run to
+// PATH.RANK: elements and fusion. With BAD_WEIGHT it forgets the weights, and with BAD_BEYOND it writes
+// behind the norm.
 #include <cuda.h>
 #include <math.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "examples/nccl_allreduce.c"
 #undef gentables_plugin
 
-// By their names here; what the header calls by another is looked up by that one.
+// The name of a function in the library, to which the header may define another one.
 #define TEXT(name)    #name
 #define NAME_OF(name) TEXT(name)
 
@@ -26,7 +26,7 @@ struct driver {
     __typeof__(&cuMemFreeHost) free;
 };
 
-// What the host's function works on: bfloat16 all of it.
+// The data of the host's function; all bfloat16.
 struct rows {
     size_t count, hidden;
     float epsilon;

@@ -1,4 +1,4 @@
-// A plug-in for GPUs that works in place alone: NCCL's allreduce and reducescatter. It fails where it is not
+// A plug-in for GPUs that works only in place: NCCL's allreduce and reducescatter. It fails if it is not
 // called in place as NCCL defines it.
 #include <stdbool.h>
 

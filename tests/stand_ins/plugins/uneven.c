@@ -1,5 +1,5 @@
-// A plug-in for float32 that does an alltoallv, by gathering what all ranks send: it goes by the counts and
-// offsets that it is given, of which some may be 0, and does not write where it gets nothing.
+// A plug-in for float32 that does an alltoallv, by gathering the data of all ranks. It uses the given counts
+// and offsets, of which some may be 0. It writes nothing if it gets nothing, except with BAD_NOTHING.
 #include <stdlib.h>
 #include <string.h>
 

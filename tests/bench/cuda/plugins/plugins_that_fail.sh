@@ -9,7 +9,7 @@ beside hang left_out hang "did not return in time" 10
 beside waits left_out waits "its run waits for the GPU, and does not only enqueue" 10
 beside later_hang left_out later_hang "did not return in time" 10
 left_out crash "crashed (abort)"
-left_out fails "run: it does not feel like it"
+left_out fails "run: a planted failure"
 left_out leak "its plug-in leaks device memory" 20 2 "" # the leak has no known origin
 left_out init "crashed (abort)" 20 2 ""                 # and so is this crash
 left_out later_crash "crashed (abort)"
