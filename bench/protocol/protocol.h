@@ -58,7 +58,10 @@ void protocol_write_candidates(FILE *out);
 // transport, so that the generator can remove a segment of a rank that was killed while it made it.
 void protocol_write_segments(FILE *out);
 
+// The lines from `hello` to `ready`.
 void protocol_write_hello(FILE *out, const struct harness *harness);
+
+// All lines of the answer to a request, the last of them `done`.
 void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,
                             const struct result results[]);
 

@@ -36,6 +36,7 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
 // Fills with NaN, so that unwritten elements are detected.
 void tensor_poison(const struct tensor *tensor, int threads);
 
+// The element at `index`, rounded to an integer if `is_near`.
 double tensor_value(const struct tensor *tensor, size_t index);
 
 // `count` elements, `step` apart, as doubles.

@@ -15,6 +15,7 @@ struct multiplier {
 int multiplier_open(struct multiplier *multiplier, const struct blas *blas, const struct program *program);
 void multiplier_close(struct multiplier *multiplier);
 
+// Returns when the result is in `gemm->c`.
 void multiplier_run(const struct multiplier *multiplier, const struct gemm *gemm);
 
 // Convert `count` elements of this type to floats, and floats to such elements, rounded to nearest even.

@@ -77,7 +77,8 @@ onednn_layout_pointer onednn_layout_of(const struct onednn_layout *layout);
 // Scales the result, then adds `addend_scale` times the previous contents of its memory; 0: adds nothing.
 dnnl_status_t onednn_attributes(double scale, double addend_scale, dnnl_primitive_attr_t *to);
 
-// Of a primitive with these layouts: input, filters (or B), bias (NULL: none), result.
+// The layouts of a primitive: of its input, filters (or B), bias (NULL: none) and result. The functions make
+// its description, which the caller destroys.
 struct onednn_layouts {
     const struct onednn_layout *input, *filter, *bias, *output;
 };
