@@ -379,13 +379,22 @@ local function lead_of(comparison, labels)
   return table.concat(out, " ")
 end
 
+-- "AllReduce", or "Collectives" if a sweep has rows of another op.
+local function collective_of(comparison)
+  for _, group in ipairs(comparison.groups) do
+    if group.key.op ~= "allreduce" then return "Collectives" end
+  end
+  return "AllReduce"
+end
+
 -- The page (of pages/page.lua) of these sources (of model.load); the first is the base.
 function comparison_page.page(sources, labels)
   local comparison = sweep_comparison.of(sources)
   local names = {}
   for _, strategy in ipairs(sweep_comparison.strategies(comparison)) do names[strategy.name] = true end
-  local p = page.new("AllReduce: " .. table.concat(labels, " against ", 1, 2) .. (#labels > 2 and
-    (" and %d more"):format(#labels - 2) or ""), { lead = #labels == 2 and lead_of(comparison, labels) or
+  local title = ("%s: %s%s"):format(collective_of(comparison), table.concat(labels, " against ", 1, 2),
+    #labels > 2 and (" and %d more"):format(#labels - 2) or "")
+  local p = page.new(title, { lead = #labels == 2 and lead_of(comparison, labels) or
     ("%d sweeps; the first, %s, is the base."):format(#labels, labels[1]),
     style = style() .. "\n" .. winner_tables.style(names) })
   add_changes(p, comparison, labels)

@@ -1,5 +1,6 @@
 -- The counts of gentables compare, recomputed from the text of the rows: a sweep against itself with one
 -- strategy 20 % slower.
+local comparison_page = require "report.comparison_page"
 local sweep_comparison = require "report.sweep_comparison"
 local file = require "core.file"
 local lib = require "unit.report.lib"
@@ -99,6 +100,19 @@ function tests.test_best_is_from_the_rows()
   lu.assertEquals(counts.faster, 0)
   lu.assertTrue(counts.slower > 0 and counts.changed > 0)
   lu.assertEquals(least, 0)
+end
+
+-- The title of the page of rows with this op, against themselves.
+local function title_of(op)
+  local folder, text = lib.folder(), assert(file.read(host .. FILE))
+  assert(file.write(folder .. FILE, (text:gsub(",allreduce,", "," .. op .. ","))))
+  local source = load(folder)
+  return comparison_page.page({ source, source }, { "a", "b" }).title
+end
+
+function tests.test_the_title_is_of_the_op()
+  lu.assertEquals(title_of "allreduce", "AllReduce: a against b")
+  lu.assertEquals(title_of "allgather", "Collectives: a against b")
 end
 
 return require "suites" { { "comparison", tests } }
