@@ -241,7 +241,7 @@ local function rules_of(tp_table)
 end
 
 -- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
--- entry of the largest size up to its own, so each gap gets an entry without rules.
+-- entry of the largest size up to its own, so each gap gets an entry with the built-in decision.
 function ompi.communicators(tp_tables, exact)
   local out, measured = {}, {}
   for _, tp_table in ipairs(tp_tables) do measured[tp_table.tp] = true end
@@ -301,8 +301,8 @@ end
 function ompi.too_old(source, least)
   for _, version in ipairs(versions_of(source)) do
     if is_below(version, least) then
-      return ("Open MPI %s and later read it, and the rows are of Open MPI %s; ompi_rules.conf " ..
-        "(--formats ompi) is for that, or rows of a newer one"):format(least, version)
+      return ("Open MPI %s and later read it, and the rows are of Open MPI %s; use ompi_rules.conf " ..
+        "(--formats ompi), or rows of a newer version"):format(least, version)
     end
   end
 end

@@ -136,8 +136,8 @@ end
 
 local blocks_made = setmetatable({}, { __mode = "k" }) -- by table: picture and report show the same
 
--- The blocks of a table (core.table), each with `total` and, per fusion, `cells` [hidden][tokens] and its
--- tally.
+-- The blocks of a table (core.table), each with `total`, a tally, and by_fusion = { { name, rows =
+-- [hidden][tokens], a cell or false, tally }... }.
 function summary.blocks(canonical)
   blocks_made[canonical] = blocks_made[canonical] or blocks_of(canonical)
   return blocks_made[canonical]
@@ -210,8 +210,8 @@ function summary.short_names(strategies)
   return short
 end
 
--- The strategies and cells of a source without a time, grouped: { { tp, reason, strategies = { names }, cells
--- = their number } ... } in the order of files; then TP sizes without rows.
+-- The strategies of a source without a time, by TP size and reason: { { tp, reason, strategies = { names },
+-- cells = the number of missing times } ... } in the order of files; then TP sizes without rows.
 function summary.without_time(source)
   local groups, known = {}, {}
   local entries = table.move(source.files, 1, #source.files, 1, {})
