@@ -208,7 +208,7 @@ static struct process_near *make_near(const struct gaussian_process *process,
 
 // ---- fit
 
-// Takes the contrasts of a cell with its first strategy. Returns false if memory is short.
+// Takes the contrasts of a cell's other strategies with its first one. Returns false if memory is short.
 static bool add_cell(struct gaussian_process *process, const struct process_shape *shape,
                      const struct visit_time *times, size_t count) {
     struct cell_levels levels;

@@ -64,10 +64,10 @@ const struct process_near *process_near(const struct gaussian_process *process,
 void process_near_free(const struct process_near *near);
 
 // The joint distribution of the levels at `count` points: mean[count], and the lower triangle of
-// covariance[count * count]. The levels of a shape have a common unknown constant; only their differences are
-// useful. Returns false if memory is short.
+// covariances[count * count]. The levels of a shape have a common unknown constant; only their differences
+// are useful. Returns false if memory is short.
 bool process_predict(const struct process_near *near, const struct process_point *points, size_t count,
-                     double *mean, double *covariance);
+                     double *mean, double *covariances);
 
 // The means alone, which take far less time. Returns false if memory is short.
 bool process_means(const struct process_near *near, const struct process_point *points, size_t count,
