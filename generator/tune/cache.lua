@@ -2,10 +2,11 @@
 -- whole or not at all. Ranks never read it; they measure the requests of the pass, so that a hit on one rank
 -- and a miss on another cannot happen.
 --
--- The key of a result: machine, library and bench; samples, launches and synchronisation; the variables that
--- libraries read (environment.lua); op, data type, bytes, ranks, epilogue and candidate; for a plug-in's
--- candidate the libraries of plug-ins, for AUTO the table that it looks up. The memory limit of data is not
--- in it: it divides a pass into batches, and does not change times.
+-- The key of a result: machine, bench and launcher; samples, warm-up, launches and synchronisation; whether
+-- NCCL is limited to loopback; the variables that libraries read (environment.lua); op, data type, bytes,
+-- splits, ranks, epilogue and candidate; for a plug-in's candidate the libraries of plug-ins, for AUTO the
+-- table that it looks up, for symmetric kernels of NCCL whether its log goes elsewhere. The memory limit of
+-- data is not in it: it divides a pass into batches, and does not change times.
 local backends = require "conversation.backends"
 local columns = require "lists.columns"
 local environment = require "tune.environment"

@@ -16,7 +16,7 @@ local epilogue_ways = require "tune.epilogue_ways"
 
 local rank_group = {}
 
-local GRACE, START_S = 10, 60 -- seconds; what a launch takes beyond its calls
+local GRACE, START_S = 10, 60 -- seconds beyond its calls, for the end and for the start of a launch
 local SLOWER = 4 -- times the deadline under compute-sanitizer
 
 -- In a trial no thread of the C library caches freed memory, so that the heap can be counted.
@@ -284,7 +284,7 @@ local function words_of(job, world_size, number, fields)
   return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
 end
 
--- Adds the results of a launch that ended well to its cell. A candidate without a time in one launch has
+-- Adds the results of a launch that ended well to the cell. A candidate without a time in one launch has
 -- none; its reason is kept once.
 local function keep(cell)
   for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end

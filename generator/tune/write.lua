@@ -59,9 +59,10 @@ local function add_ranges(found)
   end
 end
 
--- op, TP, dtype -> { { largest bytes (false: any), strategy }... } of plain calls; with `of_pairs`: of an
--- allreduce with its epilogue, with the way of the epilogue. Of several cells of one size the first, which is
--- the newest, counts; of an alltoallv the splits of the first, because a call names none.
+-- The choices for plain calls by op, TP size, dtype: groups with ranges = { { largest = bytes (false: any),
+-- strategy }... }; with `of_pairs`: those for an allreduce with its epilogue, also by epilogue, with the way
+-- of the epilogue in each range. Of several cells of one size the first, which is the newest, counts; of an
+-- alltoallv the splits of the first, because a call names none.
 local function ranges_of(cells, of_pairs)
   local groups = {}
   for _, cell in ipairs(cells) do

@@ -1,5 +1,5 @@
 -- gentables merge: joins the rows of several files. Rejects rows of different archs, the same cell and
--- strategy twice, and, without --across-machines, rows of different machines, benches or launchers.
+-- strategy twice, and, without --across-machines, rows of different machines, benches, launchers or limits.
 local fail = require "base.fail"
 local file = require "core.file"
 local regroup = require "rows.regroup"

@@ -73,7 +73,6 @@ local function check_backend(args)
   if args.backend == "host" and args.loopback then fail.input("--loopback requires --backend cuda") end
 end
 
--- The program of the backend, and the arch of its rows.
 local function program_of(args)
   local backend = backends[args.backend]
   local name = args.launcher and backend.program_of_launcher or backend.program

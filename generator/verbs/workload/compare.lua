@@ -22,7 +22,7 @@ local function results_of(sweeps)
   return list
 end
 
--- Prints the reason for each configuration that one sweep has and another lacks.
+-- Adds the reason for each configuration that one sweep has and another lacks.
 local function add_missing(out, sweeps, names)
   local lists = {}
   for i, sweep in ipairs(sweeps) do lists[i] = sweep.entries end
@@ -187,7 +187,7 @@ local function add_all(out, sweeps, names)
   add_hidden(out, results, names)
 end
 
--- The analyses of all sweeps; nil, after a message, if one has none.
+-- The analyses of all sweeps; or nil and the reason, if one has none.
 local function analyses_of(sweeps)
   local out = {}
   for i, sweep in ipairs(sweeps) do
