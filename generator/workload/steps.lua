@@ -271,7 +271,8 @@ local function post_once(self, numbers)
   end
 end
 
--- Posts the gathers of the next layer in this direction that has any, and waits for this layer's.
+-- Posts the gathers of this layer and of the next one in this direction that has any, and waits for this
+-- layer's.
 local function gather(self, at, step, field)
   local layer, next_at = self.layers[at], at + step
   if #layer[field] == 0 then return end

@@ -102,7 +102,7 @@ end
 
 -- ---- the sweep ---------------------------------------------------------------------------------
 
--- The fields of a result that identify its settings.
+-- A hash of the settings that must be the same; each result has that of its settings as `of`.
 local function id_of(settings)
   local parts = {}
   for i, row in ipairs(same) do parts[i] = tostring(settings[row[1]]) end
