@@ -3,8 +3,8 @@
 //
 //   yaml.decode(text, null) -> value | nil, message      `null` stands for YAML's null
 //
-// Mappings and sequences become tables; plain scalars become booleans, integers, floats or null as in YAML
-// 1.1; other scalars become texts. The message has the line.
+// Mappings and sequences become tables; plain scalars become null, booleans (also yes, no, on, off), integers
+// or floats, in decimal; other scalars become texts. The message has the line.
 #include <errno.h>
 #include <lauxlib.h>
 #include <lua.h>

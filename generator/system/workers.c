@@ -40,7 +40,7 @@ struct worker {
     int error; // errno of a failure to read it; 0: none
 };
 
-// All of one map, at stack index 5 of its Lua function.
+// All of one map. Its arrays are at stack indices 5 and 6 of its Lua function.
 struct work {
     struct worker *workers; // `jobs` of them
     struct pollfd *polls;

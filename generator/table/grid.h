@@ -72,8 +72,8 @@ enum lookup {
 uint64_t grid_border(uint64_t lower, uint64_t upper);
 
 // The index of the size on an axis to which the lookup sends `value`. NEAREST, and EXACT: the nearest size;
-// the smaller one of two that are equally near. FLOOR: the first size for values below all. LOG2: the last
-// size with the same largest power of two below it; GRID_NO_CELL: none.
+// the smaller one of two that are equally near. FLOOR: the first size for values below all. LOG2: as
+// FLOOR, if the same power of two is the largest one up to both; else GRID_NO_CELL.
 size_t grid_answering(const struct axis *axis, uint32_t value, enum lookup lookup);
 
 // The largest power of two up to `value`, which is not 0.

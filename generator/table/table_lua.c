@@ -3,8 +3,9 @@
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - times(rows, changes): see cell_times.c.
 // - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
-//   old, new = { strategy =, runner_up =, margin =, state =, confidence =, expected_loss = } or nil }... } of
-//   the cells with different choices, and the number of cells that have a choice in both.
+//   splits (nil: none), old, new = { strategy =, runner_up =, margin =, state =, confidence =,
+//   expected_loss = } or nil }... } of the cells with different choices, and the number of cells that have a
+//   choice in both.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
 //   num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no hidden size) }.
