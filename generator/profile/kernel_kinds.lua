@@ -81,7 +81,7 @@ local function largest(kernels)
 end
 
 -- The facts of a run with this kernel_summary:
---   sums                 by kind: all, moe, nccl, attention, and its collectives, by name
+--   sums                 by kind: all, moe, attention, nccl, and NCCL's collectives, by name
 --   fused_moe            the first kernel of that kind, or nil
 --   fused_moe_kernels    their number
 --   top                  the largest kernels

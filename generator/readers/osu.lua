@@ -6,7 +6,7 @@ local LAST_OF_FLOATS = 6
 -- A size, also a damaged one, and a number. A row that is cut off has a size alone.
 local ROW, CUT_OFF = "^%s*[^%s#]*%d[^%s#]*%s+[%d.]+%f[%s\0]", "^%s*%d"
 
--- The text with the lines of names: "Size", "Avg Latency(us)"... , two spaces apart or more.
+-- The names of columns in a line: "Size", "Avg Latency(us)"..., two spaces apart or more.
 local function columns_of(text)
   local columns = {}
   for name in (text:gsub("^#%s*", "") .. "  "):gmatch("(.-)%s%s+") do

@@ -42,7 +42,7 @@ local function comment_meaning(text)
   return what, numbers
 end
 
--- Skips blanks and comments from `at` on. Returns the next position and its line; keeps facts of comments.
+-- Skips blanks and comments: moves scan.at and scan.line. Keeps the facts of comments in scan.said.
 local function skip(source, scan)
   while true do
     local blank = scan.text:match("^%s+", scan.at)

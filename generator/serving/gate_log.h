@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-// Sums numbers and keeps the rounding errors apart: value() is exact to the last digit and independent of the
-// order of additions.
+// Sums numbers and keeps the rounding errors apart: value() is off by at most one unit of the last digit, in
+// any order of additions.
 class exact_sum {
   public:
     void add(double value) {

@@ -1,4 +1,5 @@
-// Reads many gate logs at once, on all cores, and summarises them for Lua: core.gates. gate_log.h reads one.
+// Reads many gate logs at once, on up to eight cores, and summarises them for Lua: core.gates. gate_log.h
+// reads one.
 //
 //   gates.read(paths, groups) -> table | nil, message
 //
