@@ -19,8 +19,8 @@
 //                   num_tokens = {} }... }: cells that the table has in addition to those of the rows
 //     only_cells    rows between `cells` make no cells, but count for the bins that they lie in
 //     workload      { { hidden_size =, num_tokens =, weight = }... }
-//     derived       { { world_size =, ..., num_tokens =, strategy =, time_us = }... }: times that were not
-//                   measured
+//     derived       { { world_size =, ..., num_tokens =, strategy =, placement =, time_us = }... }: times
+//                   that were not measured
 //     untried       { { world_size =, ..., num_tokens =, strategy = }... }: strategies that may do a cell,
 //                   and have no time at it or near it; they win nothing, but make other choices uncertain
 //     incumbent     a table that keeps the choices that lose hardly more than the best

@@ -36,11 +36,13 @@ enum { CONTRASTS_STRATEGIES_MAX = 256 };
 
 // The standard deviation of the noise of each strategy, into noise[strategies], estimated from the visits of
 // all cells; `times` is sorted by cell, then by launch. For strategies with few visits the noise of all
-// strategies dominates, and a prior if that shows little. Returns false if memory is short.
+// strategies dominates, and a prior if that shows little. Returns false if memory is short, or the equations
+// of a cell have no solution.
 bool contrasts_noise(const struct visit_time *times, size_t count, size_t strategies, double *noise);
 
 // The levels of one cell from its times (count of them, sorted by launch). If they vary more than the noise,
-// their covariance is larger. Returns false if memory is short; contrasts_free frees them.
+// their covariance is larger. Returns false if memory is short, or its equations have no solution;
+// contrasts_free frees them.
 bool contrasts_levels(const struct visit_time *times, size_t count, const double *noise,
                       struct cell_levels *levels);
 void contrasts_free(struct cell_levels *levels);

@@ -20,7 +20,7 @@ struct loss_figures {
 
 // The figures of each strategy, into figures[strategies], over a bin of `shapes` shapes with weights. Levels
 // are log2 of time: mean[shape * strategies + strategy], and the lower triangle of their covariance, which is
-// overwritten. Returns false if memory is short.
+// overwritten. Returns false if memory is short, or the covariance is not positive definite.
 bool losses_over_bin(const double *mean, double *covariance, size_t shapes, size_t strategies,
                      const double *weights, struct loss_figures *figures);
 
