@@ -7,8 +7,8 @@ local foreign = {}
 local TABLE_HEADER = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
   "runner_up,margin,state,confidence,expected loss,worst loss (us),basis\n"
 
--- The result of a reader (a row of reading/list.lua) for a source (reading/source.lua): { tables } or {
--- records, facts, ... }. Raises on wrong input.
+-- The result of a reader (a row of reading/list.lua) for a source (reading/source.lua): { tables } or { rows,
+-- no_time, facts }. Raises on wrong input.
 function foreign.read(reader, of_file) return require("readers." .. reader.file)(of_file) end
 
 -- The same of a text, by the reader's name, as if it were the file at `path`.

@@ -1,8 +1,9 @@
 -- The provenance of rows: machine, bench and spec, in a JSON file beside the rows
 -- (benchmark.tp{N}.{arch}.json), and a fingerprint. Only rows with equal fingerprints may be in one file.
 --
--- The fingerprint covers what influences times: CPU model, cores, caches, MPI, bench, launcher, and the
--- spec's limits on samples and time; not host name, system, memory and date.
+-- The fingerprint covers what influences times: CPU model, cores, caches, GPU, MPI, bench, launcher,
+-- incumbent, and the spec's limits on samples and time; not host name, system and date, and memory only where
+-- the CPU is unknown.
 local file = require "core.file"
 local json = require "codec.json"
 local machines = require "machine.machines"

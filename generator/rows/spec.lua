@@ -274,7 +274,8 @@ local function check_measurable(found, source)
 end
 
 -- Reads the spec at `path` for a sweep. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens,
--- strategies, limits, table }, and limits.seconds (nil: not given; 0: no limit).
+-- strategies, limits, table, splits (nil: none), choice (nil: not given) }, and limits.seconds (nil: not
+-- given; 0: no limit).
 function spec.load(path)
   local keys_of, source = read(path)
   local found, seconds = complete(keys_of, source)

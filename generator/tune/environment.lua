@@ -1,6 +1,5 @@
 -- The variables of the environment that may change a time: those that libraries read, except those that only
--- control logs, dumps and caches. If the value is the path of a file, its content
--- counts, too.
+-- control logs, dumps and caches. If the value is the path of a file, its content counts, too.
 --
 -- How to add one: a Lua pattern in one of these lists.
 local file = require "core.file"
