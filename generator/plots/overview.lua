@@ -13,7 +13,7 @@ local MOST_VALUES = 40 -- of an axis; larger tables have no picture
 local TITLE, LEFT, TICKS, GAP, EDGE = 26, 46, 20, 16, 12
 local LETTER, MARK_LETTER = 6.2, 5.6
 
--- Neighbours in a row that have the same winner: { { first, last, cell or false }... }
+-- Neighbours in a row that have the same winner: { { first, last, name (nil: unmeasured) }... }
 local function runs_of(row)
   local runs = {}
   for t, cell in ipairs(row) do
@@ -98,7 +98,8 @@ local function row_of(tp_table, block, y, columns)
   return row
 end
 
--- The strategies that win in any cell, in the list's order, each with its index in the legend.
+-- The legend, { { text, strategy (nil: unmeasured), x, y }... }: the strategies that win in any cell, in the
+-- list's order; and its height.
 local function legend_of(tp_tables, blocks, width)
   local seen, legend, x, y = {}, {}, EDGE, 0
   for _, tp_table in ipairs(tp_tables) do

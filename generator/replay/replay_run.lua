@@ -3,8 +3,8 @@
 --
 --   replay_run.options(args) -> the options of the command line; the time of a budget begins here, for all
 --     calls of replay_run.run with these options
---   replay_run.run(chosen, { name, ops_folder, program, threads, began, budget, samples, on_row }) -> sheets,
---     summary; calls on_row(row) for each row when it is final
+--   replay_run.run(chosen, { name, ops_folder, program, backend, threads, tries_all, began, budget, samples,
+--     on_row }) -> sheets, summary; calls on_row(row) for each row when it is final
 --   replay_run.print_summary(summary, where): prints the summary
 --   replay_run.raise(summary): if a signal ended the replay, ends with that signal's exit code
 --

@@ -59,8 +59,8 @@ function configuration.identify(given)
   return program, hash
 end
 
--- The words of the launcher's command. Each rank is bound to its own core; if there are enough cores, each of
--- its threads, too.
+-- The words of the launcher's command. If there is a core for each thread, ranks are not bound to a core, so
+-- that the threads of a rank run on several.
 local function command(options)
   local cores = workers.jobs()
   local words = launcher.command(options.ranks, cores, options.launcher)
