@@ -99,6 +99,8 @@ void cleanup_run(void) {
 
 // No other program, and no earlier version of this one, makes such names: their folders are not locked.
 static const char suffix[] = ".locked.XXXXXX";
+// Of folders that the system cannot lock, which no other run removes. As long as `suffix`.
+static const char suffix_without_lock[] = ".nolock.XXXXXX";
 enum { RANDOM_LENGTH = 6 };
 
 static int open_folder(const char *path) {
@@ -139,21 +141,21 @@ static void remove_left(const char *parent, const char *name) {
 
 // ---- a new temporary folder ---------------------------------------------------------------------
 
-// Makes and locks a folder; `path` ends with `suffix`. Returns its lock; -1 and errno if that fails. errno is
-// EAGAIN if another run has removed the folder before it was locked.
-static int make_locked(char *path) {
+// Makes and opens a folder, and locks it if `locks`; `path` ends with XXXXXX. Returns the descriptor; -1 and
+// errno if that fails. errno is EAGAIN if another run has removed the folder before it was locked, and ENOLCK
+// if the system cannot lock it.
+static int make_folder(char *path, bool locks) {
     if (mkdtemp(path) == NULL) return -1;
-    int lock = open_folder(path);
-    if (lock < 0) {
-        int reason = errno == ENOENT ? EAGAIN : errno;
-        (void)rmdir(path);
-        errno = reason;
-        return -1;
+    int folder = open_folder(path), reason = errno == ENOENT ? EAGAIN : errno;
+    if (folder >= 0 && !locks) return folder;
+    if (folder >= 0) {
+        bool is_locked = flock(folder, LOCK_EX | LOCK_NB) == 0;
+        if (is_locked && is_at(folder, path)) return folder;
+        reason = is_locked || errno == EWOULDBLOCK ? EAGAIN : ENOLCK;
+        close(folder);
     }
-    bool is_taken = flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
-    if (!is_taken && is_at(lock, path)) return lock;
-    close(lock);
-    errno = EAGAIN;
+    if (reason != EAGAIN) (void)rmdir(path);
+    errno = reason;
     return -1;
 }
 
@@ -168,12 +170,17 @@ bool temporary_folder_make(const char *name, char path[PATH_MAX], struct problem
     }
     remove_left(parent, name);
     int lock = -1, reason = EAGAIN;
+    bool locks = true;
     for (int i = 0; i < MOST_TRIES && lock < 0 && reason == EAGAIN; i++) {
-        strcpy(path + length - strlen(suffix), suffix);
+        strcpy(path + length - strlen(suffix), locks ? suffix : suffix_without_lock);
         sigset_t former;
         signals_block(&former); // until the name is in the list
-        lock = make_locked(path);
+        lock = make_folder(path, locks);
         reason = errno;
+        if (lock < 0 && reason == ENOLCK) {
+            locks = false;
+            reason = EAGAIN;
+        }
         if (lock >= 0) cleanup_add_locked(path, lock);
         sigprocmask(SIG_SETMASK, &former, NULL);
     }

@@ -36,7 +36,8 @@ struct problem;
 
 // Makes the folder NAME.locked.XXXXXX in TMPDIR (default: /tmp), for this user only, and writes its path to
 // `path`. It is in the list, and locked, until cleanup_forget(path). Before that it removes unlocked folders
-// of the same name: SIGKILL has left them.
+// of the same name: SIGKILL has left them. Where the system cannot lock the folder, it is NAME.nolock.XXXXXX,
+// and SIGKILL leaves it for good.
 bool temporary_folder_make(const char *name, char path[PATH_MAX], struct problem *problem);
 
 // ---- without memory -----------------------------------------------------------------------------

@@ -52,7 +52,7 @@ return {
   { "merge", { ["a/benchmark.tp2.sm90.csv"] = rows, ["b/benchmark.tp4.sm90.csv"] = rows_of_4 },
     "merge", "in/a/benchmark.tp2.sm90.csv", "in/b/benchmark.tp4.sm90.csv", "--out", "out/rows" },
   { "plot", rows_folder, nightly = true, "plot", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out",
-    "--format", "svg" },
+    "--format", "svg", "--kinds", "best_strategy" },
   { "report", rows_folder, "report", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/report" },
   { "compare", { ["a/benchmark.tp2.sm90.csv"] = rows, ["b/benchmark.tp2.sm90.csv"] = rows },
     "compare", "in/a", "in/b", "--out", "out/compare.html" },
