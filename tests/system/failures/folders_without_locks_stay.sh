@@ -1,6 +1,6 @@
 #!/bin/sh
-# Temporary folders that cannot be locked: another folder of the same name removes none of them, and the end of
-# the run removes all of them. FAIL_AT, FAIL_IN: fail_at.c and its library.
+# Temporary folders that cannot be locked: another folder of the same name removes none of them, and the end
+# of the run removes all of them. FAIL_AT, FAIL_IN: fail_at.c and its library.
 . "$SOURCE/tests/lib.sh"
 
 TMPDIR=$WORK/temporary
