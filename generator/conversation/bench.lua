@@ -29,9 +29,13 @@ function bench.identify(program)
   end
   local line = ran.lines[1]
   local _, fields = protocol.parse(((line or ""):gsub("^gentables%-bench", "bench")))
-  if not ran.well or not fields or not (fields.protocol and fields.bench and fields.library) then
+  if not ran.well then
+    fail.input("%s --version: %s: %s", program, ran.reason, child_process.last_line(ran.errors) or
+      "no message; if the next run fails likewise, build it and gentables from the same tree")
+  end
+  if not fields or not (fields.protocol and fields.bench and fields.library) then
     fail.input("%s --version prints no bench's line (%s); build it and gentables from the same tree", program,
-      line or ran.reason)
+      line or "no line")
   end
   return { protocol = math.tointeger(fields.protocol) or 0, hash = fields.bench,
     isa = fields.isa or "unknown", compiler = fields.compiler or "unknown" }, fields.library

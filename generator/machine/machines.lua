@@ -8,6 +8,7 @@ local workers = require "core.workers"
 local machines = {}
 
 local ENOENT, EACCES = 2, 13
+local MOST_READINGS = 4 -- of hwloc
 
 -- The text of a file of the system; nil if there is none, or this user may not read it. Raises if it cannot
 -- be read for another reason, which would make this machine another one.
@@ -34,17 +35,19 @@ local function field(path, name)
   end
 end
 
--- The topology that hwloc finds. A file that hwloc cannot open, or an allocation that fails, is no error of
+-- The topology that hwloc finds. A file that hwloc cannot read, or an allocation that fails, is no error of
 -- hwloc, but another topology; so it has to be the same twice.
 local function read_twice(topology)
-  local first, problem = topology.read()
-  if not first then fail.work("%s; the machine is unknown without it", problem) end
-  local second = topology.read()
-  if not second or json.encode(first) ~= json.encode(second) then
-    fail.work("hwloc finds two different topologies of this machine (out of memory, or too many open "
-      .. "files?); run the command again")
+  local seen = {}
+  for _ = 1, MOST_READINGS do
+    local found, problem = topology.read()
+    if not found then fail.work("%s; the machine is unknown without it", problem) end
+    local text = json.encode(found)
+    if seen[text] then return found end
+    seen[text] = true
   end
-  return first
+  fail.work("hwloc finds %d different topologies of this machine (out of memory, or too many open files?)",
+    MOST_READINGS)
 end
 
 -- The part of the facts that hwloc finds. `cores` are those that this process may use; `topology` has numbers

@@ -155,12 +155,15 @@ static void keep_tail(struct process *process, const char *data, size_t length) 
     process->tail_length = kept + length;
 }
 
-// Reads at most `size` available bytes; at the end of the file closes `end`. Returns the number of bytes.
-static size_t read_piece(int *end, char *buffer, size_t size) {
+// Reads at most `size` available bytes; at the end of the file, or after an error, closes `end`. Returns the
+// number of bytes; *error is set after an error.
+static size_t read_piece(int *end, char *buffer, size_t size, int *error) {
     if (*end < 0) return 0;
     ssize_t got = read(*end, buffer, size);
     if (got > 0) return (size_t)got;
-    if (got == 0 || (errno != EAGAIN && errno != EINTR)) close_end(end);
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
+    if (got < 0) *error = errno;
+    close_end(end);
     return 0;
 }
 
@@ -174,10 +177,13 @@ static bool keep_lines(struct text *lines, const char *data, size_t length) {
 bool process_read_available(struct process *process, bool keep) {
     char buffer[4096];
     size_t got;
-    for (int i = 0; i < PIECES && (got = read_piece(&process->from_stderr, buffer, sizeof buffer)) > 0; i++) {
+    int ignored;
+    for (int i = 0; i < PIECES; i++) {
+        if ((got = read_piece(&process->from_stderr, buffer, sizeof buffer, &ignored)) == 0) break;
         keep_tail(process, buffer, got);
     }
-    for (int i = 0; i < PIECES && (got = read_piece(&process->from_child, buffer, sizeof buffer)) > 0; i++) {
+    for (int i = 0; i < PIECES; i++) {
+        if ((got = read_piece(&process->from_child, buffer, sizeof buffer, &process->error)) == 0) break;
         if (keep && !keep_lines(&process->lines, buffer, got)) return false;
     }
     return true;
@@ -204,7 +210,10 @@ enum read_result process_read_line(struct process *process, double timeout, size
         }
         searched = lines->length;
         if (lines->length > LINE_LIMIT) return READ_TOO_LONG;
-        if (process->from_child < 0) return READ_END;
+        if (process->from_child < 0) {
+            errno = process->error;
+            return process->error == 0 ? READ_END : READ_ERROR;
+        }
         struct pollfd polls[2];
         nfds_t count = pipes_to_read(process, polls);
         enum wait_result waited = wait_until(polls, count, deadline);

@@ -25,6 +25,7 @@ struct process {
     bool running;
     int status;                            // of waitpid, after the end
     int to_child, from_child, from_stderr; // -1: closed
+    int error;                             // errno of a failed read of stdout, or 0
     struct text lines;                     // read from stdout, not yet returned
     char tail[TAIL_SIZE];                  // the end of stderr
     size_t tail_length;

@@ -98,6 +98,22 @@ function TestSweep:test_a_bench_that_lies_is_given_up()
   end
 end
 
+function TestSweep:test_a_program_that_prints_no_version_is_refused_with_its_own_words()
+  local program = self.folder .. "/program"
+  for script, words in pairs {
+    ["kill -SEGV $$"] = "--version: killed by SIGSEGV (Segmentation fault): no message; if the next run",
+    ["echo no libmpi >&2; exit 127"] = "--version: exit code 127: no libmpi",
+    ["echo another program"] = "--version prints no bench's line (another program); build it",
+    [":"] = "--version prints no bench's line (no line); build it",
+  } do
+    lib.write(program, "#!/bin/sh\n" .. script .. "\n")
+    assert(os.execute(("chmod +x '%s'"):format(program)))
+    local ended, _, errors = lib.run { lib.gentables, "sweep", "--out", self.folder, "--bench", program }
+    lu.assertEquals(ended, "exit code 2", errors)
+    lu.assertStrContains(errors, words)
+  end
+end
+
 function TestSweep:test_a_strategy_that_ends_the_bench_costs_its_own_time_alone()
   local err = self:ends_with(1, "4 tokens: the bench reports: it hung; TWOSHOT stays without a time\n",
     { FAULT = "blame", AT = culprit })
