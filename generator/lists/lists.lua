@@ -252,7 +252,7 @@ lists.strategies = {
     -- multimem.ld_reduce makes the switch read the memory of all GPUs of the team, that of the requesting GPU
     -- included, and return the sum (PTX ISA, multimem); N ranks request all of the message. Derived from the
     -- definition of the instructions; not confirmed by hardware counters.
-    cuda = { kernel = "nvls_oneshot", file = "nvls", messages = "3", switch = true,
+    cuda = { kernel = "nvls_oneshot", file = "nvls", messages = "2", switch = true,
       links = function(ranks) return ranks end, needs = "multicast (NVSwitch, SM90)" },
     mark = "V1", colour = "#009e73", hatched = true,
     help = "every rank has the switch add up all of the message" },
