@@ -1,9 +1,9 @@
 // The fibers behind engine.h.
 //
-// Compiled without sanitizers, but reports to those that the program has. To ThreadSanitizer each fiber is a
-// thread of its own, and only barriers and the end of launches order them. So nothing here may allocate while
-// a fiber runs, and fibers are made and ended by the first fiber alone: to make one would order the maker
-// before it. AddressSanitizer gets the bounds of each stack that a switch goes to.
+// Compiled without sanitizers, but reports to those of the program. For ThreadSanitizer each fiber is a
+// thread, and only barriers and the ends of launches order threads. So nothing here may allocate while a
+// fiber runs, and only the first fiber makes and ends fibers, because making one orders the maker before it.
+// AddressSanitizer gets the bounds of the stack at each switch.
 #include "engine_parts.h"
 
 #include <cstdio>
@@ -29,9 +29,9 @@ std::vector<Fiber *> spare; // fibers of ended threads
 std::vector<char *> spare_stacks;
 std::vector<Fiber *> ended; // to be taken down by the first fiber
 Fiber first_fiber;
-Fiber *current, *left; // that was switched from
+Fiber *current, *left; // left: the one before the last switch
 uint64_t random_state, switches, idle;
-unsigned stalled; // the rank that stands still, or NOBODY
+unsigned stalled; // the stalled rank, or NOBODY
 size_t live;
 bool deadlock, admission_due, pause_due;
 
@@ -56,7 +56,7 @@ void go(Fiber *to, bool for_good = false) {
     arrive(current->sanitized, &left->sanitized);
 }
 
-// A rank that stands still does so until the others do nothing but wait.
+// Stalls a rank, or ends that when all others only wait.
 void stall_or_go_on() {
     if (stalled == NOBODY && next_random() % STALL_ONE_IN == 0) {
         stalled = static_cast<unsigned>(next_random() % static_cast<unsigned>(run->ranks));
@@ -232,7 +232,7 @@ Fiber *make_fiber() {
     return fiber;
 }
 
-// The lines of the stack that was used last are still in a cache.
+// The next fiber gets the stack that was used last, because its lines are still in a cache.
 void take_down(Fiber *fiber) {
     if (destroy(fiber->sanitized)) {
         // ThreadSanitizer would take the next fiber's use of the same memory for a race.
@@ -343,7 +343,7 @@ void prepare() {
     admission_due = true;
 }
 
-// Threads that wait for what never comes are left where they are.
+// Abandons the threads, which wait forever.
 void abandon() {
     for (auto &fiber : fibers) {
         bool is_spare = false;
@@ -391,8 +391,8 @@ void engine_cluster_barrier() {
     meet(current->block->cluster->barrier, true);
 }
 
-// A GPU reaches the shared memory of a block only between its start, of which a barrier of the cluster makes
-// sure, and its end.
+// The shared memory of a block exists only from its start, which a barrier of the cluster ensures, to its
+// end.
 void *engine_shared_in_cluster(void *own, unsigned rank) {
     Block &mine = *current->block, &theirs = *mine.cluster->blocks[rank];
     if (&theirs != &mine && (mine.cluster->barrier.generation == 0 || theirs.running == 0)) {

@@ -1,4 +1,4 @@
-// What engine.cpp keeps of launches and their clusters, blocks, warps and threads.
+// The state of launches and of their clusters, blocks, warps and threads, for engine.cpp.
 #ifndef TESTS_CUDA_ENGINE_PARTS_H
 #define TESTS_CUDA_ENGINE_PARTS_H
 
@@ -24,7 +24,7 @@ struct Fiber;
 struct Barrier {
     unsigned expected = 0, arrived = 0, generation = 0;
     std::vector<Fiber *> waiting;
-    char order[2]; // what the sanitizer hangs its order on
+    char order[2]; // the addresses of the sanitizer's release and acquire
 };
 
 struct Warp {

@@ -1,5 +1,5 @@
-// What engine.cpp reports to the sanitizer that its program has, of those that must know which stack is in
-// use: ThreadSanitizer, for which a fiber is a thread, and AddressSanitizer. Without one nothing is done.
+// Reports the current stack to the sanitizer of the program: ThreadSanitizer, for which a fiber is a thread,
+// or AddressSanitizer. Without these, the functions do nothing.
 #ifndef TESTS_CUDA_ENGINE_SANITIZERS_H
 #define TESTS_CUDA_ENGINE_SANITIZERS_H
 
@@ -17,12 +17,12 @@ __attribute__((weak)) void __sanitizer_finish_switch_fiber(void *kept, const voi
 __attribute__((weak)) void __asan_unpoison_memory_region(const volatile void *memory, size_t bytes);
 }
 
-// What sanitizers hold of a fiber.
+// The data of sanitizers about a fiber.
 struct SanitizedFiber {
-    void *thread;      // ThreadSanitizer's
-    const void *stack; // the first fiber's is learned when another one is entered from it
+    void *thread;      // of ThreadSanitizer
+    const void *stack; // that of the first fiber is unknown before the first switch from it
     size_t bytes;
-    void *kept; // AddressSanitizer's own
+    void *kept; // of AddressSanitizer
 };
 
 static inline void release(void *address) {
@@ -36,8 +36,8 @@ static inline void take_current(SanitizedFiber *fiber) {
     if (__tsan_get_current_fiber != nullptr) fiber->thread = __tsan_get_current_fiber();
 }
 
-// Returns whether the fiber needs its stack at once: ThreadSanitizer takes mmap for a write of the fiber that
-// calls it, so that only the first fiber may make stacks.
+// Returns whether the fiber needs its stack at once: ThreadSanitizer treats mmap as a write of the fiber that
+// calls it, so only the first fiber may make stacks.
 static inline bool create(SanitizedFiber *fiber) {
     *fiber = {};
     if (__tsan_create_fiber == nullptr) return false;
@@ -62,7 +62,7 @@ static inline bool destroy(const SanitizedFiber &fiber) {
     return true;
 }
 
-// Before a switch: no access is ordered by it.
+// Call before a switch. The switch orders no accesses.
 static inline void leave(SanitizedFiber *from, const SanitizedFiber &to, bool for_good) {
     constexpr unsigned NO_SYNC = 1;
     if (__tsan_switch_to_fiber != nullptr) __tsan_switch_to_fiber(to.thread, NO_SYNC);
@@ -70,7 +70,7 @@ static inline void leave(SanitizedFiber *from, const SanitizedFiber &to, bool fo
     __sanitizer_start_switch_fiber(for_good ? nullptr : &from->kept, to.stack, to.bytes);
 }
 
-// After it, on the other stack.
+// Call after a switch, on the other stack.
 static inline void arrive(const SanitizedFiber &here, SanitizedFiber *from) {
     if (__sanitizer_finish_switch_fiber == nullptr) return;
     __sanitizer_finish_switch_fiber(here.kept, &from->stack, &from->bytes);

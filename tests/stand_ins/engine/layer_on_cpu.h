@@ -1,5 +1,5 @@
-// The layer of bench/cuda/kernels/layer.h on a CPU: every CUDA thread is a fiber of engine.cpp. Compiled with
-// whatever sanitizer the test has; the engine is not.
+// The layer of bench/cuda/kernels/layer.h on a CPU: every CUDA thread is a fiber of engine.cpp. Unlike the
+// engine, it is compiled with the sanitizer of the test.
 #ifndef TESTS_CUDA_LAYER_ON_CPU_H
 #define TESTS_CUDA_LAYER_ON_CPU_H
 
@@ -25,8 +25,8 @@ float engine_shuffle_xor(float value, int mask);
 void *engine_shared_memory(int site, size_t bytes); // the same for all threads of a block
 void engine_cluster_barrier();
 void *engine_shared_in_cluster(void *own, unsigned rank); // the same place in that block of the cluster
-void engine_step(int wrote);                              // between any two accesses others may run
-bool engine_keep_waiting();                               // nothing to do for now; false: no thread has
+void engine_step(int wrote);                              // after an access: other threads may run
+bool engine_keep_waiting();                               // lets others run; false: all threads wait
 void engine_wait_for_earlier_launches();
 void engine_let_next_launch_start();
 }
@@ -43,7 +43,7 @@ DEVICE_FUNCTION unsigned block_size() {
 DEVICE_FUNCTION unsigned grid_size() {
     return engine_thread()->grid_size;
 }
-// Of a launch for all ranks, or of one for each, as engine_joint says.
+// engine_joint: whether one launch is for all ranks; otherwise the rank in each launch is 0.
 extern "C" bool engine_joint;
 DEVICE_FUNCTION unsigned rank_index() {
     return engine_joint ? engine_thread()->rank : 0;
@@ -74,8 +74,8 @@ DEVICE_FUNCTION float shuffle_xor(float value, int mask) {
     return engine_shuffle_xor(value, mask);
 }
 
-// A GPU takes an access only where its size divides the address. The program ends as after a failed test:
-// other ends, as by a signal, are no catch of a planted fault.
+// A GPU accepts an access only if its size divides the address. The program ends as after a failed test:
+// another end, such as by a signal, does not count as the detection of a planted fault.
 DEVICE_FUNCTION void must_be_aligned(const volatile void *address, size_t bytes) {
     if (reinterpret_cast<uintptr_t>(address) % bytes == 0) return;
     std::printf("FAILED: misaligned access of %zu bytes\n", bytes);
@@ -132,7 +132,7 @@ DEVICE_FUNCTION uint8_t load_byte(const uint8_t *from) {
     engine_step(0);
     return value;
 }
-// Which memory stands behind a multicast address: that of rank 0 is the address itself.
+// The memory of each rank behind a multicast address; the address is that of rank 0.
 struct EngineMulticast {
     int ranks;
     Word4 *base[16];
@@ -186,7 +186,7 @@ DEVICE_FUNCTION void add_to_hash(uint64_t *hash, uint64_t value) {
     __atomic_fetch_add(hash, value, __ATOMIC_RELAXED);
     engine_step(1);
 }
-// A clock that has always gone on far enough.
+// A clock that advances by a second at each reading, more than any delay.
 DEVICE_FUNCTION uint64_t nanoseconds() {
     static uint64_t now;
     return now += 1000000000;
@@ -218,8 +218,7 @@ DEVICE_FUNCTION uint32_t pack_bfloat16(float low, float high) {
     return bfloat16_bits(low) | bfloat16_bits(high) << 16;
 }
 
-// Scaling by powers of two does the rounding: into the range of normal floats with the last place of the
-// half, and back.
+// Rounds to the nearest, ties to even. Below 2^-14, adding 0.5 rounds to a multiple of 2^-24.
 DEVICE_FUNCTION uint32_t float16_bits(float value) {
     uint32_t bits = bits_of_float(value), sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
     if (magnitude > 0x7f800000u) return 0x7fff;

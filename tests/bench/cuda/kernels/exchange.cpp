@@ -1,10 +1,10 @@
 // The kernels of bench/cuda/kernels/exchange.h on a CPU: every kind of collective x data type x TP size, with
-// sizes that change between launches and are no multiples of anything; moved parts bit for bit, sums exactly,
-// and not a byte beyond them. Prints the seed; the same seed runs the same.
+// sizes that change between launches and are often odd. Moved parts must be the same bits, sums exact, and
+// the bytes behind them unchanged. Prints the seed; a run with the same seed is the same.
 //
 //   test_cuda_exchange [SEED]     SEED 0: see mix.h
 //
-// With more blocks than the GPU holds a launch must end as a reported deadlock.
+// With more blocks than the GPU holds, a launch must end with a reported deadlock.
 #include "cuda/kernels/exchange.h"
 
 #include "engine.h"
@@ -28,13 +28,13 @@ bool engine_joint = true; // one launch for all ranks
 namespace {
 
 constexpr int LAUNCHES = 4;
-constexpr size_t MOST_ELEMENTS = 150, BEYOND = 32; // of a part; bytes that belong to no part
+constexpr size_t MOST_ELEMENTS = 150, BEYOND = 32; // of a part; bytes behind the last part
 constexpr unsigned char UNTOUCHED = 0xa5;
 
 enum Kind { GATHER, ALL_TO_ALL, SCATTER, KINDS };
 const char *const kind_names[] = {"all_gather", "all_to_all", "reduce_scatter"};
 
-// Where a case runs: see EngineRun.
+// The conditions of a run: see EngineRun.
 struct Surroundings {
     const char *name;
     bool one_gpu, stalls;
@@ -121,7 +121,7 @@ template <int tp> class Workbench {
         return reinterpret_cast<unsigned char *>(arrays(launch, rank).out.data());
     }
 
-    // In turn: whole accesses, whole words, anything; nothing for some.
+    // By launch: multiples of 16 bytes, of 4 bytes, or any number; of an all_to_all some are 0.
     size_t elements_of(int launch, int from, int to) const {
         size_t unit = launch % 3 == 0 ? 16 / bytes_ : launch % 3 == 1 ? 4 / bytes_ : 1;
         bool uneven = kind_ == ALL_TO_ALL;
@@ -131,7 +131,7 @@ template <int tp> class Workbench {
         return (1 + x % (MOST_ELEMENTS / unit)) * unit;
     }
 
-    // What a rank sends to those before this one, or gets from them.
+    // The elements that a rank sends to ranks before `to`, or gets from ranks before `from`.
     size_t sent_before(int launch, int from, int to) const {
         size_t sum = 0;
         for (int rank = 0; kind_ != GATHER && rank < to; rank++) sum += elements_[launch][from][rank];
@@ -143,7 +143,7 @@ template <int tp> class Workbench {
         return sum;
     }
 
-    // Small whole numbers; every type can hold their sums.
+    // Small whole numbers, with exact sums in every type.
     float value(int launch, int rank, size_t i) const {
         return float(int(mix(seed_ + uint64_t(launch) * 65537 + uint64_t(rank) * 104729 + i * 31) % 17) - 8);
     }
@@ -208,10 +208,10 @@ template <int tp> class Workbench {
     }
 };
 
-// Whether blocks that are not all resident are reported.
+// Whether a grid of more blocks than fit at once is reported.
 template <int tp> bool tells_too_large_a_grid(Kind kind, uint64_t seed) {
 #ifdef WITHOUT_GIVING_UP
-    return true; // once a wait was left there is no order of memory to look at
+    return true; // a thread that gives up has no order of memory to test
 #endif
     const Surroundings too_small = {"", true, false, unsigned(tp - 1), 1, 32};
     Workbench<tp> bench(kind, DTYPE_FLOAT32, too_small, seed);

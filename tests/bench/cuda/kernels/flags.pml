@@ -1,22 +1,23 @@
-/* What keeps ONESHOT's buffers, and the flags of the strategies with barriers, in order: RANKS ranks, over
- * LAUNCHES launches of 1 to BLOCKS blocks each. Every access to what others see is a step of its own, and all
- * orders of them are tried, with all grids, another one in each launch (-DALTERNATING: one, and BLOCKS, in
- * turn). What memory may do out of order is not modelled; that is ThreadSanitizer's part.
+/* A model of ONESHOT's buffers and of the flags of strategies with barriers: RANKS ranks, and LAUNCHES
+ * launches of 1 to BLOCKS blocks each. Each access to memory that other ranks read is one step. The model
+ * checker tries all orders of steps, with all grids of each launch (-DALTERNATING: 1 and BLOCKS blocks in
+ * turn). Memory that reorders accesses is not modelled; ThreadSanitizer tests that.
  *
- * A block stands for its threads, and its accesses come in the order of the kernels' loops: its own rank's
- * first, then those of the ranks behind. So ranks are alike, and what is found of one is true of all.
+ * A block stands for its threads. Its accesses have the order of the kernels' loops: its own rank first, then
+ * the following ranks. So ranks are alike, and a result for one is true of all.
  *
- * -DONESHOT: buffer n % ROTATION of a rank has slots per source; a slot holds the launch that wrote it, or
- * EMPTY. A message is of 1 to SIZES accesses, another number in each launch, all tried, dealt out to blocks.
+ * -DONESHOT: buffer n % ROTATION of a rank has slots for each source; a slot contains the launch that wrote
+ * it, or EMPTY. A message has up to SIZES accesses, at least one for each block; all sizes of each launch are
+ * tried.
  *
- * -DTWOSHOT (NVLS_TWOSHOT and exchange.h do the same), -DNVLS_ONESHOT: flags hold an epoch; that of the first
- * launch is FIRST + 1, and they go round after EPOCHS. They are looked at by has_come's rule (ranks.h): this
- * epoch, or the next one. The protected data is one access of rank 0's message that one other rank
- * reads, all tried, for no access changes what happens to another one. Which block handles it hangs on the
- * grid. No block is away for more than EPOCHS - 3 launches in a row: after that its flags would look like
- * those of the next epoch. The kernels' epochs go round after 2^32.
+ * -DTWOSHOT (NVLS_TWOSHOT and exchange.h are like it), -DNVLS_ONESHOT: flags contain an epoch, from FIRST + 1
+ * on, modulo EPOCHS; in the kernels modulo 2^32. A flag is compared by the rule of has_come (ranks.h): this
+ * epoch, or the next one. The protected data is one access of rank 0's message, which one rank reads; each
+ * access and each reader is tried. One is enough, because accesses do not affect each other. The grid decides
+ * which block handles it. No block is absent from more than EPOCHS - 3 launches in a row: its flags would
+ * then look like those of the next epoch.
  *
- * -DFAULT_...: what flags_hold_in_the_model.sh plants, and has to be found. */
+ * -DFAULT_...: the faults that flags_hold_in_the_model.sh plants, and that must be found. */
 #ifndef RANKS
 #define RANKS 3
 #endif
@@ -43,12 +44,12 @@
 #endif
 #define EMPTY 0
 
-/* Blocks of a launch; and, of a rank, how many launches have ended, and how many blocks of the next one. */
+/* The blocks of each launch; of each rank, the ended launches, and the ended blocks of the next one. */
 byte grid[LAUNCHES + 1], ended[RANKS], blocks_done[RANKS];
 
 #define OTHER ((me + step) % RANKS)
 
-/* To the next launch that has this block. */
+/* Advances to the next launch that has this block. */
 inline next_launch() {
     launch++;
     do
@@ -81,10 +82,10 @@ byte size[LAUNCHES + 1];                     /* of the messages of a launch */
 #ifdef FAULT_SIZE_OF_NOW
 #define TO_CLEAR size[launch]
 #else
-#define TO_CLEAR size[launch - 1] /* what the launch before has filled; 0 of the first one */
+#define TO_CLEAR size[launch - 1] /* the accesses of the launch before; 0 for the first launch */
 #endif
 
-/* To the other rank's slot, or this rank's slot of the other one, and then to the block's next access. */
+/* Advances to the slot of the next rank; after the last rank, to the block's next access. */
 inline next_access() {
     step++;
     if
@@ -106,7 +107,8 @@ proctype block_of(byte me, block) {
             SLOT(OTHER, launch, me, at) = launch;
             next_access()
         }
-        /* One step: who may write between two of these may do so before the first, where it fails. */
+        /* One step: a write that is possible between two of these is possible before the first, and fails
+         * there. */
         :: atomic {
             at >= size[launch] ->
             at = block;
@@ -146,8 +148,8 @@ proctype block_of(byte me, block) {
 #define PHASES 1
 #endif
 byte flag[PHASES * RANKS * RANKS * BLOCKS]; /* [phase][rank][source][block], modulo EPOCHS */
-byte said[PHASES * RANKS * BLOCKS];         /* the launch that a block has come to, which no flag has */
-byte input[BUFFERS], sum;                   /* what is watched: the launch that has written it */
+byte said[PHASES * RANKS * BLOCKS];         /* the launch of a block, for assertions; kernels lack it */
+byte input[BUFFERS], sum;                   /* the protected data: the launch that wrote it */
 byte reader, access;
 #define FLAG(phase, rank, source)                                                                            \
     flag[(((phase) % PHASES * RANKS + (rank)) * RANKS + (source)) * BLOCKS + block]
@@ -162,7 +164,7 @@ byte reader, access;
 #endif
 #define HANDLES (access % grid[launch] == block)
 #ifdef TWOSHOT
-#define MOST_AHEAD 0 /* with two barriers no rank is */
+#define MOST_AHEAD 0 /* with two barriers no rank is ahead */
 #define INPUT      input[0]
 #else
 #define MOST_AHEAD 1
@@ -180,7 +182,7 @@ byte reader, access;
     :: else                                                                                                  \
     fi
 
-/* Block `block` of all ranks: step counts those notified, and then those that have come. */
+/* A barrier of block `block` of all ranks: step counts the notified ranks, then those that have come. */
 inline meet(phase) {
     do
     :: atomic {
@@ -247,7 +249,7 @@ proctype block_of(byte me, block) {
 }
 #endif
 
-/* Before all: a number of blocks for each launch, and of accesses; and the watched one, and its watcher. */
+/* Chooses the numbers of blocks and accesses of each launch, or the protected access and its reader. */
 init {
     byte number = 1, chosen, block = 0, rank = 0;
     byte away[BLOCKS];

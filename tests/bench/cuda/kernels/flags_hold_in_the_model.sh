@@ -1,8 +1,8 @@
 #!/bin/sh
-# The model of flags.pml, for 2 to 4 ranks: all orders of accesses keep buffers, epochs and sizes right, over
-# so many launches that buffers and epochs go round; and each fault that is planted in it is found, by what is
-# said to find it. Every search is exhaustive; what bounds it is in its name: all sizes up to SIZES, and all
-# grids up to BLOCKS for 2 ranks, two grids in turn for 3, one block for 4. 77: there is no spin.
+# The model of flags.pml, for 2 to 4 ranks: in all orders of accesses buffers, epochs and sizes are right,
+# over so many launches that buffers and epochs begin again; and each planted fault is found, by the expected
+# assertion. Every search is exhaustive within the limits in its name: all sizes up to SIZES, and all grids up
+# to BLOCKS for 2 ranks, two grids in turn for 3, one block for 4. 77: there is no spin.
 set -eu
 if ! command -v spin >/dev/null; then
     echo "skipped: there is no spin here"
@@ -23,8 +23,8 @@ check() {
     grep -q "errors: 0$" pan.log
 }
 
-# run_one WHY FLAG...: one search, in the current folder. WHY: what finds the fault, or "" where all is right.
-# Faults are found early, so compilers need not optimise there.
+# run_one WHY FLAG...: one search, in the current folder. WHY: a part of the assertion that must find the
+# fault; "": none may fail. Faults are found early, so the checker is not optimised for them.
 run_one() {
     why=$1
     shift
@@ -66,8 +66,8 @@ mkdir -p "$WORK"
 . "$SOURCE/tests/proof.sh"
 proof_inputs "$SOURCE/tests/bench/cuda/kernels/flags.pml" -- "$(spin -V)" "$("$CC" --version | head -n 1)"
 
-# holds STRATEGY NAME=VALUE...; breaks WHY FAULT STRATEGY NAME=VALUE...: for this reason, which the checker
-# prints.
+# holds STRATEGY NAME=VALUE...: adds a search that must find nothing. breaks WHY FAULT STRATEGY NAME=VALUE...:
+# adds one that must find the fault, with WHY in the checker's output.
 number=0
 holds() { breaks "" "$@"; }
 breaks() {
@@ -92,7 +92,7 @@ done
 holds TWOSHOT RANKS=3 LAUNCHES=3 EPOCHS=4 FIRST=2 BLOCKS=2 ALTERNATING
 holds NVLS_ONESHOT RANKS=3 LAUNCHES=5 EPOCHS=4 BLOCKS=2 ALTERNATING
 
-# What each of them asserts.
+# Parts of the assertions, as the checker prints them.
 empty=")]==0)" received="+at)]==launch)" read="==(launch-1))" said=">=launch)" input="(input["
 four="RANKS=4 LAUNCHES=5 EPOCHS=4" grids="RANKS=2 LAUNCHES=6 EPOCHS=6 BLOCKS=2"
 # shellcheck disable=SC2086
@@ -119,6 +119,6 @@ four="RANKS=4 LAUNCHES=5 EPOCHS=4" grids="RANKS=2 LAUNCHES=6 EPOCHS=6 BLOCKS=2"
     breaks "invalid end state" FAULT_NO_LATER_EPOCH NVLS_ONESHOT $four
 }
 
-# Two at a time, for each may need 4 GiB.
+# Two at a time, because each may need 4 GiB.
 xargs -d '\n' -n 1 -P 2 sh "$0" search <"$WORK/searches"
 proof_holds

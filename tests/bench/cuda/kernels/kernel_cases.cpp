@@ -1,5 +1,5 @@
-// The kernels that kernels.cpp runs, of one TP size, CASES_TP. Only here are the faults that are planted in
-// kernels compiled in. FEW_CASES: two types, fp32 sums.
+// The kernels that kernels.cpp runs, of one TP size, CASES_TP. Planted faults of kernels are compiled in this
+// file only. FEW_CASES: two types, fp32 sums.
 #include "kernel_cases.h"
 
 #include "kernel_files.h"

@@ -1,13 +1,13 @@
 // The kernels of bench/cuda on a CPU: every strategy x fusion x data type x accumulation of one TP size, with
-// message and grid sizes that change between launches, against float64. Prints the seed; the same seed runs
-// the same.
+// message and grid sizes that change between launches, compared with float64. Prints the seed; a run with the
+// same seed is the same.
 //
 //   test_cuda_kernels [SEED [NAME]]     NAME: only cases with it in their names; SEED 0: see mix.h
 //
-// With more blocks than the GPU holds, every strategy that waits for other blocks must end as a reported
-// deadlock, and leave by the flag to give up. residual_out is compared with float64; the norm with float64
-// of the kernel's own residual_out; codes bit for bit with what the kernel's own rounded norm gives. All that
-// a rank stores is that of rank 0, bit for bit.
+// With more blocks than the GPU holds, every strategy that waits for other blocks must end with a reported
+// deadlock, and its threads must give up. residual_out is compared with float64; the norm with float64 from
+// the kernel's own residual_out; codes, bit for bit, with those of the kernel's own rounded norm. Each rank
+// must store the same bits as rank 0.
 #include "cuda/kernels/oneshot.h"
 #include "kernel_cases.h"
 
@@ -32,16 +32,16 @@ bool engine_joint = false;
 namespace {
 
 constexpr int LAUNCHES = 7;
-// Epochs of a first launch: one that is so much later than the flags were written that these seem to be later
-// ones; and one after which epochs begin anew.
+// Epochs of the first launch. STOOD_STILL: it is so late that older flags seem to be of later epochs.
+// GOES_ROUND: epochs begin again at 0 during the launches.
 constexpr uint32_t STOOD_STILL = 0x80000001u, GOES_ROUND = 0xfffffffcu;
 constexpr float EPSILON = 1e-5f;
 
 struct Shape {
-    int max_tokens, hidden_size, clusters, threads, cluster = 1; // blocks of a cluster
+    int max_tokens, hidden_size, clusters, threads, cluster = 1; // cluster: its number of blocks
 };
 
-// Where a case runs: see EngineRun.
+// The conditions of a run: see EngineRun.
 struct Surroundings {
     const char *name;
     bool programmatic, one_gpu, stalls;
@@ -50,7 +50,7 @@ struct Surroundings {
     uint32_t epoch; // of the first launch
 };
 
-// What one rank holds of one launch, as a host would have allocated it.
+// The arrays of one rank in one launch, as a host would allocate them.
 struct RankData {
     std::vector<Word4> input, residual, residual_out, out, norm_out;
     std::vector<uint8_t> codes, block_scales;
@@ -63,7 +63,7 @@ double code_value(const minifloat *format, unsigned code) {
     return ranges[code].value;
 }
 
-// The code nearest to a value, to even where two are, saturating: by search.
+// The code nearest to a value, by search: ties to even, saturating.
 uint8_t nearest_code(const minifloat *format, double value) {
     unsigned best = 0;
     for (unsigned code = 1; code < format->codes; code++) {
@@ -151,16 +151,15 @@ class Workbench {
         return (tokens_of(launch) < clusters ? tokens_of(launch) : clusters) * shape_.cluster;
     }
     int max_blocks() const { return shape_.clusters * shape_.cluster; }
-    // The fewest that suit every fusion: blocks of 16 elements are in a warp.
+    // The least number that every fusion permits: the 16 elements of a block are in one warp.
     int accesses_per_block() const { return ((accesses_ + shape_.cluster - 1) / shape_.cluster + 3) / 4 * 4; }
     RankData &data(int launch, int rank) { return data_[size_t(launch * case_.tp + rank)]; }
 
-    // A number that with 1 added is itself in the type, and is not in fp32: of bfloat16, and of float16, of
-    // which 256 + 1 is one. Two ranks alone do not take it away again.
+    // A number to which 1 can be added in fp32, but not in the type: 256 in bfloat16, 4096 in float16. With
+    // two ranks none subtracts it again.
     float large() const { return case_.dtype == DTYPE_FLOAT16 && case_.tp > 2 ? 4096.0f : 256.0f; }
 
-    // Mostly small numbers; some that trip up: both zeros, what cancels, Inf and NaN in a launch of their
-    // own.
+    // Mostly small numbers; in places both zeros, and numbers that cancel; in one launch also Inf and NaN.
     float value(int launch, int rank, size_t i) const {
         uint32_t x =
             mix(seed_ * 1000003 + uint64_t(launch) * 7919 * 65537 + uint64_t(rank) * 104729 + i * 31);
@@ -277,7 +276,7 @@ class Workbench {
         return std::memcmp(mine + at, first + at, bytes) != 0;
     }
 
-    // The arrays of a token on which ranks do not agree.
+    // The number of arrays in which a rank's data of a token differ from those of rank 0.
     long differing(int launch, int rank, int token) {
         size_t hidden = size_t(shape_.hidden_size), from = size_t(token) * hidden, row = hidden * bytes_;
         size_t bits = fusion_facts[case_.fusion].code_bits, block = fusion_facts[case_.fusion].block_elements;
@@ -294,7 +293,7 @@ class Workbench {
         return wrong;
     }
 
-    // The exact sum, and how far from it a right result may be.
+    // The exact sum, and the tolerance of a right result.
     double exact(int launch, size_t at, double *tolerance) {
         double sum = 0, sizes = 0;
         for (int rank = 0; rank < case_.tp; rank++) {
@@ -392,10 +391,10 @@ class Workbench {
     }
 };
 
-// Whether blocks that are not all resident are reported: the launch hangs, and every waiting thread leaves.
+// Whether a grid of more blocks than fit at once is reported: the launch hangs, and its threads give up.
 bool tells_too_large_a_grid(const Case &c, uint64_t seed) {
 #ifdef WITHOUT_GIVING_UP
-    return true; // once a wait was left there is no order of memory to look at
+    return true; // a thread that gives up has no order of memory to test
 #endif
     const Surroundings too_small = {"", false, true, false, unsigned(c.tp - 1), {9, 80, 1, 32}, 0};
     Workbench bench(c, too_small, seed);

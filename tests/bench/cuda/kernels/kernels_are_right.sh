@@ -1,5 +1,5 @@
 #!/bin/sh
-# The kernels of one TP size, on the engine, compute what the reference does: sh kernels_are_right.sh TP.
+# The kernels of one TP size, on the engine, have the results of the reference: sh kernels_are_right.sh TP.
 # CXX and FLAGS: the compiler. A slow proof.
 tp=$1
 . "$(dirname "$0")/lib_planted.sh"

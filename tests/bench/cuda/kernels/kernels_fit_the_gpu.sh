@@ -1,8 +1,8 @@
 #!/bin/sh
-# nvcc's assembler on the kernels: none spills registers, and none needs more of them than a multiprocessor
-# has for one block. Every TP size for sm_90; those that need most registers, and what serves them all, for
-# every SM version of the preset cuda-all that this nvcc knows. The sources differ before SM90
-# and from it on, so they are compiled for these two, and assembled for each version. 77: there is no nvcc.
+# By nvcc's assembler, no kernel spills registers, and none needs more of them than a multiprocessor has for
+# one block. All TP sizes for sm_90; TP 8 and 16, which need most registers, and the helpers also for every SM
+# version of the preset cuda-all that this nvcc supports. The sources differ before SM 90 and from it on, so
+# they are compiled for these two, and assembled for each version. 77: there is no nvcc.
 set -eu
 nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
 if [ -z "$nvcc" ]; then
@@ -23,7 +23,7 @@ before=''
 after=''
 for version in $versions; do
     if ! echo "$known" | grep -qx "sm_$version"; then
-        echo "sm_$version: not looked at, for this nvcc does not know it"
+        echo "sm_$version: left out, because this nvcc does not support it"
     elif [ "$version" -lt 90 ]; then
         before=$before${before:+,}sm_$version
     else
@@ -32,12 +32,12 @@ for version in $versions; do
 done
 
 if [ -z "$before" ] || [ -z "$after" ]; then
-    echo "FAILED: this nvcc knows none of the SM versions before 90, or none from 90 on"
+    echo "FAILED: this nvcc supports none of the SM versions before 90, or none from 90 on"
     exit 1
 fi
 
-# judge THREADS NAME: reads what the assembler says; prints the most registers, and fails over what does not
-# fit.
+# judge THREADS NAME: reads the output of the assembler; prints the largest number of registers, and fails if
+# a kernel spills or does not fit.
 judge() {
     awk -v threads="$1" -v name="$2" '
         /Compiling entry function/ { split($0, part, "\047"); kernel = part[2]; version = part[4] }
@@ -99,7 +99,7 @@ fits_each() {
         esac
     done
 }
-# Two at a time, each half taking as long.
+# Two at a time; both halves take about as long.
 fits_each 16 4 &
 half=$!
 fits_each 8 helpers 3 2 &

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds test programs of kernels on the engine, also with a fault planted in them, and runs them on a few
-# seeds. SOURCE: the tree; GENERATED: what the build made; ENGINE: its object; WORK: a folder of this test's
-# own; FLAGS: of the compiler, for all programs.
+# seeds. SOURCE: the tree; GENERATED: the generated sources of the build; ENGINE: the engine's object file;
+# WORK: a folder of this test's own; FLAGS: of the compiler, for all programs.
 set -eu
 rm -rf "$WORK"
 mkdir -p "$WORK"
@@ -21,8 +21,8 @@ compile() {
     "$compiler" ${FLAGS:-} -std=c++17 -O1 $cases "$@" -c "$tests/$unit.cpp" -o "$object"
 }
 
-# build PROGRAM TEST COMPILER FLAG...: TEST.cpp with what it needs. Faults are of kernels alone: kernels.cpp,
-# which has none, is compiled once, by build_shared.
+# build PROGRAM TEST COMPILER FLAG...: builds TEST.cpp. Flags with faults concern kernels, which kernels.cpp
+# does not contain; build_shared compiles it once.
 build() {
     program=$1 test=$2 compiler=$3
     shift 3
@@ -36,11 +36,11 @@ build() {
     "$compiler" ${FLAGS:-} "$@" "$program.o" "$ENGINE" "$shared/element.o" -lm -o "$program"
 }
 
-# build_shared COMPILER FLAG...: once, with the flags that all programs have.
+# build_shared COMPILER FLAG...: compiles kernels.cpp with the flags of all programs.
 build_shared() { compile "$shared/kernels.o" kernels "$@"; }
 
-# two_at_a_time COMMAND NAME...: COMMAND NAME for each, in two lines side by side; a name has a folder of its
-# own in WORK.
+# two_at_a_time COMMAND NAME...: runs COMMAND NAME for each, two at a time, each in a folder of its own in
+# WORK.
 two_at_a_time() {
     command=$1 first="" second=""
     shift
@@ -67,7 +67,7 @@ in_folder() {
     "$1" "$2"
 }
 
-# planted_inputs COMPILER [CASE]: all that the results depend on; CASE where a script proves several.
+# planted_inputs COMPILER [CASE]: the inputs of the proof; CASE if a script has several proofs.
 planted_inputs() {
     # shellcheck source=tests/proof.sh
     . "$SOURCE/tests/proof.sh"
@@ -80,9 +80,9 @@ planted_inputs() {
         "$(uname -m)"
 }
 
-# fails PROGRAM REASON [NAME]: whether some of a few seeds fail, in cases with NAME in their names, and print
-# a line that REASON (a pattern) matches. What ends in another way than a failed test (1, or 66 of
-# ThreadSanitizer), as by a signal, was not caught by a check: the whole test fails.
+# fails PROGRAM REASON [NAME]: whether one of a few seeds fails in cases with NAME in their names, with exit
+# code 1 (or 66 of ThreadSanitizer) and a line that REASON (a pattern) matches. Any other end, such as by a
+# signal, fails the whole test: no check has caught the fault.
 fails() {
     for seed in 1 2 3; do
         code=0

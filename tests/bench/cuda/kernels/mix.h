@@ -1,5 +1,4 @@
-// Numbers that look random and are the same for the same seed, with which tests of kernels fill arrays; and
-// that seed.
+// Pseudo-random numbers, with which tests of kernels fill arrays, and their seed.
 #ifndef TESTS_CUDA_MIX_H
 #define TESTS_CUDA_MIX_H
 
@@ -15,8 +14,8 @@ inline uint32_t mix(uint64_t x) {
     return static_cast<uint32_t>(x >> 32);
 }
 
-// The seed of a run: the argument; in place of 0, the time of day with GENTABLES_NIGHTLY in the environment,
-// and always the same without.
+// The seed of a run: the argument, unless that is 0; then the time of day if the environment has
+// GENTABLES_NIGHTLY, else always the same.
 inline uint64_t seed_of(const char *argument) {
     constexpr uint64_t OF_EACH_DAY = 20250117;
     uint64_t seed = std::strtoull(argument, nullptr, 0);

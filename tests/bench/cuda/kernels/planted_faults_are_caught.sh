@@ -46,7 +46,7 @@ two_at_a_time is_caught $(
     printf 'exchange.%s ' right NO_BLOCK_BARRIER NO_RANKS_BARRIER NO_LAST_BARRIER SKIP_LAST_ACCESS \
         WIDE_ACCESSES
 )
-# The other type of 16 bits; its 11 significant bits hold more.
+# float16 needs larger numbers, because it has 11 significant bits.
 for name in " float16 NONE" " float16 RESIDUAL_RMS_NORM fp32"; do
     if ! fails "$WORK/kernels.NATIVE_ACCUMULATION/program" "$wrong elements\$" "$name"; then
         echo "FAILED: NATIVE_ACCUMULATION was not caught in$name"
