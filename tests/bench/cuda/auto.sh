@@ -161,9 +161,9 @@ swept() {
     gentables 0 generate --data-dir "$out" --arch sm90
     if cut -d , -f 1-12 "$out/table.csv" | grep -q AUTO; then fail "a table chose AUTO"; fi
     grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times" "$out/report.md" ||
-        fail "$2, $mode: no word of AUTO"
+        fail "$2, $mode: no line about AUTO"
     said=$(grep -c "go into a graph with what the lookup chose" "$out/report.md" || true)
-    [ "$said" = "$([ "$mode" = graph ] && echo 1 || echo 0)" ] || fail "$mode: what a graph does to AUTO"
+    [ "$said" = "$([ "$mode" = graph ] && echo 1 || echo 0)" ] || fail "$mode: the note about AUTO in graphs"
 }
 swept eager allreduce_table.h
 swept graph customAllReduceUtils.h

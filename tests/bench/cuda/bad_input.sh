@@ -109,5 +109,5 @@ beside in_a_graph hangs "hang_on=gentables_norm" --fusion RESIDUAL_RMS_NORM --mo
     --strategies NCCL,NCCL_UNFUSED
 beside in_eager_mode hangs "hang"
 
-"$BENCH" --help | grep -q -- --loopback || fail "help without a driver"
+"$BENCH" --help | grep -q -- --loopback || fail "no help without a driver"
 all_beside

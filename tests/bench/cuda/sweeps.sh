@@ -6,18 +6,19 @@ only cuda nccl nvidia-ml
 # gentables tune on GPUs: ops by bytes, rows of this SM version, and a table of them.
 STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh --samples 3 \
     --op allreduce,allgather,reducescatter,alltoallv,broadcast --splits 3:1 --sizes 512:4K:8 --launches 2 \
-    --cache "$WORK/tune.json" --out "$WORK/tuned" >"$WORK/out" 2>"$WORK/err" || fail "tune"
-grep -q "^alltoallv, TP 2, bfloat16, splits 3:1" "$WORK/out" || fail "the output of tune"
-grep -q "^2,bfloat16,4096,,,NCCL,NONE,allgather," "$WORK/tuned/benchmark.tp2.sm90.csv" || fail "rows of tune"
+    --cache "$WORK/tune.json" --out "$WORK/tuned" >"$WORK/out" 2>"$WORK/err" || fail "tune failed"
+grep -q "^alltoallv, TP 2, bfloat16, splits 3:1" "$WORK/out" || fail "the output of tune lacks an op"
+grep -q "^2,bfloat16,4096,,,NCCL,NONE,allgather," "$WORK/tuned/benchmark.tp2.sm90.csv" ||
+    fail "no row of tune"
 "$GENTABLES" generate --data-dir "$WORK/tuned" --arch sm90 --formats c,table,report >"$WORK/out" \
-    2>"$WORK/err" || fail "a table of what tune measured"
+    2>"$WORK/err" || fail "no table of the rows of tune"
 grep -q "GENTABLES_SM90_OP_ALLGATHER" "$WORK/tuned/allreduce_table.h" || fail "the C header"
 a_hang() {
     if STAND_IN="hang" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --fresh \
         --op allgather --sizes 512 --timeout 5 --cache "$WORK/tune.json" >"$WORK/out" 2>"$WORK/err"; then
-        fail "a GPU that hangs"
+        fail "a GPU that hangs: tune succeeds"
     fi
-    grep -q "every op takes its default, NCCL" "$WORK/err" || fail "the default of a GPU"
+    grep -q "every op takes its default, NCCL" "$WORK/err" || fail "a GPU that hangs: the default is not NCCL"
 }
 beside a_hang a_hang
 STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --samples 3 \
@@ -27,11 +28,11 @@ grep -q '"splits": "0:1"' "$WORK/out" || fail "tune of a rank without a share ha
 grep -q '"strategy": "NCCL"' "$WORK/out" || fail "tune of a rank without a share has no time"
 
 printf 'quit\n' | STAND_IN="" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
-    >"$WORK/out" 2>"$WORK/err" || fail "serving"
+    >"$WORK/out" 2>"$WORK/err" || fail "the bench does not serve"
 grep -q "^hello .*isa=sm_90 .*library=CUDA .* driver 999.1 for .* NCCL .* on 2 x stand-in GPU" "$WORK/out" ||
-    fail "hello"
+    fail "no line hello"
 grep -q "^device rank=1 gpu=1 bus=0000:01:00.0 sm=90 .*clock_mhz=1980 .*throttle=0x4 nvlinks=4 \
-pcie=4x8 pcie_most=5x16 " "$WORK/out" || fail "devices"
+pcie=4x8 pcie_most=5x16 " "$WORK/out" || fail "no lines about devices"
 
 cat >"$WORK/spec.lua" <<'END'
 return { arch = "gpu-loopback", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
@@ -60,16 +61,17 @@ sweep() {
     STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/spec.lua" --out "$WORK" \
         --bench "$BENCH" --budget none "$@" >"$WORK/out" 2>"$WORK/err"
 }
-sweep || fail "a sweep"
+sweep || fail "the sweep failed"
 rows=$WORK/benchmark.tp2.sm90-loopback.csv
 grep -q "floor (us),calls\$" "$rows" || fail "the floor is not in the rows"
-grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,$above_0,40\$" "$rows" || fail "the rows"
+grep -q ",ONESHOT,NONE,allreduce,.*,graph,fp32,loopback,.*,$above_0,40\$" "$rows" ||
+    fail "a row lacks its fields"
 grep -q '"sm": *"90"' "$WORK/benchmark.tp2.sm90-loopback.json" || fail "the provenance lacks the GPU"
 grep -q '"throttle_seen": *"0x44"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
     fail "the provenance lacks the throttling"
 grep -q '"least_clock_mhz": *"1200"' "$WORK/benchmark.tp2.sm90-loopback.json" ||
     fail "the provenance lacks the lowest clock"
-grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "why NCCL has no time"
+grep -q "duplicate GPU" "$WORK/benchmark.tp2.sm90-loopback.json" || fail "no reason for NCCL without a time"
 # A TP size that needs more GPUs than there are has no rows; the others are complete.
 sed 's/gpu-loopback/gpu/; s/tp = { 2 }/tp = { 2, 4 }/' "$WORK/spec.lua" >"$WORK/two.lua"
 if STAND_IN="gpus=2" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/two.lua" --out "$WORK/two" \

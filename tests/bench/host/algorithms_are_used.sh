@@ -4,8 +4,8 @@
 # and read the control variables of MPI's tools interface. Nothing is timed.
 . "$(dirname "$0")/lib.sh"
 mpirun --version | grep -q 'Open MPI) 4\.' || exit 77 # taken.c has the functions of this version
-$mpirun -n 1 "$CONTROL_VARIABLES" own || fail "control variables by Open MPI's own functions"
-$mpirun -n 1 "$CONTROL_VARIABLES" tools || fail "control variables by MPI's tools interface"
+$mpirun -n 1 "$CONTROL_VARIABLES" own || fail "control variables differ by Open MPI's own functions"
+$mpirun -n 1 "$CONTROL_VARIABLES" tools || fail "control variables differ by MPI's tools interface"
 
 # function_of STRATEGY OP: the function of Open MPI 4 for this strategy.
 function_of() {

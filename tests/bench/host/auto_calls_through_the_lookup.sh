@@ -37,7 +37,8 @@ for tokens in 1 4; do # TWOSHOT cannot split one token over two ranks
 done
 for name in NOSUCH AUTO; do
     module $name
-    run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "a strategy that is not here"
+    run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" ||
+        fail "a lookup with an unavailable strategy: the bench fails"
     grep -q "AUTO .*the incumbent's table has $name, which this bench lacks" "$WORK/out" ||
         fail "$(cat "$WORK/out")"
 done
@@ -45,5 +46,5 @@ GENTABLES_INCUMBENT=$WORK/none.so
 run 2 -b 2K -e 2K --samples 1 --strategies AUTO >"$WORK/out" || fail "no incumbent"
 grep -q "AUTO .*no incumbent" "$WORK/out" || fail "$(cat "$WORK/out")"
 # It is measured only if it is named.
-run 2 -b 2K -e 2K --samples 1 >"$WORK/out" || fail "all strategies"
+run 2 -b 2K -e 2K --samples 1 >"$WORK/out" || fail "the bench fails with all strategies"
 if grep -q AUTO "$WORK/out"; then fail "AUTO was not requested"; fi

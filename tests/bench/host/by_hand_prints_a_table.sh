@@ -12,12 +12,13 @@ awk '!/^#/ { rows++; if (NF != 9 || $1 != 4 * $2 || $3 != "float32" || $6 <= 0 |
 # Like nccl-tests: calls in a row, sizes by steps, JSON, and the lines around the table.
 run 2 -b 1K -e 3K -i 1K -n 20 -w 2 -d float16 --strategies MPI,TWOSHOT -J "$WORK/out.json" >"$WORK/out"
 grep -q "warmup iters: 2 iters: 20 .*validation: 1 graph: 0" "$WORK/out" || fail "no words of nccl-tests"
-grep -q "^#  Rank  1 Pid .* device  1 " "$WORK/out" || fail "no ranks"
-grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "no sum"
+grep -q "^#  Rank  1 Pid .* device  1 " "$WORK/out" || fail "no lines about ranks"
+grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "no line with the number of wrong values"
 awk '!/^#/ { rows++; if (NF != 9 || $1 != 1024 * int((rows + 1) / 2) || $6 <= 0 || $9 != 0) bad = 1 }
      END { exit rows != 6 || bad }' "$WORK/out" || fail "rows: $(cat "$WORK/out")"
 run 2 -b 1K -e 1K -c 0 --strategies MPI >"$WORK/unchecked"
-awk '!/^#/ && $9 == "N/A" { found = 1 } END { exit !found }' "$WORK/unchecked" || fail "-c 0 counts errors"
+awk '!/^#/ && $9 == "N/A" { found = 1 } END { exit !found }' "$WORK/unchecked" ||
+    fail "-c 0: errors are counted"
 run 2 -b 1K -e 1K -n 5 --strategies MPICH_RECURSIVE_DOUBLING >"$WORK/none"
 grep -q "MPICH_RECURSIVE_DOUBLING" "$WORK/none" || fail "what has no time: $(cat "$WORK/none")"
 grep -q '"--strategies","MPI,TWOSHOT"' "$WORK/out.json" || fail "arguments: $(head -c 500 "$WORK/out.json")"
@@ -31,7 +32,8 @@ cmp "$WORK/rows.keys" "$WORK/rows_json.keys" || fail "the table and the JSON dif
 [ "$(grep -c "^2,float16,.*,TWOSHOT" "$WORK/rows.keys")" = 3 ] || fail "not read back"
 
 # One byte is less than an element: one element is sent.
-run 2 -b 1 -e 1 -d float32 --samples 1 --strategies ONESHOT >"$WORK/out" || fail "one byte"
+run 2 -b 1 -e 1 -d float32 --samples 1 --strategies ONESHOT >"$WORK/out" ||
+    fail "a message of one byte is rejected"
 awk '!/^#/ { rows++; if (NF != 9 || $1 != 4 || $2 != 1 || $5 != "ONESHOT" || $6 <= 0 || $9 != "0") bad = 1 }
      END { exit rows != 1 || bad }' "$WORK/out" || fail "one byte: $(cat "$WORK/out")"
 for wrong in "--samples 4G" "-e 99999999999G" "-b 0" "-b 12Q" "-f 1" "-d int8" "--fusion X" "--strategies X" \

@@ -53,4 +53,4 @@ run 1 --serve </dev/null >"$WORK/answer" 2>"$WORK/err" || status=$?
 grep -q "1 rank; 2 to 16 are possible" "$WORK/err" || fail "one rank: $(cat "$WORK/err")"
 "$BENCH" --version |
     grep -q "^gentables-bench protocol=2 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
-    fail "--version"
+    fail "--version prints another line"

@@ -22,7 +22,7 @@ printed err "is no cache of this gentables"
 
 tuned --op allgather,alltoallv --splits 3:1 --sizes 2K:8K:4 --launches 2 --out "$WORK/rows"
 rows=$WORK/rows/benchmark.tp2.host.csv
-head -1 "$rows" | grep -q ',launches (us),bits,splits$' || fail "no splits: $(head -1 "$rows")"
+head -1 "$rows" | grep -q ',launches (us),bits,splits$' || fail "the header lacks splits: $(head -1 "$rows")"
 grep -q '^2,bfloat16,2048,,,DIRECT,NONE,allgather,.*,$' "$rows" || fail "no size alone: $(cat "$rows")"
 grep -q ',DIRECT,NONE,alltoallv,.*,3:1$' "$rows" || fail "no alltoallv: $(cat "$rows")"
 "$GENTABLES" merge "$rows" \

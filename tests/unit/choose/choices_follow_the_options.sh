@@ -56,9 +56,13 @@ if grep -q "workload" "$data/thresholds.json"; then die "thresholds by bytes are
 cp "$data/allreduce_table.h" "$WORK/before.h"
 printf 'tokens,hidden_size,weight\n1,1024,1\n3,1024,10\n' >"$WORK/workload.csv"
 generate --workload "$WORK/workload.csv"
-if cmp -s "$data/allreduce_table.h" "$WORK/before.h"; then die "another workload, and the same words"; fi
+if cmp -s "$data/allreduce_table.h" "$WORK/before.h"; then
+    die "the header is the same for another workload"
+fi
 generate
-if grep -q "workload" "$data/allreduce_table.h" "$data/report.md"; then die "no workload, and it is named"; fi
+if grep -q "workload" "$data/allreduce_table.h" "$data/report.md"; then
+    die "a workload is mentioned without one"
+fi
 generate --workload "$WORK/workload.csv"
 
 # Weights too large for a sum, and weights near zero, work like others.

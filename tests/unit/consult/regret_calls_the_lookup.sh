@@ -54,7 +54,9 @@ prints '1 cell has several shapes, 2 in all; in 1 no choice is the best for all'
 prints 'by the floor of log2'
 [ "$(sed -n '/floor of log2/,$p' "$stdout" | grep -Ec 'intervals +0\.00 % +0\.00 % +0\.00 %')" = 1 ] ||
     die "flooring reads ONESHOT at 100 tokens, which is right"
-if sed -n '/floor of log2/,$p' "$stdout" | grep -q 'fallback'; then die "flooring left the table"; fi
+if sed -n '/floor of log2/,$p' "$stdout" | grep -q 'fallback'; then
+    die "by flooring, a shape is outside the table"
+fi
 prints '100 tokens: TWOSHOT takes 15.00 us, ONESHOT 10.00 \(50.00 %\)'
 # A certain loss is certain against every strategy, not only the one with the least median: 19 to 21 against
 # 10 to 10.2 is 86 %, though the best one's interval reaches to 30.

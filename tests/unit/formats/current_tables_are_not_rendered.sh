@@ -32,7 +32,7 @@ renders() {
 }
 
 generate >"$stdout" 2>"$stderr" || die "generate failed"
-[ ! -s "$stderr" ] || die "notes, with which there is no stamp"
+[ ! -s "$stderr" ] || die "a note was printed, so there is no stamp"
 sed 's/^written  /unchanged/' "$stdout" >"$WORK/first"
 [ -s "$WORK/b/stamp" ] || die "no stamp"
 

@@ -16,7 +16,7 @@ cp -r "$data" "$WORK/oracle"
 python3 "$SOURCE/tests/unit/formats/heuristic.py" "$WORK/oracle" 90
 drop_in --save_csv_dir "$WORK/unused"
 cmp "$data/$table" "$WORK/oracle/$table" || die "another table"
-[ ! -e "$WORK/unused" ] || die "data was there, and something was swept"
+[ ! -e "$WORK/unused" ] || die "swept although there was data"
 [ "$(ls "$data")" = "$(ls "$WORK/oracle")" ] || die "more than its table was written"
 
 # AUTO never wins; its cost is printed.

@@ -19,7 +19,7 @@ grep -q '^+sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT' "$stdout" || d
 grep -q 'report.md: is missing' "$stdout" || die "the missing file was not named"
 mend=$(sed -n 's/^.* to mend it: //p' "$stdout")
 eval "ends_with 0 $mend"
-[ "$(grep -c '^written ' "$stdout")" = 2 ] || die "did not write just the two"
+[ "$(grep -c '^written ' "$stdout")" = 2 ] || die "not exactly two files were written"
 ends_with 0 "$GENTABLES" check --data-dir "$golden" --arch sm90 --tables "$WORK/tables"
 
 # The host has no table of TensorRT-LLM's; that is reported only if --formats names it.

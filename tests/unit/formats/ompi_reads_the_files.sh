@@ -70,7 +70,7 @@ timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf ompi_info --param btl vader -
 has '^mca:btl:vader:param:btl_vader_eager_limit:value:12345$' "$stdout"
 has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
 # A search that measured Open MPI 4.1.4 makes no files for newer versions, and a message reports that.
-if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "4.1.4 reads neither"; fi
+if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "files for later versions were written"; fi
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
 one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json

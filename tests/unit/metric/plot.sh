@@ -69,8 +69,10 @@ done
 mkdir "$WORK/named/another-group4"
 echo 'no run' >"$WORK/named/notes.txt"
 ends_with 0 plot TTFT --traces "$WORK/named/" --out "$WORK/out"
-[ "$(cat "$stdout")" = "$WORK/out/ttft_vs_config.png: 5 runs of 2 implementations" ] || die "stdout"
-grep -q 'left out, load balancer on or off: .*_eplboff.*, .*_eplbon' "$stderr" || die "the load balancer"
+[ "$(cat "$stdout")" = "$WORK/out/ttft_vs_config.png: 5 runs of 2 implementations" ] ||
+    die "stdout lacks the picture or its runs"
+grep -q 'left out, load balancer on or off: .*_eplboff.*, .*_eplbon' "$stderr" ||
+    die "no line about runs that differ in the load balancer"
 grep -q 'left out, not a serving run: another-group4$' "$stderr" || die "another-group4"
 grep -q 'left out, at settings of no panel: .*_64_16384\]-group12$' "$stderr" || die "64_16384"
 [ "$(wc -l <"$stderr")" = 3 ] || die "more on stderr"
@@ -139,8 +141,10 @@ carded d 64 8192 deep_ep vllm 8
 card cards/e "$(settings many 8192)"
 card cards/f
 ends_with 0 plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
-grep -q 'left out, workload.data.max-num-seqs of its card is no count: e$' "$stderr" || die "e"
-grep -q 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr" || die "f"
+grep -q 'left out, workload.data.max-num-seqs of its card is no count: e$' "$stderr" ||
+    die "no line about run e"
+grep -q 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr" ||
+    die "no line about run f"
 points "L:Baseline:32:12 L:DefaultAll2All:32:9 L:deep_ep:64:8 \
 R:Baseline:2048:10 R:Baseline:8192:12 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9"
 # Runs with cards that differ in other settings make no line.
@@ -199,7 +203,7 @@ no_picture
 
 # If the picture cannot be made.
 ends_with 1 env PATH=/nonexistent "$GENTABLES" metric plot TTFT --traces "$WORK/named" --out "$WORK/out"
-grep -q 'out/ttft_vs_config.png: gnuplot: .*gnuplot-nox' "$stderr" || die "no word of gnuplot"
+grep -q 'out/ttft_vs_config.png: gnuplot: .*gnuplot-nox' "$stderr" || die "no line about gnuplot"
 no_picture
 ends_with 1 plot TTFT --traces "$WORK/named" --out "$WORK/named/notes.txt"
-grep -q 'notes.txt: the folder cannot be made' "$stderr" || die "no word of the folder"
+grep -q 'notes.txt: the folder cannot be made' "$stderr" || die "no line about the folder"

@@ -61,8 +61,8 @@ failed 'x.json: mean_ttft_ms is -5; a number of at least 0 is required' metric T
 
 # Wrong use and wrong input, as documented.
 ends_with 1 "$GENTABLES" metric speed --trace "$WORK/b"
-[ "$(sed -n 1p "$stderr")" = "Error: Unknown metric: speed" ] || die "the documented line"
-sed -n 2p "$stderr" | grep -q 'TTFT, .*output_throughput' || die "the metrics that there are"
+[ "$(sed -n 1p "$stderr")" = "Error: Unknown metric: speed" ] || die "not the documented line"
+sed -n 2p "$stderr" | grep -q 'TTFT, .*output_throughput' || die "the message lacks the valid metrics"
 ends_with 1 "$GENTABLES" metric TPOT
 refused "Error: --trace argument required for metric: TPOT" "--trace"
 ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/nowhere"
@@ -110,6 +110,6 @@ rmdir "$WORK/b/results_json/y.json"
 # A key that only some files have: its mean over those, with a message. A key that no file has is not 0.
 printf '{"completed": 1}' >"$WORK/b/results_json/z.json"
 ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b"
-[ "$(cat "$stdout")" = 7.0 ] || die "TTFT of the file that has it"
+[ "$(cat "$stdout")" = 7.0 ] || die "not the TTFT of the only file with one"
 one_line '1 of 2 files have no mean_ttft_ms'
 failed 'none of its 2 files has mean_tpot_ms' metric TPOT --trace "$WORK/b"

@@ -71,7 +71,7 @@ assert dot == "A white dot: interpolated.", dot
 assert star == "*: more ranks than cores.", star
 END
 if grep -v '^<!--' "$WORK/one/best_strategy.svg" | grep -q 'interpolated\|ranks than cores'; then
-    die "a note on what is not there"
+    die "a note explains a sign that the picture lacks"
 fi
 
 # A grid that is too large to distinguish its lines is reported, and not drawn.

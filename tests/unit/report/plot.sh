@@ -40,7 +40,7 @@ for fusion in NONE RESIDUAL_RMS_NORM; do
         done
     done
 done
-[ "$(find "$WORK/data/viz" -type f | wc -l)" = 12 ] || die "other files, too"
+[ "$(find "$WORK/data/viz" -type f | wc -l)" = 12 ] || die "further files"
 grep -q '^TP 2, NONE: ONESHOT 100.0 %$' "$stdout" || die "no shares"
 grep -q "^12 pictures in $WORK/data/viz$" "$stdout" || die "not counted"
 [ ! -s "$stderr" ] || die "unexpected message"

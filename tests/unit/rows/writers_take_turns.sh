@@ -25,7 +25,7 @@ behind() {
 release() {
     rm "$out/.lock"
     exec 9>&-
-    wait "$waiting" || die "failed"
+    wait "$waiting" || die "the waiting command failed"
     [ ! -e "$out/.lock" ] || die "the lock is left"
 }
 

@@ -63,7 +63,7 @@ refused() {
     [ "$status" = 2 ] || fail "$1: ended with $status: $(cat "$WORK/err")"
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
     printed err "$1"
-    cmp -s "$WORK/tuned/tuned.json" "$WORK/before" || fail "$1: it is another"
+    cmp -s "$WORK/tuned/tuned.json" "$WORK/before" || fail "$1: tuned.json has changed"
 }
 cp "$WORK/tuned/tuned.json" "$WORK/kept.json"
 rm "$WORK"/tuned/benchmark.*

@@ -9,7 +9,7 @@ for candidate in CHUNKED_8192 CHUNKED_65536 REDUCE_BROADCAST DIRECT MPI; do
     printed out "\"strategy\": \"$candidate\""
 done
 printed out '"excluded": {}'
-cmp -s "$WORK/out" "$WORK/tuned/tuned.json" || fail "tuned.json is another"
+cmp -s "$WORK/out" "$WORK/tuned/tuned.json" || fail "tuned.json differs from the output"
 
 tuned --op allreduce,allgather --sizes 4K:16K:4 --dtype float32 --plugin "$PLUGINS/chunked.so" \
     --plugin "$PLUGINS/reduce_broadcast.so"

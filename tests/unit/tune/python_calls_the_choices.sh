@@ -66,7 +66,8 @@ assert tuned.all_reduce_with("RESIDUAL_RMS_NORM", separate, 4096, "w") == "sum b
 assert tuned.all_reduce_with("RESIDUAL_RMS_NORM", separate, 8192, "w") == "both by X, w"
 END
 (cd "$WORK/fused" && PYTHONPATH=. "$python" ../pairs.py) || fail "a pair's choice and the sum's are one"
-! grep -q "def all_reduce_with" "$WORK/tuned/gentables_tuned.py" || fail "a function for a pair without a row"
+! grep -q "def all_reduce_with" "$WORK/tuned/gentables_tuned.py" ||
+    fail "a function for pairs, of which there is no row"
 
 "$python" -c "import torch" 2>/dev/null || skip "no torch (Debian: python3-torch)"
 cat >"$WORK/two.py" <<'END'

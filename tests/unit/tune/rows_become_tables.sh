@@ -31,6 +31,7 @@ ${CXX:-c++} -std=c++11 -Wall -Wextra -Werror -I "$WORK/rows" "$WORK/asks.cpp" -o
 
 tuned --op allreduce --fusion RESIDUAL_RMS_NORM --hidden-size 1024 --sizes 8K --dtype float32 --launches 2 \
     --strategies MPI,ONESHOT,CHUNKED_8192 --plugin "$PLUGINS/chunked.so" --out "$WORK/fused"
-"$GENTABLES" lua "$here/fusion_rows.lua" "$WORK/fused/benchmark.tp2.host.csv" || fail "rows of a fusion"
+"$GENTABLES" lua "$here/fusion_rows.lua" "$WORK/fused/benchmark.tp2.host.csv" ||
+    fail "the rows of a fusion are wrong"
 gentables merge "$WORK/fused/benchmark.tp2.host.csv" --out "$WORK/again.csv"
 cmp -s "$WORK/fused/benchmark.tp2.host.csv" "$WORK/again.csv" || fail "merge changes what fusion gains"

@@ -62,5 +62,5 @@ status=0
 ended
 [ "$status" = 1 ] || fail "the sweep ended with $status: $(cat "$WORK/err")"
 printed err "benchmark.tp2.host.json: another gentables has written it since this sweep began; the journal"
-[ "$(cat "$WORK/other/benchmark.tp2.host.json")" = "{}" ] || fail "replaced"
+[ "$(cat "$WORK/other/benchmark.tp2.host.json")" = "{}" ] || fail "a file of another program was replaced"
 [ -s "$WORK/other/benchmark.tp2.host.csv.part" ] || fail "no journal"

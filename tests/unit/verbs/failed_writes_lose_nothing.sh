@@ -56,7 +56,7 @@ code=0
 [ "$code" = 1 ] || die "exit code $code, not 1, with standard output full"
 one_line 'standard output cannot be written'
 "$GENTABLES" metric --list 2>"$stderr" | head -n 1 >"$stdout"
-[ ! -s "$stderr" ] || die "complains of a reader that has enough"
+[ ! -s "$stderr" ] || die "an error about a reader that stopped reading"
 
 skip_unless_unprivileged_reads "$WORK/data/benchmark.tp2.sm90.csv"
 mkdir "$WORK/readonly"

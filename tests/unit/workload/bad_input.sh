@@ -120,7 +120,7 @@ return { name = 'x', tokens = 1, layers = { { name = '$long', gemms = { { name =
 END
 # Before the sweep has a folder.
 rejects 'refused.lua: .* maximum 63' workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
-[ ! -e "$WORK/never" ] || die "a sweep of what is impossible has begun"
+[ ! -e "$WORK/never" ] || die "an impossible sweep has begun"
 
 rejects 'none.lua: no such file or shipped workload; shipped: .*small' workload show -f "$WORK/none.lua"
 

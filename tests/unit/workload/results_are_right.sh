@@ -60,4 +60,4 @@ return { name = "none", tokens = 5, layers = { { name = "a", gemms = { { name = 
 END
 )
 right 2 "$none"
-grep -q 'unknown from 2 steps' "$stdout" || die "where nothing is communicated nothing is hidden"
+grep -q 'unknown from 2 steps' "$stdout" || die "a hidden share without communication"

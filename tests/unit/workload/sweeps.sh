@@ -35,7 +35,7 @@ failed '1 thread, 3 channels: failed after .* s: it died: exit code 3' workload 
     -t 1,2 -o "$sweep" --launcher "$WORK/launch {ranks}"
 summary=$sweep/nccl_thread_sweep_summary_20260102_030405.txt
 grep -Eq '^1 +3 +failed +[0-9.]+ .*it died: exit code 3' "$summary" || die "the summary lacks the failure"
-[ "$(grep -c ' ok ' "$summary")" = 3 ] || die "three of four are not there"
+[ "$(grep -c ' ok ' "$summary")" = 3 ] || die "not three of four configurations were measured"
 grep -Eq '^2 +1 +ok +[0-9.]+ +1 +1 ' "$summary" || die "the summary lacks the threads and channels of NCCL"
 failed=$sweep/1thread/nccl_3channels
 grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log lacks why"
@@ -53,7 +53,7 @@ rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
 ends_with 0 "$GENTABLES" workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
 if grep -q incomplete "$stderr"; then die "our own traces are incomplete"; fi
-grep -q '2 measured, 2 already present, 0 failed' "$stdout" || die "it measured what was there"
+grep -q '2 measured, 2 already present, 0 failed' "$stdout" || die "existing results were measured again"
 [ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
 ends_with 2 "$GENTABLES" workload sweep -f "$tiny" -p 3 -o "$sweep"
 one_line 'was measured with another number of ranks; give another --out, or --fresh'
@@ -140,7 +140,7 @@ truncate -s -3 "$odd/1thread/nccl_2channels/torch_profiler/rank0/trace_step2.jso
 ends_with 0 "$GENTABLES" workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
 has 'The difference of overlapped steps of 1 is unknown for fewer than 6 steps' "$WORK/c.html"
 one 0 -f "$tiny"
-grep -q '2 measured, 0 already present' "$stdout" || die "an empty result, or a cut trace, counts"
+grep -q '2 measured, 0 already present' "$stdout" || die "an empty result, or a cut trace, counts as measured"
 has 'nccl_1channels/result.json: .*; it is measured again' "$stderr"
 has 'rank0/trace_step2.json: has .* bytes.*; it is measured again' "$stderr"
 elsewhere core Elsewhere "$first/result.json"
@@ -207,7 +207,7 @@ interrupted() {
 }
 interrupted sweep -c 1 -o "$WORK/cut"
 child=$(cat "$WORK/launched")
-kill -0 "$other" || die "another's process was ended"
+kill -0 "$other" || die "a process of another program was ended"
 kill "$other"
 one_line 'interrupted by SIGINT; to resume, run the same command'
 if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi

@@ -57,26 +57,26 @@ grep -q -- "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-tria
 tune bad_crash
 lines 1
 grep -q "FAULTY: crashed" "$WORK/err" || fail "no message about a crash"
-timed GOOD || fail "the neighbour of one that crashes"
+timed GOOD || fail "GOOD, beside a candidate that crashes, has no time"
 
 sanitizer 'echo none' # and it does not run if it is switched off
 tune peer_copies --sanitizer none
 lines 0
-[ ! -e "$SEEN" ] || fail "it ran all the same"
+[ ! -e "$SEEN" ] || fail "the sanitizer ran although it was switched off"
 
 # The sanitizer of CUDA_HOME, if PATH has none; and one that an option names.
 sanitizer "$good"
 path=$WORK/empty CUDA_HOME=$WORK/nowhere tune peer_copies
-[ ! -e "$SEEN" ] || fail "found where there is none"
+[ ! -e "$SEEN" ] || fail "a sanitizer was found where there is none"
 mkdir -p "$WORK/cuda"
 mv "$WORK/bin" "$WORK/cuda/bin"
 export CUDA_HOME="$WORK/cuda"
 path=$WORK/empty tune peer_copies
 [ "$(wc -l <"$SEEN")" = 1 ] || fail "not found in CUDA_HOME"
 path=$WORK/empty CUDA_HOME=$WORK/nowhere tune peer_copies --sanitizer "$WORK/cuda/bin/compute-sanitizer"
-[ "$(wc -l <"$SEEN")" = 2 ] || fail "not the one that is named"
+[ "$(wc -l <"$SEEN")" = 2 ] || fail "the named sanitizer did not run"
 if "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allgather --sanitizer "$WORK/absent" \
-    >"$WORK/out" 2>"$WORK/err"; then fail "one that is not there"; fi
+    >"$WORK/out" 2>"$WORK/err"; then fail "a missing sanitizer is accepted"; fi
 grep -q "absent is no path of a program" "$WORK/err" || fail "no message about a missing sanitizer"
 
 # Errors in the sanitizer's own notation.
@@ -98,7 +98,7 @@ grep -q "peer_copies.so: compute-sanitizer: $said; it is left out" "$WORK/err" |
 if timed PEER_COPIES || timed PEER_COPIES_256K; then fail "a candidate with errors has a time"; fi
 timed NCCL || fail "an error spoils the others"
 grep -q "\"PEER_COPIES\": \"compute-sanitizer: Invalid" "$WORK/out" ||
-    fail "the candidate that is left out, or the reason"
+    fail "no line about the candidate that is left out, and the reason"
 
 # It cannot run here; the program fails under it; it lacks an option.
 # left_alone BODY WHY
@@ -117,5 +117,5 @@ left_alone 'echo "trial strategy=PEER_COPIES status=failed reason=writes beyond 
 sanitizer 'exit 86'
 tune peer_copies
 grep -q "peer_copies.so: compute-sanitizer: errors without a location; it is left out" "$WORK/err" ||
-    fail "its exit code is not heard"
+    fail "the sanitizer's exit code has no effect"
 left_alone 'echo "no option --tool" >&2; exit 1' "exit code 1"

@@ -28,12 +28,12 @@ grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not printed"
 only cuda nccl nvidia-ml
 verify "gpus=2" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 0 ] || fail "verify.sh: exit code $status"
-[ "$(tail -n 1 "$WORK/out")" = verified ] || fail "verify.sh: its last line"
+[ "$(tail -n 1 "$WORK/out")" = verified ] || fail "verify.sh: the last line is not: verified"
 for name in gpus.tp2 checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank gpu_each \
     sanitize-memcheck sanitize-racecheck sanitize-synccheck sanitize-initcheck; do
     grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
 done
-grep -q "^TP 2  NONE 1 .* $above_0 ($above_0)  [A-Z]" "$WORK/out" || fail "verify.sh: its table"
+grep -q "^TP 2  NONE 1 .* $above_0 ($above_0)  [A-Z]" "$WORK/out" || fail "verify.sh: no table"
 # has PATTERN: expects a figure beside its aim.
 has() {
     grep -q "^TP 2  $1" "$WORK/out" || fail "verify.sh: no figure: $1"
@@ -47,7 +47,7 @@ for fusion in RESIDUAL_RMS_NORM RESIDUAL_RMS_NORM_QUANT_FP8; do
     has "2 token(s), $fusion: fused $above_0 us; speedup $above_0 .* (aim: 1.25), $number .* (aim: 1.6)\$"
 done
 GENTABLES=$GENTABLES sh "$SOURCE/bench/cuda/tables.sh" "$WORK/verified" "$WORK/tables" >"$WORK/out" \
-    2>"$WORK/err" || fail "tables.sh"
+    2>"$WORK/err" || fail "tables.sh failed"
 for arch in sm90 sm90-loopback; do
     for file in spec.lua table.csv allreduce_table.h report.md; do
         [ -s "$WORK/tables/$arch/$file" ] || fail "tables.sh wrote no $arch/$file"
@@ -65,7 +65,7 @@ if is_loopback sm90; then fail "a GPU for each rank is no loopback"; fi
 rm -r "$WORK/verified"
 verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_TOKENS=1 GENTABLES_VERIFY_PARTS=rows.tp2
 [ "$status" = 1 ] || fail "an error: exit code $status"
-[ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "two ranks with a GPU each, of one GPU"
+[ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "a GPU for each of two ranks, on a machine with one"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||
     fail "no line about an error"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"

@@ -25,15 +25,19 @@ grep '"name":"stand_in_kernel"' "$split" |
     grep '"context":1,"grid":\[2,3,1\],"block":\[128,1,1\]' |
     grep -q '"registers per thread":96,"shared memory":4096' ||
     die "a kernel has not CUPTI's grid"
-grep -q '"name":"stand_in_reduce".*"grid":\[4,3,1\]' "$split" || die "the second kernel of a GEMM"
-grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" || die "a memset"
+grep -q '"name":"stand_in_reduce".*"grid":\[4,3,1\]' "$split" ||
+    die "the trace lacks the second kernel of a GEMM"
+grep -q '"cat":"gpu_memset","name":"Memset".*"context":1,"bytes":512' "$split" ||
+    die "the trace has no memset"
 [ "$(grep -c '"name":"stand_in_kernel"' "$split")" = "$(grep -c '"name":"stand_in_reduce"' "$split")" ] ||
     die "kernels are lost"
 ends_with 0 "$GENTABLES" trace report "$split" --out "$WORK/split" --csv
 if grep -q unlinked "$stderr"; then die "a kernel has lost its op"; fi
 # The traces have the time of each launch, too: the stand-in's calls take a microsecond.
 grep -q '"gentablesLaunch"' "$split" || die "no launch of a further kernel"
-if grep '"gentablesLaunch"' "$split" | grep -q '"dur":0\.'; then die "when further kernels were launched"; fi
+if grep '"gentablesLaunch"' "$split" | grep -q '"dur":0\.'; then
+    die "a launch of a further kernel has no time"
+fi
 
 # ---- late records, and records of an earlier step ----
 # traced SETTINGS: expects traces that follow the rules.
@@ -47,13 +51,13 @@ traced ""
 all=$(kernels "$WORK/t0.json")
 for settings in cupti_late=5 cupti_again; do
     traced "$settings"
-    grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: not CUPTI's any more"
+    grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: the times are not CUPTI's"
     [ "$(kernels "$WORK/t0.json")" = "$all" ] || die "$settings: other kernels than were run"
 done
 # The same with a second kernel of a GEMM that already has its first one.
 for settings in cupti_second_late=5 cupti_second_held; do
     traced "cupti_split $settings"
-    grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: not CUPTI's any more"
+    grep -q '"clock":"cupti"' "$WORK/t0.json" || die "$settings: the times are not CUPTI's"
     [ "$(grep -c '"name":"stand_in_reduce"' "$WORK/t0.json")" = "$all" ] ||
         die "$settings: kernels are lost"
 done
@@ -61,7 +65,7 @@ done
 # If the two clocks are read at different moments, or once badly, the step runs again on all ranks.
 for settings in cupti_off=500 cupti_jump=60 "cupti_rank=1 cupti_jump=60"; do
     traced "$settings"
-    grep -q '"clock":"cupti"' "$WORK/t1.json" || die "$settings: not CUPTI's any more"
+    grep -q '"clock":"cupti"' "$WORK/t1.json" || die "$settings: the times are not CUPTI's"
     [ "$(kernels "$WORK/t0.json")" = "$all" ] || die "$settings: other kernels than were run"
 done
 
@@ -70,10 +74,12 @@ by_events() {
     settings=$1
     text=$2
     traced "$settings"
-    grep -q "traces are timed by events: $text" "$stdout" || die "$settings: why by events"
+    grep -q "traces are timed by events: $text" "$stdout" || die "$settings: no reason for events"
     grep -q '"clock":"event"' "$WORK/t0.json" || die "$settings: rank 0 has not the clock of all"
     grep -q '"clock":"event"' "$WORK/t1.json" || die "$settings: rank 1 has not the clock of all"
-    if grep -q '"name":"stand_in_kernel"' "$WORK"/t[01].json; then die "$settings: half by CUPTI"; fi
+    if grep -q '"name":"stand_in_kernel"' "$WORK"/t[01].json; then
+        die "$settings: kernels of CUPTI in a trace by events"
+    fi
 }
 lost='CUPTI lost records: of 24 of 24 GEMMs, 2 of 2 collectives, first of a1.g'
 for settings in cupti_loses=1 cupti_loses_kernels cupti_untimed=1 cupti_late=1000; do
@@ -93,7 +99,8 @@ by_events cupti_unreadable 'CUPTI gave records that cannot be read'
 gpus "real_clock cupti_loses=1" 0 workload sweep --backend cuda -f "$reduced" -p 2 -c 28 -t 256 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030405"
 swept=$WORK/sweep_20260102_030405
-grep -q "timed by events: CUPTI lost" "$swept/256thread/nccl_28channels/run_output.log" || die "the log"
+grep -q "timed by events: CUPTI lost" "$swept/256thread/nccl_28channels/run_output.log" ||
+    die "the log lacks the lost records"
 ends_with 0 "$GENTABLES" workload report "$swept" --csv --without plots,comparisons,merge
 grep -q 'timed by events: CUPTI lost' "$swept/workload.html" || die "the page lacks the reason for events"
 grep -q 'Times are of events on the GPUs' "$swept/workload.html" || die "the page has another clock"
@@ -110,9 +117,11 @@ fails cupti_dropped=7 'step: CUPTI dropped 7 records'
 
 # ---- a CUPTI that cannot be used ----
 gpus cupti_old 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
-grep -q 'traces are timed by events: CUPTI is too old: version 1,' "$stdout" || die "an old CUPTI"
+grep -q 'traces are timed by events: CUPTI is too old: version 1,' "$stdout" ||
+    die "no line about an old CUPTI"
 gpus cupti_held 0 workload run --backend cuda -f "$reduced" -p 2 --steps 1 --warm-up 0
-grep -q 'traces are timed by events: CUPTI is in use by another' "$stdout" || die "a CUPTI that is in use"
+grep -q 'traces are timed by events: CUPTI is in use by another' "$stdout" ||
+    die "no line about a CUPTI in use"
 
 # ---- all ranks on one GPU, by our own kernels: one thread launches for all ----
 only cuda cublasLt cupti
@@ -149,4 +158,5 @@ own cupti_jumps=110 1 "$reduced"
 one_line "CUPTI $outside [0-9]* of 48 GEMMs"
 only cuda cublasLt
 own "" 0 "$reduced"
-grep -q 'traces are timed by events: no CUPTI' "$stdout" || die "a GPU that is shared, without CUPTI"
+grep -q 'traces are timed by events: no CUPTI' "$stdout" ||
+    die "no line about a missing CUPTI on a shared GPU"

@@ -29,7 +29,8 @@ for dtype in bfloat16 float16; do
         --trace "$WORK/${dtype}_%r.json"
     keep_rules "$WORK/${dtype}"_[012].json
 done
-grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json" || die "GEMMs of bfloat16"
+grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json" ||
+    die "the trace has no GEMM of bfloat16"
 has '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json"
 
 # GEMMs of several types in a step: elements that are summed and sent together have one type.
@@ -94,7 +95,7 @@ said='NCCL: Invalid NCCL_NTHREADS 250 .must be a multiple of 32.'
 for file in "$summary" "$stdout"; do
     grep -q "\[1\] 250 threads x 28, 42 channels: $said" "$file" ||
         die "no line with the configurations that NCCL refused"
-    grep -q '\[2\] all: traces are timed by events: no CUPTI' "$file" || die "what all have in common"
+    grep -q '\[2\] all: traces are timed by events: no CUPTI' "$file" || die "no note for all configurations"
     [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "a text occurs twice"
 done
 for channels in 28 42; do
@@ -103,7 +104,7 @@ for channels in 28 42; do
     grep -q "250 threads, $channels channels: ok, .*$said" "$swept"/nccl_thread_sweep_20*.log ||
         die "the sweep's log lacks what NCCL refused"
 done
-grep -q "coll channels" "$WORK/nccl.log" || die "a log of somebody else's is not theirs any more"
+grep -q "coll channels" "$WORK/nccl.log" || die "the user's own log is gone"
 
 # ---- a rank that fails: the others stop at once, at any wait, and all name it ----
 # lonely WHAT SETTINGS OPTION...

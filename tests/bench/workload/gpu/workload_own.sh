@@ -23,7 +23,8 @@ own 0 gpus=1 "$reduced" -p 2 -c 3 -t 64
 own 0 "gpus=1 real_clock" "$WORK/bucketed.lua" -p 2 -c 2 -t 96 --trace "$WORK/own%r.json"
 keep_rules "$WORK"/own[01].json
 grep -q '"name":"ncclGentables_TWOSHOT_bf16"' "$WORK/own1.json" || die "the trace does not name our kernel"
-grep -q 'all ranks share one GPU: kernels are real, links are not' "$stdout" || die "a GPU that ranks share"
+grep -q 'all ranks share one GPU: kernels are real, links are not' "$stdout" ||
+    die "no line about the shared GPU"
 own 1 gpus=1 "$reduced" -p 2 -c 9 -t 64
 one_line '9 blocks of 64 threads for each of 2 ranks: this GPU holds 8 of them at once, by --channels'
 own 1 gpus=1 "$reduced" -p 2 -c 2 -t 65
@@ -61,10 +62,11 @@ one_line 'out of memory'
 gpus gpus=1 0 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 -c 2,4 -t 32 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030406"
 summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
-grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" || die "a sweep over our own kernels' blocks"
+grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" ||
+    die "the summary has no sweep over the blocks of our own kernels"
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
 grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" ||
-    die "the shared GPU"
+    die "the summary lacks the shared GPU"
 
 # Resumed on a machine with another GPU: the measured runs stay, and none of the other GPU are added.
 kept=$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)

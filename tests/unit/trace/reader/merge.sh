@@ -194,7 +194,7 @@ if [ -d "${GENTABLES_DATA:-}/traces" ]; then
         rank=$((rank + 1))
     done
     ends_with 0 "$GENTABLES" trace merge "$WORK/real" -o "$WORK/real.json.gz"
-    python3 "$check" "$WORK/real.json.gz" "$@" || die "real traces differ"
+    python3 "$check" "$WORK/real.json.gz" "$@" || die "the merged real traces differ"
     ends_with 0 "$GENTABLES" trace merge "$real/sampled_rank-0.json.gz" "$real/sampled_rank-1.json.gz" \
         -o "$WORK/sampled.json"
     python3 "$check" "$WORK/sampled.json" "0=$real/sampled_rank-0.json.gz" "1=$real/sampled_rank-1.json.gz" ||

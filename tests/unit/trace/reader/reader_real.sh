@@ -12,11 +12,11 @@ dump() { "$GENTABLES" lua "$SOURCE/tests/unit/trace/reader/dump.lua" "$1"; }
 for trace in "$data"/*.json.gz; do
     python3 "$SOURCE/tests/unit/trace/reader/oracle.py" "$trace" >"$WORK/oracle"
     dump "$trace" >"$WORK/dump"
-    cmp "$WORK/oracle" "$WORK/dump" || die "$trace is read otherwise"
+    cmp "$WORK/oracle" "$WORK/dump" || die "$trace: the independent reader has other events"
     grep -q parent= "$WORK/dump" || die "nothing was compared"
 done
 gzip -dc "$trace" >"$WORK/plain.json"
-dump "$WORK/plain.json" | cmp - "$WORK/oracle" || die "plain"
+dump "$WORK/plain.json" | cmp - "$WORK/oracle" || die "the unpacked trace has other events"
 needs zstd
 zstd -qf "$WORK/plain.json" -o "$WORK/packed.zst"
-dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "zstd"
+dump "$WORK/packed.zst" | cmp - "$WORK/oracle" || die "the trace in zstd has other events"

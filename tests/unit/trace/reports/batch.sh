@@ -65,7 +65,7 @@ ends_with 0 "$GENTABLES" trace report -b "$base" -d
 [ ! -e "$base/a/a_rank_0_performance_report.xlsx" ] || die "a dry run writes"
 ends_with 0 "$GENTABLES" trace report -b "$base" --csv
 grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdout" || die "c is not written"
-[ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "collectives of one rank"
+[ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "a sheet of collectives for one rank"
 
 # All ranks; b cannot be read, and its earlier reports stay.
 mkdir "$base/b/b_step_8_performance_report_csvs"
