@@ -13,7 +13,7 @@ code=0
 if grep -q 'was built without libxlsxwriter' "$stderr"; then skip "no libxlsxwriter"; fi
 [ "$code" = 0 ] || die "the workbook is not written"
 
-"$python" - "$WORK/report.host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "another program reads other cells"
+"$python" - "$WORK/report.host.xlsx" "$SOURCE/tables/host" <<'PYTHON' || die "openpyxl reads other cells"
 import csv
 import glob
 import sys
