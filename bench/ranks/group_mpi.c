@@ -64,3 +64,9 @@ int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason
     group_begin(group);
     return 0;
 }
+
+bool group_mpi_all(const struct group *group, bool well) {
+    int mine = well, all = 0;
+    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
+    return all != 0;
+}

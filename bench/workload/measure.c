@@ -111,13 +111,6 @@ int measurement_read(struct measurement *measurement, const char *line, char rea
 
 // ---- set-up -------------------------------------------------------------------------------------
 
-// Collective. Whether all ranks are well.
-static bool all_well(const struct run *run, bool well) {
-    int mine = well, all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group_comm(run->group));
-    return all != 0;
-}
-
 static int refuse(char reason[], const char *text) {
     snprintf(reason, PROGRAM_REASON, "%s", text);
     return -1;
@@ -269,8 +262,9 @@ static int all_rounds(struct run *run, char reason[]) {
                group_comm(run->group));
     double *kept = run->times_us; // the last check is no sample
     run->times_us = calloc(ROUND_TIMES * steps, sizeof *kept);
-    int status = all_well(run, run->times_us != NULL) ? verified_step(run, STEP_OVERLAPPED, reason)
-                                                      : refuse(reason, "out of memory");
+    int status = group_mpi_all(run->group, run->times_us != NULL)
+                     ? verified_step(run, STEP_OVERLAPPED, reason)
+                     : refuse(reason, "out of memory");
     free(run->times_us);
     run->times_us = kept;
     return status;
@@ -439,7 +433,7 @@ static int write_trace(const struct run *run, const uint64_t base[2], char reaso
 static int measure_opened(struct run *run, char reason[]) {
     uint64_t base[2];
     take_base(run, base);
-    if (!all_well(run, allocate(run))) return refuse(reason, "out of memory");
+    if (!group_mpi_all(run->group, allocate(run))) return refuse(reason, "out of memory");
     run->engine->describe(run->state, &run->description);
     if (run->group->rank == 0)
         printf("accepted channels=%d threads=%d bytes=%zu backend=%s clock=%s note=%s\n"

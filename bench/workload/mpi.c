@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "ranks/group_mpi.h"
+#include "ranks/mpi_sums.h"
 #include "transport.h"
 
 enum { UNIT = 64 };
@@ -15,22 +16,8 @@ struct by_mpi {
     int request_counts[MAX_CHANNELS];
     // Arguments that a call in progress still reads.
     int counts[MAX_CHANNELS][2][MAX_RANKS], places[MAX_CHANNELS][2][MAX_RANKS];
-    MPI_Datatype types[DTYPES];
-    MPI_Op sums[DTYPES];
+    struct mpi_sums sums;
 };
-
-// MPI's operations have no argument for a state; all of them use the same kernels.
-static const struct kernels *sum_kernels;
-
-static void sum_bfloat16(void *in, void *in_out, int *count, MPI_Datatype *type) {
-    (void)type;
-    sum_kernels->sum[DTYPE_BFLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
-}
-
-static void sum_float16(void *in, void *in_out, int *count, MPI_Datatype *type) {
-    (void)type;
-    sum_kernels->sum[DTYPE_FLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
-}
 
 static int mpi_level(int threads) {
     return threads > 1 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SERIALIZED;
@@ -41,12 +28,7 @@ static int mpi_open(struct transport *transport, char reason[TRANSPORT_REASON]) 
     if (state == NULL) return -1;
     for (int i = 0; i < transport->channels; i++)
         MPI_Comm_dup(group_comm(transport->group), &state->comms[i]);
-    sum_kernels = transport->group->kernels;
-    state->types[DTYPE_FLOAT32] = MPI_FLOAT;
-    state->types[DTYPE_BFLOAT16] = state->types[DTYPE_FLOAT16] = MPI_UINT16_T;
-    state->sums[DTYPE_FLOAT32] = MPI_SUM;
-    MPI_Op_create(sum_bfloat16, 1, &state->sums[DTYPE_BFLOAT16]);
-    MPI_Op_create(sum_float16, 1, &state->sums[DTYPE_FLOAT16]);
+    mpi_sums_make(&state->sums, transport->group->kernels);
     transport->state = state;
     return 0;
 }
@@ -54,8 +36,7 @@ static int mpi_open(struct transport *transport, char reason[TRANSPORT_REASON]) 
 static void mpi_close(struct transport *transport) {
     struct by_mpi *state = transport->state;
     for (int i = 0; i < transport->channels; i++) MPI_Comm_free(&state->comms[i]);
-    MPI_Op_free(&state->sums[DTYPE_BFLOAT16]);
-    MPI_Op_free(&state->sums[DTYPE_FLOAT16]);
+    mpi_sums_free(&state->sums);
     free(state);
 }
 
@@ -76,7 +57,7 @@ static void begin_all_to_all(struct by_mpi *state, const struct slice *slice, in
         sent += collective->send[peer];
         received += collective->receive[peer];
     }
-    MPI_Datatype type = state->types[collective->dtype];
+    MPI_Datatype type = state->sums.types[collective->dtype];
     MPI_Ialltoallv(collective->in, state->counts[channel][0], state->places[channel][0], type,
                    collective->out, state->counts[channel][1], state->places[channel][1], type,
                    state->comms[channel], &state->requests[channel][0]);
@@ -88,7 +69,7 @@ static void begin_all_gather(struct by_mpi *state, const struct slice *slice, st
     for (int peer = 0; peer < ranks; peer++) {
         set(state, channel, 1, peer, (size_t)peer * collective->elements, part);
     }
-    MPI_Datatype type = state->types[collective->dtype];
+    MPI_Datatype type = state->sums.types[collective->dtype];
     MPI_Iallgatherv(element_at(collective->in, collective->dtype, part.first), (int)part.count, type,
                     collective->out, state->counts[channel][1], state->places[channel][1], type,
                     state->comms[channel], &state->requests[channel][0]);
@@ -103,8 +84,8 @@ static void begin_reduce_scatter(struct by_mpi *state, const struct slice *slice
     for (int root = 0; root < ranks; root++) {
         size_t first = (size_t)root * collective->elements + part.first;
         MPI_Ireduce(element_at(collective->in, dtype, first), element_at(collective->out, dtype, part.first),
-                    (int)part.count, state->types[dtype], state->sums[dtype], root, state->comms[channel],
-                    &state->requests[channel][root]);
+                    (int)part.count, state->sums.types[dtype], state->sums.ops[dtype], root,
+                    state->comms[channel], &state->requests[channel][root]);
     }
     state->request_counts[channel] = ranks;
 }
@@ -120,8 +101,9 @@ static void mpi_begin(struct slice *slice) {
     switch (collective->kind) {
     case ALLREDUCE:
         MPI_Iallreduce(element_at(collective->in, dtype, part.first),
-                       element_at(collective->out, dtype, part.first), (int)part.count, state->types[dtype],
-                       state->sums[dtype], state->comms[channel], &state->requests[channel][0]);
+                       element_at(collective->out, dtype, part.first), (int)part.count,
+                       state->sums.types[dtype], state->sums.ops[dtype], state->comms[channel],
+                       &state->requests[channel][0]);
         break;
     case ALL_GATHER: begin_all_gather(state, slice, part, ranks); break;
     case REDUCE_SCATTER: begin_reduce_scatter(state, slice, part, ranks); break;

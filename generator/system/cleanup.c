@@ -74,14 +74,14 @@ static void empty(int folder, int levels) {
 
 static void remove_below(int parent, const char *name, int levels) {
     if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM) || levels == 0) return;
-    int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    // Some file systems skip entries if others are removed meanwhile.
-    for (int i = 0; folder >= 0 && i < MOST_PASSES; i++) {
-        lseek(folder, 0, SEEK_SET);
+    // Some file systems skip entries if others are removed meanwhile; and descriptors may be short for a moment.
+    for (int i = 0; i < MOST_PASSES; i++) {
+        int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (folder < 0) continue;
         empty(folder, levels - 1);
+        close(folder);
         if (unlinkat(parent, name, AT_REMOVEDIR) == 0) break;
     }
-    if (folder >= 0) close(folder);
 }
 
 void cleanup_remove(const char *path) {

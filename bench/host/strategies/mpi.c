@@ -8,8 +8,8 @@
 // component, if its priority is at least 1 from the start; the files that it maps show whether it really
 // serves the communicator. MPICH reads its variable in every call.
 //
-// MPI has no 16-bit floating-point types: they are summed by a user-defined commutative operation that rounds
-// at every step. Algorithms of MPICH that support only predefined operations are strategies for float32.
+// 16-bit types are summed by an operation of ours (mpi_sums.h). Algorithms of MPICH that support only
+// predefined operations are strategies for float32.
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,30 +19,17 @@
 #include "host/control_variables.h"
 #include "host/epilogue.h"
 #include "ranks/group_mpi.h"
+#include "ranks/mpi_sums.h"
 
 struct mpi {
     struct group *group;
     MPI_T_cvar_handle algorithm; // of MPICH, if one is forced
     int algorithm_number;
     MPI_Comm comm;
-    MPI_Datatype types[DTYPES];
-    MPI_Op ops[DTYPES];
+    struct mpi_sums sums;
     void *sum; // of calls with an epilogue
     size_t sum_bytes;
 };
-
-// MPI_Op functions have no argument for a state; the kernels are the same for all communicators.
-static const struct kernels *op_kernels;
-
-static void sum_bfloat16(void *in, void *in_out, int *count, MPI_Datatype *type) {
-    (void)type;
-    op_kernels->sum[DTYPE_BFLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
-}
-
-static void sum_float16(void *in, void *in_out, int *count, MPI_Datatype *type) {
-    (void)type;
-    op_kernels->sum[DTYPE_FLOAT16][2](in_out, (const void *const[]){in, in_out}, 2, (size_t)*count);
-}
 
 static const char *mpi_supports(const struct group *group, const struct call *call) {
     (void)group;
@@ -173,7 +160,6 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
     struct mpi *mpi = group_allocate(group, sizeof *mpi, reason, REASON_SIZE);
     if (mpi == NULL) return -1;
     mpi->group = group;
-    op_kernels = group->kernels;
     int status = 0;
     if (forces_algorithms(candidate)) {
         status = dup_with_algorithms(group_comm(group), candidate, &mpi->comm, reason);
@@ -189,11 +175,7 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
         free(mpi);
         return -1;
     }
-    mpi->types[DTYPE_BFLOAT16] = mpi->types[DTYPE_FLOAT16] = MPI_UINT16_T;
-    mpi->types[DTYPE_FLOAT32] = MPI_FLOAT;
-    MPI_Op_create(sum_bfloat16, 1, &mpi->ops[DTYPE_BFLOAT16]);
-    MPI_Op_create(sum_float16, 1, &mpi->ops[DTYPE_FLOAT16]);
-    mpi->ops[DTYPE_FLOAT32] = MPI_SUM;
+    mpi_sums_make(&mpi->sums, group->kernels);
     *state = mpi;
     return 0;
 }
@@ -214,7 +196,8 @@ static int sum_over_ranks(struct mpi *mpi, const struct call *call, void *sum) {
     int none = 0, count = (int)call_elements(call);
     if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &mpi->algorithm_number);
     const void *input = call->input == sum ? MPI_IN_PLACE : call->input;
-    int status = MPI_Allreduce(input, sum, count, mpi->types[call->dtype], mpi->ops[call->dtype], mpi->comm);
+    int status =
+        MPI_Allreduce(input, sum, count, mpi->sums.types[call->dtype], mpi->sums.ops[call->dtype], mpi->comm);
     if (mpi->algorithm_number > 0) MPI_T_cvar_write(mpi->algorithm, &none);
     return status == MPI_SUCCESS ? 0 : -1;
 }
@@ -248,7 +231,7 @@ static const void *input_of(const struct mpi *mpi, const struct call *call, size
 
 static int move(const struct mpi *mpi, const struct call *call) {
     const struct traffic *traffic = call->traffic;
-    MPI_Datatype type = mpi->types[call->dtype];
+    MPI_Datatype type = mpi->sums.types[call->dtype];
     int share = (int)traffic->largest;
     size_t share_bytes = traffic->largest * dtype_sizes_bytes[call->dtype];
     switch (call->op) {
@@ -256,7 +239,7 @@ static int move(const struct mpi *mpi, const struct call *call) {
         return MPI_Allgather(input_of(mpi, call, share_bytes), share, type, call->out, share, type,
                              mpi->comm);
     case OP_REDUCESCATTER:
-        return MPI_Reduce_scatter_block(call->input, call->out, share, type, mpi->ops[call->dtype],
+        return MPI_Reduce_scatter_block(call->input, call->out, share, type, mpi->sums.ops[call->dtype],
                                         mpi->comm);
     case OP_ALLTOALL: return MPI_Alltoall(call->input, share, type, call->out, share, type, mpi->comm);
     case OP_ALLTOALLV: return all_to_all_uneven(mpi, call, type);
@@ -279,8 +262,7 @@ static int mpi_run(void *state, const struct call *call) {
 
 static void mpi_teardown(void *state) {
     struct mpi *mpi = state;
-    MPI_Op_free(&mpi->ops[DTYPE_BFLOAT16]);
-    MPI_Op_free(&mpi->ops[DTYPE_FLOAT16]);
+    mpi_sums_free(&mpi->sums);
     MPI_Comm_free(&mpi->comm);
     free(mpi->sum);
     free(mpi);

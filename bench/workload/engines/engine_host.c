@@ -15,12 +15,6 @@ struct state {
     struct multiplier multiplier;
 };
 
-static bool all_well(const struct group *group, bool well) {
-    int mine = well, all = 0;
-    MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
-    return all != 0;
-}
-
 static int refuse(char reason[], const char *text) {
     snprintf(reason, PROGRAM_REASON, "%s", text);
     return -1;
@@ -54,7 +48,7 @@ static void close_transport(struct state *state) {
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {
     struct state *state = calloc(1, sizeof *state);
     bool has_room = state != NULL && multiplier_open(&state->multiplier, setup->blas, setup->program) == 0;
-    if (!all_well(setup->group, has_room)) {
+    if (!group_mpi_all(setup->group, has_room)) {
         if (has_room) multiplier_close(&state->multiplier);
         free(state);
         return refuse(reason, "out of memory");
@@ -67,7 +61,7 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
     }
     bool started = comm_pool_start(&state->pool, &state->transport, setup->program, setup->wait) == 0;
     *to = state;
-    if (all_well(setup->group, started)) return 0;
+    if (group_mpi_all(setup->group, started)) return 0;
     if (started) comm_pool_end(&state->pool);
     close_transport(state);
     multiplier_close(&state->multiplier);

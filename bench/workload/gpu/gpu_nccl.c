@@ -63,13 +63,6 @@ int gpu_nccl_load(char reason[PROGRAM_REASON]) {
     return library != NULL && missing == NULL ? 0 : -1;
 }
 
-// Collective. Whether all ranks have status 0.
-static bool all_well(const struct group *group, int status) {
-    int all;
-    MPI_Allreduce(&status, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
-    return all == 0;
-}
-
 // If NCCL fails on one rank, the others wait for it inside NCCL: see rank_fails.
 static int make_communicator(struct group *group, char reason[PROGRAM_REASON]) {
     ncclUniqueId id = {{0}};
@@ -96,7 +89,7 @@ int gpu_nccl_open(struct group *group, int *channels, int *threads, char library
     set_count("RCCL_THREADS_PER_BLOCK", *threads);
     nccl_log_enable(&nccl.log);
     nccl.ranks = group->size;
-    bool well = all_well(group, gpu_nccl_load(reason)) && make_communicator(group, reason) == 0;
+    bool well = group_mpi_all(group, gpu_nccl_load(reason) == 0) && make_communicator(group, reason) == 0;
     if (!well) {
         nccl_log_end(&nccl.log, stderr);
         return -1;
