@@ -74,7 +74,7 @@ static void empty(int folder, int levels) {
 
 static void remove_below(int parent, const char *name, int levels) {
     if (unlinkat(parent, name, 0) == 0 || (errno != EISDIR && errno != EPERM) || levels == 0) return;
-    // Some file systems skip entries if others are removed meanwhile; and descriptors may be short for a moment.
+    // Some file systems skip entries if others are removed meanwhile; descriptors may be short for a moment.
     for (int i = 0; i < MOST_PASSES; i++) {
         int folder = openat(parent, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (folder < 0) continue;
