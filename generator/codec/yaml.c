@@ -150,7 +150,9 @@ static const char *load(struct document *document, const char *text, size_t leng
             return problem;
         }
     }
-    const char *reason = parser.error == YAML_MEMORY_ERROR ? "out of memory" : "cannot be read";
+    // Some failed allocations end the loader without an error.
+    bool lacks_memory = parser.error == YAML_MEMORY_ERROR || parser.error == YAML_NO_ERROR;
+    const char *reason = lacks_memory ? "out of memory" : "cannot be read";
     snprintf(message, MESSAGE_SIZE, "%s", parser.problem != NULL ? parser.problem : reason);
     *line = parser.problem_mark.line;
     yaml_parser_delete(&parser);
