@@ -35,19 +35,19 @@ local function field(path, name)
   end
 end
 
--- The topology that hwloc finds. A file that hwloc cannot read, or an allocation that fails, is no error of
--- hwloc, but another topology; so it has to be the same twice.
+-- The topology that hwloc finds. A file that hwloc cannot read, or an allocation that fails, is often no
+-- error of hwloc, but another topology; so it has to be the same twice.
 local function read_twice(topology)
-  local seen = {}
+  local seen, problem = {}, nil
   for _ = 1, MOST_READINGS do
-    local found, problem = topology.read()
-    if not found then fail.work("%s; the machine is unknown without it", problem) end
-    local text = json.encode(found)
-    if seen[text] then return found end
-    seen[text] = true
+    local found, message = topology.read()
+    local text = found and json.encode(found)
+    if text and seen[text] then return found end
+    if text then seen[text] = true end
+    problem = problem or message
   end
-  fail.work("hwloc finds %d different topologies of this machine (out of memory, or too many open files?)",
-    MOST_READINGS)
+  fail.work("%s; the machine is unknown without it", problem or
+    "hwloc finds another topology of this machine each time (out of memory, or too many open files?)")
 end
 
 -- The part of the facts that hwloc finds. `cores` are those that this process may use; `topology` has numbers
