@@ -38,7 +38,7 @@ wait "$launcher" || status=$?
 [ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
 
 # A rank that is stopped: the others end at the deadline, and report it.
-run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 10 --strategies ONESHOT \
+run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 5 --strategies ONESHOT \
     >"$WORK/out" 2>"$WORK/err" &
 launcher=$!
 begun 2
@@ -46,7 +46,7 @@ kill -STOP "$victim"
 status=0
 wait "$launcher" || status=$?
 [ "$status" -ne 0 ] || fail "a hung rank went unnoticed"
-grep -q "rank 1 is stopped, in .*; rank 0 waited for 10 s" "$WORK/err" ||
+grep -q "rank 1 is stopped, in .*; rank 0 waited for 5 s" "$WORK/err" ||
     fail "the culprit is not named: $(cat "$WORK/err")"
 ! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
 [ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
