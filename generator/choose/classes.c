@@ -121,7 +121,7 @@ static void push_names(lua_State *lua, const struct classes *all, bool varying, 
     lua_newtable(lua);
     for (size_t i = 0; i < lists->strategies.count; i++) {
         bool varies = all->numerics.varies[i];
-        if (!all->seen[i] || varies != varying || (!varies && all->numerics.told[i])) continue;
+        if (!all->seen[i] || varies != varying || (!varies && all->numerics.known[i])) continue;
         lua_pushstring(lua, lists->strategies.name[i]);
         lua_seti(lua, -2, ++count);
     }

@@ -5,19 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct told_bits {
+struct known_bits {
     uint64_t shape, bits;
     uint8_t strategy;
 };
 
 static int compare_shapes(const void *left, const void *right) {
-    const struct told_bits *a = left, *b = right;
+    const struct known_bits *a = left, *b = right;
     return (a->shape > b->shape) - (a->shape < b->shape);
 }
 
 // The bits in rows of the slice, sorted by shape; marks the strategies with varying bits. Returns the count.
 static size_t take_bits(const struct rows *rows, struct slice_key slice, uint8_t barred,
-                        const struct lists *lists, struct numerics *numerics, struct told_bits *told) {
+                        const struct lists *lists, struct numerics *numerics, struct known_bits *known) {
     size_t count = 0;
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
@@ -27,19 +27,19 @@ static size_t take_bits(const struct rows *rows, struct slice_key slice, uint8_t
         if (barred != NAME_NONE && row->placement == barred) continue;
         numerics->varies[row->strategy] |= detail->bits_vary;
         if (detail->bits_vary) continue;
-        numerics->told[row->strategy] = true;
+        numerics->known[row->strategy] = true;
         uint64_t shape = (uint64_t)row->key.hidden_size << 32 | row->key.num_tokens;
-        told[count++] = (struct told_bits){shape, detail->bits, row->strategy};
+        known[count++] = (struct known_bits){shape, detail->bits, row->strategy};
     }
-    qsort(told, count, sizeof *told, compare_shapes);
+    qsort(known, count, sizeof *known, compare_shapes);
     return count;
 }
 
-static void relate(struct numerics *numerics, const struct told_bits *a, const struct told_bits *b) {
+static void relate(struct numerics *numerics, const struct known_bits *a, const struct known_bits *b) {
     uint8_t *relation = &numerics->relation[a->strategy][b->strategy];
     if (a->bits != b->bits) {
         *relation = BITS_DIFFERENT;
-    } else if (*relation == BITS_NEVER_TOLD) {
+    } else if (*relation == BITS_UNKNOWN) {
         *relation = BITS_EQUAL;
     }
 }
@@ -56,18 +56,18 @@ static bool relate_slice(const struct rows *rows, struct slice_key slice, uint8_
                          const struct lists *lists, struct numerics *numerics) {
     memset(numerics, 0, sizeof *numerics);
     if (rows->detail == NULL) return true;
-    struct told_bits *told = malloc((rows->count + 1) * sizeof *told);
-    if (told == NULL) return false;
-    size_t count = take_bits(rows, slice, barred, lists, numerics, told);
+    struct known_bits *known = malloc((rows->count + 1) * sizeof *known);
+    if (known == NULL) return false;
+    size_t count = take_bits(rows, slice, barred, lists, numerics, known);
     for (size_t i = 0, first = 0; i < count; i++) {
-        if (told[i].shape != told[first].shape) first = i;
+        if (known[i].shape != known[first].shape) first = i;
         for (size_t j = first; j <= i; j++) {
-            relate(numerics, &told[i], &told[j]);
-            relate(numerics, &told[j], &told[i]);
+            relate(numerics, &known[i], &known[j]);
+            relate(numerics, &known[j], &known[i]);
         }
     }
     set_apart_what_varies(numerics);
-    free(told);
+    free(known);
     return true;
 }
 

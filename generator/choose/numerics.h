@@ -6,12 +6,12 @@
 #include "cell_losses.h"
 #include "rows/rows.h"
 
-enum bits_relation { BITS_NEVER_TOLD, BITS_EQUAL, BITS_DIFFERENT };
+enum bits_relation { BITS_UNKNOWN, BITS_EQUAL, BITS_DIFFERENT };
 
 // By strategy. The relation is symmetric; a strategy with varying bits differs from all, itself included.
 struct numerics {
     uint8_t relation[NAMES_MAX][NAMES_MAX];
-    bool told[NAMES_MAX], varies[NAMES_MAX];
+    bool known[NAMES_MAX], varies[NAMES_MAX];
 };
 
 // Two strategies are equal if their bits are equal at every shape of the slice at which the bits of both are

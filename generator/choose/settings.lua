@@ -180,12 +180,12 @@ end
 -- Sets the choices of the command line, else those of the spec, in `source`. `folder` has the
 -- tables that are made or checked.
 function settings.apply(source, args, folder)
-  local said = source.spec and source.spec.choice or {}
+  local choice = source.spec and source.spec.choice or {}
   local against = args.against ~= "none" and (args.against or find_incumbent(source, folder)) or nil
-  source.same_bits_as, source.stable = settings.numerics(args.numerics or said.numerics,
+  source.same_bits_as, source.stable = settings.numerics(args.numerics or choice.numerics,
     args.numerics and "--numerics" or "the spec's numerics")
-  source.corner = at_corner(args.choose or said.at, args.choose and "--choose" or "the spec's choice at")
-  source.regret = regret_of(args.regret or said.regret, args.regret and "--regret" or "the spec's regret")
+  source.corner = at_corner(args.choose or choice.at, args.choose and "--choose" or "the spec's choice at")
+  source.regret = regret_of(args.regret or choice.regret, args.regret and "--regret" or "the spec's regret")
   apply_workload(source, args.workload)
   source.stays = against and incumbent_of(against, source.table_arch, args.against ~= nil)
 end

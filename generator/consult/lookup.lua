@@ -59,10 +59,10 @@ local function said_of(text)
   return { cells = true, dtype = dtype, op = op }
 end
 
-local function ask_header(path, text, prefix, shapes, options)
+local function look_up_header(path, text, prefix, shapes, options)
   local facts = said_of(text)
   facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
-  local source = render("c", { path = compiled.absolute(path), prefix = prefix, tells_cells = facts.cells })
+  local source = render("c", { path = compiled.absolute(path), prefix = prefix, prints_cells = facts.cells })
   local answers = compile_and_run(path, { compiler = os.getenv("CC") or "cc", suffix = "c",
     source = source }, input_of(shapes), options)
   for i, line in ipairs(answers) do
@@ -89,14 +89,14 @@ local function numbers_to_answers(lines)
   return answers
 end
 
-local function ask_fragment(path, name, shapes, options)
+local function look_up_fragment(path, name, shapes, options)
   local source = render("trtllm", { path = compiled.absolute(path), name = name })
   local lines = compile_and_run(path, { compiler = os.getenv("CXX") or "c++", suffix = "cpp",
     source = source }, input_of(shapes), options)
   return numbers_to_answers(lines), { cells = true }
 end
 
-local function ask_trtllm_header(path, text, shapes, options)
+local function look_up_trtllm_header(path, text, shapes, options)
   local sm = options.sm
   if not sm then
     fail.input("%s: has several SM versions, and no file of rows is named after one; " ..
@@ -125,7 +125,7 @@ local function block_for(blocks, shape)
   return other
 end
 
-local function ask_table(path, shapes)
+local function look_up_table(path, shapes)
   local table_of, problem = tables.read(path)
   if not table_of then fail.input("%s", problem) end
   local blocks, answers = table_of:blocks(), {}
@@ -142,7 +142,7 @@ local function ask_table(path, shapes)
   return answers, { cells = true }
 end
 
-local function ask_thresholds(path, text, shapes)
+local function look_up_thresholds(path, text, shapes)
   local document, answers = thresholds.read(path, text), {}
   for i, shape in ipairs(shapes) do
     local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
@@ -160,14 +160,14 @@ end
 function lookup.artifact(path, shapes, options)
   local text = fail.unless(file.read(path))
   local prefix = compiled.prefix_of(text)
-  if prefix then return ask_header(path, text, prefix, shapes, options) end
+  if prefix then return look_up_header(path, text, prefix, shapes, options) end
   if compiled.is_trtllm_header(text) then
-    return ask_trtllm_header(path, text, shapes, options)
+    return look_up_trtllm_header(path, text, shapes, options)
   end
   local name = text:match("AllReduceBestStrategyTableType%s+(AllReduceBestStrategyTableSM%d+)%s*=")
-  if name then return ask_fragment(path, name, shapes, options) end
-  if text:find("^arch,world_size,") then return ask_table(path, shapes) end
-  if text:find('"gentables thresholds"', 1, true) then return ask_thresholds(path, text, shapes) end
+  if name then return look_up_fragment(path, name, shapes, options) end
+  if text:find("^arch,world_size,") then return look_up_table(path, shapes) end
+  if text:find('"gentables thresholds"', 1, true) then return look_up_thresholds(path, text, shapes) end
   fail.input("%s: is none of allreduce_table.h, customAllReduceUtils.h, generated_lookup_table.cpp, " ..
     "thresholds.json and table.csv", path)
 end

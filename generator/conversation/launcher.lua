@@ -21,7 +21,7 @@ local function from_text(text, ranks)
 end
 
 -- The first line of `mpirun --version`.
-local function ask_version()
+local function version_line()
   local ran = child_process.run({ "mpirun", "--version" }, { seconds = VERSION_PATIENCE })
   if ran.problem == "start" then
     fail.input("no mpirun (%s); install Open MPI or MPICH, or give another launcher with --launcher",
@@ -32,7 +32,7 @@ end
 
 -- Open MPI's version, { major, text }; nil where mpirun is another's.
 function launcher.open_mpi_version()
-  local line = ask_version()
+  local line = version_line()
   local text = (line:find("Open MPI", 1, true) or line:find("OpenRTE", 1, true)) and line:match("%)%s*(%S+)")
   return text and { text = text, major = tonumber(text:match("^%d+")) }
 end
@@ -67,7 +67,7 @@ end
 -- Returns the words that start `ranks` ranks on `cores` cores. `text`: a launcher that the user gave, or nil.
 function launcher.command(ranks, cores, text)
   if text then return from_text(text, ranks) end
-  local version = ask_version()
+  local version = version_line()
   if version:find("Open MPI", 1, true) or version:find("OpenRTE", 1, true) then
     return open_mpi(version, ranks, cores)
   end

@@ -58,13 +58,13 @@ local function way_out(source)
 end
 
 -- Prints the sentence for each of these sources (of model.load), and a way out, as a note on stderr.
-function gaps.say(sources)
+function gaps.print(sources)
   for _, source in ipairs(sources) do
     local found = source.gaps
     if found then
       fail.note("%s: %s; %s", source.data_dir, gaps.words(found), way_out(source))
     end
-    gaps.say(source.parts or {})
+    gaps.print(source.parts or {})
   end
 end
 

@@ -137,7 +137,7 @@ function ompi.parameters_of(setting)
 end
 
 -- Whether any segment differs from the built-in decision.
-local function say_anything(segments)
+local function has_a_rule(segments)
   for _, segment in ipairs(segments) do
     if segment.strategy.ompi_algorithm then return true end
   end
@@ -160,7 +160,7 @@ local function choose(search)
     if may_win and (not best or gain > best.gain) then
       best = { setting = setting, segments = segments, gain = gain, worst = worst, spread = spread,
         sizes = count, library = search.library, parameters = ompi.parameters_of(setting),
-        has_rules = say_anything(segments) }
+        has_rules = has_a_rule(segments) }
     end
   end
   return best

@@ -329,13 +329,15 @@ function summary.numerics(source)
   local classes, unknown = {}, {}
   if not source.rows:has_bits() then return classes, unknown end
   for _, slice in ipairs(source.rows:slices()) do
-    local found, shapes, untold, varying = choices.classes(source.rows, slice, { loopback = source.loopback,
-      first = source.same_bits_as })
+    local found, shapes, without_bits, varying = choices.classes(source.rows, slice,
+      { loopback = source.loopback, first = source.same_bits_as })
     for _, class in ipairs(found) do
       class.slice, class.of = slice, shapes
       classes[#classes + 1] = class
     end
-    if #found > 0 and #untold > 0 then unknown[#unknown + 1] = { slice = slice, names = untold } end
+    if #found > 0 and #without_bits > 0 then
+      unknown[#unknown + 1] = { slice = slice, names = without_bits }
+    end
     if #varying > 0 then unknown[#unknown + 1] = { slice = slice, names = varying, varies = true } end
   end
   return classes, unknown

@@ -5,7 +5,7 @@ local gemm = require "profile.gemm"
 local busy_time = require "profile.busy_time"
 local per_rank = require "profile.per_rank"
 
-local function tell_what_is_missing(rank, sums)
+local function note_missing_shapes(rank, sums)
   if sums.without_shapes > 0 then
     fail.note("%s: %d of %d GEMMs have no shapes: not counted", rank.label, sums.without_shapes,
       sums.calls)
@@ -25,7 +25,7 @@ return per_rank.metric {
     if sums.calls == sums.without_shapes then
       return nil, "shapes: no GEMM has Input Dims; the profiler's record_shapes=True records them"
     end
-    tell_what_is_missing(rank, sums)
+    note_missing_shapes(rank, sums)
     local span_ns = busy_time.span(rank.kernels, rank.copies, rank.sets)
     local tflops = sums.flops / span_ns / 1e3
     return tflops / args.peak_tflops, { flops = sums.flops, gemms = sums.calls,

@@ -94,14 +94,14 @@ local function is_of(gpu, list)
 end
 
 -- Adds which kernels communicate, and the known metadata of each.
-local function add_collectives(rank, told, taken)
+local function add_collectives(rank, described, taken)
   local kernels, communicates = rank.kernels, {}
   rank.collectives = {}
   for i = 1, #kernels.start do
     local name = kernels.name[i]
     communicates[i] = communication.of_kernel(name) ~= false
     if communicates[i] then
-      local call = collective.describe(name, told[taken and taken[i] or i])
+      local call = collective.describe(name, described[taken and taken[i] or i])
       call.start, call.stop = kernels.start[i], kernels.stop[i]
       table.insert(rank.collectives, call)
     end

@@ -11,10 +11,10 @@ local function numbers_of(source)
   local numbers, version, seen = {}, 1, false
   for line, text in source:lines() do
     local words = source.words((text:gsub("#.*", "")))
-    local said = not seen and words[1] and words[1]:match("^rule%-file%-version%-(.+)$")
+    local found = not seen and words[1] and words[1]:match("^rule%-file%-version%-(.+)$")
     seen = seen or #words > 0
-    if said then
-      version = source:whole(line, "rule-file-version", said)
+    if found then
+      version = source:whole(line, "rule-file-version", found)
       if version > NEWEST then
         source:fail(line, "is of version %d; 1 and 2, and JSON, are known", version)
       end

@@ -42,7 +42,7 @@ local function comment_meaning(text)
   return what, numbers
 end
 
--- Skips blanks and comments: moves scan.at and scan.line. Keeps the facts of comments in scan.said.
+-- Skips blanks and comments: moves scan.at and scan.line. Keeps the facts of comments in scan.comments.
 local function skip(source, scan)
   while true do
     local blank = scan.text:match("^%s+", scan.at)
@@ -52,7 +52,7 @@ local function skip(source, scan)
     elseif scan.text:find("^//", scan.at) then
       local comment = scan.text:match("^//([^\n]*)", scan.at)
       local what, value = comment_meaning(comment)
-      if what then scan.said[what] = { value = value, line = scan.line } end
+      if what then scan.comments[what] = { value = value, line = scan.line } end
       scan.at = scan.at + 2 + #comment
     elseif scan.text:find("^/%*", scan.at) then
       local stop = scan.text:find("*/", scan.at + 2, true)
@@ -99,12 +99,12 @@ local function number(source, scan)
 end
 
 -- { element, element... } of which `depth` more levels are lists. The facts in comments about a list are its
--- .said.
+-- .comments.
 local function list(source, scan, depth)
   take(source, scan, "{")
-  scan.said = {}
+  scan.comments = {}
   peek(source, scan)
-  local out = { line = scan.line, said = scan.said }
+  local out = { line = scan.line, comments = scan.comments }
   while peek(source, scan) ~= "}" do
     if #out > 0 then
       take(source, scan, ",")
@@ -134,7 +134,9 @@ local function flatten(nested)
 end
 
 -- Whether comments give the TP size axes of its own.
-local function has_axes(tp_table) return tp_table.said.Hidden ~= nil and tp_table.said.Tokens ~= nil end
+local function has_axes(tp_table)
+  return tp_table.comments.Hidden ~= nil and tp_table.comments.Tokens ~= nil
+end
 
 local function check_shape(source, scan, table_of)
   check_lengths(source, scan, { table_of }, "TP sizes")
@@ -152,22 +154,22 @@ end
 
 -- Raises if a comment names another TP size or fusion than that of the position.
 local function check_said(source, scan, list_of, what, value)
-  local said = list_of.said[what]
-  if said and said.value ~= tostring(value) then
-    source:fail(said.line, "%s: the comment has %s=%s, but this entry is for %s", scan.name, what, said.value,
-      value)
+  local comment = list_of.comments[what]
+  if comment and comment.value ~= tostring(value) then
+    source:fail(comment.line, "%s: the comment has %s=%s, but this entry is for %s", scan.name, what,
+      comment.value, value)
   end
 end
 
 -- Raises unless a comment has as many numbers as there are entries, ascending.
-local function check_axis(source, scan, said, count, what)
-  local numbers = said.value
+local function check_axis(source, scan, comment, count, what)
+  local numbers = comment.value
   local right = #numbers == count
   for i, value in ipairs(numbers) do
     right = right and value > (numbers[i - 1] or 0) and value <= source.SHAPE_MOST
   end
   if not right then
-    source:fail(said.line, "%s: the comment has %d %s, and the list %d; one ascending number for "
+    source:fail(comment.line, "%s: the comment has %d %s, and the list %d; one ascending number for "
       .. "each is required", scan.name, #numbers, what, count)
   end
   return numbers
@@ -186,12 +188,12 @@ local function axes_of(source, scan, tp_table, index, before)
     check_said(source, scan, tp_table, "TP", tp)
     return tp, powers(FIRST_HIDDEN, count), powers(FIRST_TOKENS, tokens)
   end
-  tp = tp_table.said.TP and math.tointeger(tonumber(tp_table.said.TP.value)) or 0
+  tp = tp_table.comments.TP and math.tointeger(tonumber(tp_table.comments.TP.value)) or 0
   if tp <= before or tp > 65535 then
     source:fail(tp_table.line, "%s: a list with axes of its own, and no TP size above %d", scan.name, before)
   end
-  return tp, check_axis(source, scan, tp_table.said.Hidden, count, "hidden sizes"),
-    check_axis(source, scan, tp_table.said.Tokens, tokens, "token counts")
+  return tp, check_axis(source, scan, tp_table.comments.Hidden, count, "hidden sizes"),
+    check_axis(source, scan, tp_table.comments.Tokens, tokens, "token counts")
 end
 
 local function fusion_names()
@@ -283,7 +285,7 @@ local function read(source)
   if #found == 0 then refuse_without(source) end
   for i, definition in ipairs(found) do
     local scan = { text = source.text, at = definition.at, line = definition.line,
-      first_line = definition.line, name = definition.name, said = {} }
+      first_line = definition.line, name = definition.name, comments = {} }
     scan.line = line_of(source.text, definition.at)
     local table_of = list(source, scan, 4)
     take(source, scan, ";")

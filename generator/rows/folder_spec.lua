@@ -53,7 +53,7 @@ local function contradiction(entry, beside, recorded)
 end
 
 -- Prints one line for all files that spec.lua contradicts in the same way.
-local function say_contradictions(data_dir, files, beside, recorded)
+local function print_contradictions(data_dir, files, beside, recorded)
   local words, names = {}, {}
   for _, entry in ipairs(files) do
     local how = contradiction(entry, beside, recorded[entry])
@@ -84,7 +84,7 @@ function folder_spec.settle(data_dir, files, beside)
   end
   local workload = last and last.provenance.spec.workload
   if is_complete(beside) then
-    say_contradictions(data_dir, files, beside, recorded)
+    print_contradictions(data_dir, files, beside, recorded)
     return beside, workload
   end
   if last and beside then recorded[last].table = beside.table end

@@ -99,7 +99,7 @@ local function limits_of(job)
   return limits
 end
 
-local function say_what_is_measured(job, state)
+local function print_what_is_measured(job, state)
   job.progress:clear()
   local open, total = state:count_open()
   if job.exhaustive then
@@ -116,7 +116,7 @@ local function measure(job, open)
   if job.budget_s then job.progress:limit(job.began_at, job.budget_s, job.exhaustive) end
   for i, state in ipairs(open) do
     job.later = job.later - state.planner:outlook()
-    say_what_is_measured(job, state)
+    print_what_is_measured(job, state)
     local share
     if job.budget_s then
       local left = job.budget_s * (1 - WRITE_SHARE) - (process.now() - job.began_at)

@@ -62,7 +62,7 @@ local function start(job, state)
       state:refuse(failure.reason, text)
       return nil
     end
-    job.progress:say(("gentables: TP %d: %s; %s"):format(state.size, text,
+    job.progress:print(("gentables: TP %d: %s; %s"):format(state.size, text,
       has_time and "the bench is started again" or "no time is left for another start"))
     if not has_time then return nil end
   end
@@ -152,7 +152,7 @@ end
 local function report_failure(job, task, failure, last)
   local goes_on = not last and "tried again with a new bench"
     or failure.culprit and ("%s stays without a time"):format(failure.culprit) or "it stays without a time"
-  job.progress:say(("gentables: %s: %s%s; %s"):format(cell_records.describe(task.cell), failure.reason,
+  job.progress:print(("gentables: %s: %s%s; %s"):format(cell_records.describe(task.cell), failure.reason,
     in_brackets(failure.detail), goes_on))
 end
 
@@ -224,7 +224,7 @@ local function stop(job, state, running_bench)
   local ended, failure = running_bench:stop()
   state:take_end(running_bench.devices)
   if ended then return end
-  job.progress:say(("gentables: TP %d: the bench did not end well: %s%s; its results count"):format(
+  job.progress:print(("gentables: TP %d: the bench did not end well: %s%s; its results count"):format(
     state.size, failure.reason, in_brackets(failure.detail)))
 end
 
@@ -239,7 +239,7 @@ local function lose_visit(job, state)
   state.lost_in_a_row = (state.lost_in_a_row or 0) + 1
   if state.lost_in_a_row < LOST_IN_A_ROW then return end
   state.has_one_regime = true
-  job.progress:say(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
+  job.progress:print(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
     .. "%s us); rows mix all regimes"):format(state.size, state:roundtrips()))
 end
 
@@ -268,11 +268,11 @@ local function run_tasks(job, state, regime, running_bench)
 end
 
 -- Prints, once, that the machine is in another regime than that of its rows.
-local function say_regime(job, state, regime)
+local function print_regime(job, state, regime)
   if not state:leaves_rows(regime) or state.has_printed_regime then return end
   state.has_printed_regime = true
-  job.progress:say(("gentables: TP %d: the machine is in another regime than when its rows were measured (a "
-    .. "round trip between ranks takes %.2f us, and took %.2f); all cells are measured again")
+  job.progress:print(("gentables: TP %d: the machine is in another regime than when its rows were measured "
+    .. "(a round trip between ranks takes %.2f us, and took %.2f); all cells are measured again")
     :format(state.size, regime.roundtrip_us, state.old.roundtrip_us))
 end
 
@@ -285,7 +285,7 @@ function launches.run(job, state)
     local running_bench = start(job, state)
     if running_bench then
       regime = state:regime_of(running_bench)
-      say_regime(job, state, regime)
+      print_regime(job, state, regime)
       regime.launch = regime.launch + 1
       state.launches = state.launches + 1
       running_bench = run_tasks(job, state, regime, running_bench)

@@ -51,7 +51,7 @@ local function winners(with)
   return ranked, count
 end
 
-local function say_best(state)
+local function print_best(state)
   local ranked, count = winners(state.with)
   for i, entry in ipairs(ranked) do
     print(("%s %-24s lowest median in %d of %d cells, %s to %s"):format(
@@ -61,13 +61,13 @@ local function say_best(state)
   end
 end
 
-local function say_effort(state)
+local function print_effort(state)
   if state.launches == 0 then return end
   print(("      measured for %.1f s, in %d launches of the bench"):format(state.measured_s, state.launches))
 end
 
 -- If the rows are of the regime of earlier rows: prints how many visits of other regimes do not count.
-local function say_regimes(state)
+local function print_regimes(state)
   local regime, others = state:chosen(), 0
   for _, other in ipairs(state.regimes) do
     if other ~= regime then others = others + other.planner:count_visits() end
@@ -79,7 +79,7 @@ local function say_regimes(state)
   end
 end
 
-local function say_cut_off(job, state)
+local function print_cut_off(job, state)
   if not state.cut_off then return end
   local regime = state:chosen()
   local reached, wanted = regime and regime.launch - regime.before or 0, job.spec.limits.launches
@@ -89,7 +89,7 @@ local function say_cut_off(job, state)
       state.unreached, state.unreached == 1 and "" or "s")))
 end
 
-local function say_without(state)
+local function print_without(state)
   local counts, reasons = {}, {}
   for _, entry in ipairs(state.without) do
     if not counts[entry.reason] then reasons[#reasons + 1] = entry.reason end
@@ -102,7 +102,7 @@ local function say_without(state)
   end
 end
 
-local function say_disturbed(state)
+local function print_disturbed(state)
   local count = #state.disturbed
   if count == 0 then return end
   local words = "      disturbed: %d %s uncertain by a factor of 2 or more (%s)"
@@ -110,15 +110,15 @@ local function say_disturbed(state)
     state.json:match("[^/]*$")))
 end
 
-local function say_refused(state)
+local function print_refused(state)
   if file.exists(state.csv) then return end
   print(("TP %d: no bench starts%s"):format(state.size, #state.with > 0 and " any more" or ""))
-  say_without(state)
+  print_without(state)
 end
 
 -- Prints the TP sizes at which a budget ended this sweep, or the one that made the rows, how to continue, and
 -- what that is expected to gain.
-local function say_how_to_refine(job)
+local function print_how_to_refine(job)
   local ended, gains = {}, {}
   for _, state in ipairs(job.states) do
     local budget_s = not state.refusal and #state.with > 0 and state:ended_by(job)
@@ -153,17 +153,17 @@ function outcome.print(job)
   end
   for _, state in ipairs(job.states) do
     if state.refusal then
-      say_refused(state)
+      print_refused(state)
     elseif not state.current then
-      say_regimes(state)
-      say_cut_off(job, state)
-      say_best(state)
-      say_without(state)
-      say_disturbed(state)
-      say_effort(state)
+      print_regimes(state)
+      print_cut_off(job, state)
+      print_best(state)
+      print_without(state)
+      print_disturbed(state)
+      print_effort(state)
     end
   end
-  say_how_to_refine(job)
+  print_how_to_refine(job)
 end
 
 -- ---- failures ---------------------------------------------------------------------------------

@@ -337,7 +337,7 @@ local function is_current(job, search)
   return old and old.fingerprint == job.fingerprint
 end
 
-local function say_unfinished(job, search)
+local function print_unfinished(job, search)
   local out, reasons = {}, {}
   for _, setting in ipairs(search.order) do
     local reason = setting.left_out
@@ -351,12 +351,12 @@ local function say_unfinished(job, search)
   end
 end
 
-local function say(job, search)
+local function print_result(job, search)
   local best = ompi.best(search.path)
   print(("TP %d: best of %d settings: %s: %.2f times faster than the defaults, %.2f at the least gain " ..
     "(the defaults against themselves: %.2f)"):format(search.size, #search.order, best.setting, best.gain,
     best.worst, best.spread))
-  say_unfinished(job, search)
+  print_unfinished(job, search)
 end
 
 -- Searches for each TP size. `job` is that of a sweep: { out, arch, sizes, program, identity, machine,
@@ -378,7 +378,7 @@ function transport.run(job)
     else
       find_finalists(job, search, families)
       write(job, search)
-      say(job, search)
+      print_result(job, search)
       print(("wrote %s"):format(search.path))
     end
   end

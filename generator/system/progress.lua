@@ -1,7 +1,6 @@
 -- A progress bar on a terminal, one line: the current work, the part that is done, the time left. In a pipe
--- there is none, or a line every ten seconds (in_lines). Other lines are printed with say(), which keeps the
--- bar below them.
--- The bar never goes back, even if the number of steps grows.
+-- there is none, or a line every ten seconds (in_lines). Other lines are printed with print(), which keeps
+-- the bar below them. The bar never goes back, even if the number of steps grows.
 local fail = require "base.fail"
 local process = require "core.process"
 local system = require "core.system"
@@ -102,7 +101,7 @@ function progress:clear()
 end
 
 -- Writes a whole line to stderr, above the bar.
-function progress:say(text)
+function progress:print(text)
   self:clear()
   self.stream:write(fail.short(text), "\n")
   if self.live then draw(self, true) end

@@ -113,9 +113,9 @@ local function verdict_of(change, options)
   if not change.old then return "added" end
   if not change.new then return "removed" end
   if not change.lost then return "unknown" end
-  local told_apart = change.supported
-  if not change.p then told_apart = math.abs(change.lost) >= options.untested end
-  if not told_apart then return "noise" end
+  local is_distinct = change.supported
+  if not change.p then is_distinct = math.abs(change.lost) >= options.untested end
+  if not is_distinct then return "noise" end
   return change.lost > 0 and "better" or "worse"
 end
 

@@ -177,7 +177,7 @@ local function line_of(cell)
   return line
 end
 
-local function say_cost(job)
+local function print_cost(job)
   local cost = job.cost
   if not cost or job.sync ~= "both" then return end
   local changes = {}
@@ -223,7 +223,7 @@ function choice.report(job)
     local reason = job.excluded[candidate.name]
     if reason then print(("left out: %s: %s"):format(candidate.name, reason)) end
   end
-  say_cost(job)
+  print_cost(job)
   if job.launches == 1 and has_times(job) then
     print("one launch: states assume the usual noise between launches; --launches 5 measures it")
   end

@@ -107,7 +107,7 @@ function merge_rows.write(job, csv, records, record)
   if not written then fail.work("%s", message) end
   if old then
     local words = "gentables: %s: %d rows of cells that were measured now are replaced by %d; %d others stay"
-    job.progress:say(words:format(csv, go, #records, stay))
+    job.progress:print(words:format(csv, go, #records, stay))
   end
 end
 

@@ -181,7 +181,7 @@ function pass_input.cells(job, args)
   note_fusion(job, fusion, rounded, hidden_size * dtype.bytes)
   if args.splits then note_splits(job, text, weights) end
   if #cells == 0 then fail.input("--sizes: no size is left to measure") end
-  for _, note in ipairs(job.notes) do job.progress:say(note) end
+  for _, note in ipairs(job.notes) do job.progress:print(note) end
   pass_input.choose_candidates(job, args.strategies, cells)
   return cells
 end

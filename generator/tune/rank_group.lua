@@ -47,7 +47,7 @@ local LOG = "gentables%-bench: log of ([^\n]-, rank %d+: [^\n]*)"
 local function print_logs(job, words)
   job.logged = job.logged or {}
   for line in (words or ""):gmatch(LOG) do
-    if not job.logged[line] then job.progress:say("gentables: " .. line) end
+    if not job.logged[line] then job.progress:print("gentables: " .. line) end
     job.logged[line] = true
   end
   return ((words or ""):gsub(LOG, ""))
@@ -107,7 +107,7 @@ function rank_group.candidates(job)
     else
       answering[#answering] = nil
       job.excluded[path] = answer
-      job.progress:say(("gentables: %s; it is left out"):format(answer))
+      job.progress:print(("gentables: %s; it is left out"):format(answer))
     end
   end
   job.plugins = answering
@@ -139,7 +139,7 @@ end
 -- Leaves a candidate out from here on, and prints why.
 local function exclude(job, world_size, name, reason)
   job.excluded[name], job.excluded_at[name] = reason, world_size
-  job.progress:say(("gentables: %s: %s; it is left out"):format(name, reason))
+  job.progress:print(("gentables: %s: %s; it is left out"):format(name, reason))
 end
 
 -- ---- launches ---------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ local function print_untried(job, fields, untried)
   elseif untried then
     about = ("was not tried with %s and more: not enough memory"):format(quantities.exact_bytes(untried))
   end
-  if about then job.progress:say(("gentables: %s: %s"):format(fields.strategy, about)) end
+  if about then job.progress:print(("gentables: %s: %s"):format(fields.strategy, about)) end
 end
 
 -- Tries the plug-in at `path`, which has these candidates; again after each failure, until the rest passes.
@@ -254,14 +254,14 @@ local function look_closer(job, world_size, cells, path, names)
     sanitizer.words(job.sanitizer))
   local found, why, always = report:verdict(reason or failed)
   if found then
-    job.progress:say(("gentables: %s: compute-sanitizer: %s; it is left out"):format(path, found))
+    job.progress:print(("gentables: %s: compute-sanitizer: %s; it is left out"):format(path, found))
     for name in pairs(names) do
       job.excluded_at[name] = job.excluded[name] and job.excluded_at[name] or world_size
       job.excluded[name] = job.excluded[name] or "compute-sanitizer: " .. found
     end
   elseif why then
     if always then job.sanitizer = nil end
-    job.progress:say(("gentables: %s: compute-sanitizer could not check it: %s"):format(path, why))
+    job.progress:print(("gentables: %s: compute-sanitizer could not check it: %s"):format(path, why))
   end
 end
 

@@ -145,7 +145,7 @@ function write.all(job, folder)
   put(folder .. "/tuned.json", json.encode(whole) .. "\n")
   put(folder .. "/gentables_tuned.py", python(whole))
   if words then
-    job.progress:say(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))
+    job.progress:print(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))
   end
   for _, world_size in ipairs(job.launches > 1 and job.world_sizes or {}) do
     write_rows(job, folder, world_size)

@@ -105,7 +105,7 @@ return {
       local same = compare(folder .. "/" .. made.file, made.text, source)
       if not same then differing = differing + 1 end
     end
-    gaps.say { source }
+    gaps.print { source }
     local stale = render.stale(source, args.formats, chosen, folder)
     for _, left in ipairs(stale) do
       io.stdout:write(("%s/%s: has no rows here; remove it (%s)\n"):format(folder, left.file, left.why))

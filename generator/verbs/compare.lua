@@ -60,6 +60,6 @@ return {
     local written, message = page:write(args.out)
     if not written then fail.work("%s", message) end
     io.stdout:write("written   ", args.out, "\n")
-    gaps.say(sources)
+    gaps.print(sources)
   end,
 }

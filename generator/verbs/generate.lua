@@ -59,7 +59,7 @@ return {
     local _ <close> = not lock and folder_lock.take(out) or nil
     local written = render.update(texts)
     for _, path in ipairs(paths) do print_state(written[path] and "written" or "unchanged", path) end
-    gaps.say { source }
+    gaps.print { source }
     trtllm_generator.report(args, source)
     if before then stamp.keep(args.stamp, before, args, out, source, paths) end
   end,

@@ -53,7 +53,7 @@ local function check_gnuplot(endings)
   if not ready then fail.work("%s", message) end
 end
 
-local function say_left_out(rows)
+local function print_left_out(rows)
   if rows.left_out then
     fail.note("shows %s; left out: %s; --dtype, --op and --mode choose", rows.shown, rows.left_out)
   end
@@ -87,7 +87,7 @@ local function plot_folder(args)
   local out = without_slash(args.out or args.data_dir)
   local entries = pictures.entries(rows, out, wanted, endings)
   local count, left_out = pictures.draw_all(rows, entries, true)
-  say_left_out(rows)
+  print_left_out(rows)
   for _, line in ipairs(left_out) do fail.note("%s", line) end
   print_shares(rows)
   io.stdout:write(("%s in %s/viz\n"):format(quantities.counted(count, "picture"), out))
@@ -130,7 +130,7 @@ local function plot_one(args)
   local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
   local of = { fusion = check_fusion(rows, args.fusion), path = args.out,
     tp = not over_tp_sizes and tp_of(rows, args.tp) or nil }
-  say_left_out(rows)
+  print_left_out(rows)
   local drawn, message, why = pictures.draw(kind.name, rows, of)
   if why == "empty" then
     fail.input("%s: %s; no picture%s", rows.source.data_dir, message,

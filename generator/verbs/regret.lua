@@ -14,7 +14,7 @@ local DEFAULT_WORST = 5
 
 local function percent(share) return ("%.2f %%"):format(100 * share) end
 
-local function say_aliased(found)
+local function print_aliased(found)
   if not found then
     print("  which shapes share a cell is unknown for this lookup")
   elseif found.cells == 0 then
@@ -26,7 +26,7 @@ local function say_aliased(found)
   end
 end
 
-local function say_lookup(title, found)
+local function print_lookup(title, found)
   print(("  %-36s %10s %10s %10s"):format(title, "mean", "p99", "worst"))
   for _, line in ipairs { { "outside the rows' intervals", found.certain }, { "as measured", found.raw } } do
     print(("    %-34s %10s %10s %10s"):format(line[1], percent(line[2].mean), percent(line[2].p99),
@@ -39,19 +39,19 @@ local function say_lookup(title, found)
     print(("  %s left out: no row of the strategy that the lookup returns"):format(
       counted(found.unanswered, "shape")))
   end
-  say_aliased(found.aliased)
+  print_aliased(found.aliased)
 end
 
-local function say(path, found, by_floor)
+local function print_result(path, found, by_floor)
   print(("%s: %s looked up"):format(path, counted(found.shapes, "shape")))
   if found.others > 0 then
     print(("  %s of another data type, operation or fusion left out"):format(counted(found.others, "shape")))
   end
-  say_lookup("regret", found)
-  say_lookup("by the floor of log2 (TensorRT-LLM)", by_floor)
+  print_lookup("regret", found)
+  print_lookup("by the floor of log2 (TensorRT-LLM)", by_floor)
 end
 
-local function say_worst(found, count)
+local function print_worst(found, count)
   for i = 1, math.min(count, #found.worst) do
     local loss = found.worst[i]
     if loss.raw <= 0 then break end
@@ -108,8 +108,8 @@ return {
     if args.json then
       print_json(args.table, found, by_floor)
     else
-      say(args.table, found, by_floor)
-      say_worst(found, DEFAULT_WORST)
+      print_result(args.table, found, by_floor)
+      print_worst(found, DEFAULT_WORST)
     end
     if #found.worst == 0 then fail.work("no shape has a row of the strategy that the lookup returns") end
     if args.most and found.certain.mean > args.most then

@@ -76,7 +76,7 @@ return {
     local written, problem = page:write(out .. "/report.html")
     if not written then fail.work("%s", problem) end
     io.stdout:write("written   ", out, "/report.html\n")
-    gaps.say(sources)
+    gaps.print(sources)
     for _, source in ipairs(args.xlsx and sources or {}) do write_workbook(source, out) end
   end,
 }

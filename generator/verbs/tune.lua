@@ -116,7 +116,7 @@ local function keep(kept, job, cells)
   local is_kept, problem = pcall(kept.save, kept, job, cells)
   if is_kept then return end
   if not fail.is_failure(problem) or problem.code > 2 then error(problem, 0) end
-  job.progress:say(("gentables: %s; these times are not kept for the next run"):format(problem.message))
+  job.progress:print(("gentables: %s; these times are not kept for the next run"):format(problem.message))
 end
 
 -- Measures the cells that the cache does not have, and keeps the results of each number of ranks. Returns a

@@ -233,7 +233,7 @@ static int processes_before(void) {
 }
 
 // The state of the device at the end.
-static void tell_of_end(void) {
+static void report_end(void) {
     if (getenv("STAND_IN_DEVICES") == NULL) return;
     if (processes_before() == 0) {
         say("device rank=0 clock_mhz=1900 least_clock_mhz=1200 throttle_seen=0x40\n");
@@ -273,7 +273,7 @@ static void serve(void) {
             answer(line);
         }
     }
-    tell_of_end();
+    report_end();
 }
 
 static int knows_fault(const char *name) {

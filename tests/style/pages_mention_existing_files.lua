@@ -136,7 +136,7 @@ local function of_any(name)
 end
 
 -- The options in the help of the programs below bench/ and of the scripts.
-local function told_by_programs()
+local function printed_by_programs()
   local texts = {}
   for _, name in ipairs { "bench/main.c", "bench/replay/main.c", "bench/workload/main.c" } do
     texts[#texts + 1] = assert(file.read(source .. "/" .. name))
@@ -144,7 +144,7 @@ local function told_by_programs()
   return table.concat(texts)
 end
 
-local programs = told_by_programs()
+local programs = printed_by_programs()
 
 -- A command of gentables in a line of code or between backticks: its options are the verb's.
 local function check_command(path, number, command)

@@ -75,7 +75,7 @@ end
 function job:print_once(text)
   if self.printed[text] then return end
   self.printed[text] = true
-  if self.bar then self.bar:say("gentables: " .. text) else fail.note(text) end
+  if self.bar then self.bar:print("gentables: " .. text) else fail.note(text) end
 end
 
 -- A failure that does not end the job.

@@ -54,7 +54,7 @@ local function do_all(pipeline, list)
 end
 
 -- The incomplete parts of traces, { { entry, text }... }: a text that several traces have occurs once.
-local function say_warnings(pipeline, warnings)
+local function print_warnings(pipeline, warnings)
   local order, paths = {}, {}
   for _, one in ipairs(warnings) do
     local path = one[1].path
@@ -85,12 +85,12 @@ local function answers_of(pipeline, traces)
       if answer.warning and not task.was_there then table.insert(warnings, { entry, answer.warning }) end
     end
   end
-  say_warnings(pipeline, warnings)
+  print_warnings(pipeline, warnings)
   return answers, found
 end
 
 -- The incomplete parts of collectives and merged traces.
-local function say_notes(pipeline, made)
+local function print_notes(pipeline, made)
   for _, task in ipairs(made) do
     local answer = task.answer and not task.was_there and pack.unpack(task.answer)
     for _, note in ipairs(answer and answer.notes or {}) do pipeline.work:print_once(note) end
@@ -111,7 +111,7 @@ local function read_traces(pipeline, configurations)
   end
   -- Merging takes longest, so it begins first.
   do_all(pipeline, table.move(traces, 1, #traces, #merges + 1, table.move(merges, 1, #merges, 1, {})))
-  say_notes(pipeline, merges)
+  print_notes(pipeline, merges)
   return traces, by_configuration, answers_of(pipeline, traces)
 end
 
@@ -133,7 +133,7 @@ local function analyse(pipeline, configurations)
     if #tables == 0 then pipeline.work:print_once(gemm_command.no_gemm) end
   end
   do_all(pipeline, later)
-  say_notes(pipeline, collective)
+  print_notes(pipeline, collective)
   if pipeline.without.comparisons then return end
   local last = { tasks.across(pipeline, collective) }
   append(traces, collective)

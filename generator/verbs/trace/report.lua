@@ -110,7 +110,7 @@ local function entries_of(args)
 end
 
 -- Prints the written path or the reason of the failure. Returns whether the report was written.
-local function tell(entry, result, args)
+local function print_result(entry, result, args)
   if not result.ok then
     fail.note(result.value)
     return false
@@ -218,7 +218,7 @@ return {
     local entries, is_whole = entries_of(args)
     local written, code = 0, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
-      if tell(entries[i], result, args) then
+      if print_result(entries[i], result, args) then
         written = written + 1
       elseif code == 0 then
         code = result.code or 1

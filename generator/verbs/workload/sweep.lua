@@ -165,7 +165,7 @@ local function keep_failure(job, threads, channels, failure, seconds, bar)
     job.store:keep(threads, channels, { status = failure.signal and "interrupted" or "failed",
       reason = failure.reason, seconds = seconds, used = failure.used, note = failure.note }, failure.log)
   end
-  if not failure.signal and not failure.refused then return bar:say("gentables: " .. text) end
+  if not failure.signal and not failure.refused then return bar:print("gentables: " .. text) end
   bar:clear()
   write_summary(job, failure.refused and { threads = threads, channels = channels, status = "refused",
     reason = failure.reason, seconds = seconds })

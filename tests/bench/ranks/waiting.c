@@ -83,7 +83,7 @@ TEST_WITH(new_control, drop_control, what_arrives_ends_the_wait) {
     waitpid(child, NULL, 0);
 }
 
-TEST_WITH(new_control, drop_control, a_peer_that_died_is_told) {
+TEST_WITH(new_control, drop_control, a_peer_that_died_is_reported) {
     struct group group = group_of(0, 60);
     control->pids[0] = (int32_t)getpid();
     control->pids[1] = (int32_t)start(nothing);
@@ -92,14 +92,14 @@ TEST_WITH(new_control, drop_control, a_peer_that_died_is_told) {
     assert_string_equal(group_failure(&group), "rank 1 died, at the start");
 }
 
-TEST_WITH(new_control, drop_control, a_deadline_is_told) {
+TEST_WITH(new_control, drop_control, a_deadline_is_reported) {
     struct group group = group_of(0, 0.01);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     assert_false(group_wait(&group, &control->ping.value, 1));
     assert_string_equal(group_failure(&group), "no rank responds, at the start; rank 0 waited for 0.01 s");
 }
 
-TEST_WITH(new_control, drop_control, the_first_failure_is_told_by_all) {
+TEST_WITH(new_control, drop_control, the_first_failure_is_reported_by_all) {
     struct group group = group_of(0, 60);
     control->pids[0] = control->pids[1] = (int32_t)getpid();
     pid_t child = start(give_up);

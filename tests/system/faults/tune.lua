@@ -29,10 +29,10 @@ end
 
 -- The answers for each op, by the printed JSON and by that in the folder.
 local function answers(case, out, what)
-  local told = json.decode(out)
-  lu.assertEquals(json.decode(lib.read(case.folder .. "/tuned/tuned.json")), told, what)
-  lu.assertEquals(#told.cells, #OPS, what)
-  return told.cells
+  local printed = json.decode(out)
+  lu.assertEquals(json.decode(lib.read(case.folder .. "/tuned/tuned.json")), printed, what)
+  lu.assertEquals(#printed.cells, #OPS, what)
+  return printed.cells
 end
 
 -- Starts a case of { fault, at, rank, call, words, phase, plugin }: the expected message; with a phase, by

@@ -24,7 +24,7 @@ end
 -- Such as the stderr of a bench in one line.
 function TestMessages.test_lines_beside_a_bar_are_cut()
   local stream <close> = assert(io.tmpfile())
-  progress.new(1, stream):say("begin" .. ("x"):rep(5000) .. "end")
+  progress.new(1, stream):print("begin" .. ("x"):rep(5000) .. "end")
   stream:seek("set", 0)
   lu.assertStrMatches(stream:read("a"), "beginx+ %[%.%.%.%] x+end\n")
   lu.assertTrue(stream:seek() < 4100)

@@ -40,9 +40,9 @@ plot() {
 points() {
     got=$(python3 - "$stdout" <<'END'
 import json, sys
-told = json.load(open(sys.argv[1]))
+printed = json.load(open(sys.argv[1]))
 print(" ".join(f"{panel}:{series['label']}:{point[setting]}:{point['value']:g}"
-    for panel, setting, part in zip("LR", ("max-num-seqs", "max-num-batched-tokens"), told["panels"])
+    for panel, setting, part in zip("LR", ("max-num-seqs", "max-num-batched-tokens"), printed["panels"])
     for series in part["series"] for point in series["points"]))
 END
     )

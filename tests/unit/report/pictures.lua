@@ -179,12 +179,12 @@ function TestPictures.test_notes_explain_only_drawn_signs()
     end
   end
   many = lib.rows(many)
-  local function told(kind, rows) return texts_of(require("plots." .. kind).model(slice_of(rows))) end
-  lu.assertStrContains(told("confidence", few), "letters are the winner's")
-  lu.assertNotStrContains(told("confidence", many), "letters are the winner's")
-  lu.assertNotStrContains(told("best_strategy", many), "?:")
-  lu.assertStrContains(told("crossover", many), "Dashed")
-  lu.assertNotStrContains(told("crossover", few), "Dashed") -- too small for lines of equal size
+  local function printed(kind, rows) return texts_of(require("plots." .. kind).model(slice_of(rows))) end
+  lu.assertStrContains(printed("confidence", few), "letters are the winner's")
+  lu.assertNotStrContains(printed("confidence", many), "letters are the winner's")
+  lu.assertNotStrContains(printed("best_strategy", many), "?:")
+  lu.assertStrContains(printed("crossover", many), "Dashed")
+  lu.assertNotStrContains(printed("crossover", few), "Dashed") -- too small for lines of equal size
 end
 
 local function model_of(kind, rows) return assert(require("plots." .. kind).model(slice_of(rows))) end

@@ -101,9 +101,9 @@ mkdir "$WORK/names"
 cp "$SOURCE/tables/host/benchmark.tp2.host.csv" "$SOURCE/tables/host/spec.lua" "$WORK/names"
 python3 - "$SOURCE/tables/host/benchmark.tp2.host.json" "$WORK/names/benchmark.tp2.host.json" <<'END'
 import json, sys
-told = json.load(open(sys.argv[1]))
-told["machine"]["cpu"] = "A\"quoted\" <b>&amp;</b> {/Bold x}_y `touch ran` $(touch ran) 'z' %s \\n"
-json.dump(told, open(sys.argv[2], "w"))
+printed = json.load(open(sys.argv[1]))
+printed["machine"]["cpu"] = "A\"quoted\" <b>&amp;</b> {/Bold x}_y `touch ran` $(touch ran) 'z' %s \\n"
+json.dump(printed, open(sys.argv[2], "w"))
 END
 sed 's/tp = { 2, 4 }/tp = { 2 }/' "$SOURCE/tables/host/spec.lua" >"$WORK/names/spec.lua"
 (cd "$WORK/names" && ends_with 0 plot --data-dir . --arch host --kinds best_strategy --format svg)

@@ -357,7 +357,7 @@ local function without_time(has_results)
     return nil, { reason = "the bench died", detail = "rank 1 is stopped, in the set-up of MPI_SM" }
   end
   local job = { backend = { command = function() end, arguments = function() end },
-    spec = { strategies = { "MPI" } }, progress = { say = function(_, text) regime.said = text end } }
+    spec = { strategies = { "MPI" } }, progress = { print = function(_, text) regime.said = text end } }
   local state = { size = 2, ends_at = 0, regime = regime, can_start = function() return false end,
     start_patience = function() end, has_results = function() return has_results end,
     chosen = function() return regime end,

@@ -77,7 +77,7 @@ function TestProgress.test_a_pipe_gets_messages_but_no_bar()
   bar:show("cell")
   now = 60
   bar:step()
-  bar:say("gentables: a line")
+  bar:print("gentables: a line")
   bar:clear()
   stream:close()
   local handle <close> = assert(io.open(path))

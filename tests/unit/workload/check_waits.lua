@@ -26,7 +26,7 @@ for rank = 1, #result.ranks do
       if wait.ts >= step.ts and wait.ts < step.ts + step.dur then sums[i] = sums[i] + wait.dur end
     end
   end
-  local told, found = result.ranks[rank].await_us, median(sums)
-  assert(math.abs(told - found) < 0.01, ("%s: rank %d waits %g us, by its trace %g"):format(arg[1], rank - 1,
-    told, found))
+  local waited, found = result.ranks[rank].await_us, median(sums)
+  assert(math.abs(waited - found) < 0.01, ("%s: rank %d waits %g us, by its trace %g"):format(arg[1],
+    rank - 1, waited, found))
 end

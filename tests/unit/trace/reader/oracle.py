@@ -80,7 +80,7 @@ def names_of(events):
     return names
 
 
-def told(value):
+def shown(value):
     if value is None:
         return "-"
     if isinstance(value, float):
@@ -91,7 +91,7 @@ def told(value):
 
 
 def line(label, row):
-    print("\t".join([label] + ["%s=%s" % (key, told(value)) for key, value in row]))
+    print("\t".join([label] + ["%s=%s" % (key, shown(value)) for key, value in row]))
 
 
 def print_event(event, parents, names, key):
