@@ -38,7 +38,7 @@ done
 # Alone in the file: there is no candidate.
 rm -r "$data"
 measured loopback ONESHOT 2 "$data/benchmark.tp2.sm90.csv"
-rejects "ran in loopback" generate --data-dir "$data" --arch sm90 --out "$WORK/alone"
+rejects "or of loopback" generate --data-dir "$data" --arch sm90 --out "$WORK/alone"
 
 # In a file of their own, for another arch.
 rm -r "$data"

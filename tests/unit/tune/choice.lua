@@ -167,7 +167,7 @@ local function notes_of(ops, sizes, tp_sizes, args)
   args.dtype, args.hidden_size = "float32", args.hidden_size or "4096"
   local said = {}
   local candidate = { name = "MPI", usual = true, ops = {} }
-  local progress = { say = function(_, text) said[#said + 1] = text end }
+  local progress = { print = function(_, text) said[#said + 1] = text end }
   local of = { ops = {}, sizes = sizes, world_sizes = tp_sizes, backend = "host", progress = progress,
     candidates = { candidate, MPI = candidate } }
   for i, name in ipairs(ops) do

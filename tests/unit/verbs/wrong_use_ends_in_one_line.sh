@@ -41,7 +41,7 @@ rows "$WORK/two/benchmark.tp2.sm90.csv" "$row"
 rows "$WORK/two/benchmark.tp4.sm90.csv" '4,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
 provenance one "$(hash_of "$WORK/two/benchmark.tp2.sm90.csv")" >"$WORK/two/benchmark.tp2.sm90.json"
 provenance other "$(hash_of "$WORK/two/benchmark.tp4.sm90.csv")" >"$WORK/two/benchmark.tp4.sm90.json"
-rejects "another machine's \(other, 2 cores" generate --data-dir "$WORK/two" --arch sm90
+rejects "is of another machine \(other, 2 cores" generate --data-dir "$WORK/two" --arch sm90
 echo '{' >"$WORK/two/benchmark.tp4.sm90.json"
 rejects 'benchmark.tp4.sm90.json: is not JSON' generate --data-dir "$WORK/two" --arch sm90
 
