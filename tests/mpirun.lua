@@ -20,8 +20,9 @@ local function without(words, prefix)
 end
 
 local function shared_cores()
-  local words = launcher.command(2, 1)
-  assert(table.remove(words, 2) == "-n" and table.remove(words, 2) == "2", "mpirun -n 2 ...")
+  local words, at = launcher.command(2, 1), 1
+  while words[at] ~= "-n" do at = at + 1 end
+  assert(table.remove(words, at) == "-n" and table.remove(words, at) == "2", "mpirun -n 2 ...")
   return words
 end
 

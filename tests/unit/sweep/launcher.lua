@@ -29,17 +29,18 @@ local function words(self, version, ranks, cores, text, environment)
   return out, ended, errors
 end
 
+local mpirun = "<env> <HWLOC_COMPONENTS=-linuxio> <mpirun>"
 local as_root = system.is_root() and " <--allow-run-as-root>" or ""
 local one_node = " <--mca> <pml> <ob1> <--mca> <btl> <self,vader>"
 local components = " <--mca> <coll_sm_priority> <1> <--mca> <coll_tuned_use_dynamic_rules> <1>"
 
 function TestLauncher:test_open_mpi_4_with_a_core_for_each_rank()
-  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 2, 2), "<mpirun> <-n> <2>" .. as_root ..
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 2, 2), mpirun .. " <-n> <2>" .. as_root ..
     " <--bind-to> <core>" .. one_node .. components)
 end
 
 function TestLauncher:test_open_mpi_4_with_more_ranks_than_cores()
-  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 4, 2), "<mpirun> <-n> <4>" .. as_root ..
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 4, 2), mpirun .. " <-n> <4>" .. as_root ..
     " <--oversubscribe> <--bind-to> <none>" .. one_node .. components)
 end
 
@@ -52,6 +53,13 @@ function TestLauncher:test_the_environments_own_pml_stays()
   local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "OMPI_MCA_pml=ucx" })
   lu.assertNotStrContains(found, "pml")
   lu.assertStrContains(found, "<btl> <self,vader>")
+end
+
+function TestLauncher:test_what_the_environment_has_hwloc_read_stays()
+  for _, setting in ipairs { "COMPONENTS=-pci", "XMLFILE=a.xml", "SYNTHETIC=core:2", "FSROOT=/a" } do
+    local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "HWLOC_" .. setting })
+    lu.assertStrMatches(found, "<mpirun> .*")
+  end
 end
 
 function TestLauncher:test_another_mpi_gets_no_flags_of_open_mpi()
