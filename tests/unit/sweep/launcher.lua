@@ -29,7 +29,7 @@ local function words(self, version, ranks, cores, text, environment)
   return out, ended, errors
 end
 
-local mpirun = "<env> <HWLOC_COMPONENTS=-linuxio> <mpirun>"
+local mpirun = "<env> <HWLOC_COMPONENTS=-pci,-linuxio> <mpirun>"
 local as_root = system.is_root() and " <--allow-run-as-root>" or ""
 local one_node = " <--mca> <pml> <ob1> <--mca> <btl> <self,vader>"
 local components = " <--mca> <coll_sm_priority> <1> <--mca> <coll_tuned_use_dynamic_rules> <1>"
