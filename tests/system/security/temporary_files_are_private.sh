@@ -45,10 +45,16 @@ echo 'require("core.file").remove_tree(arg[1])' >"$WORK/remove.lua"
 ends_with 0 "$GENTABLES" lua "$WORK/remove.lua" "$TMPDIR/others"
 [ -d "$TMPDIR/others" ] || die "a folder of another user was removed"
 
-# The watcher does get hold of a name that is taken first and made a folder later.
-tries=0 ends=$(($(date +%s) + 60))
-until grep -q '^took .*planted' "$log"; do
-    name=$TMPDIR/old.$tries tries=$((tries + 1))
+# The watcher does get hold of a name that is taken first and made a folder later, if that takes long enough.
+ends=$(($(date +%s) + 60))
+name=$TMPDIR/old
+: >"$name"
+rm "$name"
+until [ -d "$name" ]; do [ "$(date +%s)" -lt "$ends" ] || die "the watcher makes no folder"; done
+mkdir -p "$name"
+: >"$name/lookup"
+until grep -q '^took old: others use the planted folder' "$log"; do
     [ "$(date +%s)" -lt "$ends" ] || die "the watcher takes nothing"
-    : >"$name" && rm "$name" && mkdir -p "$name" && : >"$name/lookup"
+    : >"$TMPDIR/more" # it looks into folders after any event
+    rm -rf "$TMPDIR/more"
 done

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_NAMES = 512, TRIES = 2000 };
+enum { MOST_NAMES = 4096, TRIES = 2000 };
 
 static FILE *record;
 
@@ -24,7 +24,7 @@ static void took(const char *name, const char *how) {
     fflush(record);
 }
 
-// Makes a folder with the name of a file, as soon as the file is removed.
+// Makes a folder with the name of a file that is or will be removed.
 static void plant(const char *name) {
     for (int i = 0; i < TRIES; i++) {
         if (mkdir(name, 0777) == 0) {
@@ -71,6 +71,7 @@ int main(int argc, char **argv) {
         for (char *at = events; at < events + got;) {
             struct inotify_event *event = (struct inotify_event *)at;
             at += sizeof *event + event->len;
+            if (event->mask == IN_DELETE) plant(event->name); // of a file
             if ((event->mask & IN_DELETE) != 0) continue;
             fprintf(record, "seen %s\n", event->name);
             attack(event->name);
