@@ -1,13 +1,13 @@
 #!/bin/sh
-# A user who watches TMPDIR gets hold of nothing that gentables makes there, while it compiles and starts
-# programs. A name that is taken first and made a folder later would be lost to that user.
+# A user who watches TMPDIR gets hold of nothing that any verb of gentables makes there, while it compiles and
+# starts programs. A name that is taken first and made a folder later would be lost to that user.
 . "$(dirname "$0")/../../lib.sh"
 needs cc gnuplot
 [ "$(id -u)" = 0 ] || skip "not root, so there is no other user"
 
-if grep -rnE 'os\.tmpname|io\.tmpfile|tmpnam|tempnam|mktemp\(|mktemp -u' "$SOURCE/generator" "$SOURCE/cmake" \
-    "$SOURCE/templates"; then
-    die "temporary names that are not made by scratch.folder"
+if grep -rnE 'os\.tmpname|io\.tmpfile|tmpnam|tempnam|mktemp\(|mktemp -u' "$SOURCE/generator" "$SOURCE/bench" \
+    "$SOURCE/cmake" "$SOURCE/templates"; then
+    die "temporary names that are not made with their files"
 fi
 
 log=$WORK/log
@@ -23,20 +23,25 @@ until grep -q 'seen all' "$log" 2>/dev/null; do
     kill -0 "$watcher" 2>/dev/null || die "the watcher has ended"
 done
 
-cat >"$WORK/spec.lua" <<'SPEC'
-return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 64, 128 }, num_tokens = { 1, 4 },
-  strategies = { "MPI", "ONESHOT", "TWOSHOT" } }
-SPEC
-ends_with 0 "$GENTABLES" sweep "$WORK/spec.lua" --out "$WORK/rows" --bench "$STAND_IN" \
-    --launcher 'env RANKS={ranks}'
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch host --out "$WORK/tables"
-ends_with 0 "$GENTABLES" check --data-dir "$WORK/rows" --arch host --tables "$WORK/tables"
-ends_with 0 "$GENTABLES" regret --table "$WORK/tables/allreduce_table.h" \
-    --rows "$WORK/rows/benchmark.tp2.host.csv"
-ends_with 0 "$GENTABLES" report --data-dir "$WORK/rows" --arch host --out "$WORK/report"
-ends_with 0 "$GENTABLES" plot --data-dir "$WORK/rows" --arch host --out "$WORK/plots" --format png
-for name in gentables-lookup gentables-font gentables-picture; do has "^seen $name" "$log"; done
-if grep '^took' "$log"; then die "another user got hold of temporary files"; fi
+# A job of each verb, and of each module that starts processes or makes temporary folders.
+code=0
+"$GENTABLES" lua "$SOURCE/tests/system/security/lib_watched.lua" "$log" >"$stdout" 2>"$stderr" || code=$?
+: >"$TMPDIR/last"
+ends=$(($(date +%s) + 60))
+until grep -q '^seen last$' "$log"; do
+    [ "$(date +%s)" -lt "$ends" ] || die "the watcher does not see the last file"
+done
+took=$(grep '^took' "$log" | sort -u)
+[ -z "$took" ] || die "another user got hold of temporary files: $took"
+[ "$code" = 0 ] || die "jobs fail or are missing"
+cat "$stdout"
+
+# The watcher has seen each kind of temporary files.
+grep -rhoE 'scratch\.folder\("[^"]+' "$SOURCE/generator" | sed 's/.*"//' | sort -u >"$WORK/names"
+if [ -n "${STAND_INS:-}" ]; then # of benches on GPUs
+    grep -rhoE 'gentables-[a-z-]+-XXXXXX' "$SOURCE/bench" | sed 's/-XXXXXX//' | sort -u >>"$WORK/names"
+fi
+while read -r name; do has "^seen ${name}[.-]" "$log"; done <"$WORK/names"
 
 # What is removed is the user's own.
 mkdir "$TMPDIR/others"
@@ -55,6 +60,6 @@ mkdir -p "$name"
 : >"$name/lookup"
 until grep -q '^took old: others use the planted folder' "$log"; do
     [ "$(date +%s)" -lt "$ends" ] || die "the watcher takes nothing"
-    : >"$TMPDIR/more" # it looks into folders after any event
-    rm -rf "$TMPDIR/more"
+    mkdir -m 700 "$TMPDIR/more" # it looks into folders after any event
+    rmdir "$TMPDIR/more"
 done

@@ -2,7 +2,7 @@
 // makes folders with the names of files that vanish, and replaces, reads and fills what others make.
 //
 //   watcher USER LOG      run as root in that folder; acts with the rights of USER, a number, until it is
-//                         killed. Lines of LOG: "seen NAME", "took NAME" for each success
+//                         killed. Lines of LOG: "took NAME" for each success; "seen NAME" when all was tried
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -73,8 +73,8 @@ int main(int argc, char **argv) {
             at += sizeof *event + event->len;
             if (event->mask == IN_DELETE) plant(event->name); // of a file
             if ((event->mask & IN_DELETE) != 0) continue;
-            fprintf(record, "seen %s\n", event->name);
             attack(event->name);
+            fprintf(record, "seen %s\n", event->name);
             if (count < MOST_NAMES) snprintf(names[count++], sizeof names[0], "%s", event->name);
         }
         for (int i = 0; i < count; i++) look_into(names[i]);
