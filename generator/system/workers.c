@@ -116,6 +116,8 @@ static void work_on(lua_State *lua, lua_Integer item, int pipe, pid_t parent) {
     const char *answer = lua_tolstring(lua, -1, &length);
     if (ending_signal != 0) give_up(0);
     if (status != LUA_OK || answer == NULL) {
+        // Lua's message: its status is LUA_ERRMEM, or LUA_ERRRUN in a luaL_Buffer.
+        if (answer != NULL && strcmp(answer, "not enough memory") == 0) out_of_memory_end();
         fprintf(stderr, "gentables: internal error: %s\n",
                 answer == NULL ? "an item without answer" : answer);
         give_up(0);

@@ -78,6 +78,20 @@ function TestWorkers.test_an_item_may_have_workers_of_its_own()
   luaunit.assertEquals({ results[1].value, results[2].value }, { "ax ay", "bx by" })
 end
 
+-- Errors in the function of an item are its result; around it, they end the child.
+function TestWorkers.test_memory_is_short_where_a_child_makes_its_answer()
+  local path = work_path("large.lua")
+  file.write(path, [[
+    require("core.workers").map(1, 1, function() return io.open("/dev/null"):read(1 << 50) end, print)]])
+  local sanitizer = (os.getenv("ASAN_OPTIONS") or "") .. ":allocator_may_return_null=1"
+  local parent = assert(process.start {
+    "env", "ASAN_OPTIONS=" .. sanitizer, os.getenv("GENTABLES"), "lua", path })
+  luaunit.assertEquals(parent:read_line(PATIENCE), "1\tnil\tits process ended with exit code 1")
+  luaunit.assertEquals(parent:close(PATIENCE), "exit code 0")
+  luaunit.assertStrContains(parent:errors(), "gentables: out of memory\n")
+  luaunit.assertNotStrContains(parent:errors(), "internal error")
+end
+
 function TestWorkers.test_an_error_of_the_caller_ends_the_children()
   local started = work_path("started")
   os.remove(started)
