@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "literal.h"
 #include "trace/reader/trace.h"
 
 namespace trace {
@@ -34,6 +35,7 @@ struct analysis {
     uint64_t overlapping = 0;        // GPU events that began before the last one of their stream ended
     uint64_t unlinked = 0;
     uint32_t first_overlapping = NONE; // event
+    argument_reader arguments;         // of the trace
 
     const event &at(const gpu_event &one) const { return of->events[one.event]; }
     bool is_linked(const gpu_event &one) const { return at(one).parent != NONE; }

@@ -17,7 +17,6 @@
 
 #include "analysis.h"
 #include "groups.h"
-#include "literal.h"
 #include "lua_types.h"
 
 namespace trace {
@@ -83,13 +82,14 @@ const argument_set &set_argument(lua_State *lua, const trace &of) {
 }
 
 int arguments(lua_State *lua) {
-    const trace &of = *analysis_argument(lua).of;
+    analysis &analysis = analysis_argument(lua);
+    const trace &of = *analysis.of;
     const argument_set &set = set_argument(lua, of);
     bool as_lists = lua_toboolean(lua, 3);
     std::string text;
     for (uint32_t json : {set.dims, set.types, set.strides, set.concrete}) {
         text.clear();
-        if (json != EMPTY_TEXT && append_python(of.names[json], as_lists, text)) {
+        if (json != EMPTY_TEXT && analysis.arguments.append_python(of.names[json], as_lists, text)) {
             lua_pushlstring(lua, text.data(), text.size());
         } else {
             lua_pushnil(lua);
@@ -99,10 +99,11 @@ int arguments(lua_State *lua) {
 }
 
 int argument_values(lua_State *lua) {
-    const trace &of = *analysis_argument(lua).of;
+    analysis &analysis = analysis_argument(lua);
+    const trace &of = *analysis.of;
     const argument_set &set = set_argument(lua, of);
     for (uint32_t json : {set.dims, set.types, set.strides, set.concrete}) {
-        if (json == EMPTY_TEXT || !push_json(lua, of.names[json])) lua_pushnil(lua);
+        if (json == EMPTY_TEXT || !analysis.arguments.push(lua, of.names[json])) lua_pushnil(lua);
     }
     return 4;
 }

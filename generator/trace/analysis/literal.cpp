@@ -1,104 +1,15 @@
-// JSON of arguments to literals and values: see literal.h.
+// JSON of arguments to literals and values, with simdjson: see literal.h.
 #include "literal.h"
 
 #include <charconv>
-#include <cstdint>
+#include <lua.hpp>
+#include <new>
+#include <simdjson.h>
+
+#include "trace/reader/json_cursor.h"
+#include "trace/reader/values.h"
 
 namespace trace {
-
-namespace {
-
-constexpr int DEEPEST = 64; // lists in lists; arguments have three
-
-struct cursor {
-    const char *at, *end;
-
-    bool is(char c) const { return at < end && *at == c; }
-    bool take(char c) {
-        if (!is(c)) return false;
-        at++;
-        return true;
-    }
-    bool take(std::string_view word) {
-        if (std::string_view(at, size_t(end - at)).substr(0, word.size()) != word) return false;
-        at += word.size();
-        return true;
-    }
-};
-
-void append_utf8(uint32_t code, std::string &to) {
-    if (code < 0x80) {
-        to += char(code);
-    } else if (code < 0x800) {
-        to += char(0xC0 | (code >> 6));
-        to += char(0x80 | (code & 0x3F));
-    } else if (code < 0x10000) {
-        to += char(0xE0 | (code >> 12));
-        to += char(0x80 | ((code >> 6) & 0x3F));
-        to += char(0x80 | (code & 0x3F));
-    } else {
-        to += char(0xF0 | (code >> 18));
-        to += char(0x80 | ((code >> 12) & 0x3F));
-        to += char(0x80 | ((code >> 6) & 0x3F));
-        to += char(0x80 | (code & 0x3F));
-    }
-}
-
-bool take_hex(cursor &from, uint32_t &code) {
-    if (from.end - from.at < 4) return false;
-    auto [stop, problem] = std::from_chars(from.at, from.at + 4, code, 16);
-    if (problem != std::errc() || stop != from.at + 4) return false;
-    from.at += 4;
-    return true;
-}
-
-// A character that is written \uXXXX, and \uXXXX\uXXXX beyond 0xFFFF.
-bool take_code(cursor &from, std::string &to) {
-    uint32_t code = 0, low = 0;
-    if (!take_hex(from, code)) return false;
-    if (code >= 0xD800 && code < 0xDC00) {
-        if (!from.take("\\u") || !take_hex(from, low) || low < 0xDC00 || low > 0xDFFF) return false;
-        code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-    }
-    append_utf8(code, to);
-    return true;
-}
-
-bool take_escape(cursor &from, std::string &to) {
-    constexpr std::string_view NAMES = "\"\\/bfnrt", MEANT = "\"\\/\b\f\n\r\t";
-    if (from.take('u')) return take_code(from, to);
-    size_t index = from.at < from.end ? NAMES.find(*from.at) : std::string_view::npos;
-    if (index == std::string_view::npos) return false;
-    from.at++;
-    to += MEANT[index];
-    return true;
-}
-
-// The text after its opening quote, and its closing quote.
-bool take_text(cursor &from, std::string &to) {
-    to.clear();
-    while (from.at < from.end && *from.at != '"') {
-        if (from.take('\\')) {
-            if (!take_escape(from, to)) return false;
-        } else {
-            to += *from.at++;
-        }
-    }
-    return from.take('"');
-}
-
-// A number as written.
-bool take_number(cursor &from, std::string_view &number) {
-    const char *begin = from.at;
-    while (from.at < from.end && std::string_view("+-.0123456789eE").find(*from.at) != std::string_view::npos)
-        from.at++;
-    number = std::string_view(begin, size_t(from.at - begin));
-    return !number.empty();
-}
-
-// ---- Python -----------------------------------------------------------------------------------
-
-} // namespace
 
 void append_python_text(std::string_view text, std::string &to) {
     constexpr char DIGITS[] = "0123456789abcdef";
@@ -132,36 +43,14 @@ void append_python_number(double number, std::string &to) {
 
 namespace {
 
-// Reads values one by one; V handles them.
-template <class V> bool take_value(cursor &from, V &to, int depth) {
-    if (from.take('"')) return take_text(from, to.scratch) && to.text();
-    if (from.take("true")) return to.word(true);
-    if (from.take("false")) return to.word(false);
-    if (from.take("null")) return to.null();
-    if (!from.take('[')) {
-        std::string_view number;
-        return take_number(from, number) && to.number(number);
-    }
-    if (depth >= DEEPEST || !to.open()) return false;
-    size_t count = 0;
-    while (!from.is(']')) {
-        if (count > 0 && !from.take(',')) return false;
-        if (count > 0) to.between();
-        if (!take_value(from, to, depth + 1)) return false;
-        to.item(++count);
-    }
-    from.at++;
-    to.close(count);
-    return true;
-}
+// ---- Python -----------------------------------------------------------------------------------
 
 struct python_writer {
     std::string &to;
     bool as_lists;
-    std::string scratch = {};
 
-    bool text() {
-        append_python_text(scratch, to);
+    bool text(std::string_view text) {
+        append_python_text(text, to);
         return true;
     }
     bool word(bool value) {
@@ -195,10 +84,10 @@ struct python_writer {
 
 struct lua_pusher {
     lua_State *lua;
-    std::string scratch = {};
+    std::string terminated = {};
 
-    bool text() {
-        lua_pushlstring(lua, scratch.data(), scratch.size());
+    bool text(std::string_view text) {
+        lua_pushlstring(lua, text.data(), text.size());
         return true;
     }
     bool word(bool value) {
@@ -207,8 +96,8 @@ struct lua_pusher {
     }
     bool null() { return word(false); }
     bool number(std::string_view number) {
-        scratch.assign(number);
-        return lua_stringtonumber(lua, scratch.c_str()) != 0;
+        terminated.assign(number);
+        return lua_stringtonumber(lua, terminated.c_str()) != 0;
     }
     bool open() {
         if (!lua_checkstack(lua, 4)) return false;
@@ -220,19 +109,87 @@ struct lua_pusher {
     void close(size_t) {}
 };
 
-} // namespace
+// ---- JSON -------------------------------------------------------------------------------------
 
-bool append_python(std::string_view json, bool as_lists, std::string &to) {
-    cursor from = {json.data(), json.data() + json.size()};
-    python_writer writer = {to, as_lists};
-    return take_value(from, writer, 0) && from.at == from.end;
+namespace od = simdjson::ondemand;
+
+constexpr int DEEPEST = 64; // lists in lists; arguments have three
+
+template <class W> bool write_list(any_value from, W &to, int depth);
+
+// Writes a value, which is in `depth` lists.
+template <class W> bool write_value(any_value from, W &to, int depth) {
+    od::json_type type;
+    std::string_view text;
+    bool word;
+    if (from.type().get(type) != simdjson::SUCCESS) return false;
+    switch (type) {
+    case od::json_type::array: return depth < DEEPEST && write_list(from, to, depth);
+    case od::json_type::string: return from.get_string().get(text) == simdjson::SUCCESS && to.text(text);
+    case od::json_type::boolean: return from.get_bool().get(word) == simdjson::SUCCESS && to.word(word);
+    case od::json_type::null: return from.is_null().get(word) == simdjson::SUCCESS && word && to.null();
+    case od::json_type::number:
+        text = trim(from.raw_json_token().value_unsafe());
+        return is_json_number(text) && to.number(text);
+    case od::json_type::object: break;
+    }
+    return false;
 }
 
-bool push_json(lua_State *lua, std::string_view json) {
+template <class W> bool write_list(any_value from, W &to, int depth) {
+    od::array list;
+    if (from.get_array().get(list) != simdjson::SUCCESS || !to.open()) return false;
+    size_t count = 0;
+    for (any_value item : list) {
+        if (count > 0) to.between();
+        if (!write_value(item, to, depth + 1)) return false;
+        to.item(++count);
+    }
+    to.close(count);
+    return true;
+}
+
+} // namespace
+
+struct argument_reader::state {
+    template <class W> bool write(std::string_view json, W &to) {
+        od::document document;
+        od::array list;
+        if (!open(json, document) || document.get_array().get(list) != simdjson::SUCCESS) return false;
+        size_t count = 0;
+        for (any_value item : list)
+            if (count++ > 0 || !write_value(item, to, 0)) return false;
+        return count == 1 && document.current_location().error() != simdjson::SUCCESS; // nothing follows
+    }
+
+    // A document with the value in a list: simdjson has other types for the value of a whole document.
+    bool open(std::string_view json, od::document &document) {
+        text.assign(1, '[');
+        text += json;
+        text += ']';
+        size_t size = text.size();
+        text.append(simdjson::SIMDJSON_PADDING, '\0');
+        simdjson::error_code problem = parser.iterate(text.data(), size, text.size()).get(document);
+        if (problem == simdjson::MEMALLOC) throw std::bad_alloc();
+        return problem == simdjson::SUCCESS;
+    }
+
+    od::parser parser;
+    std::string text;
+};
+
+argument_reader::argument_reader() : state_(new state) {}
+argument_reader::~argument_reader() = default;
+
+bool argument_reader::append_python(std::string_view json, bool as_lists, std::string &to) {
+    python_writer writer = {to, as_lists};
+    return state_->write(json, writer);
+}
+
+bool argument_reader::push(lua_State *lua, std::string_view json) {
     int top = lua_gettop(lua);
-    cursor from = {json.data(), json.data() + json.size()};
     lua_pusher pusher = {lua};
-    if (take_value(from, pusher, 0) && from.at == from.end) return true;
+    if (state_->write(json, pusher)) return true;
     lua_settop(lua, top);
     return false;
 }

@@ -9,7 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "json_cursor.h"
+#include "trace/reader/json_cursor.h"
 #include "trace/reader/splitter.h"
 
 namespace trace {

@@ -22,15 +22,6 @@ static_assert(simdjson::SIMDJSON_PADDING <= chunk::PADDING);
 
 // ---- Texts ------------------------------------------------------------------------------------
 
-bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-std::string_view trim(std::string_view text) {
-    while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-    return text;
-}
-
 std::string_view without_quotes(std::string_view token) {
     bool quoted = token.size() >= 2 && token.front() == '"' && token.back() == '"';
     return quoted ? token.substr(1, token.size() - 2) : token;

@@ -1,11 +1,12 @@
-// Values of a trace: numbers, also as texts. Each function returns simdjson's error; for another value it is
-// INCORRECT_TYPE or NUMBER_ERROR, and the value can be read as another type.
+// Values of a trace: tokens, and numbers, also as texts. Each function that reads a value returns simdjson's
+// error; for another value it is INCORRECT_TYPE or NUMBER_ERROR, and the value can be read as another type.
 #ifndef GENTABLES_TRACE_VALUES_H
 #define GENTABLES_TRACE_VALUES_H
 
 #include <cmath>
 #include <cstdint>
 #include <simdjson.h>
+#include <string_view>
 
 namespace trace {
 
@@ -23,6 +24,16 @@ inline bool is_of_document(simdjson::error_code problem) {
     case simdjson::STRING_ERROR: return false;
     default: return true;
     }
+}
+
+inline bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+// A token as simdjson returns it, without the blanks after it.
+inline std::string_view trim(std::string_view token) {
+    while (!token.empty() && is_blank(token.back())) token.remove_suffix(1);
+    return token;
 }
 
 inline simdjson::error_code read_number(any_value value, double &number) {

@@ -155,27 +155,4 @@ function TestBadInput.test_names_that_need_quotes_are_python_literals()
   luaunit.assertStrContains(ops.cell(1, "kernel_details_summary"), [["kernel<'a'>"]])
 end
 
--- Arguments that are written with escapes, floats and words, and texts that are no list.
-function TestBadInput.test_arguments_are_read_as_json()
-  local function written(arguments)
-    local path = os.getenv("WORK") .. "/arguments.json"
-    assert(require("core.file").write(path, ([[{"traceEvents": [
-      {"ph": "X", "cat": "cpu_op", "name": "my::op", "pid": 1, "tid": 1, "ts": 0, "dur": 9,
-       "args": {"Concrete Inputs": %s}},
-      {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": 1, "dur": 1,
-       "args": {"correlation": 1}},
-      {"ph": "X", "cat": "kernel", "name": "k", "pid": 0, "tid": 7, "ts": 5, "dur": 1,
-       "args": {"correlation": 1}}]}]]):format(arguments)))
-    local one = assert(require("trace.ops.rank").open(path))
-    local selection, combos = one:select("launchers")
-    return (select(4, one:arguments(combos.arguments[1]))), one:call_of(selection, combos, 1).concrete
-  end
-  local text, value = written([=[["\u00e9\ud83d\ude00\u0001\"\\\n", 1.5e3, true, null, [ -2 ] ]]=])
-  luaunit.assertEquals(text, [[('é😀\x01"\\\n', 1.5e3, True, None, (-2,))]])
-  luaunit.assertEquals(value, { "é😀\1\"\\\n", 1500.0, true, false, { -2 } })
-  luaunit.assertNil((written('{"a": 1}')))
-  luaunit.assertNil((written(("["):rep(80) .. ("]"):rep(80))))
-  luaunit.assertEquals(written("[]"), "()")
-end
-
 return require "suites" { { "TestBadInput", TestBadInput } }

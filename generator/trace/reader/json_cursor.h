@@ -47,7 +47,7 @@ class json_cursor {
     bool word(std::string_view expected);
 };
 
-// Whether `text` is a JSON number.
+// Whether `text` is a JSON number. simdjson rejects those beyond the range of doubles.
 bool is_json_number(std::string_view text);
 
 } // namespace trace
