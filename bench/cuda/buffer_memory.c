@@ -14,9 +14,10 @@
 #include "plugin_loader/plugins.h"
 
 enum {
-    ALIGNMENT = 4096, // of arrays, as NCCL's windows require
-    HASH_BLOCKS = 128,
+    ALIGNMENT = 4096,  // of arrays, as NCCL's windows require
+    HASH_BLOCKS = 512, // of all slots
     HASH_THREADS = 256,
+    WARP_THREADS = 32,
     POISON = 0xff, // in every byte: no right result consists of it
     POISONED_BYTES =
         32 << 10, // of larger arrays, at both ends: enough to destroy results that came too early
@@ -245,16 +246,36 @@ int buffers_finish(void *of) {
 
 // ---- checks in the stream -----------------------------------------------------------------------------
 
-// Adds an array to the hash of a slot, on the stream of `by`; the padding of its last 16 bytes never changes.
-static bool hash_more(const struct cell_buffers *buffers, struct device *by, int slot, CUdeviceptr array,
-                      size_t bytes, uint64_t salt) {
-    if (bytes == 0) return true;
-    struct ArrayParameters parameters = {.words = (bytes + 15) / 16, .salt = salt << 40};
-    parameters.from[0] = pointer(array);
-    parameters.to[0] = pointer(buffers->hashes + (size_t)slot * sizeof(uint64_t));
-    uint64_t blocks = (parameters.words + HASH_THREADS - 1) / HASH_THREADS;
-    struct grid grid = {
-        .blocks = blocks < HASH_BLOCKS ? (unsigned)blocks : HASH_BLOCKS, .ranks = 1, .threads = HASH_THREADS};
+static uint64_t divided_up(uint64_t number, uint64_t by) {
+    return (number + by - 1) / by;
+}
+
+static uint64_t at_most(uint64_t number, uint64_t limit) {
+    return number < limit ? number : limit;
+}
+
+// The launch of gentables_hash for `count` arrays of so many words of 16 bytes.
+static struct grid grid_of_hashes(uint64_t count, uint64_t words) {
+    uint64_t blocks_of_each = at_most(divided_up(words, HASH_THREADS), divided_up(HASH_BLOCKS, count));
+    uint64_t threads = at_most(divided_up(words, WARP_THREADS) * WARP_THREADS, HASH_THREADS);
+    return (struct grid){
+        .blocks = (unsigned)(count * blocks_of_each), .ranks = 1, .threads = (unsigned)threads};
+}
+
+// Adds the array at `offset` of these slots to the slots' hashes, on the stream of `by`; the padding of its
+// last 16 bytes never changes.
+static bool hash_more(const struct cell_buffers *buffers, struct device *by, struct slot_range range,
+                      size_t offset, size_t bytes, uint64_t salt) {
+    if (bytes == 0 || range.calls == 0) return true;
+    struct HashParameters parameters = {
+        .arrays = pointer(slot_address(buffers, range.first) + offset),
+        .hashes = pointer(buffers->hashes + (size_t)range.first * sizeof(uint64_t)),
+        .count = (uint64_t)range.calls,
+        .pitch = buffers->offsets.slot_bytes,
+        .words = divided_up(bytes, 16),
+        .salt = salt << 40,
+    };
+    struct grid grid = grid_of_hashes(parameters.count, parameters.words);
     return device_launch(by, device_kernel(by, "gentables_hash"), grid, &parameters, sizeof parameters);
 }
 
@@ -273,19 +294,16 @@ static bool copy_from_larger(const struct cell_buffers *buffers, int slot) {
 
 bool buffers_enqueue_hashes(const struct cell_buffers *buffers, struct device *by, struct slot_range range) {
     const struct cell *cell = buffers->cell;
+    const struct buffer_offsets *offsets = &buffers->offsets;
     size_t each = sizeof(uint64_t), bytes = (size_t)range.calls * each;
     CUdeviceptr hashes = buffers->hashes + (size_t)range.first * each;
     CUresult result = by->driver->cuMemsetD8Async(hashes, 0, bytes, by->stream);
     bool right = device_ok(by, result, "a hash");
-    for (int slot = range.first; right && slot < range.first + range.calls; slot++) {
-        CUdeviceptr at = slot_address(buffers, slot);
-        right =
-            copy_from_larger(buffers, slot) &&
-            hash_more(buffers, by, slot, at + buffers->offsets.out, cell->out_bytes, 1) &&
-            hash_more(buffers, by, slot, at + buffers->offsets.residual_out, cell->residual_out_bytes, 2) &&
-            hash_more(buffers, by, slot, at + buffers->offsets.block_scales, cell->block_scales_bytes, 3);
-    }
-    return right;
+    for (int slot = range.first; right && slot < range.first + range.calls; slot++)
+        right = copy_from_larger(buffers, slot);
+    return right && hash_more(buffers, by, range, offsets->out, cell->out_bytes, 1) &&
+           hash_more(buffers, by, range, offsets->residual_out, cell->residual_out_bytes, 2) &&
+           hash_more(buffers, by, range, offsets->block_scales, cell->block_scales_bytes, 3);
 }
 
 // Poisons the array at `offset` of these slots, or both its ends.

@@ -60,18 +60,19 @@ DEVICE_FUNCTION uint64_t mixed(uint64_t x) {
     return x ^ x >> 33;
 }
 
-// Adds the hashes of each word and its index, in any order.
-DEVICE_FUNCTION void hash_array(const ArrayParameters &parameters) {
-    const Word4 *from = static_cast<const Word4 *>(parameters.from[0]);
-    uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size(), sum = 0;
-    for (uint64_t i = static_cast<uint64_t>(block_index()) * block_size() + thread_index();
-         i < parameters.words; i += stride) {
+// Adds the hashes of each word and its index, in any order. Block b is for array b % count.
+DEVICE_FUNCTION void hash_arrays(const HashParameters &parameters) {
+    uint64_t array = block_index() % parameters.count, of_array = block_index() / parameters.count;
+    const char *begin = static_cast<const char *>(parameters.arrays) + array * parameters.pitch;
+    const Word4 *from = reinterpret_cast<const Word4 *>(begin);
+    uint64_t stride = grid_size() / parameters.count * block_size(), sum = 0;
+    for (uint64_t i = of_array * block_size() + thread_index(); i < parameters.words; i += stride) {
         Word4 word = load_plain(from + i);
         for (unsigned part = 0; part < 4; part++) {
             sum += mixed(mixed(parameters.salt + 4 * i + part) ^ word.word[part]);
         }
     }
-    add_to_hash(static_cast<uint64_t *>(parameters.to[0]), sum);
+    add_to_hash(parameters.hashes + array, sum);
 }
 
 // Counts the bytes that differ; `words` is a number of bytes here.

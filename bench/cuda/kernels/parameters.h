@@ -66,12 +66,17 @@ struct BarrierParameters { // `times` barriers of the ranks, from the epoch at e
 struct DelayParameters {
     uint64_t nanoseconds;
 };
-// Copies arrays; or adds to the number at to[0] a hash of from[0], or the number of bytes in which from[0]
-// and from[1] differ.
+// Copies arrays; or adds to the number at to[0] the number of bytes in which from[0] and from[1] differ.
 struct ArrayParameters {
     const void *from[MAX_TP];
     void *to[MAX_TP];
-    uint64_t words, salt; // words of 16 bytes; for a comparison bytes
+    uint64_t words; // of 16 bytes; for a comparison bytes
+};
+struct HashParameters { // adds to hashes[i] a hash of the array that begins i * pitch bytes after `arrays`
+    const void *arrays;
+    uint64_t *hashes;
+    uint64_t count, pitch; // of the arrays; the grid has as many blocks for each
+    uint64_t words, salt;  // of an array; words of 16 bytes
 };
 struct EpilogueParameters { // from the sum of all ranks to the results
     struct CallParameters call;
