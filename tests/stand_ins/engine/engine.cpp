@@ -42,6 +42,11 @@ uint64_t next_random() {
     return random_state;
 }
 
+// A number below `limit`, which is at most 2^32.
+size_t random_below(size_t limit) {
+    return size_t((next_random() >> 32) * limit >> 32);
+}
+
 void give_stack(Fiber *fiber);
 
 void go(Fiber *to, bool for_good = false) {
@@ -74,10 +79,10 @@ std::vector<Fiber *> &pick_list() {
 Fiber *pick() {
     if (run->stalls) stall_or_go_on();
     std::vector<Fiber *> *list = &pick_list();
-    size_t place = next_random() % list->size();
+    size_t place = random_below(list->size());
     for (unsigned i = 0; i < PICKS && stalled != NOBODY && (*list)[place]->self.rank == stalled; i++) {
         list = &pick_list();
-        place = next_random() % list->size();
+        place = random_below(list->size());
     }
     Fiber *fiber = (*list)[place];
     (*list)[place] = list->back();
@@ -210,16 +215,21 @@ void set_expected(Barrier &barrier, unsigned expected) {
 }
 
 std::unique_ptr<Block> make_block(unsigned threads) {
-    auto block = std::make_unique<Block>();
+    std::unique_ptr<Block> block(new Block); // without zeros in its arena
     set_expected(block->barrier, threads);
     block->warps = std::vector<Warp>(threads / WARP);
     for (Warp &warp : block->warps) set_expected(warp.barrier, WARP);
     std::memset(block->shared, 0, sizeof block->shared);
-    std::memset(block->arena, 0xff, sizeof block->arena); // NaN: shared memory has no initial value
     block->shared_used = 0;
     block->running = threads;
     block->let_next_start = 0;
     return block;
+}
+
+// Shared memory has no initial value, so it gets NaN. Most kernels have none.
+void fill_arenas(Cluster &cluster) {
+    for (Block *block : cluster.blocks) std::memset(block->arena, 0xff, sizeof block->arena);
+    cluster.has_filled_arenas = true;
 }
 
 Fiber *make_fiber() {
@@ -378,6 +388,7 @@ float engine_shuffle_xor(float value, int mask) {
 
 void *engine_shared_memory(int site, size_t bytes) {
     Block &block = *current->block;
+    if (!block.cluster->has_filled_arenas) fill_arenas(*block.cluster);
     void *&memory = block.shared[site];
     if (memory == nullptr) {
         memory = block.arena + block.shared_used;

@@ -37,6 +37,7 @@ struct Block;
 struct Cluster {
     Barrier barrier;
     std::vector<Block *> blocks;
+    bool has_filled_arenas = false;
 };
 
 struct Block {
