@@ -1,20 +1,21 @@
 -- The table at the end of short budgets, played on recorded rows with a clock (recorded/lib_clocked.lua).
 --
--- usage: gentables lua tests/perf/budgets.lua RECORDED.csv [SEEDS [BYTE_S]]
+-- usage: gentables lua tests/perf/budgets.lua RECORDED.csv [SEEDS [BYTE_S [TOKENS]]]
 --   BYTE_S: seconds of a visit for each byte of a strategy's message, 6e-8 by default: visits of the largest
---   messages of a recording take many times as long as those of the smallest. For each budget it prints the
---   mean number of visits, launches and uncertain choices, and the loss of the table's C header on the other
---   recorded launches, as measured. To compare two planners, run it by turns with both, with the same seeds.
+--   messages of a recording take many times as long as those of the smallest. TOKENS: the token counts of the
+--   grid, 1,4,16,64,256 by default. For each budget it prints the mean number of visits, launches and
+--   uncertain choices, and the loss of the table's C header at all recorded shapes, in the other launches, as
+--   measured. To compare two planners, run it by turns with both, with the same seeds.
 package.path = package.path .. ";" .. arg[0]:match("^(.*/)perf/") .. "?.lua"
 local clocked = require "recorded.lib_clocked"
 local json = require "codec.json"
 local lib = require "recorded.lib"
 
 local BUDGETS_S = { 3, 5, 8, 14, 24 }
-local TOKENS = { 1, 4, 16, 64, 256 } -- of the grid
 
 local path, seeds, byte_s = arg[1], tonumber(arg[2] or 5), tonumber(arg[3] or 6e-8)
-assert(path, "usage: gentables lua tests/perf/budgets.lua RECORDED.csv [SEEDS [BYTE_S]]")
+local tokens = lib.numbers(arg[4] or "1,4,16,64,256")
+assert(path, "usage: gentables lua tests/perf/budgets.lua RECORDED.csv [SEEDS [BYTE_S [TOKENS]]]")
 local recording = lib.read(path)
 local work = os.tmpname()
 os.remove(work)
@@ -40,7 +41,7 @@ local function play(seed, budget_s)
   local order, spec = lib.shuffled(#recording.any.launches, seed), lib.spec(recording)
   local fresh = lib.write_rows(work .. "/fresh", recording, spec,
     lib.sweep(recording, order, lib.LAUNCHES + 1, {}))
-  spec.num_tokens = TOKENS
+  spec.num_tokens = tokens
   local sweep = clocked.new(recording, spec, table.move(order, 1, lib.LAUNCHES, 1, {}), byte_s)
   sweep:measure(budget_s)
   local loss = loss_of(spec, sweep.visits, fresh)

@@ -1,8 +1,9 @@
 -- How well the confidence and the expected loss of choices agree with held-out launches, played on recorded
 -- rows. tests/recorded/confidence_is_calibrated.lua asserts it.
 --
---   gentables lua tests/perf/calibration.lua RUNS RECORDED.csv [RECORDED.csv...]
+--   gentables lua tests/perf/calibration.lua RUNS RECORDED.csv [RECORDED.csv...] [--tokens 1,2,4...]
 --
+-- --tokens: the token counts of the grid.
 -- In each run some of the recorded launches, at random, are a sweep, from which a table is chosen; the
 -- others are its outcomes. The sweep is of a grid in TRAINING launches, and a second one of the planner's
 -- own visits in lib.LAUNCHES. The loss of a choice: the best strategy of one half of the other launches,
@@ -11,7 +12,8 @@
 -- uncertain ones, mean loss and stated loss, the calibration error (the mean difference of confidence and
 -- share of losses up to 2 %, over groups of GROUP outcomes in the order of confidence), and these groups.
 -- Choices of several recordings count together. A bin has one choice; the least loss is that of the strategy
--- that loses least in it.
+-- that loses least in it. Inherent: the share of bins that are uncertain even by all launches at all recorded
+-- shapes, because no one choice suits them; avoidable: the share that only the sweep leaves uncertain.
 local tests = arg[0]:match "^(.*/)perf/[^/]*$"
 if tests then package.path = package.path .. ";" .. tests .. "?.lua" end
 local cell_records = require "rows.cell_records"
@@ -24,6 +26,7 @@ local rows = require "core.rows"
 local pooling = require "sweep.pooling"
 local statistics = require "base.statistics"
 
+local TOKENS = { 1, 4, 16, 64, 256 } -- of the grid
 local TRAINING, GROUP = 3, 400
 local RIGHT = choices.rule.right
 
@@ -89,14 +92,15 @@ end
 -- ---- the figures ------------------------------------------------------------------------------
 
 local function new_group()
-  return { choices = 0, uncertain = 0, stated = 0, loss = 0, least = 0, outcomes = {} }
+  return { choices = 0, uncertain = 0, inherent = 0, avoidable = 0, stated = 0, loss = 0, least = 0,
+    outcomes = {} }
 end
 
--- Enters a choice, its losses, and the least loss of any choice.
-local function enter(group, cell, losses, least)
+-- Enters a choice and its losses.
+local function enter(group, cell, losses)
   group.choices = group.choices + 1
   if cell.state == "uncertain" then group.uncertain = group.uncertain + 1 end
-  group.stated, group.least = group.stated + cell.expected_loss, group.least + (least or 0)
+  group.stated = group.stated + cell.expected_loss
   for _, loss in ipairs(losses) do
     group.loss = group.loss + loss / #losses
     table.insert(group.outcomes, { confidence = cell.confidence, is_right = loss <= RIGHT,
@@ -128,9 +132,11 @@ end
 
 local function close(group)
   local error, parts = calibration(group)
-  return { choices = group.choices, uncertain = group.uncertain / group.choices,
-    stated = group.stated / group.choices, loss = group.loss / group.choices,
-    least = group.least / group.choices, error = error, parts = parts }
+  local out = { choices = group.choices, error = error, parts = parts }
+  for _, name in ipairs { "uncertain", "inherent", "avoidable", "stated", "loss", "least" } do
+    out[name] = group[name] / group.choices
+  end
+  return out
 end
 
 -- ---- one run ----------------------------------------------------------------------------------
@@ -187,12 +193,21 @@ local function shapes_of_cells(recording, spec)
   return of_cell
 end
 
-local function judge_bins(recording, spec, canonical, halves, group)
+-- `is_inherent`: of uncertain_bins.
+local function judge_bins(recording, spec, canonical, halves, group, is_inherent)
   local of_cell = shapes_of_cells(recording, spec)
   each_choice(canonical, function(cell, fusion, hidden_size, num_tokens)
-    local shapes = of_cell[key_of(recording, fusion, hidden_size, num_tokens)]
+    local key = key_of(recording, fusion, hidden_size, num_tokens)
+    local shapes = of_cell[key]
     local losses = shapes and losses_over(shapes, cell.strategy, halves)
-    if losses then enter(group, cell, losses, least_loss(shapes, halves)) end
+    if not losses then return end
+    enter(group, cell, losses)
+    group.least = group.least + least_loss(shapes, halves)
+    if is_inherent[key] then
+      group.inherent = group.inherent + 1
+    elseif cell.state == "uncertain" then
+      group.avoidable = group.avoidable + 1
+    end
   end)
 end
 
@@ -207,16 +222,37 @@ local function workload_of(recording)
   return out
 end
 
--- Judges the tables of these records by shape and over bins.
-local function judge(recording, spec, halves, groups, records, no_time)
-  local read, all = fail.unless(rows.of("recorded", records)), {}
-  for name, value in pairs(spec) do all[name] = value end -- the same at all recorded shapes
+-- The spec at all recorded shapes.
+local function at_all_shapes(recording, spec)
+  local all = {}
+  for name, value in pairs(spec) do all[name] = value end
   all.hidden_sizes, all.num_tokens = recording.hidden_sizes, recording.num_tokens
-  local function times(wanted) return derive.times(wanted, recording.world_size, records, no_time or {}) end
-  local by_shape = lib.select(recording, all, read, { lookup = "exact", derived = times(all) })
+  return all
+end
+
+-- The table of these records by shape or, `over_bins`, over the bins of the spec.
+local function choose(recording, spec, records, no_time, over_bins)
+  return lib.select(recording, spec, fail.unless(rows.of("recorded", records)), {
+    lookup = over_bins and "nearest" or "exact", workload = over_bins and workload_of(recording) or nil,
+    derived = derive.times(spec, recording.world_size, records, no_time or {}) })
+end
+
+-- The cells that have an uncertain choice by all launches at all recorded shapes, as a set of keys.
+local function uncertain_bins(recording, spec)
+  local launches, out = lib.shuffled(#recording.any.launches, 1), {}
+  local _, records = lib.rows_on_grid(recording, at_all_shapes(recording, spec), launches)
+  each_choice(choose(recording, spec, records, {}, true), function(cell, fusion, hidden_size, num_tokens)
+    out[key_of(recording, fusion, hidden_size, num_tokens)] = cell.state == "uncertain"
+  end)
+  return out
+end
+
+-- Judges the tables of these records by shape and over bins.
+local function judge(recording, spec, halves, groups, is_inherent, records, no_time)
+  local by_shape = choose(recording, at_all_shapes(recording, spec), records, no_time, false)
   judge_shapes(recording, by_shape, halves, groups)
-  judge_bins(recording, spec, lib.select(recording, spec, read, { lookup = "nearest", derived = times(spec),
-    workload = workload_of(recording) }), halves, groups.bins)
+  local over_bins = choose(recording, spec, records, no_time, true)
+  judge_bins(recording, spec, over_bins, halves, groups.bins, is_inherent)
 end
 
 -- The records of a sweep that the planner made, and of those without a time.
@@ -229,25 +265,26 @@ end
 
 local calibrated = {}
 
-calibrated.TOKENS = { 1, 4, 16, 64, 256 } -- of the grid
-
 local function new_groups()
   return { measured = new_group(), interpolated = new_group(), bins = new_group() }
 end
 
--- The figures { choices, uncertain, stated, loss, least, error, parts } of `measured`, `interpolated` and
--- `bins`, of `grid` and of `planned` sweeps from recordings { path, runs }.
-function calibrated.figures(recordings)
+-- The figures { choices, uncertain, inherent, avoidable, stated, loss, least, error, parts } of `measured`,
+-- `interpolated` and `bins`, of `grid` and of `planned` sweeps from recordings { path, runs }. `inherent`,
+-- `avoidable` and `least` are 0 except over bins. `tokens`: of the grid, default TOKENS.
+function calibrated.figures(recordings, tokens)
   local kinds = { grid = new_groups(), planned = new_groups() }
   for _, entry in ipairs(recordings) do
     local recording = lib.read(entry.path)
     local spec = lib.spec(recording)
-    spec.num_tokens = calibrated.TOKENS
+    spec.num_tokens = tokens or TOKENS
+    local is_inherent = uncertain_bins(recording, spec)
     for seed = 1, entry.runs do
       local order = lib.shuffled(#recording.any.launches, seed)
       local _, records = lib.rows_on_grid(recording, spec, table.move(order, 1, TRAINING, 1, {}))
-      judge(recording, spec, halves_of(order, TRAINING), kinds.grid, records)
-      judge(recording, spec, halves_of(order, lib.LAUNCHES), kinds.planned, own_sweep(recording, spec, order))
+      judge(recording, spec, halves_of(order, TRAINING), kinds.grid, is_inherent, records)
+      judge(recording, spec, halves_of(order, lib.LAUNCHES), kinds.planned, is_inherent,
+        own_sweep(recording, spec, order))
     end
   end
   for _, groups in pairs(kinds) do
@@ -258,17 +295,20 @@ end
 
 -- A line about a group.
 function calibrated.words(name, of)
-  local words = "%-12s %5d choices, %4.1f %% uncertain; loss %.2f %%, stated %.2f %%, least %.2f %%; "
-    .. "calibration error %.3f"
-  return words:format(name, of.choices, 100 * of.uncertain, 100 * of.loss, 100 * of.stated, 100 * of.least,
+  local words = ("%-12s %5d choices, %4.1f %% uncertain; loss %.2f %%, stated %.2f %%; "
+    .. "calibration error %.3f"):format(name, of.choices, 100 * of.uncertain, 100 * of.loss, 100 * of.stated,
     of.error)
+  if name ~= "bins" then return words end
+  return words .. ("; least loss %.2f %%; inherent %.1f %%, avoidable %.1f %%"):format(100 * of.least,
+    100 * of.inherent, 100 * of.avoidable)
 end
 
 if not arg[0]:find("calibration.lua", 1, true) then return calibrated end
-local runs, recordings = tonumber(arg[1]), {}
-assert(runs and arg[2], "usage: gentables lua tests/perf/calibration.lua RUNS RECORDED.csv...")
-for i = 2, #arg do recordings[#recordings + 1] = { path = arg[i], runs = runs } end
-local kinds = calibrated.figures(recordings)
+local runs, recordings, last, tokens = tonumber(arg[1]), {}, #arg, nil
+if arg[last - 1] == "--tokens" then last, tokens = last - 2, lib.numbers(arg[last]) end
+assert(runs and last > 1, "usage: calibration.lua RUNS RECORDED.csv [RECORDED.csv...] [--tokens LIST]")
+for i = 2, last do recordings[#recordings + 1] = { path = arg[i], runs = runs } end
+local kinds = calibrated.figures(recordings, tokens)
 for _, kind in ipairs { "grid", "planned" } do
   print(kind)
   for _, name in ipairs { "measured", "interpolated", "bins" } do

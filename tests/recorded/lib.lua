@@ -177,6 +177,13 @@ function lib.play(recording, spec, order, exhaustive)
   return found, cost, no_time
 end
 
+-- The numbers of a list such as 1,2,4.
+function lib.numbers(list)
+  local out = {}
+  for word in list:gmatch "[^,]+" do out[#out + 1] = tonumber(word) end
+  return out
+end
+
 -- A random order of 1 to `count`, the same for the same seed.
 function lib.shuffled(count, seed)
   local order = {}
