@@ -82,8 +82,8 @@ struct strategy {
     int (*run)(void *state, const struct call *call);
     // Collective. Frees the state.
     void (*teardown)(void *state);
-    // Collective, before the first call of a cell; NULL: nothing to prepare. 1: the call is not supported;
-    // -1: it failed; `reason` is the same on all ranks.
+    // Collective, before the first call of a cell; NULL: nothing to prepare. Not 0: the strategy cannot run
+    // the call; `reason` is the same on all ranks.
     int (*prepare)(void *state, const struct call *call, char reason[REASON_SIZE]);
 };
 

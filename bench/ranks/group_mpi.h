@@ -10,7 +10,7 @@
 // Collective. Opens the group over all ranks of `comm`. -1 with `reason` if this machine cannot.
 int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size);
 
-// Collective. Whether all ranks are well; also if waits of the group have failed.
+// Collective. Whether `well` is true on all ranks. It uses MPI alone, so it works after a failed wait, too.
 bool group_mpi_all(const struct group *group, bool well);
 
 static inline MPI_Comm group_comm(const struct group *group) {
