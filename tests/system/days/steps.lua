@@ -28,12 +28,14 @@ local function count(name) counts[name] = (counts[name] or 0) + 1 end
 
 -- ---- the spec ---------------------------------------------------------------------------------------
 
+-- A day has one limit of launches: a sweep that has ended stays complete if a spec allows more of them.
 local function write_spec(today)
+  today.launches = today.launches or math.random(2)
   local text = ([[
 return { arch = "host", tp = { 2 }, fusions = { %s }, hidden_sizes = { %s }, num_tokens = { %s },
   strategies = { %s }, limits = { cell_us = %d, launches = %d } }
 ]]):format(pick(values.fusions), pick(values.hidden), pick(values.tokens), pick(values.strategies),
-    CELL_US, math.random(2))
+    CELL_US, today.launches)
   assert(file.write(today:path("rows/spec.lua"), text))
   today.has_spec = true
   today:note("another spec: %s", text:gsub("%s+", " "))
