@@ -148,7 +148,7 @@ rooms.bench = {
   { name = "replay/engines", purpose = "one file per library that computes ops", catalogue = true,
     uses = { "elements", "libraries", "replay" } },
   { name = "workload", purpose = "steps of GEMMs and collectives, timed and traced",
-    uses = { "elements", "ranks", "libraries" } },
+    uses = { "elements", "ranks", "protocol", "libraries" } },
   { name = "workload/gpu", purpose = "the steps on a GPU",
     uses = { "ranks", "libraries", "cuda/kernels", "cuda/device", "replay", "replay/engines", "workload" } },
   { name = "workload/engines", purpose = "one file per engine of steps: host, CUDA, loopback",

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "json_text.h"
 #include "protocol.h"
 
 enum { DEFAULT_HIDDEN_SIZE = 4096, HOST_SIZE = 256, LIBRARY_SIZE = 512 };
@@ -95,22 +96,6 @@ static void print_head(const struct group *group, const struct by_hand *options,
             "(us)", "(GB/s)", "(GB/s)");
 }
 
-// A text as a JSON string.
-static void put_text(FILE *json, const char *text) {
-    fputc('"', json);
-    for (; *text != '\0'; text++) {
-        unsigned char byte = (unsigned char)*text;
-        if (byte == '"' || byte == '\\') {
-            fprintf(json, "\\%c", byte);
-        } else if (byte < ' ') {
-            fprintf(json, "\\u%04x", byte);
-        } else {
-            fputc(byte, json);
-        }
-    }
-    fputc('"', json);
-}
-
 static void put_head(FILE *json, const struct group *group, const struct by_hand *options,
                      const struct rank_location locations[]) {
     char library[LIBRARY_SIZE] = "", isa[HOST_SIZE] = "";
@@ -121,7 +106,7 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
             length > 0 ? nccl + 5 : "none");
     for (int i = 0; i < options->argc; i++) {
         if (i > 0) fputc(',', json);
-        put_text(json, options->argv[i]);
+        json_text_write(json, options->argv[i]);
     }
     fprintf(json, "],\"config\":{\"nthreads\":1,\"ngpus\":%d,\"minimum_bytes\":%zu,\"maximum_bytes\":%zu,",
             gpu_count(), options->from_bytes, options->to_bytes);
@@ -131,9 +116,9 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(json, "%s{\"rank\":%d,\"pid\":%d,\"hostname\":", rank > 0 ? "," : "", rank,
                 (int)group->control->pids[rank]);
-        put_text(json, locations[rank].host);
+        json_text_write(json, locations[rank].host);
         fprintf(json, ",\"device\":%d,\"device_hex\":\"%x\",\"device_info\":", rank, (unsigned)rank);
-        put_text(json, name_of_device(&locations[rank]));
+        json_text_write(json, name_of_device(&locations[rank]));
         fputc('}', json);
     }
     fprintf(json, "]},\"results\":[");

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "protocol/json_text.h"
 #include "trace_events.h"
 #include "trace_types.h"
 
@@ -69,7 +70,7 @@ static void write_header(struct trace_writer *writer) {
     fprintf(file, "{\"schemaVersion\":1,\n\"deviceProperties\":[");
     for (int rank = 0; rank < ranks; rank++) {
         fprintf(file, "%s{\"id\":%d,\"name\":", rank > 0 ? "," : "", rank);
-        trace_quote(writer, trace->description->device);
+        json_text_write(file, trace->description->device);
         fprintf(file, ",\"totalGlobalMem\":0,\"numSms\":%d}", trace->description->multiprocessors);
     }
     fprintf(file, "],\n\"gentables\":{\"backend\":\"%s\",\"clock\":\"%s\",\"oversubscribed\":%s,",
@@ -88,7 +89,7 @@ static void write_header(struct trace_writer *writer) {
     fprintf(file, "]}]},\n\"record_shapes\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":%llu,\n",
             (unsigned long long)trace->base_unix_ns);
     fprintf(file, "\"traceName\":");
-    trace_quote(writer, trace->program->name);
+    json_text_write(file, trace->program->name);
     fprintf(file, ",\n\"traceEvents\":[");
 }
 
@@ -168,7 +169,7 @@ static void write_gemm(struct trace_writer *writer, const struct step_notes *ste
     write_shapes(writer, gemm);
     fprintf(writer->file, ",\"Sequence number\":%zu,\"Fwd thread id\":%d,\"layer\":", gemm->sequence,
             gemm->backward ? 1 : 0);
-    trace_quote(writer, gemm->name);
+    json_text_write(writer->file, gemm->name);
     fputs(",\"written by\":\"gentables\"}}", writer->file);
     snprintf(kernel, sizeof kernel, "%s_%c%c", writer->trace->description->gemm_kernels[gemm->dtype],
              gemm->trans_a ? 'T' : 'N', gemm->trans_b ? 'T' : 'N');
@@ -290,7 +291,7 @@ static void write_post(struct trace_writer *writer, const struct step_notes *ste
             collective->in_elements, dtype_input_types[collective->dtype], program->rank);
     write_collective_arguments(writer, collective);
     fputs(",\"bucket\":", writer->file);
-    trace_quote(writer, collective->name);
+    json_text_write(writer->file, collective->name);
     fputs("}}", writer->file);
     if (step->is_recorded)
         write_noted(writer, step, action, id, COMMUNICATION_STREAM, collective, write_collective_activity);
@@ -302,7 +303,7 @@ static void write_await(struct trace_writer *writer, int index, uint64_t begin_n
     const struct trace *trace = writer->trace;
     trace_begin_complete(writer, "cuda_runtime", "gentablesWait", trace->pid, trace->tid, begin_ns, end_ns);
     fprintf(writer->file, ",\"args\":{\"cbid\":0,\"correlation\":%u,\"bucket\":", ++writer->correlation);
-    trace_quote(writer, trace->program->collectives[index].name);
+    json_text_write(writer->file, trace->program->collectives[index].name);
     fputs("}}", writer->file);
 }
 

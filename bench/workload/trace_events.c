@@ -3,14 +3,7 @@
 
 #include <string.h>
 
-void trace_quote(const struct trace_writer *writer, const char *text) {
-    fputc('"', writer->file);
-    for (; *text != '\0'; text++) {
-        if (*text == '"' || *text == '\\') fputc('\\', writer->file);
-        if ((unsigned char)*text >= ' ') fputc(*text, writer->file);
-    }
-    fputc('"', writer->file);
-}
+#include "protocol/json_text.h"
 
 void trace_print_us(const struct trace_writer *writer, const char *key, uint64_t ns) {
     fprintf(writer->file, ",\"%s\":%llu.%03llu", key, (unsigned long long)(ns / 1000),
@@ -30,7 +23,7 @@ void trace_begin_complete(struct trace_writer *writer, const char *category, con
                           int tid, uint64_t begin_ns, uint64_t end_ns) {
     begin_event(writer, "X");
     fprintf(writer->file, ",\"cat\":\"%s\",\"name\":", category);
-    trace_quote(writer, name);
+    json_text_write(writer->file, name);
     fprintf(writer->file, ",\"pid\":%d,\"tid\":%d", pid, tid);
     trace_print_us(writer, "ts", since_base(writer, begin_ns));
     trace_print_us(writer, "dur", end_ns - begin_ns);
@@ -44,7 +37,7 @@ void trace_metadata(struct trace_writer *writer, const char *name, int pid, int 
     if (strcmp(key, "sort_index") == 0)
         fputs(value, writer->file);
     else
-        trace_quote(writer, value);
+        json_text_write(writer->file, value);
     fputs("}}", writer->file);
 }
 

@@ -18,9 +18,6 @@ struct trace_writer {
     size_t next_activity;     // index of the next one to write, in a step that a profiler recorded
 };
 
-// Writes text as a JSON string, without control characters.
-void trace_quote(const struct trace_writer *writer, const char *text);
-
 // Writes `,"KEY":` and a time in microseconds.
 void trace_print_us(const struct trace_writer *writer, const char *key, uint64_t ns);
 

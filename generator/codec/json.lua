@@ -1,11 +1,12 @@
 -- JSON: decode(text), pick(text, key...), encode(value), compact(value). simdjson decodes (json.cpp). encode
 -- is deterministic: sorted keys, an indent of two spaces, arrays of plain values on one line; compact writes
--- no spaces.
+-- no spaces. Bytes of a text that are no UTF-8 are written as U+FFFD, so that any reader of JSON takes it.
 --
 -- null is json.null. Arrays that were decoded, or made by json.array{...}, stay arrays when they are empty;
 -- any other table is an array if it is a sequence that is not empty, and else an object. json.object{...}
 -- makes an object with keys in a given order.
 local numbers = require "base.numbers"
+local valid_utf8 = require("base.text").valid_utf8
 
 local json = {}
 
@@ -39,7 +40,7 @@ local escapes = { ['"'] = '\\"', ["\\"] = "\\\\", ["\b"] = "\\b", ["\f"] = "\\f"
   ["\r"] = "\\r", ["\t"] = "\\t" }
 
 local function encode_text(text)
-  return '"' .. text:gsub('[%c"\\]', function(char)
+  return '"' .. valid_utf8(text):gsub('[%c"\\]', function(char)
     return escapes[char] or (char == "\127" and char) or ("\\u%04x"):format(char:byte())
   end) .. '"'
 end

@@ -16,6 +16,7 @@
 local file = require "core.file"
 local json = require "codec.json"
 local template = require "codec.template"
+local valid_utf8 = require("base.text").valid_utf8
 
 local page = {}
 page.__index = page
@@ -24,23 +25,8 @@ page.__index = page
 
 local entities = { ["&"] = "&amp;", ["<"] = "&lt;", [">"] = "&gt;", ['"'] = "&quot;", ["'"] = "&#39;" }
 
--- Bytes that are no UTF-8 become U+FFFD, so that a broken name cannot break the page.
-local function valid_utf8(text)
-  local out, at = {}, 1
-  while at <= #text do
-    local _, bad = utf8.len(text, at)
-    if not bad then
-      if at == 1 then return text end
-      out[#out + 1] = text:sub(at)
-      break
-    end
-    out[#out + 1] = text:sub(at, bad - 1) .. "\u{FFFD}"
-    at = bad + 1
-  end
-  return table.concat(out)
-end
-
--- Text for the page, between tags or within the quotes of an attribute. Control characters are spaces.
+-- Text for the page, between tags or within the quotes of an attribute. Control characters are spaces; bytes
+-- that are no UTF-8 are U+FFFD, so that a broken name cannot break the page.
 function page.escape(text)
   return (valid_utf8(tostring(text)):gsub("[&<>\"']", entities):gsub("[%c\127]", function(char)
     return (char == "\n" or char == "\t") and char or " "
@@ -78,7 +64,7 @@ end
 
 -- A value as JSON on one line. No "<" is in it, so that no text within it ends its script element.
 function page.json(value)
-  return (valid_utf8(json.compact(value)):gsub("<", "\\u003c"))
+  return (json.compact(value):gsub("<", "\\u003c"))
 end
 
 -- ---- the page ---------------------------------------------------------------------------------

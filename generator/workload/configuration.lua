@@ -118,7 +118,7 @@ local function read(self)
   if not line then return nil, problem end
   local kind, fields = protocol.parse(line)
   if kind ~= "progress" then note(self, line) end
-  if not kind then return nil, "it sent an unknown line: " .. line:sub(1, 100) end
+  if not kind then return nil, "it sent an unknown line: " .. protocol.shown(line) end
   if kind == "error" then return nil, fields.reason or "error" end
   return kind, fields
 end
@@ -188,7 +188,7 @@ local function listen(self, options)
       local why = kind ~= "round" and options.check and options.check(result)
       if why then return nil, why, true end
     else
-      return nil, "it sent an unknown line: " .. kind
+      return nil, "it sent an unknown line: " .. protocol.shown(kind)
     end
     if process.interrupted() then return nil, "interrupted" end
   end

@@ -37,6 +37,13 @@ function TestJson.test_a_round_trip_changes_nothing()
   lu.assertEquals(json.encode(json.decode(text)), text)
 end
 
+-- Names come from foreign files and programs, which may cut a character.
+function TestJson.test_bytes_that_are_no_utf8_are_replaced()
+  lu.assertEquals(json.encode { ["\xc3"] = "\u{20ac}\xe2\x82|\xed\xa0\x80\u{1f600}\xff" },
+    '{\n  "\u{fffd}": "\u{20ac}\u{fffd}\u{fffd}|\u{fffd}\u{fffd}\u{fffd}\u{1f600}\u{fffd}"\n}')
+  lu.assertEquals(json.decode(json.compact("\xff")), "\u{fffd}")
+end
+
 function TestJson.test_plain_values_stand_alone()
   lu.assertEquals(json.decode("7"), 7)
   lu.assertEquals(json.decode('"x"'), "x")

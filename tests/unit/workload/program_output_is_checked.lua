@@ -2,6 +2,7 @@
 -- sweep` keeps no result.
 local benches = require "fuzz.structure.benches"
 local file = require "core.file"
+local json = require "codec.json"
 local lib = require "unit.sweep.lib"
 local lu = require "luaunit"
 
@@ -62,6 +63,16 @@ function TestLies:test_a_sweep_keeps_no_wrong_result()
     lu.assertStrContains(errors, "it sent no valid")
     local result = lib.read(self.folder .. "/sweep/1thread/nccl_2channels/result.json")
     lu.assertStrContains(result, '"status": "failed"')
+  end
+end
+
+-- Bytes that are no UTF-8 come from the program; readers of result.json reject them.
+function TestLies:test_foreign_bytes_break_no_result()
+  for old, new in pairs { ["\nused "] = "\xff%0", [" note="] = " \xe2\x82%0",
+    ["\ndone\n"] = "\nerror reason=\xff\n" } do -- in a note, in an unknown line, in a reason
+    self:run(old, new, "sweep", "--fresh", "-o", self.folder .. "/sweep")
+    local text = lib.read(self.folder .. "/sweep/1thread/nccl_2channels/result.json")
+    lu.assertIsTable(json.decode(text), text)
   end
 end
 
