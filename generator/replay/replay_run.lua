@@ -3,8 +3,8 @@
 --
 --   replay_run.options(args) -> the options of the command line; the time of a budget begins here, for all
 --     calls of replay_run.run with these options
---   replay_run.run(chosen, { name, ops_folder, program, backend, threads, tries_all, began, budget, samples,
---     on_row }) -> sheets, summary; calls on_row(row) for each row when it is final
+--   replay_run.run(chosen, { name, ops_folder, program, backend, threads, tries_all, began, budget, patience,
+--     samples, on_row }) -> sheets, summary; calls on_row(row) for each row when it is final
 --   replay_run.print_summary(summary, where): prints the summary
 --   replay_run.raise(summary): if a signal ended the replay, ends with that signal's exit code
 --
@@ -117,6 +117,12 @@ end
 
 local function left_of(options) return options.budget and options.budget - (process.now() - options.began) end
 
+-- The seconds until an answer at most; `left`: of the budget, or nil.
+local function patience_of(options, left)
+  if not left then return options.patience or LONGEST end
+  return math.min(options.patience or math.huge, left + LATE)
+end
+
 -- The answer for a row; or nil, and why it has none.
 local function request_answer(row, at, options, most)
   if not row.op.request then return nil, row.op.reason end
@@ -125,7 +131,7 @@ local function request_answer(row, at, options, most)
   local left = left_of(options)
   if left and left <= 0 then return nil, ("the budget of %g s was used up"):format(options.budget) end
   local line = request.line(row.op.request, row.id, limits_of(options, left, most))
-  return at.runner:replay(line, left and left + LATE or LONGEST)
+  return at.runner:replay(line, patience_of(options, left))
 end
 
 local function fewest_samples(answer) return math.min(answer.warm.samples, answer.cold.samples) end
@@ -276,7 +282,7 @@ end
 
 local function start_runner(options, threads)
   return runner.start { program = options.program, backend = options.backend, threads = threads,
-    tries_all = options.tries_all }
+    tries_all = options.tries_all, patience = options.patience }
 end
 
 -- On a processor a call is compared with one of the same number of threads: the option's, by default the
@@ -317,7 +323,7 @@ function replay_run.options(args)
   end
   return { began = process.now(), budget = args.budget, samples = args.samples,
     threads = threads and tostring(threads), tries_all = args.try_all,
-    backend = args.device,
+    backend = args.device, patience = args.patience,
     program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 

@@ -1,7 +1,8 @@
 -- The conversation with gentables-replay, which computes and times: starts it, sends ops one by one, and
 -- starts it again if an op ended it.
 --
---   runner.start({ program, backend (host, cuda or nil), threads, tries_all }) -> runner | nil, reason
+--   runner.start({ program, backend (host, cuda or nil), threads, tries_all, patience }) -> runner | nil,
+--     reason; patience: seconds until each line of the greeting (nil: 60)
 --   runner.backend, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
 --   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
@@ -34,8 +35,8 @@ local function read(self, seconds)
   return kind, fields, line
 end
 
-local function greet(self)
-  local kind, fields, line = read(self, START_PATIENCE)
+local function greet(self, seconds)
+  local kind, fields, line = read(self, seconds)
   if not kind then return nil, fields end
   if kind == "error" then return nil, fields.reason or unexpected(line) end
   if kind ~= "hello" or fields.protocol ~= PROTOCOL then
@@ -45,7 +46,7 @@ local function greet(self)
   self.backend, self.device, self.threads = fields.backend, fields.device, fields.threads
   self.libraries, self.absent = {}, {}
   while true do
-    kind, fields, line = read(self, START_PATIENCE)
+    kind, fields, line = read(self, seconds)
     if kind == "ready" then return self end
     if not kind then return nil, fields end
     if kind == "present" and fields.name then
@@ -58,6 +59,10 @@ local function greet(self)
   end
 end
 
+local function no_answer(seconds)
+  return ("no answer within %g s"):format(seconds < 10 and seconds or math.floor(seconds + 0.5))
+end
+
 local function launch(self)
   local argv = { self.program, "--serve" }
   if self.tries_all then argv[#argv + 1] = "--try-all" end
@@ -66,14 +71,19 @@ local function launch(self)
   local child, message = process.start(argv)
   if not child then return nil, message end
   self.child = child
-  local greeted, why = greet(self)
-  if not greeted then child:close(GRACE) end
-  return greeted, why
+  local seconds = self.patience or START_PATIENCE
+  local greeted, why = greet(self, seconds)
+  if greeted then return self end
+  local ended = child_process.finish(child, why, GRACE)
+  self.child = nil
+  if why == "timeout" then return nil, no_answer(seconds) end
+  if why == "end" then return nil, "it ended before it was ready: " .. ended.reason end
+  return nil, why
 end
 
 function runner.start(options)
   local self = setmetatable({ program = options.program, wanted_threads = options.threads,
-    wanted_backend = options.backend, tries_all = options.tries_all }, runner)
+    wanted_backend = options.backend, tries_all = options.tries_all, patience = options.patience }, runner)
   local started, why = launch(self)
   if not started then return nil, ("%s: %s"):format(options.program, why) end
   return self
@@ -110,15 +120,19 @@ end
 local function give_up(self, problem, seconds)
   local ended = child_process.finish(self.child, problem, GRACE)
   self.child = nil
-  if problem == "timeout" then return nil, ("no answer within %.0f s"):format(seconds) end
+  if problem == "timeout" then return nil, no_answer(seconds) end
   if problem == "end" then return nil, "the library ended the process: " .. ended.reason end
   return nil, problem
 end
 
 function runner:replay(line, seconds)
   if not self.child then
-    local started, why = launch(self)
-    if not started then return nil, "gentables-replay cannot be started again: " .. why end
+    local started, why = not self.lost, self.lost
+    if started then started, why = launch(self) end
+    if not started then
+      self.lost = why -- a start that fails may take its whole patience: there is one
+      return nil, "gentables-replay cannot be started again: " .. why
+    end
   end
   local written, problem = self.child:write(line .. "\n", WRITE_PATIENCE)
   if not written then return give_up(self, problem, WRITE_PATIENCE) end

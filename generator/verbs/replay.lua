@@ -150,6 +150,8 @@ return {
       help = "threads of a call (default: as in a trace of this processor, or one for each core)" },
     { name = "program", value = "PROGRAM",
       help = "replay program (default: the gentables-replay beside gentables)" },
+    { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9,
+      help = "stall timeout of the replay program (default: 60 at its start, 900 for an op)" },
   }, true),
   example = "gentables replay traces_rank_0.json traces_rank_1.json --out replay",
   run = function(args)

@@ -83,6 +83,6 @@ return {
     launcher, files = { ["in/w.lua"] = workload }, partial = true },
     "in/bench", version_of_workload, { answers = steps() }),
   liar.job({ "replay", "replay", "in/rank_0.json", "--out", "out/replay", "--program", "in/bench/program",
-    "--samples", "5", "--csv", files = { ["in/rank_0.json"] = trace }, partial = true },
+    "--samples", "5", "--csv", "--patience", "2", files = { ["in/rank_0.json"] = trace }, partial = true },
     "in/bench", "", { answers = replayed }),
 }

@@ -151,6 +151,26 @@ function TestBadInput.test_wrong_answers_are_reported_in_their_row()
   end
 end
 
+-- Runs a program that prints a text and then waits, with this stall timeout. Returns what is on stderr.
+local function silent_after(text, patience)
+  lib.clean()
+  local program = lib.program("replay", ("printf '%%s' '%s'\nwhile read -r line; do :; done\n"):format(text))
+  local one = lib.trace()
+  one:run("aten::mm", 50, lib.mm(8, 8, 8))
+  local _, errors = lib.ends_with(1, lib.run("replay", lib.save(one, "t.json"), "--out", out, "--csv",
+    "--program", program, "--patience", patience))
+  return errors
+end
+
+-- The default is far beyond the deadline of a test.
+function TestBadInput.test_a_silent_program_is_ended()
+  for _, text in ipairs { "", HELLO .. "\n" } do
+    luaunit.assertStrContains(silent_after(text, "0.2"), "replay: no answer within 0.2 s; the ops are saved")
+  end
+  silent_after(HELLO .. "\nready\nreplayed id=gemm_001 by=b", "5") -- it stops within a line
+  luaunit.assertEquals(notes()[1], "not replayed: no answer within 5 s")
+end
+
 function TestBadInput.test_a_budget_that_is_used_up()
   lib.ends_with(1, replay("env", two_ops(), "--budget", "0.000001"))
   luaunit.assertStrContains(notes()[2], "the budget of 1e-06 s was used up")
