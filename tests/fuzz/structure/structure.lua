@@ -16,6 +16,7 @@
 --   targets    the names of those that are mutated; mutate: function text -> mutant, or one for each name
 --   needs      a module without which the job is left out, such as core.sqlite
 --   programs   names of files that are made executable
+--   environment  variables, as "NAME=VALUE"
 --   program    what is started (default: gentables); foreign: its messages are not those of gentables
 --   code       its exit code without a mutant (default: 0)
 --   documented if it fails, its first line is that of another tool

@@ -61,6 +61,7 @@ function trial.prepare(row, folder)
   table.move(row, 2, #row, #job.argv + 1, job.argv)
   job.environment = { "TMPDIR=" .. folder .. "/tmp", "HOME=" .. folder .. "/home", "LC_ALL=C",
     "XDG_CACHE_HOME=" .. folder .. "/home/cache" }
+  for _, variable in ipairs(row.environment or {}) do table.insert(job.environment, variable) end
   return job
 end
 
