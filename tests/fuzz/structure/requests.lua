@@ -37,8 +37,9 @@ local measures = measure(1, "hidden_size=64 num_tokens=4") .. measure(2, "count=
 
 -- A program without ranks, and one with two; each process reads the file as its standard input.
 local function alone(command) return { "/bin/sh", "-c", "exec " .. command } end
+local MPIRUN = "mpirun --oversubscribe" .. (system.is_root() and " --allow-run-as-root" or "")
 local function ranks(command)
-  return { "/bin/sh", "-c", ("exec mpirun --oversubscribe -n 2 sh -c 'exec %s'"):format(command) }
+  return { "/bin/sh", "-c", ("exec %s -n 2 sh -c 'exec %s'"):format(MPIRUN, command) }
 end
 
 -- Under the sanitizers leaks are not checked: MPI leaks, and LeakSanitizer crashes where it looks through the
