@@ -106,61 +106,103 @@ end
 -- The path of the provenance of the rows file at `path`.
 function provenance.path_of(path) return (path:gsub("%.csv$", "") .. ".json") end
 
--- ---- checks of a file: the type of each field, by name -----------------------------------------
+-- ---- checks of a file: the form of each field that is read ------------------------------------
+-- A check: function(value, name) -> nil, or a message about the first part of the value, by name, that has
+-- another form.
 
-local function is_text(value) return type(value) == "string" or "text" end
-local function is_number(value) return math.type(value) ~= nil or "a number" end
-local function is_integer(value) return math.type(value) == "integer" or "a whole number" end
-local function is_flag(value) return type(value) == "boolean" or "true or false" end
-local function is_object(value) return type(value) == "table" and value ~= json.null or "an object" end
-local function is_list_of_texts(value)
-  for _, text in ipairs(is_object(value) == true and value or { value }) do
-    if is_text(text) ~= true then return "a list of texts" end
+local function form(wanted, has_form)
+  return function(value, name)
+    if not has_form(value) then return ("%s is not %s"):format(name, wanted) end
   end
-  return is_object(value) == true or "a list of texts"
-end
-local function optional(check)
-  return function(value) return value == nil or check(value) end
 end
 
-local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text,
-  caches = optional(is_object), os = optional(is_text), kernel = optional(is_text),
-  memory_gib = optional(is_integer) }
+local function is_table(value) return type(value) == "table" and value ~= json.null end
+
+local is_text = form("text", function(value) return type(value) == "string" end)
+local is_number = form("a number", function(value) return math.type(value) ~= nil end)
+local is_integer = form("a whole number", function(value) return math.type(value) == "integer" end)
+local is_flag = form("true or false", function(value) return type(value) == "boolean" end)
+local is_object = form("an object", function(value) return is_table(value) and #value == 0 end)
+local is_list = form("a list", function(value) return is_table(value) and (#value > 0 or not next(value)) end)
+
+local function optional(check)
+  return function(value, name) return value ~= nil and check(value, name) or nil end
+end
+
+-- An object with these fields, name -> check; it may have others.
+local function object_of(fields)
+  local names = sorted_keys(fields)
+  return function(value, name)
+    local problem = is_object(value, name)
+    for _, field in ipairs(problem and {} or names) do
+      problem = problem or fields[field](value[field], name == "" and field or name .. "." .. field)
+    end
+    return problem
+  end
+end
+
+-- An object with any names.
+local function map_of(check)
+  return function(value, name)
+    local problem = is_object(value, name)
+    for _, key in ipairs(problem and {} or sorted_keys(value)) do
+      problem = problem or check(value[key], name .. "." .. key)
+    end
+    return problem
+  end
+end
+
+local function list_of(check)
+  return function(value, name)
+    local problem = is_list(value, name)
+    for i, entry in ipairs(problem and {} or value) do
+      problem = problem or check(entry, ("%s[%d]"):format(name, i - 1))
+    end
+    return problem
+  end
+end
+
+local parts = object_of { packages = is_integer, numa_nodes = is_integer, cores = is_integer,
+  threads = is_integer }
+local topology = object_of { machine = parts, usable = parts }
+
+-- The topology of a machine; without hwloc it is "flat".
+local function is_topology(value, name) return value ~= "flat" and topology(value, name) or nil end
+
+local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text, gpu = optional(is_text),
+  caches = optional(map_of(is_text)), os = optional(is_text), kernel = optional(is_text),
+  memory_gib = optional(is_integer), topology = optional(is_topology) }
 -- The machine of imported rows, and of rows merged from several machines.
-local foreign_fields = { gpu = optional(is_text), machines = optional(is_list_of_texts),
-  cpu = optional(is_text), cores = optional(is_integer), mpi = optional(is_text) }
+local foreign_fields = { machines = optional(list_of(is_text)) }
+for name, check in pairs(machine_fields) do foreign_fields[name] = optional(check) end
+
+local is_machine, is_foreign_machine = object_of(machine_fields), object_of(foreign_fields)
+
+local bench_fields = { hash = optional(is_text), compiler = optional(is_text), isa = optional(is_text),
+  protocol = optional(is_integer), imported = optional(is_text), merged = optional(list_of(is_text)) }
 local no_time_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text, fusion = is_text,
   hidden_size = is_integer, num_tokens = is_integer, reason = is_text }
 local disturbed_fields = { strategy = is_text, dtype = is_text, op = is_text, mode = is_text,
   fusion = is_text, hidden_size = is_integer, num_tokens = is_integer, low_us = is_number,
   high_us = is_number, samples = is_integer }
-local record_fields = { arch = optional(is_text), fingerprint = is_text, machine = is_object,
-  bench = is_object, rows = is_object,
-  complete = optional(is_flag), budget_s = optional(is_number), launch = optional(is_object),
-  spec = optional(is_object), placement = optional(is_text), date = optional(is_text), no_time = is_object,
-  disturbed = optional(is_object), refine = optional(is_object) }
 local refine_fields = { seconds = is_number, settles = is_integer, uncertain = is_integer,
   measures = optional(is_integer) }
+-- The keys of a spec are checked where it is used (spec.recorded), apart from those that are compared here.
+local limits_fields = { min_samples = optional(is_integer), max_samples = optional(is_integer),
+  cell_us = optional(is_number) }
+local spec_fields = { hash = optional(is_text), workload = optional(is_text),
+  keys = optional(object_of { limits = optional(object_of(limits_fields)) }) }
+local launch_fields = { launcher = optional(is_text), incumbent = optional(is_text) }
+local plugins_fields = { candidates = list_of(object_of { strategy = is_text }) }
 
-local spec_fields = { hash = optional(is_text), keys = optional(is_object), workload = optional(is_text) }
-
--- Returns a message about the first field of `value`, by name, that has another type; or nil.
-local function wrong_field(value, fields, where)
-  for _, name in ipairs(sorted_keys(fields)) do
-    local wanted = fields[name](value[name])
-    if wanted ~= true then return ("%s%s is not %s"):format(where, name, wanted) end
-  end
-end
-
--- The same about the entries of a list.
-local function wrong_entry(name, entries, fields)
-  for i, entry in ipairs(entries) do
-    local where = ("%s[%d]"):format(name, i - 1)
-    if is_object(entry) ~= true then return where .. " is not an object" end
-    local problem = wrong_field(entry, fields, where .. ".")
-    if problem then return problem end
-  end
-end
+local is_record = object_of { arch = optional(is_text), fingerprint = is_text, machine = is_object,
+  bench = object_of(bench_fields), rows = object_of { hash = is_text }, complete = optional(is_flag),
+  budget_s = optional(is_number), exhaustive = optional(is_flag), world_size = optional(is_integer),
+  derived = optional(is_integer), launches = optional(is_integer), roundtrip_us = optional(is_number),
+  launch = optional(object_of(launch_fields)), spec = optional(object_of(spec_fields)),
+  placement = optional(is_text), date = optional(is_text), no_time = list_of(object_of(no_time_fields)),
+  disturbed = optional(list_of(object_of(disturbed_fields))), refine = optional(object_of(refine_fields)),
+  plugins = optional(object_of(plugins_fields)) }
 
 -- Whether the rows were imported, or merged from several machines.
 local function is_foreign(record) return record.bench.imported ~= nil or record.bench.merged ~= nil end
@@ -169,17 +211,12 @@ local function wrong_record(record)
   if type(record) ~= "table" or record.version ~= VERSION then
     return ("is not a provenance file of version %d"):format(VERSION)
   end
-  return wrong_field(record, record_fields, "")
-    or wrong_field(record.machine, is_foreign(record) and foreign_fields or machine_fields, "machine.")
-    or wrong_field(record.rows, { hash = is_text }, "rows.")
-    or wrong_field(record.spec or {}, spec_fields, "spec.")
-    or record.refine and wrong_field(record.refine, refine_fields, "refine.")
-    or wrong_entry("no_time", record.no_time, no_time_fields)
-    or wrong_entry("disturbed", record.disturbed or {}, disturbed_fields)
+  return is_record(record, "")
+    or (is_foreign(record) and is_foreign_machine or is_machine)(record.machine, "machine")
 end
 
--- Returns a message about a field of a machine, as machines.facts returns it, that has another type; or nil.
-function provenance.wrong_machine(machine) return wrong_field(machine, machine_fields, "machine.") end
+-- Returns a message about a field of a machine, as machines.facts returns it, that has another form; or nil.
+function provenance.wrong_machine(machine) return is_machine(machine, "machine") end
 
 -- Reads a provenance file. Returns its record | nil, message, also if there is no file.
 function provenance.read(path)
@@ -210,9 +247,9 @@ end
 function provenance.refinement(records)
   local sum
   for _, record in ipairs(records) do
-    for name, value in pairs(record.refine or {}) do
+    if record.refine then
       sum = sum or { seconds = 0, settles = 0, uncertain = 0, measures = 0 }
-      sum[name] = sum[name] + value
+      for name, value in pairs(sum) do sum[name] = value + (record.refine[name] or 0) end
     end
   end
   return sum

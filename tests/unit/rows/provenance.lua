@@ -92,15 +92,17 @@ function TestProvenance.test_invalid_provenance_is_reported_with_its_file()
   os.remove(path)
 end
 
--- Every field, replaced by an array and left out: reported by its name, or optional; read never raises an
--- error.
-function TestProvenance.test_an_invalid_field_is_reported_by_name()
+-- The message about a record that is read, without its file; "" for none.
+local function message_of(record)
   local path = os.tmpname()
-  local function message_of(record)
-    lib.write(path, json.encode(record))
-    local read, message = provenance.read(path)
-    return read and "" or message:gsub("^" .. path:gsub("%p", "%%%0") .. ": ", "")
-  end
+  lib.write(path, json.encode(record))
+  local read, message = provenance.read(path)
+  os.remove(path)
+  return read and "" or message:sub(#path + 3)
+end
+
+-- Every required field, with a value of another type and left out.
+function TestProvenance.test_an_invalid_field_is_reported_by_name()
   lu.assertEquals(message_of(a_record()), "")
   for place, names in pairs { [""] = { "fingerprint", "machine", "bench", "rows", "no_time" },
     ["machine."] = { "cpu", "cores", "mpi" }, ["rows."] = { "hash" },
@@ -117,19 +119,75 @@ function TestProvenance.test_an_invalid_field_is_reported_by_name()
       end
     end
   end
+end
+
+-- a_record() with this value at a path of one or two names.
+local function with(path, value)
+  local record = json.decode(json.encode(a_record()))
+  local first, name = path:match("^(.*)%.(.*)$")
+  if first then record[first] = record[first] or {} end
+  local parent = first and record[first] or record
+  parent[name or path] = value
+  return record
+end
+
+local parts = { packages = 1, numa_nodes = 1, cores = 2, threads = 4 }
+local few_parts = { packages = 1, numa_nodes = 1, threads = 4 }
+
+-- { path, value, the message }
+local wrong = {
+  { "spec", "text", "spec is not an object" },
+  { "spec.keys", { limits = 7 }, "spec.keys.limits is not an object" },
+  { "spec.keys", { limits = { cell_us = {} } }, "spec.keys.limits.cell_us is not a number" },
+  { "arch", { 1 }, "arch is not text" },
+  { "machine", { 1 }, "machine is not an object" },
+  { "machine.gpu", 7, "machine.gpu is not text" },
+  { "machine.caches", { L2 = { 1 } }, "machine.caches.L2 is not text" },
+  { "machine.topology", "round", "machine.topology is not an object" },
+  { "machine.topology", { usable = parts }, "machine.topology.machine is not an object" },
+  { "machine.topology", { machine = few_parts, usable = parts },
+    "machine.topology.machine.cores is not a whole number" },
+  { "bench.compiler", { "gcc" }, "bench.compiler is not text" },
+  { "bench.merged", true, "bench.merged is not a list" },
+  { "bench.merged", { 7 }, "bench.merged[0] is not text" },
+  { "launch", { "srun" }, "launch is not an object" },
+  { "launch.launcher", 7, "launch.launcher is not text" },
+  { "launches", "2", "launches is not a whole number" },
+  { "roundtrip_us", { 1 }, "roundtrip_us is not a number" },
+  { "refine", { seconds = 1, settles = 1 }, "refine.uncertain is not a whole number" },
+  { "plugins.candidates", 7, "plugins.candidates is not a list" },
+  { "no_time", { "text" }, "no_time[0] is not an object" },
+  { "no_time", { of = "text" }, "no_time is not a list" },
+  { "disturbed", 7, "disturbed is not a list" },
+}
+
+function TestProvenance.test_invalid_optional_fields_and_invalid_parts_are_reported_by_name()
+  for _, case in ipairs(wrong) do
+    local path, value, message = table.unpack(case)
+    lu.assertEquals(message_of(with(path, value)), message .. "; sweep --fresh replaces it")
+  end
+end
+
+function TestProvenance.test_facts_of_a_machine_are_optional_in_imported_and_merged_rows()
   local record = a_record()
-  record.spec = "text"
-  lu.assertEquals(message_of(record), "spec is not an object; sweep --fresh replaces it")
-  record = a_record()
-  record.arch = { 1 }
-  lu.assertEquals(message_of(record), "arch is not text; sweep --fresh replaces it")
-  record = a_record()
-  record.bench, record.machine = { merged = true }, { machines = { {} } }
-  lu.assertEquals(message_of(record), "machine.machines is not a list of texts; sweep --fresh replaces it")
-  record = a_record()
-  record.no_time = { "text" }
-  lu.assertEquals(message_of(record), "no_time[0] is not an object; sweep --fresh replaces it")
-  os.remove(path)
+  record.bench, record.machine = { imported = "osu" }, {}
+  lu.assertEquals(message_of(record), "")
+  record.machine = { caches = 7 }
+  lu.assertStrContains(message_of(record), "machine.caches is not an object")
+  record.bench, record.machine = { merged = { "f" } }, { machines = { "A", {} } }
+  lu.assertStrContains(message_of(record), "machine.machines[1] is not text")
+end
+
+function TestProvenance.test_topologies_are_valid()
+  for _, topology in ipairs { "flat", { machine = parts, usable = parts } } do
+    lu.assertEquals(message_of(with("machine.topology", topology)), "")
+  end
+end
+
+function TestProvenance.test_a_refinement_has_only_its_own_fields()
+  local refine = { seconds = 2, settles = 1, uncertain = 3, other = "text" }
+  lu.assertEquals(provenance.refinement { { refine = refine }, {}, { refine = refine } },
+    { seconds = 4, settles = 2, uncertain = 6, measures = 0 })
 end
 
 local function kind_of(path)
