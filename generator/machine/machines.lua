@@ -127,6 +127,14 @@ function machines.differences(other, this, where)
   return table.concat(out, ", ")
 end
 
+-- The numbers of a machine's parts as text; nil if they were not recorded, as by earlier versions.
+function machines.topology_in_words(topology)
+  if type(topology) ~= "table" then return topology and "unknown: gentables was built without hwloc" end
+  local all = topology.machine
+  return ("%d packages, %d NUMA nodes, %d cores, %d threads"):format(all.packages, all.numa_nodes, all.cores,
+    all.threads)
+end
+
 -- A short text about the machine. Few facts of imported rows are known.
 function machines.describe(machine)
   if machine.machines then return table.concat(machine.machines, " and ") end

@@ -3,6 +3,8 @@
 local colours = require "pages.colours"
 local sweep_comparison = require "report.sweep_comparison"
 local file = require "core.file"
+local json = require "codec.json"
+local machines = require "machine.machines"
 local winner_tables = require "report.winner_tables"
 local page = require "pages.page"
 local quantities = require "base.quantities"
@@ -50,17 +52,19 @@ local function record_of(source)
   end
 end
 
+-- A value of JSON as text; nil for nil.
 local function text_of(value)
-  if value == nil then return nil end
-  if type(value) ~= "table" then return tostring(value) end
+  if type(value) ~= "table" then return value ~= nil and tostring(value) or nil end
   local parts = {}
-  for name, part in pairs(value) do parts[#parts + 1] = tostring(name) .. " " .. tostring(part) end
+  for name, part in pairs(value) do
+    parts[#parts + 1] = name .. " " .. (type(part) == "table" and json.compact(part) or tostring(part))
+  end
   table.sort(parts)
   return table.concat(parts, ", ")
 end
 
-local titles = { cpu = "CPU", gpu = "GPU", cores = "Cores", caches = "Caches", memory_gib = "Memory, GiB",
-  os = "System", mpi = "MPI", nccl = "NCCL", cuda = "CUDA", driver = "Driver" }
+local titles = { cpu = "CPU", gpu = "GPU", cores = "Cores", topology = "Topology", caches = "Caches",
+  memory_gib = "Memory, GiB", os = "System", mpi = "MPI", nccl = "NCCL", cuda = "CUDA", driver = "Driver" }
 
 -- The facts in the provenance of any sweep: { name, group, title }, sorted.
 local function facts_of(records)
@@ -94,7 +98,8 @@ local function add_sources(p, comparison, labels)
   rows[2] = fact_row("Measured", count, function(s) return records[s] and text_of(records[s].date) end)
   for _, fact in ipairs(facts_of(records)) do
     rows[#rows + 1] = fact_row(fact.title, count, function(s)
-      return records[s] and text_of(records[s][fact.group][fact.name])
+      local value = records[s] and records[s][fact.group][fact.name]
+      return fact.name == "topology" and machines.topology_in_words(value) or text_of(value)
     end)
   end
   rows[#rows + 1] = fact_row("Rows", count, function(s)

@@ -297,14 +297,6 @@ local function caches_in_words(caches)
   return table.concat(out, ", ")
 end
 
--- The numbers of a machine's parts as text; nil if they were not recorded, as by earlier versions.
-local function topology_in_words(topology)
-  if type(topology) ~= "table" then return topology and "unknown: gentables was built without hwloc" end
-  local all = topology.machine
-  return ("%s packages, %s NUMA nodes, %s cores, %s threads"):format(all.packages, all.numa_nodes, all.cores,
-    all.threads)
-end
-
 -- The provenance of the first file that has one, or nil.
 local function record_of(source)
   for _, entry in ipairs(source.files) do
@@ -320,7 +312,7 @@ local function add_machine(p, views)
     if record then
       local machine, bench = record.machine, record.bench
       p:facts { { "CPU", machine.cpu }, { "GPU", machine.gpu }, { "Cores", machine.cores },
-        { "Topology", topology_in_words(machine.topology) },
+        { "Topology", machines.topology_in_words(machine.topology) },
         { "Caches", caches_in_words(machine.caches) }, { "Memory, GiB", machine.memory_gib },
         { "System", machine.os }, { "MPI", machine.mpi },
         { "Bench", bench.compiler and ("%s, %s"):format(bench.compiler, tostring(bench.isa)) } }
