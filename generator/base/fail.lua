@@ -11,10 +11,20 @@ failure.__tostring = function(self) return self.message end
 -- Maximum of bytes of a value in a message, and of a message.
 local MOST_OF_VALUE, MOST_OF_MESSAGE = 1000, 4000
 
+-- The first `most` bytes of a text, without the part of a character at their end.
+local function beginning(text, most)
+  local first = text:sub(1, most)
+  local last = first:find("[\xC0-\xFF][\x80-\xBF]*$")
+  return last and not utf8.len(first, last) and first:sub(1, last - 1) or first
+end
+
+-- A text as it is if it has at most `most` bytes; else its beginning and "...".
+function fail.cut(text, most) return #text > most and beginning(text, most - 3) .. "..." or text end
+
 -- The beginning and the end of a long text, without parts of characters; any other value as it is.
 local function shortened(value, most)
   if type(value) ~= "string" or #value <= most then return value end
-  local first = value:sub(1, most // 2):gsub("[\xC0-\xFF][\x80-\xBF]*$", "")
+  local first = beginning(value, most // 2)
   local last = value:sub(-most // 4):gsub("^[\x80-\xBF]+", "")
   return first .. " [...] " .. last
 end

@@ -4,6 +4,7 @@
 #define GENTABLES_PROBLEM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct problem {
     char text[1024];
@@ -11,5 +12,9 @@ struct problem {
 
 // Fills `problem` as printf does; a longer text is cut. Returns false, for the caller to return.
 __attribute__((format(printf, 2, 3))) bool problem_set(struct problem *problem, const char *format, ...);
+
+// The number of the first `size` bytes of a text that is cut there, without the part of a UTF-8 character at
+// their end.
+size_t problem_cut(const char *text, size_t size);
 
 #endif

@@ -47,7 +47,7 @@ bool csv_quoted_field(const char **at, const char *line_end, struct csv_text *fi
 struct csv_shown csv_show(const struct csv_text *text) {
     struct csv_shown shown;
     size_t size = (size_t)(text->end - text->begin), limit = sizeof shown.text - 4;
-    size_t length = size < limit ? size : limit;
+    size_t length = size < limit ? size : problem_cut(text->begin, limit);
     for (size_t i = 0; i < length; i++) {
         unsigned char c = (unsigned char)text->begin[i];
         shown.text[i] = c < ' ' || c == 127 ? '?' : (char)c;

@@ -48,8 +48,7 @@ end
 
 -- The text as a message shows it.
 function source.shown(text)
-  text = tostring(text):gsub("%c", "?")
-  return '"' .. (#text > 60 and text:sub(1, 57) .. "..." or text) .. '"'
+  return '"' .. fail.cut(tostring(text):gsub("%c", "?"), 60) .. '"'
 end
 
 -- The fields of a line of plain CSV, spaces taken off.

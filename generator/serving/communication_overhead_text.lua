@@ -1,5 +1,6 @@
 -- The text of communicationOverhead: two runs side by side. Documented figures have all digits; others are
 -- rounded.
+local fail = require "base.fail"
 local kernel_kinds = require "profile.kernel_kinds"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
@@ -66,7 +67,7 @@ local function append_collectives(out, left, right)
 end
 
 local function short(name)
-  return ((#name > 60 and name:sub(1, 57) .. "..." or name):gsub("%c", "?"))
+  return (fail.cut(name, 60):gsub("%c", "?"))
 end
 
 local function append_top(out, side)

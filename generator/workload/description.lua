@@ -11,7 +11,7 @@ local lua_data = require "codec.lua_data"
 
 local description = {}
 
-local MOST_SHOWN = 60 -- characters of a wrong value
+local MOST_SHOWN = 60 -- bytes of a wrong value
 local MOST = 100000 -- of a count
 local BUCKET_BYTES = 4 << 20
 
@@ -29,7 +29,7 @@ end
 -- A wrong value as messages show it.
 local function shown(value)
   local text = tostring(value):gsub("%c", " ")
-  return #text > MOST_SHOWN and text:sub(1, MOST_SHOWN) .. "..." or text
+  return fail.cut(text, MOST_SHOWN)
 end
 
 local function below(at, key)

@@ -73,6 +73,8 @@ wrong "$header_file" '10s/{[0-9], /{1, /' ':10: .*has 1: ONESHOT in an older enu
 wrong "$header_file" '10s/{[0-9], /{1, /' 'has [458], which is no number of the enum of --era oneshot1' \
     --era oneshot1 --arch sm90
 wrong "$header_file" '10s/{[0-9], /{ONESHOT, /' ':10: "ONESHOT" in .*; expected a number of' --arch sm90
+wide=ééééééééééééééééééééééééééééééééééé # 70 bytes, of which 57 are shown
+wrong "$header_file" "10s/{[0-9], /{$wide, /" ':10: "(é){28}[.]{3}" in' --arch sm90
 wrong "$header_file" 's/TP=4/TP=8/' 'the comment has TP=8, but this entry is for 4' --arch sm90
 wrong "$header_file" 's/=RESIDUAL_RMS_NORM$/=NONE/' \
     'the comment has Fusion=NONE, but this entry is for RESID' --arch sm90

@@ -54,4 +54,12 @@ function TestMessages.test_characters_stay_whole()
   end
 end
 
+function TestMessages.test_a_text_that_is_cut_has_no_part_of_a_character()
+  lu.assertEquals(fail.cut("123456789", 9), "123456789")
+  lu.assertEquals(fail.cut("123456789", 8), "12345...")
+  lu.assertEquals(fail.cut("\u{E9}\u{E9}\u{E9}\u{E9}", 7), "\u{E9}\u{E9}...")
+  for most = 3, 6 do lu.assertEquals(fail.cut("\u{1F600}\u{1F600}", most), "...") end
+  lu.assertEquals(fail.cut("\u{1F600}\u{1F600}", 7), "\u{1F600}...")
+end
+
 return require "suites" { { "TestMessages", TestMessages } }

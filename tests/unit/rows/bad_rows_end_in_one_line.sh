@@ -54,6 +54,9 @@ bad_bytes ':1: unknown column "speed"' "speed,$header\\n"
 bad_bytes ':1: unknown column "low\(us\)"' "$header,mode,low(us)\\n"
 bad_bytes ':1: no column "high \(us\)"' "$header,low (us)\\n"
 bad_bytes ':1: duplicate column "op"' "$header,op\\n"
+wide=ééééééééééééééééééééééééééééééééééé # 70 bytes
+bad_bytes ':1: unknown column "(é){30}[.]{3}"' "$wide,$header\\n"
+bad_bytes ':1: unknown column "x(é){29}[.]{3}"' "x$wide,$header\\n"
 bad_bytes 'is UTF-16; save it as UTF-8' '\377\376w\000'
 bad_bytes ':1: a lone carriage return' "$header\\r$row\\r"
 bad_bytes ':2: fusion is .* lone carriage return' \
@@ -105,6 +108,16 @@ bad ':3: mode is "lazy"; it must be one of ' \
     '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,lazy,dedicated'
 bad ':3: placement is "here"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,1,2,eager,here'
 bad ':3: low \(us\) is "nan"' '2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,1.5,nan,2,eager,dedicated'
+
+# A message with a long path is cut between two characters.
+part=$wide$wide/$wide$wide/$wide$wide
+for name in x xx; do
+    data=$WORK/$name/$part/$part/$part
+    csv=$data/benchmark.tp2.sm90.csv
+    bad '(é|/)$' '2,bfloat16'
+done
+data=$WORK/data
+csv=$data/benchmark.tp2.sm90.csv
 
 # A file without the right to read it. Last, because the test ends here if no user lacks that right.
 rows "$csv" "$row"
