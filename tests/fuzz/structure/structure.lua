@@ -4,7 +4,9 @@
 --   structure.lua                  a sample of each format, with a seed that never changes
 --   structure.lua FORMAT           one format for GENTABLES_FUZZ_SECONDS (600), with a random seed or SEED
 --   structure.lua FORMAT JOB       one job of it
---   structure.lua FORMAT JOB FILE  one file of a job replaced by FILE, such as a kept one; prints the end
+--
+-- FUZZ_FILE in the environment is the absolute path of a mutant that an earlier run kept; its folders have
+-- the names of format, job and replaced file. Then only this mutant runs; prints how it ends.
 --
 -- A mutant that gives another message or exit code than those before is mutated in its turn. With FORMAT such
 -- mutants are kept in GENTABLES_NIGHTLY_FOLDER (default: WORK), in corpus/structure, where the
@@ -60,6 +62,9 @@ local function folder_name(format, row) return format .. "/" .. row[1]:gsub("%W+
 
 -- ---- what is kept -----------------------------------------------------------------------------------
 
+-- The folder of the mutants of a target of a job, below corpus/ or crashes/.
+local function kept_name(name, target) return ("structure/%s/%s"):format(name, (target:gsub("/", "_"))) end
+
 local function keep(folder, text)
   assert(file.make_folder(folder))
   local path = folder .. "/" .. system.hash(text):sub(1, 16)
@@ -69,7 +74,7 @@ end
 
 -- The mutants of a file of a job that earlier runs kept.
 local function load_kept(state, name)
-  local folder = ("%s/corpus/structure/%s/%s"):format(kept_folder, state.name, name:gsub("/", "_"))
+  local folder = ("%s/corpus/%s"):format(kept_folder, kept_name(state.name, name))
   local texts = {}
   if state.keeps then
     local names = file.status(folder) == "folder" and file.list(folder) or {}
@@ -80,7 +85,7 @@ local function load_kept(state, name)
 end
 
 local function report(state, name, ran, label)
-  local folder = ("%s/crashes/structure/%s/%s"):format(kept_folder, state.name, (name:gsub("/", "_")))
+  local folder = ("%s/crashes/%s"):format(kept_folder, kept_name(state.name, name))
   local path = keep(folder, ran.mutant)
   print(("FAILED: %s: %s: %s\n  %s\n  %s"):format(state.name, label, ran.complaint, path,
     ran.err:match("([^\n]*)\n?$"):gsub("[^\32-\126]", "?"):sub(1, 400)))
@@ -183,25 +188,26 @@ local function at_length(format, only_job)
   return failures
 end
 
--- Runs a job with a file in place of the target that the file's folder names, or of the first one.
-local function again(format, job_name, path)
+-- Runs a kept mutant: the job that its folders name, with this file in place of the target that they name.
+local function again(path)
+  local format = assert(path:match("/structure/(%w+)/[^/]+/[^/]+/[^/]+$"), "FUZZ_FILE is not a kept mutant")
   for _, row in ipairs(jobs_of(format)) do
-    if row[1] == job_name then
-      local name = row.targets[1]
-      for _, target in ipairs(row.targets) do
-        if path:find("/" .. target:gsub("/", "_") .. "/", 1, true) then name = target end
+    for _, target in ipairs(row.targets) do
+      local folder = "/" .. kept_name(folder_name(format, row), target) .. "/"
+      if path:find(folder, 1, true) then
+        local ran = trial.run(start(format, row).job, target, assert(file.read(path)))
+        print(("%s%s%s\n%s"):format(ran.out, ran.err, ran.reason, ran.complaint or "right"))
+        return ran.complaint and 1 or 0
       end
-      local ran = trial.run(start(format, row).job, name, assert(file.read(path)))
-      print(("%s%s%s\n%s"):format(ran.out, ran.err, ran.reason, ran.complaint or "right"))
-      return ran.complaint and 1 or 0
     end
   end
-  error("there is no such job")
+  error("FUZZ_FILE is of no job of " .. format)
 end
 
 local failures
-if arg[3] then
-  failures = again(table.unpack(arg, 1, 3))
+local repeated = os.getenv("FUZZ_FILE")
+if repeated then
+  failures = again(repeated)
 elseif arg[1] then
   failures = at_length(arg[1], arg[2])
 else
