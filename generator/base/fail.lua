@@ -1,5 +1,7 @@
 -- Errors for users. A verb raises one; verbs.lua prints it as `gentables: text` and exits with its code: 1
 -- for a difference or a failed measurement, 2 for wrong use or unreadable input.
+local texts = require "base.text"
+
 local fail = {}
 
 -- base/failure.h has the same name, for failures that C code raises.
@@ -12,14 +14,14 @@ failure.__tostring = function(self) return self.message end
 local MOST_OF_VALUE, MOST_OF_MESSAGE = 1000, 4000
 
 -- The first `most` bytes of a text, without the part of a character at their end.
-local function beginning(text, most)
-  local first = text:sub(1, most)
+local function beginning(value, most)
+  local first = value:sub(1, most)
   local last = first:find("[\xC0-\xFF][\x80-\xBF]*$")
   return last and not utf8.len(first, last) and first:sub(1, last - 1) or first
 end
 
 -- A text as it is if it has at most `most` bytes; else its beginning and "...".
-function fail.cut(text, most) return #text > most and beginning(text, most - 3) .. "..." or text end
+function fail.cut(value, most) return #value > most and beginning(value, most - 3) .. "..." or value end
 
 -- The beginning and the end of a long text, without parts of characters; any other value as it is.
 local function shortened(value, most)
@@ -29,9 +31,10 @@ local function shortened(value, most)
   return first .. " [...] " .. last
 end
 
--- A message of a sensible length, for a terminal: control characters apart from line ends become "?".
+-- A message of a sensible length, for a terminal: control characters apart from line ends become "?", and
+-- bytes that are no UTF-8 become U+FFFD.
 function fail.short(message)
-  return (shortened(message, MOST_OF_MESSAGE):gsub("[\0-\9\11-\31\127]", "?"))
+  return (texts.valid_utf8(shortened(message, MOST_OF_MESSAGE)):gsub("[\0-\9\11-\31\127]", "?"))
 end
 
 -- A message for stderr, with its line end.

@@ -33,6 +33,7 @@ end
 function TestMessages.test_no_message_controls_a_terminal()
   lu.assertEquals((failure(fail.input, "%s", "a\27[31m\nb\127")), "a?[31m?b?")
   lu.assertEquals(fail.line("a\27[31m\0\tb"), "gentables: a?[31m??b\n")
+  lu.assertEquals(fail.line("a\xFF\xE2\x82 b"), "gentables: a\u{FFFD}\u{FFFD}\u{FFFD} b\n")
 end
 
 function TestMessages.test_notes_are_short_and_counted()
