@@ -14,7 +14,7 @@ local lib = require "recorded.lib"
 local BUDGETS_S = { 3, 5, 8, 14, 24 }
 
 local path, seeds, byte_s = arg[1], tonumber(arg[2] or 5), tonumber(arg[3] or 6e-8)
-local tokens = lib.numbers(arg[4] or "1,4,16,64,256")
+local tokens = lib.numbers(arg[4] or "1,2,4,8,16,32,64,128,256")
 assert(path, "usage: gentables lua tests/perf/budgets.lua RECORDED.csv [SEEDS [BYTE_S [TOKENS]]]")
 local recording = lib.read(path)
 local work = os.tmpname()

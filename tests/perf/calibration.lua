@@ -26,7 +26,7 @@ local rows = require "core.rows"
 local pooling = require "sweep.pooling"
 local statistics = require "base.statistics"
 
-local TOKENS = { 1, 4, 16, 64, 256 } -- of the grid
+local TOKENS = { 1, 2, 4, 8, 16, 32, 64, 128, 256 } -- of the grid
 local TRAINING, GROUP = 3, 400
 local RIGHT = choices.rule.right
 

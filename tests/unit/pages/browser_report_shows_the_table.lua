@@ -193,9 +193,14 @@ function tests.test_sorting_copying_and_keys()
     box.dispatchEvent(new page.Event("change"));
     result.other = document.querySelector(".grid.chosen").id;
     return result;]])
+  local next_tokens = math.huge -- of the cell on the right
+  for _, record in ipairs(by_state["arch=host&tp=4&fusion=NONE&data=bfloat16.allreduce.eager"]) do
+    local num_tokens = tonumber(record.num_tokens)
+    if num_tokens > 16 then next_tokens = math.min(next_tokens, num_tokens) end
+  end
   lu.assertStrContains(shown.selected, "16 tokens × hidden size 2880")
-  lu.assertStrContains(shown.moved, "64 tokens × hidden size 2880")
-  lu.assertStrContains(shown.fragment, "cell=64x2880")
+  lu.assertStrContains(shown.moved, next_tokens .. " tokens × hidden size 2880")
+  lu.assertStrContains(shown.fragment, ("cell=%sx2880"):format(next_tokens))
   lu.assertStrContains(shown.other, "tp=2&fusion=NONE")
   lu.assertEquals(shown.copied, #shown.up + 1)
   local filled = 0
