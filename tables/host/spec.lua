@@ -20,7 +20,7 @@ return {
 
   -- A message is hidden size x tokens x bytes of the dtype: here from 2 KiB on.
   hidden_sizes = { 1024, 2880, 4096, 8192 },
-  num_tokens = { 1, 4, 16, 64, 256, 1024 },
+  num_tokens = { 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024 },
 
   -- strategies = { "MPI", "ONESHOT", "TWOSHOT" },  -- left out: all that run on the host
 
