@@ -220,16 +220,11 @@ std::unique_ptr<Block> make_block(unsigned threads) {
     block->warps = std::vector<Warp>(threads / WARP);
     for (Warp &warp : block->warps) set_expected(warp.barrier, WARP);
     std::memset(block->shared, 0, sizeof block->shared);
+    std::memset(block->arena, 0xff, sizeof block->arena); // NaN: shared memory has no initial value
     block->shared_used = 0;
     block->running = threads;
     block->let_next_start = 0;
     return block;
-}
-
-// Shared memory has no initial value, so it gets NaN. Most kernels have none.
-void fill_arenas(Cluster &cluster) {
-    for (Block *block : cluster.blocks) std::memset(block->arena, 0xff, sizeof block->arena);
-    cluster.has_filled_arenas = true;
 }
 
 Fiber *make_fiber() {
@@ -388,7 +383,6 @@ float engine_shuffle_xor(float value, int mask) {
 
 void *engine_shared_memory(int site, size_t bytes) {
     Block &block = *current->block;
-    if (!block.cluster->has_filled_arenas) fill_arenas(*block.cluster);
     void *&memory = block.shared[site];
     if (memory == nullptr) {
         memory = block.arena + block.shared_used;

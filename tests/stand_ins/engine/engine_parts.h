@@ -37,7 +37,6 @@ struct Block;
 struct Cluster {
     Barrier barrier;
     std::vector<Block *> blocks;
-    bool has_filled_arenas = false;
 };
 
 struct Block {
