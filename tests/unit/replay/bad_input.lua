@@ -167,8 +167,8 @@ function TestBadInput.test_a_silent_program_is_ended()
   for _, text in ipairs { "", HELLO .. "\n" } do
     luaunit.assertStrContains(silent_after(text, "0.2"), "replay: no answer within 0.2 s; the ops are saved")
   end
-  silent_after(HELLO .. "\nready\nreplayed id=gemm_001 by=b", "5") -- it stops within a line
-  luaunit.assertEquals(notes()[1], "not replayed: no answer within 5 s")
+  silent_after(HELLO .. "\nready\nreplayed id=gemm_001 by=b", "2") -- it stops within a line
+  luaunit.assertEquals(notes()[1], "not replayed: no answer within 2 s")
 end
 
 function TestBadInput.test_a_budget_that_is_used_up()
