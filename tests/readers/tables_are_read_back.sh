@@ -85,7 +85,10 @@ has_lines "$read_table" 'host,6,NONE,float32,allreduce,unknown,128,128,MPI_RING,
 imports "$inputs/ompi_rules.json" "$read_table"
 lines "$read_table" 3
 mkdir "$WORK/host" # rows that do not name the version of their Open MPI
-cp "$SOURCE"/tables/host/benchmark.*.csv "$WORK/host"
+for tp in 2 4; do
+    awk -F, 'NR == 1 || $7 == "NONE"' "$SOURCE/tables/host/benchmark.tp$tp.host.csv" \
+        >"$WORK/host/benchmark.tp$tp.host.csv"
+done
 ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WORK/rules" \
     --formats ompi,ompi-v2,ompi-json
 for rules in ompi_rules.conf ompi_rules_v2.conf ompi_rules.json; do

@@ -2,7 +2,10 @@
 # Wrong use of report and compare ends in one line with the valid values, and leaves no page.
 . "$SOURCE/tests/lib.sh"
 
-host=$SOURCE/tables/host
+tables=$SOURCE/tables/host
+host=$WORK/host # one TP size
+mkdir "$host"
+cp "$tables"/benchmark.tp2.* "$host"
 rows "$WORK/rows/benchmark.tp2.sm90.csv" "$row"
 
 rejects 'nowhere' report --data-dir "$WORK/nowhere" --arch host --out "$WORK/out"
@@ -10,13 +13,13 @@ rejects 'no benchmark.tp\{N\}.host.csv' report --data-dir "$WORK/rows" --arch ho
 ends_with 2 "$GENTABLES" report --data-dir "$WORK/rows" --data-dir "$host" --arch host --out "$WORK/out"
 one_line '2 --data-dir and 1 --arch'
 rejects 'a table for host; the rows are of sm90' report --data-dir "$WORK/rows" --arch sm90 --against \
-    "$host/table.csv" --out "$WORK/out"
-rejects 'spec.lua' report --data-dir "$host" --arch host --against "$host/spec.lua" --out "$WORK/out"
+    "$tables/table.csv" --out "$WORK/out"
+rejects 'spec.lua' report --data-dir "$host" --arch host --against "$tables/spec.lua" --out "$WORK/out"
 rejects 'no.csv' report --data-dir "$host" --arch host --against "$WORK/no.csv" --out "$WORK/out"
 [ ! -e "$WORK/out" ] || die "a refused report left something"
 
 # A folder that cannot be made, or not be written to.
-failed 'spec.lua' report --data-dir "$host" --arch host --out "$host/spec.lua/deeper"
+failed 'spec.lua' report --data-dir "$host" --arch host --out "$tables/spec.lua/deeper"
 mkdir "$WORK/locked"
 chmod 555 "$WORK/locked"
 if unprivileged test -x "$GENTABLES" && ! unprivileged test -w "$WORK/locked"; then
