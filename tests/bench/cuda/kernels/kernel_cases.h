@@ -4,6 +4,7 @@
 
 #include "cuda/kernels/arguments.h"
 
+#include <functional>
 #include <vector>
 
 struct Case {
@@ -11,8 +12,8 @@ struct Case {
     const char *accumulate;
     int dtype; // of lists.h
     int tp;
-    int fusion; // of lists.h
-    void (*body)(const Arguments &);
+    int fusion;                                  // of lists.h
+    std::function<void(const Arguments &)> body; // one thread's work
 };
 
 // Adds all cases of the TP size CASES_TP, a definition of the compiler.

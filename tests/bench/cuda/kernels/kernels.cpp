@@ -20,6 +20,7 @@ extern "C" {
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -104,6 +105,7 @@ class Workbench {
             return EngineLaunch{unsigned(grid_of(launch)), unsigned(shape_.threads),
                                 unsigned(shape_.cluster)};
         };
+        engine_joint = surroundings_.one_gpu; // kernels of PTX: one launch for all ranks
         engine.body = [this](int rank, int launch) {
             case_.body(arguments_[size_t(launch * case_.tp + rank)]);
         };
@@ -131,7 +133,7 @@ class Workbench {
     uint64_t seed_;
     size_t bytes_, capacity_;
     int accesses_;
-    uint32_t give_up_ = 0;
+    std::unique_ptr<uint32_t> give_up_ = std::make_unique<uint32_t>(0u);
     std::vector<std::vector<Word4>> slots_;
     std::vector<std::vector<uint32_t>> flags_;
     Word4 *slot_of_[MAX_TP];
@@ -243,7 +245,7 @@ class Workbench {
         a.workspace.capacity = capacity_;
         a.workspace.max_blocks = max_blocks();
         a.workspace.state = &states_[size_t(rank)];
-        a.workspace.give_up = &give_up_;
+        a.workspace.give_up = give_up_.get();
         return a;
     }
 

@@ -67,16 +67,19 @@ in_folder() {
     "$1" "$2"
 }
 
-# planted_inputs COMPILER [CASE]: the inputs of the proof; CASE if a script has several proofs.
+# planted_inputs COMPILER [CASE [FILE...]]: the inputs of the proof; CASE if a script has several proofs, FILE
+# if it has more inputs.
 planted_inputs() {
+    compiler=$1
     # shellcheck source=tests/proof.sh
     . "$SOURCE/tests/proof.sh"
-    if [ -n "${2:-}" ]; then proof_name=${proof_name}_tp$2; fi
-    proof_inputs "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
+    if [ -n "${2:-}" ]; then proof_name=${proof_name}_tp$2 && shift; fi
+    shift
+    proof_inputs "$@" "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
         "$tests/exchange.cpp" "$tests"/*.h "$SOURCE"/tests/stand_ins/engine/*.[ch]* \
         "$SOURCE"/bench/cuda/kernels/*.h \
         "$SOURCE"/bench/elements/element.[ch] "$SOURCE/bench/elements/conversions.h" \
-        "$SOURCE"/bench/fusions/*.h "$GENERATED/lists.h" -- "$("$1" --version | head -n 1)" \
+        "$SOURCE"/bench/fusions/*.h "$GENERATED/lists.h" -- "$("$compiler" --version | head -n 1)" \
         "$(uname -m)"
 }
 

@@ -1,0 +1,62 @@
+# Compiles kernels to PTX with nvcc, translates that to C++ and builds kernels.cpp with it. Sourced, with the
+# variables of lib_planted.sh, and CXX. 77: there is no nvcc, or it has no such target.
+# shellcheck shell=sh
+# shellcheck source=tests/bench/cuda/kernels/lib_planted.sh
+. "$(dirname "$0")/../kernels/lib_planted.sh"
+translator=$SOURCE/tests/stand_ins/ptx
+nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null || true)
+
+# needs_nvcc SM: skips the test if no nvcc compiles for it.
+needs_nvcc() {
+    if [ -z "$nvcc" ]; then
+        echo "skipped: there is no nvcc here"
+        exit 77
+    elif ! "$nvcc" --list-gpu-arch | grep -qx "compute_$1"; then
+        echo "skipped: this nvcc has no sm_$1"
+        exit 77
+    fi
+}
+
+# render_kernels TP: all kernels of a TP size, in WORK/all.cu.
+render_kernels() {
+    "$GENTABLES" template "$SOURCE/templates/bench/cuda_kernels.cu.tmpl" "tp=$1" threads=1024 \
+        --out "$WORK/all.cu"
+}
+
+# ptx_inputs CASE: the inputs of the proof.
+ptx_inputs() {
+    "$nvcc" --version | tail -n 1 >"$WORK/nvcc_version"
+    planted_inputs "$CXX" "$1" "$WORK/nvcc_version" "$WORK/all.cu" "$SOURCE"/tests/bench/cuda/ptx/* \
+        "$translator"/*
+}
+
+# select_kernels CONDITION: prints the part of WORK/all.cu before the first kernel, and each kernel for which
+# the condition of awk holds, on its name and its number from 0.
+select_kernels() {
+    awk "/^KERNEL\\(/ { split(\$0, word, \", \"); name = word[2]; number = count++ }
+        count == 0 || ($1)" "$shared/all.cu"
+}
+
+# compile_ptx SM FILE: FILE.ptx from FILE.cu, with the options of the bench.
+compile_ptx() {
+    "$nvcc" -std=c++17 -O3 -I "$SOURCE/bench/cuda/kernels" -I "$SOURCE/bench" "-arch=compute_$1" -ptx \
+        -o "$2.ptx" "$2.cu"
+}
+
+# build_ptx_shared FLAG...: compiles what all programs share; cases of a TP size are -DCASES_TP=N.
+build_ptx_shared() {
+    cases=
+    build_shared "$CXX" "$@"
+    compile "$shared/ptx_cases.o" ../ptx/ptx_cases "$CXX" -I "$translator" "$@"
+    compile "$shared/ptx_ranges.o" ../ptx/ptx_ranges "$CXX" -I "$translator" "$@"
+}
+
+# build_ptx FILE FLAG...: the program FILE from FILE.ptx. No flag of the compiler may change results.
+build_ptx() {
+    program=$1
+    shift
+    "$GENTABLES" lua "$translator/translate.lua" "$program.ptx" >"$program.cpp"
+    "$CXX" -std=c++17 -O1 -ffp-contract=off -w "$@" -I "$translator" -I "$SOURCE/tests/stand_ins/engine" \
+        -I "$SOURCE/bench/cuda/kernels" -I "$SOURCE/bench" -I "$GENERATED" -c "$program.cpp" -o "$program.o"
+    "$CXX" "$program.o" "$shared"/*.o "$ENGINE" -lm -o "$program"
+}
