@@ -179,7 +179,7 @@ function(_gentables_bench_of out arch data_dir sweeps_gpus)
     set(bench GenTables::gentables-bench-cuda)
     if(NOT TARGET ${bench})
       message(WARNING "gentables_add: SWEEP_GPUS for ${arch}, and there is no gentables-bench-cuda, which is "
-                      "built where nvcc of CUDA 12.8 or later is found: ${arch} is not measured")
+                      "built where nvcc of CUDA 12.4 or later is found: ${arch} is not measured")
     endif()
   endif()
   if(NOT TARGET "${bench}" OR NOT EXISTS ${data_dir}/spec.lua)

@@ -127,9 +127,7 @@ static void check_device(const struct own *own, char reason[REASON_SIZE]) {
     } else if (needs_switch && device->options.loopback) {
         snprintf(reason, REASON_SIZE, "a multicast team needs a GPU for each rank");
     } else if (needs_switch && !device->can_multicast) {
-        snprintf(reason, REASON_SIZE, "%s",
-                 device->options.no_multicast ? "not used with --no-multicast"
-                                              : "the hardware has no multicast");
+        snprintf(reason, REASON_SIZE, "%s", device_no_multicast(device));
     }
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Builds gentables-bench-cuda from the sources in the folder, if the program in the folder does not run here:
-# sh rebuild.sh FOLDER. It needs cc and nvcc, and uses NCCL's header if there is one. Kernels are built for
-# this machine's GPU, or for GENTABLES_CUDA_ARCH, such as sm_90.
+# sh rebuild.sh FOLDER. It needs cc and nvcc of CUDA 12.4 or later, and uses NCCL's header if there is one.
+# Kernels are built for this machine's GPU, or for GENTABLES_CUDA_ARCH, such as sm_90.
 set -eu
 folder=${1:?usage: sh rebuild.sh FOLDER}
 source=$folder/source
@@ -14,6 +14,11 @@ echo '#include <cuda.h>' >"$TMPDIR/includes.cu"
 "$nvcc" -M -o "$TMPDIR/includes.d" "$TMPDIR/includes.cu"
 include=$(tr -s ' ' '\n' <"$TMPDIR/includes.d" | sed -n 's|^\(/.*\)/cuda\.h$|\1|p')
 [ -f "$include/cuda.h" ] || { echo "rebuild.sh: $nvcc finds no cuda.h" >&2; exit 1; }
+
+# The GPUs that its messages name.
+for_gpu=${GENTABLES_CUDA_ARCH:-another GPU}
+sed -i -e "s/cuda_architectures\[\] = \"[^\"]*\"/cuda_architectures[] = \"$for_gpu\"/" \
+    -e 's/cuda_is_compiled = false/cuda_is_compiled = true/' "$source/generated/images.c"
 
 running=
 for unit in "$source"/generated/*.cu; do

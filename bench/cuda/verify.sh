@@ -32,6 +32,7 @@ kernels_tokens=${GENTABLES_VERIFY_KERNELS_TOKENS:-1 2 4 8 16} # of fused and sep
 samples=${GENTABLES_VERIFY_SAMPLES:-10}
 workspace=${GENTABLES_VERIFY_WORKSPACE:-64M}
 patience=${GENTABLES_VERIFY_PATIENCE:-100} # per cent of the time limit of each part
+start_limit=${GENTABLES_VERIFY_START:-60} # seconds, of a start
 deadline=${GENTABLES_VERIFY_DEADLINE:-10} # seconds, of a kernel
 stage=${GENTABLES_VERIFY_STAGE:-}         # of the self-test; empty: all
 parts=${GENTABLES_VERIFY_PARTS:-}         # names; empty: all
@@ -116,26 +117,47 @@ record_machine() {
 # ---- a bench that starts -------------------------------------------------------------------------
 
 # why_not: prints the reason why the bench does not take requests, in one line; nothing if it does.
+too_slow="no start within $start_limit s"
 why_not() {
-    echo quit | within 60 "$bench" --serve --ranks 2 --loopback --workspace 1M --timeout "$deadline" \
-        >"$out/try.txt" 2>"$out/try.err"
+    echo quit | within "$start_limit" "$bench" --serve --ranks 2 --loopback --workspace 1M \
+        --timeout "$deadline" >"$out/try.txt" 2>"$out/try.err"
     status=$?
-    [ "$status" = 0 ] && return
-    line=$(head -n 1 "$out/try.err")
+    case $status in
+    0) return ;;
+    124 | 137)
+        echo "$too_slow"
+        return
+        ;;
+    esac
+    line=$(grep -v ": warning: " "$out/try.err" | head -n 1)
     echo "${line:-exit code $status}"
 }
 
-# A rebuild takes minutes. It helps if the kernels are for another GPU, the driver is too old, or the program
-# does not load; not after a failure on the GPU.
+# rebuild REASON: builds the bench for this machine; returns whether the build succeeded.
+rebuild() {
+    echo "rebuilding the bench (up to 4 minutes): $1"
+    within 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1 && return
+    tail -n 20 "$out/rebuild.txt"
+    return 1
+}
+
+# A rebuild takes minutes. It helps if the kernels are for another GPU, the driver is too old, compiles the
+# kernels for longer than the limit, or cannot compile them, or the program does not load; not after a failure
+# on the GPU.
 reason=$(why_not)
 case $reason in
 "" | *"no CUDA driver"* | *"no GPU"*) ;;
-"gentables-bench: kernels were built for"* | *"older than this program"* | *"the CUDA driver has no"* | \
-    *"GLIBC"* | *"not found"* | *"cannot execute"* | *"Exec format"* | *"error while loading"* | \
-    *"No such file"* | *"ermission denied"*)
-    echo "rebuilding the bench (up to 4 minutes): $reason"
-    if ! within 240 sh "$folder/rebuild.sh" "$folder" >"$out/rebuild.txt" 2>&1; then
-        tail -n 20 "$out/rebuild.txt"
+"$too_slow")
+    if rebuild "$reason"; then
+        reason=$(why_not)
+    else
+        echo "the rebuild failed; the parts try the program as it is"
+    fi
+    ;;
+"gentables-bench: kernels were built "* | *"UNSUPPORTED_PTX_VERSION"* | *"NO_BINARY_FOR_GPU"* | \
+    *"older than this program"* | *"the CUDA driver has no"* | *"GLIBC"* | *"not found"* | \
+    *"cannot execute"* | *"Exec format"* | *"error while loading"* | *"No such file"* | *"ermission denied"*)
+    if ! rebuild "$reason"; then
         echo "FAILED: the rebuild failed; see $out/rebuild.txt"
         exit 1
     fi

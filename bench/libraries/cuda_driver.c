@@ -9,8 +9,10 @@
 #define TEXT_OF(name) #name
 #define NAME_OF(name) TEXT_OF(name)
 
+enum { CUDA_MAJOR = CUDA_VERSION / 1000, LEAST_MAJOR = 12 }; // of the toolkit: this build's; any build's
+
 static struct cuda_driver loaded;
-static char refusal[160]; // "": the driver is ready
+static char refusal[192]; // "": the driver is ready
 static int gpu_count;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -18,14 +20,28 @@ static void refuse(const char *format, int a, int b) {
     snprintf(refusal, sizeof refusal, format, a, b);
 }
 
-// The first function that the library lacks, or NULL.
+// The first function that the library lacks, or NULL. cuEventElapsedTime has a second version from CUDA 12.8
+// on, with the same parameters (cudaTypedefs.h); the first one serves as well.
 static const char *look_up_functions(void *library) {
+#define FUNCTION(name) *(void **)&loaded.name = dlsym(library, NAME_OF(name));
+    CUDA_DRIVER_FUNCTIONS(FUNCTION)
+    CUDA_DRIVER_NEWER_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    if (loaded.cuEventElapsedTime == NULL)
+        *(void **)&loaded.cuEventElapsedTime = dlsym(library, "cuEventElapsedTime");
 #define FUNCTION(name)                                                                                       \
-    *(void **)&loaded.name = dlsym(library, NAME_OF(name));                                                  \
     if (loaded.name == NULL) return NAME_OF(name);
     CUDA_DRIVER_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     return NULL;
+}
+
+bool driver_has_multicast(const struct cuda_driver *driver) {
+#define FUNCTION(name)                                                                                       \
+    if (driver->name == NULL) return false;
+    CUDA_DRIVER_NEWER_FUNCTIONS(FUNCTION)
+#undef FUNCTION
+    return true;
 }
 
 static void start_driver(void) {
@@ -48,28 +64,30 @@ static void set_environment(void) {
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 
-// Checks the version before it looks up functions that an old driver may not have.
+// Checks the version before it looks up functions that an old driver may not have. Code of a toolkit loads in
+// drivers of its major version, also in older ones, and in newer drivers (NVIDIA, "CUDA Compatibility"): of
+// CUDA 12 from driver 525 on, of CUDA 13 from 580 on. The ABI version of CUDA 13's code is 8, of CUDA 12's 7.
 static void load(void) {
     set_environment();
     void *library = dlopen("libcuda.so.1", RTLD_NOW);
     if (library == NULL) {
-        refuse("no CUDA driver (libcuda.so.1); version %d.%d or later is required", CUDA_VERSION / 1000,
-               CUDA_VERSION % 1000 / 10);
+        refuse("no CUDA driver (libcuda.so.1); version %d.%d or later is required", CUDA_MAJOR, 0);
         return;
     }
     *(void **)&loaded.cuDriverGetVersion = dlsym(library, "cuDriverGetVersion");
     if (loaded.cuDriverGetVersion != NULL) loaded.cuDriverGetVersion(&loaded.version);
     if (loaded.version == 0) {
         refuse("no CUDA driver: its library reports version 0; version %d.%d or later is required",
-               CUDA_VERSION / 1000, CUDA_VERSION % 1000 / 10);
+               CUDA_MAJOR, 0);
         return;
     }
-    if (loaded.version / 1000 < CUDA_VERSION / 1000) {
-        snprintf(refusal, sizeof refusal,
-                 "the CUDA driver is for %d.%d, older than this program's CUDA %d.%d; install a "
-                 "newer driver, or build with an older CUDA",
-                 loaded.version / 1000, loaded.version % 1000 / 10, CUDA_VERSION / 1000,
-                 CUDA_VERSION % 1000 / 10);
+    if (loaded.version / 1000 < CUDA_MAJOR) {
+        snprintf(
+            refusal, sizeof refusal,
+            "the CUDA driver is for %d.%d, older than this program's CUDA %d; install a driver for %d.0 or "
+            "later, or build with CUDA %d (-DCUDAToolkit_ROOT=FOLDER)",
+            loaded.version / 1000, loaded.version % 1000 / 10, CUDA_MAJOR, CUDA_MAJOR,
+            loaded.version / 1000 < LEAST_MAJOR ? LEAST_MAJOR : loaded.version / 1000);
         return;
     }
     const char *missing = look_up_functions(library);

@@ -6,8 +6,9 @@
 #include <cuda.h>
 #include <stdbool.h>
 
-// FUNCTION(name): every function of the driver that is called. cuda.h defines some of these names as those of
-// a version, such as cuMemAlloc as cuMemAlloc_v2; functions are looked up by the latter.
+// FUNCTION(name): every function of the driver that is called, and that each driver of CUDA 12 has. cuda.h
+// defines some of these names as those of a version, such as cuMemAlloc as cuMemAlloc_v2; functions are
+// looked up by the latter.
 #define CUDA_DRIVER_FUNCTIONS(FUNCTION)                                                                      \
     FUNCTION(cuInit)                                                                                         \
     FUNCTION(cuDriverGetVersion)                                                                             \
@@ -69,23 +70,30 @@
     FUNCTION(cuMemSetAccess)                                                                                 \
     FUNCTION(cuMemExportToShareableHandle)                                                                   \
     FUNCTION(cuMemImportFromShareableHandle)                                                                 \
-    FUNCTION(cuMulticastCreate)                                                                              \
-    FUNCTION(cuMulticastAddDevice)                                                                           \
-    FUNCTION(cuMulticastBindMem)                                                                             \
-    FUNCTION(cuMulticastGetGranularity)                                                                      \
     FUNCTION(cuIpcGetMemHandle)                                                                              \
     FUNCTION(cuIpcOpenMemHandle)                                                                             \
     FUNCTION(cuIpcCloseMemHandle)
 
+// Those that drivers before 12.1 lack; see driver_has_multicast.
+#define CUDA_DRIVER_NEWER_FUNCTIONS(FUNCTION)                                                                \
+    FUNCTION(cuMulticastCreate)                                                                              \
+    FUNCTION(cuMulticastAddDevice)                                                                           \
+    FUNCTION(cuMulticastBindMem)                                                                             \
+    FUNCTION(cuMulticastGetGranularity)
+
 struct cuda_driver {
 #define FUNCTION(name) __typeof__(&(name)) name;
     CUDA_DRIVER_FUNCTIONS(FUNCTION)
+    CUDA_DRIVER_NEWER_FUNCTIONS(FUNCTION)
 #undef FUNCTION
     int version; // 13000 is 13.0
 };
 
 // Loads the driver and starts it, once per process. NULL: `reason`.
 const struct cuda_driver *driver_load(char reason[], size_t reason_size);
+
+// Whether the driver has the functions of multicast. False: they are NULL.
+bool driver_has_multicast(const struct cuda_driver *driver);
 
 // How many GPUs the driver sees. 0: `reason`.
 int driver_gpus(char reason[], size_t reason_size);

@@ -25,8 +25,8 @@
 //   no_peers              no GPU can access another one's memory
 //   no_hidden_peers       access to memory of other processes is rejected
 //   slow_links=MS         time of a copy between GPUs
-//   ptx=80 binary=80      versions that kernels were compiled from and for
-//   no_binary             images have no code for the GPU
+//   ptx=80 binary=80      versions that kernels were compiled from and for (default: the GPU's)
+//   no_binary, old_ptx    images have no code for the GPU, or only PTX of a later compiler than the driver's
 //   reads_images          images must be fatbins; without it they are not read
 //   no_clusters, no_programmatic   such launches are rejected
 //   hang, hang_on=KERNEL        kernels that meet others, or these, never end

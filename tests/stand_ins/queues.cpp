@@ -310,6 +310,7 @@ CUresult cuModuleLoadData(CUmodule *module, const void *image) {
     REFUSE_WITHOUT_CONTEXT;
     REFUSE_IN_CAPTURE;
     if (setting("no_binary")) return CUDA_ERROR_NO_BINARY_FOR_GPU;
+    if (setting("old_ptx")) return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
     if (setting("reads_images") && std::memcmp(image, "\x50\xed\x55\xba", 4) != 0)
         return CUDA_ERROR_INVALID_IMAGE;
     static Module there{true};
@@ -328,10 +329,11 @@ CUresult cuModuleGetFunction(CUfunction *function, CUmodule, const char *name) {
 }
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction function) {
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    int binary = number("binary", number_of("sm", 0, 90));
     if (which == CU_FUNC_ATTRIBUTE_PTX_VERSION) {
-        *value = number("ptx", 90);
+        *value = number("ptx", binary); // nvcc compiles the code of sm_N from the PTX of compute_N
     } else if (which == CU_FUNC_ATTRIBUTE_BINARY_VERSION) {
-        *value = number("binary", number_of("sm", 0, 90));
+        *value = binary;
     } else {
         return CUDA_ERROR_INVALID_VALUE;
     }

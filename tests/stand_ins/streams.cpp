@@ -153,4 +153,11 @@ CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
     times_told++;
     return CUDA_SUCCESS;
 }
+
+#ifdef cuEventElapsedTime // as cuEventElapsedTime_v2, from CUDA 12.8 on; drivers have the first version, too
+#undef cuEventElapsedTime
+CUresult cuEventElapsedTime(float *ms, CUevent from, CUevent to) {
+    return cuEventElapsedTime_v2(ms, from, to);
+}
+#endif
 }

@@ -116,15 +116,25 @@ static void without_spaces(char *text) {
     }
 }
 
+// The code of the kernels: that of an SM version, or PTX that the driver compiled.
+static void describe_kernels(struct kernel_versions versions, char text[], size_t text_size) {
+    if (kernels_compiled_at_load(versions)) {
+        snprintf(text, text_size, "ptx_%d.%d_compiled_at_load", versions.ptx / 10, versions.ptx % 10);
+    } else {
+        snprintf(text, text_size, "sm_%d", versions.binary);
+    }
+}
+
 void detect_line(struct device *device, char line[], size_t line_size) {
-    char state[STATE_SIZE], name[CUDA_NAME_SIZE];
+    char state[STATE_SIZE], name[CUDA_NAME_SIZE], kernels[48];
     describe_state(device, state, sizeof state);
+    describe_kernels(device->versions, kernels, sizeof kernels);
     snprintf(name, sizeof name, "%s", device->name);
     without_spaces(name);
     snprintf(line, line_size,
-             "device rank=%d gpu=%d bus=%s sm=%d multiprocessors=%d l2_bytes=%zu reach=%s multicast=%s "
-             "link_gb_per_s=%.1f%s name=%s",
-             device->group->rank, device->ordinal, device->bus, device->sm, device->multiprocessors,
+             "device rank=%d gpu=%d bus=%s sm=%d kernels=%s multiprocessors=%d l2_bytes=%zu reach=%s "
+             "multicast=%s link_gb_per_s=%.1f%s name=%s",
+             device->group->rank, device->ordinal, device->bus, device->sm, kernels, device->multiprocessors,
              device->l2_bytes, reach_names[device->reach], device->can_multicast ? "yes" : "no",
              device->link_bytes_per_us / 1000, state, name);
 }

@@ -105,17 +105,8 @@ static void describe(struct device *device) {
     device->can_fabric = attribute(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_FABRIC_SUPPORTED) != 0;
     device->can_file =
         attribute(device, CU_DEVICE_ATTRIBUTE_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR_SUPPORTED) != 0;
-    device->can_multicast =
-        !device->options.no_multicast && attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
-}
-
-// Kernels of PTX before 9.0 have no instruction that waits for the launch ahead of them, and no clusters.
-static void note_versions(struct device *device) {
-    CUfunction kernel = device_kernel(device, "gentables_empty");
-    int ptx = 0;
-    device->driver->cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, kernel);
-    device->has_clusters = ptx >= 90 && attribute(device, CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) != 0;
-    device->can_wait_for_launches = device->sm >= 90 && ptx >= 90 && !device->options.no_programmatic;
+    device->can_multicast = !device->options.no_multicast && driver_has_multicast(driver) &&
+                            attribute(device, CU_DEVICE_ATTRIBUTE_MULTICAST_SUPPORTED) != 0;
 }
 
 // Opens the GPU, its context and the modules.
@@ -126,17 +117,7 @@ static void take(struct device *device, char reason[REASON_SIZE]) {
     if (result == CUDA_SUCCESS) result = driver->cuCtxSetCurrent(device->context);
     if (!driver_ok(driver, result, "taking a GPU", reason, REASON_SIZE)) return;
     describe(device);
-    result = driver->cuModuleLoadData(&device->modules[0], cuda_kernels(0));
-    if (cuda_images_lack(result)) {
-        snprintf(reason, REASON_SIZE,
-                 "kernels were built for %s, and this GPU is sm_%d; `cmake --preset cuda-all` builds for all",
-                 cuda_architectures, device->sm);
-        return;
-    }
-    const void *image = cuda_kernels(device->group->size);
-    if (result == CUDA_SUCCESS && image != NULL)
-        result = driver->cuModuleLoadData(&device->modules[1], image);
-    if (driver_ok(driver, result, "loading kernels", reason, REASON_SIZE)) note_versions(device);
+    kernels_load(device, reason);
 }
 
 // What ranks exchange about their GPUs.
@@ -199,16 +180,6 @@ static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
 }
 
 // ---- launches and waiting -----------------------------------------------------------------------------
-
-// Kernels of a TP size have it in their names. Only the right module is searched: a failed lookup would count
-// as an error in tools that watch the driver.
-CUfunction device_kernel(struct device *device, const char *name) {
-    CUfunction kernel = NULL;
-    CUmodule module = device->modules[strstr(name, "_tp") != NULL];
-    if (module == NULL || device->driver->cuModuleGetFunction(&kernel, module, name) != CUDA_SUCCESS)
-        return NULL;
-    return kernel;
-}
 
 enum { LAUNCH_ATTRIBUTES = 2 };
 

@@ -69,6 +69,12 @@ struct gpu_clocks {
     unsigned long long throttle;
 };
 
+// The SM version that kernels were compiled for, and the version of the PTX that they were compiled from; 90
+// is 9.0.
+struct kernel_versions {
+    int binary, ptx;
+};
+
 struct device {
     const struct cuda_driver *driver;
     struct group *group;
@@ -79,8 +85,9 @@ struct device {
     CUstream stream;
     CUevent before, after, checked;
     CUmodule modules[2]; // helpers; the kernels of this TP size, where they were built
-    double deadline_s;   // of one wait for the GPU, or for NCCL
-    uint64_t delay_ns;   // that GPUs wait for their hosts before a call; the same on all ranks
+    struct kernel_versions versions;
+    double deadline_s; // of one wait for the GPU, or for NCCL
+    uint64_t delay_ns; // that GPUs wait for their hosts before a call; the same on all ranks
     int multiprocessors, sm;
     int common_multiprocessors; // the least of all ranks' GPUs, for grids that are equal on all ranks
     size_t l2_bytes;
@@ -134,6 +141,24 @@ bool device_ok(struct device *device, CUresult result, const char *what);
 
 // Collective. Whether no rank has a reason; if one has, all ranks get the first rank's.
 bool ranks_are_fine(struct group *group, char reason[REASON_SIZE]);
+
+// modules.c. Loads the kernels, and sets what they can do: clusters, programmatic launches and multicast. If
+// the driver had to compile them, rank 0 prints a warning. False: `reason`.
+bool kernels_load(struct device *device, char reason[REASON_SIZE]);
+
+// Reads the versions of loaded kernels, those of the helpers. False: `reason`.
+bool kernels_versions(const struct cuda_driver *driver, CUmodule helpers, struct kernel_versions *versions,
+                      char reason[], size_t reason_size);
+
+// Whether the driver compiled the kernels at load. nvcc compiles the code for sm_N from the PTX of compute_N,
+// so the versions of other code differ (but not those of PTX that CUDA_FORCE_PTX_JIT prefers to such code).
+bool kernels_compiled_at_load(struct kernel_versions versions);
+
+// Whether they have no clusters, programmatic launches and multicast, though a GPU of this SM version does.
+bool kernels_lack_features(struct kernel_versions versions, int sm);
+
+// The reason why the device has no multicast; NULL: it has.
+const char *device_no_multicast(const struct device *device);
 
 // NULL: the program has no kernel of this name.
 CUfunction device_kernel(struct device *device, const char *name);
@@ -205,9 +230,19 @@ extern const char cuda_kernel_sizes[];  // such as "2, 4, 8"
 extern const char cuda_architectures[]; // such as "sm_90"
 extern const bool cuda_is_compiled;     // false: built with GENTABLES_CUDA_COMPILE=OFF
 
-// Returns whether the driver refused the images because they hold no kernel for its GPU.
+// Returns whether the driver refused the images because they hold no kernel for its GPU that it can load. It
+// compiles only PTX of versions that it has, if its compiler is installed.
 static inline bool cuda_images_lack(CUresult result) {
-    return result == CUDA_ERROR_NO_BINARY_FOR_GPU || (result != CUDA_SUCCESS && !cuda_is_compiled);
+    switch (result) {
+    case CUDA_SUCCESS: return false;
+    case CUDA_ERROR_NO_BINARY_FOR_GPU:
+    case CUDA_ERROR_INVALID_IMAGE:
+    case CUDA_ERROR_INVALID_PTX:
+    case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    case CUDA_ERROR_JIT_COMPILER_NOT_FOUND:
+    case CUDA_ERROR_JIT_COMPILATION_DISABLED: return true;
+    default: return !cuda_is_compiled;
+    }
 }
 
 #endif

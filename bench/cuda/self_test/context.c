@@ -1,11 +1,12 @@
 // The first stage: whether the driver, a GPU and the kernels of this program suit each other.
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda/device/device.h"
 #include "stages.h"
 
-enum { LEAST_TP = 2, PTX_OF_PROGRAMMATIC = 90 };
+enum { LEAST_TP = 2 };
 
 static bool fine(const struct cuda_driver *driver, CUresult result, const char *what,
                  struct findings *findings) {
@@ -47,19 +48,28 @@ static bool open_first(const struct cuda_driver *driver, char name[CUDA_NAME_SIZ
     return fine(driver, result, findings->step, findings);
 }
 
-// Compares the loaded code with the GPU. Code for another GPU of the same major version works; PTX before 9.0
-// has no programmatic launches and no multicast.
-static enum stage_end judge_versions(int sm, int binary, int ptx, struct findings *findings) {
+// Appends to the text.
+__attribute__((format(printf, 2, 3))) static void add(struct findings *findings, const char *format, ...) {
     size_t used = strlen(findings->text);
-    if (binary / 10 != sm / 10 || binary > sm) {
-        snprintf(findings->text + used, FINDING_SIZE - used, "; they are not for sm_%d", sm);
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(findings->text + used, FINDING_SIZE - used, format, arguments);
+    va_end(arguments);
+}
+
+// Compares the loaded code with the GPU. Code for another GPU of the same major version works. PTX works,
+// but loads slowly, and PTX before 9.0 has no programmatic launches and no multicast.
+static enum stage_end judge_versions(int sm, struct kernel_versions versions, struct findings *findings) {
+    if (versions.binary / 10 != sm / 10 || versions.binary > sm) {
+        add(findings, "; they are not for sm_%d", sm);
         return STAGE_FAILED;
     }
-    if (sm >= PTX_OF_PROGRAMMATIC && ptx < PTX_OF_PROGRAMMATIC) {
-        snprintf(findings->text + used, FINDING_SIZE - used,
-                 "; they have no programmatic launches and no multicast: build for sm_%d", sm);
+    if (kernels_compiled_at_load(versions)) add(findings, "; the driver compiled them");
+    if (kernels_lack_features(versions, sm)) {
+        add(findings, "; they have no programmatic launches and no multicast: build for sm_%d", sm);
         return STAGE_FAILED;
     }
+    if (kernels_compiled_at_load(versions)) add(findings, ": build for sm_%d", sm);
     return STAGE_OK;
 }
 
@@ -67,23 +77,18 @@ enum stage_end stage_context(struct findings *findings) {
     const struct cuda_driver *driver = driver_load(findings->text, FINDING_SIZE);
     char name[CUDA_NAME_SIZE] = "";
     CUmodule helpers = NULL;
-    CUfunction function = NULL;
-    int sm = 0, binary = 0, ptx = 0;
+    struct kernel_versions versions = {0};
+    int sm = 0;
     if (driver == NULL) return STAGE_NO_DEVICE;
     findings->devices = driver_gpus(findings->text, FINDING_SIZE);
     if (!open_first(driver, name, &sm, findings)) return STAGE_FAILED;
     uint64_t since_ns = clock_ns();
     if (!load_all(driver, &helpers, findings)) return STAGE_FAILED;
     double took_s = (double)(clock_ns() - since_ns) * 1e-9;
-    CUresult result = driver->cuModuleGetFunction(&function, helpers, "gentables_empty");
-    if (result == CUDA_SUCCESS)
-        result = driver->cuFuncGetAttribute(&binary, CU_FUNC_ATTRIBUTE_BINARY_VERSION, function);
-    if (result == CUDA_SUCCESS)
-        result = driver->cuFuncGetAttribute(&ptx, CU_FUNC_ATTRIBUTE_PTX_VERSION, function);
-    if (!fine(driver, result, "querying a kernel", findings)) return STAGE_FAILED;
-    snprintf(findings->text, FINDING_SIZE,
-             "%d x %s, sm_%d, driver for CUDA %d.%d; kernels of sm_%d from PTX %d.%d, loaded in %.1f s",
-             findings->devices, name, sm, driver->version / 1000, driver->version % 1000 / 10, binary,
-             ptx / 10, ptx % 10, took_s);
-    return judge_versions(sm, binary, ptx, findings);
+    if (!kernels_versions(driver, helpers, &versions, findings->text, FINDING_SIZE)) return STAGE_FAILED;
+    findings->text[0] = '\0';
+    add(findings, "%d x %s, sm_%d, driver for CUDA %d.%d; kernels of sm_%d from PTX %d.%d, loaded in %.1f s",
+        findings->devices, name, sm, driver->version / 1000, driver->version % 1000 / 10, versions.binary,
+        versions.ptx / 10, versions.ptx % 10, took_s);
+    return judge_versions(sm, versions, findings);
 }

@@ -123,7 +123,8 @@ enum stage_end stage_multicast(struct group *group, const struct stage *stage, s
     if (device->options.loopback || !device->can_multicast) {
         if (group->rank == 0)
             snprintf(findings->text, FINDING_SIZE, "%s",
-                     device->options.loopback ? "a team needs a GPU for each rank" : "the hardware has none");
+                     device->options.loopback ? "a team needs a GPU for each rank"
+                                              : device_no_multicast(device));
         return STAGE_SKIPPED;
     }
     if (!try_strategies(&sums, findings)) {

@@ -21,7 +21,7 @@ absent() {
     exit 1
 }
 absent CUDA "\(CUDA\|NCCL\|nccl\|cuBLAS\|cuDNN\|CUPTI\|GPU\)" \
-    "no CUDA 12.8 or later, so nothing is measured on GPUs" -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
+    "no CUDA 12.4 or later, so nothing is measured on GPUs" -DCMAKE_DISABLE_FIND_PACKAGE_CUDAToolkit=ON
 if [ ! -d "$NCCL" ]; then
     echo "skipped: there is no nccl.h here"
     exit 77

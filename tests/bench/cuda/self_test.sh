@@ -68,13 +68,19 @@ done
 prints "^ok      multicast: exact sums are exact; of random sums [1-9][0-9]* are rounded" "multicast"
 ends_without file "the GPU or the driver offers none" "no_files"
 ends_without programmatic "sm_80 has none" "sm=80"
-ends_without multicast "the hardware has none" "gpus=2"
+ends_without multicast "the hardware has no multicast" "gpus=2"
+
+# Kernels that the driver compiles at load, from newer PTX, are as good as code.
+self_test "sm=120 ptx=90" --timeout 60 --self-test=context
+[ "$status" = 0 ] || fail "kernels from PTX: exit code $status"
+prints "^ok      context: .*kernels of sm_120 from PTX 9.0, .*; the driver compiled them: build for sm_120$" \
+    "kernels from PTX"
 
 # ---- a stage fails ------------------------------------------------------------------------------------
 
 fails_at context "loading kernels of TP 2: an error of the stand-in" "no_binary"
 fails_at context "they are not for sm_90" "binary=80"
-fails_at context "from PTX 8.0, .*they have no programmatic launches" "ptx=80"
+fails_at context "from PTX 8.0, .*; the driver compiled them; they have no programmatic launches" "ptx=80"
 fails_at barriers "no peer access between the GPUs" "no_peers"
 fails_at joint "TWOSHOT, NONE, bfloat16, 4 x 256: wrong result: it changes after the call" \
     "gpus=1 late_on=twoshot"

@@ -6,7 +6,7 @@
 
 begin gen_tables_gpus
 if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench-cuda" ]; then
-    echo "skipped: the package has no bench for GPUs (no CUDA 12.8 or later)"
+    echo "skipped: the package has no bench for GPUs (no CUDA 12.4 or later)"
     exit 77
 fi
 tables=$project/tables/sm90-loopback

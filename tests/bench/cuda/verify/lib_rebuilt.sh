@@ -29,4 +29,11 @@ only_prints() {
     chmod +x "$taken/gentables-bench-cuda"
 }
 
+# never_starts: replaces the program by a script that hangs when it is to take requests.
+never_starts() {
+    printf '#!/bin/sh\ncase "$*" in *--serve*) exec tail -f /dev/null ;; esac\n' \
+        >"$taken/gentables-bench-cuda"
+    chmod +x "$taken/gentables-bench-cuda"
+}
+
 other_gpu="gentables-bench: kernels were built for sm_80, and this GPU is sm_90"

@@ -16,9 +16,9 @@ printf '#!/bin/sh\necho "gentables-bench: no CUDA driver" >&2\nexit 2\n' >"$1/ge
 chmod +x "$1/gentables-bench-cuda"
 END
 
-# is_rebuilt WHY
+# is_rebuilt WHY [NAME=VALUE]
 is_rebuilt() {
-    verify GENTABLES_VERIFY_SECONDS=60
+    verify GENTABLES_VERIFY_SECONDS=60 ${2:+"$2"}
     [ "$status" = 77 ] || fail "$1: exit code $status"
     grep -q "^rebuilding the bench .*: .*$1" "$WORK/out" || fail "was not rebuilt: $1"
 }
@@ -27,6 +27,12 @@ only_prints "$other_gpu"
 is_rebuilt "kernels were built for sm_80"
 only_prints "gentables-bench: the CUDA driver is for 12.4, older than this program's CUDA 13.0"
 is_rebuilt "older than this program"
+only_prints "gentables-bench: kernels were built by CUDA 13.0; this driver, for 13.0, cannot load them (X)"
+is_rebuilt "cannot load them"
+only_prints "gentables-bench: loading kernels: no text (CUDA_ERROR_UNSUPPORTED_PTX_VERSION)"
+is_rebuilt "UNSUPPORTED_PTX_VERSION"
+never_starts
+is_rebuilt "no start within 5 s" GENTABLES_VERIFY_START=5
 printf '\177ELF of another machine' >"$taken/gentables-bench-cuda"
 is_rebuilt "ELF.*not found" # the error of a shell that reads it as a script
 chmod -x "$taken/gentables-bench-cuda"
@@ -54,3 +60,11 @@ verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "a failed build: exit code $status"
 grep -q "^nvcc fatal" "$WORK/out" || fail "the report lacks the message of nvcc"
 tail -n 1 "$WORK/out" | grep -q "^FAILED: the rebuild failed; see " || fail "a failed build continues"
+
+# After a timeout the program may start all the same: the parts try it.
+never_starts
+verify GENTABLES_VERIFY_SECONDS=60 GENTABLES_VERIFY_START=5 GENTABLES_VERIFY_PARTS=eager
+[ "$status" = 1 ] || fail "a program that does not start, nor build: exit code $status"
+grep -q "^the rebuild failed; the parts try the program as it is" "$WORK/out" ||
+    fail "no line about the build"
+tail -n 1 "$WORK/out" | grep -q "^FAILED: start eager; see " || fail "the part is not tried"

@@ -1,0 +1,69 @@
+#!/bin/sh
+# Drivers and GPUs of other versions than those of the build: a driver without the functions that are newer
+# than CUDA 12.0, one that cannot load the kernels, and one that compiles them at load, from PTX.
+. "$(dirname "$0")/lib_stand_in.sh"
+only cuda nvidia-ml
+some="-b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 --strategies ONESHOT,NVLS_ONESHOT"
+
+# without_nvls REASON: NVLS_ONESHOT has no time, for this reason.
+without_nvls() {
+    grep "^# .* NVLS_ONESHOT  *" "$WORK/out" | grep -qF "$1" || fail "NVLS_ONESHOT: not printed: $1"
+}
+
+# ---- an older driver -------------------------------------------------------------------------------------
+
+# shellcheck disable=SC2086
+bench "multicast" $some
+all_timed "a driver with all functions" ONESHOT NVLS_ONESHOT
+# The names of what drivers of CUDA 12.0 lack (cudaTypedefs.h has the version of each function).
+sed 's/cuMulticast/cuMissing__/g; s/cuEventElapsedTime_v2/cuEventMissingTime_v2/g' "$folder/libcuda.so.1" \
+    >"$WORK/patched"
+mv "$WORK/patched" "$folder/libcuda.so.1"
+# shellcheck disable=SC2086
+bench "multicast" $some
+all_timed "a driver without newer functions" ONESHOT
+without_nvls "the driver has no multicast; 12.1 or later has it"
+sed 's/cuStreamCreate/cuStreamAbsent/g' "$folder/libcuda.so.1" >"$WORK/patched"
+mv "$WORK/patched" "$folder/libcuda.so.1"
+bench ""
+[ "$status" = 2 ] || fail "a driver without streams: exit code $status"
+grep -q "^gentables-bench: the CUDA driver has no cuStreamCreate; a newer driver is required" "$WORK/err" ||
+    fail "a driver without streams: not printed"
+
+# ---- kernels that the driver does not load, or compiles ---------------------------------------------------
+
+only cuda nvidia-ml
+bench "old_ptx"
+[ "$status" = 2 ] || fail "PTX of a later compiler: exit code $status"
+[ "$(grep -c . "$WORK/err")" = 1 ] || fail "PTX of a later compiler: more than one line"
+if [ "$IS_COMPILED" = ON ]; then
+    grep -q "^gentables-bench: kernels were built by CUDA [0-9.]*; this driver, for [0-9.]*, cannot load \
+them (CUDA_ERROR 222); -DGENTABLES_CUDA_ARCHITECTURES=90 builds code" "$WORK/err" ||
+        fail "PTX of a later compiler: not printed"
+fi
+
+# compiled SETTINGS PTX: a warning for all ranks, and a line in the provenance of each.
+compiled() {
+    # shellcheck disable=SC2086
+    bench "multicast $1" $some
+    [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$1: not one line of all ranks"
+    grep -q "^gentables-bench: warning: the driver compiled the kernels at load, from PTX $2" "$WORK/err" ||
+        fail "$1: no warning"
+    printf 'quit\n' | STAND_IN="$1" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
+        >"$WORK/hello" 2>"$WORK/err" || fail "$1: the bench does not serve"
+    [ "$(grep -c "^device .* kernels=ptx_$2_compiled_at_load " "$WORK/hello")" = 2 ] ||
+        fail "$1: no line about the kernels"
+}
+compiled "ptx=80" 8.0
+all_timed "PTX without multicast" ONESHOT
+without_nvls "PTX before 9.0 has no multicast"
+compiled "sm=120 ptx=90" 9.0
+all_timed "PTX with multicast" ONESHOT NVLS_ONESHOT
+
+# Code is not compiled at load: that of the GPU's own version, or of another one with the same major version.
+for code in "sm=90" "sm=103 binary=100"; do
+    printf 'quit\n' | STAND_IN="$code" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
+        >"$WORK/out" 2>"$WORK/err" || fail "$code: the bench does not serve"
+    [ ! -s "$WORK/err" ] || fail "$code: a warning"
+    [ "$(grep -c "^device .* kernels=sm_${code##*=} " "$WORK/out")" = 2 ] || fail "$code: not in the lines"
+done
