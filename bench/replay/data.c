@@ -16,12 +16,24 @@
 static const double MOST_OF_MEMORY = 0.8; // of the available memory
 
 double data_type_error(enum data_type type) {
-    return type == FLOAT64 ? 0x1p-51 : type == FLOAT32 ? 0x1p-22 : type == FLOAT16 ? 0x1p-10 : 0x1p-8;
+    static const double errors[DATA_TYPES] = {
+        [FLOAT64] = 0x1p-51,      [FLOAT32] = 0x1p-22,   [FLOAT16] = 0x1p-10, [BFLOAT16] = 0x1p-8,
+        [FLOAT8_E4M3FN] = 0x5p-6, [FLOAT8_E5M2] = 0x5p-5}; // of float8: 5/4 of a rounding
+    return errors[type];
+}
+
+double data_type_least(enum data_type type) {
+    return type == FLOAT8_E4M3FN ? 0x1p-6 : type == FLOAT8_E5M2 ? 0x1p-14 : 0;
 }
 
 // The type of the result of an op that is computed in `type`.
 static enum data_type result_type(const struct op *op, enum data_type type) {
     return op->kind == OP_GEMM && op->gemm.scaling != SCALE_NOTHING ? op->gemm.out_type : type;
+}
+
+// The type of the addend of such an op.
+static enum data_type addend_type(const struct op *op, enum data_type type) {
+    return op->kind == OP_GEMM && op->gemm.scaling != SCALE_NOTHING ? op->gemm.addend_type : type;
 }
 
 // ---- E4M3: no infinity, and one NaN of either sign -------------------------------------------------------
@@ -218,9 +230,9 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
                   char reason[]) {
     struct sizes sizes =
         op->kind == OP_GEMM ? sizes_of_gemm(&op->gemm) : sizes_of_convolution(&op->convolution);
-    enum data_type result = result_type(op, type);
+    enum data_type result = result_type(op, type), added_type = addend_type(op, type);
     double bytes = (sizes.a + sizes.b) * (double)data_type_size(type) +
-                   (sizes.c + sizes.out) * (double)data_type_size(result);
+                   sizes.c * (double)data_type_size(added_type) + sizes.out * (double)data_type_size(result);
     double available = available_bytes();
     if (bytes > MOST_OF_MEMORY * available) {
         snprintf(reason, REASON_SIZE, "takes %.1f GB of memory, and %.1f GB are available", bytes / 1e9,
@@ -228,18 +240,19 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
         return -1;
     }
     static struct room inputs, addend; // the result comes after the inputs
-    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type), added_bytes = padded(sizes.c, result);
+    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type),
+           added_bytes = padded(sizes.c, added_type);
     if (!reserve(&inputs, input_bytes + padded(sizes.out, result)) || !reserve(&addend, added_bytes)) {
         snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
         return -1;
     }
     provide(&inputs, type, input_bytes, threads);
-    provide(&addend, result, added_bytes, threads);
+    provide(&addend, added_type, added_bytes, threads);
     inputs.values.count = input_bytes / data_type_size(type); // the result overwrites the later ones
     char *at = inputs.data, *added = addend.data, *out = inputs.data + input_bytes;
     cut(&operands->a, type, sizes.a, &at);
     cut(&operands->b, type, sizes.b, &at);
-    cut(&operands->c, result, sizes.c, &added);
+    cut(&operands->c, added_type, sizes.c, &added);
     cut(&operands->out, result, sizes.out, &out);
     return 0;
 }

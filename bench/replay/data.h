@@ -5,8 +5,6 @@
 
 #include "op.h"
 
-enum { LARGEST_VALUE = 2 }; // values are -2 .. 2
-
 struct tensor {
     enum data_type type;
     size_t count; // 0: no tensor
@@ -24,11 +22,13 @@ static inline size_t data_type_size(enum data_type type) {
     return data_type_sizes[type];
 }
 
-// Largest relative error of a result of this type.
+// Largest relative error of a result of this type. Below the normal numbers of the type the error is larger:
+// that of a number of this magnitude.
 double data_type_error(enum data_type type);
+double data_type_least(enum data_type type);
 
 // Allocates an op's operands in this type, and fills them by `threads` threads; C and the result of a scaled
-// product have a type of their own. -1, with a reason: out of memory. The next op uses the same memory, so
+// product have types of their own. -1, with a reason: out of memory. The next op uses the same memory, so
 // that one op exists at a time.
 int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
                   char reason[]);

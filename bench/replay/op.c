@@ -101,18 +101,40 @@ static int refuse(char reason[], const char *why) {
     return -1;
 }
 
+// The type of the addend: by default float16 beside a result of 8 bits, as in PyTorch without a bias, and
+// bfloat16 for a row beside float32, as cuBLASLt requires, or else that of the result.
+static enum data_type read_addend_type(struct fields *fields, const struct gemm *gemm) {
+    if (take(fields, "addend_dtype") != NULL)
+        return (enum data_type)take_name(fields, "addend_dtype", data_type_names, DATA_TYPES);
+    if (is_float8(gemm->out_type)) return FLOAT16;
+    return gemm->out_type == FLOAT32 && gemm->addend == ADD_ROW ? BFLOAT16 : gemm->out_type;
+}
+
+// Makes alpha so small that no element exceeds the largest number of a result of 8 bits: a library would
+// store that number, and the check would report a wrong result. The division is exact.
+static void fit(struct gemm *gemm) {
+    double largest = gemm->out_type == FLOAT8_E5M2 ? 57344 : 448;
+    double added = gemm->addend == ADD_NOTHING ? 0 : fabs(gemm->beta) * LARGEST_VALUE;
+    double sum = fabs(gemm->alpha) * (double)gemm->k * LARGEST_VALUE * LARGEST_VALUE;
+    for (; sum + added > largest && sum > 1; sum /= 2) gemm->alpha /= 2;
+}
+
 // Fields that only scaled products have.
-static void read_scaling(struct fields *fields, struct gemm *gemm) {
+static void read_scaling(struct fields *fields, enum data_type type, struct gemm *gemm) {
     if (take(fields, "scaling") == NULL) return;
     gemm->scaling = (enum scaling)take_name(fields, "scaling", scaling_names, SCALINGS);
     gemm->out_type = (enum data_type)take_name(fields, "out_dtype", data_type_names, DATA_TYPES);
     gemm->fast_accumulation = take_flag(fields, "fast_accumulation");
+    enum data_type addend_type = read_addend_type(fields, gemm);
+    gemm->addend_type = is_float8(type) ? addend_type : gemm->out_type;
+    gemm->scales_out = take(fields, "scale_out") != NULL && take_flag(fields, "scale_out");
+    if (is_float8(gemm->out_type)) fit(gemm);
     if (gemm->scaling != SCALE_BLOCK || take(fields, "block_a") == NULL) return;
     gemm->block_a = (enum block)take_name(fields, "block_a", block_names, BLOCKS);
     gemm->block_b = (enum block)take_name(fields, "block_b", block_names, BLOCKS);
 }
 
-static int read_gemm(struct fields *fields, struct gemm *gemm, char reason[]) {
+static int read_gemm(struct fields *fields, enum data_type type, struct gemm *gemm, char reason[]) {
     gemm->batch = take_integer(fields, "batch", 1);
     gemm->m = take_integer(fields, "m", 1);
     gemm->n = take_integer(fields, "n", 1);
@@ -126,7 +148,7 @@ static int read_gemm(struct fields *fields, struct gemm *gemm, char reason[]) {
     gemm->addend = (enum addend)take_name(fields, "addend", addend_names, ADDENDS);
     gemm->alpha = take_number(fields, "alpha", 1);
     gemm->beta = take_number(fields, "beta", 1);
-    read_scaling(fields, gemm);
+    read_scaling(fields, type, gemm);
     if (fields->wrong != NULL) return 0; // the caller reports it
     if (gemm->lda < (gemm->trans_a ? gemm->m : gemm->k)) return refuse(reason, "lda is below A's width");
     if (gemm->ldb < (gemm->trans_b ? gemm->k : gemm->n)) return refuse(reason, "ldb is below B's width");
@@ -248,8 +270,8 @@ int op_read(char *line, struct op *op, char reason[REASON_SIZE]) {
     op->min_samples = (size_t)least;
     op->max_samples = (size_t)most;
     op->threads = read_threads(&fields);
-    int status =
-        is_gemm ? read_gemm(&fields, &op->gemm, reason) : read_convolution(&fields, &op->convolution, reason);
+    int status = is_gemm ? read_gemm(&fields, op->type, &op->gemm, reason)
+                         : read_convolution(&fields, &op->convolution, reason);
     return status != 0 ? status : check_fields(&fields, reason);
 }
 

@@ -11,6 +11,11 @@
 
 enum { MOST_SPATIAL = 3, MOST_SAMPLES = 1000000, ID_SIZE = 64, OP_NOTE_SIZE = 512, REASON_SIZE = 256 };
 enum { MOST_THREADS = 1024 }; // of a call
+enum { LARGEST_VALUE = 2 };   // of operands: -2 .. 2
+
+static inline bool is_float8(enum data_type type) {
+    return data_type_sizes[type] == 1;
+}
 
 // The addend of a product: nothing, a row of N elements for all rows, or a matrix for each product.
 enum addend { ADD_NOTHING, ADD_ROW, ADD_MATRIX, ADDENDS };
@@ -37,6 +42,8 @@ struct gemm {
     enum scaling scaling;        // of aten::_scaled_mm
     enum block block_a, block_b; // of SCALE_BLOCK
     enum data_type out_type;
+    enum data_type addend_type; // of a product of float8; of any other it is the result's
+    bool scales_out;            // the result has a scale, too
     bool fast_accumulation;
 };
 

@@ -166,15 +166,26 @@ local function out_type_of(op, call, dtype, notes)
   return "bfloat16"
 end
 
--- The fields of scaled products: the scales' kind, the type of the result; nil, reason if there are none.
+-- Whether the result has a scale, which only results of 8 bits have.
+local function scales_out(op, call, out_type, notes)
+  if not is_given(call, op.scale_out) then return false end
+  if out_type:find("float8", 1, true) then return true end
+  notes[#notes + 1] = "the result's scale is left out"
+  return false
+end
+
+-- The fields of scaled products: the scales' kind, the types of the result and of a bias; nil, reason if
+-- there are none.
 local function scaled_fields(op, call, size, dtype, notes)
   if not op.scale_a then return nil, "its scales are not among its arguments" end
   local out_type, why = out_type_of(op, call, dtype, notes)
   if not out_type then return nil, why end
-  if is_given(call, op.scale_out) then notes[#notes + 1] = "the result's scale is left out" end
   local fast = op.fast and call.concrete and call.concrete[op.fast + 1] == "True"
   local out = { { "scaling", scaling_of(op, call, size, notes) }, { "out_dtype", out_type },
     { "fast_accumulation", fast and 1 or 0 } }
+  if scales_out(op, call, out_type, notes) then out[#out + 1] = { "scale_out", 1 } end
+  local bias = is_given(call, op.row) and call.types and request.type_named(call.types[op.row + 1] or "")
+  if bias then out[#out + 1] = { "addend_dtype", bias } end
   local blocks = out[1][2] == "block" and block_fields(op, call, size) or {}
   return table.move(blocks, 1, #blocks, #out + 1, out)
 end

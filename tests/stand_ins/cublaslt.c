@@ -1,4 +1,5 @@
-// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, column-major.
+// A stand-in for libcublasLt.so beside that of the driver: multiplies in the host's memory, column-major. It
+// rejects types, scales, alignments and layouts that the documentation of cublasLtMatmul() excludes.
 // Settings in STAND_IN:
 //
 //   algorithms_us=50,20,80   the time of each algorithm, and their number
@@ -40,7 +41,7 @@ struct product {
     cublasLtEpilogue_t epilogue;
     const void *bias;
     cudaDataType_t bias_type;
-    const void *a_scales, *b_scales;
+    const void *a_scales, *b_scales, *d_scales;
     int32_t a_mode, b_mode; // of the scales
 };
 
@@ -99,6 +100,7 @@ cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t of, cublasLtM
     case CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE: memcpy(&product->bias_type, value, size); break;
     case CUBLASLT_MATMUL_DESC_A_SCALE_POINTER: memcpy(&product->a_scales, value, size); break;
     case CUBLASLT_MATMUL_DESC_B_SCALE_POINTER: memcpy(&product->b_scales, value, size); break;
+    case CUBLASLT_MATMUL_DESC_D_SCALE_POINTER: memcpy(&product->d_scales, value, size); break;
     case CUBLASLT_MATMUL_DESC_A_SCALE_MODE: memcpy(&product->a_mode, value, size); break;
     case CUBLASLT_MATMUL_DESC_B_SCALE_MODE: memcpy(&product->b_mode, value, size); break;
     case CUBLASLT_MATMUL_DESC_FAST_ACCUM: break;
@@ -167,6 +169,46 @@ static bool takes_scales(const struct product *product) {
     return sm == 90 && (a == VECTOR || (a == SQUARE && b != SQUARE)) && (b == VECTOR || b == SQUARE);
 }
 
+static bool has_8_bits(cudaDataType type) {
+    return type == CUDA_R_8F_E4M3 || type == CUDA_R_8F_E5M2;
+}
+
+// The table of types of products of 8 bits. One of the operands has to be E4M3. If the result has 8 bits, C
+// has 16, and the result is E5M2 only if an operand is; else C has the result's type. A bias is of C's type,
+// but beside float32 it is bfloat16.
+static bool takes_types_of_8_bits(const struct product *product, cudaDataType a, cudaDataType b,
+                                  cudaDataType c, cudaDataType d) {
+    bool has_e5m2 = a == CUDA_R_8F_E5M2 || b == CUDA_R_8F_E5M2;
+    bool is_wide = c == CUDA_R_16BF || c == CUDA_R_16F || c == CUDA_R_32F;
+    cudaDataType bias = c == CUDA_R_32F ? CUDA_R_16BF : c;
+    if (product->compute != CUBLAS_COMPUTE_32F || product->scale != CUDA_R_32F) return false;
+    if (!has_8_bits(a) || !has_8_bits(b) || (a == CUDA_R_8F_E5M2 && b == a) || !is_wide) return false;
+    if (has_8_bits(d) && (c == CUDA_R_32F || (d == CUDA_R_8F_E5M2 && !has_e5m2))) return false;
+    if (!has_8_bits(d) && c != d) return false;
+    return product->epilogue != CUBLASLT_EPILOGUE_BIAS || product->bias_type == bias;
+}
+
+// Only operands of 8 bits have scales. Results of 8 bits are supported with scales of whole operands alone
+// (blocks of 32 need scales of the result's blocks, too, which no caller here gives), and only they have a
+// scale of their own.
+static bool takes_types(const struct product *product, cudaDataType a, cudaDataType b, cudaDataType c,
+                        cudaDataType d) {
+    bool has_scales = product->a_scales != NULL || product->b_scales != NULL;
+    if (product->d_scales != NULL && !has_8_bits(d)) return false;
+    if (has_8_bits(d) && (product->a_mode != SCALAR || product->b_mode != SCALAR)) return false;
+    if (has_8_bits(a) || has_8_bits(b) || has_8_bits(d)) return takes_types_of_8_bits(product, a, b, c, d);
+    return !has_scales && c == d && (product->epilogue != CUBLASLT_EPILOGUE_BIAS || product->bias_type == d);
+}
+
+static int64_t bytes_of(cudaDataType type) {
+    return type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : has_8_bits(type) ? 1 : 2;
+}
+
+// In products of 8 bits each column begins at a multiple of 16 bytes.
+static bool has_columns_of_16_bytes(const struct layout *layout) {
+    return layout->leading * bytes_of(layout->type) % 16 == 0;
+}
+
 // Products of 8 bits are supported with only the first operand transposed, as in the real library.
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtMatmulDesc_t of,
                                               cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -174,16 +216,20 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t handle, cublasLtM
                                               cublasLtMatmulPreference_t preference, int most,
                                               cublasLtMatmulHeuristicResult_t results[], int *count) {
     (void)handle;
-    (void)b;
-    (void)c;
-    (void)d;
     const struct preference *told = (const struct preference *)(void *)preference;
     const struct product *product = (const struct product *)(void *)of;
-    const struct layout *first = (const struct layout *)(void *)a;
-    bool is_small = first->type == CUDA_R_8F_E4M3 || first->type == CUDA_R_8F_E5M2;
+    const cublasLtMatrixLayout_t handles[] = {a, b, c, d};
+    const struct layout *layouts[4];
+    bool are_aligned = true;
+    for (int i = 0; i < 4; i++) {
+        layouts[i] = (const struct layout *)(void *)handles[i];
+        are_aligned = are_aligned && has_columns_of_16_bytes(layouts[i]);
+    }
+    bool has_form = are_aligned && product->on_a == CUBLAS_OP_T && product->on_b == CUBLAS_OP_N;
     *count = 0;
     if (stand_in_number("refuses", 0, 0) != 0 || !takes_scales(product) ||
-        (is_small && (product->on_a != CUBLAS_OP_T || product->on_b != CUBLAS_OP_N)))
+        !takes_types(product, layouts[0]->type, layouts[1]->type, layouts[2]->type, layouts[3]->type) ||
+        (has_8_bits(layouts[0]->type) && !has_form))
         return CUBLAS_STATUS_NOT_SUPPORTED;
     for (int i = 0; i < most && (i == 0 || stand_in_number("algorithms_us", i, -1) >= 0); i++) {
         memset(&results[i], 0, sizeof results[i]);
@@ -226,7 +272,26 @@ static double value_at(cudaDataType_t type, const void *data, int64_t index) {
     return tensor_value(&tensor, (size_t)index);
 }
 
+// The code of 8 bits that a value is rounded to: the nearest one, the even one of two, the largest one if the
+// value is beyond it.
+static uint8_t nearest_code(cudaDataType_t type, double value) {
+    const unsigned codes = type == CUDA_R_8F_E4M3 ? 0x7F : 0x7C; // those of finite positive numbers
+    unsigned best = 0;
+    double least = INFINITY;
+    for (unsigned code = 0; code < codes; code++) {
+        uint8_t byte = (uint8_t)code;
+        double distance = fabs(value_at(type, &byte, 0) - fabs(value));
+        if (distance < least || (distance <= least && code % 2 == 0)) best = code;
+        least = fmin(least, distance);
+    }
+    return (uint8_t)(signbit(value) ? best | 0x80 : best);
+}
+
 static void store_at(cudaDataType_t type, void *data, int64_t index, double value) {
+    if (has_8_bits(type)) {
+        ((uint8_t *)data)[index] = nearest_code(type, value);
+        return;
+    }
     int bytes = type == CUDA_R_64F ? 8 : type == CUDA_R_32F ? 4 : 2;
     stand_in_store(bytes, type == CUDA_R_16BF, data, (size_t)index, value);
 }
@@ -316,6 +381,7 @@ static void multiply_one(const struct task *at, int64_t batch) {
         if (at->beta < 0 || at->beta > 0) sum += at->beta * value_at(at->c.type, at->c_data, c_place);
         if (product->epilogue == CUBLASLT_EPILOGUE_BIAS)
             sum += value_at(product->bias_type, product->bias, i);
+        if (product->d_scales != NULL) sum *= (double)*(const float *)product->d_scales;
         store_at(at->d.type, at->d_data, c_place, sum);
     }
     free(a);
@@ -358,6 +424,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t of, 
     (void)bytes;
     const void *const operands[4] = {a_data, b_data, c_data, d_data};
     if (!is_aligned(algorithm, operands)) return CUBLAS_STATUS_INVALID_VALUE;
+    // C and D are one matrix only with one layout.
+    if (c_data == d_data && layout_of(c).type != layout_of(d).type) return CUBLAS_STATUS_INVALID_VALUE;
     struct task *task = malloc(sizeof *task);
     *task = (struct task){.product = *(const struct product *)(void *)of,
                           .a = layout_of(a),

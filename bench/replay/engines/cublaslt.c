@@ -69,7 +69,7 @@ static void describe(char text[], size_t size) {
 
 struct state {
     cublasLtMatmulDesc_t product;
-    cublasLtMatrixLayout_t a, b, c; // column-major; c is also that of the result
+    cublasLtMatrixLayout_t a, b, c, d; // column-major; d is that of the result
     cublasLtMatmulHeuristicResult_t algorithms[MOST_ALGORITHMS];
     int count, chosen;
     const void *a_data, *b_data, *c_data;
@@ -85,7 +85,7 @@ static int run(void *state) {
     struct state *at = state;
     cublasStatus_t status =
         lt.cublasLtMatmul(lt.handle, at->product, &at->alpha, at->a_data, at->a, at->b_data, at->b, &at->beta,
-                          at->c_data, at->c, at->out_data, at->c, &at->algorithms[at->chosen].algo,
+                          at->c_data, at->c, at->out_data, at->d, &at->algorithms[at->chosen].algo,
                           (void *)(uintptr_t)gpu.workspace, WORKSPACE_BYTES, (cudaStream_t)gpu.stream);
     return status == CUBLAS_STATUS_SUCCESS ? 0 : -1;
 }
@@ -102,6 +102,7 @@ static void end(void *state) {
     if (at->a != NULL) lt.cublasLtMatrixLayoutDestroy(at->a);
     if (at->b != NULL) lt.cublasLtMatrixLayoutDestroy(at->b);
     if (at->c != NULL) lt.cublasLtMatrixLayoutDestroy(at->c);
+    if (at->d != NULL) lt.cublasLtMatrixLayoutDestroy(at->d);
     if (at->product != NULL) lt.cublasLtMatmulDescDestroy(at->product);
     if (at->scales != 0) gpu.driver->cuMemFree(at->scales);
     free(at);
@@ -131,7 +132,13 @@ static bool set(struct state *at, cublasLtMatmulDescAttributes_t attribute, cons
     return lt.cublasLtMatmulDescSetAttribute(at->product, attribute, value, size) == CUBLAS_STATUS_SUCCESS;
 }
 
-// The epilogue adds a row, with elements of the result's type.
+// C has the type of the result. But beside a result in float8, C is a matrix in float16 or bfloat16, even if
+// nothing is added ("Supported data types" of cublasLtMatmul()).
+static enum data_type type_of_c(const struct gemm *gemm, enum data_type out) {
+    return is_float8(out) ? gemm->addend_type : out;
+}
+
+// The epilogue adds a row.
 static bool set_bias(struct state *at, const struct operands *operands) {
     cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
     cudaDataType_t type = type_of(operands->c.type);
@@ -206,6 +213,7 @@ static bool set_scales(struct state *at, const struct gemm *gemm) {
     const CUdeviceptr *scales = at->scales != 0 ? &at->scales : &gpu.ones;
     return set(at, CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, scales, sizeof *scales) &&
            set(at, CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, scales, sizeof *scales) &&
+           (!gemm->scales_out || set(at, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, &gpu.ones, sizeof gpu.ones)) &&
            set(at, CUBLASLT_MATMUL_DESC_FAST_ACCUM, &fast, sizeof fast) && set_modes(at, gemm);
 }
 
@@ -226,7 +234,8 @@ static bool described(struct state *at, const struct gemm *gemm, const struct op
                        gemm->batch, gemm->stride_b) &&
            made_layout(&at->b, operands->a.type, gemm->trans_a ? m : k, gemm->trans_a ? k : m, gemm->lda,
                        gemm->batch, gemm->stride_a) &&
-           made_layout(&at->c, operands->out.type, n, m, n, gemm->batch, m * n);
+           made_layout(&at->c, type_of_c(gemm, operands->out.type), n, m, n, gemm->batch, m * n) &&
+           made_layout(&at->d, operands->out.type, n, m, n, gemm->batch, m * n);
 }
 
 // By default cuBLASLt assumes operands at multiples of 256 bytes. Those of a workload are parts of messages,
@@ -262,7 +271,7 @@ static cublasStatus_t ask(struct state *at) {
     if (status != CUBLAS_STATUS_SUCCESS) return status;
     status = prefer(at, preference);
     if (status == CUBLAS_STATUS_SUCCESS)
-        status = lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, at->product, at->a, at->b, at->c, at->c,
+        status = lt.cublasLtMatmulAlgoGetHeuristic(lt.handle, at->product, at->a, at->b, at->c, at->d,
                                                    preference, MOST_ALGORITHMS, at->algorithms, &found);
     lt.cublasLtMatmulPreferenceDestroy(preference);
     for (int i = 0; i < found && status == CUBLAS_STATUS_SUCCESS; i++) {
@@ -278,7 +287,9 @@ static void set_data(struct state *at, const struct gemm *gemm, const struct ope
     at->a_data = operands->b.data;
     at->b_data = operands->a.data;
     at->out_data = operands->out.data;
-    at->c_data = gemm->addend == ADD_MATRIX ? operands->c.data : operands->out.data;
+    // C and D may be one matrix if they have one layout.
+    bool has_one_layout = type_of_c(gemm, operands->out.type) == operands->out.type;
+    at->c_data = gemm->addend == ADD_MATRIX ? operands->c.data : has_one_layout ? operands->out.data : NULL;
     if (operands->a.type == FLOAT64) {
         at->alpha.full = alpha;
         at->beta.full = beta;
@@ -298,6 +309,8 @@ static const char *refusal_of(const struct gemm *gemm) {
 #endif
     if (gemm->addend == ADD_ROW && (gemm->beta < 1 || gemm->beta > 1))
         return "cuBLASLt adds a row as it is, not a multiple of it";
+    if (gemm->scaling != SCALE_NOTHING && (library_cublaslt.types >> gemm->out_type & 1) == 0)
+        return "cuBLASLt does not have the result's type";
     if (gemm->batch > INT32_MAX) return "cuBLASLt counts batches in 32 bits";
     return NULL;
 }

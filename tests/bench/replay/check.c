@@ -12,8 +12,24 @@
 
 static uint64_t place_seed = 11;
 
+// The code of a float8 that is nearest to a number, the even one of two.
+static uint8_t float8_code(enum data_type type, double value) {
+    unsigned best = 0;
+    double least = INFINITY;
+    for (unsigned code = 0; code < 0x7C; code++) {
+        uint8_t byte = (uint8_t)code;
+        struct tensor one = {.type = type, .count = 1, .data = &byte};
+        double distance = fabs(tensor_value(&one, 0) - fabs(value));
+        if (distance < least || (distance <= least && code % 2 == 0)) best = code;
+        least = fmin(least, distance);
+    }
+    return (uint8_t)(value < 0 ? best | 0x80 : best);
+}
+
 static void set(struct tensor *tensor, size_t index, double value) {
-    if (tensor->type == FLOAT64)
+    if (is_float8(tensor->type))
+        ((uint8_t *)tensor->data)[index] = float8_code(tensor->type, value);
+    else if (tensor->type == FLOAT64)
         ((double *)tensor->data)[index] = value;
     else if (tensor->type == FLOAT32)
         ((float *)tensor->data)[index] = (float)value;
@@ -113,6 +129,10 @@ static const char *const lines[] = {
     "stride_b=1920 addend=row alpha=1 beta=1",
     "gemm dtype=float32 batch=1 m=1 n=300 k=1 trans_a=1 trans_b=0 lda=1 ldb=300 stride_a=0 stride_b=0 "
     "addend=row alpha=2 beta=0.5",
+    "gemm dtype=float8_e4m3fn batch=1 m=48 n=64 k=2000 trans_a=0 trans_b=1 lda=2000 ldb=2000 stride_a=0 "
+    "stride_b=0 addend=row scaling=tensor out_dtype=float8_e4m3fn fast_accumulation=1",
+    "gemm dtype=float8_e5m2 batch=1 m=40 n=32 k=60000 trans_a=0 trans_b=1 lda=60000 ldb=60000 stride_a=0 "
+    "stride_b=0 addend=none scaling=tensor out_dtype=float8_e5m2 fast_accumulation=0",
     "convolution dtype=float32 spatial=2 batch=2 in_channels=4 out_channels=6 groups=2 input=9,7 filter=3,2 "
     "stride=2,1 padding=1,0 dilation=1,2 output_padding=0,0 transposed=0 bias=1 input_channels_last=0 "
     "filter_channels_last=0",
@@ -160,9 +180,9 @@ TEST(what_is_right_passes) {
     with_all(expect_right);
 }
 
-// One more in an element is less than a rounding of a large bfloat16, so these are left out.
+// One more in an element is less than a rounding of a large bfloat16 or float8, so these are left out.
 static void spoil_elements(int number, const struct op *op, struct operands *operands) {
-    for (int trial = 0; trial < 20 && op->type != BFLOAT16; trial++) {
+    for (int trial = 0; trial < 20 && op->type != BFLOAT16 && !is_float8(op->type); trial++) {
         size_t place = random_64(&place_seed) % operands->out.count;
         double right = tensor_value(&operands->out, place);
         set(&operands->out, place, right + 1);
@@ -195,6 +215,19 @@ static void clear(int number, const struct op *op, struct operands *operands) {
 
 TEST(zeros_are_found) {
     with_all(clear);
+}
+
+// Each row gets the place of the one before it.
+static void move_rows(int number, const struct op *op, struct operands *operands) {
+    size_t row = (size_t)op->gemm.n * data_type_size(operands->out.type), rows = (size_t)op->gemm.m;
+    if (op->kind != OP_GEMM || !is_float8(op->type)) return;
+    memmove(operands->out.data, (char *)operands->out.data + row, (rows - 1) * row);
+    if (passes(op, operands)) fail_msg("line %d, moved rows", number);
+}
+
+// float8 has the largest bounds: of single wrong rows, some are within them.
+TEST(moved_rows_of_float8_are_found) {
+    with_all(move_rows);
 }
 
 // The memory of operands grows from op to op, and threads fill it.

@@ -78,13 +78,48 @@ function TestReplay.test_every_kind_of_product_is_right()
       alpha = 2, beta = 0.5 }),
     gemm("batch", { dtype = "float64", batch = 3, trans_a = 1, lda = 5, stride_b = 63 }),
     fp8 "scaled",
-    fp8("rows", { dtype = "float8_e5m2", scaling = "row", out_dtype = "float16", addend = "row" }),
+    fp8("rows", { scaling = "row", out_dtype = "float16", addend = "row" }),
   }, ""))
   for i, row in ipairs(gemms()) do
     luaunit.assertEquals(row.library, "cublaslt", i)
     luaunit.assertEquals(row["replay device"], "stand-in GPU")
   end
   luaunit.assertEquals(gemms()[6]["computed in"], "float8_e4m3fn")
+end
+
+-- Beside a result of 8 bits C has 16 bits, and sums beyond the largest number are scaled down. Beside float32
+-- a bias is bfloat16.
+function TestReplay.test_results_of_8_bits_are_right()
+  lib.ends_with(0, replay({
+    fp8("plain", { out_dtype = "float8_e4m3fn" }),
+    fp8("scaled", { out_dtype = "float8_e4m3fn", scale_out = 1 }),
+    fp8("long", { out_dtype = "float8_e4m3fn", m = 32, n = 48, k = 65536, lda = 65536, ldb = 65536 }),
+    fp8("row", { out_dtype = "float8_e4m3fn", addend = "row" }),
+    fp8("bfloat16_row", { out_dtype = "float8_e4m3fn", addend = "row", addend_dtype = "bfloat16" }),
+    fp8("matrix", { out_dtype = "float8_e4m3fn", addend = "matrix", beta = 0.5 }),
+    fp8("wide_row", { out_dtype = "float32", addend = "row", addend_dtype = "bfloat16" }),
+    fp8("wide_row_of_no_trace", { out_dtype = "float32", addend = "row" }),
+  }, ""))
+  for i, row in ipairs(gemms()) do luaunit.assertNotEquals(row["warm median (us)"], "", row.note .. i) end
+end
+
+-- Combinations that the library does not have, each with its own reason to be refused.
+function TestReplay.test_types_that_cublaslt_does_not_combine_are_refused()
+  local E5M2 = "float8_e5m2"
+  lib.ends_with(1, replay({
+    fp8("two_e5m2", { dtype = E5M2 }),
+    fp8("e5m2_of_e4m3", { out_dtype = E5M2 }),
+    fp8("rows", { scaling = "row", out_dtype = "float8_e4m3fn" }),
+    fp8("scaled_bfloat16", { scale_out = 1 }),
+    fp8("columns_of_8_bytes", { out_dtype = "float8_e4m3fn", n = 24 }),
+    fp8("bias_of_another_type", { addend = "row", addend_dtype = "float16" }),
+    fp8("amd", { out_dtype = "float8_e4m3fnuz" }),
+  }, ""))
+  for i, row in ipairs(gemms()) do
+    luaunit.assertEquals(row["warm median (us)"], "", i)
+    luaunit.assertStrContains(row.note,
+      i == 7 and "cuBLASLt does not have the result's type" or "CUBLAS_STATUS_NOT_SUPPORTED")
+  end
 end
 
 -- Scales that need memory of their own, and extents that no block divides.

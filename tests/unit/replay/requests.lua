@@ -138,8 +138,10 @@ end
 
 function TestRequests.test_the_bias_of_a_scaled_product_is_added()
   local one = assert(scaled(function(call) call.dims[5], call.types[5] = { 24 }, "c10::BFloat16" end))
-  luaunit.assertEquals(values(one, "addend", "alpha", "beta"), { "row", 1, 1 })
+  luaunit.assertEquals(values(one, "addend", "addend_dtype", "alpha", "beta"), { "row", "bfloat16", 1, 1 })
   luaunit.assertEquals(one.notes, {})
+  one = assert(scaled(function() end))
+  luaunit.assertNil(request.value(one, "addend_dtype"))
 end
 
 function TestRequests.test_scaled_products_of_two_types_are_refused()
@@ -161,6 +163,10 @@ function TestRequests.test_the_type_of_a_scaled_result_is_not_guessed()
   luaunit.assertEquals(one.notes, { "the result's type is not in the trace: taken as bfloat16" })
   one = assert(scaled(function(call) call.types[6] = "float" end))
   luaunit.assertEquals(one.notes, { "the result's scale is left out" })
+  luaunit.assertNil(request.value(one, "scale_out"))
+  one = assert(scaled(function(call) call.types[6], call.concrete[7] = "float", "24" end))
+  luaunit.assertEquals(one.notes, {})
+  luaunit.assertEquals(values(one, "scale_out", "out_dtype"), { 1, "float8_e4m3fn" })
 end
 
 -- Its result is argument 0, so all others are one place later.
