@@ -22,6 +22,9 @@ struct compute_device {
     // Makes a call and times it: with its operands in no cache (`is_cold`), or as the last call left them.
     // -1: the call or the device failed.
     int (*time)(const struct prepared_op *prepared, const struct operands *loaded, bool is_cold, double *us);
+    // Prepares a call of a kernel that does nothing, to be timed as other calls: times of short calls are
+    // mostly that of such a kernel. -1, with a reason. NULL: a call has no such cost.
+    int (*prepare_empty)(struct prepared_op *prepared, char reason[REASON_SIZE]);
     // Copies the result to `operands`, where it is checked.
     int (*fetch)(const struct operands *loaded, const struct operands *operands);
     bool (*is_lost)(void); // no call can succeed any more: the process must be restarted

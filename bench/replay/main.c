@@ -46,6 +46,7 @@ static void print_answer(const struct op *op, const struct replayed *replayed) {
            data_type_names[replayed->computed], replayed->kernel);
     print_timed("warm", &replayed->warm);
     print_timed("cold", &replayed->cold);
+    if (replayed->empty_us > 0) printf(" empty_us=%.3f", replayed->empty_us);
     if (replayed->offered > 0) printf(" algorithms=%d", replayed->algorithms);
     if (replayed->is_compared)
         printf(" fastest=%d gain_median=%.6g gain_low=%.6g gain_high=%.6g gain_samples=%zu",
@@ -84,10 +85,12 @@ static int serve(const struct replay_setup *setup) {
 // ---- by hand --------------------------------------------------------------------------------------------
 
 static void print_row(const struct op *op, const struct replayed *at) {
-    printf("%-20s %-9s %-9s %12.2f %12.2f %10.1f  %s%s%s%s%s\n", op->id, at->library,
+    char empty[48] = "";
+    if (at->empty_us > 0) snprintf(empty, sizeof empty, "; an empty kernel takes %.2f us", at->empty_us);
+    printf("%-20s %-9s %-9s %12.2f %12.2f %10.1f  %s%s%s%s%s%s\n", op->id, at->library,
            data_type_names[at->computed], at->warm.us.median, at->cold.us.median,
-           op_flops(op) / at->warm.us.median / 1e3, at->kernel, op->note[0] != '\0' ? "; " : "", op->note,
-           at->note[0] != '\0' ? "; " : "", at->note);
+           op_flops(op) / at->warm.us.median / 1e3, at->kernel, empty, op->note[0] != '\0' ? "; " : "",
+           op->note, at->note[0] != '\0' ? "; " : "", at->note);
 }
 
 // Replays the lines of a file; returns the exit code.

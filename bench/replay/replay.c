@@ -233,6 +233,24 @@ static int measure(struct run *run, double first_us, double *room, struct replay
     return 0;
 }
 
+// Times a kernel that does nothing, in the place of the op's. A device may have none.
+static void time_empty(const struct run *run, struct replayed *to) {
+    enum { CALLS = 7 };
+    double us[CALLS];
+    size_t done = 0;
+    char reason[REASON_SIZE] = "it failed";
+    struct prepared_op empty;
+    if (run->device->prepare_empty == NULL) return;
+    if (run->device->prepare_empty(&empty, reason) == 0) {
+        while (done < CALLS && run->device->time(&empty, run->loaded, false, &us[done]) == 0) done++;
+        empty.end(empty.state);
+    }
+    if (done == CALLS)
+        to->empty_us = summarise(us, done).median;
+    else
+        add_note(to, "no time of an empty kernel: %s", reason);
+}
+
 // ---- other algorithms of a library ----------------------------------------------------------------------
 
 enum { TRIALS = 3, MOST_ALGORITHMS = 64, FEWEST_TURNS = 10 };
@@ -319,6 +337,7 @@ static int time_calls(const struct replay_setup *setup, const struct op *op, con
     }
     int status = measure(&run, by->first_us, room, to, reason);
     free(room);
+    if (status == 0) time_empty(&run, to);
     bool is_first_look = op->max_samples < op->min_samples;
     if (status == 0 && by->prepared.algorithms > 1 && !is_first_look) compare_algorithms(&run, to);
     return status;

@@ -77,6 +77,22 @@ local function algorithm_columns(rows)
   return {}
 end
 
+-- The time of an empty kernel, and the differences without it; no columns if the device has none.
+local function empty_columns(rows)
+  local function without(row)
+    local empty = row.answer and row.answer.empty_us
+    return difference(empty and row.comparable_us and row.comparable_us - empty, row.profile_us)
+  end
+  for _, row in ipairs(rows) do
+    if row.answer and row.answer.empty_us then
+      return { { "empty kernel (us)", of_answer "empty_us" },
+        { "Diff without empty kernel (us)", function(of) return (without(of)) end },
+        { "Diff without empty kernel (pct)", function(of) return (select(2, without(of))) end } }
+    end
+  end
+  return {}
+end
+
 local function measured(rows)
   local columns = {
     { "profile count", function(row) return row.op.time and row.op.time.count end },
@@ -95,6 +111,7 @@ local function measured(rows)
       return row.answer and row.answer[kind].samples
     end }
   end
+  for _, column in ipairs(empty_columns(rows)) do columns[#columns + 1] = column end
   for _, column in ipairs {
     { "replay TFLOP/s", rate }, { "replay device", function(row) return row.answer and row.device end },
     { "library", of_answer "by" }, { "kernel", of_answer "kernel" }, { "computed in", of_answer "computed" },

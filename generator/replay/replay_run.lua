@@ -254,6 +254,9 @@ local function about_differences(chosen, at)
   return ("empty: traced on %s, replayed on %s"):format(traced, here)
 end
 
+local EMPTY = "timed as the ops, whose times include its launch; a trace's times do not. So the kernels' own "
+  .. "difference is between Diff profile vs. replay and Diff without empty kernel"
+
 local function about_of(chosen, at, summary, options)
   local about = {}
   local function add(what, value) about[#about + 1] = { what, value } end
@@ -262,6 +265,7 @@ local function about_of(chosen, at, summary, options)
   local with = here and here.backend == "host" and ", " .. threads_in_words(here.threads) or ""
   add("replayed on", here and here.device .. with or "nothing")
   add("Diff columns", about_differences(chosen, at))
+  if here and here.backend == "cuda" then add("empty kernel", EMPTY) end
   describe_libraries(at, add)
   add("ops", ("%d of %d have a time"):format(summary.timed, summary.ops))
   if options.budget then add("budget", ("%g s"):format(options.budget)) end

@@ -5,9 +5,10 @@
 --     reason; patience: seconds until each line of the greeting (nil: 60)
 --   runner.backend, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
---   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, algorithms, fastest, gain = {
---     median, low, high, samples } } | nil, reason; algorithms: the number of timed algorithms, if the
---     library has several; fastest and gain: if they were compared
+--   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, empty_us, algorithms, fastest,
+--     gain = { median, low, high, samples } } | nil, reason; empty_us: of an empty kernel, if the device has
+--     one; algorithms: the number of timed algorithms, if the library has several; fastest and gain: if they
+--     were compared
 --   runner:stop()
 --
 -- A signal to gentables (process.interrupted) ends the child; it is then the reason why the current op has no
@@ -112,8 +113,8 @@ local function answer_of(fields, line)
   if not warm or not cold or not fields.by then return nil, unexpected(line) end
   local fastest, gain = gain_of(fields)
   return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
-    warm = warm, cold = cold, algorithms = numbers.whole(fields.algorithms, 0), fastest = fastest,
-    gain = gain }
+    warm = warm, cold = cold, empty_us = numbers.finite(fields.empty_us),
+    algorithms = numbers.whole(fields.algorithms, 0), fastest = fastest, gain = gain }
 end
 
 -- Ends a child that does not answer any more, or must stop; the next op gets a new one.

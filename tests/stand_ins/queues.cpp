@@ -361,8 +361,9 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
         config->blockDimX == 0 || config->blockDimX > 1024 || config->blockDimY != 1 ||
         config->blockDimZ != 1 || function == nullptr)
         return CUDA_ERROR_INVALID_VALUE;
-    const char *bytes = static_cast<const char *>(extra[1]);
-    size_t count = *static_cast<size_t *>(extra[3]);
+    static const char none[64] = {}; // parameters of a kernel that has none
+    const char *bytes = extra ? static_cast<const char *>(extra[1]) : none;
+    size_t count = extra ? *static_cast<size_t *>(extra[3]) : sizeof none;
     op.kernel = reinterpret_cast<void (*)(const void *)>(function);
     op.bytes = std::make_shared<std::vector<char>>(bytes, bytes + count);
     op.blocks = config->gridDimX;

@@ -170,6 +170,41 @@ static int time_call(const struct prepared_op *prepared, const struct operands *
     return 0;
 }
 
+// ---- a kernel that does nothing --------------------------------------------------------------------------
+
+// The driver compiles this for its GPU.
+static const char empty_kernel[] = ".version 7.0\n"
+                                   ".target sm_80\n"
+                                   ".address_size 64\n"
+                                   ".visible .entry gentables_empty() { ret; }\n";
+
+static int run_empty(void *state) {
+    enum { THREADS = 128 };
+    const CUlaunchConfig one = {.gridDimX = 1,
+                                .gridDimY = 1,
+                                .gridDimZ = 1,
+                                .blockDimX = THREADS,
+                                .blockDimY = 1,
+                                .blockDimZ = 1,
+                                .hStream = gpu.stream};
+    return gpu.driver->cuLaunchKernelEx(&one, (CUfunction)state, NULL, NULL) == CUDA_SUCCESS ? 0 : -1;
+}
+
+static void keep_empty(void *state) {
+    (void)state; // it is loaded once
+}
+
+static int prepare_empty(struct prepared_op *prepared, char reason[REASON_SIZE]) {
+    static CUfunction kernel;
+    CUmodule module;
+    if (kernel == NULL &&
+        (!ok(gpu.driver->cuModuleLoadData(&module, empty_kernel), "an empty kernel", reason) ||
+         !ok(gpu.driver->cuModuleGetFunction(&kernel, module, "gentables_empty"), "an empty kernel", reason)))
+        return -1;
+    *prepared = (struct prepared_op){.run = run_empty, .end = keep_empty, .state = kernel};
+    return 0;
+}
+
 // After an error of a kernel, every later call of the driver returns that error.
 static bool is_lost(void) {
     char reason[REASON_SIZE];
@@ -188,6 +223,7 @@ const struct compute_device device_cuda = {
     .load = load,
     .poison = poison,
     .time = time_call,
+    .prepare_empty = prepare_empty,
     .fetch = fetch,
     .is_lost = is_lost,
 };
