@@ -5,9 +5,9 @@
 //   test_cuda_kernels [SEED [NAME]]     NAME: only cases with it in their names; SEED 0: see mix.h
 //
 // With more blocks than the GPU holds, every strategy that waits for other blocks must end with a reported
-// deadlock, and its threads must give up. residual_out is compared with float64; the norm with float64 from
-// the kernel's own residual_out; codes, bit for bit, with those of the kernel's own rounded norm. Each rank
-// must store the same bits as rank 0.
+// deadlock, and its threads must give up. Sums and residual_out are compared with float64 and, bit for bit,
+// with sums in rank order; the norm with float64 from the kernel's own residual_out; codes, bit for bit, with
+// those of the kernel's own rounded norm. Each rank must store the same bits as rank 0.
 #include "cuda/kernels/oneshot.h"
 #include "kernel_cases.h"
 
@@ -308,6 +308,23 @@ class Workbench {
         return sum;
     }
 
+    float rounded(float value) const {
+        Word4 word;
+        element_store(type(), &word, 0, value);
+        return float(element_value(type(), &word, 0));
+    }
+
+    // The sum as the kernels add it: in rank order, rounded once or, native, at every step.
+    float in_rank_order(int launch, size_t at) {
+        float sum = 0;
+        for (int rank = 0; rank < case_.tp; rank++) {
+            float term = float(element_value(type(), data(launch, rank).input.data(), at));
+            sum = rank == 0 ? term : sum + term;
+            if (case_.accumulate[0] == 'n') sum = rounded(sum);
+        }
+        return rounded(sum);
+    }
+
     long check_sum(int launch, int rank, int token) {
         long wrong = 0;
         const Word4 *out = data(launch, rank).out.data();
@@ -315,7 +332,7 @@ class Workbench {
         for (size_t at = from; at < from + size_t(shape_.hidden_size); at++) {
             double tolerance, expected = exact(launch, at, &tolerance);
             double value = element_value(type(), out, at);
-            wrong += !near(value, expected, tolerance);
+            wrong += !near(value, expected, tolerance) || !near(value, double(in_rank_order(launch, at)), 0);
         }
         return wrong;
     }
@@ -330,7 +347,10 @@ class Workbench {
             expected += element_value(type(), d.residual.data(), at);
             double value = element_value(type(), d.residual_out.data(), at);
             double unit = dtype_unit_roundoff(type());
-            wrong += !near(value, expected, 1.01 * (tolerance + unit * std::fabs(expected)) + 0x1p-24 * 8);
+            bool is_near =
+                near(value, expected, 1.01 * (tolerance + unit * std::fabs(expected)) + 0x1p-24 * 8);
+            float sum = in_rank_order(launch, at) + float(element_value(type(), d.residual.data(), at));
+            wrong += !is_near || !near(value, double(rounded(sum)), 0);
             squares += value * value;
         }
         double factor = 1 / std::sqrt(squares / double(hidden) + double(EPSILON));

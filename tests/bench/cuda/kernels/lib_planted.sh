@@ -73,8 +73,8 @@ planted_inputs() {
     compiler=$1
     # shellcheck source=tests/proof.sh
     . "$SOURCE/tests/proof.sh"
-    if [ -n "${2:-}" ]; then proof_name=${proof_name}_tp$2 && shift; fi
-    shift
+    if [ -n "${2:-}" ]; then proof_name=${proof_name}_tp$2; fi
+    shift $(($# < 2 ? $# : 2))
     proof_inputs "$@" "$tests/lib_planted.sh" "$tests/kernels.cpp" "$tests/kernel_cases.cpp" \
         "$tests/exchange.cpp" "$tests"/*.h "$SOURCE"/tests/stand_ins/engine/*.[ch]* \
         "$SOURCE"/bench/cuda/kernels/*.h \

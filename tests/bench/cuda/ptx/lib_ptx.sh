@@ -23,11 +23,14 @@ render_kernels() {
         --out "$WORK/all.cu"
 }
 
-# ptx_inputs CASE: the inputs of the proof.
+# ptx_inputs CASE [FILE...]: the inputs of the proof; CASE is empty if the script has one proof. FILE: more of
+# them.
 ptx_inputs() {
+    case_of_proof=$1
+    shift
     "$nvcc" --version | tail -n 1 >"$WORK/nvcc_version"
-    planted_inputs "$CXX" "$1" "$WORK/nvcc_version" "$WORK/all.cu" "$SOURCE"/tests/bench/cuda/ptx/* \
-        "$translator"/*
+    planted_inputs "$CXX" "$case_of_proof" "$@" "$WORK/nvcc_version" "$WORK/all.cu" \
+        "$SOURCE"/tests/bench/cuda/ptx/* "$translator"/*
 }
 
 # select_kernels CONDITION: prints the part of WORK/all.cu before the first kernel, and each kernel for which
@@ -43,20 +46,34 @@ compile_ptx() {
         -o "$2.ptx" "$2.cu"
 }
 
-# build_ptx_shared FLAG...: compiles what all programs share; cases of a TP size are -DCASES_TP=N.
-build_ptx_shared() {
-    cases=
-    build_shared "$CXX" "$@"
-    compile "$shared/ptx_cases.o" ../ptx/ptx_cases "$CXX" -I "$translator" "$@"
-    compile "$shared/ptx_ranges.o" ../ptx/ptx_ranges "$CXX" -I "$translator" "$@"
+# compile_translated FILE FLAG...: FILE.o from FILE.ptx. No flag of the compiler may change results.
+compile_translated() {
+    translated=$1
+    shift
+    "$GENTABLES" lua "$translator/translate.lua" "$translated.ptx" >"$translated.cpp" &&
+        "$CXX" -std=c++17 -O1 -ffp-contract=off -w "$@" -I "$translator" -I "$SOURCE/tests/stand_ins/engine" \
+            -I "$SOURCE/bench/cuda/kernels" -I "$SOURCE/bench" -I "$GENERATED" -c "$translated.cpp" \
+            -o "$translated.o"
 }
 
-# build_ptx FILE FLAG...: the program FILE from FILE.ptx. No flag of the compiler may change results.
+# build_ptx_shared FLAG...: compiles what all programs share; -DCASES_TP=N is the TP size.
+build_ptx_shared() {
+    cases=
+    mkdir "$shared/model"
+    build_shared "$CXX" "$@"
+    for unit in ../ptx/ptx_cases ../ptx/ptx_ranges; do
+        compile "$shared/$(basename "$unit").o" "$unit" "$CXX" -I "$translator" "$@"
+    done
+    compile "$shared/model/model.o" "../../../stand_ins/ptx/model" "$CXX" "$@"
+}
+
+# build_ptx FILE MEMORY: the program FILE from FILE.ptx; MEMORY is plain, or model: that of model.h.
 build_ptx() {
     program=$1
-    shift
-    "$GENTABLES" lua "$translator/translate.lua" "$program.ptx" >"$program.cpp"
-    "$CXX" -std=c++17 -O1 -ffp-contract=off -w "$@" -I "$translator" -I "$SOURCE/tests/stand_ins/engine" \
-        -I "$SOURCE/bench/cuda/kernels" -I "$SOURCE/bench" -I "$GENERATED" -c "$program.cpp" -o "$program.o"
-    "$CXX" "$program.o" "$shared"/*.o "$ENGINE" -lm -o "$program"
+    if [ "$2" = model ]; then
+        compile_translated "$program" -DPTX_MODEL &&
+            "$CXX" "$program.o" "$shared"/*.o "$shared/model/model.o" "$ENGINE" -lm -o "$program"
+    else
+        compile_translated "$program" && "$CXX" "$program.o" "$shared"/*.o "$ENGINE" -lm -o "$program"
+    fi
 }

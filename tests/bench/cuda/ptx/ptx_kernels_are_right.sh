@@ -13,7 +13,7 @@ build_ptx_shared "-DCASES_TP=$tp" "$@"
 is_right() {
     select_kernels "number % 2 == $1" >"$WORK/part.cu"
     compile_ptx "$sm" "$WORK/part"
-    build_ptx "$WORK/part"
+    build_ptx "$WORK/part" plain
     "$WORK/part" 0
 }
 two_at_a_time is_right 0 1
