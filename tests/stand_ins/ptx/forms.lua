@@ -32,15 +32,15 @@ local function as_it_is(type) return type end
 
 -- ---- integers and floats ---------------------------------------------------------------------
 
-computes("add.%s", "s16 s32 s64 f32", "%s + %s")
-computes("sub.%s", "s16 s32 s64 f32", "%s - %s")
+computes("add.%s", "s32 s64 f32", "%s + %s")
+computes("sub.%s", "s32 s64", "%s - %s")
 computes("mul.%s", "f32", "%s * %s")
 computes("mul.lo.%s", "s32 s64", "%s * %s")
 computes("mul.hi.%s", "u32", "uint64_t(%s) * %s >> 32")
 computes("mad.lo.%s", "s32 s64", "%s * %s + %s")
 computes("and.%s", "b16 b32 b64 pred", "%s & %s")
 computes("or.%s", "b16 b32 b64 pred", "%s | %s")
-computes("xor.%s", "b32 b64 pred", "%s ^ %s")
+computes("xor.%s", "b32 b64", "%s ^ %s")
 computes("not.%s", "b32", "~%s")
 computes("not.%s", "pred", "!%s")
 computes("neg.%s", "s32", "0 - %s")
@@ -48,7 +48,7 @@ computes("fma.rn.%s", "f32", "__builtin_fmaf(%s, %s, %s)")
 computes("div.rn.%s", "f32", "%s / %s")
 computes("rcp.rn.%s", "f32", "1.0f / %s")
 computes("rsqrt.approx.%s", "f32", "reciprocal_square_root(%s)")
-computes("div.%s", "s32 u32 u64", "divided(%s, %s)", as_it_is)
+computes("div.%s", "u32 u64", "divided(%s, %s)", as_it_is)
 computes("min.%s", "s32 u32 u64", "smaller(%s, %s)", as_it_is)
 computes("max.%s", "s32 f32", "larger(%s, %s)", as_it_is)
 
@@ -70,10 +70,13 @@ end)
 
 -- ---- comparisons -----------------------------------------------------------------------------
 
-local COMPARISONS = { eq = "==", ne = "!=", lt = "<", le = "<=", gt = ">", ge = ">=" }
-for name, operator in pairs(COMPARISONS) do
-  each("setp." .. name .. ".%s", "s16 b32 s32 u32 b64 s64 u64", function(c, o, type)
-    return c:assign(o[1], "pred", ("%s %s %s"):format(c:value(o[2], type), operator, c:value(o[3], type)))
+local COMPARISONS = {
+  eq = { "==", "s16 b32 s32 b64 s64" }, ne = { "!=", "s16 s32 s64" }, lt = { "<", "s32 u32 u64" },
+  le = { "<=", "u64" }, gt = { ">", "s32 u32 u64" }, ge = { ">=", "s32 u32 u64" },
+}
+for name, of in pairs(COMPARISONS) do
+  each("setp." .. name .. ".%s", of[2], function(c, o, type)
+    return c:assign(o[1], "pred", ("%s %s %s"):format(c:value(o[2], type), of[1], c:value(o[3], type)))
   end)
 end
 -- A comparison with NaN is false; its opposite is true.
@@ -102,7 +105,7 @@ local function moves_parts(c, o, type)
   end
   return #to > 1 and table.concat(all, " ") or c:assign(o[1], "b" .. whole, table.concat(all, " | "))
 end
-each("mov.%s", "pred b16 u16 b32 u32 s32 f32 b64 u64", function(c, o, type)
+each("mov.%s", "pred u16 b32 u32 f32 b64 u64", function(c, o, type)
   if #c.vector(o[1]) > 1 or #c.vector(o[2]) > 1 then return moves_parts(c, o, type) end
   return ("%s = %s;"):format(c:destination(o[1]).name, c:bits(o[2], c:width_of(type)))
 end)
@@ -149,7 +152,7 @@ local function stores(c, o, type, width, call)
     table.concat(all, ", "), call, c:address(o[1], width))
 end
 
-each("ld.param.%s", "u32 s32 f32 u64 v2.u32 v2.f32 v2.u64", function(c, o, type)
+each("ld.param.%s", "u32 s32 f32 u64 v2.u32 v2.f32", function(c, o, type)
   return loads(c, o, type:match("[^.]+$"), 64, "thread.load_parameter")
 end)
 each("ld.shared.%s", "f32", function(c, o, type) return loads(c, o, type, 32, "thread.load_shared") end)
@@ -157,11 +160,10 @@ each("st.shared::cluster.%s", "f32", function(c, o, type)
   return stores(c, o, type, 32, "thread.store_in_cluster")
 end)
 
-local LOADS = "u8 u16 u32 u64 f32 v2.u32 v2.f32 v4.u32 v4.f32"
-each("ld.global.%s", LOADS, function(c, o, type)
+each("ld.global.%s", "u8 u16 u32 f32 v2.u32 v4.u32 v4.f32", function(c, o, type)
   return loads(c, o, type:match("[^.]+$"), 64, "load_global<Order::plain>")
 end)
-each("st.global.%s", LOADS, function(c, o, type)
+each("st.global.%s", "u8 u16 u32 u64 f32 v4.u32 v4.f32", function(c, o, type)
   return stores(c, o, type:match("[^.]+$"), 64, "store_global<Order::plain>")
 end)
 -- Of the whole system: ranks are GPUs. The address without a state space is that of pinned memory.

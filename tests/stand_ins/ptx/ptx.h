@@ -115,6 +115,11 @@ inline uint64_t atomic_add(uint64_t at, uint64_t value) {
 
 // ---- multicast: the address is that of rank 0's memory ----------------------------------------------------
 
+inline const EngineMulticast &team_at(uint64_t at) {
+    const EngineMulticast &team = engine_multicast_at(reinterpret_cast<const Word4 *>(at));
+    if (team.ranks == 0) ptx_fail("no multicast memory is at", at);
+    return team;
+}
 inline uint64_t of_rank(uint64_t at, const EngineMulticast &team, int rank) {
     const Word4 *of_first = reinterpret_cast<const Word4 *>(at);
     return reinterpret_cast<uint64_t>(team.base[rank] + (of_first - team.base[0]));
@@ -122,7 +127,7 @@ inline uint64_t of_rank(uint64_t at, const EngineMulticast &team, int rank) {
 
 // The switch of this engine adds in rank order, in fp32, and rounds once.
 template <class Type> void multimem_load_sum(uint64_t at, uint32_t (&loaded)[4]) {
-    const EngineMulticast &team = engine_multicast_at(reinterpret_cast<const Word4 *>(at));
+    const EngineMulticast &team = team_at(at);
     float sum[Type::per_access], terms[Type::per_access];
     for (int rank = 0; rank < team.ranks; rank++) {
         uint64_t from = of_rank(at, team, rank);
@@ -139,7 +144,7 @@ template <class Type> void multimem_load_sum(uint64_t at, uint32_t (&loaded)[4])
     std::memcpy(loaded, rounded.word, sizeof loaded);
 }
 inline void multimem_store(uint64_t at, const uint32_t (&stored)[4]) {
-    const EngineMulticast &team = engine_multicast_at(reinterpret_cast<const Word4 *>(at));
+    const EngineMulticast &team = team_at(at);
     for (int rank = 0; rank < team.ranks; rank++) {
         uint64_t to = of_rank(at, team, rank);
         check_access(to, sizeof stored);
