@@ -4,7 +4,8 @@
 //
 //   test_cuda_exchange [SEED]     SEED 0: see mix.h
 //
-// With more blocks than the GPU holds, a launch must end with a reported deadlock.
+// With more blocks than the GPU holds, a launch must end with a reported deadlock. With IN_PTX, only the TP
+// size CASES_TP runs, in PTX (tests/bench/cuda/ptx).
 #include "cuda/kernels/exchange.h"
 
 #include "engine.h"
@@ -16,6 +17,7 @@ extern "C" {
 
 #include <cstdio>
 #include <cstdlib>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,6 +26,10 @@ const EngineMulticast &engine_multicast_at(const Word4 *) {
     return engine_multicast;
 }
 bool engine_joint = true; // one launch for all ranks
+
+#ifdef IN_PTX
+void exchange_in_ptx(const char *kernel, const ExchangeLaunch<CASES_TP> &launch);
+#endif
 
 namespace {
 
@@ -94,7 +100,7 @@ template <int tp> class Workbench {
     const Surroundings &surroundings_;
     uint64_t seed_;
     size_t bytes_;
-    uint32_t give_up_ = 0;
+    std::unique_ptr<uint32_t> give_up_ = std::make_unique<uint32_t>(0u);
     std::vector<std::vector<Word4>> slots_;
     std::vector<std::vector<uint32_t>> flags_;
     std::vector<RankState> states_;
@@ -103,6 +109,11 @@ template <int tp> class Workbench {
     size_t elements_[LAUNCHES][tp][tp];
 
     void body(const ExchangeLaunch<tp> &launch) {
+#ifdef IN_PTX
+        static const char *const of_dtypes[] = {"reduce_scatter_bf16", "reduce_scatter_fp16",
+                                                "reduce_scatter_fp32"};
+        exchange_in_ptx(kind_ == SCATTER ? of_dtypes[type_] : "exchange", launch);
+#else
         if (kind_ != SCATTER)
             exchange<tp>(launch);
         else if (type_ == DTYPE_FLOAT32)
@@ -111,9 +122,12 @@ template <int tp> class Workbench {
             reduce_scatter<Bfloat16, tp>(launch);
         else
             reduce_scatter<Float16, tp>(launch);
+#endif
     }
 
-    Arrays &arrays(int launch, int rank) { return arrays_[size_t(launch * tp + rank)]; }
+    Arrays &arrays(int launch, int rank) {
+        return arrays_[size_t(launch * tp + rank)];
+    }
     unsigned char *input(int launch, int rank) {
         return reinterpret_cast<unsigned char *>(arrays(launch, rank).input.data());
     }
@@ -150,7 +164,8 @@ template <int tp> class Workbench {
 
     void prepare(int launch) {
         ExchangeLaunch<tp> parameters{};
-        parameters.call = {&give_up_, int32_t(surroundings_.blocks), kind_ == GATHER, kind_ == SCATTER, 0};
+        parameters.call = {give_up_.get(), int32_t(surroundings_.blocks), kind_ == GATHER, kind_ == SCATTER,
+                           0};
         for (int from = 0; from < tp; from++) {
             for (int to = 0; to < tp; to++) {
                 elements_[launch][from][to] = elements_of(launch, from, to);
@@ -252,7 +267,9 @@ template <int tp> int all_failures(uint64_t seed) {
 int main(int argc, char **argv) {
     uint64_t seed = seed_of(argc > 1 ? argv[1] : "0");
     std::printf("seed %llu\n", static_cast<unsigned long long>(seed));
-#ifdef FEW_CASES
+#if defined IN_PTX
+    int failed = all_failures<CASES_TP>(seed);
+#elif defined FEW_CASES
     int failed = all_failures<3>(seed);
 #else
     int failed = all_failures<2>(seed) + all_failures<3>(seed) + all_failures<8>(seed);

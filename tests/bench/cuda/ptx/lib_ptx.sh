@@ -59,21 +59,20 @@ compile_translated() {
 # build_ptx_shared FLAG...: compiles what all programs share; -DCASES_TP=N is the TP size.
 build_ptx_shared() {
     cases=
-    mkdir "$shared/model"
     build_shared "$CXX" "$@"
+    compile "$shared/exchange.o" exchange "$CXX" -DIN_PTX "$@"
     for unit in ../ptx/ptx_cases ../ptx/ptx_ranges; do
         compile "$shared/$(basename "$unit").o" "$unit" "$CXX" -I "$translator" "$@"
     done
-    compile "$shared/model/model.o" "../../../stand_ins/ptx/model" "$CXX" "$@"
+    compile "$shared/model.o" "../../../stand_ins/ptx/model" "$CXX" "$@"
 }
 
-# build_ptx FILE MEMORY: the program FILE from FILE.ptx; MEMORY is plain, or model: that of model.h.
+# build_ptx FILE MEMORY TEST: the program FILE from FILE.ptx. MEMORY is plain, or model: that of model.h. TEST
+# is kernels or exchange.
 build_ptx() {
-    program=$1
-    if [ "$2" = model ]; then
-        compile_translated "$program" -DPTX_MODEL &&
-            "$CXX" "$program.o" "$shared"/*.o "$shared/model/model.o" "$ENGINE" -lm -o "$program"
-    else
-        compile_translated "$program" && "$CXX" "$program.o" "$shared"/*.o "$ENGINE" -lm -o "$program"
-    fi
+    program=$1 flag=
+    objects="$shared/$3.o $shared/ptx_cases.o $shared/ptx_ranges.o $shared/element.o"
+    if [ "$2" = model ]; then flag=-DPTX_MODEL objects="$objects $shared/model.o"; fi
+    # shellcheck disable=SC2086
+    compile_translated "$program" $flag && "$CXX" "$program.o" $objects "$ENGINE" -lm -o "$program"
 }

@@ -1,7 +1,8 @@
-// The cases of kernels.cpp, of the TP size CASES_TP, in the PTX that nvcc compiled: translated kernels
-// (tests/stand_ins/ptx) run in place of the C++ sources. A launch is the bytes that parameters.h describes;
-// the ranks that it does not concern have bytes that are no addresses.
+// The cases of kernels.cpp and exchange.cpp, of the TP size CASES_TP, in the PTX that nvcc compiled:
+// translated kernels (tests/stand_ins/ptx) run in place of the C++ sources. A launch is the bytes that
+// parameters.h describes; the ranks that it does not concern have bytes that are no addresses.
 #include "../kernels/kernel_cases.h"
+#include "cuda/kernels/exchange.h"
 #include "ptx_kernels.h"
 
 extern "C" {
@@ -53,6 +54,14 @@ void run(const PtxKernel &kernel, bool has_codes, const Arguments &a) {
     kernel.run(&launch);
 }
 
+// Ends the test unless a kernel has so many bytes of parameters.
+void check_parameters(const PtxKernel &kernel, size_t bytes) {
+    if (kernel.parameter_bytes == bytes) return;
+    std::printf("FAILED: %s has parameters of %u bytes instead of %zu\n", kernel.name, kernel.parameter_bytes,
+                bytes);
+    std::exit(1);
+}
+
 // Adds the kernel with these properties, if the translated file has it.
 void add_case(std::vector<Case> &cases, const char *function, const char *strategy, int dtype,
               const char *accumulate, int fusion) {
@@ -60,11 +69,7 @@ void add_case(std::vector<Case> &cases, const char *function, const char *strate
                        accumulate + "_" + fusion_facts[fusion].short_name + "_tp" + std::to_string(tp);
     const PtxKernel *kernel = find(name);
     if (kernel == nullptr) return;
-    if (kernel->parameter_bytes != sizeof(Launch<tp>)) {
-        std::printf("FAILED: %s has parameters of %u bytes instead of %zu\n", name.c_str(),
-                    kernel->parameter_bytes, sizeof(Launch<tp>));
-        std::exit(1);
-    }
+    check_parameters(*kernel, sizeof(Launch<tp>));
     bool has_codes = fusion_facts[fusion].code_bits > 0;
     cases.push_back(
         {strategy, accumulate, dtype, tp, fusion, [=](const Arguments &a) { run(*kernel, has_codes, a); }});
@@ -84,6 +89,22 @@ size_t count_kernels() {
 
 void ptx_give_up() {
     __atomic_store_n(give_up, 1u, __ATOMIC_RELAXED);
+}
+
+void exchange_in_ptx(const char *kernel_name, const ExchangeLaunch<tp> &launch) {
+    static const char *known_name = nullptr; // a test runs one kernel after the other
+    static const PtxKernel *kernel = nullptr;
+    if (kernel_name != known_name) {
+        kernel = find(std::string("gentables_") + kernel_name + "_tp" + std::to_string(tp));
+        if (kernel == nullptr) {
+            std::printf("FAILED: no kernel %s\n", kernel_name);
+            std::exit(1);
+        }
+        check_parameters(*kernel, sizeof launch);
+        known_name = kernel_name;
+    }
+    give_up = const_cast<uint32_t *>(launch.call.give_up);
+    kernel->run(&launch);
 }
 
 void add_cases(std::vector<Case> &cases) {

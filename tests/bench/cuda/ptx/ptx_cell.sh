@@ -1,15 +1,15 @@
 #!/bin/sh
-# Whole cells of the bench with the PTX that nvcc compiles, of kernels and helpers: the stand-in for the driver
-# launches them with the parameters that the host code computes. BENCH, STAND_INS: see lib_stand_in.sh. DRIVER:
-# the object files of the stand-in. A slow proof.
+# Whole cells of the bench with the PTX that nvcc compiles, of kernels and helpers: the stand-in for the
+# driver launches them with the parameters that the host code computes. BENCH, STAND_INS: see lib_stand_in.sh.
+# DRIVER: the object files of the stand-in. A slow proof.
 . "$(dirname "$0")/lib_ptx.sh"
 sm=90
 needs_nvcc $sm
 render_kernels 2
 "$GENTABLES" template "$SOURCE/templates/bench/cuda_helpers.cu.tmpl" --out "$WORK/helpers.cu"
 # shellcheck disable=SC2046
-ptx_inputs "" "$WORK/helpers.cu" "$SOURCE"/tests/bench/cuda/lib_stand_in.sh "$SOURCE"/tests/stand_ins/*.[ch]* \
-    $(find "$SOURCE/bench" -name '*.[ch]' | LC_ALL=C sort)
+ptx_inputs "" "$WORK/helpers.cu" "$SOURCE/tests/bench/cuda/lib_stand_in.sh" \
+    "$SOURCE"/tests/stand_ins/*.[ch]* $(find "$SOURCE/bench" -name '*.[ch]' | LC_ALL=C sort)
 
 # compile_image NAME: NAME.o from NAME.cu.
 compile_image() {

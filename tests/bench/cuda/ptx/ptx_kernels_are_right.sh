@@ -9,12 +9,18 @@ render_kernels "$tp"
 ptx_inputs "${tp}_sm$sm"
 build_ptx_shared "-DCASES_TP=$tp" "$@"
 
-# Every second kernel, in a process of its own.
+# is_right PART: the kernels of exchange.cpp; or every second one of kernels.cpp, from number 0 or 1.
 is_right() {
-    select_kernels "number % 2 == $1" >"$WORK/part.cu"
+    if [ "$1" = exchange ]; then
+        test=exchange condition="name ~ /$exchange/"
+    else
+        test=kernels condition="name !~ /$exchange/ && number % 2 == $1"
+    fi
+    select_kernels "$condition" >"$WORK/part.cu"
     compile_ptx "$sm" "$WORK/part"
-    build_ptx "$WORK/part" plain
+    build_ptx "$WORK/part" plain $test
     "$WORK/part" 0
 }
-two_at_a_time is_right 0 1
+exchange="_(exchange|reduce_scatter)_"
+two_at_a_time is_right 0 1 exchange
 proof_holds

@@ -25,7 +25,7 @@ done
 is_right() {
     for memory in plain model; do
         cp "$shared/$1.ptx" "$WORK/$memory.ptx"
-        build_ptx "$WORK/$memory" $memory
+        build_ptx "$WORK/$memory" $memory kernels
         if fails "$WORK/$memory" "" ""; then
             echo "FAILED: $1, $memory: something was caught where nothing is wrong" && cat "$WORK/output"
             exit 1
@@ -39,7 +39,7 @@ is_caught() {
     "$GENTABLES" lua "$faults" "$1" "$shared/$kernel.ptx" >"$WORK/faulty.ptx" 2>"$WORK/reason" ||
         { cat "$WORK/reason" && exit 1; }
     read -r memory reason <"$WORK/reason"
-    if build_ptx "$WORK/faulty" "$memory" 2>"$WORK/output"; then
+    if build_ptx "$WORK/faulty" "$memory" kernels 2>"$WORK/output"; then
         fails "$WORK/faulty" "$reason" || reason=
     else
         grep -q "$reason" "$WORK/output" || reason=
