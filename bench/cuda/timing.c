@@ -6,7 +6,8 @@
 //   graph       two captured chains of calls, a long and a short one, each launched in the same way. The time
 //               of a call is the difference of their times divided by the difference of their lengths, which
 //               excludes the cost of launching a graph. Each call of either chain has results of its own
-//   cold_graph  the same, with a flush before each call, less the time of a chain of flushes alone
+//   cold_graph  the same, with a flush before each call, less the time of a chain of flushes alone. A barrier
+//               of the ranks follows each flush of both chains, so that no call waits for another rank's flush
 //
 // A time is valid if the host enqueued everything within the delay; else it includes the host's time: then
 // the call is timed again, with longer delays. A call for which the host is always late has no time. Events
@@ -127,6 +128,16 @@ static bool flush(struct device *device) {
     return device_ok(device, result, "a flush");
 }
 
+// Barrier of the ranks on their GPUs. Ranks that do not reach each other's memory have none.
+static bool meet(struct device *device) {
+    return device->reach == REACH_NONE || device->group->size == 1 || device_barrier(device, 1);
+}
+
+// What precedes each call of a chain in cold_graph. A joint launch begins on all ranks at once.
+static bool flush_and_meet(struct device *device) {
+    return flush(device) && (device_is_joint(device) || meet(device));
+}
+
 static bool is_in_place(const struct timed_work *work) {
     return work->candidate != NULL && plugins_is_in_place(work->candidate);
 }
@@ -158,7 +169,7 @@ static bool begin(struct cell_buffers *buffers, const struct timed_work *work, s
     if (is_hashed_after(work) && !each_ranks_buffers(buffers, range, buffers_poison_slots)) return false;
     if (is_in_place(work) && !put_inputs(buffers, work, data_set, range)) return false;
     if (buffers->mode == MODE_COLD && !flush(device)) return false;
-    if (device->reach != REACH_NONE && device->group->size > 1 && !device_barrier(device, 1)) return false;
+    if (!meet(device)) return false;
     return device_ok(device, driver->cuEventRecord(device->before, device->stream), "an event");
 }
 
@@ -251,7 +262,7 @@ static bool capture(struct cell_buffers *buffers, struct graph *graph) {
     bool enqueued = true;
     const struct slot_range *range = &graph->range;
     for (int slot = range->first; slot < range->first + range->calls && enqueued; slot++) {
-        enqueued = (buffers->mode != MODE_COLD_GRAPH || flush(device)) &&
+        enqueued = (buffers->mode != MODE_COLD_GRAPH || flush_and_meet(device)) &&
                    enqueue(buffers, &graph->work, graph->data_set + (size_t)slot, slot);
     }
     result = driver->cuStreamEndCapture(device->stream, &captured);

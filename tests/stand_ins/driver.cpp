@@ -24,6 +24,7 @@
 //   own_gpu               each process sees one GPU, by its rank in Open MPI; with same_gpu all see the same
 //   no_peers              no GPU can access another one's memory
 //   no_hidden_peers       access to memory of other processes is rejected
+//   memset_ms=1,5         time of a memset on each GPU, which delays its stream and those that meet it
 //   slow_links=MS         time of a copy between GPUs
 //   ptx=80 binary=80      versions that kernels were compiled from and for (default: the GPU's)
 //   no_binary, old_ptx    images have no code for the GPU, or only PTX of a later compiler than the driver's

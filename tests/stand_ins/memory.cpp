@@ -1,7 +1,7 @@
 // The memory of the stand-in for libcuda.so.1: files without names, which other processes can map; addresses
 // that are reserved and mapped; handles, teams of a multicast, and copies. driver.cpp lists the rejected
 // calls.
-#include "driver.h"
+#include "queues.h"
 
 #include "cuda/kernels/layer.h"
 #include "engine.h"
@@ -257,7 +257,11 @@ CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstr
     });
 }
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
-    return enqueue(stream, [=] { std::memset(reinterpret_cast<void *>(to), value, count); });
+    return enqueue(stream, [=] {
+        Stream *of = reinterpret_cast<Stream *>(stream);
+        std::memset(reinterpret_cast<void *>(to), value, count);
+        of->lag_ms += number_of("memset_ms", of->gpu, 0);
+    });
 }
 CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
     if (to % sizeof(unsigned) != 0) return CUDA_ERROR_INVALID_VALUE;

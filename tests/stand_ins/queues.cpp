@@ -6,6 +6,7 @@
 #include "cuda/kernels/parameters.h"
 #include "engine.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -212,7 +213,9 @@ void stand_in::pump() {
                 if (op.awaits && op.awaits->reached < op.awaited) break;
                 if (is_pausing()) return;
                 if (op.flag && setting("give_up_breaks")) is_broken = true;
-                if (op.awaits || op.flag) {
+                if (op.awaits) {
+                    stream->lag_ms = std::max(stream->lag_ms, op.awaits->lag_ms);
+                } else if (op.flag) {
                     // the wait is over
                 } else if (op.attempt || op.together) {
                     if (op.from_ns == 0) op.from_ns = now_ns();
@@ -247,6 +250,9 @@ void stand_in::pump() {
         } else {
             is_broken = true;
         }
+        double lag_ms = 0;
+        for (Stream *stream : waiting) lag_ms = std::max(lag_ms, stream->lag_ms);
+        for (Stream *stream : waiting) stream->lag_ms = lag_ms;
         for (Stream *stream : waiting) pop(stream);
         moved = true;
     }

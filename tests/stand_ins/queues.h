@@ -21,7 +21,7 @@ struct Event {
     int gpu = 0;
     bool has_time = true;
     int recorded = 0, reached = 0; // numbers of its records, enqueued and run; it is done if they are equal
-    double at_ms = 0;
+    double at_ms = 0, lag_ms = 0; // the time of the last record, and the lag of its stream
 };
 
 struct Op {
@@ -52,6 +52,7 @@ struct Stream {
     pthread_t capturing = {}; // the thread of the capture
     bool is_invalid = false;  // whether the capture is
     unsigned last_blocks = 0; // of the operation that was enqueued last, if it was a launch; else 0
+    double lag_ms = 0;        // added to the clock; streams that meet get the largest
 };
 
 // All of these are guarded by `lock`.

@@ -126,10 +126,12 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
     if (is_rank("broken_rank") && times_told >= number("broken_after", 0)) return CUDA_ERROR_LAUNCH_FAILED;
     if (event->gpu != reinterpret_cast<Stream *>(stream)->gpu) return CUDA_ERROR_INVALID_HANDLE;
     int number = ++event->recorded;
-    return enqueue(stream, [event, number] {
+    return enqueue(stream, [event, number, stream] {
         static const unsigned long long since_ns = now_ns();
         event->reached = number;
-        event->at_ms = setting("real_clock") ? double(now_ns() - since_ns) / 1e6 : clock_ms;
+        event->lag_ms = reinterpret_cast<Stream *>(stream)->lag_ms;
+        event->at_ms =
+            setting("real_clock") ? double(now_ns() - since_ns) / 1e6 : clock_ms + event->lag_ms;
     });
 }
 CUresult cuEventQuery(CUevent of) {

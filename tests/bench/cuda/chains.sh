@@ -40,3 +40,17 @@ echo "$bounds" | awk '
         exit !(one > 0 && is("TWOSHOT", 1) && is("NVLS_ONESHOT", 2) && is("NVLS_TWOSHOT", 1.5) &&
             is("NCCL", 1))
     }' || fail "bounds of slow links: $bounds"
+
+# In cold_graph no call contains the time of a flush, even if the flush of one rank takes longer: the time is
+# that of flushes without a duration.
+asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=cold_graph"
+asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1 strategies=ONESHOT"
+# cold MS_OF_EACH_GPU: the time of a call
+cold() {
+    printf '%s\nquit\n' "$asked" |
+        STAND_IN="memset_ms=$1" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K --arena 1M |
+        sed -n 's/^row .* time_us=\([^ ]*\) .*/\1/p'
+}
+even=$(cold 0) uneven=$(cold 1,5)
+echo "$even $uneven" | awk '{ exit !(NF == 2 && $2 < 2 * $1 && $1 < 2 * $2) }' ||
+    fail "cold_graph: $even us without the time of flushes, $uneven us with uneven flushes"
