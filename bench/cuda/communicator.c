@@ -2,6 +2,7 @@
 #include "communicator.h"
 
 #include <dlfcn.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,8 @@
 
 enum {
     ABORT_AFTER_S = 1, // how long an abort waits for a call of the communicator to return
+    FIRST_S = 60, // for the first communicator: NCCL loads its kernels and finds the network
+    FIRST_DEADLINES = 6, // if that is less, with a short deadline: the watch of hung ranks has a few more
     POLL_US = 50,
     POLL_HARD_NS = 5000000, // enough for a call in a stream; making a communicator takes longer
 };
@@ -158,6 +161,13 @@ ncclResult_t communicator_state(struct communicator *communicator) {
     return state;
 }
 
+// The seconds that a call may be in progress.
+static double limit_s(const struct communicator *communicator) {
+    double deadline_s = communicator->device->deadline_s;
+    if (!communicator->is_first) return deadline_s;
+    return fmax(deadline_s, fmin(FIRST_S, FIRST_DEADLINES * deadline_s));
+}
+
 // Returns the result of a call once it is no longer in progress; ncclInProgress: not before the deadline. The
 // clock is read before the state, so that a thread that loses its processor in between reads the state again.
 static ncclResult_t settle(struct communicator *communicator, ncclResult_t result) {
@@ -165,7 +175,7 @@ static ncclResult_t settle(struct communicator *communicator, ncclResult_t resul
     while (result == ncclInProgress) {
         uint64_t waited_ns = clock_ns() - since_ns;
         result = communicator_state(communicator);
-        if (result != ncclInProgress || (double)waited_ns * 1e-9 > communicator->device->deadline_s) break;
+        if (result != ncclInProgress || (double)waited_ns * 1e-9 > limit_s(communicator)) break;
         if (waited_ns > POLL_HARD_NS) usleep(POLL_US);
     }
     return result;
@@ -186,7 +196,7 @@ bool communicator_settled(struct communicator *communicator, ncclResult_t result
     if (result == ncclSuccess) return true;
     if (result == ncclInProgress) {
         snprintf(communicator->problem, REASON_SIZE, "NCCL, %s: no answer within %g s", what,
-                 communicator->device->deadline_s);
+                 limit_s(communicator));
     } else {
         snprintf(communicator->problem, REASON_SIZE, "NCCL, %s: %s", what, nccl.ncclGetErrorString(result));
     }
@@ -222,7 +232,7 @@ static void set_environment(const struct communicator *communicator, bool set) {
     group_barrier(group);
 }
 
-bool communicator_make(struct communicator *communicator) {
+static bool make(struct communicator *communicator) {
     struct group *group = communicator->device->group;
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
     ncclUniqueId id = {{0}};
@@ -243,6 +253,19 @@ bool communicator_make(struct communicator *communicator) {
     bool made = communicator_settled(communicator, result, "making a communicator");
     if (!made) communicator_give_up(communicator);
     set_environment(communicator, false);
+    return made;
+}
+
+// A rank whose communicator failed at once waits for those that still make theirs.
+bool communicator_make(struct communicator *communicator) {
+    struct device *device = communicator->device;
+    double timeout_s = device->group->timeout_s;
+    communicator->is_first = !device->has_tried_nccl;
+    device->has_tried_nccl = true;
+    device->group->timeout_s = fmax(timeout_s, limit_s(communicator) + device->deadline_s);
+    bool made = communicator_all(communicator, make(communicator));
+    device->group->timeout_s = timeout_s;
+    communicator->is_first = false;
     return made;
 }
 

@@ -62,6 +62,7 @@ struct communicator {
     int lost;            // communicators lost in a row
     bool is_final;       // another communicator would fail as well
     bool blocks;
+    bool is_first; // the rank's first one, which is being made
     char problem[REASON_SIZE];
     struct communicator *next;
 };
@@ -70,7 +71,8 @@ struct communicator {
 struct communicator *communicator_add(struct device *device, const struct nccl_detail *detail);
 void communicator_drop(struct communicator *communicator);
 
-// Collective. False: `problem`.
+// Collective. Whether all ranks have made it; else `problem`. The first one of a rank has longer than later
+// calls.
 bool communicator_make(struct communicator *communicator);
 
 // Collective. Registers the data of all calls, which have the same offsets on all ranks. False: `problem`.

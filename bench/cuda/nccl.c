@@ -147,7 +147,7 @@ static int nccl_setup(const struct candidate *candidate, struct group *group, vo
 // Collective. Makes the communicator, and, on symmetric memory, the window.
 static void connect(struct communicator *communicator) {
     communicator->result = ncclSuccess;
-    bool made = communicator_all(communicator, communicator_make(communicator));
+    bool made = communicator_make(communicator);
     if (made && communicator->detail->symmetric &&
         communicator_all(communicator, communicator_register_window(communicator)) &&
         !communicator_all(communicator, nccl_has_log())) {
@@ -208,7 +208,7 @@ struct communicator *nccl_open(struct device *device, const void **comm, char re
     if (nccl_setup(&as_usual, device->group, &state, reason) != 0) return NULL;
     struct communicator *communicator = state;
     communicator->blocks = true;
-    if (communicator_all(communicator, communicator_make(communicator))) {
+    if (communicator_make(communicator)) {
         *comm = &communicator->comm;
         return communicator;
     }

@@ -20,6 +20,8 @@ bench.__index = bench
 
 -- Seconds. A launcher that ends its ranks on a busy machine takes some, and leaves files if it is cut off.
 local VERSION_PATIENCE, GRACE = 30, 10
+-- Seconds of NCCL for its first communicator: FIRST_S of bench/cuda/communicator.c.
+local FIRST_COMMUNICATOR = 60
 
 -- Runs `program --version`, without a launcher. Returns { protocol, hash, isa, compiler }, and its library.
 function bench.identify(program)
@@ -217,13 +219,23 @@ local function take_answer(result, cell, kind, fields)
   return true
 end
 
+-- The seconds to wait for each answer to a request. The first one that names NCCL may take longer.
+local function answer_seconds(self, strategies, limits)
+  local seconds = limits.cell_us / 1e6 + self.patience
+  if self.has_nccl then return seconds end
+  for _, strategy in ipairs(strategies) do
+    self.has_nccl = self.has_nccl or strategy:find("^NCCL") ~= nil
+  end
+  return seconds + (self.has_nccl and FIRST_COMMUNICATOR or 0)
+end
+
 -- Measures `strategies` in `cell` with `limits` (of protocol.request). Calls on_row(record) as rows come.
 -- Returns { rows, no_time }, each strategy in one of them, and updates self.roundtrip_us; or nil and a
 -- failure, after which this bench has ended.
 function bench:measure(id, cell, strategies, limits, on_row)
   local result = { rows = {}, no_time = {}, open = {} }
   for _, strategy in ipairs(strategies) do result.open[strategy] = true end
-  local seconds = limits.cell_us / 1e6 + self.patience
+  local seconds = answer_seconds(self, strategies, limits)
   self.waited = seconds
   local written, problem = self.child:write(protocol.request(id, cell, strategies, limits), self.patience)
   if not written then return failure(self, problem) end

@@ -7,6 +7,7 @@
 //   nccl_falls_back        symmetric memory is registered, but not used
 //   nccl_never_answers     all communicators stay in progress
 //   nccl_lost=N            the first N communicators do, of any rank
+//   nccl_first_s=S         each rank's first communicator is made so many seconds after the request
 //   nccl_fails=BYTES:CODE,...   the first allreduce of BYTES on each rank fails: at once with a code for
 //                          wrong use; else its communicator has the error from then on
 //   nccl_breaks=N          allreduces of N elements fail
@@ -19,6 +20,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "elements/element.h"
@@ -30,6 +32,7 @@ int stand_in_is_captured(int (*is)(void *argument, const void *of), const void *
 struct ncclComm {
     struct ncclComm *next_aborted;
     int rank, ranks, polls, has_window, blocks, is_lost;
+    time_t ready_s; // when it is made, on the monotonic clock
     ncclResult_t spoilt;
     size_t last_count; // of an allreduce
 };
@@ -48,6 +51,12 @@ static const char *setting(const char *name) {
     const char *text = getenv("STAND_IN");
     const char *found = text ? strstr(text, name) : NULL;
     return found ? found + strlen(name) : NULL;
+}
+
+static time_t now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
 }
 
 static void say(const char *what) {
@@ -96,16 +105,18 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
                                     ncclConfig_t *config) {
     (void)id;
     static int made;
-    const char *lost = setting("nccl_lost=");
+    const char *lost = setting("nccl_lost="), *first_s = setting("nccl_first_s=");
+    static _Thread_local int has_first;
     *comm = calloc(1, sizeof **comm);
     **comm = (struct ncclComm){.rank = rank, .ranks = ranks, .blocks = config->blocking != 0};
+    if (first_s != NULL && !has_first++) (*comm)->ready_s = now_s() + atoi(first_s);
     say("made");
     (*comm)->is_lost = __atomic_fetch_add(&made, 1, __ATOMIC_RELAXED) < (lost ? atoi(lost) : 0);
     return answer(*comm, 3);
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
-    if (comm->polls > 0 && !comm->is_lost && setting("nccl_never_answers") == NULL) comm->polls--;
+    if (comm->polls > 0 && now_s() >= comm->ready_s && !comm->is_lost && setting("nccl_never_answers") == NULL) comm->polls--;
     *result = comm->polls > 0 ? ncclInProgress : comm->spoilt;
     return ncclSuccess;
 }

@@ -110,6 +110,7 @@ struct device {
     size_t arena_taken;                // its bytes, the same on all ranks
     struct cell_buffers *open_buffers; // a list
     struct joint *joint;               // rank 0's; NULL where each rank launches for itself
+    bool has_tried_nccl;               // to make a communicator
     bool is_published;                 // the calls of a sample are in `joint`
     int slot;                          // of the current call
     CUdeviceptr flush, counter;        // memory to flush caches by; the number of bytes that differ

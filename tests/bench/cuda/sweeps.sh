@@ -57,6 +57,16 @@ a_sweep_with_a_hang() {
 }
 beside a_sweep_with_a_hang a_sweep_with_a_hang
 
+# NCCL's first communicator may take longer than the patience.
+a_slow_communicator() {
+    sed 's/gpu-loopback/gpu/; s/{ 1, 4 }/{ 4 }/; s/"graph"/"eager"/' "$spec" >"$WORK/slow.lua"
+    STAND_IN="nccl_first_s=12" LD_LIBRARY_PATH=$folder timeout 300 "$GENTABLES" sweep "$WORK/slow.lua" \
+        --out "$WORK/slow" --bench "$BENCH" --patience 8 --budget none >"$WORK/out" 2>"$WORK/err" ||
+        fail "a sweep with a slow communicator failed"
+    grep -q ",4,64,NCCL," "$WORK/slow/benchmark.tp2.sm90.csv" || fail "a slow communicator has no row"
+}
+beside a_slow_communicator a_slow_communicator
+
 sweep() {
     STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder "$GENTABLES" sweep "$WORK/spec.lua" --out "$WORK" \
         --bench "$BENCH" --budget none "$@" >"$WORK/out" 2>"$WORK/err"
