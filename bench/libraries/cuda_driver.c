@@ -56,11 +56,9 @@ static void start_driver(void) {
     }
 }
 
-// The driver reads these once. EAGER loads all kernels of a module at once: loading one later could wait for
-// a running kernel, which waits for the kernel that is being loaded. With 32 connections, the streams of
-// ranks that share a GPU do not wait for each other.
+// The driver reads it once. With 32 connections, the streams of ranks that share a GPU do not wait for each
+// other.
 static void set_environment(void) {
-    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
     setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 0);
 }
 

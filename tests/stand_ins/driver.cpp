@@ -18,6 +18,7 @@
 //
 //   gpus=2 sm=90,80 driver=13000    number of GPUs, SM version of each, version of the driver
 //   memory_mib=100 granularity_kib=64   the memory of each GPU
+//   module_loading=EAGER  the driver starts only with this value of CUDA_MODULE_LOADING; LAZY is its default
 //   multiprocessors=8,4   the numbers that the GPUs report
 //   boasts                a multiprocessor reports twice as many resident blocks as it holds
 //   other_gpu             the GPUs have another name
@@ -137,6 +138,8 @@ CUresult cuDriverGetVersion(int *version) {
     return CUDA_SUCCESS;
 }
 CUresult cuInit(unsigned) {
+    const char *wanted = setting("module_loading"), *loading = std::getenv("CUDA_MODULE_LOADING");
+    if (wanted && std::strcmp(wanted, loading ? loading : "LAZY") != 0) return CUDA_ERROR_INVALID_VALUE;
     return number("gpus", 2) == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 CUresult cuGetErrorName(CUresult error, const char **name) {

@@ -3,6 +3,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
@@ -166,10 +167,22 @@ void detect_write_end(struct group *group, FILE *out) {
 
 // ---- without a group -----------------------------------------------------------------------------------
 
+// The driver reads it once, when it starts. Loading a kernel at its first launch could wait for a running
+// kernel, which may wait for the kernel of another rank that is being loaded.
+static void load_kernels_early(void) {
+    setenv("CUDA_MODULE_LOADING", "EAGER", 0);
+}
+
+const struct cuda_driver *device_driver(char reason[], size_t reason_size) {
+    static pthread_once_t is_set = PTHREAD_ONCE_INIT;
+    pthread_once(&is_set, load_kernels_early);
+    return driver_load(reason, reason_size);
+}
+
 // The first GPU's name and SM version, and how many there are.
 static int look_at_gpus(char name[CUDA_NAME_SIZE], int *sm) {
     char reason[REASON_SIZE];
-    const struct cuda_driver *driver = driver_load(reason, sizeof reason);
+    const struct cuda_driver *driver = device_driver(reason, sizeof reason);
     int count = 0, major = 0, minor = 0;
     CUdevice first;
     if (driver == NULL || driver->cuDeviceGetCount(&count) != CUDA_SUCCESS || count == 0 ||

@@ -391,7 +391,7 @@ static int open_joint(struct device *device, char reason[REASON_SIZE]) {
 }
 
 static int open_parts(struct device *device, struct group *group, char reason[REASON_SIZE]) {
-    device->driver = driver_load(reason, REASON_SIZE);
+    device->driver = device_driver(reason, REASON_SIZE);
     if (reason[0] == '\0') choose(device, reason);
     if (!ranks_are_fine(group, reason)) return -1;
     take(device, reason);

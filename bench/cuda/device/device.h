@@ -133,6 +133,10 @@ bool device_is_joint(const struct device *device);
 // Whether this rank enqueues work: with joint launches rank 0 alone, for all ranks; else each rank its own.
 bool device_enqueues(const struct device *device);
 
+// detect.c: loads the driver and starts it, once per process, so that it loads all kernels of a module with
+// the module. NULL: `reason`.
+const struct cuda_driver *device_driver(char reason[], size_t reason_size);
+
 // `open` of struct backend, and the end of the device.
 int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]);
 void device_close(struct group *group);

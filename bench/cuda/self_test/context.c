@@ -74,7 +74,7 @@ static enum stage_end judge_versions(int sm, struct kernel_versions versions, st
 }
 
 enum stage_end stage_context(struct findings *findings) {
-    const struct cuda_driver *driver = driver_load(findings->text, FINDING_SIZE);
+    const struct cuda_driver *driver = device_driver(findings->text, FINDING_SIZE);
     char name[CUDA_NAME_SIZE] = "";
     CUmodule helpers = NULL;
     struct kernel_versions versions = {0};

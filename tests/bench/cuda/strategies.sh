@@ -18,7 +18,7 @@ for fusion in $fusions; do
 done
 # shellcheck disable=SC2086
 {
-    bench "gpus=1" $small --loopback --fusion RESIDUAL_RMS_NORM
+    bench "gpus=1 module_loading=EAGER" $small --loopback --fusion RESIDUAL_RMS_NORM
     all_timed "one launch for all" $own
     bench "gpus=1" $small --streams
     all_timed "a launch each" $own

@@ -19,7 +19,7 @@ own() {
     gpus "$settings" "$code" workload run --backend cuda --transport builtin -f "$file" --steps 2 \
         --warm-up 0 "$@"
 }
-own 0 gpus=1 "$reduced" -p 2 -c 3 -t 64
+own 0 "gpus=1 module_loading=LAZY" "$reduced" -p 2 -c 3 -t 64
 own 0 "gpus=1 real_clock" "$WORK/bucketed.lua" -p 2 -c 2 -t 96 --trace "$WORK/own%r.json"
 keep_rules "$WORK"/own[01].json
 grep -q '"name":"ncclGentables_TWOSHOT_bf16"' "$WORK/own1.json" || die "the trace does not name our kernel"
