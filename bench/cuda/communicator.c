@@ -13,8 +13,8 @@
 #include "libraries/nccl_library.h"
 
 enum {
-    ABORT_AFTER_S = 1, // how long an abort waits for a call of the communicator to return
-    FIRST_S = 60, // for the first communicator: NCCL loads its kernels and finds the network
+    ABORT_AFTER_S = 1,   // how long an abort waits for a call of the communicator to return
+    FIRST_S = 60,        // for the first communicator: NCCL loads its kernels and finds the network
     FIRST_DEADLINES = 6, // if that is less, with a short deadline: the watch of hung ranks has a few more
     POLL_US = 50,
     POLL_HARD_NS = 5000000, // enough for a call in a stream; making a communicator takes longer

@@ -116,7 +116,9 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
-    if (comm->polls > 0 && now_s() >= comm->ready_s && !comm->is_lost && setting("nccl_never_answers") == NULL) comm->polls--;
+    if (comm->polls > 0 && now_s() >= comm->ready_s && !comm->is_lost &&
+        setting("nccl_never_answers") == NULL)
+        comm->polls--;
     *result = comm->polls > 0 ? ncclInProgress : comm->spoilt;
     return ncclSuccess;
 }

@@ -21,7 +21,7 @@ struct Event {
     int gpu = 0;
     bool has_time = true;
     int recorded = 0, reached = 0; // numbers of its records, enqueued and run; it is done if they are equal
-    double at_ms = 0, lag_ms = 0; // the time of the last record, and the lag of its stream
+    double at_ms = 0, lag_ms = 0;  // the time of the last record, and the lag of its stream
 };
 
 struct Op {

@@ -130,8 +130,7 @@ CUresult cuEventRecord(CUevent of, CUstream stream) {
         static const unsigned long long since_ns = now_ns();
         event->reached = number;
         event->lag_ms = reinterpret_cast<Stream *>(stream)->lag_ms;
-        event->at_ms =
-            setting("real_clock") ? double(now_ns() - since_ns) / 1e6 : clock_ms + event->lag_ms;
+        event->at_ms = setting("real_clock") ? double(now_ns() - since_ns) / 1e6 : clock_ms + event->lag_ms;
     });
 }
 CUresult cuEventQuery(CUevent of) {
