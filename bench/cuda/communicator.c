@@ -256,7 +256,7 @@ static bool make(struct communicator *communicator) {
     return made;
 }
 
-// A rank whose communicator failed at once waits for those that still make theirs.
+// A rank that failed at once waits for ranks that are still connecting.
 bool communicator_make(struct communicator *communicator) {
     struct device *device = communicator->device;
     double timeout_s = device->group->timeout_s;

@@ -7,7 +7,7 @@
 //               of a call is the difference of their times divided by the difference of their lengths, which
 //               excludes the cost of launching a graph. Each call of either chain has results of its own
 //   cold_graph  the same, with a flush before each call, less the time of a chain of flushes alone. A barrier
-//               of the ranks follows each flush of both chains, so that no call waits for another rank's flush
+//               of the ranks follows each flush in both chains: no call waits for another rank's flush
 //
 // A time is valid if the host enqueued everything within the delay; else it includes the host's time: then
 // the call is timed again, with longer delays. A call for which the host is always late has no time. Events

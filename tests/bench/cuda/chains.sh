@@ -48,7 +48,8 @@ asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1 s
 # cold MS_OF_EACH_GPU: the time of a call
 cold() {
     printf '%s\nquit\n' "$asked" |
-        STAND_IN="memset_ms=$1" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K --arena 1M |
+        STAND_IN="memset_ms=$1" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K \
+            --arena 1M |
         sed -n 's/^row .* time_us=\([^ ]*\) .*/\1/p'
 }
 even=$(cold 0) uneven=$(cold 1,5)
