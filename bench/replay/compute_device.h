@@ -8,7 +8,8 @@
 enum { MOST_LIBRARIES = 2 };
 
 struct compute_device {
-    const char *name; // "host"
+    const char *name;     // "host"
+    bool loads_at_launch; // the first call of an op loads kernels, so its time is not that of a call
     // The libraries that compute there, in order of preference; NULL: there are no more.
     const struct library *(*library)(int index);
     // Opens the device, once, before its libraries are opened. -1, with a reason: there is none.

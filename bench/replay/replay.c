@@ -10,7 +10,7 @@
 #include "check.h"
 
 // Longer calls than LONG_US get at most SAMPLES_OF_LONG samples. The first call counts as a sample if it
-// takes longer than FIRST_COUNTS_US.
+// takes longer than FIRST_COUNTS_US, unless the device loads kernels in it.
 static const double LONG_US = 1e6, FIRST_COUNTS_US = 5e3;
 enum { SAMPLES_OF_LONG = 3 };
 
@@ -215,10 +215,10 @@ static int choose_library(const struct replay_setup *setup, const struct op *op,
 }
 
 // Times calls, and checks single elements of the last result. A long first call is also a cold sample, since
-// its set-up work is a small part of it.
+// its set-up work is a small part of it, unless kernels are loaded in it.
 static int measure(struct run *run, double first_us, double *room, struct replayed *to, char reason[]) {
     struct samples cold = {room, 0}, warm = {room + run->op->max_samples, 0};
-    if (first_us > FIRST_COUNTS_US) cold.us[cold.count++] = first_us;
+    if (first_us > FIRST_COUNTS_US && !run->device->loads_at_launch) cold.us[cold.count++] = first_us;
     if (first_us > LONG_US && run->least > SAMPLES_OF_LONG) run->least = SAMPLES_OF_LONG;
     if (run->device->poison(run->loaded) != 0 || sample(run, true, &cold) != 0 ||
         sample(run, false, &warm) != 0 || run->device->fetch(run->loaded, run->operands) != 0) {

@@ -217,6 +217,7 @@ static const struct library *library_at(int index) {
 
 const struct compute_device device_cuda = {
     .name = "cuda",
+    .loads_at_launch = true, // by the driver's default
     .library = library_at,
     .open = open_gpu,
     .describe = describe,

@@ -175,6 +175,12 @@ function TestReplay.test_a_faster_algorithm_is_reported()
   end
 end
 
+-- The driver loads a kernel when it is first launched; that call is checked, but is no sample.
+function TestReplay.test_the_call_that_loads_a_kernel_is_no_sample()
+  lib.ends_with(0, replay({ gemm("one", { max_samples = 1 }) }, "load_ms=20"))
+  luaunit.assertTrue(tonumber(gemms()[1]["cold median (us)"]) < 1000, gemms()[1]["cold median (us)"])
+end
+
 -- If the first calls use up the limit, no time is left to compare algorithms.
 function TestReplay.test_algorithms_that_no_time_was_left_for_are_not_compared()
   lib.ends_with(0, replay({ gemm("one", { limit_us = 1 }) }, "algorithms_us=50,20,80"))
