@@ -194,6 +194,10 @@ class Thread {
         std::memcpy(loaded, shared_at(at, sizeof loaded), sizeof loaded);
         engine_step(0);
     }
+    template <class T, size_t n> void store_shared(uint32_t at, const T (&stored)[n]) const {
+        std::memcpy(shared_at(at, sizeof stored), stored, sizeof stored);
+        engine_step(1);
+    }
     template <class T, size_t n> void store_in_cluster(uint32_t at, const T (&stored)[n]) const {
         char *to = shared_at(at & OFFSETS, sizeof stored);
         if (at > OFFSETS) to = static_cast<char *>(engine_shared_in_cluster(to, (at >> RANK_SHIFT) - 1));

@@ -7,6 +7,13 @@
 #include <functional>
 #include <vector>
 
+// Whether kernels have programmatic launches, clusters and multicast.
+#ifdef BEFORE_SM90
+constexpr bool OF_SM90 = false;
+#else
+constexpr bool OF_SM90 = true;
+#endif
+
 struct Case {
     const char *strategy;
     const char *accumulate;

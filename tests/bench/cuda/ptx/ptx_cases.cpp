@@ -62,25 +62,29 @@ void check_parameters(const PtxKernel &kernel, size_t bytes) {
     std::exit(1);
 }
 
+bool has(const char *text, const char *part) {
+    return std::strstr(text, part) != nullptr;
+}
+
 // Adds the kernel with these properties, if the translated file has it.
 void add_case(std::vector<Case> &cases, const char *function, const char *strategy, int dtype,
               const char *accumulate, int fusion) {
     std::string name = std::string("gentables_") + function + "_" + dtype_short_names[dtype] + "_" +
                        accumulate + "_" + fusion_facts[fusion].short_name + "_tp" + std::to_string(tp);
     const PtxKernel *kernel = find(name);
-    if (kernel == nullptr) return;
+    if (kernel == nullptr || (!OF_SM90 && has(function, "nvls"))) return;
     check_parameters(*kernel, sizeof(Launch<tp>));
     bool has_codes = fusion_facts[fusion].code_bits > 0;
     cases.push_back(
         {strategy, accumulate, dtype, tp, fusion, [=](const Arguments &a) { run(*kernel, has_codes, a); }});
 }
 
-// The kernels that are cases: exchange.h has the others.
+// The kernels that are cases: exchange.h has others, and multicast needs SM90.
 size_t count_kernels() {
     size_t count = 0;
     for (const PtxKernel *kernel = ptx_kernels; kernel->name != nullptr; kernel++) {
-        count += std::strstr(kernel->name, "_exchange_") == nullptr &&
-                 std::strstr(kernel->name, "_reduce_scatter_") == nullptr;
+        bool is_case = !has(kernel->name, "_exchange_") && !has(kernel->name, "_reduce_scatter_");
+        count += is_case && (OF_SM90 || !has(kernel->name, "_nvls_"));
     }
     return count;
 }

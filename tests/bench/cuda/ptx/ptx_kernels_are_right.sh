@@ -4,6 +4,7 @@
 tp=$1 sm=$2
 shift 2
 . "$(dirname "$0")/lib_ptx.sh"
+if [ "$sm" -lt 90 ]; then set -- "$@" -DBEFORE_SM90; fi
 needs_nvcc "$sm"
 render_kernels "$tp"
 ptx_inputs "${tp}_sm$sm"
