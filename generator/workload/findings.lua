@@ -205,6 +205,10 @@ function findings.used(entry)
     return ("%s were requested%s"):format(findings.name(entry),
       entry.result.note and "; " .. entry.result.note or ".")
   end
+  if entry.result.note and entry.result.note:find("all ranks share one GPU", 1, true) then
+    return ("%s were requested; %s were used; %s"):format(findings.name(entry), findings.name(used),
+      entry.result.note)
+  end
   if entry.result.backend == "cuda" then
     return ("%s were requested; NCCL's log has %s%s"):format(findings.name(entry), findings.name(used),
       entry.result.note and "; " .. entry.result.note or ".")

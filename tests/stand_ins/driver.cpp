@@ -38,6 +38,8 @@
 //   slow_on=KERNEL slow_after=8   after the first 8 of them, launches take longer than any delay
 //   paced_ms=20 paced=75  before each of the next 75 operations the process waits until 20 ms have passed
 //   held_blocks=4         launches of 4 blocks do not run, and wait for their flag to give up
+//   gemms_wait            GEMMs have blocks that wait for each other: joint launches that could occupy all
+//                         multiprocessors do not run, and wait for their flag to give up
 //   give_up_breaks        that flag breaks the GPU
 //   real_clock            times are those of the host
 //   no_slope              all times between two events are equal

@@ -388,7 +388,8 @@ CUresult cuLaunchKernelEx(const CUlaunchConfig *config, CUfunction function, voi
     if (op.cluster == 0 || op.blocks % op.cluster != 0 || op.cluster > 8 ||
         (op.cluster > 1 && setting("no_clusters")))
         return CUDA_ERROR_INVALID_CLUSTER_SIZE;
-    if (op.blocks == unsigned(number("held_blocks", 0))) {
+    bool fills = setting("gemms_wait") && op.ranks > 1 && op.blocks * op.ranks >= MULTIPROCESSORS;
+    if (fills || op.blocks == unsigned(number("held_blocks", 0))) {
         op.flag = give_up_of(op);
         op.least = 1;
     }

@@ -208,20 +208,22 @@ static int open_engine(const struct engine_setup *setup, void **to, char reason[
 
 static void describe(const void *of, struct engine_description *description) {
     const struct state *state = of;
+    const struct gpu_kernels *kernels = &state->gpu.kernels;
     *description = (struct engine_description){.transport_kernel = "TWOSHOT",
-                                               .channels = (int)state->setup->channels,
+                                               .channels = (int)kernels->blocks,
                                                .threads = (int)state->setup->threads};
     gpu_queues_describe(&state->gpu.queues, state->records.are_taken, description);
     MPI_Comm comm = group_comm(state->setup->group);
     snprintf(description->library, TEXT_SIZE, "%.120s, our own kernels", state->gpu.queues.library);
     snprintf(description->note, NOTES_SIZE,
              "all ranks share one GPU: kernels are real, links are not, and channels are blocks of each rank,"
-             " of which %u fit at once",
-             state->gpu.kernels.most_blocks);
+             " at most %u: %d of %d multiprocessors stay free for GEMMs",
+             kernels->most_blocks, kernels->free_multiprocessors, kernels->multiprocessors);
     if (state->note[0] != '\0') gpu_add_note(description->note, state->note);
     MPI_Bcast(description->note, NOTES_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(description->device, TEXT_SIZE, MPI_CHAR, 0, comm);
     MPI_Bcast(description->library, TEXT_SIZE, MPI_CHAR, 0, comm);
+    MPI_Bcast(&description->channels, 1, MPI_INT, 0, comm);
     MPI_Bcast(&description->multiprocessors, 1, MPI_INT, 0, comm);
 }
 

@@ -1,12 +1,15 @@
 // Collectives between ranks that share a GPU; see gpu_kernels.h.
 #include "gpu_kernels.h"
 
-#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "cuda/device/device.h"
 
+// One of so many multiprocessors, but at least one, stays free of our blocks. A GEMM whose blocks wait for each
+// other, and of which only a part is resident, could otherwise wait for room that our blocks hold, while they
+// wait for others of ours that have no room.
+enum { OF_MULTIPROCESSORS_FREE = 8 };
 enum { PHASES = 2, MESSAGES = 2, ACCESS = 16, WARP = 32, ALIGNMENT = 256, KERNEL_NAME = 96 };
 
 // A launch's parameters, as cuda/kernels/parameters.h lays them out.
@@ -64,31 +67,43 @@ static bool load(struct gpu_kernels *kernels, const struct program *program, cha
     return true;
 }
 
-// Blocks that wait for each other must be resident together, also those of the largest kernel.
-static bool fits(struct gpu_kernels *kernels, CUdevice device, char reason[], size_t reason_size) {
+// The blocks of all ranks that leave multiprocessors free, if each takes one.
+static unsigned blocks_beside_gemms(struct gpu_kernels *kernels, CUdevice device) {
+    int multiprocessors = 0;
+    kernels->driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
+    int free_ones = multiprocessors / OF_MULTIPROCESSORS_FREE;
+    kernels->multiprocessors = multiprocessors;
+    kernels->free_multiprocessors = free_ones > 0 ? free_ones : 1;
+    return (unsigned)(multiprocessors - kernels->free_multiprocessors);
+}
+
+// Limits the blocks. Those of all ranks wait for each other, so all of them must be resident together, also
+// those of the largest kernel.
+static bool limit_blocks(struct gpu_kernels *kernels, CUdevice device, char reason[], size_t reason_size) {
     const struct cuda_driver *driver = kernels->driver;
-    int of_each = 0, multiprocessors = 0;
+    unsigned ranks = (unsigned)kernels->ranks, most = blocks_beside_gemms(kernels, device);
     if (kernels->threads % WARP != 0) {
         snprintf(reason, reason_size, "blocks of %u threads; --threads must be a multiple of %d",
                  kernels->threads, WARP);
         return false;
     }
-    driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
-    kernels->most_blocks = UINT_MAX;
     for (int i = 0; i < COLLECTIVE_KINDS * DTYPES; i++) {
         CUfunction kernel = kernels->functions[i / DTYPES][i % DTYPES];
+        int of_each = 0;
         if (kernel == NULL) continue;
         CUresult result =
             driver->cuOccupancyMaxActiveBlocksPerMultiprocessor(&of_each, kernel, (int)kernels->threads, 0);
         if (!driver_ok(driver, result, "how many blocks fit", reason, reason_size)) return false;
-        unsigned most = (unsigned)of_each * (unsigned)multiprocessors / (unsigned)kernels->ranks;
-        if (most < kernels->most_blocks) kernels->most_blocks = most;
+        unsigned resident = (unsigned)of_each * (unsigned)kernels->multiprocessors;
+        if (resident < most) most = resident;
     }
-    if (kernels->most_blocks > MAX_BLOCKS) kernels->most_blocks = MAX_BLOCKS;
-    if (kernels->blocks <= kernels->most_blocks) return true;
+    kernels->most_blocks = most / ranks < MAX_BLOCKS ? most / ranks : MAX_BLOCKS;
+    if (kernels->blocks > kernels->most_blocks) kernels->blocks = kernels->most_blocks;
+    if (kernels->blocks > 0) return true;
     snprintf(reason, reason_size,
-             "%u blocks of %u threads for each of %d ranks: this GPU holds %u of them at once, by --channels",
-             kernels->blocks, kernels->threads, kernels->ranks, kernels->most_blocks);
+             "%u ranks need a block of %u threads each, and beside GEMMs this GPU has room for %u; use fewer "
+             "--ranks or --threads",
+             ranks, kernels->threads, most);
     return false;
 }
 
@@ -130,7 +145,7 @@ bool gpu_kernels_open(struct gpu_kernels *kernels, const struct cuda_driver *dri
                                     .threads = options->threads,
                                     .capacity = bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT};
     return load(kernels, options->program, reason, reason_size) &&
-           fits(kernels, options->device, reason, reason_size) &&
+           limit_blocks(kernels, options->device, reason, reason_size) &&
            make_give_up(kernels, reason, reason_size) && make_workspaces(kernels, reason, reason_size);
 }
 

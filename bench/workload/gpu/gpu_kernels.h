@@ -1,6 +1,7 @@
 // Collectives by our own kernels (bench/cuda: TWOSHOT, and those of exchange.h) between ranks that share a
 // GPU: one launch for all of them, so that all their blocks are resident together. While blocks of a GEMM
-// occupy the multiprocessors that they need, they wait; the host makes them give up after its patience.
+// occupy the multiprocessors that they need, they wait; the host makes them give up after its patience. Some
+// multiprocessors always stay free for GEMMs.
 #ifndef BENCH_WORKLOAD_GPU_KERNELS_H
 #define BENCH_WORKLOAD_GPU_KERNELS_H
 
@@ -18,9 +19,10 @@ struct gpu_kernels {
     CUfunction functions[COLLECTIVE_KINDS][DTYPES]; // of the collectives of the program
     CUstream stream;
     int ranks;
-    unsigned blocks, threads, most_blocks; // of each rank; as many as the GPU holds at once
-    size_t capacity;                       // bytes of a message at most
-    CUdeviceptr memory;                    // of all workspaces
+    unsigned blocks, threads, most_blocks;     // of each rank: in use; at most
+    int multiprocessors, free_multiprocessors; // those that our blocks leave to GEMMs
+    size_t capacity;                           // bytes of a message at most
+    CUdeviceptr memory;                        // of all workspaces
     CUdeviceptr slots[MAX_TP], flags[MAX_TP], states[MAX_TP];
     uint32_t *give_up; // pinned
     CUdeviceptr give_up_address;
@@ -31,7 +33,7 @@ struct gpu_kernels_options {
     CUdevice device;
     CUstream stream;
     const struct program *program; // its ranks, and the kinds and types of its collectives
-    unsigned blocks, threads;      // of each rank
+    unsigned blocks, threads;      // of each rank; as many blocks as the GPU has room for, if that is less
     size_t bytes;
 };
 

@@ -147,7 +147,7 @@ for rank in 0 1; do
         die "$rank: a collective has not CUPTI's grid"
 done
 own cupti_loses=1 0 "$reduced"
-has 'fit at once; traces are timed by events: CUPTI lost records: of 48 of 48 GEMMs, 2 of 2' "$stdout"
+has 'stay free for GEMMs; traces are timed by events: CUPTI lost records: of 48 of 48 GEMMs, 2 of 2' "$stdout"
 keep_rules "$WORK"/own[01].json
 for rank in 0 1; do
     grep -q '"clock":"event"' "$WORK/own$rank.json" || die "$rank: the trace is not of events"

@@ -25,8 +25,12 @@ keep_rules "$WORK"/own[01].json
 grep -q '"name":"ncclGentables_TWOSHOT_bf16"' "$WORK/own1.json" || die "the trace does not name our kernel"
 grep -q 'all ranks share one GPU: kernels are real, links are not' "$stdout" ||
     die "no line about the shared GPU"
-own 1 gpus=1 "$reduced" -p 2 -c 9 -t 64
-one_line '9 blocks of 64 threads for each of 2 ranks: this GPU holds 8 of them at once, by --channels'
+# Our blocks leave multiprocessors free, so that a GEMM whose blocks wait for each other goes on.
+own 0 "gpus=1 gemms_wait" "$reduced" -p 2 -c 9 -t 64
+has '64 threads, 9 channels were requested; 64 threads, 3 channels were used; all ranks share one GPU' "$stdout"
+has 'at most 3: 1 of 8 multiprocessors stay free for GEMMs' "$stdout"
+own 1 "gpus=1 multiprocessors=2" "$reduced" -p 2 -c 2 -t 64
+one_line '2 ranks need a block of 64 threads each, and beside GEMMs this GPU has room for 1; use fewer'
 own 1 gpus=1 "$reduced" -p 2 -c 2 -t 65
 one_line 'blocks of 65 threads; --threads must be a multiple of 32'
 own 1 gpus=1 "$reduced" -p 3 -c 2 -t 64
@@ -62,9 +66,10 @@ one_line 'out of memory'
 gpus gpus=1 0 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 -c 2,4 -t 32 --steps 2 \
     --warm-up 0 -o "$WORK/sweep_20260102_030406"
 summary=$WORK/sweep_20260102_030406/nccl_thread_sweep_summary_20260102_030406.txt
-grep -Eq '^32 +4 +ok +[0-9.]+ +32 +4 ' "$summary" ||
+grep -Eq '^32 +4 +ok +[0-9.]+ +32 +3 ' "$summary" ||
     die "the summary has no sweep over the blocks of our own kernels"
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
+has '1 of 8 multiprocessors stay free for GEMMs' "$summary"
 grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" ||
     die "the summary lacks the shared GPU"
 
@@ -97,7 +102,7 @@ sed -u '/ channels=4 /s/patience_ms=[0-9]*/patience_ms=300/' |
     $MPIRUN -n 2 "$@"
 END
 chmod +x "$WORK/short_patience"
-gpus "gpus=1 held_blocks=4" 1 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 \
+gpus "gpus=1 held_blocks=3" 1 workload sweep --backend cuda --transport builtin -f "$reduced" -p 2 \
     -c 4,2 -t 32 --steps 1 --warm-up 0 -o "$WORK/sweep_20260102_030407" \
     --launcher "$WORK/short_patience {ranks}"
 swept=$WORK/sweep_20260102_030407
@@ -118,6 +123,6 @@ END
 chmod +x "$WORK/patience"
 own 0 "gpus=1 paced_ms=40 paced=75" "$spread" -p 2 -c 2 -t 32 --launcher "$WORK/patience {ranks}"
 grep -q '^progress done=0 ' "$WORK/said" || die "a long step prints no progress"
-own 1 "gpus=1 held_blocks=4 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
+own 1 "gpus=1 held_blocks=3 give_up_breaks" "$spread" -p 2 -c 4 -t 32 \
     --launcher "$WORK/short_patience {ranks}"
 one_line 'the GPU, after its kernels gave up: .*700'
