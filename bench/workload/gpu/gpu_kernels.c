@@ -6,9 +6,8 @@
 
 #include "cuda/device/device.h"
 
-// One of so many multiprocessors, but at least one, stays free of our blocks. A GEMM whose blocks wait for each
-// other, and of which only a part is resident, could otherwise wait for room that our blocks hold, while they
-// wait for others of ours that have no room.
+// One of so many multiprocessors, but at least one, stays free of our blocks. Else our blocks and those of a
+// GEMM with blocks that wait for each other could each be resident in part, and wait for the other's room.
 enum { OF_MULTIPROCESSORS_FREE = 8 };
 enum { PHASES = 2, MESSAGES = 2, ACCESS = 16, WARP = 32, ALIGNMENT = 256, KERNEL_NAME = 96 };
 
