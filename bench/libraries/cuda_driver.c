@@ -20,6 +20,17 @@ static void refuse(const char *format, int a, int b) {
     snprintf(refusal, sizeof refusal, format, a, b);
 }
 
+static void refuse_version(void) {
+    int major = loaded.version / 1000;
+    char other[80] = "";
+    if (major >= LEAST_MAJOR)
+        snprintf(other, sizeof other, ", or build with CUDA %d (-DCUDAToolkit_ROOT=FOLDER)", major);
+    snprintf(refusal, sizeof refusal,
+             "the CUDA driver is for %d.%d, older than this program's CUDA %d; install one for CUDA %d.0 or "
+             "later%s",
+             major, loaded.version % 1000 / 10, CUDA_MAJOR, CUDA_MAJOR, other);
+}
+
 // The first function that the library lacks, or NULL. cuEventElapsedTime has a second version from CUDA 12.8
 // on, with the same parameters (cudaTypedefs.h); the first one serves as well.
 static const char *look_up_functions(void *library) {
@@ -80,12 +91,7 @@ static void load(void) {
         return;
     }
     if (loaded.version / 1000 < CUDA_MAJOR) {
-        snprintf(
-            refusal, sizeof refusal,
-            "the CUDA driver is for %d.%d, older than this program's CUDA %d; install a driver for %d.0 or "
-            "later, or build with CUDA %d (-DCUDAToolkit_ROOT=FOLDER)",
-            loaded.version / 1000, loaded.version % 1000 / 10, CUDA_MAJOR, CUDA_MAJOR,
-            loaded.version / 1000 < LEAST_MAJOR ? LEAST_MAJOR : loaded.version / 1000);
+        refuse_version();
         return;
     }
     const char *missing = look_up_functions(library);

@@ -32,7 +32,7 @@ refused "" "no CUDA driver (libcuda.so.1)"
 only cuda nvidia-ml
 refused "driver=0" "no CUDA driver: its library reports version 0"
 refused "driver=11080" "the CUDA driver is for 11.8, older than this program's CUDA 1"
-grep -q "or build with CUDA 12 (-DCUDAToolkit_ROOT=FOLDER)" "$WORK/err" || fail "an old driver: no way out"
+grep -q "; install one for CUDA [0-9]*.0 or later" "$WORK/err" || fail "an old driver: no way out"
 refused "gpus=0" "no GPU: the driver sees none"
 refused "gpus=1" "2 ranks need 2 GPUs, and here is 1; --loopback puts all ranks on one"
 refused "gpus=4" "8 ranks need 8 GPUs, and here are 4; --loopback puts all ranks on one" --ranks 8

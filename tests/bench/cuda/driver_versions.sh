@@ -12,6 +12,17 @@ without_nvls() {
 
 # ---- an older driver -------------------------------------------------------------------------------------
 
+# The least version that the program accepts: that of its toolkit's major version.
+only
+bench ""
+major=$(sed -n 's/.*no CUDA driver .*; version \([0-9]*\)\.0 or later is required$/\1/p' "$WORK/err")
+[ "${LEAST_DRIVER:-${major}000}" = "${major}000" ] || fail "the least driver is not $LEAST_DRIVER"
+only cuda nvidia-ml
+bench "driver=$((major - 1))090"
+[ "$status" = 2 ] || fail "a driver of an older major version: exit code $status"
+grep -q "^gentables-bench: the CUDA driver is for $((major - 1)).9, older than this program's CUDA $major; " \
+    "$WORK/err" || fail "a driver of an older major version: not printed"
+
 # shellcheck disable=SC2086
 bench "multicast" $some
 all_timed "a driver with all functions" ONESHOT NVLS_ONESHOT
@@ -20,7 +31,7 @@ sed 's/cuMulticast/cuMissing__/g; s/cuEventElapsedTime_v2/cuEventMissingTime_v2/
     >"$WORK/patched"
 mv "$WORK/patched" "$folder/libcuda.so.1"
 # shellcheck disable=SC2086
-bench "multicast" $some
+bench "driver=${major}000 multicast" $some
 all_timed "a driver without newer functions" ONESHOT
 without_nvls "the driver has no multicast; 12.1 or later has it"
 sed 's/cuStreamCreate/cuStreamAbsent/g' "$folder/libcuda.so.1" >"$WORK/patched"
