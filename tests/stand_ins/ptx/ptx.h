@@ -44,7 +44,10 @@ template <class T> T smaller(T a, T b) {
     return b < a ? b : a;
 }
 template <class T> T larger(T a, T b) {
-    if constexpr (std::is_floating_point<T>::value) return std::fmax(a, b); // the other one of a NaN
+    if constexpr (std::is_floating_point<T>::value) {
+        if (a == 0 && b == 0) return a + b; // +0 unless both are -0
+        return std::fmax(a, b);             // with NaN, the other one
+    }
     return a < b ? b : a;
 }
 inline uint64_t with_field(uint64_t into, uint64_t field, uint32_t at, uint32_t bits) {
