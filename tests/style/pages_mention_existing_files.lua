@@ -14,9 +14,9 @@ local source, writes = arg[1], arg[2] == "write"
 
 -- Options of other programs that the pages show: CMake and CTest, mpirun, srun, all_reduce.py. Commands of
 -- only these programs are not checked.
-local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["install"] = true,
-  ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true, ["mpi"] = true,
-  ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true }
+local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["workflow"] = true,
+  ["install"] = true, ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true,
+  ["mpi"] = true, ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true }
 local OTHERS = { chromium = true, gh = true }
 
 local wrong = 0
