@@ -19,12 +19,12 @@ check_kernel *check_kernel_like(const struct kernels *kernels) {
     return check_kernels[i];
 }
 
-bool cell_check_part(const struct cell *cell, size_t data_set, struct cell_part part, bool accumulates_fp32,
-                     char what[], size_t what_size) {
-    return check_kernel_like(kernels_best())(cell, data_set, part, accumulates_fp32, what, what_size);
+bool cell_check_part(const struct cell *cell, size_t data_set, struct cell_part part,
+                     enum sum_rounding rounding, char what[], size_t what_size) {
+    return check_kernel_like(kernels_best())(cell, data_set, part, rounding, what, what_size);
 }
 
-bool cell_check(const struct cell *cell, size_t data_set, bool accumulates_fp32, char what[],
+bool cell_check(const struct cell *cell, size_t data_set, enum sum_rounding rounding, char what[],
                 size_t what_size) {
-    return cell_check_part(cell, data_set, cell_part_of(cell, 0, 1), accumulates_fp32, what, what_size);
+    return cell_check_part(cell, data_set, cell_part_of(cell, 0, 1), rounding, what, what_size);
 }

@@ -136,17 +136,23 @@ static bool all_codes_fit(struct report report, const struct code_ranges *ranges
 
 // ---- sums ---------------------------------------------------------------------------------------
 
+// How many times as large as that of a correct rounding the error of a rounding may be.
+static double rounding_error(enum sum_rounding rounding) {
+    return rounding == SUM_FAITHFUL ? 2 : 1;
+}
+
 // The error that a right sum may have besides its own rounding. Inputs are smaller than 1 in magnitude, so
 // the sum of their magnitudes is below the number of ranks.
-static double sum_tolerance(const struct cell *cell, bool accumulates_fp32) {
-    double ranks = cell->ranks;
-    double unit = accumulates_fp32 ? 0x1p-24 : dtype_unit_roundoff(cell->shape.dtype);
+static double sum_tolerance(const struct cell *cell, enum sum_rounding rounding) {
+    double ranks = cell->ranks, unit = dtype_unit_roundoff(cell->shape.dtype);
+    if (rounding != SUM_NATIVE) unit = rounding_error(rounding) * 0x1p-24;
     return 1.01 * (ranks - 1) * unit * ranks + 0x1p-40;
 }
 
-static bool check_sums(const struct cell *cell, size_t data_set, struct cell_part part, bool accumulates_fp32,
-                       struct report report) {
-    double unit = dtype_unit_roundoff(cell->shape.dtype), absolute = sum_tolerance(cell, accumulates_fp32);
+static bool check_sums(const struct cell *cell, size_t data_set, struct cell_part part,
+                       enum sum_rounding rounding, struct report report) {
+    double unit = rounding_error(rounding) * dtype_unit_roundoff(cell->shape.dtype);
+    double absolute = sum_tolerance(cell, rounding);
     double expected[SPAN], tolerances[SPAN];
     float out[SPAN];
     for (size_t at = part.first, n; at < part.first + part.count; at += n) {
@@ -185,7 +191,7 @@ static bool check_moved(const struct cell *cell, size_t data_set, struct report 
 struct row_check {
     const struct cell *cell;
     size_t data_set, row;
-    bool accumulates_fp32;
+    enum sum_rounding rounding;
     struct report report;
     float *gamma, *residual_out; // of one row
 };
@@ -199,8 +205,8 @@ struct norm_span {
 static bool check_residual(const struct row_check *check) {
     const struct cell *cell = check->cell;
     size_t hidden_size = cell->shape.hidden_size, first = check->row * hidden_size;
-    double unit = dtype_unit_roundoff(cell->shape.dtype);
-    double absolute = sum_tolerance(cell, check->accumulates_fp32) + 0x1p-24;
+    double unit = dtype_unit_roundoff(cell->shape.dtype), of_sum = rounding_error(check->rounding);
+    double absolute = sum_tolerance(cell, check->rounding) + 0x1p-24;
     double expected[SPAN], tolerances[SPAN];
     float residual[SPAN];
     for (size_t at = 0, n; at < hidden_size; at += n) {
@@ -211,7 +217,7 @@ static bool check_residual(const struct row_check *check) {
             double sum = expected[i];
             expected[i] = sum + (double)residual[i];
             // The sum may have been rounded on its way, before the residual was added.
-            tolerances[i] = 1.01 * unit * (fabs(sum) + fabs(expected[i])) + absolute;
+            tolerances[i] = 1.01 * unit * (of_sum * fabs(sum) + fabs(expected[i])) + absolute;
         }
         if (!all_within(check->report, "residual_out", first + at, n, check->residual_out + at, expected,
                         tolerances))
@@ -276,8 +282,8 @@ static bool check_norm(const struct row_check *check) {
     return true;
 }
 
-static bool check_rows(const struct cell *cell, size_t data_set, struct cell_part part, bool accumulates_fp32,
-                       struct report report) {
+static bool check_rows(const struct cell *cell, size_t data_set, struct cell_part part,
+                       enum sum_rounding rounding, struct report report) {
     size_t hidden_size = cell->shape.hidden_size, last = (part.first + part.count) / hidden_size;
     float *room = malloc(2 * hidden_size * sizeof *room);
     if (room == NULL) {
@@ -286,7 +292,7 @@ static bool check_rows(const struct cell *cell, size_t data_set, struct cell_par
     }
     struct row_check check = {.cell = cell,
                               .data_set = data_set,
-                              .accumulates_fp32 = accumulates_fp32,
+                              .rounding = rounding,
                               .report = report,
                               .gamma = room,
                               .residual_out = room + hidden_size};
@@ -303,10 +309,10 @@ static bool check_rows(const struct cell *cell, size_t data_set, struct cell_par
 
 // ---- the kernel ---------------------------------------------------------------------------------
 
-bool CHECK_KERNEL(const struct cell *cell, size_t data_set, struct cell_part part, bool accumulates_fp32,
+bool CHECK_KERNEL(const struct cell *cell, size_t data_set, struct cell_part part, enum sum_rounding rounding,
                   char what[], size_t what_size) {
     struct report report = {what, what_size};
     if (!op_sums[cell->shape.op]) return check_moved(cell, data_set, report);
-    return cell->shape.fusion == FUSION_NONE ? check_sums(cell, data_set, part, accumulates_fp32, report)
-                                             : check_rows(cell, data_set, part, accumulates_fp32, report);
+    return cell->shape.fusion == FUSION_NONE ? check_sums(cell, data_set, part, rounding, report)
+                                             : check_rows(cell, data_set, part, rounding, report);
 }

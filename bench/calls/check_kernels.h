@@ -8,7 +8,7 @@
 
 // See cell_check_part.
 typedef bool check_kernel(const struct cell *cell, size_t data_set, struct cell_part part,
-                          bool accumulates_fp32, char what[], size_t what_size);
+                          enum sum_rounding rounding, char what[], size_t what_size);
 
 // The one of the same instruction set as `kernels`.
 check_kernel *check_kernel_like(const struct kernels *kernels);

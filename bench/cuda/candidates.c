@@ -4,11 +4,12 @@
 
 enum { ACCESS_BYTES = 16, WARP_THREADS = 32 };
 
-#define KERNEL_ROW(its_name, optional, its_kernel, its_epilogue, fp32, varies)                               \
+#define KERNEL_ROW(its_name, optional, its_kernel, its_epilogue, fp32, in_switch)                            \
     {.name = its_name,                                                                                       \
      .strategy = &strategy_cuda_kernel,                                                                      \
      .accumulates_fp32 = fp32,                                                                               \
-     .bits_may_vary = varies,                                                                                \
+     .bits_may_vary = in_switch,                                                                             \
+     .adds_in_switch = in_switch,                                                                            \
      .is_optional = optional,                                                                                \
      .ops = 1u << OP_ALLREDUCE,                                                                              \
      .ompi_component = "",                                                                                   \

@@ -87,6 +87,10 @@ struct strategy {
     int (*prepare)(void *state, const struct call *call, char reason[REASON_SIZE]);
 };
 
+// How a sum is rounded: at every step, in the data type; or only at the end, and added in fp32: correctly, or
+// to any of its two neighbours in the data type (faithfully).
+enum sum_rounding { SUM_NATIVE, SUM_FP32, SUM_FAITHFUL };
+
 // A strategy with its parameters, by its name in rows and tables.
 struct candidate {
     const char *name;
@@ -99,12 +103,18 @@ struct candidate {
     const char *mpich_algorithm;
     const struct plugin_candidate *plugin; // NULL: of the bench itself; see plugin_loader/plugins.h
     bool bits_may_vary;                    // it sums in no fixed order
+    bool adds_in_switch;                   // which rounds to a neighbour of the sum
     bool is_optional;                      // runs only if it is requested by name
     const void *detail;                    // further parameters, of the backend's own type
 };
 
 static inline bool candidate_does(const struct candidate *candidate, enum op op) {
     return (candidate->ops >> op & 1) != 0;
+}
+
+static inline enum sum_rounding candidate_rounding(const struct candidate *candidate) {
+    if (!candidate->accumulates_fp32) return SUM_NATIVE;
+    return candidate->adds_in_switch ? SUM_FAITHFUL : SUM_FP32;
 }
 
 // All candidates of the host backend, in the order of the list, then those of plug-ins.

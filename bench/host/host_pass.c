@@ -243,7 +243,8 @@ static bool is_right(struct host_pass *host, struct host_series *series, const s
     data_set %= cell->with_epilogue.data_sets;
     uint64_t hash = cell_hash(&cell->with_epilogue, host->group->kernels->hash);
     if (hash == series->hashes[data_set]) return true;
-    if (!cell_check(&cell->with_epilogue, data_set, fp32, what, sizeof what)) return false;
+    if (!cell_check(&cell->with_epilogue, data_set, fp32 ? SUM_FP32 : SUM_NATIVE, what, sizeof what))
+        return false;
     series->hashes[data_set] = hash;
     return true;
 }

@@ -34,7 +34,7 @@ static size_t wrong_ranks(struct group *group, const struct candidate *candidate
                           const struct loaded_cell *loaded, size_t data_set) {
     char what[REASON_SIZE];
     bool wrong = backend->fetch(loaded->buffers, 0, cell_part_of(&loaded->cell, 0, 1)) != 0 ||
-                 !cell_check(&loaded->cell, data_set, candidate->accumulates_fp32, what, sizeof what);
+                 !cell_check(&loaded->cell, data_set, candidate_rounding(candidate), what, sizeof what);
     return group_sum(group, wrong);
 }
 

@@ -79,15 +79,22 @@ static void take_bits(struct timed_cell *timed, struct timed_series *series, siz
 // The result of a call that is verified. If all ranks have the same, each compares a part of it.
 struct verified {
     size_t data_set;
-    bool fp32, is_same;
+    enum sum_rounding rounding;
+    bool is_same;
     uint64_t hash, bits;
 };
+
+// Whether what passes the check of a rounding passes that of another one.
+static bool is_as_strict(enum sum_rounding passed, enum sum_rounding needed) {
+    return passed == needed || passed == SUM_FP32 || needed == SUM_NATIVE;
+}
 
 static const struct right_result *known_result(const struct timed_cell *timed,
                                                const struct verified *result) {
     const struct right_result *right = timed->right[result->data_set];
     for (int i = 0; i < timed->right_count[result->data_set]; i++) {
-        if (right[i].hash == result->hash && (right[i].of_fp32_sums || !result->fp32)) return &right[i];
+        if (right[i].hash == result->hash && is_as_strict(right[i].rounding, result->rounding))
+            return &right[i];
     }
     return NULL;
 }
@@ -117,7 +124,7 @@ static int compare(struct timed_cell *timed, struct verified *result, bool *is_r
     struct cell_part fetched = has_bits ? cell_part_of(&timed->cell, 0, 1) : part;
     if (backend->fetch(timed->buffers, 0, fetched) != 0) return -1;
     *is_right = is_in_time(timed, 0, what, what_size) &&
-                cell_check_part(&timed->cell, result->data_set, part, result->fp32, what, what_size);
+                cell_check_part(&timed->cell, result->data_set, part, result->rounding, what, what_size);
     if (has_bits) result->bits = cell_bits(&timed->cell, timed->group->kernels->hash);
     return 0;
 }
@@ -139,7 +146,7 @@ static int result_passes(struct timed_cell *timed, struct verified *result, bool
     if (result->is_same) group_broadcast(timed->group, 0, &result->bits, sizeof result->bits);
     if (*passes && known == NULL) {
         timed->right[result->data_set][timed->right_count[result->data_set]++] =
-            (struct right_result){.hash = result->hash, .bits = result->bits, .of_fp32_sums = result->fp32};
+            (struct right_result){.hash = result->hash, .bits = result->bits, .rounding = result->rounding};
     }
     return 0;
 }
@@ -153,7 +160,7 @@ static int verify_call(struct timed_cell *timed, struct timed_series *series, si
     if (timed_cell_call(timed, series, data_set, &stamp) != 0) return -1;
     *took_ns = (double)(stamp.end_ns - stamp.start_ns);
     if (series->candidate == NULL || series->is_dropped) return 0;
-    struct verified result = {.data_set = data_set, .fp32 = series->candidate->accumulates_fp32};
+    struct verified result = {.data_set = data_set, .rounding = candidate_rounding(series->candidate)};
     result.hash = series->hashes[data_set] = backend->hash(timed->buffers, 0);
     result.is_same = ranks_share_result(timed) && ranks_agree(timed, result.hash);
     bool passes;
@@ -190,7 +197,7 @@ static bool slot_is_right(struct timed_cell *timed, struct timed_series *series,
     timed->group->control->varied[timed->group->rank]++;
     return backend->fetch(timed->buffers, slot, cell_part_of(&timed->cell, 0, 1)) == 0 &&
            is_in_time(timed, slot, what, sizeof what) &&
-           cell_check(&timed->cell, data_set, series->candidate->accumulates_fp32, what, sizeof what);
+           cell_check(&timed->cell, data_set, candidate_rounding(series->candidate), what, sizeof what);
 }
 
 bool timed_cell_results_are_right(struct timed_cell *timed, struct timed_series *series, size_t data_set) {

@@ -25,7 +25,7 @@ struct timed_series {
 // A result that passed the full comparison: its hash and cell_bits, and how strict the comparison was.
 struct right_result {
     uint64_t hash, bits;
-    bool of_fp32_sums;
+    enum sum_rounding rounding;
 };
 
 struct timed_cell {

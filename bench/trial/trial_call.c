@@ -248,7 +248,7 @@ static void check_cell(struct trial *trial, int index, struct cell *cell, size_t
     char what[REASON_SIZE / 2], reason[REASON_SIZE];
     bool is_same = !fp32 || is_fused || cell->shape.op != OP_ALLREDUCE ||
                    has_same_bits(trial->group, cell->out, cell->out_bytes);
-    if (!cell_check(cell, data_set, fp32, what, sizeof what)) {
+    if (!cell_check(cell, data_set, candidate_rounding(&backend->candidates[index]), what, sizeof what)) {
         snprintf(reason, sizeof reason, "%s%s", what, fp32 && !is_fused ? ", for sums in fp32" : "");
         trial_fail(trial, index, reason);
     }

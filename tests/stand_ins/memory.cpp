@@ -140,7 +140,7 @@ int member_at(const Team *team, int place) {
 // Maps the memory of all members of a team, in the order of their places, the first one at the address.
 // Returns false if a member has bound none.
 bool map_team(const Team *team, void *address, size_t bytes) {
-    Reach reach = {bytes, {team->size, {}}};
+    Reach reach = {bytes, {team->size, {}, true}};
     int found = 0;
     for (int place = 0; place < MOST_MEMBERS; place++) {
         int member = member_at(team, place);

@@ -10,6 +10,7 @@
 #include "elements/element.h"
 #include "stages.h"
 
+static const double LEAST_SUM = 0.0625;
 enum { TOKENS = 32, HIDDEN_SIZE = 1024, ELEMENTS = TOKENS * HIDDEN_SIZE, FARTHEST = 3 };
 
 // Sums on this rank, and how many elements are so many units in the last place from the correctly rounded
@@ -19,6 +20,7 @@ struct sums {
     const struct candidate *candidate;
     void *state;
     uint64_t counts[FARTHEST + 1];
+    double largest;           // error of a random sum of 16 bits, in units in the last place
     char reason[REASON_SIZE]; // "": no wrong sum
 };
 
@@ -61,14 +63,22 @@ static bool add_integers(struct sums *sums, enum dtype dtype, void *out) {
     return right;
 }
 
-// The distance of an element from the correctly rounded sum, in steps of the type's numbers.
-static int steps_from(enum dtype dtype, const void *out, size_t at, double sum) {
+// The distance of two numbers in units in the last place of the first one.
+static double steps_between(enum dtype dtype, double from, double to) {
+    double step = ldexp(1, ilogb(from == 0 ? 1 : from) - dtype_significand_bits[dtype] + 1);
+    return fabs(to - from) / step;
+}
+
+// Adds an element to the census: its distance from the correctly rounded sum, and its error. Beside a unit in
+// the last place of a smaller sum the roundings of fp32 on the way are not small.
+static void count(struct sums *sums, enum dtype dtype, const void *out, size_t at, double sum) {
     unsigned char rounded[sizeof(float)];
     element_store(dtype, rounded, 0, (float)sum);
-    double should = element_value(dtype, rounded, 0), is = element_value(dtype, out, at);
-    double step = ldexp(1, ilogb(should == 0 ? 1 : should) - dtype_significand_bits[dtype] + 1);
-    double steps = fabs(is - should) / step;
-    return steps < FARTHEST ? (int)ceil(steps - 1e-9) : FARTHEST;
+    double is = element_value(dtype, out, at);
+    double steps = steps_between(dtype, element_value(dtype, rounded, 0), is);
+    sums->counts[steps < FARTHEST ? (int)ceil(steps - 1e-9) : FARTHEST]++;
+    if (dtype != DTYPE_FLOAT32 && fabs(sum) >= LEAST_SUM)
+        sums->largest = fmax(sums->largest, steps_between(dtype, sum, is));
 }
 
 // Collective. The census of random sums.
@@ -78,9 +88,7 @@ static bool add_fractions(struct sums *sums, enum dtype dtype, void *out) {
     struct cell cell;
     bool is_open = cell_open(&cell, &shape, group->rank, group->size, 1) == 0;
     bool right = group_min(group, is_open) != 0 && add(sums, dtype, cell.input, out);
-    for (size_t i = 0; right && i < ELEMENTS; i++) {
-        sums->counts[steps_from(dtype, out, i, cell_sum(&cell, 0, i))]++;
-    }
+    for (size_t i = 0; right && i < ELEMENTS; i++) count(sums, dtype, out, i, cell_sum(&cell, 0, i));
     if (is_open) cell_close(&cell);
     return right;
 }
@@ -136,8 +144,8 @@ enum stage_end stage_multicast(struct group *group, const struct stage *stage, s
     if (group->rank == 0)
         snprintf(findings->text, FINDING_SIZE,
                  "exact sums are exact; of random sums %llu are rounded correctly, %llu are 1 ulp from that, "
-                 "%llu 2, %llu more",
+                 "%llu 2, %llu more; the largest error is %.2f ulp",
                  (unsigned long long)sums.counts[0], (unsigned long long)sums.counts[1],
-                 (unsigned long long)sums.counts[2], (unsigned long long)sums.counts[3]);
+                 (unsigned long long)sums.counts[2], (unsigned long long)sums.counts[3], sums.largest);
     return STAGE_OK;
 }

@@ -48,15 +48,15 @@ static void run_with(struct ranks *ranks, size_t data_set, int sources_used) {
     epilogue_consume(&epilogue, sources, sources_used, call_elements(&call));
 }
 
-static bool part_is_right(struct ranks *ranks, size_t data_set, struct cell_part part, bool fp32,
-                          char what[160]) {
+static bool part_is_right(struct ranks *ranks, size_t data_set, struct cell_part part,
+                          enum sum_rounding rounding, char what[160]) {
     check_kernel *check = check_kernel_like(tested ? tested : kernels_best());
-    return check(&ranks->cells[0], data_set, part, fp32, what, 160);
+    return check(&ranks->cells[0], data_set, part, rounding, what, 160);
 }
 
-static bool right(struct ranks *ranks, size_t data_set, bool fp32) {
+static bool right(struct ranks *ranks, size_t data_set, enum sum_rounding rounding) {
     char what[160];
-    return part_is_right(ranks, data_set, cell_part_of(&ranks->cells[0], 0, 1), fp32, what);
+    return part_is_right(ranks, data_set, cell_part_of(&ranks->cells[0], 0, 1), rounding, what);
 }
 
 static void check_right_results(void) {
@@ -71,7 +71,7 @@ static void check_right_results(void) {
                     char what[160];
                     struct cell_part all = cell_part_of(&ranks.cells[0], 0, 1);
                     run_with(&ranks, data_set, counts[i]);
-                    if (!part_is_right(&ranks, data_set, all, true, what)) {
+                    if (!part_is_right(&ranks, data_set, all, SUM_FP32, what)) {
                         fail_msg("%s %s, %d ranks: %s", dtype_names[dtype], fusion_names[fusion], counts[i],
                                  what);
                     }
@@ -97,8 +97,8 @@ TEST(results_of_other_data_are_wrong) {
         struct ranks ranks;
         open_ranks(&ranks, 2, shape_of(DTYPE_BFLOAT16, (enum fusion)fusion, 3, 64));
         run_with(&ranks, 0, 2);
-        assert_true(right(&ranks, 0, true));
-        assert_false(right(&ranks, 1, true));
+        assert_true(right(&ranks, 0, SUM_FP32));
+        assert_false(right(&ranks, 1, SUM_FP32));
         close_ranks(&ranks);
     }
 }
@@ -108,8 +108,36 @@ TEST(a_rank_left_out_is_found) {
         struct ranks ranks;
         open_ranks(&ranks, 16, shape_of(DTYPE_FLOAT16, (enum fusion)fusion, 3, 64));
         run_with(&ranks, 0, 15);
-        assert_false(right(&ranks, 0, true));
-        assert_false(right(&ranks, 0, false));
+        assert_false(right(&ranks, 0, SUM_FP32));
+        assert_false(right(&ranks, 0, SUM_NATIVE));
+        close_ranks(&ranks);
+    }
+}
+
+// Moves each result that is not exact by so many steps, past the sum.
+static void move_past_sums(struct ranks *ranks, int steps) {
+    struct call call = cell_call(&ranks->cells[0], 0);
+    uint16_t *bits = call.out;
+    for (size_t i = 0; i < call_elements(&call); i++) {
+        double sum = cell_sum(&ranks->cells[0], 0, i), is = element_value(call.dtype, call.out, i);
+        if (is == sum) continue;
+        bits[i] = (uint16_t)(fabs(is) < fabs(sum) ? bits[i] + steps : bits[i] - steps);
+    }
+}
+
+TEST(only_a_switch_may_round_to_either_neighbour) {
+    for (enum dtype dtype = 0; dtype < DTYPES; dtype++) {
+        struct ranks ranks;
+        if (dtype_sizes_bytes[dtype] != 2) continue;
+        open_ranks(&ranks, 4, shape_of(dtype, FUSION_NONE, 16, 256));
+        run_with(&ranks, 0, 4);
+        assert_true(right(&ranks, 0, SUM_FAITHFUL));
+        move_past_sums(&ranks, 1);
+        assert_true(right(&ranks, 0, SUM_FAITHFUL));
+        assert_false(right(&ranks, 0, SUM_FP32));
+        run_with(&ranks, 0, 4);
+        move_past_sums(&ranks, 2);
+        assert_false(right(&ranks, 0, SUM_FAITHFUL));
         close_ranks(&ranks);
     }
 }
@@ -125,8 +153,9 @@ TEST(rounding_at_every_step_is_not_fp32_accumulation) {
         const void *sources[2] = {call.out, cell_call(&ranks.cells[rank], 0).input};
         kernels_best()->sum[DTYPE_BFLOAT16][2](call.out, sources, 2, count);
     }
-    assert_false(right(&ranks, 0, true));
-    assert_true(right(&ranks, 0, false));
+    assert_false(right(&ranks, 0, SUM_FP32));
+    assert_false(right(&ranks, 0, SUM_FAITHFUL));
+    assert_true(right(&ranks, 0, SUM_NATIVE));
     close_ranks(&ranks);
 }
 
@@ -141,17 +170,17 @@ TEST(a_single_wrong_element_is_found) {
             for (size_t i = 0; i < 2; i++) {
                 run_with(&ranks, 0, 3);
                 cell->out[places[i]] ^= 0x60;
-                assert_false(right(&ranks, 0, true));
+                assert_false(right(&ranks, 0, SUM_FP32));
             }
             if (fusion != FUSION_NONE) {
                 run_with(&ranks, 0, 3);
                 cell->residual_out[cell->residual_out_bytes - 1] ^= 0x40;
-                assert_false(right(&ranks, 0, true));
+                assert_false(right(&ranks, 0, SUM_FP32));
             }
             if (fusion == FUSION_RESIDUAL_RMS_NORM_QUANT_NVFP4) {
                 run_with(&ranks, 0, 3);
                 cell->block_scales[block_scale_offset(2, 4, 80)] += 1;
-                assert_false(right(&ranks, 0, true));
+                assert_false(right(&ranks, 0, SUM_FP32));
             }
             close_ranks(&ranks);
         }
@@ -186,7 +215,7 @@ static void check_report(struct ranks *ranks, const struct results *results, siz
     for (int i = 0; i < PARTS; i++) {
         struct cell_part part = cell_part_of(&ranks->cells[0], i, PARTS);
         bool has_it = index >= part.first && index < part.first + part.count;
-        assert_int_equal(part_is_right(ranks, 0, part, true, what), !has_it);
+        assert_int_equal(part_is_right(ranks, 0, part, SUM_FP32, what), !has_it);
         if (has_it && memcmp(what, begin, strlen(begin)) != 0) fail_msg("%s, not %s", what, begin);
     }
 }
@@ -234,7 +263,7 @@ static void check_every_array(const struct kernels *kernels) {
             open_ranks(&ranks, 2, shape_of((enum dtype)dtype, (enum fusion)fusion, LONG_ROWS, LONG_ROW));
             run_with(&ranks, 0, 2);
             ranks.cells[0].norm_out = code_bits > 0 ? norm : NULL;
-            assert_true(right(&ranks, 0, true));
+            assert_true(right(&ranks, 0, SUM_FP32));
             const struct results arrays[] = {
                 {"out", ranks.cells[0].out, code_bits > 0 ? code_bits : bits, code_bits == 0},
                 {"residual_out", ranks.cells[0].residual_out, bits, true},
@@ -317,7 +346,7 @@ TEST(what_was_not_written_is_wrong) {
             struct ranks ranks;
             open_ranks(&ranks, 2, shape_of((enum dtype)dtype, (enum fusion)fusion, 2, 64));
             cell_poison(&ranks.cells[0]);
-            assert_false(right(&ranks, 0, false));
+            assert_false(right(&ranks, 0, SUM_NATIVE));
             close_ranks(&ranks);
         }
     }
