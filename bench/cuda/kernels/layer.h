@@ -140,9 +140,9 @@ DEVICE_FUNCTION uint32_t load_bytes(const void *from, int bytes) {
     return bytes == 4 ? *static_cast<const uint32_t *>(from) : *static_cast<const uint16_t *>(from);
 }
 
-// The sum over all ranks' memory at a multicast address. The switch adds in fp32 (.acc::f32), in an order of
-// its own. PTX does not promise how it rounds the sum: others measured sums that are one of the two neighbours,
-// with errors up to 0.75 units in the last place. Needs SM90.
+// The sum over all ranks' memory at a multicast address. The switch adds in fp32, in an order of its own. PTX
+// does not promise how it rounds the sum (.acc::f32): others measured either neighbour of the sum, and errors
+// up to 0.75 units in the last place. Needs SM90.
 template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from) {
     Word4 value = {};
 #if __CUDA_ARCH__ >= 900

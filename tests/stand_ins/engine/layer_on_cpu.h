@@ -141,8 +141,8 @@ struct EngineMulticast {
 const EngineMulticast &engine_multicast_at(const Word4 *address);
 
 // The sum as a switch may round it, to a type that has so many bits fewer than a float: two further bits
-// decide, those after them are cut off, and ties go to the odd neighbour. The error is below 0.75 units in the
-// last place.
+// decide, those after them are cut off, and ties go to the odd neighbour. The error is below 0.75 units in
+// the last place.
 inline float rounded_in_switch(float sum, int fewer_bits) {
     uint32_t bits;
     std::memcpy(&bits, &sum, sizeof bits);
