@@ -55,11 +55,20 @@ struct RowSum {
     }
 };
 
-// The RowSum of a launch. A block stores into another's shared memory only after that block has started.
-template <class Fusion> DEVICE_FUNCTION RowSum row_sums(float *partials) {
-#ifndef FAULT_NO_CLUSTER_START
-    if (!is_none<Fusion> && cluster_size() > 1) cluster_barrier();
+// A block stores into another's shared memory only after that block has started. So each launch first calls
+// announce_start, and gets its RowSum when it has sent what other ranks wait for.
+template <class Fusion> DEVICE_FUNCTION bool shares_rows() {
+#ifdef FAULT_NO_CLUSTER_START
+    return false;
+#else
+    return !is_none<Fusion> && cluster_size() > 1;
 #endif
+}
+template <class Fusion> DEVICE_FUNCTION void announce_start() {
+    if (shares_rows<Fusion>()) cluster_arrive();
+}
+template <class Fusion> DEVICE_FUNCTION RowSum row_sums(float *partials) {
+    if (shares_rows<Fusion>()) cluster_wait();
     return {partials, 0};
 }
 

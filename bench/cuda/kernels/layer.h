@@ -73,16 +73,26 @@ DEVICE_FUNCTION unsigned cluster_size() {
 #endif
     return size;
 }
+// The two halves of a barrier of a cluster of several blocks; each thread arrives and waits by turns. An arrival
+// waits for the thread's earlier stores, wherever they go, since the cluster has to see them.
+DEVICE_FUNCTION void cluster_arrive() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+#endif
+}
+DEVICE_FUNCTION void cluster_wait() {
+#if __CUDA_ARCH__ >= 900
+    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+#endif
+}
 // A barrier of the cluster's threads, as block_barrier is one of the block's.
 DEVICE_FUNCTION void cluster_barrier() {
     if (cluster_size() == 1) {
         __syncthreads();
-        return;
+    } else {
+        cluster_arrive();
+        cluster_wait();
     }
-#if __CUDA_ARCH__ >= 900
-    asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-    asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
-#endif
 }
 // Stores to this address of shared memory in the block with that rank of the cluster.
 DEVICE_FUNCTION void store_shared(float *to, unsigned rank, float value) {

@@ -18,6 +18,7 @@ DEVICE_FUNCTION void nvls_oneshot(const Arguments &arguments) {
     static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
     SHARED_ARRAY(float, partial, PARTIALS);
     const Workspace &workspace = arguments.workspace;
+    announce_start<Fusion>();
     wait_for_earlier_launches();
     const State state = state_of(workspace);
     size_t buffer = state.epoch % 2 * workspace.capacity;
@@ -39,6 +40,7 @@ DEVICE_FUNCTION void nvls_twoshot(const Arguments &arguments) {
     static_assert(accumulate == Accumulate::fp32, "the switch adds in fp32");
     SHARED_ARRAY(float, partial, PARTIALS);
     const Workspace &workspace = arguments.workspace;
+    announce_start<Fusion>();
     wait_for_earlier_launches();
     const State state = state_of(workspace);
     copy_in(arguments, tp, workspace.slots[arguments.rank]);

@@ -144,6 +144,7 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, PARTIALS);
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
+    announce_start<Fusion>();
     wait_for_earlier_launches();
     const Word4 first_one = first_access(call);
     const State state = state_of(workspace);

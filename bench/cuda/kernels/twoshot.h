@@ -35,6 +35,7 @@ DEVICE_FUNCTION void twoshot(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, PARTIALS);
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
+    announce_start<Fusion>();
     wait_for_earlier_launches();
     const State state = state_of(workspace);
     copy_in(arguments, tp, workspace.slots[arguments.rank]);

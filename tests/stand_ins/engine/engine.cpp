@@ -103,6 +103,14 @@ void go_on() {
     }
 }
 
+// Ends the program as after a failed test, unless a rule of the GPU is kept.
+void must(bool is_kept, const char *broken) {
+    if (is_kept) return;
+    std::printf("FAILED: %s\n", broken);
+    std::fflush(stdout);
+    std::_Exit(1);
+}
+
 void yield() {
     ready.push_back(current);
     go_on();
@@ -118,18 +126,30 @@ void wake(std::vector<Fiber *> &waiting) {
     progress();
 }
 
+void arrive(Barrier &barrier) {
+    if (++barrier.arrived != barrier.expected) return;
+    barrier.arrived = 0;
+    barrier.generation++;
+    wake(barrier.waiting);
+}
+
+// Waits until all have arrived whom this generation of the barrier expects.
+void wait_for_all(Barrier &barrier, unsigned generation) {
+    if (barrier.generation != generation) return;
+    barrier.waiting.push_back(current);
+    go_on();
+}
+
+char *order_of(Barrier &barrier, unsigned generation) {
+    return &barrier.order[generation % 2];
+}
+
 void meet(Barrier &barrier, bool orders_memory) {
-    char *order = &barrier.order[barrier.generation % 2];
-    if (orders_memory) release(order);
-    if (++barrier.arrived == barrier.expected) {
-        barrier.arrived = 0;
-        barrier.generation++;
-        wake(barrier.waiting);
-    } else {
-        barrier.waiting.push_back(current);
-        go_on();
-    }
-    if (orders_memory) acquire(order);
+    unsigned generation = barrier.generation;
+    if (orders_memory) release(order_of(barrier, generation));
+    arrive(barrier);
+    wait_for_all(barrier, generation);
+    if (orders_memory) acquire(order_of(barrier, generation));
 }
 
 Launch &launch_of(const Fiber *fiber) {
@@ -255,6 +275,7 @@ void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
     fiber->self = {rank, block, thread, of.shape.block, of.shape.grid, of.shape.cluster};
     fiber->launch = launch;
     fiber->block = of.blocks[block].get();
+    fiber->cluster_arrivals = fiber->cluster_waits = 0;
     if (create(&fiber->sanitized)) give_stack(fiber);
     live++;
     ready.push_back(fiber);
@@ -392,19 +413,28 @@ void *engine_shared_memory(int site, size_t bytes) {
     return memory;
 }
 
-void engine_cluster_barrier() {
-    meet(current->block->cluster->barrier, true);
+// A thread arrives and waits by turns (PTX: barrier.cluster).
+void engine_cluster_arrive() {
+    Barrier &barrier = current->block->cluster->barrier;
+    must(current->cluster_arrivals == current->cluster_waits, "a thread arrives twice at a cluster's barrier");
+    release(order_of(barrier, current->cluster_arrivals++));
+    arrive(barrier);
 }
 
-// The shared memory of a block exists only from its start, which a barrier of the cluster ensures, to its
-// end.
+void engine_cluster_wait() {
+    Barrier &barrier = current->block->cluster->barrier;
+    unsigned generation = current->cluster_waits++;
+    must(current->cluster_arrivals == current->cluster_waits, "a thread waits where it has not arrived");
+    wait_for_all(barrier, generation);
+    acquire(order_of(barrier, generation));
+}
+
+// The shared memory of a block exists only from its start, for which a thread waits at the cluster's barrier,
+// to its end.
 void *engine_shared_in_cluster(void *own, unsigned rank) {
     Block &mine = *current->block, &theirs = *mine.cluster->blocks[rank];
-    if (&theirs != &mine && (mine.cluster->barrier.generation == 0 || theirs.running == 0)) {
-        std::printf("FAILED: an access to shared memory of a block that does not run\n");
-        std::fflush(stdout);
-        std::_Exit(1);
-    }
+    must(&theirs == &mine || (current->cluster_waits > 0 && theirs.running > 0),
+         "an access to shared memory of a block that does not run");
     return theirs.arena + (static_cast<char *>(own) - mine.arena);
 }
 

@@ -65,6 +65,7 @@ struct Fiber {
     EngineThread self;
     int launch;
     Block *block;
+    unsigned cluster_arrivals, cluster_waits; // at the barrier of its cluster
     SanitizedFiber sanitized;
 };
 

@@ -23,7 +23,8 @@ const EngineThread *engine_thread();
 void engine_block_barrier();
 float engine_shuffle_xor(float value, int mask);
 void *engine_shared_memory(int site, size_t bytes); // the same for all threads of a block
-void engine_cluster_barrier();
+void engine_cluster_arrive();
+void engine_cluster_wait();
 void *engine_shared_in_cluster(void *own, unsigned rank); // the same place in that block of the cluster
 void engine_step(int wrote);                              // after an access: other threads may run
 bool engine_keep_waiting();                               // lets others run; false: all threads wait
@@ -63,8 +64,19 @@ DEVICE_FUNCTION unsigned cluster_count() {
 DEVICE_FUNCTION unsigned cluster_rank() {
     return block_index() % cluster_size();
 }
+DEVICE_FUNCTION void cluster_arrive() {
+    engine_cluster_arrive();
+}
+DEVICE_FUNCTION void cluster_wait() {
+    engine_cluster_wait();
+}
 DEVICE_FUNCTION void cluster_barrier() {
-    engine_cluster_barrier();
+    if (cluster_size() == 1) {
+        block_barrier();
+    } else {
+        cluster_arrive();
+        cluster_wait();
+    }
 }
 DEVICE_FUNCTION void store_shared(float *to, unsigned rank, float value) {
     *static_cast<float *>(engine_shared_in_cluster(to, rank)) = value;

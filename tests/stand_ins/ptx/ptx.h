@@ -213,13 +213,12 @@ class Thread {
     }
 
     void arrive() {
-        if (has_arrived_) ptx_fail("a second arrival at a barrier of the cluster", 0);
         has_arrived_ = true;
+        cluster_arrive();
     }
     void wait() {
-        if (!has_arrived_) ptx_fail("a wait in a cluster without arrival", 0);
         has_arrived_ = false;
-        cluster_barrier();
+        cluster_wait();
     }
 
   private:
