@@ -15,9 +15,9 @@ enum {
     ACCESS_BYTES = 16,
     WARP = 32,        // threads, and accesses
     WIDE_ROW = 512,   // accesses
-    MOST_CLUSTER = 8, // blocks: more are not portable
+    MOST_CLUSTER = 4, // blocks
     LEAST_SHARE = 64, // of a block in a row, in accesses
-    MOST_SHARE = 256,
+    MOST_SHARE = 512,
     SHARE_MULTIPLE = 4, // no block of elements with a common scale is in two shares
 };
 
@@ -288,10 +288,10 @@ static unsigned threads_of(const struct own *own, const struct call *call, size_
     return (threads / WARP + 1) / 2 * WARP;
 }
 
-// With fewer rows than multiprocessors, a cluster of blocks for each row of a kernel with an epilogue: for
-// the instructions of a row, a single multiprocessor would need more time than its messages travel. Sets the
-// blocks, threads and cluster of *grid, and returns true, if there are multiprocessors for two blocks of each
-// row.
+// With few rows, a cluster of blocks for each row of a kernel with an epilogue: for the instructions of a row, a
+// single multiprocessor would need more time than its messages travel. Sets the blocks, threads and cluster of
+// *grid, and returns true, if two blocks for each row occupy at most half of the multiprocessors. On an H200,
+// clusters of 8 blocks, and clusters on more than half of the multiprocessors, were slower in most cells.
 static bool share_rows(const struct own *own, const struct call *call, CUfunction kernel, size_t rows,
                        struct grid *grid) {
     struct device *device = own->device;
@@ -299,7 +299,7 @@ static bool share_rows(const struct own *own, const struct call *call, CUfunctio
     size_t accesses = call->hidden_size * dtype_sizes_bytes[call->dtype] / ACCESS_BYTES;
     unsigned cluster = MOST_CLUSTER;
     if (fusion_in_kernel(own, call) == FUSION_NONE) return false;
-    while (cluster > 1 && (rows * sharers * cluster > (size_t)device->common_multiprocessors ||
+    while (cluster > 1 && (rows * sharers * cluster > (size_t)device->common_multiprocessors / 2 ||
                            accesses < (size_t)cluster * LEAST_SHARE))
         cluster /= 2;
     size_t share = share_of(accesses, cluster);

@@ -41,7 +41,7 @@ done
     # Grids are equal on all ranks, though one GPU could hold more blocks than the other.
     bench "multiprocessors=8,4" $many
     all_timed "GPUs with different numbers of multiprocessors" $own
-    # Blocks of a cluster share a token, if there are multiprocessors for two blocks of each token, and the
+    # Blocks of a cluster share a token, if two for each occupy at most half of the multiprocessors, and the
     # kernels were compiled for GPUs with clusters.
     token="-b 2048 -e 2048 --hidden-size 1024 --samples 4 --budget 0.03 --emulate-nvfp4"
     for fusion in $fusions; do
