@@ -133,7 +133,7 @@ void arrive(Barrier &barrier) {
     wake(barrier.waiting);
 }
 
-// Waits until all have arrived whom this generation of the barrier expects.
+// Waits until all threads of this generation of the barrier have arrived.
 void wait_for_all(Barrier &barrier, unsigned generation) {
     if (barrier.generation != generation) return;
     barrier.waiting.push_back(current);
@@ -416,7 +416,8 @@ void *engine_shared_memory(int site, size_t bytes) {
 // A thread arrives and waits by turns (PTX: barrier.cluster).
 void engine_cluster_arrive() {
     Barrier &barrier = current->block->cluster->barrier;
-    must(current->cluster_arrivals == current->cluster_waits, "a thread arrives twice at a cluster's barrier");
+    must(current->cluster_arrivals == current->cluster_waits,
+         "a thread arrives twice at a cluster's barrier");
     release(order_of(barrier, current->cluster_arrivals++));
     arrive(barrier);
 }
