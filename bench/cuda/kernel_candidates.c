@@ -288,10 +288,10 @@ static unsigned threads_of(const struct own *own, const struct call *call, size_
     return (threads / WARP + 1) / 2 * WARP;
 }
 
-// With few rows, a cluster of blocks for each row of a kernel with an epilogue: for the instructions of a row, a
-// single multiprocessor would need more time than its messages travel. Sets the blocks, threads and cluster of
-// *grid, and returns true, if two blocks for each row occupy at most half of the multiprocessors. On an H200,
-// clusters of 8 blocks, and clusters on more than half of the multiprocessors, were slower in most cells.
+// With few rows, a cluster of blocks for each row of a kernel with an epilogue: for the instructions of a
+// row, a single multiprocessor would need more time than its messages travel. Sets the blocks, threads and
+// cluster of *grid, and returns true, if two blocks for each row occupy at most half of the multiprocessors.
+// On an H200, clusters of 8 blocks, and clusters on more multiprocessors, were slower in most cells.
 static bool share_rows(const struct own *own, const struct call *call, CUfunction kernel, size_t rows,
                        struct grid *grid) {
     struct device *device = own->device;

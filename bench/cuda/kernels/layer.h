@@ -73,8 +73,8 @@ DEVICE_FUNCTION unsigned cluster_size() {
 #endif
     return size;
 }
-// The two halves of a barrier of a cluster of several blocks; each thread arrives and waits by turns. An arrival
-// waits for the thread's earlier stores, wherever they go, since the cluster has to see them.
+// The two halves of a barrier of a cluster of several blocks; each thread arrives and waits by turns. An
+// arrival waits for the thread's earlier stores, wherever they go, since the cluster has to see them.
 DEVICE_FUNCTION void cluster_arrive() {
 #if __CUDA_ARCH__ >= 900
     asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");

@@ -126,7 +126,8 @@ void wake(std::vector<Fiber *> &waiting) {
     progress();
 }
 
-void arrive(Barrier &barrier) {
+void arrive(Barrier &barrier, unsigned generation, bool orders_memory) {
+    if (orders_memory) release(&barrier.order[generation % 2]);
     if (++barrier.arrived != barrier.expected) return;
     barrier.arrived = 0;
     barrier.generation++;
@@ -134,22 +135,18 @@ void arrive(Barrier &barrier) {
 }
 
 // Waits until all threads of this generation of the barrier have arrived.
-void wait_for_all(Barrier &barrier, unsigned generation) {
-    if (barrier.generation != generation) return;
-    barrier.waiting.push_back(current);
-    go_on();
-}
-
-char *order_of(Barrier &barrier, unsigned generation) {
-    return &barrier.order[generation % 2];
+void wait_for_all(Barrier &barrier, unsigned generation, bool orders_memory) {
+    if (barrier.generation == generation) {
+        barrier.waiting.push_back(current);
+        go_on();
+    }
+    if (orders_memory) acquire(&barrier.order[generation % 2]);
 }
 
 void meet(Barrier &barrier, bool orders_memory) {
     unsigned generation = barrier.generation;
-    if (orders_memory) release(order_of(barrier, generation));
-    arrive(barrier);
-    wait_for_all(barrier, generation);
-    if (orders_memory) acquire(order_of(barrier, generation));
+    arrive(barrier, generation, orders_memory);
+    wait_for_all(barrier, generation, orders_memory);
 }
 
 Launch &launch_of(const Fiber *fiber) {
@@ -415,19 +412,14 @@ void *engine_shared_memory(int site, size_t bytes) {
 
 // A thread arrives and waits by turns (PTX: barrier.cluster).
 void engine_cluster_arrive() {
-    Barrier &barrier = current->block->cluster->barrier;
-    must(current->cluster_arrivals == current->cluster_waits,
-         "a thread arrives twice at a cluster's barrier");
-    release(order_of(barrier, current->cluster_arrivals++));
-    arrive(barrier);
+    must(current->cluster_arrivals == current->cluster_waits, "a second arrival at a cluster's barrier");
+    arrive(current->block->cluster->barrier, current->cluster_arrivals++, true);
 }
 
 void engine_cluster_wait() {
-    Barrier &barrier = current->block->cluster->barrier;
     unsigned generation = current->cluster_waits++;
-    must(current->cluster_arrivals == current->cluster_waits, "a thread waits where it has not arrived");
-    wait_for_all(barrier, generation);
-    acquire(order_of(barrier, generation));
+    must(current->cluster_arrivals == current->cluster_waits, "a wait at a cluster's barrier, no arrival");
+    wait_for_all(current->block->cluster->barrier, generation, true);
 }
 
 // The shared memory of a block exists only from its start, for which a thread waits at the cluster's barrier,
