@@ -20,6 +20,7 @@
 //   memory_mib=100 granularity_kib=64   the memory of each GPU
 //   module_loading=EAGER  the driver starts only with this value of CUDA_MODULE_LOADING; LAZY is its default
 //   multiprocessors=8,4   the numbers that the GPUs report
+//   clusters=4,0          the numbers of clusters of any size that the GPUs report
 //   boasts                a multiprocessor reports twice as many resident blocks as it holds
 //   other_gpu             the GPUs have another name
 //   own_gpu               each process sees one GPU, by its rank in Open MPI; with same_gpu all see the same

@@ -355,8 +355,9 @@ CUresult cuOccupancyMaxActiveClusters(int *clusters, CUfunction, const CUlaunchC
     REFUSE_WITHOUT_CONTEXT;
     *clusters = 0;
     for (unsigned i = 0; i < config->numAttrs; i++) {
-        if (config->attrs[i].id == CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION)
-            *clusters = OF_EACH * MULTIPROCESSORS / int(config->attrs[i].value.clusterDim.x);
+        if (config->attrs[i].id != CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION) continue;
+        int fitting = OF_EACH * MULTIPROCESSORS / int(config->attrs[i].value.clusterDim.x);
+        *clusters = number_of("clusters", current_gpu, fitting);
     }
     return CUDA_SUCCESS;
 }

@@ -230,7 +230,8 @@ unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsign
     return blocks > MAX_BLOCKS ? MAX_BLOCKS : blocks;
 }
 
-unsigned device_resident_clusters(struct device *device, CUfunction kernel, struct grid grid) {
+// The clusters that this rank's GPU can hold at once.
+static unsigned resident_clusters_here(const struct device *device, CUfunction kernel, struct grid grid) {
     const struct cuda_driver *driver = device->driver;
     CUlaunchAttribute attributes[LAUNCH_ATTRIBUTES];
     CUlaunchConfig config = launch_config(device, grid, attributes);
@@ -239,6 +240,22 @@ unsigned device_resident_clusters(struct device *device, CUfunction kernel, stru
         driver->cuOccupancyMaxActiveClusters(&clusters, kernel, &config) != CUDA_SUCCESS)
         return 0;
     return (unsigned)clusters / resident_launches(device, grid.programmatic);
+}
+
+// GPUs of one kind may differ in the multiprocessors of a GPC, and so in the clusters that they hold. Ranks
+// exchange the number once: their calls, and so what they find here, are the same.
+unsigned device_resident_clusters(struct device *device, CUfunction kernel, struct grid grid) {
+    for (int i = 0; i < CLUSTER_COUNTS; i++) {
+        const struct cluster_count *known = &device->cluster_counts[i];
+        if (known->kernel == kernel && known->threads == grid.threads && known->cluster == grid.cluster &&
+            known->is_programmatic == grid.programmatic)
+            return known->clusters;
+    }
+    unsigned clusters = resident_clusters_here(device, kernel, grid);
+    if (!device->options.loopback) clusters = (unsigned)group_min(device->group, (long)clusters);
+    device->cluster_counts[device->counted++ % CLUSTER_COUNTS] =
+        (struct cluster_count){kernel, grid.threads, grid.cluster, clusters, grid.programmatic};
+    return clusters;
 }
 
 static void *abort_all(void *unused) {

@@ -63,6 +63,14 @@ struct held_stream {
     pthread_cond_t changed;
 };
 
+// How many clusters of a kernel all ranks' GPUs can hold.
+enum { CLUSTER_COUNTS = 64 };
+struct cluster_count {
+    CUfunction kernel;
+    unsigned threads, cluster, clusters;
+    bool is_programmatic;
+};
+
 // Clocks, and the reasons for their throttling, in NVML's bits.
 struct gpu_clocks {
     unsigned mhz, memory_mhz;
@@ -89,6 +97,8 @@ struct device {
     double deadline_s; // of one wait for the GPU, or for NCCL
     uint64_t delay_ns; // that GPUs wait for their hosts before a call; the same on all ranks
     int multiprocessors, sm;
+    struct cluster_count cluster_counts[CLUSTER_COUNTS]; // the last ones that were counted
+    unsigned counted;
     int common_multiprocessors; // the least of all ranks' GPUs, for grids that are equal on all ranks
     size_t l2_bytes;
     char name[CUDA_NAME_SIZE], bus[32];
@@ -176,8 +186,8 @@ bool device_launch(struct device *device, CUfunction kernel, struct grid grid, c
 unsigned device_resident_blocks(struct device *device, CUfunction kernel, unsigned threads,
                                 bool programmatic);
 
-// Clusters of the grid's size that each rank's GPU can hold at once, for one rank. 0: the GPU or the kernel
-// has no clusters.
+// Collective. Clusters of the grid's size that each rank's GPU can hold at once, for one rank. 0: the GPU or
+// the kernel has no clusters.
 unsigned device_resident_clusters(struct device *device, CUfunction kernel, struct grid grid);
 
 // Waits for an event until the deadline; then kernels give up and the group fails.

@@ -41,6 +41,8 @@ done
     # Grids are equal on all ranks, though one GPU could hold more blocks than the other.
     bench "multiprocessors=8,4" $many
     all_timed "GPUs with different numbers of multiprocessors" $own
+    bench "clusters=4,0" $many --hidden-size 1024 -b 4096 -e 4096 --fusion RESIDUAL_RMS_NORM
+    all_timed "GPUs with different numbers of clusters" $own
     # Blocks of a cluster share a token, if two for each occupy at most half of the multiprocessors, and the
     # kernels were compiled for GPUs with clusters.
     token="-b 2048 -e 2048 --hidden-size 1024 --samples 4 --budget 0.03 --emulate-nvfp4"
