@@ -177,8 +177,9 @@ install_missing() {
     fi
 }
 
+# Without GENTABLES_CUDA_COMPILE, kernels for GPUs are compiled if there is an nvcc.
 build() {
-    cmake --preset default
+    cmake --preset default ${GENTABLES_CUDA_COMPILE:+"-DGENTABLES_CUDA_COMPILE=$GENTABLES_CUDA_COMPILE"}
     cmake --build build "$@"
 }
 
