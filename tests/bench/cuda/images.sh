@@ -1,7 +1,8 @@
 #!/bin/sh
-# A driver that checks the images: it loads those of nvcc, which is a slow proof, since compiling takes a minute
-# of processor time. If the bench was built with GENTABLES_CUDA_COMPILE=OFF, the driver rejects them, and one
-# line has the reason. `images.sh proven` needs no build, and ends with 77 if .ci/proven has the proof.
+# A driver that checks the images: it loads those of nvcc. This is a slow proof, since compiling them takes a
+# minute of processor time. If the bench was built with GENTABLES_CUDA_COMPILE=OFF, the driver rejects them,
+# and one line has the reason. `images.sh proven` needs no build, and ends with 77 if .ci/proven has the
+# proof.
 inputs() {
     SOURCE=${SOURCE:-.}
     mkdir -p "$WORK"
