@@ -41,7 +41,7 @@ enum gentables_sm90_loopback_fusion {
 enum { GENTABLES_SM90_LOOPBACK_FALLBACK = 3, /* NCCL_SYMMETRIC */ GENTABLES_SM90_LOOPBACK_UNMEASURED = 128 };
 
 /* The number of places in a row, and of hidden sizes in a block; powers of two. */
-enum { GENTABLES_SM90_LOOPBACK_SEGMENTS = 16, GENTABLES_SM90_LOOPBACK_HIDDEN = 2 };
+enum { GENTABLES_SM90_LOOPBACK_SEGMENTS = 4, GENTABLES_SM90_LOOPBACK_HIDDEN = 2 };
 
 /* A row: its strategies, and the last token count of each but the last; 2147483647: the last one. */
 struct gentables_sm90_loopback_row {
@@ -65,76 +65,76 @@ static const unsigned short gentables_sm90_loopback_first_block[GENTABLES_SM90_L
 static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks[16] = {
     /* any other TP size, NONE */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
     /* TP 2, NONE */
     {{5792}, {
-        {{362, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.244 % 0.02 5.36 %; TWOSHOT_NATIVE 0.288 % 0.97 1.77 % */
-        {{181, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.238 % 0.01 6.07 %; TWOSHOT_NATIVE 0.0819 % 0.99 1.42 % */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.0419 % 0.89 2.22 % derived; TWOSHOT_NATIVE 0.837 % 0.40 3.09 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.131 % 0.71 2.7 % derived; TWOSHOT_NATIVE 0.37 % 0.94 2.01 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{362, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.26 % 0.94 2.06 %; TWOSHOT 0.175 % 0.38 3.97 % */
-        {{181, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 0.215 % 0.70 2.93 %; TWOSHOT 0.145 % 0.75 2.93 % */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.152 % 0.00 5.47 % derived; TWOSHOT_NATIVE 1.14 % 1.00 1.53 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.185 % 0.00 5.74 % derived; TWOSHOT_NATIVE 0.686 % 1.00 1.04 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{362, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.353 % 0.85 2.42 %; TWOSHOT 0.579 % 0.61 3.47 % */
-        {{181, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 0.353 % 0.62 3.29 %; TWOSHOT 0.643 % 0.88 2.53 % */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.242 % 0.00 5.04 % derived; TWOSHOT_NATIVE 0.741 % 0.99 1.68 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.191 % 0.00 5.28 % derived; TWOSHOT_NATIVE 0.362 % 1.00 1.18 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
     /* TP 4, NONE */
     {{5792}, {
-        {{1, 5, 11, 22, 45, 90, 362, 724, 1448, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 131, 0, 131, 1, 131, 1, 131, 2}}, /* 4096: 11 in turn, together 0.0273 % 0.85 3.23 % */
-        {{2, 5, 45, 1448, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 1, 131, 2}}, /* 8192: ONESHOT 1.02 % 0.94 2.11 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 0.886 % 0.00 12.2 %; TWOSHOT -0.0495 % 0.86 2.89 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.214 % 0.83 3.74 % */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.762 % 0.99 0.578 % derived; TWOSHOT 0.284 % 0.00 9.57 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 0.816 % 0.00 11.2 % derived; TWOSHOT 0.3 % 0.98 1.72 % derived */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{5, 11, 45, 90, 1448, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 131, 1, 131, 2}}, /* 4096: ONESHOT 1.02 % 0.92 2.41 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 0.96 % 0.98 1.49 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT -0.0241 % 0.01 7.88 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.194 % 0.86 3.16 % */
-        {{2, 11, 45, 1448, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 1, 131, 2}}, /* 8192: ONESHOT 1.02 % 0.94 2.09 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 0.832 % 0.84 2.73 %; TWOSHOT -0.104 % 0.00 8.05 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.266 % 0.83 3.68 % */
+        {{90, 724, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.776 % 0.58 2.52 % derived; TWOSHOT -0.144 % 0.46 2.92 % derived; TWOSHOT_NATIVE 0.25 % 0.96 1.87 % derived */
+        {{45, 724, 2147483647}, {0, 1, 2}}, /* 8192: ONESHOT 0.808 % 0.99 1.36 % derived; TWOSHOT -0.242 % 0.00 5.64 % derived; TWOSHOT_NATIVE -0.178 % 0.99 1.39 % derived */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{90, 362, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 2}}, /* 4096: ONESHOT 0.821 % 0.79 2.9 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE -0.0904 % 0.85 3.21 % */
-        {{1, 2, 45, 90, 181, 362, 724, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 1, 131, 1, 131, 2, 131}}, /* 8192: 9 in turn, together 0.0836 % 0.00 8.14 % */
+        {{90, 724, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.554 % 0.90 2.12 % derived; TWOSHOT 0.34 % 0.14 3.65 % derived; TWOSHOT_NATIVE -0.22 % 0.93 2.35 % derived */
+        {{45, 724, 2896}, {0, 1, 2, 1}}, /* 8192: ONESHOT 0.624 % 0.99 1.14 % derived; TWOSHOT 0.233 % 0.00 6.69 % derived; TWOSHOT_NATIVE -0.215 % 0.96 1.87 % derived; TWOSHOT 0.688 % 1.00 0.594 % */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
     /* TP 8, NONE */
     {{5792}, {
-        {{1, 5, 11, 724, 1448, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 131, 2, 131}}, /* 4096: ONESHOT 1.85 % 0.94 2.11 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 1.46 % 0.97 1.36 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.0934 % 0.85 3.19 %; unmeasured, NCCL_SYMMETRIC */
-        {{2, 5, 11, 45, 90, 362, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 2, 131, 2, 131, 2}}, /* 8192: ONESHOT 1.61 % 0.95 1.86 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 1.31 % 0.36 4.18 %; TWOSHOT_NATIVE 0.0693 % 0.01 7.85 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.127 % 0.87 2.86 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.0769 % 0.76 4.91 % */
+        {{22, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 2.26 % 0.32 7.3 % derived; TWOSHOT_NATIVE -0.0284 % 0.32 6.48 % derived */
+        {{11, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 2.34 % 0.49 6.49 % derived; TWOSHOT_NATIVE -0.0651 % 0.22 7.01 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{1, 11, 22, 362, 1448, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 131, 2, 131}}, /* 4096: ONESHOT 1.81 % 0.93 2.18 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 1.25 % 0.97 1.42 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.148 % 0.86 3.05 %; unmeasured, NCCL_SYMMETRIC */
-        {{2, 22, 90, 181, 1448, 2896, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 2, 131, 2, 131, 2}}, /* 8192: ONESHOT 1.57 % 0.95 1.93 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.135 % 0.70 3.98 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.125 % 0.84 3.47 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.129 % 0.76 4.78 % */
+        {{45, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 1.55 % 0.00 15.4 % derived; TWOSHOT_NATIVE 0.182 % 0.95 1.91 % derived */
+        {{22, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 1.73 % 0.00 15.2 % derived; TWOSHOT_NATIVE 0.216 % 0.77 3.18 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{1, 2, 45, 90, 1448, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {0, 131, 0, 2, 131, 2}}, /* 4096: ONESHOT 1.83 % 0.94 2.14 %; unmeasured, NCCL_SYMMETRIC; ONESHOT 1.09 % 0.00 10.1 %; TWOSHOT_NATIVE 0.0198 % 0.65 4.18 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.0134 % 0.79 4.19 % */
-        {{5, 11, 22, 90, 724, 1448, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131, 0, 131, 2, 131, 2, 131}}, /* 8192: unmeasured, NCCL_SYMMETRIC; ONESHOT 1.28 % 0.97 1.37 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.0187 % 0.70 3.98 %; unmeasured, NCCL_SYMMETRIC; TWOSHOT_NATIVE 0.0159 % 0.83 3.62 %; unmeasured, NCCL_SYMMETRIC */
+        {{45, 90, 2147483647}, {0, 2, 1}}, /* 4096: ONESHOT 1.49 % 0.00 16.8 % derived; TWOSHOT_NATIVE -0.179 % 0.93 2.08 %; TWOSHOT 0.19 % 0.95 1.93 % derived */
+        {{22, 90, 2147483647}, {0, 2, 1}}, /* 8192: ONESHOT 1.62 % 0.00 16.6 % derived; TWOSHOT_NATIVE -0.232 % 0.73 3.47 % derived; TWOSHOT 0.252 % 0.95 1.92 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
+        {{2147483647, 2147483647, 2147483647}, {131}}, /* any: unmeasured, NCCL_SYMMETRIC */
     }},
 };
 
@@ -144,11 +144,9 @@ static inline unsigned gentables_sm90_loopback_place_of_2(const int *last, int s
     return place;
 }
 
-/* How many of these 15 ascending borders are below size: a binary search without branches. */
-static inline unsigned gentables_sm90_loopback_place_of_16(const int *last, int size) {
-    unsigned place = 8u * (unsigned)(size > last[7]);
-    place += 4u * (unsigned)(size > last[place + 3]);
-    place += 2u * (unsigned)(size > last[place + 1]);
+/* How many of these 3 ascending borders are below size: a binary search without branches. */
+static inline unsigned gentables_sm90_loopback_place_of_4(const int *last, int size) {
+    unsigned place = 2u * (unsigned)(size > last[1]);
     place += (unsigned)(size > last[place]);
     return place;
 }
@@ -165,7 +163,7 @@ static inline const struct gentables_sm90_loopback_row *gentables_sm90_loopback_
 /* The strategy's number, plus GENTABLES_SM90_LOOPBACK_UNMEASURED for the fallback of an unmeasured cell. */
 static inline unsigned gentables_sm90_loopback_number_at(int tp_size, enum gentables_sm90_loopback_fusion fusion, int hidden_size, int num_tokens) {
     const struct gentables_sm90_loopback_row *row = gentables_sm90_loopback_row_of(gentables_sm90_loopback_block_of(tp_size, fusion), hidden_size);
-    return row->strategy[gentables_sm90_loopback_place_of_16(row->last, num_tokens)];
+    return row->strategy[gentables_sm90_loopback_place_of_4(row->last, num_tokens)];
 }
 
 static inline enum gentables_sm90_loopback_strategy gentables_sm90_loopback_select(int tp_size, enum gentables_sm90_loopback_fusion fusion, int hidden_size,
@@ -181,7 +179,7 @@ static inline int gentables_sm90_loopback_is_measured(int tp_size, enum gentable
 static inline int gentables_sm90_loopback_cell(int tp_size, enum gentables_sm90_loopback_fusion fusion, int hidden_size, int num_tokens) {
     unsigned block = gentables_sm90_loopback_block_of(tp_size, fusion);
     const struct gentables_sm90_loopback_row *row = gentables_sm90_loopback_row_of(block, hidden_size);
-    int place = (int)gentables_sm90_loopback_place_of_16(row->last, num_tokens);
+    int place = (int)gentables_sm90_loopback_place_of_4(row->last, num_tokens);
     if (row->strategy[place] >= GENTABLES_SM90_LOOPBACK_UNMEASURED) return -1;
     return ((int)block * GENTABLES_SM90_LOOPBACK_HIDDEN + (int)(row - gentables_sm90_loopback_blocks[block].row)) * GENTABLES_SM90_LOOPBACK_SEGMENTS + place;
 }
