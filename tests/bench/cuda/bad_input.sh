@@ -37,7 +37,7 @@ refused "gpus=0" "no GPU: the driver sees none"
 refused "gpus=1" "2 ranks need 2 GPUs, and here is 1; --loopback puts all ranks on one"
 refused "gpus=4" "8 ranks need 8 GPUs, and here are 4; --loopback puts all ranks on one" --ranks 8
 refused "sm=90,80" "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80"
-refused "sm=75 no_binary" "kernels were built for sm_"
+refused "sm=75 no_binary" "kernels were built for "
 need="messages of 8192 KiB need 64 MiB for their data, and a rank has"
 refused "memory_mib=60" "$need 59 of GPU 0" --workspace 8M
 refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; use a smaller --workspace or --arena" \

@@ -12,11 +12,13 @@ only cuda nccl nvidia-ml
 tests=$SOURCE/tests
 # shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
-# The inputs do not include the program: a script replaces it.
+# The inputs do not include the program, which a script replaces, nor images.c, which has whether the build
+# compiled kernels: a rebuild does.
 # shellcheck disable=SC2046
 proof_inputs "$tests"/bench/cuda/lib_stand_in.sh "$tests"/bench/cuda/verify/lib_rebuilt.sh \
     "$tests"/stand_ins/*.[ch]* "$tests"/stand_ins/engine/* "$taken"/*.sh \
-    $(find "$taken/source" -type f | LC_ALL=C sort) -- \
+    "$SOURCE/bench/cuda/device/images.c.in" \
+    $(find "$taken/source" -type f ! -name images.c | LC_ALL=C sort) -- \
     "$("$nvcc" --version | tail -n 1)" "$(cc --version | head -n 1)"
 
 # The nvcc in PATH is a script in a folder without headers.
