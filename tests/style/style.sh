@@ -31,6 +31,16 @@ each() {
     if [ -n "$list" ]; then "$@" $list; fi
 }
 
+# All scripts together are a slow proof: they take longer than all other sources.
+proof_of_scripts() {
+    WORK=$(mktemp -d) SOURCE=.
+    trap 'rm -rf "$WORK"' EXIT
+    . tests/proof.sh
+    proof_name=style_shellcheck
+    # shellcheck disable=SC2086 # a list
+    proof_inputs .shellcheckrc $list -- "$(shellcheck --version)"
+}
+
 check_line_length() {
     list=$(files '*.[ch]' '*.cpp' '*.lua' '*.sh' '*.cmake' '*.in' CMakeLists.txt run nightly)
     each awk -v longest="$longest_line" 'length($0) > longest {
@@ -54,7 +64,9 @@ luacheck)
     ;;
 shellcheck)
     list=$(files '*.sh' run nightly)
+    if [ -z "$only" ]; then proof_of_scripts; fi
     each shellcheck
+    if [ -z "$only" ]; then proof_holds; fi
     ;;
 line-length) check_line_length ;;
 esac
