@@ -1,16 +1,17 @@
 #!/bin/sh
-# A driver that checks the images: it loads those of nvcc. This is a slow proof, since compiling them takes a
-# minute of processor time. If the bench was built with GENTABLES_CUDA_COMPILE=OFF, the driver rejects them,
-# and one line has the reason. `images.sh proven` needs no build, and ends with 77 if .ci/proven has the
-# proof.
+# A driver that checks the images: it loads those of nvcc. This is a slow proof, since compiling them takes
+# more than a minute of processor time. If the bench was built with GENTABLES_CUDA_COMPILE=OFF, the driver
+# rejects them, and one line has the reason. `images.sh proven` needs no build, and ends with 77 if .ci/proven
+# has the proof.
 inputs() {
     SOURCE=${SOURCE:-.}
     mkdir -p "$WORK"
     . "$SOURCE/tests/proof.sh"
     nvcc=$(command -v nvcc || ls /usr/local/cuda/bin/nvcc)
-    proof_inputs "$SOURCE"/bench/cuda/CMakeLists.txt "$SOURCE"/bench/cuda/device/images.c.in \
-        "$SOURCE"/bench/cuda/kernels/*.h "$SOURCE"/bench/fusions/*.h "$SOURCE"/generator/lists/*.lua \
-        "$SOURCE"/templates/bench/cuda_*.tmpl -- "$("$nvcc" --version)"
+    proof_inputs "$SOURCE"/bench/cuda/CMakeLists.txt "$SOURCE"/bench/cuda/device/* \
+        "$SOURCE"/bench/libraries/cuda_driver.* "$SOURCE"/bench/cuda/kernels/*.h "$SOURCE"/bench/fusions/*.h \
+        "$SOURCE"/generator/lists/*.lua "$SOURCE"/templates/bench/cuda_*.tmpl \
+        "$SOURCE"/tests/stand_ins/*.[ch]* -- "$("$nvcc" --version)"
 }
 if [ "${1:-}" = proven ]; then
     inputs
