@@ -39,20 +39,33 @@ function launcher.open_mpi_version()
   return text and { text = text, major = tonumber(text:match("^%d+")) }
 end
 
-
--- The words in front of mpirun that keep hwloc from PCI devices, which ranks on one node do not use. In a
--- virtual machine, reading them in mpirun and in each rank takes half of the processor time of a launch. None
--- if the environment names what hwloc reads, which these words would override.
-local function without_devices()
-  for _, name in ipairs { "COMPONENTS", "XMLFILE", "SYNTHETIC", "FSROOT" } do
-    if os.getenv("HWLOC_" .. name) then return {} end
+-- Whether the environment has one of these variables.
+local function is_set(...)
+  for _, name in ipairs { ... } do
+    if os.getenv(name) then return true end
   end
-  return { "env", "HWLOC_COMPONENTS=-pci,-linuxio" }
+  return false
 end
 
--- The command that starts Open MPI's ranks with its defaults, except for their places.
+-- The words in front of mpirun, which set its environment:
+-- - hwloc does not read PCI devices, which ranks on one node do not use. In a virtual machine, reading them
+--   in mpirun and in each rank takes half of the processor time of a launch. Not set if the environment names
+--   what hwloc reads, which this would override.
+-- - PMIx gives ranks their settings in messages, not in shared memory. Shared memory has a lock: if a rank
+--   dies while it holds the lock, mpirun waits forever (https://github.com/openpmix/openpmix/issues/1233).
+local function environment()
+  local words = { "env" }
+  if not is_set("HWLOC_COMPONENTS", "HWLOC_XMLFILE", "HWLOC_SYNTHETIC", "HWLOC_FSROOT") then
+    words[#words + 1] = "HWLOC_COMPONENTS=-pci,-linuxio"
+  end
+  if not is_set("PMIX_MCA_gds") then words[#words + 1] = "PMIX_MCA_gds=hash" end
+  return #words > 1 and words or {}
+end
+
+-- The command that starts Open MPI's ranks with its own choice of components, each rank on a core if there
+-- are enough.
 function launcher.plain_command(ranks, cores)
-  local words = without_devices()
+  local words = environment()
   append(words, "mpirun", "-n", tostring(ranks))
   if system.is_root() then append(words, "--allow-run-as-root") end
   append(words, table.unpack(ranks > cores and { "--oversubscribe", "--bind-to", "none" } or

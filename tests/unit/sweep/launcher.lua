@@ -29,7 +29,7 @@ local function words(self, version, ranks, cores, text, environment)
   return out, ended, errors
 end
 
-local mpirun = "<env> <HWLOC_COMPONENTS=-pci,-linuxio> <mpirun>"
+local mpirun = "<env> <HWLOC_COMPONENTS=-pci,-linuxio> <PMIX_MCA_gds=hash> <mpirun>"
 local as_root = system.is_root() and " <--allow-run-as-root>" or ""
 local one_node = " <--mca> <pml> <ob1> <--mca> <btl> <self,vader>"
 local components = " <--mca> <coll_sm_priority> <1> <--mca> <coll_tuned_use_dynamic_rules> <1>"
@@ -58,8 +58,15 @@ end
 function TestLauncher:test_what_the_environment_has_hwloc_read_stays()
   for _, setting in ipairs { "COMPONENTS=-pci", "XMLFILE=a.xml", "SYNTHETIC=core:2", "FSROOT=/a" } do
     local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "HWLOC_" .. setting })
-    lu.assertStrMatches(found, "<mpirun> .*")
+    lu.assertStrMatches(found, "<env> <PMIX_MCA_gds=hash> <mpirun> .*")
   end
+end
+
+function TestLauncher:test_the_environments_own_store_of_pmix_stays()
+  local found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "PMIX_MCA_gds=ds21" })
+  lu.assertStrMatches(found, "<env> <HWLOC_COMPONENTS=%-pci,%-linuxio> <mpirun> .*")
+  found = words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, { "PMIX_MCA_gds=ds21", "HWLOC_COMPONENTS=-pci" })
+  lu.assertStrMatches(found, "<mpirun> .*")
 end
 
 function TestLauncher:test_another_mpi_gets_no_flags_of_open_mpi()
