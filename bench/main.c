@@ -489,6 +489,6 @@ int main(int argc, char **argv) {
         protocol_write_candidates(protocol_out());
         return 0;
     }
-    if (options.serve) protocol_write_segments(protocol_out());
+    if (options.serve || options.input_path != NULL) protocol_write_segments(protocol_out());
     return launch(&argc, &argv, options.ranks, options.timeout_s, run, &options);
 }

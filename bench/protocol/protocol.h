@@ -55,7 +55,8 @@ void protocol_write_identity(FILE *out);
 void protocol_write_candidates(FILE *out);
 
 // Under Open MPI's mpirun, before MPI_Init: the user, job and folder of the segments of its shared-memory
-// transport, so that the generator can remove a segment of a rank that was killed while it made it.
+// transport, so that the generator can remove a segment of a rank that was killed while it made it. Also with
+// the bench's options --trial, --brief-trial and --pass.
 void protocol_write_segments(FILE *out);
 
 // The lines from `hello` to `ready`.

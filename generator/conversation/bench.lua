@@ -9,7 +9,6 @@
 local cell_records = require "rows.cell_records"
 local child_process = require "system.child_process"
 local fail = require "base.fail"
-local file = require "core.file"
 local launcher = require "conversation.launcher"
 local lists = require "lists.lists"
 local process = require "core.process"
@@ -61,20 +60,10 @@ local function last_words(errors)
     or table.concat(lines, " / ", math.max(1, #lines - 2))
 end
 
--- Removes the segments of Open MPI's shared-memory transport that a rank left because it was killed while it
--- made them: mpirun does not remove these. Only after all processes have ended.
-local function remove_segments(self)
-  local of = self.segments
-  for _, name in ipairs(of and file.list(of.folder) or {}) do
-    local uid, job = name:match("^vader_segment%..*%.(%d+)%.(%x+)%.%d+$")
-    if uid == of.uid and job == of.job then os.remove(of.folder .. "/" .. name) end
-  end
-end
-
 -- Waits for the end of all its processes, or ends them, as child_process.finish does, and returns the same.
 local function close(self, problem)
   local ended = child_process.finish(self.child, problem, GRACE)
-  remove_segments(self)
+  launcher.remove_segments(self.segments)
   if not ended.well then launcher.remove_session_folder(self.child:pid()) end
   child_process.raise_if_interrupted("to resume, run the same command")
   return ended

@@ -3,6 +3,7 @@
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
+local protocol = require "conversation.protocol"
 local system = require "core.system"
 
 local launcher = {}
@@ -131,11 +132,32 @@ function launcher.remove_session_folder(pid)
   end
 end
 
--- Runs a launcher to its end, as child_process.run does. If it failed, removes its session folder.
+-- Removes the segments of Open MPI's shared-memory transport that a rank left because it was killed while it
+-- made them: mpirun does not remove these. Only after all processes have ended. `of`: the fields of the
+-- bench's line `segments`, or nil.
+function launcher.remove_segments(of)
+  for _, name in ipairs(of and file.list(of.folder) or {}) do
+    local uid, job = name:match("^vader_segment%..*%.(%d+)%.(%x+)%.%d+$")
+    if uid == of.uid and job == of.job then os.remove(of.folder .. "/" .. name) end
+  end
+end
+
+-- Runs a bench under a launcher to its end, as child_process.run does, with options.on_line. If it failed,
+-- removes what Open MPI left.
 function launcher.run(argv, options)
-  local own = setmetatable({ returns_on_signal = true }, { __index = options })
+  local segments
+  local function on_line(line)
+    local kind, fields = protocol.parse(line)
+    if kind == "segments" then
+      segments = fields
+    elseif options.on_line then
+      options.on_line(line)
+    end
+  end
+  local own = setmetatable({ returns_on_signal = true, on_line = on_line }, { __index = options })
   local ran = child_process.run(argv, own)
   if ran.pid and not ran.well then launcher.remove_session_folder(ran.pid) end
+  launcher.remove_segments(segments)
   if not options.returns_on_signal then child_process.raise_if_interrupted() end
   return ran
 end
