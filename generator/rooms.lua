@@ -131,7 +131,7 @@ rooms.bench = {
   { name = "trial", purpose = "trials of plug-ins in isolation processes",
     uses = { "ranks", "calls", "plugin_loader", "protocol" } },
   { name = "start", purpose = "start of the ranks, and the check that all are the same bench",
-    uses = { "ranks", "calls", "protocol" } },
+    uses = { "elements", "ranks", "calls", "protocol" } },
   { name = "host", purpose = "the backend of CPU ranks",
     uses = { "elements", "ranks", "calls", "plugin_loader", "protocol" } },
   { name = "host/strategies", purpose = "one file per strategy on CPUs", catalogue = true,

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "calls/backend.h"
+#include "elements/fnv1a.h"
 #include "library.h"
 #include "plugin_state.h"
 #include "plugin_strategy.h"
@@ -177,10 +178,9 @@ static int check_functions(const struct plugin *plugin, char reason[]) {
 }
 
 static uint64_t hash_file(const char *path) {
-    uint64_t hash = 0xcbf29ce484222325u;
+    uint64_t hash = FNV1A_START;
     FILE *file = fopen(path, "rb");
-    for (int byte; file != NULL && (byte = getc(file)) != EOF;)
-        hash = (hash ^ (uint64_t)byte) * 0x100000001b3u;
+    for (int byte; file != NULL && (byte = getc(file)) != EOF;) hash = fnv1a_add(hash, (uint64_t)byte);
     if (file != NULL) fclose(file);
     return hash;
 }

@@ -7,12 +7,13 @@
 #include <string.h>
 
 #include "bench_identity.h"
+#include "elements/fnv1a.h"
 #include "plugin_loader/plugins.h"
 #include "protocol.h"
 
 static uint64_t hash_text(uint64_t hash, const char *text) {
-    for (; *text != '\0'; text++) hash = (hash ^ (unsigned char)*text) * 0x100000001b3u;
-    return (hash ^ 0xff) * 0x100000001b3u; // the end of the text counts, too
+    for (; *text != '\0'; text++) hash = fnv1a_add(hash, (unsigned char)*text);
+    return fnv1a_add(hash, 0xff); // the end of the text counts, too
 }
 
 // The whole file, for free(); NULL with errno.
@@ -88,7 +89,7 @@ int pass_input_read(struct pass_input *input, const char *path, struct group *gr
         snprintf(reason, REASON_SIZE, "the input of the pass cannot be read: %s", problem);
         return -1;
     }
-    input->hash = hash_text(0xcbf29ce484222325u, text);
+    input->hash = hash_text(FNV1A_START, text);
     int status = read_requests(input, text, reason);
     free(text);
     if (status != 0) pass_input_free(input);

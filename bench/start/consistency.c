@@ -7,20 +7,19 @@
 #include <unistd.h>
 
 #include "calls/backend.h"
+#include "elements/fnv1a.h"
 #include "protocol/protocol.h"
 
 enum { SHOWN_SIZE = 256 };
 
 // ---- hashes: like FNV-1a, eight bytes at a time; they are compared only between ranks --------------
 
-static const uint64_t NO_HASH = 0xcbf29ce484222325;
-
 static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size) {
     const unsigned char *bytes = data;
     for (; size > 0; bytes += 8, size -= size < 8 ? size : 8) {
         uint64_t word = 0;
         memcpy(&word, bytes, size < 8 ? size : 8);
-        hash = (hash ^ word) * 0x100000001b3;
+        hash = fnv1a_add(hash, word);
         hash ^= hash >> 32;
     }
     return hash;
@@ -32,7 +31,7 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
 
 // Of the program's own file.
 static uint64_t hash_of_binary(void) {
-    uint64_t hash = NO_HASH;
+    uint64_t hash = FNV1A_START;
     char piece[1 << 14];
     FILE *file = fopen("/proc/self/exe", "rb");
     for (size_t got; file != NULL && (got = fread(piece, 1, sizeof piece, file)) > 0;) {
@@ -43,7 +42,7 @@ static uint64_t hash_of_binary(void) {
 }
 
 static uint64_t hash_of_candidates(void) {
-    uint64_t hash = NO_HASH;
+    uint64_t hash = FNV1A_START;
     for (int i = 0; i < candidate_count(); i++) {
         const struct candidate *candidate = &backend->candidates[i];
         hash = hash_text(hash, candidate->name);
@@ -55,7 +54,7 @@ static uint64_t hash_of_candidates(void) {
 }
 
 static uint64_t hash_of_options(int argc, char **argv) {
-    uint64_t hash = NO_HASH;
+    uint64_t hash = FNV1A_START;
     for (int i = 1; i < argc; i++) hash = hash_text(hash, argv[i]);
     return hash;
 }

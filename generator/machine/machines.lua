@@ -2,6 +2,7 @@
 local fail = require "base.fail"
 local json = require "codec.json"
 local optional = require "base.optional"
+local quantities = require "base.quantities"
 local sorted_keys = require "base.sorted_keys"
 local workers = require "core.workers"
 
@@ -131,8 +132,9 @@ end
 function machines.topology_in_words(topology)
   if type(topology) ~= "table" then return topology and "unknown: gentables was built without hwloc" end
   local all = topology.machine
-  return ("%d packages, %d NUMA nodes, %d cores, %d threads"):format(all.packages, all.numa_nodes, all.cores,
-    all.threads)
+  return table.concat({ quantities.counted(all.packages, "package"),
+    quantities.counted(all.numa_nodes, "NUMA node"), quantities.counted(all.cores, "core"),
+    quantities.counted(all.threads, "thread") }, ", ")
 end
 
 -- A short text about the machine. Few facts of imported rows are known.

@@ -10,16 +10,14 @@
 #include <emmintrin.h>
 #endif
 
+#include "blanks.h"
+
 namespace trace {
 
 namespace {
 
 constexpr size_t BLOCK = 64;
 constexpr size_t LARGEST = size_t(1) << 28; // of one event, and of the text around the events
-
-bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 bool may_be_dirty(char c) {
     return static_cast<signed char>(c) < 0x20;

@@ -8,6 +8,8 @@
 #include <simdjson.h>
 #include <string_view>
 
+#include "blanks.h"
+
 namespace trace {
 
 using any_value = simdjson::simdjson_result<simdjson::ondemand::value>;
@@ -24,10 +26,6 @@ inline bool is_of_document(simdjson::error_code problem) {
     case simdjson::STRING_ERROR: return false;
     default: return true;
     }
-}
-
-inline bool is_blank(char c) {
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 // A token as simdjson returns it, without the blanks after it.

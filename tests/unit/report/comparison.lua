@@ -118,7 +118,7 @@ end
 function tests.test_facts_of_the_machine_are_in_words()
   local source = load(host)
   local text = comparison_page.page({ source, source }, { "a", "b" }):render()
-  lu.assertTrue(text:find("1 packages, 1 NUMA nodes, 2 cores, 2 threads", 1, true) ~= nil)
+  lu.assertTrue(text:find("1 package, 1 NUMA node, 2 cores, 2 threads", 1, true) ~= nil)
   lu.assertNil(text:find("table: 0x", 1, true))
 end
 
