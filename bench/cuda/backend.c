@@ -66,8 +66,8 @@ static int round_trip(struct group *group, double *time_us) {
     return 0;
 }
 
-// The minimum number of messages that leave each rank. Our kernels: as many as they send. Other candidates:
-// as many as the op needs; fewer if there is a switch that adds.
+// The minimum number of messages over each rank's links, in one direction. Our kernels: their own number.
+// Other candidates: as many as the op needs; fewer if there is a switch that adds.
 static double link_factor(const struct group *group, const struct candidate *candidate, enum op op) {
     const struct device *device = group->device;
     if (candidate->strategy == &strategy_cuda_kernel)

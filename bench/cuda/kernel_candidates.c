@@ -1,4 +1,4 @@
-// Strategies that are kernels of our own: ONESHOT, TWOSHOT and those of the switch, with their epilogues.
+// Strategies that are kernels of our own: ONESHOT, TWOSHOT and those by multicast, with their epilogues.
 // Strategies with the same kernel share its workspace and state. A call is one launch; with joint launches
 // (--loopback without --streams) it is one launch for all ranks.
 #include <stdio.h>
@@ -80,7 +80,7 @@ size_t workspace_bytes_of(const struct device *device, enum cuda_kernel kernel) 
 static int open_workspace(struct device *device, enum cuda_kernel kernel, char reason[REASON_SIZE]) {
     if (device->users[kernel] == 0) {
         if (shared_memory_open(device, workspace_bytes_of(device, kernel),
-                               cuda_kernel_facts[kernel].needs_switch, "--workspace",
+                               cuda_kernel_facts[kernel].needs_multicast, "--workspace",
                                &device->workspaces[kernel], reason) != 0)
             return -1;
         if (!clear_workspace(device, kernel) || !group_barrier(device->group)) {
@@ -116,7 +116,7 @@ static void find_kernels(struct own *own) {
 // Sets the reason why none of its calls can be done on this device, or "".
 static void check_device(const struct own *own, char reason[REASON_SIZE]) {
     const struct device *device = own->device;
-    bool needs_switch = cuda_kernel_facts[own->detail->kernel].needs_switch;
+    bool needs_multicast = cuda_kernel_facts[own->detail->kernel].needs_multicast;
     reason[0] = '\0';
     if (own->kernels[DTYPE_FLOAT32][FUSION_NONE] == NULL) {
         snprintf(reason, REASON_SIZE, "kernels are built for TP %s; -DGENTABLES_CUDA_TP=... builds others",
@@ -124,9 +124,9 @@ static void check_device(const struct own *own, char reason[REASON_SIZE]) {
     } else if (device->reach == REACH_NONE) {
         snprintf(reason, REASON_SIZE, "%s",
                  device->no_reach[0] != '\0' ? device->no_reach : "no peer access between the GPUs");
-    } else if (needs_switch && device->options.loopback) {
+    } else if (needs_multicast && device->options.loopback) {
         snprintf(reason, REASON_SIZE, "a multicast team needs a GPU for each rank");
-    } else if (needs_switch && !device->can_multicast) {
+    } else if (needs_multicast && !device->can_multicast) {
         snprintf(reason, REASON_SIZE, "%s", device_no_multicast(device));
     }
 }
@@ -154,7 +154,7 @@ static int own_setup(const struct candidate *candidate, struct group *group, voi
         free(own);
         return -1;
     }
-    if (cuda_kernel_facts[own->detail->kernel].needs_switch &&
+    if (cuda_kernel_facts[own->detail->kernel].needs_multicast &&
         own->device->workspaces[own->detail->kernel].multicast == 0) {
         snprintf(reason, REASON_SIZE, "%s", own->device->workspaces[own->detail->kernel].no_multicast);
         own_teardown(own);

@@ -128,11 +128,12 @@ lists.accumulates = {
 --                    if the kernel does not include it; or `nccl` = { symmetric, separate }; or `auto`, a
 --                    call of another strategy; and `needs`, the required hardware and libraries, as text.
 --                    The first row of a kernel describes it:
---     links          messages that leave each GPU over its links in an allreduce, by the number of ranks: its
---                    stores into the memory of other GPUs, and reads of its memory by others
+--     links          messages that leave each GPU over its links in an allreduce, or arrive there, whichever
+--                    are more, by the number of ranks: stores into the memory of other GPUs, and reads of it
 --     messages       the size of its workspace on each rank, in messages: a C expression of `ranks`
 --     starts_empty   its workspace begins with empty slots, else with zeros
 --     slices         each rank reduces a slice of the tokens
+--     multicast      it needs multicast
 --     switch         the switch adds: it needs multicast, sums in fp32 alone, and bits may vary
 --     file           in bench/cuda/kernels, if it is not KERNEL.h
 --   ops              the operations that it does; absent: an allreduce
@@ -248,6 +249,14 @@ lists.strategies = {
     cuda = { kernel = "oneshot", epilogue = "separate", needs = "P2P" },
     mark = "1U", colour = "#999933", hatched = true,
     help = "ONESHOT, then kernels that add, normalise and quantise" },
+  { name = "ONESHOT_MULTICAST", backend = "cuda", accumulate = "fp32",
+    -- multimem.st makes the switch store the message to all GPUs of the team, the sender included (PTX ISA,
+    -- multimem): one message leaves each GPU, N arrive. Derived from the definition of the instruction; not
+    -- confirmed by hardware counters.
+    cuda = { kernel = "oneshot_multicast", messages = "ROTATION * ranks", starts_empty = true,
+      multicast = true, links = function(ranks) return ranks end, needs = "multicast (NVSwitch, SM90)" },
+    mark = "1M", colour = "#ddcc77",
+    help = "every rank stores its message once, to the memory of all, and reduces all messages itself" },
   { name = "NVLS_ONESHOT", backend = "cuda", accumulate = "fp32",
     -- multimem.ld_reduce makes the switch read the memory of all GPUs of the team, that of the requesting GPU
     -- included, and return the sum (PTX ISA, multimem); N ranks request all of the message. Derived from the
@@ -464,6 +473,7 @@ for _, row in ipairs(lists.strategies) do
   local cuda = row.cuda
   if cuda and cuda.links then
     cuda.name, cuda.accumulates = row.name, {}
+    cuda.multicast = cuda.multicast or cuda.switch
     lists.kernels[#lists.kernels + 1] = cuda
     lists.kernels[cuda.kernel] = cuda
     local header = (cuda.file or cuda.kernel) .. ".h"

@@ -20,7 +20,7 @@ static size_t share_of(struct device *device, char reason[REASON_SIZE]) {
 
 static bool has_use_for(const struct device *device, enum cuda_kernel kernel) {
     return device->modules[1] != NULL && device->reach != REACH_NONE &&
-           (!cuda_kernel_facts[kernel].needs_switch || device->can_multicast);
+           (!cuda_kernel_facts[kernel].needs_multicast || device->can_multicast);
 }
 
 // The rest of a share, for the data of calls; `least` at least. Memory is allocated in pieces, which may
@@ -32,7 +32,7 @@ static size_t room_for_data(const struct device *device, size_t share, size_t le
     for (int kernel = 0; kernel < CUDA_KERNELS; kernel++) {
         if (!has_use_for(device, (enum cuda_kernel)kernel)) continue;
         size_t bytes = shared_memory_rounded(device, workspace_bytes_of(device, (enum cuda_kernel)kernel),
-                                             cuda_kernel_facts[kernel].needs_switch);
+                                             cuda_kernel_facts[kernel].needs_multicast);
         if (bytes <= room - least) room -= bytes;
     }
     return room;

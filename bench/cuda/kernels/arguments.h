@@ -27,14 +27,14 @@ struct Call {
 };
 
 // Workspaces of all ranks, as this rank addresses them.
-//   ONESHOT       slots: [ROTATION][TP sources][capacity]
-//   TWOSHOT       slots: inputs[capacity], sums[capacity]
-//   NVLS_ONESHOT  slots: [2][capacity], inputs
-//   NVLS_TWOSHOT  slots: inputs[capacity], sums[capacity]
+//   ONESHOT, ONESHOT_MULTICAST  slots: [ROTATION][TP sources][capacity]
+//   TWOSHOT                     slots: inputs[capacity], sums[capacity]
+//   NVLS_ONESHOT                slots: [2][capacity], inputs
+//   NVLS_TWOSHOT                slots: inputs[capacity], sums[capacity]
 struct Workspace {
     Word4 *const *slots;    // of each rank
-    Word4 *multicast;       // NVLS: all ranks' slots at once
-    uint32_t *const *flags; // of each rank; all but ONESHOT: [PHASES][TP sources][max_blocks]
+    Word4 *multicast;       // all ranks' slots at once; only for strategies that need it
+    uint32_t *const *flags; // of each rank, for strategies with barriers: [PHASES][TP sources][max_blocks]
     size_t capacity;        // accesses of a message at most
     int max_blocks;
     RankState *state;        // this rank's

@@ -5,6 +5,11 @@
 // Three buffers take turns. Launch n writes buffer n and empties buffer n-1, which this rank finished reading
 // in launch n-1. A peer stores into buffer n-1 again in its launch n+2, which begins after it has seen this
 // rank's message of launch n+1, which was stored after this launch ended.
+//
+// ONESHOT_MULTICAST (oneshot_multicast.h) differs only in how messages are sent. That is a class:
+//   send<tp>(arguments, at, value)  stores an access of a message at this offset of all ranks' slots
+//   between_polls(polls)            is called after each poll in vain, of which there were so many
+//   end()                           is called once the slots are read and emptied
 #ifndef BENCH_CUDA_ONESHOT_H
 #define BENCH_CUDA_ONESHOT_H
 
@@ -15,6 +20,18 @@
 
 constexpr uint32_t EMPTY = 0x80000000u;
 constexpr int POLLED_TOGETHER = 8; // ranks; more would cost registers
+
+// A store to each rank, its own first.
+struct StoreToEach {
+    template <int tp> static DEVICE_MEMBER void send(const Arguments &arguments, size_t at, Word4 value) {
+        for (int step = 0; step < tp; step++) {
+            int peer = (arguments.rank + step) % tp;
+            store_relaxed(arguments.workspace.slots[peer] + at, value);
+        }
+    }
+    static DEVICE_MEMBER void between_polls(uint32_t) {}
+    static DEVICE_MEMBER void end() {}
+};
 
 template <class Fusion, int tp> // accesses of a row
 constexpr int kept_beside_polls = tp < POLLED_TOGETHER ? kept_by<Fusion> : 1;
@@ -48,22 +65,17 @@ DEVICE_FUNCTION Word4 first_access(const Call &call) {
 }
 
 // Stores this rank's tokens into every rank's buffer; `first_one` is loaded already.
-template <int tp>
+template <class Sender, int tp>
 DEVICE_FUNCTION void send_tokens(const Arguments &arguments, size_t buffer, Word4 first_one) {
     const Call &call = arguments.call;
-    const Workspace &workspace = arguments.workspace;
-    size_t mine = buffer + static_cast<size_t>(arguments.rank) * workspace.capacity;
+    size_t mine = buffer + static_cast<size_t>(arguments.rank) * arguments.workspace.capacity;
     uint32_t first = cluster_index() * static_cast<uint32_t>(call.accesses_per_token) +
                      static_cast<uint32_t>(columns_of(call).begin) + thread_index();
     auto load = [&](uint32_t at, Word4 *values) {
         *values = at == first ? first_one : load_plain(call.input + at);
     };
     auto take = [&](uint32_t at, const Word4 *values) {
-        Word4 value = without_empty(*values);
-        for (int step = 0; step < tp; step++) {
-            int peer = (arguments.rank + step) % tp;
-            store_relaxed(workspace.slots[peer] + mine + at, value);
-        }
+        Sender::template send<tp>(arguments, mine + at, without_empty(*values));
     };
     for_each_access(call, 0, call.num_tokens, load, take);
 }
@@ -85,7 +97,7 @@ DEVICE_FUNCTION void clear_buffer(const Arguments &arguments, size_t buffer, uin
 }
 
 // Waits for one access of each of `count` ranks, from `first_rank`.
-template <int count>
+template <class Sender, int count>
 DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int first_rank, Word4 *values) {
     uint32_t polls = 0;
     bool all, wait = true;
@@ -94,12 +106,14 @@ DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int
         for (int i = 0; i < count; i++, slot += workspace.capacity) values[i] = load_relaxed(slot);
         all = true;
         for (int i = 0; i < count; i++) all = all && has_arrived(values[i]);
-        if (!all) wait = keep_waiting(workspace.give_up, &polls);
-    } while (!all && wait);
+        if (all) break;
+        wait = keep_waiting(workspace.give_up, &polls);
+        Sender::between_polls(polls);
+    } while (wait);
     if (!all) set_flag(&workspace.state->gave_up);
 }
 
-template <class Type, Accumulate accumulate, int tp>
+template <class Sender, class Type, Accumulate accumulate, int tp>
 DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, size_t at) {
     const Workspace &workspace = arguments.workspace;
     const Word4 *slots = workspace.slots[arguments.rank] + buffer + at;
@@ -107,13 +121,13 @@ DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, si
     constexpr int together = tp < POLLED_TOGETHER ? tp : POLLED_TOGETHER, rest = tp % together;
     for (int first = 0; first + together <= tp; first += together) {
         Word4 values[together];
-        receive<together>(workspace, slots, first, values);
+        receive<Sender, together>(workspace, slots, first, values);
         if (first == 0) sum.begin(values[0]);
         for (int i = first == 0 ? 1 : 0; i < together; i++) sum.add(values[i]);
     }
     if constexpr (rest > 0) {
         Word4 values[rest];
-        receive<rest>(workspace, slots, tp - rest, values);
+        receive<Sender, rest>(workspace, slots, tp - rest, values);
         for (int i = 0; i < rest; i++) sum.add(values[i]);
     }
     return sum.rounded();
@@ -121,7 +135,7 @@ DEVICE_FUNCTION Word4 sum_of_ranks(const Arguments &arguments, size_t buffer, si
 
 // Stores the sums of all tokens, without an epilogue. Polls several accesses at once, and adds those that
 // have arrived.
-template <class Type, Accumulate accumulate, int tp>
+template <class Sender, class Type, Accumulate accumulate, int tp>
 DEVICE_FUNCTION void store_sums(const Arguments &arguments, size_t buffer) {
     const Workspace &workspace = arguments.workspace;
     const Word4 *slots = workspace.slots[arguments.rank] + buffer;
@@ -133,14 +147,14 @@ DEVICE_FUNCTION void store_sums(const Arguments &arguments, size_t buffer) {
         bool all = true;
         for (int rank = 0; rank < tp; rank++) all = all && has_arrived(terms[rank]);
         Word4 sum = all ? sum_of_terms<Type, accumulate, tp>(terms)
-                        : sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at);
+                        : sum_of_ranks<Sender, Type, accumulate, tp>(arguments, buffer, at);
         store_plain(arguments.call.out + at, sum);
     };
     for_each_access<tp>(arguments.call, 0, arguments.call.num_tokens, load, take);
 }
 
-template <class Type, Accumulate accumulate, int tp, class Fusion>
-DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
+template <class Sender, class Type, Accumulate accumulate, int tp, class Fusion>
+DEVICE_FUNCTION void oneshot_by(const Arguments &arguments) {
     SHARED_ARRAY(float, partial, PARTIALS);
     const Call &call = arguments.call;
     const Workspace &workspace = arguments.workspace;
@@ -151,20 +165,27 @@ DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
     uint32_t before = (state.turn + ROTATION - 1) % ROTATION;
     size_t buffer_size = workspace.capacity * tp, buffer = state.turn * buffer_size;
     int first = static_cast<int>(cluster_index()), stride = static_cast<int>(cluster_count());
-    send_tokens<tp>(arguments, buffer, first_one);
+    send_tokens<Sender, tp>(arguments, buffer, first_one);
     let_next_launch_start();
     clear_buffer<tp>(arguments, before * buffer_size, state.filled);
     RowSum row_sum = row_sums<Fusion>(partial);
     constexpr bool stores_sums = is_none<Fusion> && tp < IN_FLIGHT; // else enough is in flight
-    if constexpr (stores_sums) store_sums<Type, accumulate, tp>(arguments, buffer);
+    if constexpr (stores_sums) store_sums<Sender, Type, accumulate, tp>(arguments, buffer);
     for (int token = first; !stores_sums && token < call.num_tokens; token += stride) {
         size_t at = static_cast<size_t>(token) * static_cast<size_t>(call.accesses_per_token);
         finish_token<Type, Fusion, kept_beside_polls<Fusion, tp>>(call, token, row_sum, [&](int column) {
-            return sum_of_ranks<Type, accumulate, tp>(arguments, buffer, at + static_cast<size_t>(column));
+            size_t access = at + static_cast<size_t>(column);
+            return sum_of_ranks<Sender, Type, accumulate, tp>(arguments, buffer, access);
         });
     }
+    Sender::end();
     end_launch(workspace, state,
                static_cast<uint32_t>(call.num_tokens) * static_cast<uint32_t>(call.accesses_per_token));
+}
+
+template <class Type, Accumulate accumulate, int tp, class Fusion>
+DEVICE_FUNCTION void oneshot(const Arguments &arguments) {
+    oneshot_by<StoreToEach, Type, accumulate, tp, Fusion>(arguments);
 }
 
 #endif

@@ -9,7 +9,7 @@
 enum {
     MAX_TP = 16,
     MAX_BLOCKS = 1024, // of a rank, in a launch in which blocks wait for each other
-    ROTATION = 3,      // buffers of ONESHOT
+    ROTATION = 3,      // buffers of ONESHOT and ONESHOT_MULTICAST
 };
 
 // A rank's state. It is in device memory, because a captured graph is replayed with the parameters of its

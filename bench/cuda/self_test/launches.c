@@ -18,10 +18,10 @@ struct trials {
     char first[FINDING_SIZE]; // wrong result
 };
 
-// Whether a strategy is one of our own kernels. NVLS has a stage of its own.
+// Whether a strategy is one of our own kernels. Those by multicast have a stage of their own.
 static bool is_own(const struct candidate *candidate) {
     const struct kernel_detail *detail = candidate->detail;
-    return candidate->strategy == &strategy_cuda_kernel && !cuda_kernel_facts[detail->kernel].needs_switch;
+    return candidate->strategy == &strategy_cuda_kernel && !cuda_kernel_facts[detail->kernel].needs_multicast;
 }
 
 // Whether a strategy has another kernel than the fused ones.

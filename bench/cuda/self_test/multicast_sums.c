@@ -1,6 +1,6 @@
-// The stage of multicast. Sums of small multiples of 1/8 are exact, so every bit is known; then the same for
-// random data, of which PTX leaves the rounding open: a census of the distances from the correctly rounded
-// sum.
+// The stage of multicast. Sums of small multiples of 1/8 are exact, so every bit is known; then, if the
+// switch adds, the same for random data, of which PTX leaves the rounding open: a census of the distances
+// from the correctly rounded sum.
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,12 +100,14 @@ static bool add_all(struct sums *sums, struct findings *findings) {
     bool goes_on = true;
     for (int dtype = 0; dtype < DTYPES && goes_on; dtype++) {
         snprintf(findings->step, STEP_SIZE, "%s, %s", sums->candidate->name, dtype_names[dtype]);
-        goes_on = add_integers(sums, (enum dtype)dtype, mine) && add_fractions(sums, (enum dtype)dtype, mine);
+        goes_on = add_integers(sums, (enum dtype)dtype, mine);
+        if (goes_on && sums->candidate->adds_in_switch)
+            goes_on = add_fractions(sums, (enum dtype)dtype, mine);
     }
     return goes_on;
 }
 
-// Collective. Every strategy that the switch adds for.
+// Collective. Every strategy that needs multicast.
 static bool try_strategies(struct sums *sums, struct findings *findings) {
     struct group *group = sums->device->group;
     bool goes_on = true;
@@ -113,7 +115,7 @@ static bool try_strategies(struct sums *sums, struct findings *findings) {
         const struct candidate *candidate = &backend->candidates[i];
         const struct kernel_detail *detail = candidate->detail;
         if (candidate->strategy != &strategy_cuda_kernel || detail->epilogue != EPILOGUE_FUSED ||
-            !cuda_kernel_facts[detail->kernel].needs_switch)
+            !cuda_kernel_facts[detail->kernel].needs_multicast)
             continue;
         sums->candidate = candidate;
         if (candidate->strategy->setup(candidate, group, &sums->state, sums->reason) != 0) break;

@@ -68,6 +68,8 @@ without NCCL_SYMMETRIC "nccl=22600" "NCCL has no symmetric windows; version 2.27
 without NCCL_SYMMETRIC "nccl_without_windows" "NCCL has no symmetric windows here"
 without NCCL_SYMMETRIC "nccl_falls_back" "NCCL fell back"
 without NVLS_TWOSHOT "" "the hardware has no multicast"
+without ONESHOT_MULTICAST "" "the hardware has no multicast"
+without ONESHOT_MULTICAST "gpus=1 multicast" "a multicast team needs a GPU for each rank" --loopback
 without NVLS_ONESHOT "multicast team_fails" "binding memory to a multicast team: an error of the stand-in"
 beside never_answers without NCCL "nccl_never_answers" \
     "NCCL, making a communicator: no answer within 18 s" --timeout 3

@@ -23,9 +23,9 @@ echo "$short $long" | tr ' ' '\n' | sed -n 's/^time_us=//p' |
 chains 140K | grep -q "two chains of calls need [0-9]* KiB, and [0-9]* are free; use a larger --arena" ||
     fail "no room for two chains of calls: not printed"
 
-# The bound of a call on slow links is the data that a strategy has to send over them: with 2 ranks, one
-# message for ONESHOT and TWOSHOT, two for NVLS_ONESHOT, one and a half for NVLS_TWOSHOT, and for NCCL the
-# least of these.
+# The bound of a call on slow links is the data that a strategy has to move over them in one direction: with 2
+# ranks, one message for ONESHOT and TWOSHOT, two for ONESHOT_MULTICAST and NVLS_ONESHOT, one and a half for
+# NVLS_TWOSHOT, and for NCCL the least of these.
 asked="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
 asked="$asked min_samples=2 max_samples=2 budget_us=10000 precision=0.5 seed=1"
 slow="multicast slow_links=60000"
@@ -37,9 +37,19 @@ echo "$bounds" | awk '
     function is(name, times) { return bound[name] > times * one * 0.99 && bound[name] < times * one * 1.01 }
     END {
         one = bound["ONESHOT"]
-        exit !(one > 0 && is("TWOSHOT", 1) && is("NVLS_ONESHOT", 2) && is("NVLS_TWOSHOT", 1.5) &&
-            is("NCCL", 1))
+        exit !(one > 0 && is("TWOSHOT", 1) && is("ONESHOT_MULTICAST", 2) && is("NVLS_ONESHOT", 2) &&
+            is("NVLS_TWOSHOT", 1.5) && is("NCCL", 1))
     }' || fail "bounds of slow links: $bounds"
+
+# ONESHOT_MULTICAST is in the class of numerics of ONESHOT.
+printf '%s strategies=ONESHOT,ONESHOT_NATIVE,ONESHOT_MULTICAST\nquit\n' "$asked" |
+    STAND_IN="multicast gpus=4" LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --ranks 4 \
+        --workspace 64K >"$WORK/rows"
+# bits_of STRATEGY: of its results.
+bits_of() { sed -n "s/^row .* strategy=$1 .* bits=\([0-9a-f]*\) .*/\1/p" "$WORK/rows"; }
+bits=$(bits_of ONESHOT_MULTICAST)
+{ [ -n "$bits" ] && [ "$bits" = "$(bits_of ONESHOT)" ] && [ "$bits" != "$(bits_of ONESHOT_NATIVE)" ]; } ||
+    fail "the bits of ONESHOT_MULTICAST: $bits"
 
 # In cold_graph no call contains the time of a flush, even if the flush of one rank takes longer: the time is
 # that of flushes without a duration.

@@ -70,8 +70,9 @@ done
     done
     bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
     all_timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
-    bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies NVLS_ONESHOT,NVLS_TWOSHOT
-    all_timed "the switch" NVLS_ONESHOT NVLS_TWOSHOT
+    multicast="ONESHOT_MULTICAST NVLS_ONESHOT NVLS_TWOSHOT"
+    bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies "$(echo "$multicast" | tr ' ' ',')"
+    all_timed "the switch" $multicast
     bench "" $small -n 3
     all_timed "calls in a row" ONESHOT NCCL
     bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"

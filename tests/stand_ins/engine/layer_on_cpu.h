@@ -185,7 +185,7 @@ template <class Type> DEVICE_FUNCTION Word4 multicast_load_sum(const Word4 *from
 DEVICE_FUNCTION void order_multicast() {}
 DEVICE_FUNCTION void multicast_store(Word4 *to, Word4 value) {
     const EngineMulticast &team = engine_multicast_at(to);
-    for (int rank = 0; rank < team.ranks; rank++) store_plain(team.base[rank] + (to - team.base[0]), value);
+    for (int rank = 0; rank < team.ranks; rank++) store_relaxed(team.base[rank] + (to - team.base[0]), value);
 }
 
 DEVICE_FUNCTION uint32_t load_acquire(const uint32_t *from) {

@@ -12,12 +12,15 @@
 
 namespace {
 
-using Clock = std::vector<uint32_t>; // by thread
+// All that is ordered before some point.
+struct Clock {
+    std::vector<uint32_t> times; // by thread
+    uint64_t fence_count = 0;    // of the last fence of aliases
+};
 
 struct Thread {
-    Clock known; // all that is ordered before; its own time, at its own place
+    Clock known; // its own time is at its own place
     uint32_t fence_time = 0;
-    uint64_t fence_count = 0;
 };
 
 // Four bytes, aligned.
@@ -39,15 +42,17 @@ std::unordered_map<uint64_t, Word> words;
 std::unordered_map<const void *, Clock> orders; // of the engine
 size_t current;
 uint64_t count, random_state;
+const char *const NO_FENCE = "two names of a word, and no fence";
 
 uint32_t &time_of(Clock &clock, size_t thread) {
-    if (clock.size() <= thread) clock.resize(thread + 1);
-    return clock[thread];
+    if (clock.times.size() <= thread) clock.times.resize(thread + 1);
+    return clock.times[thread];
 }
 
 void join(Clock &into, const Clock &from) {
-    if (into.size() < from.size()) into.resize(from.size());
-    for (size_t i = 0; i < from.size(); i++) into[i] = std::max(into[i], from[i]);
+    if (into.times.size() < from.times.size()) into.times.resize(from.times.size());
+    for (size_t i = 0; i < from.times.size(); i++) into.times[i] = std::max(into.times[i], from.times[i]);
+    into.fence_count = std::max(into.fence_count, from.fence_count);
 }
 
 bool is_old_value() {
@@ -79,6 +84,12 @@ bool is_ordered(const Word &word, Clock &known) {
     return time_of(known, word.writer) >= word.time;
 }
 
+// Whether an access by this name comes after a store by another one, with no fence of aliases between both.
+bool lacks_fence(const Word &word, Name name, const Clock &known) {
+    return word.time > 0 && word.name != name && threads[word.writer].fence_time < word.time &&
+           known.fence_count < word.count;
+}
+
 uint32_t load_word(uint64_t at, Order order, Name name) {
     Word &word = word_at(at);
     Thread &self = threads[current];
@@ -86,19 +97,19 @@ uint32_t load_word(uint64_t at, Order order, Name name) {
     if (!ordered && (order == Order::plain || word.is_plain)) fail("a race: a load and a store");
     time_of(order == Order::plain ? word.plain_loads : word.other_loads, current) =
         ++time_of(self.known, current);
+    bool unfenced = lacks_fence(word, name, self.known);
+    if (unfenced && order != Order::relaxed) fail(NO_FENCE);
     if (word.seen.size() <= current) word.seen.resize(current + 1);
-    if (!ordered && !word.seen[current] && is_old_value()) return word.before;
+    if ((unfenced || (!ordered && !word.seen[current])) && is_old_value()) return word.before;
     word.seen[current] = true;
     if (order == Order::acquire && word.released) join(self.known, *word.released);
-    bool has_fence = threads[word.writer].fence_time >= word.time || self.fence_count >= word.count;
-    if (word.time > 0 && word.name != name && !has_fence) fail("two names of a word, and no fence");
     return word.last;
 }
 
 // Whether another thread has loaded a word, with no order before this thread.
 bool has_unordered(const Clock &loads, Clock &known) {
-    for (size_t by = 0; by < loads.size(); by++) {
-        if (by != current && time_of(known, by) < loads[by]) return true;
+    for (size_t by = 0; by < loads.times.size(); by++) {
+        if (by != current && time_of(known, by) < loads.times[by]) return true;
     }
     return false;
 }
@@ -107,6 +118,7 @@ void store_word(uint64_t at, uint32_t value, Order order, Name name, bool is_who
     Word &word = word_at(at);
     Clock &known = threads[current].known;
     bool is_plain = order == Order::plain;
+    if (lacks_fence(word, name, known)) fail(NO_FENCE);
     if (is_whole) { // threads may share a word, and each write some of its bytes
         if (!is_ordered(word, known) && (is_plain || word.is_plain)) fail("a race: two stores");
         if (has_unordered(word.plain_loads, known) || (is_plain && has_unordered(word.other_loads, known)))
@@ -154,7 +166,7 @@ void model_store(uint64_t at, unsigned bytes, Order order, Name name, const void
 void model_fence_of_aliases() {
     Thread &self = threads[current];
     self.fence_time = time_of(self.known, current);
-    self.fence_count = ++count;
+    self.known.fence_count = ++count;
 }
 
 // ---- the engine's reports ---------------------------------------------------------------------------------
@@ -182,8 +194,8 @@ void *__tsan_create_fiber(unsigned) {
     spare.pop_back();
     Clock &known = threads[place].known;
     uint32_t time = time_of(known, place);
-    known.assign(place + 1, 0);
-    known[place] = time;
+    known = Clock{};
+    time_of(known, place) = time;
     return reinterpret_cast<void *>(place);
 }
 

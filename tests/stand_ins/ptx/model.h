@@ -4,8 +4,9 @@
 // A load may return the value before the last store to a word until that store is ordered before the load, or
 // this thread has seen it. Order comes from barriers of blocks and clusters, from the ends of launches, and
 // from a release to an acquire that reads it. The program ends as a failed test does if two accesses without
-// an order meet, one of them a store and one of them plain; and at a load by another name of the memory than
-// that of the last store, with no fence between both.
+// an order meet, one of them a store and one of them plain; and at an access by another name of the memory
+// than that of the last store, with no fence between both, unless it is a relaxed load: a poll may see that
+// store or the value before.
 //
 // It keeps one old value of a word, delays no loads, and has no fences but those of aliases.
 #ifndef TESTS_PTX_MODEL_H

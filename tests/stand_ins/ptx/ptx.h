@@ -151,9 +151,10 @@ inline void multimem_store(uint64_t at, const uint32_t (&stored)[4]) {
     for (int rank = 0; rank < team.ranks; rank++) {
         uint64_t to = of_rank(at, team, rank);
         check_access(to, sizeof stored);
-        for (unsigned i = 0; i < 4; i++)
+        for (unsigned i = 0; i < 4; i++) {
             store_element<Order::relaxed, Name::multicast>(to + i * sizeof(uint32_t), stored[i]);
-        engine_step(1);
+            engine_step(1);
+        }
     }
 }
 inline void fence_of_aliases() {

@@ -11,8 +11,9 @@ local WRONG = "^FAILED: .*: [1-9][0-9]* wrong elements$"
 local UNKNOWN = "^FAILED: .*/faulty.ptx:[0-9][0-9]*: gentables_[a-z0-9_]*: unknown instruction form: "
 local NO_MEMORY = "^FAILED: PTX: an access to memory that is in no allocation"
 local RACE = "^FAILED: PTX model: a race: "
+local TWO_NAMES = "^FAILED: PTX model: two names of a word, and no fence"
 local ONESHOT, TWOSHOT = "oneshot_bf16_fp32_none", "twoshot_bf16_fp32_rms_norm"
-local NVLS = "nvls_twoshot_bf16_fp32_rms_norm"
+local NVLS, MULTICAST = "nvls_twoshot_bf16_fp32_rms_norm", "oneshot_multicast_bf16_fp32_none"
 local NORM, FP8 = "oneshot_bf16_fp32_rms_norm", "oneshot_bf16_fp32_fp8"
 
 -- name = { kernel, a pattern, its replacement, the reason, first = the first place alone, model = with
@@ -33,6 +34,10 @@ local faults = {
   RESIDUAL_FROM_INPUT = { NORM, "(ld%.param%.u64 [^[]+%[%%rd%d+%+)120%]", "%1104]", WRONG },
   EPSILON_FROM_SCALE = { NORM, "(ld%.param%.f32 [^[]+%[[%w_]+%+)24%]", "%128]", WRONG },
   FEWER_LANES = { NORM, "(mov%.u32 %s*%%r%d+, )16;", "%18;", WRONG },
+  SWAPPED_WORDS_FOR_ALL = { MULTICAST,
+    "(multimem%.st%.relaxed%.sys%.global%.v4%.f32 %[[^]]+%], {)(%%r%d+),%s*(%%r%d+)", "%1%3,%2", WRONG },
+  STORED_TO_ONE = { MULTICAST, "multimem%.st%.relaxed%.sys%.global%.v4%.f32",
+    "st.relaxed.sys.global.v4.u32", "^FAILED: .*: deadlock$" },
   EMPTY_IS_ZERO = { ONESHOT, "%-2147483648;", "0;", WRONG },
   NO_WAIT_FOR_LAUNCHES = { TWOSHOT, "griddepcontrol%.wait;", "", WRONG },
   NO_BARRIER = { TWOSHOT, "bar%.sync %s*0;", "", WRONG, first = true },
@@ -54,8 +59,8 @@ local faults = {
   PLAIN_LOAD = { ONESHOT, "ld%.relaxed%.sys%.global%.v4", "ld.global.v4", RACE, model = true },
   PLAIN_STORE = { ONESHOT, "st%.relaxed%.sys%.global%.v4", "st.global.v4", RACE, model = true },
   NO_BARRIER_AT_THE_END = { ONESHOT, "bar%.sync %s*0;", "", RACE, model = true },
-  NO_FENCE = { NVLS, "fence%.proxy%.alias;", "", "^FAILED: PTX model: two names of a word, and no fence",
-    model = true },
+  NO_FENCE = { NVLS, "fence%.proxy%.alias;", "", TWO_NAMES, model = true },
+  NO_FENCE_AT_THE_END = { MULTICAST, "fence%.proxy%.alias;", "", TWO_NAMES, model = true },
 }
 
 local name, path = arg[1], arg[2]

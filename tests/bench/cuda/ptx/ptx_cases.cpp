@@ -66,25 +66,34 @@ bool has(const char *text, const char *part) {
     return std::strstr(text, part) != nullptr;
 }
 
+// Whether a kernel, by its name, needs multicast, and so SM90.
+bool needs_multicast(const char *kernel_name) {
+    for (const struct cuda_kernel_facts &facts : cuda_kernel_facts) {
+        if (facts.needs_multicast && has(kernel_name, (std::string("gentables_") + facts.name + "_").c_str()))
+            return true;
+    }
+    return false;
+}
+
 // Adds the kernel with these properties, if the translated file has it.
 void add_case(std::vector<Case> &cases, const char *function, const char *strategy, int dtype,
               const char *accumulate, int fusion) {
     std::string name = std::string("gentables_") + function + "_" + dtype_short_names[dtype] + "_" +
                        accumulate + "_" + fusion_facts[fusion].short_name + "_tp" + std::to_string(tp);
     const PtxKernel *kernel = find(name);
-    if (kernel == nullptr || (!OF_SM90 && has(function, "nvls"))) return;
+    if (kernel == nullptr || (!OF_SM90 && needs_multicast(kernel->name))) return;
     check_parameters(*kernel, sizeof(Launch<tp>));
     bool has_codes = fusion_facts[fusion].code_bits > 0;
     cases.push_back(
         {strategy, accumulate, dtype, tp, fusion, [=](const Arguments &a) { run(*kernel, has_codes, a); }});
 }
 
-// The kernels that are cases: exchange.h has others, and multicast needs SM90.
+// The kernels that are cases: exchange.h has others.
 size_t count_kernels() {
     size_t count = 0;
     for (const PtxKernel *kernel = ptx_kernels; kernel->name != nullptr; kernel++) {
         bool is_case = !has(kernel->name, "_exchange_") && !has(kernel->name, "_reduce_scatter_");
-        count += is_case && (OF_SM90 || !has(kernel->name, "_nvls_"));
+        count += is_case && (OF_SM90 || !needs_multicast(kernel->name));
     }
     return count;
 }

@@ -47,5 +47,5 @@ cell "a launch each, in a graph" gpus=1 $of_epilogue --streams --mode graph --fu
 cell "a cluster for each token" gpus=1 ONESHOT --loopback --fusion RESIDUAL_RMS_NORM_QUANT_FP8 \
     -b 2048 -e 2048 --hidden-size 1024
 cell "cold, in a graph" "" TWOSHOT --mode cold_graph
-cell "the switch" multicast NVLS_ONESHOT,NVLS_TWOSHOT --fusion RESIDUAL_RMS_NORM
+cell "the switch" multicast ONESHOT_MULTICAST,NVLS_ONESHOT,NVLS_TWOSHOT --fusion RESIDUAL_RMS_NORM
 proof_holds
