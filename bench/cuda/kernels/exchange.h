@@ -37,16 +37,30 @@ template <int tp> DEVICE_FUNCTION Part part_of(const ExchangeLaunch<tp> &launch,
         part.from += launch.bytes[sender][rank];
     for (int rank = 0; launch.call.reduces == 0 && rank < sender; rank++)
         part.to += launch.bytes[rank][receiver];
+#ifdef FAULT_SKIP_LAST_ACCESS
+    part.bytes -= part.bytes < CHUNK ? part.bytes : CHUNK;
+#endif
     return part;
 }
 
-// The widest access that can move the part, on both sides.
-DEVICE_FUNCTION unsigned width_of(const Part &part) {
-    uint64_t all = part.from | part.to | part.bytes;
+// Bytes that are copied.
+struct Move {
+    const unsigned char *from;
+    unsigned char *to;
+    uint64_t bytes;
+};
+
+// The widest access that can move bytes with these numbers, or sums of them, as addresses and size.
+DEVICE_FUNCTION unsigned width_for(uint64_t all) {
 #ifdef FAULT_WIDE_ACCESSES
     all = 0;
 #endif
     return all % CHUNK == 0 ? 16 : all % 4 == 0 ? 4 : 2;
+}
+
+DEVICE_FUNCTION unsigned width_of(const Move &move) {
+    return width_for(reinterpret_cast<uintptr_t>(move.from) | reinterpret_cast<uintptr_t>(move.to) |
+                     move.bytes);
 }
 
 template <unsigned width> DEVICE_FUNCTION Word4 load_chunk(const unsigned char *from, uint64_t bytes) {
@@ -71,46 +85,92 @@ template <unsigned width> DEVICE_FUNCTION void store_chunk(unsigned char *to, Wo
     }
 }
 
-// Calls each(at, bytes) for this thread's chunks of a part.
-template <class Each> DEVICE_FUNCTION void for_each_chunk(uint64_t bytes, Each each) {
-    uint64_t stride = static_cast<uint64_t>(grid_size()) * block_size() * CHUNK;
-#ifdef FAULT_SKIP_LAST_ACCESS
-    bytes -= bytes < CHUNK ? bytes : CHUNK;
-#endif
-    uint64_t at = (static_cast<uint64_t>(block_index()) * block_size() + thread_index()) * CHUNK;
-    for (; at < bytes; at += stride) each(at, bytes - at < CHUNK ? bytes - at : CHUNK);
+// This thread's first chunk of a part, and the distance to its next one, in bytes.
+DEVICE_FUNCTION uint64_t first_chunk() {
+    return (static_cast<uint64_t>(block_index()) * block_size() + thread_index()) * CHUNK;
+}
+DEVICE_FUNCTION uint64_t chunk_stride() {
+    return static_cast<uint64_t>(grid_size()) * block_size() * CHUNK;
 }
 
-template <unsigned width>
-DEVICE_FUNCTION void copy_chunks(const unsigned char *from, unsigned char *to, uint64_t bytes) {
-    for_each_chunk(bytes, [&](uint64_t at, uint64_t left) {
-        store_chunk<width>(to + at, load_chunk<width>(from + at, left), left);
-    });
+// Copies this thread's chunks from `at` on.
+template <unsigned width> DEVICE_FUNCTION void copy_chunks(const Move &move, uint64_t at) {
+    auto left = [&](uint64_t from) { return move.bytes - from < CHUNK ? move.bytes - from : CHUNK; };
+    constexpr int together = width == CHUNK ? IN_FLIGHT : 1; // a narrow chunk has several loads
+    keep_in_flight<1, together>(
+        at, chunk_stride(), move.bytes,
+        [&](uint64_t i, Word4 *values) { *values = load_chunk<width>(move.from + i, left(i)); },
+        [&](uint64_t i, const Word4 *values) { store_chunk<width>(move.to + i, *values, left(i)); });
 }
 
-DEVICE_FUNCTION void copy_part(const unsigned char *from, unsigned char *to, const Part &part) {
-    unsigned width = width_of(part);
+// The same with the widest access.
+DEVICE_FUNCTION void copy_rest(const Move &move, uint64_t at) {
+    unsigned width = width_of(move);
     if (width == CHUNK)
-        copy_chunks<16>(from, to, part.bytes);
+        copy_chunks<16>(move, at);
     else if (width == 4)
-        copy_chunks<4>(from, to, part.bytes);
+        copy_chunks<4>(move, at);
     else
-        copy_chunks<2>(from, to, part.bytes);
+        copy_chunks<2>(move, at);
 }
 
-// The sum of all ranks' parts, in rank order.
+// Does the moves move_of(first), ..., `count` of them: first the chunks that all of them have, with those of
+// all moves in flight together.
+template <int count, class MoveOf> DEVICE_FUNCTION void copy_together(int first, MoveOf move_of) {
+    Move moves[count];
+    uint64_t at = first_chunk(), common = ~uint64_t(0);
+    bool is_wide = true;
+    for (int i = 0; i < count; i++) {
+        moves[i] = move_of(first + i);
+        if (moves[i].bytes < common) common = moves[i].bytes;
+        is_wide = is_wide && width_of(moves[i]) == CHUNK;
+    }
+    if (is_wide) {
+        at = keep_in_flight<count>(
+            at, chunk_stride(), common,
+            [&](uint64_t from, Word4 *values) {
+                for (int i = 0; i < count; i++) values[i] = load_chunk<16>(moves[i].from + from, CHUNK);
+            },
+            [&](uint64_t to, const Word4 *values) {
+                for (int i = 0; i < count; i++) store_chunk<16>(moves[i].to + to, values[i], CHUNK);
+            });
+    }
+    for (int i = first; i < first + count; i++) copy_rest(move_of(i), at);
+}
+
+// Does the moves move_of(0) to move_of(count - 1); `count` is at most `tp`.
+template <int tp, class MoveOf> DEVICE_FUNCTION void copy_all(int count, MoveOf move_of) {
+    constexpr int together = tp < IN_FLIGHT ? tp : IN_FLIGHT;
+    int first = 0;
+    for (; first + together <= count; first += together) copy_together<together>(first, move_of);
+    for (; first < count; first++) copy_rest(move_of(first), first_chunk());
+}
+
+// Stores the sum of all ranks' parts, in rank order.
 template <class Type, int tp, unsigned width>
 DEVICE_FUNCTION void add_parts(const ExchangeLaunch<tp> &launch, const Part &part, unsigned char *to) {
-    for_each_chunk(part.bytes, [&](uint64_t at, uint64_t left) {
-        auto term = [&](int rank) {
-            const Word4 *slot = launch.slots[rank];
-            return load_chunk<width>(reinterpret_cast<const unsigned char *>(slot) + part.from + at, left);
-        };
-        Sum<Type, Accumulate::fp32> sum;
-        sum.begin(term(0));
-        for (int rank = 1; rank < tp; rank++) sum.add(term(rank));
-        store_chunk<width>(to + at, sum.rounded(), left);
-    });
+    auto left = [&](uint64_t from) { return part.bytes - from < CHUNK ? part.bytes - from : CHUNK; };
+    auto term = [&](int rank, uint64_t at) {
+        const auto *slot = reinterpret_cast<const unsigned char *>(launch.slots[rank]);
+        return load_chunk<width>(slot + part.from + at, left(at));
+    };
+    if constexpr (width == CHUNK) {
+        keep_in_flight<tp>(
+            first_chunk(), chunk_stride(), part.bytes,
+            [&](uint64_t at, Word4 *terms) {
+                for (int rank = 0; rank < tp; rank++) terms[rank] = term(rank, at);
+            },
+            [&](uint64_t at, const Word4 *terms) {
+                store_chunk<width>(to + at, sum_of_terms<Type, Accumulate::fp32, tp>(terms), CHUNK);
+            });
+    } else {
+        for (uint64_t at = first_chunk(); at < part.bytes; at += chunk_stride()) {
+            Sum<Type, Accumulate::fp32> sum;
+            sum.begin(term(0, at));
+            for (int rank = 1; rank < tp; rank++) sum.add(term(rank, at));
+            store_chunk<width>(to + at, sum.rounded(), left(at));
+        }
+    }
 }
 
 // The arguments of this block's rank that ranks_barrier and end_launch use.
@@ -126,10 +186,10 @@ template <int tp> DEVICE_FUNCTION Arguments arguments_of(const ExchangeLaunch<tp
 template <int tp> DEVICE_FUNCTION void copy_parts_in(const ExchangeLaunch<tp> &launch, int rank) {
     const auto *input = static_cast<const unsigned char *>(launch.ranks[rank_index()].input);
     auto *slot = reinterpret_cast<unsigned char *>(launch.slots[rank]);
-    for (int receiver = 0; receiver < (launch.call.gathers != 0 ? 1 : tp); receiver++) {
+    copy_all<tp>(launch.call.gathers != 0 ? 1 : tp, [&](int receiver) {
         Part part = part_of<tp>(launch, rank, receiver);
-        copy_part(input + part.from, slot + part.from, part);
-    }
+        return Move{input + part.from, slot + part.from, part.bytes};
+    });
 }
 
 // Copies in, waits for all ranks, calls takes(rank), and waits for all ranks again.
@@ -152,12 +212,12 @@ DEVICE_FUNCTION void exchange_by(const ExchangeLaunch<tp> &launch, Takes takes) 
 template <int tp> DEVICE_FUNCTION void exchange(const ExchangeLaunch<tp> &launch) {
     auto *out = static_cast<unsigned char *>(launch.ranks[rank_index()].out);
     exchange_by<tp>(launch, [&](int rank) {
-        for (int step = 0; step < tp; step++) {
+        copy_all<tp>(tp, [&](int step) {
             int sender = (rank + step) % tp;
             Part part = part_of<tp>(launch, sender, rank);
             const auto *slot = reinterpret_cast<const unsigned char *>(launch.slots[sender]);
-            copy_part(slot + part.from, out + part.to, part);
-        }
+            return Move{slot + part.from, out + part.to, part.bytes};
+        });
     });
 }
 
@@ -165,7 +225,7 @@ template <class Type, int tp> DEVICE_FUNCTION void reduce_scatter(const Exchange
     auto *out = static_cast<unsigned char *>(launch.ranks[rank_index()].out);
     exchange_by<tp>(launch, [&](int rank) {
         Part part = part_of<tp>(launch, rank, rank);
-        unsigned width = width_of(part);
+        unsigned width = width_for(part.from | part.to | part.bytes);
         if (width == CHUNK)
             add_parts<Type, tp, 16>(launch, part, out);
         else if (width == 4)

@@ -18,15 +18,16 @@ constexpr int accesses_in_flight(int loads) {
 
 // For each access at, at + step, ... below `end`: load(at, values) loads its `loads` values, and take(at,
 // values) uses them. A batch is loaded before its first access is taken; accesses that fill no batch go one
-// by one.
+// by one. Returns the first of the sequence that is not below `end`.
 template <int loads = 1, int together = accesses_in_flight(loads), class Index, class Load, class Take>
-DEVICE_FUNCTION void keep_in_flight(Index at, Index step, Index end, Load load, Take take) {
+DEVICE_FUNCTION Index keep_in_flight(Index at, Index step, Index end, Load load, Take take) {
     for (; at + (together - 1) * step < end; at += together * step) {
         Word4 values[together][loads];
         for (int i = 0; i < together; i++) load(at + static_cast<Index>(i) * step, values[i]);
         for (int i = 0; i < together; i++) take(at + static_cast<Index>(i) * step, values[i]);
     }
-    if constexpr (together > 1) keep_in_flight<loads, 1>(at, step, end, load, take);
+    if constexpr (together > 1) at = keep_in_flight<loads, 1>(at, step, end, load, take);
+    return at;
 }
 
 // The same for this block's accesses of the tokens from `begin` up to `end`: tokens are distributed over

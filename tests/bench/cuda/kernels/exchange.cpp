@@ -34,7 +34,7 @@ void exchange_in_ptx(const char *kernel, const ExchangeLaunch<CASES_TP> &launch)
 namespace {
 
 constexpr int LAUNCHES = 4;
-constexpr size_t MOST_ELEMENTS = 150, BEYOND = 32; // of a part; bytes behind the last part
+constexpr size_t MOST_ELEMENTS = 1100, BEYOND = 32; // of a part; bytes behind the last part
 constexpr unsigned char UNTOUCHED = 0xa5;
 
 enum Kind { GATHER, ALL_TO_ALL, SCATTER, KINDS };
@@ -237,7 +237,8 @@ template <int tp> bool tells_too_large_a_grid(Kind kind, uint64_t seed) {
 template <int tp> int failures(Kind kind, dtype type, uint64_t seed) {
     const Surroundings surroundings[] = {
         {"one GPU, all resident", true, false, unsigned(2 * tp), 2, 64},
-        {"a GPU for each, more blocks than there is work for", false, false, 0, 7, 32},
+        {"a GPU for each, more blocks than there is work for", false, false, 0, 10, 32},
+        {"threads with several accesses in flight", true, false, unsigned(tp), 1, 32},
         {"a rank that stalls", false, true, 4, 3, 32},
     };
     int failed = 0;
