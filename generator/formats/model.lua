@@ -48,8 +48,8 @@ local function select_table(source, candidates, lookup)
   return source.tables[key]
 end
 
--- The canonical table of a source.
-function model.canonical(source) return select_table(source) end
+-- The table of all strategies of a source, for readers with this lookup; nil: the canonical table.
+function model.canonical(source, lookup) return select_table(source, nil, lookup) end
 
 -- The dtype, op and mode of formats without such axes: those of the spec; without a spec, the only dtype and
 -- op of the rows.

@@ -1,6 +1,7 @@
 -- The numbers of a report: shares of the strategies, margins, uncertain choices, the physical bound, and the
 -- reasons for missing times. The template has the texts.
 local settings = require "choose.settings"
+local choice_cost = require "base.lazy" "formats.choice_cost"
 local choices = require "core.choose"
 local formats = require "formats.list"
 local model = require "formats.model"
@@ -251,6 +252,32 @@ function summary.disturbed(source)
   return found
 end
 
+-- The place where a restriction of choices costs the most time, from sums of formats.choice_cost; "" if it
+-- costs nothing.
+function summary.most_in_words(sums)
+  if not sums.place then return "" end
+  return ("%.2f us (%.1f %%) at hidden size %d, %s"):format(sums.most_us, 100 * sums.most,
+    sums.place.hidden_size, quantities.counted(sums.place.num_tokens, "token"))
+end
+
+-- The same with TP size and fusion, and the mean cost.
+local function cost_in_words(total)
+  local where = total.place and ("%s of TP %d, %s"):format(summary.most_in_words(total),
+    total.place.world_size, total.place.fusion) or "nothing"
+  return ("mean cost over all cells: %.2f %%; at most %s"):format(100 * total.cost, where)
+end
+
+-- The cost of strategies that the format of a view cannot name, as a line; nil: none is the best in a cell.
+local function cost_of_names(view)
+  local _, total = choice_cost.of_names(view)
+  if total.other + total.without == 0 then return nil end
+  local words = ("in %d of %s it has no name for the best strategy, and has the best that it can name; %s")
+    :format(total.other, quantities.counted(total.cells, "cell"), cost_in_words(total))
+  if total.without == 0 then return words end
+  return ("%s; %s no choice, as no strategy that it can name has a time"):format(words,
+    total.without == 1 and "1 more has" or total.without .. " more have")
+end
+
 local function axes_of(view) return { view.axes.dtype, view.axes.op, view.axes.mode } end
 
 -- The parts that a format with this view (of model.for_format) leaves out, as lines.
@@ -280,6 +307,7 @@ local function left_out(view)
       end
     end
   end
+  if format.names then lines[#lines + 1] = cost_of_names(view) end
   for _, line in ipairs(format.left_out and format.left_out(view) or {}) do lines[#lines + 1] = line end
   return lines
 end
@@ -368,19 +396,10 @@ function summary.workload(source)
     "not mention this, or have no shapes: %s."):format(words, table.concat(without, ", "))
 end
 
--- The cell with the largest loss of stable numerics, from sums of formats.stable_cost; "" without any loss.
-function summary.most_in_words(sums)
-  if not sums.place then return "" end
-  return ("%.2f us (%.1f %%) at hidden size %d, %s"):format(sums.most_us, 100 * sums.most,
-    sums.place.hidden_size, quantities.counted(sums.place.num_tokens, "token"))
-end
-
--- The cost of stable numerics in a sentence, from the total of formats.stable_cost.
+-- The cost of stable numerics in a sentence, from the total of formats.choice_cost.
 function summary.stable_cost_in_words(total)
-  local where = total.place and ("%s of TP %d, %s"):format(summary.most_in_words(total),
-    total.place.world_size, total.place.fusion) or "nothing"
-  local words = ("%d of %s differ from those of --numerics any. Mean cost over all cells: %.2f %%; at most "
-    .. "%s."):format(total.other, quantities.counted(total.cells, "choice"), 100 * total.cost, where)
+  local words = ("%d of %s differ from those of --numerics any; %s."):format(total.other,
+    quantities.counted(total.cells, "choice"), cost_in_words(total))
   if total.without == 0 then return words end
   return words .. (" %s no choice, because no strategy with these bits has a time."):format(
     total.without == 1 and "1 cell has" or total.without .. " cells have")

@@ -11,7 +11,7 @@ local model = require "formats.model"
 local page = require "pages.page"
 local machines = require "machine.machines"
 local quantities = require "base.quantities"
-local stable_cost = require "formats.stable_cost"
+local choice_cost = require "formats.choice_cost"
 local summary = require "formats.summary"
 local template = require "codec.template"
 
@@ -244,7 +244,7 @@ end
 
 -- The cost of stable numerics.
 local function add_stable_cost(p, view)
-  local costs, total = stable_cost(view.source)
+  local costs, total = choice_cost.of_stable(view.source)
   local rows = {}
   for i, sums in ipairs(costs) do
     rows[i] = { sums.slice.world_size, sums.fusion, words_of(sums.slice), sums.cells, sums.other,
