@@ -19,6 +19,8 @@
 
 enum { TEXT = 1, NULL_VALUE, DEEPEST = 100, MOST_NODES = 1000000, ROOT = 1, MESSAGE_SIZE = 160 };
 
+static const char TOO_DEEP[] = "nested too deeply";
+
 struct document {
     yaml_document_t yaml;
     bool loaded;
@@ -116,7 +118,7 @@ static const char *push_mapping(struct reader *reader, const yaml_node_t *node, 
 static const char *push_node(struct reader *reader, int id, int depth) {
     const yaml_node_t *node = yaml_document_get_node(reader->yaml, id);
     reader->line = node->start_mark.line;
-    if (depth > DEEPEST || !lua_checkstack(reader->lua, 8)) return "nested too deeply";
+    if (depth > DEEPEST || !lua_checkstack(reader->lua, 8)) return TOO_DEEP;
     if (reader->nodes_left-- == 0) return "more values than a workload card has";
     switch (node->type) {
     case YAML_SEQUENCE_NODE: return push_sequence(reader, node, depth);
@@ -132,10 +134,30 @@ static const char *push_node(struct reader *reader, int id, int depth) {
     return NULL;
 }
 
+// Whether collections are nested more deeply than DEEPEST, in flow style or block style. The loader takes
+// quadratic time for them. Sets the line. A text with an error is left to the loader.
+static bool is_too_deep(const char *text, size_t length, size_t *line) {
+    yaml_parser_t parser;
+    if (!yaml_parser_initialize(&parser)) return false;
+    yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
+    int depth = 0;
+    bool goes_on = true;
+    for (yaml_event_t event; goes_on && depth <= DEEPEST && yaml_parser_parse(&parser, &event);) {
+        if (event.type == YAML_SEQUENCE_START_EVENT || event.type == YAML_MAPPING_START_EVENT) depth++;
+        if (event.type == YAML_SEQUENCE_END_EVENT || event.type == YAML_MAPPING_END_EVENT) depth--;
+        goes_on = event.type != YAML_STREAM_END_EVENT && event.type != YAML_NO_EVENT;
+        *line = event.start_mark.line;
+        yaml_event_delete(&event);
+    }
+    yaml_parser_delete(&parser);
+    return depth > DEEPEST;
+}
+
 // Reads the only document of `text`. Returns NULL, or the error, with its line.
 static const char *load(struct document *document, const char *text, size_t length, size_t *line,
                         char message[MESSAGE_SIZE]) {
     yaml_parser_t parser;
+    if (is_too_deep(text, length, line)) return TOO_DEEP;
     if (!yaml_parser_initialize(&parser)) return "out of memory";
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, length);
     const char *problem = NULL;

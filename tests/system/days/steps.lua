@@ -2,7 +2,9 @@
 --
 -- How to add one: a row { name, weight, take(today) }. `take` notes what it did with today:note; it raises an
 -- error if something is wrong.
+local cell_records = require "rows.cell_records"
 local file = require "core.file"
+local rows = require "core.rows"
 local checks = require "system.days.checks"
 local hindrances = require "system.days.hindrances"
 
@@ -179,19 +181,40 @@ local function difference(one, other)
   end
 end
 
--- Checks that a new folder has the same tables: with the same rows or, because the stand-in always gives the
--- same times, with those of a new sweep. Its report is another one: it has no rows of earlier specs.
-local function compare_with_new(today)
+-- Checks that a new folder with the same rows gets the same tables.
+local function compare_tables(today)
   local new = today:path("new")
-  os.execute(("mkdir '%s' && cp -p '%s'/%s '%s' && chown --reference='%s' '%s'"):format(new,
-    today:path("rows"), today.has_ranks and "*" or "spec.lua", new, today:path("rows"), new))
-  if not today.has_ranks then today:must(today:sweep_in("new")) end
+  os.execute(("mkdir '%s' && cp -p '%s'/* '%s' && chown --reference='%s' '%s'"):format(new, today:path("rows"),
+    new, today:path("rows"), new))
   today:must { "generate", "--data-dir", new, "--arch", "host", "--out", new .. "/tables", "--against",
     "none" }
-  local ours, theirs = checks.texts(today:path("tables")), checks.texts(new .. "/tables")
-  if not today.has_ranks then ours["report.md"], theirs["report.md"] = nil, nil end
-  local name = difference(ours, theirs)
+  local name = difference(checks.texts(today:path("tables")), checks.texts(new .. "/tables"))
   if name then error("a table differs from that of a new folder: " .. name) end
+end
+
+-- The times of a folder's rows, by cell and strategy.
+local function times_in(folder)
+  local times = {}
+  for _, name in ipairs(assert(file.list(folder))) do
+    for _, row in ipairs(name:find("%.csv$") and rows.records(folder .. "/" .. name) or {}) do
+      times[cell_records.key(row)] = row.time_us
+    end
+  end
+  return times
+end
+
+-- Checks that a new sweep measures nothing else. The stand-in always gives the same times. The rows may have
+-- more cells, of earlier specs.
+local function compare_rows(today)
+  os.execute(("mkdir '%s' && cp -p '%s'/spec.lua '%s' && chown --reference='%s' '%s'"):format(
+    today:path("again"), today:path("rows"), today:path("again"), today:path("rows"), today:path("again")))
+  today:must(today:sweep_in("again"))
+  local ours = times_in(today:path("rows"))
+  for key, time in pairs(times_in(today:path("again"))) do
+    if ours[key] ~= time then
+      error(("%s: %s us, and %s us in a new folder"):format(key, ours[key], time))
+    end
+  end
 end
 
 -- Completes the sweep and the tables without disturbance, and compares them with those of a new folder.
@@ -209,7 +232,8 @@ function steps.end_of_day(today)
   today.was_killed = false
   checks.nothing_is_left(today)
   checks.files_are_whole(today)
-  compare_with_new(today)
+  compare_tables(today)
+  if not today.has_ranks then compare_rows(today) end
   for folder in pairs { rows = 1, tables = 1, tuned = 1 } do
     for _, left in ipairs(assert(file.list(today:path(folder)))) do
       if left == ".lock" or left:find("%.part$") then error(("left in %s: %s"):format(folder, left)) end

@@ -40,6 +40,8 @@ bad_card 'workload: {model: {moe: [true]}}' "$needs a list or mapping" 'moe: tru
 bad_card 'workload: {model: {moe: null}}' "$needs none" 'moe: true'
 bad_card 'workload: {phase: inference}' "$needs none" 'moe: true'
 bad_card '- a list' 'Error: Invalid workload YAML format' 'card.yaml'
+# A loader that reads all of this before it looks at the depth needs minutes.
+bad_card "$(printf '%0200000d' 0 | tr 0 '[')" 'Error: Invalid workload YAML format' 'nested too deeply'
 printf 'workload: {model: {moe: true}}\n' >"$run/card.yaml"
 touch "$run/other.yml"
 ends && one_line 'card.yaml, other.yml'
