@@ -6,8 +6,8 @@
 -- - each file is complete: as it was, or as an undisturbed run writes it;
 -- - the exit code is 0, 1 or 2, or that of a signal, and a failure has a message.
 --
--- At the end of the day, without disturbance, the sweep completes. Its tables equal those of a new folder with
--- the same rows. Without ranks, its rows equal those of a new sweep.
+-- At the end of the day, without disturbance, the sweep completes. Its tables equal those of a new folder
+-- with the same rows. Without ranks, its rows equal those of a new sweep.
 --
 -- The test has two short days; with GENTABLES_NIGHTLY=1 their seeds are random.
 --   DAYS_STEPS=N   days of N steps together

@@ -203,8 +203,8 @@ local function times_in(folder)
   return times
 end
 
--- Checks that a new sweep measures nothing else. The stand-in always gives the same times. The rows may have
--- more cells, of earlier specs.
+-- Checks that a new sweep has the same times, as the stand-in always gives. The rows may have more cells, of
+-- earlier specs.
 local function compare_rows(today)
   os.execute(("mkdir '%s' && cp -p '%s'/spec.lua '%s' && chown --reference='%s' '%s'"):format(
     today:path("again"), today:path("rows"), today:path("again"), today:path("rows"), today:path("again")))
