@@ -181,11 +181,17 @@ local function difference(one, other)
   end
 end
 
+-- Makes a folder with the files of `rows` that match a pattern of the shell; returns its path.
+local function new_folder(today, name, pattern)
+  local from, new = today:path("rows"), today:path(name)
+  assert(os.execute(("mkdir '%s' && cp -p '%s'/%s '%s' && chown --reference='%s' '%s'"):format(new, from,
+    pattern, new, from, new)))
+  return new
+end
+
 -- Checks that a new folder with the same rows gets the same tables.
 local function compare_tables(today)
-  local new = today:path("new")
-  os.execute(("mkdir '%s' && cp -p '%s'/* '%s' && chown --reference='%s' '%s'"):format(new, today:path("rows"),
-    new, today:path("rows"), new))
+  local new = new_folder(today, "new", "*")
   today:must { "generate", "--data-dir", new, "--arch", "host", "--out", new .. "/tables", "--against",
     "none" }
   local name = difference(checks.texts(today:path("tables")), checks.texts(new .. "/tables"))
@@ -206,11 +212,10 @@ end
 -- Checks that a new sweep has the same times, as the stand-in always gives. The rows may have more cells, of
 -- earlier specs.
 local function compare_rows(today)
-  os.execute(("mkdir '%s' && cp -p '%s'/spec.lua '%s' && chown --reference='%s' '%s'"):format(
-    today:path("again"), today:path("rows"), today:path("again"), today:path("rows"), today:path("again")))
+  local again = new_folder(today, "again", "spec.lua")
   today:must(today:sweep_in("again"))
   local ours = times_in(today:path("rows"))
-  for key, time in pairs(times_in(today:path("again"))) do
+  for key, time in pairs(times_in(again)) do
     if ours[key] ~= time then
       error(("%s: %s us, and %s us in a new folder"):format(key, ours[key], time))
     end
