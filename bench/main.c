@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "help.h"
 #include "measure/harness.h"
 #include "plugin_loader/plugin_rank.h"
 #include "plugin_loader/plugins.h"
@@ -34,70 +35,13 @@ struct options {
     bool serve;
     const char *input_path;
     enum input_use input_use;
-    bool lists_candidates, tests_itself;
+    bool lists_candidates, tests_itself, has_processes;
     const char *only_stage; // of the self-test; NULL: all
     double timeout_s;
     int ranks; // 0: set by the launcher
     struct device_options device;
     struct by_hand by_hand;
 };
-
-static void print_help(void) {
-    printf(
-        "usage: mpirun -n RANKS gentables-bench [options]\n"
-        "       gentables-bench-cuda --ranks N [options]\n"
-        "\n"
-        "Times every strategy of a collective, verifies each call, and prints a table like nccl-tests.\n"
-        "\n"
-        "  -b, --minbytes SIZE       smallest message (default: 256)\n"
-        "  -e, --maxbytes SIZE       largest message (default: 16M)\n"
-        "  -f, --stepfactor N        factor from one size to the next (default: 4)\n"
-        "  -i, --stepbytes SIZE      increment from one size to the next, in place of -f\n"
-        "      --op NAME             allreduce, allgather, reducescatter, alltoall, alltoallv, broadcast\n"
-        "                            (default: allreduce)\n"
-        "      --splits A:B...       shares of the destinations of an alltoallv (default: 2:1)\n"
-        "  -d, --dtype NAME          bfloat16, float16 or float32 (default: bfloat16)\n"
-        "      --fusion NAME         epilogue, of those that --candidates lists (default: NONE)\n"
-        "      --hidden-size N       elements of a token (default: 4096, or one shorter token)\n"
-        "      --strategies A,B      only these strategies (default: all)\n"
-        "  -n, --iters N             time N back-to-back calls like nccl-tests, and print their mean (with\n"
-        "                            -w or -c alone: 20). Without -n, -w and -c each call is timed by\n"
-        "                            itself. With --mode graph or cold: N samples, each verified\n"
-        "  -w, --warmup_iters N      back-to-back calls before those (default: 1)\n"
-        "  -c, --check 0|1           verify back-to-back calls (default: 1)\n"
-        "  -G, --cudagraph 0|1       calls in a CUDA graph (as --mode graph)\n"
-        "  -J, --output_file FILE    write JSON like nccl-tests\n"
-        "      --samples N           maximum of samples per strategy and size (default: 200)\n"
-        "      --budget SECONDS      time per size for all strategies together (default: 0.5); with -n, -w\n"
-        "                            or -c per strategy (default: no limit)\n"
-        "      --timeout SECONDS     limit of a rank's wait for another rank (default: 30)\n"
-        "      --mode NAME           eager; graph (a chain of calls in a CUDA graph); cold, cold_graph\n"
-        "                            (caches are flushed before each call)\n"
-        "      --ranks N             gentables-bench-cuda: ranks, as threads with a GPU each (default: 2)\n"
-        "      --loopback            all ranks on one GPU, in one launch: real kernels, unreal links\n"
-        "      --streams             like --loopback, with a launch for each rank\n"
-        "      --workspace SIZE      largest message of GPU kernels (default: 64M)\n"
-        "      --arena SIZE          GPU memory for the data of a rank's calls (default: 8 such messages, "
-        "at\n"
-        "                            least 64M, limited by the free memory, which ranks on one GPU share)\n"
-        "      --emulate-nvfp4       NVFP4 also on GPUs before sm_100\n"
-        "      --no-programmatic     launches wait for the end of the launch ahead, without programmatic "
-        "ones\n"
-        "      --no-multicast        without strategies that need multicast\n"
-        "      --handles NAME        share memory between processes by fabric, file or ipc handles only\n"
-        "      --self-test[=STAGE]   test the GPU and the driver in stages, with a line for each\n"
-        "      --serve               answer requests on standard input\n"
-        "      --plugin ./LIB.so     add the candidates of a shared library (plugins/plugin.h); repeatable\n"
-        "      --candidates          list the epilogues, and the strategies with their ops, without mpirun\n"
-        "      --pass FILE           measure the requests of a file in one pass (protocol/pass_input.h)\n"
-        "      --trial FILE          check plug-ins with the shapes of such a file (trial/trial.h)\n"
-        "      --brief-trial FILE    the same with the first shape of each op that a candidate does, and\n"
-        "                            without the check for leaks, for compute-sanitizer and the like\n"
-        "      --version             print protocol, source hash and library\n"
-        "\n"
-        "example:\n"
-        "  mpirun -n 2 gentables-bench -b 1K -e 1M --strategies MPI,ONESHOT\n");
-}
 
 // ---- options ------------------------------------------------------------------------------------
 
@@ -161,6 +105,7 @@ static const struct option long_options[] = {
     {"mode", required_argument, NULL, 'M'},
     {"loopback", no_argument, NULL, 'L'},
     {"streams", no_argument, NULL, 'Z'},
+    {"processes", no_argument, NULL, 'O'},
     {"workspace", required_argument, NULL, 'W'},
     {"arena", required_argument, NULL, 'A'},
     {"emulate-nvfp4", no_argument, NULL, 'E'},
@@ -307,6 +252,7 @@ static int read_option(struct options *options, int option, char *value) {
     case 'M': return read_mode(value, &request->mode);
     case 'L': options->device.loopback = true; return 0;
     case 'Z': options->device.loopback = options->device.streams = true; return 0;
+    case 'O': options->has_processes = true; return 0;
     case 'W': return read_size_option("workspace", value, &options->device.workspace_bytes);
     case 'A': return read_size_option("arena", value, &options->device.arena_bytes);
     case 'E': options->device.emulate_nvfp4 = true; return 0;
@@ -469,6 +415,27 @@ static int run(struct group *group, void *argument) {
     return status;
 }
 
+// Starts the ranks as processes. Returns the exit code.
+static int start_processes(struct options *options) {
+    bool is_shared = options->device.loopback;
+    const char *refusal = launch_prefix[0] != '\0'
+                              ? "is for gentables-bench-cuda; mpirun starts processes itself"
+                          : plugins_loaded() > 0 ? "has no plug-ins; use threads, or mpirun"
+                                                 : NULL;
+    if (refusal != NULL) {
+        fprintf(stderr, "gentables-bench: --processes %s\n", refusal);
+        return 2;
+    }
+    options->device.shares_gpu = is_shared;
+    if (is_shared) {
+        fprintf(stderr,
+                "gentables-bench: warning: processes on one GPU get time slices of it, so times are far "
+                "longer\n");
+    }
+    int status = launch_processes(options->ranks, options->timeout_s, run, options);
+    return status < 0 ? 1 : status;
+}
+
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--version") == 0) {
@@ -490,5 +457,6 @@ int main(int argc, char **argv) {
         return 0;
     }
     if (options.serve || options.input_path != NULL) protocol_write_segments(protocol_out());
+    if (options.has_processes) return start_processes(&options);
     return launch(&argc, &argv, options.ranks, options.timeout_s, run, &options);
 }

@@ -153,7 +153,7 @@ rooms.bench = {
     uses = { "ranks", "libraries", "cuda/kernels", "cuda/device", "replay", "replay/engines", "workload" } },
   { name = "workload/engines", purpose = "one file per engine of steps: host, CUDA, loopback",
     catalogue = true, uses = { "elements", "ranks", "workload", "workload/gpu" } },
-  { name = "", purpose = "main.c",
+  { name = "", purpose = "main.c, and the text of --help",
     uses = { "ranks", "plugin_loader", "measure", "protocol", "trial", "start" } },
 }
 

@@ -21,7 +21,7 @@ struct device_options {
     bool emulate_nvfp4;       // on GPUs that have no instructions for it
     bool no_programmatic;     // each launch begins after the end of the one ahead
     bool no_multicast;        // strategies that need it are unavailable
-    bool shares_gpu;          // processes may use one GPU, since none of their kernels waits for another rank
+    bool shares_gpu;          // with loopback: ranks that are processes, too, with time slices of the device
     const char *only_handles; // of memory between processes: fabric, file or ipc; NULL: the first that works
     size_t workspace_bytes;   // the largest message; 0: the default
     size_t arena_bytes;       // for the data of calls; 0: the default

@@ -41,14 +41,15 @@ static void close_device(struct group *group) {
     device_close(group);
 }
 
-// Times a barrier of the ranks on their GPUs, as the mean of many in one launch. It follows each cell, so it
-// also records the clocks of a GPU that was busy until now.
+// Times a barrier of the ranks on their GPUs, as the mean of many in one launch; with time slices of one GPU
+// they would take seconds. It follows each cell, so it also records the clocks of a GPU that was busy until
+// now.
 static int round_trip(struct group *group, double *time_us) {
     struct device *device = device_of(group);
     double samples[ROUND_SAMPLES];
     *time_us = 0;
     detect_note_clocks(device);
-    if (device->reach == REACH_NONE || group->size == 1) return 0;
+    if (device->reach == REACH_NONE || group->size == 1 || device->options.shares_gpu) return 0;
     for (int i = 0; i < ROUND_SAMPLES; i++) {
         float ms = 0;
         if (!group_barrier(group)) return -1;

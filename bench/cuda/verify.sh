@@ -222,6 +222,13 @@ sweep() {
     done
 }
 
+# Each epilogue between processes. With time slices of one GPU, calls take milliseconds.
+processes() {
+    for fusion in $fusions; do
+        request bfloat16 "$fusion" "$hidden" "${check_tokens%% *}" eager 3 20000
+    done
+}
+
 # A fused kernel; one more kernel for the epilogue; and one for each step of it.
 several=ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
 kernels() {
@@ -312,6 +319,7 @@ logs are in $out; parts:
   gpus.tpN       a sweep of N ranks with a GPU each, as far as there are GPUs, with every call verified
   rows.tpN       the same with ranks that share one GPU (loopback)
   checked.tpN    each data type with each epilogue
+  processes.tpN  a process for each rank, with a GPU each or, with too few GPUs, with time slices of one
   streams        a stream for each rank instead of joint launches
   eager, cold, cold_graph  the other modes of timing
   unfused        fused kernels, and epilogues in kernels of their own
@@ -332,6 +340,12 @@ for tp in $sizes; do
 done
 for tp in $sizes; do serve "rows.tp$tp" 85 "$tp" "$out/requests.txt" --loopback; done
 for tp in $sizes; do serve "checked.tp$tp" 30 "$tp" "$out/checks.txt" --loopback; done
+processes >"$out/processes.txt"
+for tp in $sizes; do
+    shared=$([ "$tp" -le "${gpus:-0}" ] || echo --loopback)
+    # shellcheck disable=SC2086
+    serve "processes.tp$tp" 30 "$tp" "$out/processes.txt" --processes $shared
+done
 row_bytes=$((hidden * 2))
 # shellcheck disable=SC2086
 set -- $switches --fusion RESIDUAL_RMS_NORM --hidden-size "$hidden" -b $row_bytes \

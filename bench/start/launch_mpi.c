@@ -24,8 +24,7 @@ static void refuse(const char *reason) {
     fprintf(protocol_out(), "error reason=%s\n", reason);
 }
 
-int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main)(struct group *, void *),
-           void *argument) {
+int launch(int *argc, char ***argv, int ranks, double timeout_s, rank_function *rank_main, void *argument) {
     if (ranks > 0) {
         fprintf(stderr, "gentables-bench: --ranks is for ranks that are threads; use mpirun -n %d\n", ranks);
         return 2;

@@ -1,4 +1,5 @@
-// Ranks that are threads of this process, without MPI; see launch.h.
+// Ranks that are threads of this process, without MPI; see launch.h. Ranks of launch_processes.c use this
+// file, too.
 #include "launch.h"
 
 #include <math.h>
@@ -11,8 +12,6 @@
 #include "protocol/protocol.h"
 #include "ranks/watch.h"
 
-enum { USUAL_RANKS = 2 };
-
 const char *const launch_prefix = "", *const launch_suffix = " --ranks 2";
 
 // The arguments and the result of a thread.
@@ -21,7 +20,7 @@ struct rank_thread {
     struct control *control;
     int rank, ranks, status;
     double timeout_s;
-    int (*rank_main)(struct group *, void *);
+    rank_function *rank_main;
     void *argument;
 };
 
@@ -34,8 +33,7 @@ static void *run_rank(void *argument) {
     return NULL;
 }
 
-int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main)(struct group *, void *),
-           void *argument) {
+int launch(int *argc, char ***argv, int ranks, double timeout_s, rank_function *rank_main, void *argument) {
     (void)argc;
     (void)argv;
     struct rank_thread threads[MAX_RANKS];
@@ -69,7 +67,7 @@ int launch(int *argc, char ***argv, int ranks, double timeout_s, int (*rank_main
 
 void launch_share(struct group *group, void *data, size_t bytes) {
     double timeout_s = group->timeout_s;
-    group->timeout_s = INFINITY;
+    if (group->rank != 0) group->timeout_s = INFINITY; // the others wait for rank 0
     group_broadcast(group, 0, data, bytes);
     group->timeout_s = timeout_s;
 }

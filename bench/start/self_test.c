@@ -35,10 +35,10 @@ static struct device_options options_of(const struct stage *stage, const struct 
     options.no_programmatic = given->no_programmatic || stage->options.no_programmatic;
     options.no_multicast = given->no_multicast || stage->options.no_multicast;
     if (stage->options.only_handles != NULL) options.only_handles = stage->options.only_handles;
-    options.loopback = (shares || stage->options.loopback) && !stage->has_processes;
+    options.loopback = shares || stage->options.loopback;
     options.streams =
         options.loopback && !stage->options.loopback; // only such a stage launches for all ranks
-    options.shares_gpu = shares && stage->has_processes;
+    options.shares_gpu = options.loopback && stage->has_processes;
     return options;
 }
 
@@ -70,32 +70,16 @@ static void end_with_parent(void) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
 }
 
-// Runs two ranks that are processes: this one, and another.
-static int run_pair(struct run *run) {
-    struct control *control =
-        mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t run_id = clock_ns() ^ (uint64_t)getpid() << 40;
-    if (control == MAP_FAILED) return STAGE_FAILED;
-    pid_t other = fork();
-    if (other < 0) return STAGE_FAILED;
-    if (other == 0) end_with_parent();
-    struct group group;
-    group_open_process(&group, control, other == 0, PAIR, run->timeout_s, run_id);
-    int end = run_rank(&group, run), of_other = 0;
-    if (other == 0) _exit(end);
-    waitpid(other, &of_other, 0);
-    if (!WIFEXITED(of_other)) return STAGE_FAILED;
-    return WEXITSTATUS(of_other) > end ? WEXITSTATUS(of_other) : end;
-}
-
 _Noreturn static void run_here(struct run *run) {
     struct findings *findings = run->findings;
     const struct stage *stage = run->stage;
     end_with_parent();
     int end = stage->alone != NULL   ? (int)stage->alone(findings)
-              : stage->has_processes ? run_pair(run)
+              : stage->has_processes ? launch_processes(PAIR, run->timeout_s, run_rank, run)
                                      : launch(NULL, NULL, findings->ranks, run->timeout_s, run_rank, run);
-    findings->end = (enum stage_end)end;
+    if (end < 0 && findings->text[0] == '\0')
+        snprintf(findings->text, FINDING_SIZE, "the process of a rank died, at: %s", findings->step);
+    findings->end = end < 0 ? STAGE_FAILED : (enum stage_end)end;
     _exit(0);
 }
 

@@ -79,6 +79,7 @@ namespace stand_in {
 std::mutex lock;
 double clock_ms = 0;
 thread_local int current_gpu = -1;
+bool has_imported = false;
 thread_local int captures = 0;
 
 // The settings of STAND_IN, which is read once, because each poll looks up settings.

@@ -15,6 +15,8 @@ extern double clock_ms;              // the counter that gives all times
 extern thread_local int current_gpu; // -1: without a context
 extern thread_local int captures;    // number of captures that this thread has begun and not ended
 
+extern bool has_imported; // memory of another process
+
 // The value of a setting in STAND_IN; "" if it has none; NULL: STAND_IN lacks the setting.
 const char *setting(const char *name);
 // The value as a number, or `otherwise`.

@@ -122,7 +122,9 @@ void put_path(char *path, const Memory *memory) {
 Memory *open_path(const char *path) {
     struct stat info;
     int file = open(path, O_RDWR | O_CLOEXEC);
-    return file < 0 || fstat(file, &info) != 0 ? nullptr : map_file(file, size_t(info.st_size), current_gpu);
+    if (file < 0 || fstat(file, &info) != 0) return nullptr;
+    has_imported = true;
+    return map_file(file, size_t(info.st_size), current_gpu);
 }
 
 Team *team_of(const Memory *memory) {

@@ -53,10 +53,10 @@ void (*ran)(unsigned correlation, unsigned long long from_ns, unsigned long long
 
 // ---- running ----------------------------------------------------------------------------------------------
 
-// Whether ranks are processes of Open MPI.
+// Whether ranks are processes: of Open MPI, or, without it, those with which this one shares memory.
 bool has_processes() {
     static const char *const size = std::getenv("OMPI_COMM_WORLD_SIZE");
-    return size && std::atoi(size) > 1;
+    return has_imported || (size && std::atoi(size) > 1);
 }
 
 // Runs launches that meet each other, or one alone. `has_others`: that one meets launches of other processes;

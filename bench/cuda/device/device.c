@@ -24,7 +24,7 @@ enum {
 // ---- errors ---------------------------------------------------------------------------------------
 
 bool device_is_joint(const struct device *device) {
-    return device->options.loopback && !device->options.streams;
+    return device->options.loopback && !device->options.streams && device->group->shares_process;
 }
 
 bool device_enqueues(const struct device *device) {
@@ -85,7 +85,7 @@ static void choose(struct device *device, char reason[REASON_SIZE]) {
     device->driver->cuDeviceGetCount(&count);
     bool sees_all = count >= device->group->size;
     device->ordinal = device->options.loopback || !sees_all ? 0 : device->group->rank;
-    if (device->options.loopback && !device->group->shares_process) {
+    if (device->options.loopback && !device->group->shares_process && !device->options.shares_gpu) {
         refuse_sharing(device, reason);
     } else if (!device->options.loopback && !sees_all && device->group->shares_process) {
         refuse_count(device, count, reason);
@@ -172,8 +172,7 @@ static void compare_gpus(struct device *device, char reason[REASON_SIZE]) {
         device->can_multicast = device->can_multicast && all[rank].can_multicast;
         if (!is_other) continue;
         bool is_mine = memcmp(&all[rank].uuid, &mine.uuid, sizeof mine.uuid) == 0;
-        if (is_mine && !device->options.shares_gpu && reason[0] == '\0')
-            refuse_sharing(device, reason); // of processes: threads take GPUs by their ranks
+        if (is_mine && reason[0] == '\0') refuse_sharing(device, reason); // threads take GPUs by their ranks
         device->all_peers = reaches(device, &all[rank]) && device->all_peers;
     }
     if (device->options.loopback) device->can_multicast = false; // a team is of different GPUs
@@ -336,7 +335,7 @@ bool device_delay(struct device *device, uint64_t nanoseconds) {
 static double measure_links(struct device *device) {
     const struct cuda_driver *driver = device->driver;
     struct group *group = device->group;
-    if (device->reach == REACH_LOOPBACK || device->reach == REACH_NONE || group->size == 1) return 0;
+    if (device->options.loopback || device->reach == REACH_NONE || group->size == 1) return 0;
     size_t bytes = device->arena.bytes / 2 < (64u << 20) ? device->arena.bytes / 2 : 64u << 20;
     CUdeviceptr from = device->arena.of[group->rank],
                 to = device->arena.of[(group->rank + 1) % group->size] + bytes;

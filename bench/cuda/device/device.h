@@ -1,5 +1,5 @@
-// The GPU of one rank: which one it is, its kernels, its stream, and waiting for it. In loopback all ranks,
-// threads of one process, have the same one.
+// The GPU of one rank: which one it is, its kernels, its stream, and waiting for it. In loopback all ranks
+// have the same one.
 #ifndef BENCH_CUDA_DEVICE_H
 #define BENCH_CUDA_DEVICE_H
 

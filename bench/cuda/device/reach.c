@@ -50,10 +50,11 @@ void reach_choose(struct device *device) {
     bool all_peers = group_min(device->group, device->all_peers) != 0;
     device->has_hidden_peers = group_min(device->group, !device->has_hidden_peers) == 0;
     device->all_peers = all_peers;
-    device->reach = device->options.loopback        ? REACH_LOOPBACK
-                    : !all_peers                    ? REACH_NONE
-                    : device->group->shares_process ? REACH_PROCESS
-                                                    : first_way(device, REACH_FABRIC);
+    bool shares_process = device->group->shares_process;
+    device->reach = !all_peers                 ? REACH_NONE
+                    : !shares_process          ? first_way(device, REACH_FABRIC)
+                    : device->options.loopback ? REACH_LOOPBACK
+                                               : REACH_PROCESS;
 }
 
 int reach_open_arena(struct device *device, size_t bytes, char reason[REASON_SIZE]) {

@@ -64,7 +64,7 @@ enum stage_end stage_handles(struct group *group, const struct stage *stage, str
     bool right = exchange(device, text);
     if (group->rank == 0 && right) {
         snprintf(findings->text, FINDING_SIZE, "two processes read and wrote each other's memory on %s (%s)",
-                 findings->devices > 1 ? "two GPUs" : "one GPU", reach_names[device->reach]);
+                 device->options.loopback ? "one GPU" : "two GPUs", reach_names[device->reach]);
     } else if (group->rank == 0) {
         snprintf(findings->text, FINDING_SIZE, "%s", text);
     }

@@ -29,8 +29,8 @@ only cuda nccl nvidia-ml
 verify "gpus=2" GENTABLES_VERIFY_TOKENS=1
 [ "$status" = 0 ] || fail "verify.sh: exit code $status"
 [ "$(tail -n 1 "$WORK/out")" = verified ] || fail "verify.sh: the last line is not: verified"
-for name in gpus.tp2 checked.tp2 rows.tp2 streams eager cold cold_graph unfused one_rank gpu_each \
-    sanitize-memcheck sanitize-racecheck sanitize-synccheck sanitize-initcheck; do
+for name in gpus.tp2 checked.tp2 rows.tp2 processes.tp2 streams eager cold cold_graph unfused one_rank \
+    gpu_each sanitize-memcheck sanitize-racecheck sanitize-synccheck sanitize-initcheck; do
     grep -qx "ok      $name" "$WORK/out" || fail "verify.sh: $name"
 done
 grep -q "^TP 2  NONE 1 .* $above_0 ($above_0)  [A-Z]" "$WORK/out" || fail "verify.sh: no table"

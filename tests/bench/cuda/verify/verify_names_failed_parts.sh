@@ -36,6 +36,7 @@ if [ $part = serve ]; then
     *float16*dtype=float32*) part=checked.tp2 ;;
     *) part=rows.tp2 ;;
     esac
+    case "$*" in *--processes*) part=processes.tp2 ;; esac
 fi
 case " $BAD " in
 *" $part=hang "*) exec tail -f /dev/null ;;
@@ -109,7 +110,7 @@ prints "FAILED  eager: timeout; its partial results are in $WORK/verified"
 prints "FAILED  cold: exit code 3: gentables-bench: an error of the script"
 prints "FAILED  unfused: timeout; its partial results are in $WORK/verified"
 prints "FAILED  unfused: no strategy has a time"
-for part in rows.tp2 streams cold_graph sanitize-memcheck; do prints "ok      $part"; done
+for part in rows.tp2 processes.tp2 streams cold_graph sanitize-memcheck; do prints "ok      $part"; done
 
 # The parts with a table.
 verify 1 "FAILED: streams eager one_rank; $see" BAD="streams=wrong eager=untimed one_rank=untimed"
@@ -117,6 +118,8 @@ prints "FAILED  streams: wrong results, or none; see $WORK/verified/streams.txt"
 prints "FAILED  eager: no strategy has a time"
 prints "FAILED  one_rank: no strategy has a time"
 
+verify 1 "FAILED: processes.tp2; $see" BAD="processes.tp2=wrong"
+grep -q -e "--processes --loopback" "$WORK/bench/calls" || fail "processes do not share the only GPU"
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=wrong"
 prints "ok      checked.tp2"
 verify 1 "FAILED: rows.tp2; $see" BAD="rows.tp2=error"
@@ -135,6 +138,7 @@ for part in --serve --streams "--mode cold "; do
 done
 
 # If the total time is over, the parts that did not run are listed, too.
-verify 1 "FAILED: rows.tp2 checked.tp2 streams eager cold cold_graph unfused one_rank sanitize-memcheck \
-sanitize-racecheck sanitize-synccheck sanitize-initcheck; $see" GENTABLES_VERIFY_SECONDS=8 BAD="rows.tp2=hang"
+verify 1 "FAILED: rows.tp2 checked.tp2 processes.tp2 streams eager cold cold_graph unfused one_rank \
+sanitize-memcheck sanitize-racecheck sanitize-synccheck sanitize-initcheck; $see" \
+    GENTABLES_VERIFY_SECONDS=8 BAD="rows.tp2=hang"
 prints "FAILED  one_rank: not run: no time was left"

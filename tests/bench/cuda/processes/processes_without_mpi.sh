@@ -1,0 +1,129 @@
+#!/bin/sh
+# Ranks that are processes which the bench starts itself, without MPI (--processes): every strategy has right
+# results, on GPUs of their own and on one GPU; a rank that dies or stops ends the bench, and no process is
+# left, nor if the bench itself is killed. A library that really shares memory between processes stands in for
+# the driver.
+. "$(dirname "$0")/../lib_stand_in.sh"
+only cuda nvidia-ml
+cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder"
+small="--processes --workspace 64K --arena 4M -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03"
+
+# processes SETTINGS OPTION...: the bench's output in $WORK/out and $WORK/err, its exit code in $status.
+processes() {
+    settings=$1 status=0
+    shift
+    # shellcheck disable=SC2086
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 200 "$BENCH" $small "$@" >"$WORK/out" 2>"$WORK/err" ||
+        status=$?
+}
+
+# lines PATTERN COUNT: of standard error.
+lines() {
+    [ "$(grep -c "^gentables-bench: $1" "$WORK/err")" = "$2" ] || fail "not $2 lines: $1"
+}
+
+# Processes of this program with this test's folder of libraries.
+running() {
+    for process in /proc/[0-9]*; do
+        if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qxF "LD_LIBRARY_PATH=$folder" &&
+            [ "$(readlink "$process/exe")" = "$BENCH" ]; then
+            echo "${process#/proc/}"
+        fi
+    done
+}
+
+# none_is_left WHAT: within a minute; the kernel ends processes some time after the one that started them.
+none_is_left() {
+    until_s=$(($(date +%s) + 60))
+    while [ -n "$(running)" ]; do
+        [ "$(date +%s)" -lt "$until_s" ] || fail "$1: processes are left: $(running)"
+    done
+}
+
+# ---- right results ---------------------------------------------------------------------------------------
+
+own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
+switch="NVLS_ONESHOT NVLS_TWOSHOT"
+# shellcheck disable=SC2086
+{
+    processes "multicast" --mode graph --fusion RESIDUAL_RMS_NORM
+    all_timed "a GPU for each" $own $switch NCCL NCCL_SYMMETRIC NCCL_UNFUSED
+    processes "gpus=4 multicast has_fabric fabric" --ranks 4 --strategies TWOSHOT,NVLS_TWOSHOT
+    all_timed "four, by fabric handles" TWOSHOT NVLS_TWOSHOT
+    for handles in file ipc; do
+        processes "gpus=1" --loopback --handles "$handles" --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+        all_timed "one GPU, $handles" $own
+        lines "warning: processes on one GPU get time slices of it" 1
+    done
+    processes "gpus=1" --loopback --ranks 4 --mode graph --strategies ONESHOT,TWOSHOT
+    all_timed "four on one GPU" ONESHOT TWOSHOT
+}
+
+# Requests on standard input, which rank 0 reads.
+request="measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=64 num_tokens=4 mode=eager"
+request="$request min_samples=2 max_samples=2 budget_us=100000 precision=0.5 seed=1 strategies=TWOSHOT"
+printf '%s\nquit\n' "$request" >"$WORK/requests"
+processes "" --serve <"$WORK/requests"
+[ "$status" = 0 ] || fail "requests: exit code $status"
+[ "$(grep -c "^device .* reach=file " "$WORK/out")" = 2 ] || fail "requests: not two devices"
+grep -q "^row id=1 strategy=TWOSHOT " "$WORK/out" || fail "requests: no row"
+
+# ---- ranks that end ----------------------------------------------------------------------------------------
+
+# signalled SIGNAL RANK REQUEST OPTION...: sends the signal to the process of a rank (0, 1), or to the one
+# that starts the ranks (-1), while rank 0 waits for a request; then sends that request. The exit code in
+# $status.
+signalled() {
+    signal=$1 rank=$2 then=$3 status=0
+    shift 3
+    rm -f "$WORK/pipe"
+    mkfifo "$WORK/pipe"
+    # shellcheck disable=SC2086
+    STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder timeout 200 "$BENCH" $small --loopback --serve "$@" \
+        <"$WORK/pipe" >"$WORK/out" 2>"$WORK/err" &
+    exec 9>"$WORK/pipe"
+    until grep -q "^ready" "$WORK/out"; do
+        kill -0 $! 2>/dev/null || fail "$signal to $rank: the bench has ended"
+    done
+    processes=$(running)
+    starter=$(for process in $processes; do awk '{ print $4 }' "/proc/$process/stat"; done | sort | uniq -d)
+    to=$(for process in $processes; do
+        if [ "$process" = "$starter" ]; then echo "-1 $process"; else echo "0 $process"; fi
+    done | sort -n | sed -n "$((rank + 2))s/.* //p") # ranks in the order of their starts
+    kill "-$signal" "$to"
+    if [ -n "$then" ]; then echo "$then" >&9; fi
+    wait $! || status=$?
+    exec 9>&-
+    none_is_left "$signal to $rank"
+}
+died="\(was ended by signal 9 (Killed)\|died, between cells\)"
+for rank in 0 1; do
+    signalled KILL $rank "$request"
+    [ "$status" = 1 ] || fail "rank $rank dies: exit code $status"
+    lines "rank $rank $died" 1
+done
+grep -q "^error reason=rank 1 " "$WORK/out" || fail "rank 1 dies: rank 0 prints no reason"
+signalled TERM -1 ""
+signalled KILL -1 ""
+signalled STOP 1 "$request" --timeout 3
+[ "$status" = 1 ] || fail "rank 1 stops: exit code $status"
+lines "rank 1 is stopped, between cells; rank 0 waited for" 1
+grep -q "^error reason=rank 1 is stopped" "$WORK/out" || fail "rank 1 stops: rank 0 prints no reason"
+
+# ---- settings that do not fit ------------------------------------------------------------------------------
+
+# refused TEXT COMMAND...
+refused() {
+    text=$1 status=0
+    shift
+    STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} "$@" >"$WORK/out" 2>"$WORK/err" ||
+        status=$?
+    [ "$status" = 2 ] || fail "$text: exit code $status"
+    lines "$text" 1
+}
+refused "unavailable: shared GPU: 2 processes, and each sees 1" "$BENCH" --processes --workspace 64K
+refused "--processes has no plug-ins; use threads, or mpirun" "$BENCH" --processes \
+    --plugin "$PLUGINS/peer_copies.so"
+if [ -x "$BENCH-mpi" ]; then
+    refused "--processes is for gentables-bench-cuda; mpirun starts processes itself" "$BENCH-mpi" --processes
+fi
