@@ -148,6 +148,12 @@ enum stage_end stage_graphs(struct group *group, const struct stage *stage, stru
     return try_kernels(group, findings, MODE_GRAPH, 1);
 }
 
+// Another data type has the same accesses to memory of other processes.
+enum stage_end stage_processes(struct group *group, const struct stage *stage, struct findings *findings) {
+    (void)stage;
+    return try_kernels(group, findings, MODE_EAGER, 1);
+}
+
 enum stage_end stage_messages(struct group *group, const struct stage *stage, struct findings *findings) {
     static const size_t tokens_per_rank[] = {2, 20, 100};
     struct trials *trials = open_trials(group, findings);

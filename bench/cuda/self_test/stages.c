@@ -46,6 +46,11 @@ const struct stage self_test_stages[] = {
      .options = {.only_handles = "ipc", .no_multicast = true},
      .has_processes = true,
      .on_rank = stage_handles},
+    {.name = "processes",
+     .deadline_s = 20,
+     .options = {.no_multicast = true},
+     .has_processes = true,
+     .on_rank = stage_processes},
     {.name = "multicast", .deadline_s = 10, .remedy = "--no-multicast", .on_rank = stage_multicast},
     {.name = NULL},
 };

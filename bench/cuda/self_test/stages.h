@@ -13,10 +13,12 @@ enum stage_end stage_barriers(struct group *group, const struct stage *stage, st
 
 // launches.c: verified calls of our own kernels. stage_messages: many calls of one data type, without an
 // epilogue, with messages through peer memory; stage_launches: each data type with each epilogue;
-// stage_graphs: one data type with each epilogue, in graphs.
+// stage_graphs: one data type with each epilogue, in graphs; stage_processes: the same, eager, on ranks that
+// are processes.
 enum stage_end stage_messages(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_launches(struct group *group, const struct stage *stage, struct findings *findings);
 enum stage_end stage_graphs(struct group *group, const struct stage *stage, struct findings *findings);
+enum stage_end stage_processes(struct group *group, const struct stage *stage, struct findings *findings);
 
 // between_processes.c: memory of another process, through one kind of handle.
 enum stage_end stage_handles(struct group *group, const struct stage *stage, struct findings *findings);

@@ -46,21 +46,22 @@ all_right() {
     self_test "$settings" --self-test --timeout 60
     [ "$status" = 0 ] || fail "$settings: exit code $status"
     for stage in "$@"; do prints "^ok      $stage: " "$settings"; done
-    prints "^passed: 0 of 12 stages failed" "$settings"
+    prints "^passed: 0 of 13 stages failed" "$settings"
     [ "$(grep -c "^ok  " "$WORK/out")" = $# ] || fail "$settings: others are not skipped"
 }
 # With one GPU: the stages that are different there.
-for stage in barriers joint file; do
+for stage in barriers joint file processes; do
     self_test "gpus=1" --timeout 60 "--self-test=$stage"
     [ "$status" = 0 ] || fail "one GPU: exit code $status"
     case $stage in
     barriers) prints "^ok      barriers: 10000 barriers of 2 ranks \(loopback\), .* us each" "one GPU" ;;
     joint) prints "^ok      joint: .* are right \(2 ranks, loopback\)" "one GPU" ;;
     file) prints "^ok      file: .* on one GPU" "one GPU" ;;
+    processes) prints "^ok      processes: 22 results .* in 4 cells are right \(2 ranks, file\)" "one GPU" ;;
     esac
 done
 all_right "gpus=2 has_fabric fabric multicast" context timers barriers messages joint plain programmatic \
-    graph fabric file ipc multicast
+    graph fabric file ipc processes multicast
 prints "^ok      barriers: 10000 barriers of 2 ranks \(process\), .* us each" "two GPUs"
 for handles in fabric file ipc; do
     prints "^ok      $handles: .* on two GPUs \($handles\)" "two GPUs"
