@@ -27,6 +27,12 @@ extern const struct strategy strategy_cuda_kernel, strategy_cuda_nccl, strategy_
 extern struct candidate cuda_candidates[MAX_CANDIDATES];
 extern int cuda_candidate_count;
 
+// kernel_candidates.c: the name of a kernel in the images, and the most threads of its blocks.
+enum { KERNEL_NAME_SIZE = 96 };
+void kernel_name(char name[KERNEL_NAME_SIZE], enum cuda_kernel kernel, enum dtype dtype, bool fp32,
+                 enum fusion fusion, int tp);
+unsigned kernel_threads(int tp);
+
 // A call as parameters of a kernel. An access has 16 bytes.
 struct CallParameters call_parameters(const struct device *device, const struct call *call);
 struct RankParameters rank_parameters(int rank, const struct call *call);

@@ -10,7 +10,6 @@
 enum {
     PHASES = 2,
     EMPTY_SLOT = (int)0x80000000,
-    NAME_SIZE = 96,
     MOST_THREADS = 1024,
     ACCESS_BYTES = 16,
     WARP = 32,        // threads, and accesses
@@ -98,16 +97,20 @@ static void close_workspace(struct device *device, enum cuda_kernel kernel) {
 
 // ---- set-up ------------------------------------------------------------------------------------------
 
+void kernel_name(char name[KERNEL_NAME_SIZE], enum cuda_kernel kernel, enum dtype dtype, bool fp32,
+                 enum fusion fusion, int tp) {
+    snprintf(name, KERNEL_NAME_SIZE, "gentables_%s_%s_%s_%s_tp%d", cuda_kernel_facts[kernel].name,
+             dtype_short_names[dtype], fp32 ? "fp32" : "native", fusion_facts[fusion].short_name, tp);
+}
+
 static void find_kernels(struct own *own) {
     struct device *device = own->device;
-    char name[NAME_SIZE];
+    char name[KERNEL_NAME_SIZE];
     int tp = device->group->size;
     for (int dtype = 0; dtype < DTYPES; dtype++) {
         bool fp32 = own->candidate->accumulates_fp32 || dtype == DTYPE_FLOAT32; // for which both are the same
         for (int fusion = 0; fusion < FUSIONS; fusion++) {
-            snprintf(name, sizeof name, "gentables_%s_%s_%s_%s_tp%d",
-                     cuda_kernel_facts[own->detail->kernel].name, dtype_short_names[dtype],
-                     fp32 ? "fp32" : "native", fusion_facts[fusion].short_name, tp);
+            kernel_name(name, own->detail->kernel, (enum dtype)dtype, fp32, (enum fusion)fusion, tp);
             own->kernels[dtype][fusion] = device_kernel(device, name);
         }
     }
@@ -275,6 +278,10 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
     }
 }
 
+unsigned kernel_threads(int tp) {
+    return tp > 8 ? MOST_THREADS / 2 : MOST_THREADS;
+}
+
 // The threads of a block, which handles a row at a time. If a kernel with an epilogue has more rows than the
 // GPU has multiprocessors, each thread has two accesses of a row. Then a multiprocessor holds two or more
 // blocks, and one loads a row while another adds squares; it would hold a single block of a thread for each
@@ -282,7 +289,7 @@ static void fill_parameters(const struct own *own, const struct call *call, stru
 static unsigned threads_of(const struct own *own, const struct call *call, size_t rows) {
     const struct device *device = own->device;
     size_t ranks = (size_t)device->group->size, sharers = device->options.loopback ? ranks : 1;
-    unsigned threads = row_threads(call, ranks > 8 ? MOST_THREADS / 2 : MOST_THREADS);
+    unsigned threads = row_threads(call, kernel_threads((int)ranks));
     bool is_crowded = rows * sharers > (size_t)device->common_multiprocessors;
     if (fusion_in_kernel(own, call) == FUSION_NONE || !is_crowded) return threads;
     return (threads / WARP + 1) / 2 * WARP;

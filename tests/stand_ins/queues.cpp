@@ -340,6 +340,12 @@ CUresult cuFuncGetAttribute(int *value, CUfunction_attribute which, CUfunction f
         *value = number("ptx", binary); // nvcc compiles the code of sm_N from the PTX of compute_N
     } else if (which == CU_FUNC_ATTRIBUTE_BINARY_VERSION) {
         *value = binary;
+    } else if (which == CU_FUNC_ATTRIBUTE_NUM_REGS) {
+        *value = 40;
+    } else if (which == CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES) {
+        *value = number("local_bytes", 0);
+    } else if (which == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK) {
+        *value = number("most_threads", 1024);
     } else {
         return CUDA_ERROR_INVALID_VALUE;
     }

@@ -31,9 +31,8 @@ static bool load_all(const struct cuda_driver *driver, CUmodule *helpers, struct
     return false;
 }
 
-// The GPU's context, and its SM version; false: `text`.
-static bool open_first(const struct cuda_driver *driver, char name[CUDA_NAME_SIZE], int *sm,
-                       struct findings *findings) {
+bool open_first_gpu(const struct cuda_driver *driver, char name[CUDA_NAME_SIZE], int *sm,
+                    struct findings *findings) {
     CUdevice id = 0;
     CUcontext context;
     int major = 0, minor = 0;
@@ -81,7 +80,7 @@ enum stage_end stage_context(struct findings *findings) {
     int sm = 0;
     if (driver == NULL) return STAGE_NO_DEVICE;
     findings->devices = driver_gpus(findings->text, FINDING_SIZE);
-    if (!open_first(driver, name, &sm, findings)) return STAGE_FAILED;
+    if (!open_first_gpu(driver, name, &sm, findings)) return STAGE_FAILED;
     uint64_t since_ns = clock_ns();
     if (!load_all(driver, &helpers, findings)) return STAGE_FAILED;
     double took_s = (double)(clock_ns() - since_ns) * 1e-9;

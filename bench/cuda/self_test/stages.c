@@ -6,6 +6,7 @@
 
 const struct stage self_test_stages[] = {
     {.name = "context", .deadline_s = 60, .alone = stage_context},
+    {.name = "code", .deadline_s = 20, .alone = stage_code},
     {.name = "timers", .deadline_s = 8, .on_rank = stage_timers},
     {.name = "barriers", .deadline_s = 8, .on_rank = stage_barriers},
     {.name = "messages", .deadline_s = 10, .on_rank = stage_messages, .options = {.no_multicast = true}},

@@ -3,9 +3,13 @@
 #define BENCH_CUDA_STAGES_H
 
 #include "calls/stage.h"
+#include "cuda/device/device.h"
 
 // context.c: the driver, the first GPU, and the kernels that it loads.
 enum stage_end stage_context(struct findings *findings);
+
+// loaded_code.c: the registers and instructions of these kernels.
+enum stage_end stage_code(struct findings *findings);
 
 // barriers.c: the steps of the clocks, and barriers of the ranks on their GPUs.
 enum stage_end stage_timers(struct group *group, const struct stage *stage, struct findings *findings);
@@ -25,6 +29,10 @@ enum stage_end stage_handles(struct group *group, const struct stage *stage, str
 
 // multicast_sums.c: sums by the switch: exact ones, then how it rounds the others.
 enum stage_end stage_multicast(struct group *group, const struct stage *stage, struct findings *findings);
+
+// context.c: takes the first GPU, and reads its name and SM version; false: the text is the reason.
+bool open_first_gpu(const struct cuda_driver *driver, char name[CUDA_NAME_SIZE], int *sm,
+                    struct findings *findings);
 
 // launches.c: whether ranks reach each other's memory; else the text is the reason.
 bool ranks_are_reached(const struct group *group, struct findings *findings);

@@ -46,7 +46,7 @@ all_right() {
     self_test "$settings" --self-test --timeout 60
     [ "$status" = 0 ] || fail "$settings: exit code $status"
     for stage in "$@"; do prints "^ok      $stage: " "$settings"; done
-    prints "^passed: 0 of 13 stages failed" "$settings"
+    prints "^passed: 0 of 14 stages failed" "$settings"
     [ "$(grep -c "^ok  " "$WORK/out")" = $# ] || fail "$settings: others are not skipped"
 }
 # With one GPU: the stages that are different there.
@@ -60,8 +60,8 @@ for stage in barriers joint file processes; do
     processes) prints "^ok      processes: 22 results .* in 4 cells are right \(2 ranks, file\)" "one GPU" ;;
     esac
 done
-all_right "gpus=2 has_fabric fabric multicast" context timers barriers messages joint plain programmatic \
-    graph fabric file ipc processes multicast
+all_right "gpus=2 has_fabric fabric multicast" context code timers barriers messages joint plain \
+    programmatic graph fabric file ipc processes multicast
 prints "^ok      barriers: 10000 barriers of 2 ranks \(process\), .* us each" "two GPUs"
 for handles in fabric file ipc; do
     prints "^ok      $handles: .* on two GPUs \($handles\)" "two GPUs"
@@ -77,6 +77,56 @@ self_test "sm=120 ptx=90" --timeout 60 --self-test=context
 [ "$status" = 0 ] || fail "kernels from PTX: exit code $status"
 prints "^ok      context: .*kernels of sm_120 from PTX 9.0, .*; the driver compiled them: build for sm_120$" \
     "kernels from PTX"
+
+# ---- the kernels' code -----------------------------------------------------------------------------------
+
+# A script in place of cuobjdump prints kernels with the instructions that they need, but for $LACKS. The same
+# instructions, with more around them, are in what cuobjdump 12.4 prints of code for sm_80, sm_89 and sm_90.
+mkdir -p "$WORK/bin" "$WORK/none"
+cat >"$WORK/bin/cuobjdump" <<'END'
+#!/bin/sh
+[ "$*" = "-sass -arch sm_90 $4" ] && [ -s "$4" ] && [ -z "${UNREADABLE:-}" ] || exit 1
+for kernel in oneshot_bf16_fp32_none twoshot_bf16_fp32_none nvls_oneshot_bf16_fp32_none exchange; do
+    printf '\t\tFunction : gentables_%s_tp2\n\t.headerflags\t@"EF_CUDA_SM90"\n' $kernel
+    for instruction in "LDG.E.STRONG.SYS R4, [R2]" MEMBAR.ALL.SYS ACQBULK PREEXIT "LDGMC.E.ADD R4, [R2]"; do
+        case "$kernel $instruction " in
+        ${LACKS:-none} | exchange*PREEXIT* | oneshot*MEMBAR* | [!n]*LDGMC*) ;;
+        *) printf '        /*0010*/                   %s ;\n' "$instruction" ;;
+        esac
+    done
+done
+END
+chmod +x "$WORK/bin/cuobjdump"
+# code PATTERN SETTINGS NAME=VALUE...: what the stage prints of right kernels.
+code() {
+    wanted=$1 settings=$2
+    shift 2
+    for assignment in "$@"; do export "${assignment?}"; done
+    self_test "$settings" --timeout 60 --self-test=code
+    [ "$status" = 0 ] || fail "code: exit code $status"
+    prints "^ok      code: [1-9][0-9]+ kernels of TP 2, at most 40 registers, $wanted\$" "code"
+}
+path=$PATH
+absent="instructions are not checked: no cuobjdump in PATH or CUDA_HOME"
+code "none with local memory; ($absent|[1-9][0-9]+ have the instructions that they need)" "" \
+    CUDA_HOME="$WORK/none"
+code "none with local memory; 4 have the instructions that they need" "" CUDA_HOME="$WORK"
+code "[1-9][0-9]+ with local memory, which is slow; 4 have the instructions that they need" "local_bytes=8" \
+    PATH="$WORK/bin:$path"
+code "none with local memory; instructions are not checked: the driver compiled them at load" "sm=120 ptx=90"
+code "none with local memory; instructions are not checked: those of sm_100 are not known" "sm=100"
+code "none with local memory; instructions are not checked: cuobjdump cannot read them" "" UNREADABLE=1
+unset UNREADABLE
+fails_at code "gentables_oneshot_.*_tp2: a block has at most 512 threads, and needs 1024" "most_threads=512"
+for lacks in "oneshot*STRONG*:accesses that other GPUs see" "twoshot*MEMBAR*:a fence before flags" \
+    "exchange*ACQBULK*:the wait for the launch ahead" "nvls*LDGMC*:sums in the switch" \
+    "oneshot*PREEXIT*:the start of the next launch"; do
+    LACKS=${lacks%%:*}
+    export LACKS
+    fails_at code "the machine code of gentables_${LACKS%%\**}_?.* lacks ${lacks#*:} " ""
+done
+unset LACKS
+PATH=$path
 
 # ---- a stage fails ------------------------------------------------------------------------------------
 
@@ -135,7 +185,7 @@ refused() {
     [ ! -s "$WORK/out" ] || fail "$wanted: prints stages"
 }
 refused "gpus=0" "no GPU: the driver sees none" --self-test
-refused "" "--self-test: no stage graphs; stages: context timers" --self-test=graphs
+refused "" "--self-test: no stage graphs; stages: context code timers" --self-test=graphs
 only
 refused "" "no CUDA driver (libcuda.so.1)" --self-test
 
