@@ -1,15 +1,30 @@
 // The compiled kernels in the driver: loads them, and determines what the driver loaded: code for the GPU, or
 // PTX, which it compiles at load. See device.h.
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "device.h"
 
 enum { PTX_OF_CLUSTERS = 90 }; // the first that has clusters, programmatic launches and multicast
 
+// Whether the driver uses only PTX, also where there is code for its GPU.
+static bool only_ptx_counts(void) {
+    const char *value = getenv("CUDA_FORCE_PTX_JIT");
+    return value != NULL && value[0] != '\0' && strcmp(value, "0") != 0;
+}
+
 // The reason why the driver loads no kernels, and the way out.
 static void refuse(const struct device *device, CUresult result, char reason[REASON_SIZE]) {
     const char *name = "CUDA error";
+    if (cuda_is_compiled && only_ptx_counts()) {
+        snprintf(
+            reason, REASON_SIZE,
+            "CUDA_FORCE_PTX_JIT is set, and the driver cannot compile this program's PTX for sm_%d; unset "
+            "it",
+            device->sm);
+        return;
+    }
     if (!cuda_is_compiled || result == CUDA_ERROR_NO_BINARY_FOR_GPU) {
         snprintf(reason, REASON_SIZE,
                  "kernels were built for %s, and this GPU is sm_%d; -DGENTABLES_CUDA_ARCHITECTURES=%d builds "

@@ -38,6 +38,11 @@ refused "gpus=1" "2 ranks need 2 GPUs, and here is 1; --loopback puts all ranks 
 refused "gpus=4" "8 ranks need 8 GPUs, and here are 4; --loopback puts all ranks on one" --ranks 8
 refused "sm=90,80" "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80"
 refused "sm=75 no_binary" "kernels were built for "
+if [ "$IS_COMPILED" = ON ]; then
+    export CUDA_FORCE_PTX_JIT=1
+    refused "no_binary" "CUDA_FORCE_PTX_JIT is set, and the driver cannot compile this program's PTX for sm"
+    unset CUDA_FORCE_PTX_JIT
+fi
 need="messages of 8192 KiB need 64 MiB for their data, and a rank has"
 refused "memory_mib=60" "$need 59 of GPU 0" --workspace 8M
 refused "gpus=1 memory_mib=100" "$need 49 of GPU 0; use a smaller --workspace or --arena" \
