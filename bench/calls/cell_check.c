@@ -2,7 +2,15 @@
 // elements/kernels.c.
 #include "cell_check.h"
 
+#include <math.h>
+
 #include "check_kernels.h"
+#include "elements/element.h"
+
+enum { MOST_SUMS = 1 << 16 };
+
+// Beside a unit in the last place of a smaller sum the roundings of fp32 on the way are not small.
+static const double LEAST_SUM = 0.0625;
 
 #define KERNELS(isa) extern check_kernel check_kernel_##isa;
 BUILT_KERNELS
@@ -22,6 +30,19 @@ check_kernel *check_kernel_like(const struct kernels *kernels) {
 bool cell_check_part(const struct cell *cell, size_t data_set, struct cell_part part,
                      enum sum_rounding rounding, char what[], size_t what_size) {
     return check_kernel_like(kernels_best())(cell, data_set, part, rounding, what, what_size);
+}
+
+double cell_sum_error(const struct cell *cell, size_t data_set, struct cell_part part) {
+    const struct shape *shape = &cell->shape;
+    size_t count = part.count < MOST_SUMS ? part.count : MOST_SUMS;
+    double largest = 0;
+    if (shape->op != OP_ALLREDUCE || shape->fusion != FUSION_NONE || shape->dtype == DTYPE_FLOAT32) return 0;
+    for (size_t i = part.first; i < part.first + count; i++) {
+        double sum = cell_sum(cell, data_set, i);
+        if (fabs(sum) < LEAST_SUM) continue;
+        largest = fmax(largest, ulps_between(shape->dtype, sum, element_value(shape->dtype, cell->out, i)));
+    }
+    return largest;
 }
 
 bool cell_check(const struct cell *cell, size_t data_set, enum sum_rounding rounding, char what[],

@@ -18,4 +18,8 @@ bool cell_check(const struct cell *cell, size_t data_set, enum sum_rounding roun
 bool cell_check_part(const struct cell *cell, size_t data_set, struct cell_part part,
                      enum sum_rounding rounding, char what[], size_t what_size);
 
+// The largest error of the sums of 16 bits in a part of the results of an allreduce without an epilogue, in
+// units in the last place; 0 for other results. Of a large part only the first sums are compared.
+double cell_sum_error(const struct cell *cell, size_t data_set, struct cell_part part);
+
 #endif

@@ -26,6 +26,11 @@ void minifloat_ranges(const struct minifloat *format, struct code_range ranges[]
     }
 }
 
+double ulps_between(enum dtype dtype, double from, double to) {
+    double ulp = ldexp(1, ilogb(from == 0 ? 1 : from) - dtype_significand_bits[dtype] + 1);
+    return fabs(to - from) / ulp;
+}
+
 double dtype_unit_roundoff(enum dtype dtype) {
     return ldexp(1, -dtype_significand_bits[dtype]);
 }

@@ -47,6 +47,9 @@ static inline void element_store(enum dtype dtype, void *array, size_t index, fl
     }
 }
 
+// The distance of two numbers in units in the last place of the first one.
+double ulps_between(enum dtype dtype, double from, double to);
+
 // Largest relative error of one rounding to `dtype`.
 double dtype_unit_roundoff(enum dtype dtype);
 

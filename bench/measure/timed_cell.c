@@ -1,6 +1,7 @@
 // One cell and its candidates; see timed_cell.h.
 #include "timed_cell.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,8 @@
 #include "plugin_loader/plugins.h"
 #include "ranks/fault_report.h"
 #include "ranks/watch.h"
+
+static const double CORRECT_ULP = 0.5; // the largest error of a correctly rounded sum
 
 void timed_cell_drop(struct timed_series *series, const char *reason) {
     if (series->is_dropped) return;
@@ -115,6 +118,11 @@ static struct cell_part compared_part(const struct timed_cell *timed, const stru
     return rank == 0 ? (struct cell_part){0} : cell_part_of(&timed->cell, rank - 1, size - 1);
 }
 
+// Notes an error of sums that a switch added, in units in the last place.
+static void note_error(struct timed_cell *timed, double error) {
+    timed->group->switch_error = fmax(timed->group->switch_error, error);
+}
+
 // Fetches and compares a result. If it is the same on all ranks, rank 0 fetches all of it, and computes its
 // bits for all ranks. -1: see group_failure.
 static int compare(struct timed_cell *timed, struct verified *result, bool *is_right, char what[],
@@ -125,6 +133,8 @@ static int compare(struct timed_cell *timed, struct verified *result, bool *is_r
     if (backend->fetch(timed->buffers, 0, fetched) != 0) return -1;
     *is_right = is_in_time(timed, 0, what, what_size) &&
                 cell_check_part(&timed->cell, result->data_set, part, result->rounding, what, what_size);
+    if (*is_right && result->rounding == SUM_FAITHFUL)
+        note_error(timed, cell_sum_error(&timed->cell, result->data_set, part));
     if (has_bits) result->bits = cell_bits(&timed->cell, timed->group->kernels->hash);
     return 0;
 }
@@ -138,6 +148,7 @@ static int result_passes(struct timed_cell *timed, struct verified *result, bool
     bool is_right;
     if (known != NULL) {
         result->bits = known->bits;
+        if (result->rounding == SUM_FAITHFUL && known->rounding == SUM_FP32) note_error(timed, CORRECT_ULP);
         is_right = is_in_time(timed, 0, what, what_size);
     } else if (compare(timed, result, &is_right, what, what_size) != 0) {
         return -1;

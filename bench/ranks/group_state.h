@@ -72,9 +72,10 @@ struct group {
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;
-    uint64_t run_id;    // of MPI's ranks: makes names of their sockets unique among runs
-    int slowest_peer;   // the rank with the longest round trip from rank 0 in the first measurement
-    uint64_t unseen_ns; // host time of the last call before its launch, which a GPU's events do not include
+    uint64_t run_id;     // of MPI's ranks: makes names of their sockets unique among runs
+    int slowest_peer;    // the rank with the longest round trip from rank 0 in the first measurement
+    double switch_error; // the largest error of sums of 16 bits that a switch added, in ulps; 0: none known
+    uint64_t unseen_ns;  // host time of the last call before its launch, which a GPU's events do not include
 };
 
 // Whether a counter, modulo 2^32, has reached `target`.

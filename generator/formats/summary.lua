@@ -383,6 +383,19 @@ function summary.ended_by_budget(source)
   return provenance.budget_words(ended)
 end
 
+-- The largest error of sums of 16 bits that a switch added, over all devices, in units in the last place, as
+-- text; nil: none is known.
+function summary.largest_switch_error(files)
+  local largest
+  for _, entry in ipairs(files) do
+    for _, device in ipairs(entry.provenance and entry.provenance.devices or {}) do
+      local error_ulp = tonumber(device.at_end and device.at_end.largest_switch_error_ulp)
+      if error_ulp and error_ulp > (largest or 0) then largest = error_ulp end
+    end
+  end
+  return largest and ("%.2f units in the last place"):format(largest)
+end
+
 -- A sentence with the shapes for which the choices of a source are made, and the files that do not mention
 -- them; nil: all shapes have equal weight.
 function summary.workload(source)

@@ -146,7 +146,16 @@ void detect_write(const struct group *group, FILE *out) {
     for (int rank = 0; rank < group->size; rank++) fprintf(out, "%s\n", device->lines[rank]);
 }
 
-// Writes the same fields, and the lowest clocks and all reasons of the whole run.
+// Appends a field to the line of a rank, which it begins if it is empty.
+static void append_switch_error(const struct group *group, char line[LINE_SIZE]) {
+    if (group->switch_error <= 0) return;
+    if (line[0] == '\0') snprintf(line, LINE_SIZE, "device rank=%d", group->rank);
+    size_t used = strlen(line);
+    snprintf(line + used, LINE_SIZE - used, " largest_switch_error_ulp=%.2f", group->switch_error);
+}
+
+// Writes the same fields, and the lowest clocks, all reasons, and the largest error of sums in a switch, of
+// the whole run.
 void detect_write_end(struct group *group, FILE *out) {
     struct device *device = device_of(group);
     char state[STATE_SIZE], line[LINE_SIZE] = "";
@@ -158,6 +167,7 @@ void detect_write_end(struct group *group, FILE *out) {
                  group->rank, state, device->clocks_seen.mhz, device->clocks_seen.memory_mhz,
                  device->clocks_seen.throttle);
     }
+    append_switch_error(group, line);
     if (!group_exchange(group, line, sizeof line, device->lines) || group->rank != 0) return;
     for (int rank = 0; rank < group->size; rank++) {
         if (device->lines[rank][0] != '\0') fprintf(out, "%s\n", device->lines[rank]);

@@ -4,13 +4,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "calls/cell_check.h"
 #include "calls/exact_data.h"
 #include "cuda/candidate.h"
 #include "elements/element.h"
 #include "stages.h"
 
-static const double LEAST_SUM = 0.0625;
 enum { TOKENS = 32, HIDDEN_SIZE = 1024, ELEMENTS = TOKENS * HIDDEN_SIZE, FARTHEST = 3 };
 
 // Sums on this rank, and how many elements are so many units in the last place from the correctly rounded
@@ -63,22 +64,12 @@ static bool add_integers(struct sums *sums, enum dtype dtype, void *out) {
     return right;
 }
 
-// The distance of two numbers in units in the last place of the first one.
-static double steps_between(enum dtype dtype, double from, double to) {
-    double step = ldexp(1, ilogb(from == 0 ? 1 : from) - dtype_significand_bits[dtype] + 1);
-    return fabs(to - from) / step;
-}
-
-// Adds an element to the census: its distance from the correctly rounded sum, and its error. Beside a unit in
-// the last place of a smaller sum the roundings of fp32 on the way are not small.
+// Adds an element to the census: its distance from the correctly rounded sum.
 static void count(struct sums *sums, enum dtype dtype, const void *out, size_t at, double sum) {
     unsigned char rounded[sizeof(float)];
     element_store(dtype, rounded, 0, (float)sum);
-    double is = element_value(dtype, out, at);
-    double steps = steps_between(dtype, element_value(dtype, rounded, 0), is);
+    double steps = ulps_between(dtype, element_value(dtype, rounded, 0), element_value(dtype, out, at));
     sums->counts[steps < FARTHEST ? (int)ceil(steps - 1e-9) : FARTHEST]++;
-    if (dtype != DTYPE_FLOAT32 && fabs(sum) >= LEAST_SUM)
-        sums->largest = fmax(sums->largest, steps_between(dtype, sum, is));
 }
 
 // Collective. The census of random sums.
@@ -89,6 +80,10 @@ static bool add_fractions(struct sums *sums, enum dtype dtype, void *out) {
     bool is_open = cell_open(&cell, &shape, group->rank, group->size, 1) == 0;
     bool right = group_min(group, is_open) != 0 && add(sums, dtype, cell.input, out);
     for (size_t i = 0; right && i < ELEMENTS; i++) count(sums, dtype, out, i, cell_sum(&cell, 0, i));
+    if (right) {
+        memcpy(cell.out, out, ELEMENTS * dtype_sizes_bytes[dtype]);
+        sums->largest = fmax(sums->largest, cell_sum_error(&cell, 0, cell_part_of(&cell, 0, 1)));
+    }
     if (is_open) cell_close(&cell);
     return right;
 }

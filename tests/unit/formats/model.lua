@@ -162,12 +162,15 @@ function tests.test_the_report_has_machine_uncertain_choices_and_missing_times()
   assert(provenance.write(csv, file.read(csv), { world_size = 2, arch = "host", fingerprint = "f",
     machine = { cpu = "A CPU", cores = 2, mpi = "Open MPI 4.1.4", caches = { L1d = "48K" } },
     bench = { protocol = 1, hash = "h", isa = "avx512", compiler = "gcc-12" }, date = "2020-01-01",
+    devices = { { at_end = { largest_switch_error_ulp = "0.71" } }, { at_end = {} },
+      { at_end = { largest_switch_error_ulp = "0.62" } }, {} },
     refine = { seconds = 100, settles = 2, uncertain = 3, measures = 63 },
     no_time = { { dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE", hidden_size = 1024,
       num_tokens = 1, strategy = "TWOSHOT", reason = "fewer tokens | than ranks" } } }))
   local report = render.text(model.load(path, "host"), formats.find "report")
-  for _, text in ipairs { "| CPU | A CPU |", "| Caches | L1d 48K |", "| Bench | gcc-12, avx512, protocol 1 |",
-    "| 1024 | ONESHOT? | ONESHOT* |", "more ranks than cores",
+  for _, text in ipairs { "| CPU | A CPU |", "| Caches | L1d 48K |",
+    "| Largest error of sums in the switch | 0.71 units in the last place |",
+    "| Bench | gcc-12, avx512, protocol 1 |", "| 1024 | ONESHOT? | ONESHOT* |", "more ranks than cores",
     "25 % (25 % to 25 %)",
     "\n1 certain, 0 ties, 1 uncertain; `--refine`, about 2 minutes, would settle 1 of them and measure 63 "
       .. "more cells.\n",

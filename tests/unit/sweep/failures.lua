@@ -203,7 +203,8 @@ function TestSweep:test_the_provenance_has_the_devices_over_all_launches()
   self:change_spec("launches = 1", "launches = 2")
   self:sweep_well { DEVICES = 1 }
   lu.assertEquals(provenance.read(self.json).devices, { { rank = "0", clock_mhz = "1980",
-    at_end = { clock_mhz = "1980", least_clock_mhz = "1200", throttle_seen = "0x44" } } })
+    at_end = { clock_mhz = "1980", least_clock_mhz = "1200", throttle_seen = "0x44",
+      largest_switch_error_ulp = "0.71" } } })
 end
 
 -- ---- a TP size that does not start ------------------------------------------------------------
