@@ -1,5 +1,9 @@
 // Epilogues in kernels of their own, after an allreduce: one kernel, or one for each step. With joint
 // launches, these are joint as well.
+//
+// With a GPU for each rank, launches are programmatic, as those of fused kernels, so that a comparison shows
+// what the fusion gains. In loopback they are not: blocks that wait for their own rank's allreduce would take
+// the room of another rank's, for which that one waits.
 #include <stdio.h>
 
 #include "candidate.h"
@@ -33,7 +37,8 @@ static bool launch_step(struct device *device, const char *name, const struct ca
     if (most == 0) most = 1;
     device->last = (struct grid){.blocks = call->num_tokens < most ? (unsigned)call->num_tokens : most,
                                  .ranks = device->joint != NULL ? sharers : 1,
-                                 .threads = row_threads(call, MOST_THREADS)};
+                                 .threads = row_threads(call, MOST_THREADS),
+                                 .programmatic = !device->options.loopback};
     if (!device_enqueues(device)) return true;
     fill_parameters(device, call, step, &parameters);
     return device_launch(device, device_kernel(device, name), device->last, &parameters, sizeof parameters);

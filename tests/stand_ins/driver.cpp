@@ -10,8 +10,9 @@
 // of no blocks, calls that are forbidden during a capture, sizes and addresses that are no multiple of the
 // granularity, handles of a type that was not requested. Addresses that are reserved but not mapped, or
 // mapped without access, cannot be used. A GPU holds OF_EACH x MULTIPROCESSORS blocks at once; launches of
-// more blocks that wait for each other break it, including launches that may start early. Copies to memory
-// that is not pinned, and freeing memory, wait for the GPU without a limit.
+// more blocks that wait for each other break it, including launches that may start early. A thread of a
+// programmatic launch that touches memory before it waits for the launch ahead ends the program. Copies to
+// memory that is not pinned, and freeing memory, wait for the GPU without a limit.
 //
 // STAND_IN is a list of settings with spaces between them; all are off by default. Those with KERNEL concern
 // the kernels with this text in their names, such as twoshot.

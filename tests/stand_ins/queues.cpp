@@ -73,6 +73,7 @@ EngineEnd run_together(const std::vector<Op *> &ops, bool has_others = false) {
     run.one_gpu = joint || (ops.size() > 1 && ops[0]->gpu == ops[1]->gpu);
     run.preempts = false; // the tests of the kernels explore the orders of accesses
     run.stalls = false;
+    run.must_wait = ops[0]->is_programmatic;
     run.shape = [=](int rank, int) {
         const Op *op = joint ? ops[0] : ops[size_t(rank)];
         return EngineLaunch{op->blocks, op->threads, op->cluster};

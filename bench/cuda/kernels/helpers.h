@@ -1,6 +1,7 @@
 // Kernels that are launched around those of the strategies: a delay and a barrier before a call, copies for
 // the bound, hashes for the checks, an empty kernel for the floor; and an epilogue after an allreduce, as one
-// kernel or as three.
+// kernel or as three. Kernels of an epilogue wait for the launch ahead before they touch memory, and let the
+// next one start.
 #ifndef BENCH_CUDA_HELPERS_H
 #define BENCH_CUDA_HELPERS_H
 
@@ -15,10 +16,14 @@ DEVICE_FUNCTION void delay(const DelayParameters &parameters) {
     }
 }
 
-// Does what any launch does for the next launch in a chain.
-DEVICE_FUNCTION void empty(const DelayParameters &) {
+// What a launch of a chain does first, unless other ranks wait for it.
+DEVICE_FUNCTION void take_turn() {
     wait_for_earlier_launches();
     let_next_launch_start();
+}
+
+DEVICE_FUNCTION void empty(const DelayParameters &) {
+    take_turn();
 }
 
 // Barriers of the ranks: thread p sets this rank's flag in rank p's memory, and waits for rank p's flag in
@@ -89,6 +94,7 @@ DEVICE_FUNCTION void compare_arrays(const ArrayParameters &parameters) {
 
 // A whole epilogue, of sums in memory.
 template <class Type, class Fusion> DEVICE_FUNCTION void finish_sums(const EpilogueParameters &parameters) {
+    take_turn();
     SHARED_ARRAY(float, partial, PARTIALS);
     RowSum row_sum{partial, 0};
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
@@ -104,6 +110,7 @@ template <class Type, class Fusion> DEVICE_FUNCTION void finish_sums(const Epilo
 // An epilogue in three kernels: r, from sum and residual; y, from r; codes, from y. Each reads the output of
 // the one before. `Norm` is the class of RESIDUAL_RMS_NORM.
 template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameters &parameters) {
+    take_turn();
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     float squares = 0;
     size_t count = static_cast<size_t>(call.num_tokens) * static_cast<size_t>(call.accesses_per_token);
@@ -114,6 +121,7 @@ template <class Type> DEVICE_FUNCTION void add_residuals(const EpilogueParameter
 }
 
 template <class Type, class Norm> DEVICE_FUNCTION void normalise(const EpilogueParameters &parameters) {
+    take_turn();
     SHARED_ARRAY(float, partial, PARTIALS);
     RowSum row_sum{partial, 0};
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
@@ -140,6 +148,7 @@ template <class Type, class Norm> DEVICE_FUNCTION void normalise(const EpilogueP
 
 // y is the input.
 template <class Type, class Fusion> DEVICE_FUNCTION void quantise(const EpilogueParameters &parameters) {
+    take_turn();
     Call call = call_of(parameters.call, parameters.ranks[rank_index()]);
     int thread = static_cast<int>(thread_index()), block = static_cast<int>(block_size());
     for (int token = static_cast<int>(block_index()); token < call.num_tokens;

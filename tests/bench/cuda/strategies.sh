@@ -68,6 +68,9 @@ done
             --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
         all_timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED
     done
+    # With a GPU for each rank, epilogues are programmatic launches as well.
+    bench "no_programmatic" $small --fusion RESIDUAL_RMS_NORM --strategies NCCL_UNFUSED
+    [ "$status" = 1 ] || fail "launches of an epilogue are not programmatic: exit code $status"
     bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
     all_timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
     multicast="ONESHOT_MULTICAST NVLS_ONESHOT NVLS_TWOSHOT"

@@ -269,7 +269,7 @@ void take_down(Fiber *fiber) {
 void start_thread(unsigned rank, int launch, unsigned block, unsigned thread) {
     Launch &of = launches[rank][static_cast<size_t>(launch)];
     Fiber *fiber = make_fiber();
-    fiber->self = {rank, block, thread, of.shape.block, of.shape.grid, of.shape.cluster};
+    fiber->self = {rank, block, thread, of.shape.block, of.shape.grid, of.shape.cluster, !run->must_wait};
     fiber->launch = launch;
     fiber->block = of.blocks[block].get();
     fiber->cluster_arrivals = fiber->cluster_waits = 0;
@@ -432,6 +432,7 @@ void *engine_shared_in_cluster(void *own, unsigned rank) {
 }
 
 void engine_step(int wrote) {
+    must(current->self.may_access, "a programmatic launch: an access before the wait for the launch ahead");
     if (wrote != 0) progress();
     if (run->preempts && next_random() % SWITCH_ONE_IN == 0) yield();
 }
@@ -450,6 +451,7 @@ bool engine_keep_waiting() {
 }
 
 void engine_wait_for_earlier_launches() {
+    current->self.may_access = true;
     if (!run->programmatic || current->launch == 0) return;
     Launch &before = launches[current->self.rank][static_cast<size_t>(current->launch) - 1];
     if (!before.complete()) {

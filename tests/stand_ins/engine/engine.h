@@ -22,6 +22,7 @@ struct EngineRun {
     bool one_gpu;            // all ranks share it, and `resident` counts for all together
     bool preempts;           // threads switch between any two accesses, else only where they wait
     bool stalls;             // now and then a rank stalls until no other can continue without it
+    bool must_wait = false;  // threads must wait for earlier launches before they access memory
     bool has_others = false; // ranks in other processes share the memory, and threads may wait for them
     std::function<EngineLaunch(int rank, int launch)> shape;
     std::function<void(int rank, int launch)> body; // one thread's work

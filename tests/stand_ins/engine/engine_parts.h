@@ -12,6 +12,7 @@
 
 struct EngineThread {
     unsigned rank, block, thread, block_size, grid_size, cluster_size;
+    bool may_access;
 };
 
 namespace engine {

@@ -16,6 +16,7 @@
 
 struct EngineThread {
     unsigned rank, block, thread, block_size, grid_size, cluster_size;
+    bool may_access; // memory; else it has to wait for earlier launches first
 };
 
 extern "C" {
