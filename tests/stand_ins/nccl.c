@@ -1,5 +1,6 @@
 // A stand-in for libnccl.so.2 beside that of the driver: when the streams of all ranks have come to a call,
-// it adds up in the host's memory, in rank order and in fp32, or copies there. Calls on non-blocking
+// it adds up in the host's memory, in rank order and in fp32, or copies there. All ranks are threads of one
+// process: others get no communicator. Calls on non-blocking
 // communicators first return ncclInProgress. Settings in STAND_IN:
 //
 //   nccl=VERSION           its version
@@ -91,7 +92,9 @@ const char *ncclGetErrorString(ncclResult_t result) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+    pid_t process = getpid();
     memset(id, 7, sizeof *id);
+    memcpy(id, &process, sizeof process);
     return ncclSuccess;
 }
 
@@ -103,8 +106,9 @@ static ncclResult_t answer(struct ncclComm *comm, int polls) {
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id, int rank,
                                     ncclConfig_t *config) {
-    (void)id;
     static int made;
+    pid_t process = getpid();
+    if (memcmp(&id, &process, sizeof process) != 0) return ncclInvalidUsage;
     const char *lost = setting("nccl_lost="), *first_s = setting("nccl_first_s=");
     static _Thread_local int has_first;
     *comm = calloc(1, sizeof **comm);

@@ -1,5 +1,5 @@
-// Checks of machine code; see sass.h. The rules are those of code that nvcc 12.4 and 13.0 compiled, since
-// NVIDIA does not document instructions. Later GPUs may have others, so their code is not checked.
+// Checks of machine code; see sass.h. NVIDIA does not document instructions: the rules are those of what nvcc
+// 12.4 and 13.0 compiled for sm_80 to sm_120. Later GPUs may have others, so their code is not checked.
 #include "sass.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { FIRST_SM = 80, LAST_SM = 90, COMMAND_SIZE = 320, KERNEL_SIZE = 96, NOT_FOUND = 127 };
+enum { FIRST_SM = 80, LAST_SM = 120, COMMAND_SIZE = 320, KERNEL_SIZE = 96, NOT_FOUND = 127 };
 
 // An instruction that kernels need. An instruction is found by two parts of its line.
 struct rule {

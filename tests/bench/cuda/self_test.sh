@@ -114,7 +114,7 @@ code "none with local memory; 4 have the instructions that they need" "" CUDA_HO
 code "[1-9][0-9]+ with local memory, which is slow; 4 have the instructions that they need" "local_bytes=8" \
     PATH="$WORK/bin:$path"
 code "none with local memory; instructions are not checked: the driver compiled them at load" "sm=120 ptx=90"
-code "none with local memory; instructions are not checked: those of sm_100 are not known" "sm=100"
+code "none with local memory; instructions are not checked: those of sm_130 are not known" "sm=130"
 code "none with local memory; instructions are not checked: cuobjdump cannot read them" "" UNREADABLE=1
 unset UNREADABLE
 fails_at code "gentables_oneshot_.*_tp2: a block has at most 512 threads, and needs 1024" "most_threads=512"
