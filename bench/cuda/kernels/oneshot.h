@@ -106,10 +106,11 @@ DEVICE_FUNCTION void receive(const Workspace &workspace, const Word4 *slots, int
         for (int i = 0; i < count; i++, slot += workspace.capacity) values[i] = load_relaxed(slot);
         all = true;
         for (int i = 0; i < count; i++) all = all && has_arrived(values[i]);
-        if (all) break;
-        wait = keep_waiting(workspace.give_up, &polls);
-        Sender::between_polls(polls);
-    } while (wait);
+        if (!all) {
+            wait = keep_waiting(workspace.give_up, &polls);
+            Sender::between_polls(polls);
+        }
+    } while (!all && wait);
     if (!all) set_flag(&workspace.state->gave_up);
 }
 
