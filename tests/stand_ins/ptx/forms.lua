@@ -32,7 +32,7 @@ local function as_it_is(type) return type end
 
 -- ---- integers and floats ---------------------------------------------------------------------
 
-computes("add.%s", "s32 s64 f32", "%s + %s")
+computes("add.%s", "s16 s32 s64 f32", "%s + %s")
 computes("sub.%s", "s32 s64", "%s - %s")
 computes("mul.%s", "f32", "%s * %s")
 computes("mul.lo.%s", "s32 s64", "%s * %s")
@@ -43,14 +43,14 @@ computes("or.%s", "b16 b32 b64 pred", "%s | %s")
 computes("xor.%s", "b32 b64", "%s ^ %s")
 computes("not.%s", "b32", "~%s")
 computes("not.%s", "pred", "!%s")
-computes("neg.%s", "s32", "0 - %s")
+computes("neg.%s", "s32 s64", "0 - %s")
 computes("fma.rn.%s", "f32", "__builtin_fmaf(%s, %s, %s)")
 computes("div.rn.%s", "f32", "%s / %s")
 computes("rcp.rn.%s", "f32", "1.0f / %s")
 computes("rsqrt.approx.%s", "f32", "reciprocal_square_root(%s)")
 computes("div.%s", "u32 u64", "divided(%s, %s)", as_it_is)
 computes("min.%s", "s32 u32 u64", "smaller(%s, %s)", as_it_is)
-computes("max.%s", "s32 f32", "larger(%s, %s)", as_it_is)
+computes("max.%s", "s32 u32 f32", "larger(%s, %s)", as_it_is)
 
 each("mul.wide.%s", "s32 u32", function(c, o, type)
   local wide = type:gsub("32", "64")
@@ -72,7 +72,7 @@ end)
 
 local COMPARISONS = {
   eq = { "==", "s16 b32 s32 b64 s64" }, ne = { "!=", "s16 s32 s64" }, lt = { "<", "s32 u32 u64" },
-  le = { "<=", "u64" }, gt = { ">", "s32 u32 u64" }, ge = { ">=", "s32 u32 u64" },
+  le = { "<=", "u32 u64" }, gt = { ">", "s32 u32 u64" }, ge = { ">=", "s32 u32 u64" },
 }
 for name, of in pairs(COMPARISONS) do
   each("setp." .. name .. ".%s", of[2], function(c, o, type)
@@ -105,7 +105,7 @@ local function moves_parts(c, o, type)
   end
   return #to > 1 and table.concat(all, " ") or c:assign(o[1], "b" .. whole, table.concat(all, " | "))
 end
-each("mov.%s", "pred u16 b32 u32 f32 b64 u64", function(c, o, type)
+each("mov.%s", "pred b16 u16 b32 u32 f32 b64 u64", function(c, o, type)
   if #c.vector(o[1]) > 1 or #c.vector(o[2]) > 1 then return moves_parts(c, o, type) end
   return ("%s = %s;"):format(c:destination(o[1]).name, c:bits(o[2], c:width_of(type)))
 end)

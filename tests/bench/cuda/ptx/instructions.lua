@@ -11,15 +11,16 @@
 -- 127, from c; A, B: the place and the width of a field, from c.
 local THREADS = 32
 local FORMS = {
-  ["r r r"] = "add.s32 sub.s32 mul.lo.s32 mul.hi.u32 and.b32 or.b32 xor.b32 min.s32 min.u32 max.s32",
+  ["r r r"] = "add.s32 sub.s32 mul.lo.s32 mul.hi.u32 and.b32 or.b32 xor.b32 min.s32 min.u32 max.s32 max.u32",
   ["d d d"] = "add.s64 sub.s64 mul.lo.s64 and.b64 or.b64 xor.b64 min.u64",
   ["r r r r"] = "mad.lo.s32", ["d d d d"] = "mad.lo.s64", ["d r r"] = "mul.wide.s32 mul.wide.u32",
-  ["r r R"] = "div.u32", ["d d D"] = "div.u64", ["r r"] = "not.b32 neg.s32", ["h h h"] = "and.b16 or.b16",
+  ["r r R"] = "div.u32", ["d d D"] = "div.u64", ["r r"] = "not.b32 neg.s32", ["d d"] = "neg.s64",
+  ["h h h"] = "add.s16 and.b16 or.b16",
   ["r r S"] = "shl.b32 shr.s32 shr.u32", ["d d S"] = "shl.b64 shr.s64 shr.u64", ["h h S"] = "shl.b16 shr.u16",
   ["d d d A B"] = "bfi.b64",
   ["f r r"] = "add.f32 mul.f32 div.rn.f32 max.f32", ["f r r r"] = "fma.rn.f32", ["f r"] = "rcp.rn.f32",
   ["p r r"] = "setp.eq.s32 setp.ne.s32 setp.lt.s32 setp.lt.u32 setp.gt.s32 setp.gt.u32 setp.ge.s32 " ..
-    "setp.ge.u32 setp.eq.b32 setp.lt.f32 setp.geu.f32",
+    "setp.ge.u32 setp.le.u32 setp.eq.b32 setp.lt.f32 setp.geu.f32",
   ["p d d"] = "setp.eq.s64 setp.ne.s64 setp.lt.u64 setp.le.u64 setp.gt.u64 setp.ge.u64 setp.eq.b64",
   ["p h h"] = "setp.eq.s16 setp.ne.s16", ["p p p"] = "and.pred or.pred", ["p p"] = "not.pred",
   ["h h h p"] = "selp.b16 selp.u16", ["r r r p"] = "selp.b32 selp.s32 selp.u32 selp.f32",
