@@ -6,7 +6,8 @@
 . "$(dirname "$0")/../lib_stand_in.sh"
 only cuda nvidia-ml
 cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder"
-small="--processes --workspace 64K --arena 4M -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03"
+budget=0.0307 # of no other test, so that it marks the processes of this one
+small="--processes --workspace 64K --arena 4M -b 512 -e 512 --hidden-size 64 --samples 2 --budget $budget"
 
 # processes SETTINGS OPTION...: the bench's output in $WORK/out and $WORK/err, its exit code in $status.
 processes() {
@@ -22,14 +23,9 @@ lines() {
     [ "$(grep -c "^gentables-bench: $1" "$WORK/err")" = "$2" ] || fail "not $2 lines: $1"
 }
 
-# Processes of this program with this test's folder of libraries.
+# The processes of this test's bench.
 running() {
-    for process in /proc/[0-9]*; do
-        if tr '\0' '\n' 2>/dev/null <"$process/environ" | grep -qxF "LD_LIBRARY_PATH=$folder" &&
-            [ "$(readlink "$process/exe")" = "$BENCH" ]; then
-            echo "${process#/proc/}"
-        fi
-    done
+    pgrep -f "^$BENCH .*--budget $budget " || true
 }
 
 # none_is_left WHAT: within a minute; the kernel ends processes some time after the one that started them.
@@ -84,6 +80,7 @@ signalled() {
     shift 3
     rm -f "$WORK/pipe"
     mkfifo "$WORK/pipe"
+    : >"$WORK/out" # not that of the run before
     # shellcheck disable=SC2086
     STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder timeout 200 "$BENCH" $small --loopback --serve "$@" \
         <"$WORK/pipe" >"$WORK/out" 2>"$WORK/err" &
