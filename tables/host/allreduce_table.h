@@ -39,7 +39,7 @@ enum gentables_host_fusion {
 enum { GENTABLES_HOST_FALLBACK = 0, /* MPI */ GENTABLES_HOST_UNMEASURED = 128 };
 
 /* The number of places in a row, and of hidden sizes in a block; powers of two. */
-enum { GENTABLES_HOST_SEGMENTS = 8, GENTABLES_HOST_HIDDEN = 4 };
+enum { GENTABLES_HOST_SEGMENTS = 4, GENTABLES_HOST_HIDDEN = 4 };
 
 /* A row: its strategies, and the last token count of each but the last; 2147483647: the last one. */
 struct gentables_host_row {
@@ -63,89 +63,81 @@ static const unsigned short gentables_host_first_block[GENTABLES_HOST_LARGEST_TP
 static const struct gentables_host_block gentables_host_blocks[12] = {
     /* any other TP size, NONE */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* any other TP size, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647, 2147483647, 2147483647}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {128}}, /* any: unmeasured, MPI */
     }},
     /* TP 2, NONE */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 14.3 % 0.00 5.02 % derived; TWOSHOT 7.41 % 0.00 4.57 % derived */
-        {{11, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 1.26 % 0.00 7.92 % derived; TWOSHOT 7.08 % 1.00 0.57 % derived */
-        {{5, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.4 % 0.50 2.83 % derived; TWOSHOT 7.31 % 0.97 0.977 % derived */
-        {{2, 724, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 12.8 % 0.61 2.92 %; TWOSHOT 7.62 % 0.98 1.58 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 10.7 % 0.00 5.42 % derived; TWOSHOT 10.6 % 0.39 3.19 % derived */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 5.83 % 0.83 3.51 % derived; TWOSHOT 2.2 % 0.00 6.39 % derived */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 5.23 % 0.55 2.82 % derived; TWOSHOT 7.78 % 0.94 2.07 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 5.71 % 0.68 2.77 %; TWOSHOT 6.34 % 0.91 2.92 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{45, 90, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 6.02 % 0.14 3.97 % derived; TWOSHOT 1.69 % 0.73 2.88 % derived; ONESHOT 3.58 % 0.97 1.82 % derived */
-        {{11, 45, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 12.3 % 1.00 1.41 % derived; TWOSHOT 4 % 0.39 2.99 % derived; ONESHOT 2.54 % 0.98 1.53 % derived */
-        {{11, 45, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 1}}, /* 4096: ONESHOT 0.0817 % 0.00 4.26 % derived; TWOSHOT 0.317 % 0.38 3.73 % derived; ONESHOT 1.55 % 0.76 4.35 % derived */
-        {{5, 22, 724, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 1, 128}}, /* 8192: ONESHOT 4.13 % 0.86 2.36 % derived; TWOSHOT 1.24 % 0.60 3.41 % derived; ONESHOT 0.852 % 0.73 4.6 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 5.37 % 0.97 1.29 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 5.16 % 0.99 1.09 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 6.13 % 0.89 3.01 % derived */
+        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 8.34 % 0.93 2.35 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.23 % 0.90 2.49 % derived */
-        {{11, 45, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 6.96 % 1.00 1.14 % derived; TWOSHOT 0.781 % 0.82 2.4 % derived; ONESHOT 1.08 % 0.93 2.12 % derived */
-        {{11, 45, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 1}}, /* 4096: ONESHOT 0.101 % 0.85 2.54 % derived; TWOSHOT 0.765 % 0.91 2.26 % derived; ONESHOT 0.428 % 0.68 4.83 % derived */
-        {{5, 22, 362, 724, 2147483647, 2147483647, 2147483647}, {1, 2, 1, 2, 128}}, /* 8192: ONESHOT 1.95 % 0.94 2.02 % derived; TWOSHOT 0.795 % 0.90 2.35 % derived; ONESHOT 0.734 % 0.91 2.25 % derived; TWOSHOT 0.316 % 0.65 4.95 % derived; unmeasured, MPI */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 1.4 % 0.89 2.57 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 32.3 % 0.86 2.7 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 1.63 % 0.71 5.62 % derived */
+        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 3.05 % 0.77 4.66 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 1024: ONESHOT 2.12 % 0.95 1.92 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 19.2 % 0.77 3.01 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.0965 % 0.73 5.26 % derived */
-        {{724, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.604 % 0.68 5.86 % derived; unmeasured, MPI */
+        {{724, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 1.01 % 0.93 2.08 % derived; TWOSHOT 0.627 % 0.90 2.41 % */
+        {{724, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 0.372 % 0.92 2.3 % derived; TWOSHOT 0.889 % 0.87 2.76 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.000109 % 0.58 6.71 % derived */
+        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 1.33 % 0.70 5.56 % derived; unmeasured, MPI */
     }},
     /* TP 4, NONE */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 2.84 % 0.00 5.04 % derived; TWOSHOT 18.2 % 0.97 1.1 % derived */
-        {{1, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 12 % 0.97 0.587 % derived; TWOSHOT 3.16 % 0.00 4.88 % derived */
-        {{2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {2}}, /* 4096: TWOSHOT -0.0399 % 0.00 5.44 % derived */
-        {{724, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {2, 128}}, /* 8192: TWOSHOT 23.4 % 0.93 3.45 % derived; unmeasured, MPI */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 13.6 % 0.97 0.855 % derived; TWOSHOT 2.56 % 0.03 7.1 % derived */
+        {{1, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 11.2 % 0.97 1.14 % derived; TWOSHOT 8.17 % 0.28 3.59 % derived */
+        {{2147483647, 2147483647, 2147483647}, {2}}, /* 4096: TWOSHOT 3.06 % 0.24 4.73 % derived */
+        {{724, 2147483647, 2147483647}, {2, 128}}, /* 8192: TWOSHOT 20.3 % 0.97 0 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 16.5 % 0.97 1.41 % derived; TWOSHOT 4.95 % 0.15 4.69 % derived */
-        {{2, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 88.9 % 0.97 0 % derived; TWOSHOT 11.2 % 0.90 2.14 % derived */
-        {{2, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 70 % 0.97 0 % derived; TWOSHOT 12.7 % 0.91 4.11 % derived */
-        {{2, 724, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 52.6 % 0.97 0 % derived; TWOSHOT 11.4 % 0.90 4.57 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 5.58 % 0.00 5.45 %; TWOSHOT 13.9 % 0.97 1.13 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 120 % 0.97 0 % derived; TWOSHOT 15.4 % 0.97 0.408 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 107 % 0.97 0 % derived; TWOSHOT 16.1 % 0.97 0.385 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 96 % 0.97 0 % derived; TWOSHOT 17 % 0.97 0.282 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 16 % 0.97 1.83 % derived; TWOSHOT 5.15 % 0.22 4.19 % derived */
-        {{2, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 75.2 % 0.97 0 % derived; TWOSHOT 7.56 % 0.95 1.99 % derived */
-        {{2, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 57 % 1.00 0 %; TWOSHOT 7.7 % 0.78 11 % derived */
-        {{2, 724, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 38.2 % 1.00 0 %; TWOSHOT 7.74 % 0.77 11.5 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 12.2 % 0.81 2.58 %; TWOSHOT 5.07 % 0.85 2.48 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 76.3 % 1.00 0 %; TWOSHOT 5.58 % 0.97 1.21 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 61.9 % 0.97 0 % derived; TWOSHOT 8.6 % 0.93 2.87 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 61.1 % 1.00 0 %; TWOSHOT 9.25 % 0.93 2.81 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{11, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 1.33 % 0.01 4.61 % derived; TWOSHOT 3.16 % 0.95 1.96 % derived */
-        {{2, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 41.6 % 0.97 0.898 % derived; TWOSHOT 2.28 % 0.15 4.95 % derived */
-        {{2, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 30.2 % 1.00 0 %; TWOSHOT 2.14 % 0.54 24.5 % derived */
-        {{2, 724, 2147483647, 2147483647, 2147483647, 2147483647, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 23.6 % 1.00 0 %; TWOSHOT 2.72 % 0.50 25.9 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 17.1 % 0.97 1.59 % derived; TWOSHOT 2.19 % 0.43 3.53 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 60 % 1.00 0 %; TWOSHOT 2.76 % 0.96 1.84 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 50.9 % 1.00 0 %; TWOSHOT 4.52 % 0.81 9.08 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 51.7 % 1.00 0 %; TWOSHOT 4.73 % 0.80 8.68 % derived; unmeasured, MPI */
     }},
 };
 
 /* How many of these 3 ascending borders are below size: a binary search without branches. */
 static inline unsigned gentables_host_place_of_4(const int *last, int size) {
     unsigned place = 2u * (unsigned)(size > last[1]);
-    place += (unsigned)(size > last[place]);
-    return place;
-}
-
-/* How many of these 7 ascending borders are below size: a binary search without branches. */
-static inline unsigned gentables_host_place_of_8(const int *last, int size) {
-    unsigned place = 4u * (unsigned)(size > last[3]);
-    place += 2u * (unsigned)(size > last[place + 1]);
     place += (unsigned)(size > last[place]);
     return place;
 }
@@ -162,7 +154,7 @@ static inline const struct gentables_host_row *gentables_host_row_of(unsigned bl
 /* The strategy's number, plus GENTABLES_HOST_UNMEASURED for the fallback of an unmeasured cell. */
 static inline unsigned gentables_host_number_at(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
     const struct gentables_host_row *row = gentables_host_row_of(gentables_host_block_of(tp_size, fusion), hidden_size);
-    return row->strategy[gentables_host_place_of_8(row->last, num_tokens)];
+    return row->strategy[gentables_host_place_of_4(row->last, num_tokens)];
 }
 
 static inline enum gentables_host_strategy gentables_host_select(int tp_size, enum gentables_host_fusion fusion, int hidden_size,
@@ -178,7 +170,7 @@ static inline int gentables_host_is_measured(int tp_size, enum gentables_host_fu
 static inline int gentables_host_cell(int tp_size, enum gentables_host_fusion fusion, int hidden_size, int num_tokens) {
     unsigned block = gentables_host_block_of(tp_size, fusion);
     const struct gentables_host_row *row = gentables_host_row_of(block, hidden_size);
-    int place = (int)gentables_host_place_of_8(row->last, num_tokens);
+    int place = (int)gentables_host_place_of_4(row->last, num_tokens);
     if (row->strategy[place] >= GENTABLES_HOST_UNMEASURED) return -1;
     return ((int)block * GENTABLES_HOST_HIDDEN + (int)(row - gentables_host_blocks[block].row)) * GENTABLES_HOST_SEGMENTS + place;
 }
