@@ -96,8 +96,8 @@ signalled() {
     kill "-$signal" "$to"
     if [ -n "$then" ]; then echo "$then" >&9; fi
     wait $! || status=$?
+    none_is_left "$signal to $rank" # while rank 0's input is open, the end of which would end it, too
     exec 9>&-
-    none_is_left "$signal to $rank"
 }
 died="\(was ended by signal 9 (Killed)\|died, between cells\)"
 for rank in 0 1; do
