@@ -64,6 +64,10 @@ test  library:cmocka       libcmocka-dev   libcmocka-devel
 test  program:shellcheck   shellcheck      ShellCheck
 test  program:spin         spin            spin
 test  program:chromium     chromium        chromium
+test  program:ip           iproute2        iproute
+test  program:tc           iproute2        iproute-tc
+test  program:slurmctld    slurm-wlm       slurm-slurmctld,slurm-slurmd
+test  program:munged       munge           munge
 END
 }
 
