@@ -1,5 +1,8 @@
 -- How ranks are started: the command line that comes before the bench's own. `mpirun --version` distinguishes
 -- Open MPI from MPICH; any other launcher is given as text, such as `srun --mpi=pmix -n {ranks}`.
+--
+-- On several nodes, `over` has their number and hosts: { nodes, ranks_per_node, hosts (their names, or nil),
+-- hostfile (the path of mpirun's host file, or nil) }. Without hosts, mpirun finds them in the allocation.
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -10,14 +13,22 @@ local launcher = {}
 
 local VERSION_PATIENCE = 30 -- seconds for mpirun --version
 
--- The words of a launcher that was given as text, {ranks} filled in.
-local function from_text(text, ranks)
-  local words = {}
-  for word in text:gmatch("%S+") do words[#words + 1] = (word:gsub("{ranks}", ranks)) end
-  if #words == 0 then fail.input("the launcher is empty; give one such as --launcher 'srun -n {ranks}'") end
+-- The words of a launcher that was given as text, with numbers and hosts filled in.
+local function from_text(text, ranks, over)
+  local hosts = over.hosts and table.concat(over.hosts, ",")
+  local values = { ranks = ranks, nodes = over.nodes, ranks_per_node = over.ranks_per_node, hosts = hosts }
+  if not text:find("%S") then
+    fail.input("the launcher is empty; give one such as --launcher 'srun -n {ranks}'")
+  end
   if not text:find("{ranks}", 1, true) then
     fail.input("the launcher %q has no {ranks}; write {ranks} where the number of ranks goes", text)
   end
+  if text:find("{hosts}", 1, true) and not hosts then
+    fail.input("the launcher %q has {hosts}, and no hosts are known; --hostfile FILE gives them, or an "
+      .. "allocation of Slurm", text)
+  end
+  local words = {}
+  for word in text:gmatch("%S+") do words[#words + 1] = (word:gsub("{([%l_]+)}", values)) end
   return words
 end
 
@@ -74,30 +85,77 @@ function launcher.plain_command(ranks, cores)
   return words
 end
 
+-- The bench calls each algorithm of coll/tuned, and coll/sm, in one process: they must be loaded, but must
+-- not be the library's own choice.
+local COLLECTIVES = { "--mca", "coll_sm_priority", "1", "--mca", "coll_tuned_use_dynamic_rules", "1" }
+
+-- The hosts of Open MPI's ranks: each with the number of its ranks as its slots.
+local function open_mpi_hosts(over)
+  local words = over.hostfile and { "--hostfile", over.hostfile } or {}
+  if over.hosts then
+    local slots = {}
+    for i, host in ipairs(over.hosts) do slots[i] = ("%s:%d"):format(host, over.ranks_per_node) end
+    append(words, "--host", table.concat(slots, ","))
+  end
+  return words
+end
+
 -- The ranks are on one node: shared memory is the only transport; up to Open MPI 4 it is called vader. If
 -- pml is not set, Open MPI also loads the libraries of all networks, about 0.2 s per launch. A pml that the
 -- environment sets stays.
 --
--- The bench calls each algorithm of coll/tuned, and coll/sm, in one process: they must be loaded, but must
--- not be the library's own choice.
-local function open_mpi(version, ranks, cores)
+-- With `over.hosts` it is another node, as others of the same sweep.
+local function open_mpi(version, ranks, cores, over)
   local major = tonumber(version:match("%)%s*(%d+)")) or 4
   local words = launcher.plain_command(ranks, cores)
+  append(words, table.unpack(open_mpi_hosts(over)))
   if not os.getenv("OMPI_MCA_pml") then append(words, "--mca", "pml", "ob1") end
   append(words, "--mca", "btl", major >= 5 and "self,sm" or "self,vader")
-  append(words, "--mca", "coll_sm_priority", "1")
-  append(words, "--mca", "coll_tuned_use_dynamic_rules", "1")
+  append(words, table.unpack(COLLECTIVES))
   return words
 end
 
--- Returns the words that start `ranks` ranks on `cores` cores. `text`: a launcher that the user gave, or nil.
-function launcher.command(ranks, cores, text)
-  if text then return from_text(text, ranks) end
+-- Open MPI over several nodes chooses among all its transports. hwloc reads PCI devices there, because Open
+-- MPI and the libraries of networks choose cards that are near a rank. A binding that the environment sets
+-- stays.
+local function open_mpi_over_nodes(ranks, cores, over)
+  local words = is_set("PMIX_MCA_gds") and {} or { "env", "PMIX_MCA_gds=hash" }
+  append(words, "mpirun", "-n", tostring(ranks))
+  if system.is_root() then append(words, "--allow-run-as-root") end
+  append(words, table.unpack(open_mpi_hosts(over)))
+  append(words, "--map-by", ("ppr:%d:node"):format(over.ranks_per_node))
+  if over.ranks_per_node > cores then
+    append(words, "--oversubscribe", "--bind-to", "none")
+  elseif not is_set("OMPI_MCA_hwloc_base_binding_policy") then
+    append(words, "--bind-to", "core")
+  end
+  append(words, table.unpack(COLLECTIVES))
+  return words
+end
+
+-- The command of MPICH's mpirun, Hydra.
+local function hydra(ranks, over)
+  local words = { "mpirun", "-n", tostring(ranks) }
+  if over.nodes > 1 then append(words, "-ppn", tostring(over.ranks_per_node)) end
+  if over.hosts then append(words, "-hosts", table.concat(over.hosts, ",")) end
+  return words
+end
+
+-- Returns the words that start `ranks` ranks on nodes of `cores` cores each. `text`: a launcher that the user
+-- gave, or nil. `over`: the nodes; nil: this one.
+function launcher.command(ranks, cores, text, over)
+  over = over or { nodes = 1, ranks_per_node = ranks }
+  if text then return from_text(text, ranks, over) end
   local version = version_line()
   if version:find("Open MPI", 1, true) or version:find("OpenRTE", 1, true) then
-    return open_mpi(version, ranks, cores)
+    if over.nodes > 1 then return open_mpi_over_nodes(ranks, cores, over) end
+    return open_mpi(version, ranks, cores, over)
   end
-  return { "mpirun", "-n", tostring(ranks) }
+  if (over.nodes > 1 or over.hosts) and not version:find("HYDRA", 1, true) then
+    fail.input("mpirun is neither Open MPI's nor MPICH's (%s); for several nodes a --launcher with {ranks} "
+      .. "and {nodes} is required", version)
+  end
+  return hydra(ranks, over)
 end
 
 -- Where Open MPI keeps the files of a run.

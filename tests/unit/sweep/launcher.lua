@@ -12,13 +12,14 @@ function TestLauncher:setUp() self.folder = lib.scratch("/tmp") end
 
 function TestLauncher:tearDown() lib.clean(self.folder) end
 
--- The command line for `ranks` ranks on `cores` cores if mpirun prints `version`; nil: there is none.
-local function words(self, version, ranks, cores, text, environment)
+-- The command line for `ranks` ranks on `cores` cores if mpirun prints `version`; nil: there is none. `over`:
+-- the nodes, as Lua's text.
+local function words(self, version, ranks, cores, text, environment, over)
   local script = ("%s/ask.lua"):format(self.folder)
   lib.write(script, ([[
-    local words = require("conversation.launcher").command(%d, %d, %s)
+    local words = require("conversation.launcher").command(%d, %d, %s, %s)
     print("<" .. table.concat(words, "> <") .. ">")
-  ]]):format(ranks, cores, text and ("%q"):format(text) or "nil"))
+  ]]):format(ranks, cores, text and ("%q"):format(text) or "nil", over or "nil"))
   local mpirun = self.folder .. "/mpirun"
   if version then
     lib.write(mpirun, ("#!/bin/sh\necho '%s'\n"):format(version))
@@ -87,6 +88,60 @@ function TestLauncher:test_a_launcher_that_cannot_start_ranks_is_reported()
     lu.assertStrMatches(errors, "gentables: the launcher [^\n]*{ranks}[^\n]*\n")
   end
 end
+
+-- ---- several nodes ----------------------------------------------------------------------------
+
+local two_nodes = [[{ nodes = 2, ranks_per_node = 4, hosts = { "a", "b" }, hostfile = "/f" }]]
+local mpirun_over_nodes = "<env> <PMIX_MCA_gds=hash> <mpirun>"
+
+function TestLauncher:test_open_mpi_over_nodes_chooses_its_transports()
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 8, 4, nil, nil, two_nodes), mpirun_over_nodes ..
+    " <-n> <8>" .. as_root .. " <--hostfile> </f> <--host> <a:4,b:4> <--map-by> <ppr:4:node>" ..
+    " <--bind-to> <core>" .. components)
+end
+
+function TestLauncher:test_open_mpi_in_an_allocation_finds_the_nodes()
+  lu.assertEquals(words(self, "mpirun (Open MPI) 5.0.3", 8, 2, nil, nil, "{ nodes = 2, ranks_per_node = 4 }"),
+    mpirun_over_nodes .. " <-n> <8>" .. as_root ..
+    " <--map-by> <ppr:4:node> <--oversubscribe> <--bind-to> <none>" .. components)
+end
+
+function TestLauncher:test_the_environments_own_binding_and_store_stay()
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 8, 4, nil,
+    { "OMPI_MCA_hwloc_base_binding_policy=socket", "PMIX_MCA_gds=ds21" }, two_nodes), "<mpirun> <-n> <8>" ..
+    as_root .. " <--hostfile> </f> <--host> <a:4,b:4> <--map-by> <ppr:4:node>" .. components)
+end
+
+function TestLauncher:test_one_node_of_several_has_the_options_of_one()
+  lu.assertEquals(words(self, "mpirun (Open MPI) 4.1.4", 2, 2, nil, nil,
+    [[{ nodes = 1, ranks_per_node = 2, hosts = { "a" } }]]), mpirun .. " <-n> <2>" .. as_root ..
+    " <--bind-to> <core> <--host> <a:2>" .. one_node .. components)
+end
+
+function TestLauncher:test_mpich_over_nodes()
+  lu.assertEquals(words(self, "HYDRA build details:", 8, 2, nil, nil, two_nodes),
+    "<mpirun> <-n> <8> <-ppn> <4> <-hosts> <a,b>")
+end
+
+function TestLauncher:test_a_launcher_gets_the_nodes()
+  lu.assertEquals(words(self, nil, 8, 2, "run -N {nodes} -n{ranks} --per={ranks_per_node} -w {hosts} {x}",
+    nil, two_nodes), "<run> <-N> <2> <-n8> <--per=4> <-w> <a,b> <{x}>")
+  lu.assertEquals(words(self, nil, 8, 2, "run {nodes} {ranks_per_node} {ranks}"), "<run> <1> <8> <8>")
+end
+
+function TestLauncher:test_a_launcher_without_the_hosts_that_it_needs()
+  local _, ended, errors = words(self, nil, 8, 2, "run {ranks} {hosts}")
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(errors, "gentables: the launcher [^\n]* no hosts are known; %-%-hostfile [^\n]*\n")
+end
+
+function TestLauncher:test_another_mpirun_cannot_place_ranks()
+  local _, ended, errors = words(self, "intel mpi", 8, 2, nil, nil, two_nodes)
+  lu.assertEquals(ended, "exit code 2")
+  lu.assertStrMatches(errors, "gentables: mpirun is neither [^\n]* %-%-launcher [^\n]*\n")
+end
+
+-- ---- who died ---------------------------------------------------------------------------------
 
 -- In the words of Open MPI 4.1.4, with its line breaks.
 function TestLauncher.test_the_dead_rank()

@@ -1,0 +1,69 @@
+-- The hosts that a sweep over several nodes may use: those of a host file, else those of the allocation of
+-- Slurm in which gentables runs. Their names go to launchers only, never to files.
+local child_process = require "system.child_process"
+local fail = require "base.fail"
+local file = require "core.file"
+
+local hosts = {}
+
+local PATIENCE = 30 -- seconds for scontrol
+
+-- The name of a line such as `node1 slots=8`, `user@node1` or `node1:8`; nil of an empty line or a comment.
+local function name_of(line)
+  local word = line:gsub("#.*", ""):match("^%s*(%S+)")
+  return word and word:match("^[^:]+")
+end
+
+-- Adds a name; each host counts once, although its name may be there once for each slot.
+local function add(names, name)
+  if name and not names[name] then names[#names + 1], names[name] = name, true end
+end
+
+-- The names in a host file of mpirun.
+local function read_file(path)
+  local text, message = file.read(path)
+  if not text then fail.input("--hostfile: %s", message) end
+  local names = {}
+  for line in text:gmatch("[^\n]+") do
+    local name = name_of(line)
+    if name and not name:find("^[%w@._%-]+$") then
+      fail.input("--hostfile: %s: %q is not the name of a host; a line is such as `node1 slots=8`", path,
+        name)
+    end
+    add(names, name)
+  end
+  if #names == 0 then fail.input("--hostfile: %s: no hosts; a line is such as `node1 slots=8`", path) end
+  return names
+end
+
+-- The names of the nodes of Slurm's allocation, which it abbreviates, such as node[1-4].
+local function read_slurm(list)
+  local ran = child_process.run({ "scontrol", "show", "hostnames", list }, { seconds = PATIENCE })
+  if not ran.well then
+    fail.input("scontrol show hostnames %s: %s; --hostfile FILE gives the hosts of this allocation", list,
+      child_process.last_line(ran.errors) or ran.reason)
+  end
+  local names = {}
+  for _, line in ipairs(ran.lines) do add(names, line:match("%S+")) end
+  return names
+end
+
+-- Returns { names, hostfile (the path, or nil), source (for messages) }; nil if there are none. `path`: of a
+-- host file, or nil.
+function hosts.find(path)
+  if path then return { names = read_file(path), hostfile = path, source = path } end
+  local list = os.getenv("SLURM_JOB_NODELIST")
+  if not list or list == "" then return nil end
+  return { names = read_slurm(list), source = "the allocation of Slurm" }
+end
+
+-- The nodes of a placement, { nodes, ranks_per_node }, as launcher.command takes them: on the first of the
+-- hosts (of hosts.find; nil: unknown).
+function hosts.over(placement, found)
+  local over = { nodes = placement.nodes, ranks_per_node = placement.ranks_per_node }
+  if not found then return over end
+  over.hosts, over.hostfile = table.move(found.names, 1, placement.nodes, 1, {}), found.hostfile
+  return over
+end
+
+return hosts
