@@ -4,6 +4,8 @@
 # chains of a graph and back to back.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
+# shellcheck disable=SC2034 # for lib_stand_in.sh
+arena=256K # enough for chains of several calls; chains.sh has the longest
 
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
 own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"

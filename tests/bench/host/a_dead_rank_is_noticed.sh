@@ -13,12 +13,23 @@ rank_of() {
     tr '\0' '\n' <"/proc/$1/environ" | sed -n 's/^OMPI_COMM_WORLD_RANK=//p'
 }
 
-# begun RANKS: waits until that many ranks run and the first result is printed; then $victim is rank 1.
-begun() {
-    until pids=$(pgrep -f "^$BENCH .*--samples 100000") && [ "$(echo "$pids" | wc -w)" = "$1" ] &&
-        grep -q '^#' "$WORK/out"; do
-        kill -0 "$launcher" || fail "the bench did not start: $(cat "$WORK/err")"
+# begins RANKS ARGUMENT...: a long run; waits until its first result is printed. Then all ranks run, and
+# $victim is rank 1.
+begins() {
+    count=$1
+    rm -f "$WORK/out"
+    mkfifo "$WORK/out"
+    run "$@" -b 1M -e 1M -f 2 --samples 100000 --budget 100 >"$WORK/out" 2>"$WORK/err" &
+    launcher=$!
+    exec 8<"$WORK/out"
+    line=
+    until [ "${line#\#}" != "$line" ]; do
+        read -r line <&8 || fail "the bench did not start: $(cat "$WORK/err")"
     done
+    cat <&8 >/dev/null & # it never waits for a reader
+    exec 8<&-
+    pids=$(pgrep -f "^$BENCH .*--samples 100000")
+    [ "$(echo "$pids" | wc -w)" = "$count" ] || fail "not $count ranks: $pids"
     victim=
     for pid in $pids; do
         [ "$(rank_of "$pid")" != 1 ] || victim=$pid
@@ -26,10 +37,8 @@ begun() {
     [ -n "$victim" ] || fail "no rank 1 among $pids"
 }
 
-# A long run; rank 1 is killed after the first result.
-run 3 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --strategies ONESHOT,TWOSHOT >"$WORK/out" 2>"$WORK/err" &
-launcher=$!
-begun 3
+# Rank 1 is killed after the first result.
+begins 3 --strategies ONESHOT,TWOSHOT
 kill -KILL "$victim"
 status=0
 wait "$launcher" || status=$?
@@ -38,10 +47,7 @@ wait "$launcher" || status=$?
 [ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
 
 # A rank that is stopped: the others end at the deadline, and report it.
-run 2 -b 1M -e 1M -f 2 --samples 100000 --budget 100 --timeout 5 --strategies ONESHOT \
-    >"$WORK/out" 2>"$WORK/err" &
-launcher=$!
-begun 2
+begins 2 --timeout 5 --strategies ONESHOT
 kill -STOP "$victim"
 status=0
 wait "$launcher" || status=$?

@@ -7,7 +7,7 @@
 only cuda nvidia-ml
 cp "$STAND_INS_PROCESSES"/libnccl.so.2 "$folder"
 budget=0.0307 # of no other test, so that it marks the processes of this one
-small="--processes --workspace 64K --arena 4M -b 512 -e 512 --hidden-size 64 --samples 2 --budget $budget"
+small="--processes --workspace 64K --arena 256K -b 512 -e 512 --hidden-size 64 --samples 2 --budget $budget"
 
 # processes SETTINGS OPTION...: the bench's output in $WORK/out and $WORK/err, its exit code in $status.
 processes() {
@@ -28,9 +28,11 @@ running() {
     pgrep -f "^$BENCH .*--budget $budget " || true
 }
 
-# none_is_left WHAT: within a minute; the kernel ends processes some time after the one that started them.
+# none_is_left WHAT: within a minute; the kernel ends processes some time after the one that started them. The
+# end of their output, descriptor 8, comes with the last of them.
 none_is_left() {
     until_s=$(($(date +%s) + 60))
+    timeout 60 cat <&8 >>"$WORK/out" || fail "$1: processes are left: $(running)"
     while [ -n "$(running)" ]; do
         [ "$(date +%s)" -lt "$until_s" ] || fail "$1: processes are left: $(running)"
     done
@@ -78,15 +80,17 @@ done
 signalled() {
     signal=$1 rank=$2 then=$3 status=0
     shift 3
-    rm -f "$WORK/pipe"
-    mkfifo "$WORK/pipe"
+    rm -f "$WORK/pipe" "$WORK/answers"
+    mkfifo "$WORK/pipe" "$WORK/answers"
     : >"$WORK/out" # not that of the run before
     # shellcheck disable=SC2086
     STAND_IN="gpus=1" LD_LIBRARY_PATH=$folder timeout 200 "$BENCH" $small --loopback --serve "$@" \
-        <"$WORK/pipe" >"$WORK/out" 2>"$WORK/err" &
-    exec 9>"$WORK/pipe"
-    until grep -q "^ready" "$WORK/out"; do
-        kill -0 $! 2>/dev/null || fail "$signal to $rank: the bench has ended"
+        <"$WORK/pipe" >"$WORK/answers" 2>"$WORK/err" &
+    exec 9>"$WORK/pipe" 8<"$WORK/answers"
+    answer=
+    until [ "$answer" = ready ]; do
+        read -r answer <&8 || fail "$signal to $rank: the bench has ended"
+        echo "$answer" >>"$WORK/out"
     done
     processes=$(running)
     starter=$(for process in $processes; do awk '{ print $4 }' "/proc/$process/stat"; done | sort | uniq -d)
@@ -97,7 +101,7 @@ signalled() {
     if [ -n "$then" ]; then echo "$then" >&9; fi
     wait $! || status=$?
     none_is_left "$signal to $rank" # while rank 0's input is open, the end of which would end it, too
-    exec 9>&-
+    exec 9>&- 8<&-
 }
 died="\(was ended by signal 9 (Killed)\|died, between cells\)"
 for rank in 0 1; do
