@@ -188,9 +188,14 @@ static bool choose_rows(const struct choosing *choosing, const struct plane *pla
 static bool find_classes(const struct plane *plane, uint8_t class_of[NAMES_MAX]) {
     const struct inputs *of = plane->of;
     const struct grid_block *block = plane->block;
-    const struct slice_key slice = {block->splits,      block->world_size, block->dtype,
-                                    block->op,          block->mode,       block->fusion[plane->fusion],
-                                    block->has_no_shape};
+    const struct slice_key slice = {.splits = block->splits,
+                                    .world_size = block->world_size,
+                                    .nodes = block->nodes,
+                                    .dtype = block->dtype,
+                                    .op = block->op,
+                                    .mode = block->mode,
+                                    .fusion = block->fusion[plane->fusion],
+                                    .sizes_only = block->has_no_shape};
     struct numerics *numerics = malloc(sizeof *numerics);
     uint8_t barred = of->selection->loopback ? NAME_NONE : of->loopback;
     bool ok = numerics != NULL && numerics_relate(of->rows, slice, barred, of->lists, numerics);

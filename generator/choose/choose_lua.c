@@ -173,6 +173,7 @@ static const struct evidence *take_evidence(lua_State *lua, const struct rows *r
     const struct evidence_scope scope = {
         .block = {.splits = slice.splits,
                   .world_size = slice.world_size,
+                  .nodes = slice.nodes,
                   .dtype = slice.dtype,
                   .op = slice.op,
                   .mode = slice.mode},

@@ -75,18 +75,20 @@ local function is_refused(refused, points, where)
   return false
 end
 
--- The times of one TP size that are neither in `records` (rows with a time) nor in `no_time` (records with a
--- reason), for all points of the spec: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
+-- The times of one placement that are neither in `records` (rows with a time) nor in `no_time` (records with
+-- a reason), for all points of the spec: { world_size, dtype, op, mode, fusion, hidden_size, num_tokens,
 -- strategy, time_us, placement }, in order. Points beyond the measured ones, and those with a neighbour that
 -- the bench refused or failed at, get no time; nor do strategies with fewer than FEWEST_POINTS points.
-function derive.times(spec, world_size, records, no_time)
+-- `nodes`: of the ranks, by default 1.
+function derive.times(spec, world_size, records, no_time, nodes)
   local known, out = {}, {}
   local points, refused = measured_points(records), refused_points(no_time)
   for _, record in ipairs(records) do known[cell_records.key(record)] = true end
   for _, entry in ipairs(no_time) do
-    known[cell_records.key(cell_records.record(entry, entry.strategy, { world_size = world_size }))] = true
+    local placement = { world_size = world_size, nodes = nodes }
+    known[cell_records.key(cell_records.record(entry, entry.strategy, placement))] = true
   end
-  for key, record in pairs(cell_records.wanted(spec, cell_records.cells(spec, world_size))) do
+  for key, record in pairs(cell_records.wanted(spec, cell_records.cells(spec, world_size, nodes))) do
     local plane = points[plane_of(record)]
     local where = { x = log2(record.num_tokens), y = log2(record.hidden_size) }
     if not known[key] and not record.skip and plane and #plane >= FEWEST_POINTS and is_within(plane, where)
@@ -102,11 +104,11 @@ end
 -- The strategies that may do a cell of the spec and were not tried there: records of cell and strategy, in
 -- order. At a cell with a time they are those without any time in the plane; at other cells those without an
 -- interpolated time. A strategy that the bench refused wherever it was tried in the plane is not among them.
--- `derived`: of derive.times.
-function derive.untried(spec, world_size, records, no_time, derived)
+-- `derived`: of derive.times; `nodes`: as there.
+function derive.untried(spec, world_size, records, no_time, derived, nodes)
   local is_reached, is_known, has_time, was_refused, out = {}, {}, {}, {}, {}
   local function key_of(record, strategy)
-    return cell_records.key(cell_records.record(record, strategy, { world_size = world_size }))
+    return cell_records.key(cell_records.record(record, strategy, { world_size = world_size, nodes = nodes }))
   end
   for _, record in ipairs(records) do
     is_reached[key_of(record)], has_time[plane_of(record)] = true, true
@@ -117,7 +119,7 @@ function derive.untried(spec, world_size, records, no_time, derived)
     if not entry.skipped then was_refused[plane_of(entry)] = true end
   end
   for _, record in ipairs(derived) do is_known[key_of(record, record.strategy)] = true end
-  for key, record in pairs(cell_records.wanted(spec, cell_records.cells(spec, world_size))) do
+  for key, record in pairs(cell_records.wanted(spec, cell_records.cells(spec, world_size, nodes))) do
     local plane, is_open = plane_of(record), not is_known[key] and not record.skip
     if has_time[plane] then
       is_open = is_open and not is_reached[key_of(record)]
@@ -171,7 +173,7 @@ local function times_without_grid(source, entry, is_sweep)
   local grids = entry.spec and { { spec = entry.spec, records = measured } } or implied_grid.of(measured)
   for _, grid in ipairs(grids) do
     local no_time = entry.provenance and entry.provenance.no_time or {}
-    local times = derive.times(grid.spec, entry.tp, grid.records, no_time)
+    local times = derive.times(grid.spec, entry.tp, grid.records, no_time, entry.nodes)
     if not is_sweep then times = in_holes(times, grid.records) end
     table.move(times, 1, #times, #out + 1, out)
   end
@@ -188,7 +190,8 @@ local function sweep_of_file(source, entry)
   if not (record and record.derived and entry.spec) then return nil end
   if not entry.sweep then
     local records = rows_with_shapes(source, entry.path)
-    entry.sweep = { records = records, times = derive.times(entry.spec, entry.tp, records, record.no_time) }
+    entry.sweep = { records = records,
+      times = derive.times(entry.spec, entry.tp, records, record.no_time, entry.nodes) }
   end
   return entry.sweep
 end
@@ -200,7 +203,7 @@ local function times_of_file(source, entry)
   elseif record and record.derived then
     return times_without_grid(source, entry, true)
   elseif derive.is_foreign(entry) and not source.only_measured
-    and (entry.spec or implied_grid.has_holes(source.rows, entry.tp)) then
+    and (entry.spec or implied_grid.has_holes(source.rows, entry)) then
     return times_without_grid(source, entry, false)
   end
   return {}
@@ -213,8 +216,8 @@ function derive.untried_of_source(source)
   for _, entry in ipairs(source.files) do
     local sweep = sweep_of_file(source, entry)
     if sweep then
-      local untried =
-        derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time, sweep.times)
+      local untried = derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time,
+        sweep.times, entry.nodes)
       table.move(untried, 1, #untried, #out + 1, out)
     end
   end

@@ -1,4 +1,4 @@
--- The grid of rows without a recorded one, such as rows of other tools: per TP size, dtype, op, mode and
+-- The grid of rows without a recorded one, such as rows of other tools: per placement, dtype, op, mode and
 -- splits, all fusions, sizes and strategies that the rows have.
 local sorted_keys = require "base.sorted_keys"
 
@@ -22,12 +22,13 @@ local function size_of(set)
   return count
 end
 
--- Whether rows (core.rows) of a TP size leave a cell of their grid without a row, in grids that are small
--- enough for interpolation. Only this reads all rows of a large file.
-function implied_grid.has_holes(all, world_size)
+-- Whether rows (core.rows) of a placement, { tp, nodes }, leave a cell of their grid without a row, in grids
+-- that are small enough for interpolation. Only this reads all rows of a large file.
+function implied_grid.has_holes(all, placement)
   local blocks = {}
   for _, slice in ipairs(all:slices()) do
-    if slice.world_size == world_size and not slice.sizes_only then
+    local is_of_it = slice.world_size == placement.tp and slice.nodes == placement.nodes
+    if is_of_it and not slice.sizes_only then
       local columns = all:slice(slice, { "hidden_size", "num_tokens" })
       local block, shapes = at(blocks, block_of(slice)), {}
       for i = 1, columns.count do
@@ -60,7 +61,7 @@ local function spec_of(block)
   return spec
 end
 
--- The grids of records (of rows.records) of one TP size that are small enough for interpolation: { { spec =
+-- The grids of records (of rows.records) of one placement that are small enough for interpolation: { { spec =
 -- what derive.times takes, records }... }.
 function implied_grid.of(records)
   local blocks, out = {}, {}

@@ -15,8 +15,8 @@ static bool competes(const struct inputs *of, const struct row *row) {
 
 static bool is_in_plane(const struct plane *plane, const struct cell_key *key) {
     const struct grid_block *block = plane->block;
-    return key->world_size == block->world_size && key->dtype == block->dtype && key->op == block->op &&
-           key->mode == block->mode && key->fusion == block->fusion[plane->fusion] &&
+    return key->world_size == block->world_size && key->nodes == block->nodes && key->dtype == block->dtype &&
+           key->op == block->op && key->mode == block->mode && key->fusion == block->fusion[plane->fusion] &&
            key->splits == block->splits && (key->hidden_size == HIDDEN_SIZE_NONE) == block->has_no_shape;
 }
 

@@ -5,6 +5,7 @@ local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local lookup = require "consult.lookup"
+local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local rows_folder = require "rows.rows_folder"
 
@@ -161,7 +162,8 @@ end
 function regret.sm_version(paths)
   local found
   for _, path in ipairs(paths) do
-    local sm = path:match("benchmark%.tp%d+%.sm(%d+)[^/]*%.csv$")
+    local _, _, arch = rank_placement.of_file_name(path)
+    local sm = arch and arch:match("^sm(%d+)")
     if not sm or found and found ~= sm then return nil end
     found = sm
   end

@@ -77,8 +77,8 @@ static uint8_t method_of(const struct lists *lists, size_t s) {
 
 static bool is_in_scope(const struct row *row, const struct evidence_scope *scope) {
     const struct cell_key *key = &row->key, *block = &scope->block;
-    return key->world_size == block->world_size && key->dtype == block->dtype && key->op == block->op &&
-           key->mode == block->mode && key->splits == block->splits &&
+    return key->world_size == block->world_size && key->nodes == block->nodes && key->dtype == block->dtype &&
+           key->op == block->op && key->mode == block->mode && key->splits == block->splits &&
            (key->hidden_size == HIDDEN_SIZE_NONE) == scope->sizes_only && scope->may_win[row->strategy] &&
            (scope->barred == NAME_NONE || row->placement != scope->barred);
 }

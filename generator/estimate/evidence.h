@@ -19,7 +19,7 @@ struct evidence_shape {
 
 // The rows from which evidence is made.
 struct evidence_scope {
-    struct cell_key block; // of which world_size, dtype, op, mode and splits count
+    struct cell_key block; // of which world_size, nodes, dtype, op, mode and splits count
     bool sizes_only;       // rows without tokens and hidden sizes; else those with both
     const bool *may_win;   // by strategy
     bool keeps_far; // whether strategies that are slow everywhere stay, because the fast ones may not win

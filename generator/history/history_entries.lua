@@ -2,6 +2,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "rows.provenance"
+local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local run_changes = require "history.run_changes"
 
@@ -14,7 +15,7 @@ local function files_of(path)
   local out = {}
   path = path:gsub("(.)/+$", "%1")
   for _, name in ipairs(names) do
-    if name:find("^benchmark%.tp%d+%..*%.csv$") then out[#out + 1] = path .. "/" .. name end
+    if rank_placement.of_file_name(name) then out[#out + 1] = path .. "/" .. name end
   end
   table.sort(out)
   if #out == 0 then fail.input("%s: has no benchmark.tp{N}.{arch}.csv; gentables sweep makes them", path) end
@@ -40,7 +41,8 @@ local function entry_of(path, date)
   if not date then
     fail.input("%s: the date of the sweep is unknown; give --date, such as 2026-01-31T12:00:00Z", path)
   end
-  local arch = record.arch or path:match("benchmark%.tp%d+%.([^/]*)%.csv$")
+  local _, _, named_arch = rank_placement.of_file_name(path)
+  local arch = record.arch or named_arch
   if not arch then fail.input("%s: the arch is unknown; name the file benchmark.tp{N}.{arch}.csv", path) end
   return { arch = arch, world_size = records[1].world_size, date = date, hash = provenance.hash(text),
     records = records, provenance = run_changes.facts(record) }

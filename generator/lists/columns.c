@@ -22,12 +22,14 @@ static const char *const special_keys[] = {
     [COLUMN_LAUNCHES] = "launches",
     [COLUMN_BITS] = "bits",
     [COLUMN_SPLITS] = "splits",
+    [COLUMN_NODES] = "nodes",
+    [COLUMN_RANKS_PER_NODE] = "ranks_per_node",
 };
 static const char *const named_numbers[NUMBERS_NAMED] = {
     [NUMBER_LOW_US] = "low_us", [NUMBER_HIGH_US] = "high_us", [NUMBER_BOUND_US] = "bound_us"};
 
 static enum column_kind kind_of(const char *key) {
-    for (enum column_kind kind = COLUMN_WORLD_SIZE; kind <= COLUMN_SPLITS; kind++) {
+    for (enum column_kind kind = COLUMN_WORLD_SIZE; kind < COLUMN_SHAPE; kind++) {
         if (strcmp(special_keys[kind], key) == 0) return kind;
     }
     return COLUMN_NUMBER;
@@ -90,6 +92,7 @@ void columns_read(lua_State *lua, struct columns *columns) {
         found += column->kind != COLUMN_NUMBER || index < NUMBERS_NAMED;
         lua_pop(lua, 1);
     }
-    if (found != COLUMN_SPLITS + NUMBERS_NAMED) luaL_error(lua, "lists/columns.lua lacks a column");
+    if (found != COLUMN_SHAPE - COLUMN_WORLD_SIZE + NUMBERS_NAMED)
+        luaL_error(lua, "lists/columns.lua lacks a column");
     lua_pop(lua, 1);
 }

@@ -30,6 +30,8 @@ enum column_kind {
     COLUMN_LAUNCHES,
     COLUMN_BITS,
     COLUMN_SPLITS,
+    COLUMN_NODES,
+    COLUMN_RANKS_PER_NODE,
     COLUMN_SHAPE,   // of files of generation B, not in the list: num_tokens and hidden_size as 16x4096
     COLUMN_IGNORED, // of other tools' files, not in the list
 };

@@ -59,4 +59,7 @@ return {
   -- Of a row with an epilogue: the time with the epilogue in a pass of its own, and without the epilogue.
   { name = "separate (us)", key = "separate_us", ours = true, filled = true },
   { name = "alone (us)", key = "alone_us", ours = true, filled = true },
+  -- Of ranks on several nodes, with the same number on each: nodes x ranks_per_node is world_size.
+  { name = "nodes", key = "nodes", ours = true, filled = true },
+  { name = "ranks_per_node", key = "ranks_per_node", ours = true, filled = true },
 }

@@ -11,6 +11,7 @@ local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
+local rank_placement = require "lists.rank_placement"
 local rows_folder = require "rows.rows_folder"
 local sorted_keys = require "base.sorted_keys"
 local spec = require "rows.spec"
@@ -123,7 +124,8 @@ function picture_slices.of_files(paths, given)
   local files, arch = {}, nil
   for i, path in ipairs(paths) do
     files[i] = { path = path }
-    arch = arch or path:match("benchmark%.tp%d+%.([^/]*)%.csv$")
+    local _, _, named_arch = rank_placement.of_file_name(path)
+    arch = arch or named_arch
     local record = provenance.read(provenance.path_of(path))
     if record then files[i].provenance = record end
   end

@@ -1,6 +1,7 @@
 -- Cells and records: the cells of a spec at one TP size, those of them that are not measured yet, keys and
 -- order of records. Nothing here measures, reads or writes.
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 
 local cell_records = {}
 
@@ -27,6 +28,7 @@ end
 
 -- Whether record `a` comes before `b` in a rows file.
 function cell_records.before(a, b)
+  if (a.nodes or 1) ~= (b.nodes or 1) then return (a.nodes or 1) < (b.nodes or 1) end
   for _, axis in ipairs(axes) do
     local left, right = a[axis.name], b[axis.name]
     if left ~= right then
@@ -43,6 +45,7 @@ function cell_records.key(record)
   local parts = {}
   for i, axis in ipairs(axes) do parts[i] = tostring(record[axis.name]) end
   parts[#parts + 1] = record.splits -- of an alltoallv
+  if rank_placement.spans(record.nodes) then parts[#parts + 1] = "nodes" .. record.nodes end
   return table.concat(parts, " ")
 end
 
@@ -50,15 +53,16 @@ end
 function cell_records.record(cell, strategy, extra)
   local record = { world_size = cell.world_size, dtype = cell.dtype, op = cell.op, mode = cell.mode,
     fusion = cell.fusion, hidden_size = cell.hidden_size, num_tokens = cell.num_tokens, strategy = strategy,
-    splits = cell.splits }
+    splits = cell.splits, nodes = cell.nodes, ranks_per_node = cell.ranks_per_node }
   for key, value in pairs(extra or {}) do record[key] = value end
   return record
 end
 
 -- The cell as text, for progress and messages.
 function cell_records.describe(cell)
-  return ("TP %d %s %s, hidden size %d, %d token%s"):format(cell.world_size, cell.dtype, cell.fusion,
-    cell.hidden_size, cell.num_tokens, cell.num_tokens == 1 and "" or "s")
+  return ("%s %s %s, hidden size %d, %d token%s"):format(
+    rank_placement.words(cell.world_size, cell.nodes), cell.dtype, cell.fusion, cell.hidden_size,
+    cell.num_tokens, cell.num_tokens == 1 and "" or "s")
 end
 
 local function limit_reason(spec, cell)
@@ -69,9 +73,10 @@ end
 
 -- All cells of the spec at one TP size, in the order of rows files: { world_size, dtype, op, mode, fusion,
 -- hidden_size, num_tokens, splits, size (bytes of one rank's message), skip (why it is not measured, or nil)
--- }.
-function cell_records.cells(spec, world_size)
+-- }. `nodes`: the nodes of these ranks, by default 1; with more, cells also have nodes and ranks_per_node.
+function cell_records.cells(spec, world_size, nodes)
   local cells = {}
+  if not rank_placement.spans(nodes) then nodes = nil end
   for _, dtype in ipairs(spec.dtypes) do
     local bytes = lists.find("dtypes", dtype).bytes
     for _, fusion in ipairs(spec.fusions) do
@@ -79,6 +84,7 @@ function cell_records.cells(spec, world_size)
         for _, num_tokens in ipairs(spec.num_tokens) do
           local cell = { world_size = world_size, dtype = dtype, op = spec.table.op, mode = spec.table.mode,
             fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens, splits = spec.splits,
+            nodes = nodes, ranks_per_node = nodes and world_size // nodes,
             size = hidden_size * num_tokens * bytes }
           cell.skip = limit_reason(spec, cell)
           cells[#cells + 1] = cell

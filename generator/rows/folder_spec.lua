@@ -26,14 +26,14 @@ local function recorded_of(entry)
   return of and of.keys and spec.recorded(provenance.path_of(entry.path), of.keys) or nil
 end
 
--- The keys in which two specs differ, as text; nil: none. The rows of one TP size do not depend on `arch` and
--- `tp`.
+-- The keys in which two specs differ, as text; nil: none. The rows of one placement do not depend on `arch`
+-- and on the other placements.
 local function different_keys(a, b)
   local all, out = {}, {}
   for _, of in ipairs { a, b } do
     for key in pairs(of) do all[key] = true end
   end
-  all.arch, all.tp = nil, nil
+  all.arch, all.tp, all.nodes, all.ranks_per_node = nil, nil, nil, nil
   for _, key in ipairs(sorted_keys(all)) do
     if not provenance.same(a[key] or {}, b[key] or {}) then out[#out + 1] = key end
   end

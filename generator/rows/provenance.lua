@@ -1,4 +1,4 @@
--- The provenance of rows: machine, bench and spec, in a JSON file beside the rows
+-- The provenance of rows: machine, bench and spec, in a JSON file with the name of the rows file
 -- (benchmark.tp{N}.{arch}.json), and a fingerprint. Only rows with equal fingerprints may be in one file.
 --
 -- The fingerprint covers what influences times: CPU model, cores, caches, GPU, MPI, bench, launcher,
@@ -7,6 +7,7 @@
 local file = require "core.file"
 local json = require "codec.json"
 local machines = require "machine.machines"
+local rank_placement = require "lists.rank_placement"
 local system = require "core.system"
 local sorted_keys = require "base.sorted_keys"
 
@@ -198,7 +199,8 @@ local plugins_fields = { candidates = list_of(object_of { strategy = is_text }) 
 local is_record = object_of { arch = optional(is_text), fingerprint = is_text, machine = is_object,
   bench = object_of(bench_fields), rows = object_of { hash = is_text }, complete = optional(is_flag),
   budget_s = optional(is_number), exhaustive = optional(is_flag), world_size = optional(is_integer),
-  derived = optional(is_integer), launches = optional(is_integer), roundtrip_us = optional(is_number),
+  nodes = optional(is_integer), derived = optional(is_integer), launches = optional(is_integer),
+  roundtrip_us = optional(is_number),
   launch = optional(object_of(launch_fields)), spec = optional(object_of(spec_fields)),
   placement = optional(is_text), date = optional(is_text), no_time = list_of(object_of(no_time_fields)),
   disturbed = optional(list_of(object_of(disturbed_fields))), refine = optional(object_of(refine_fields)),
@@ -230,12 +232,12 @@ function provenance.read(path)
 end
 
 -- The TP sizes at which a budget ended the sweep, and how to continue it, as text; nil: none. `ended`: a list
--- of { tp, budget_s (seconds; 0: unknown) }.
+-- of { tp, nodes, budget_s (seconds; 0: unknown) }.
 function provenance.budget_words(ended)
   if #ended == 0 then return nil end
   local sizes, seconds = {}, ended[1].budget_s
   for i, entry in ipairs(ended) do
-    sizes[i] = tostring(entry.tp)
+    sizes[i] = rank_placement.size(entry.tp, entry.nodes)
     if entry.budget_s ~= seconds then seconds = 0 end
   end
   return ("The budget%s ended the sweep at TP %s. The next sweep keeps the rows and measures nothing; `sweep "

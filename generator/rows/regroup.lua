@@ -1,43 +1,47 @@
--- Rows of several sources as files of ours, one for each number of ranks, for import and merge. Files are
--- read and written in C, because a Lua table for each row suits only small ones.
+-- Rows of several sources as files of ours, one for each number of ranks and nodes, for import and merge.
+-- Files are read and written in C, because a Lua table for each row suits only small ones.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
 local folder_lock = require "rows.folder_lock"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
+local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 
 local regroup = {}
 
--- The arch and TP size in the name of a rows file; nil for other names.
-function regroup.of_name(path)
-  local tp, arch = path:match("benchmark%.tp(%d+)%.([^/]+)%.csv$")
-  return arch, math.tointeger(tonumber(tp))
+-- The arch in the name of a rows file; nil for other names.
+function regroup.arch_of(path)
+  local _, _, arch = rank_placement.of_file_name(path)
+  return arch
 end
 
--- The group of rows of `size` ranks in a list of groups, which it joins if it is new.
-local function group_of(groups, size)
+-- The group of rows of `size` ranks on `nodes` nodes in a list of groups, which it joins if it is new.
+local function group_of(groups, size, nodes)
+  nodes = nodes or 1
   for _, of_size in ipairs(groups) do
-    if of_size.world_size == size then return of_size end
+    if of_size.world_size == size and of_size.nodes == nodes then return of_size end
   end
-  groups[#groups + 1] = { world_size = size, paths = {}, records = {}, count = 0, missing = 0 }
+  groups[#groups + 1] = { world_size = size, nodes = nodes, paths = {}, records = {}, count = 0,
+    missing = 0 }
   return groups[#groups]
 end
 
 local function sort(groups)
-  table.sort(groups, function(a, b) return a.world_size < b.world_size end)
+  table.sort(groups, rank_placement.before)
   return groups
 end
 
--- Benchmark files by their number of ranks: { { world_size =, paths =, count =, missing = }... }.
+-- Benchmark files by their number of ranks and nodes: { { world_size =, nodes =, paths =, count =,
+-- missing = }... }.
 local function group(paths)
   local read = fail.unless(rows.read(paths))
   local groups, missing = {}, {}
   for _, entry in ipairs(read:missing()) do missing[entry.path] = entry.count end
   for _, entry in ipairs(read:files()) do
     if not entry.world_size then fail.input("%s: no row has a time; leave the file out", entry.path) end
-    local of_size = group_of(groups, entry.world_size)
+    local of_size = group_of(groups, entry.world_size, entry.nodes)
     of_size.paths[#of_size.paths + 1] = entry.path
     of_size.count = of_size.count + entry.count
     of_size.missing = of_size.missing + (missing[entry.path] or 0)
@@ -45,8 +49,8 @@ local function group(paths)
   return sort(groups), read
 end
 
--- Reads benchmark files. Returns { { world_size =, paths =, text =, count =, missing = }... }, with the text
--- in our columns, sorted. Two rows of the same cell and strategy are an error that names both lines.
+-- Reads benchmark files. Returns { { world_size =, nodes =, paths =, text =, count =, missing = }... }, with
+-- the text in our columns, sorted. Two rows of the same cell and strategy are an error that names both lines.
 function regroup.files(paths)
   local groups, read = group(paths)
   for _, of_size in ipairs(groups) do
@@ -74,7 +78,7 @@ function regroup.records(records)
   check_single(records)
   local groups = {}
   for _, record in ipairs(records) do
-    local of_size = group_of(groups, record.world_size)
+    local of_size = group_of(groups, record.world_size, record.nodes)
     of_size.count = of_size.count + 1
     of_size.records[of_size.count] = record
   end
@@ -87,14 +91,15 @@ end
 -- The path for the rows of each group: --out is a folder, or, for one group, a file. Returns the paths, and
 -- the arch in their names.
 function regroup.paths(groups, out, arch)
-  local named_arch, tp = regroup.of_name(out)
+  local tp, nodes, named_arch = rank_placement.of_file_name(out)
+  local function words(of_size) return rank_placement.size(of_size.world_size, of_size.nodes) end
   if out:find("%.csv$") then
     if #groups > 1 then
       local sizes = {}
-      for i, of_size in ipairs(groups) do sizes[i] = of_size.world_size end
+      for i, of_size in ipairs(groups) do sizes[i] = words(of_size) end
       fail.input("--out %s: the rows are of TP %s; name a folder", out, table.concat(sizes, ", "))
-    elseif tp and tp ~= groups[1].world_size then
-      fail.input("--out %s: the rows are of TP %d", out, groups[1].world_size)
+    elseif tp and (tp ~= groups[1].world_size or nodes ~= groups[1].nodes) then
+      fail.input("--out %s: the rows are of TP %s", out, words(groups[1]))
     elseif arch and named_arch and arch ~= named_arch then
       fail.input("--out %s: --arch is %s", out, arch)
     end
@@ -103,7 +108,8 @@ function regroup.paths(groups, out, arch)
   if not arch then fail.input("--out %s is a folder; --arch names the files in it", out) end
   local paths = {}
   for i, of_size in ipairs(groups) do
-    paths[i] = ("%s/benchmark.tp%d.%s.csv"):format(out:gsub("(.)/+$", "%1"), of_size.world_size, arch)
+    paths[i] = ("%s/%s.csv"):format(out:gsub("(.)/+$", "%1"),
+      rank_placement.file_name(of_size.world_size, of_size.nodes, arch))
   end
   return paths, arch
 end

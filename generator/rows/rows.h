@@ -22,14 +22,14 @@ struct cell_key {
     // none.
     uint64_t splits;
     uint32_t hidden_size, num_tokens;
-    uint16_t world_size;
+    uint16_t world_size, nodes; // ranks, and the nodes over which they are spread evenly; 1: one node
     uint8_t dtype, op, mode, fusion;
 };
 
 static inline bool cell_key_equal(const struct cell_key *a, const struct cell_key *b) {
     return a->num_tokens == b->num_tokens && a->hidden_size == b->hidden_size && a->fusion == b->fusion &&
-           a->world_size == b->world_size && a->dtype == b->dtype && a->op == b->op && a->mode == b->mode &&
-           a->splits == b->splits;
+           a->world_size == b->world_size && a->nodes == b->nodes && a->dtype == b->dtype && a->op == b->op &&
+           a->mode == b->mode && a->splits == b->splits;
 }
 
 struct row {
@@ -80,9 +80,9 @@ void rows_free(struct rows *rows);
 // The file of row `index`.
 const struct rows_file *rows_file_of(const struct rows *rows, size_t index);
 
-// The text of a file in our own columns, sorted by world_size, dtype, op, mode, splits, fusion, hidden_size,
-// num_tokens, strategy (names in the order of their lists). NULL if two rows are of the same cell and
-// strategy, or memory runs out. The caller frees it.
+// The text of a file in our own columns, sorted by nodes, world_size, dtype, op, mode, splits, fusion,
+// hidden_size, num_tokens, strategy (names in the order of their lists). NULL if two rows are of the same
+// cell and strategy, or memory runs out. The caller frees it.
 char *rows_text(const struct rows *rows, const struct lists *lists, size_t *size, struct problem *problem);
 
 // The index of a name in a row; NULL for columns of other kinds.
@@ -96,7 +96,7 @@ bool splits_parse(const char *begin, const char *end, uint64_t *splits);
 // The fields that all rows of a slice share.
 struct slice_key {
     uint64_t splits;
-    uint16_t world_size;
+    uint16_t world_size, nodes;
     uint8_t dtype, op, mode, fusion;
     bool sizes_only; // without tokens and hidden sizes
 };

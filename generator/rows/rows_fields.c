@@ -16,18 +16,14 @@ const char rows_bits_vary[] = "varies";
 
 struct slice_key slice_key_of(const struct row *row) {
     const struct cell_key *key = &row->key;
-    return (struct slice_key){key->splits,
-                              key->world_size,
-                              key->dtype,
-                              key->op,
-                              key->mode,
-                              key->fusion,
-                              key->hidden_size == HIDDEN_SIZE_NONE};
+    return (struct slice_key){
+        key->splits, key->world_size, key->nodes,  key->dtype,
+        key->op,     key->mode,       key->fusion, key->hidden_size == HIDDEN_SIZE_NONE};
 }
 
 bool slice_key_equal(struct slice_key a, struct slice_key b) {
-    return a.world_size == b.world_size && a.dtype == b.dtype && a.op == b.op && a.mode == b.mode &&
-           a.fusion == b.fusion && a.splits == b.splits && a.sizes_only == b.sizes_only;
+    return a.world_size == b.world_size && a.nodes == b.nodes && a.dtype == b.dtype && a.op == b.op &&
+           a.mode == b.mode && a.fusion == b.fusion && a.splits == b.splits && a.sizes_only == b.sizes_only;
 }
 
 char *splits_print(char *out, uint64_t splits) {

@@ -2,38 +2,48 @@
 -- several SM versions. It chooses nothing. Wrong or missing input raises.
 --
 -- rows_folder.read(data_dir, arch, allow_loopback) gives { data_dir, arch, table_arch, arch_row, files,
---   spec, recorded_workload, refused, rows, cells, loopback }; `files` is a list of { tp, path, provenance,
---   spec }, `refused` one of the spec's TP sizes without rows, { tp, provenance }; `cells` are those of the
---   specs; `table_arch` is the arch that tables name: with `allow_loopback` that of loopback rows.
+--   spec, recorded_workload, refused, rows, cells, loopback }; `files` is a list of { tp, nodes, path,
+--   provenance, spec }, `refused` one of the spec's placements without rows, { tp, nodes, provenance };
+--   `cells` are those of the specs; `table_arch` is the arch that tables name: with `allow_loopback` that of
+--   loopback rows.
 local fail = require "base.fail"
 local file = require "core.file"
 local folder_spec = require "base.lazy" "rows.folder_spec"
 local lists = require "lists.lists"
 local machines = require "base.lazy" "machine.machines"
 local provenance = require "base.lazy" "rows.provenance"
+local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local sorted_keys = require "base.sorted_keys"
+local spec = require "base.lazy" "rows.spec"
 
 local rows_folder = {}
 
--- The benchmark files of the arch, by TP size; {} where there is none. With `allow_loopback`, those of ranks
--- on one GPU are used for TP sizes without others.
+-- A text that is the same for two files, or placements of a spec, if and only if they have the same ranks and
+-- nodes.
+local function placement_of(entry) return rank_placement.words(entry.tp or entry.world_size, entry.nodes) end
+
+local function before(a, b)
+  if a.nodes ~= b.nodes then return a.nodes < b.nodes end
+  return a.tp < b.tp
+end
+
+-- The benchmark files of the arch, by nodes and TP size; {} where there is none. With `allow_loopback`, those
+-- of ranks on one GPU are used for placements without others.
 function rows_folder.files(data_dir, arch, allow_loopback)
   local found, has = {}, {}
-  for _, name in ipairs(fail.unless(file.list(data_dir))) do
-    local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
-    if tp and rest == arch then
-      found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
-      has[tp] = true
+  local function add(wanted)
+    for _, name in ipairs(fail.unless(file.list(data_dir))) do
+      local tp, nodes, of_name = rank_placement.of_file_name(name)
+      local entry = { tp = tp, nodes = nodes, path = data_dir .. "/" .. name }
+      if of_name == wanted and not has[placement_of(entry)] then
+        found[#found + 1], has[placement_of(entry)] = entry, true
+      end
     end
   end
-  for _, name in ipairs(allow_loopback and file.list(data_dir) or {}) do
-    local tp, rest = name:match("^benchmark%.tp(%d+)%.(.*)%.csv$")
-    if tp and rest == arch .. "-loopback" and not has[tp] then
-      found[#found + 1] = { tp = tonumber(tp), path = data_dir .. "/" .. name }
-    end
-  end
-  table.sort(found, function(a, b) return a.tp < b.tp end)
+  add(arch)
+  if allow_loopback then add(arch .. "-loopback") end
+  table.sort(found, before)
   return found
 end
 
@@ -43,7 +53,7 @@ function rows_folder.only_arch(data_dir, given, other)
   if given then return given end
   local seen = {}
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
-    local arch = name:match("^benchmark%.tp%d+%.(.*)%.csv$")
+    local _, _, arch = rank_placement.of_file_name(name)
     if arch then seen[arch] = true end
   end
   local archs = sorted_keys(seen)
@@ -113,58 +123,65 @@ function rows_folder.read_provenance(found)
   end
 end
 
--- TP sizes of the spec without rows that have a provenance with the reason: { tp, provenance }...
+-- The placements of the spec, { world_size, nodes, ... }; {} without a spec, or without TP sizes in it.
+local function placements_of(wanted) return wanted and wanted.tp and spec.placements(wanted) or {} end
+
+-- Placements of the spec without rows that have a provenance with the reason: { tp, nodes, provenance }...
 local function read_refused(data_dir, arch, wanted, files)
   local has, refused, machine = {}, {}, nil
   for _, entry in ipairs(files) do
-    has[entry.tp], machine = true, machine or entry.provenance and entry.provenance.machine
+    has[placement_of(entry)] = true
+    machine = machine or entry.provenance and entry.provenance.machine
   end
-  for _, tp in ipairs(machine and wanted and wanted.tp or {}) do
-    local path = ("%s/benchmark.tp%d.%s.json"):format(data_dir, tp, arch)
-    local record = not has[tp] and file.exists(path) and fail.unless(provenance.read(path))
+  for _, of in ipairs(machine and placements_of(wanted) or {}) do
+    local path = ("%s/%s.json"):format(data_dir, rank_placement.file_name(of.world_size, of.nodes, arch))
+    local record = not has[placement_of(of)] and file.exists(path) and fail.unless(provenance.read(path))
     if record and provenance.describes(record, "") and machines.same(machine, record.machine) then
-      refused[#refused + 1] = { tp = tp, provenance = record }
+      refused[#refused + 1] = { tp = of.world_size, nodes = of.nodes, provenance = record }
     end
   end
   return refused
 end
 
--- Those of `found` with a TP size of spec.lua (`wanted`, or nil); the others are named.
-local function of_wanted_sizes(found, wanted, data_dir)
+-- Those of `found` with a placement of spec.lua (`wanted`, or nil); the others are named.
+local function of_wanted_placements(found, wanted, data_dir)
   if not wanted or not wanted.tp then return found end
-  local kept = {}
+  local kept, names, is_wanted = {}, {}, {}
+  for i, of in ipairs(placements_of(wanted)) do
+    names[i], is_wanted[placement_of(of)] = rank_placement.size(of.world_size, of.nodes), true
+  end
   for _, entry in ipairs(found) do
-    if lists.contains(wanted.tp, entry.tp) then
+    if is_wanted[placement_of(entry)] then
       kept[#kept + 1] = entry
     else
-      fail.note("%s: left out: spec.lua has no TP %d", entry.path, entry.tp)
+      fail.note("%s: left out: spec.lua has no %s", entry.path, placement_of(entry))
     end
   end
   if #kept == 0 then
-    fail.input("%s: no rows of TP %s, which spec.lua requires", data_dir, table.concat(wanted.tp, ", "))
+    fail.input("%s: no rows of TP %s, which spec.lua requires", data_dir, table.concat(names, ", "))
   end
   return kept
 end
 
--- The cells of a spec at one TP size.
-local function add_cells(cells, tp, wanted)
+-- The cells of a spec at one placement.
+local function add_cells(cells, tp, nodes, wanted)
   for _, dtype in ipairs(wanted.dtypes) do
-    cells[#cells + 1] = { world_size = tp, dtype = dtype, op = wanted.table.op, mode = wanted.table.mode,
-      splits = wanted.splits,
+    cells[#cells + 1] = { world_size = tp, nodes = nodes, dtype = dtype, op = wanted.table.op,
+      mode = wanted.table.mode, splits = wanted.splits,
       fusions = wanted.fusions, hidden_sizes = wanted.hidden_sizes, num_tokens = wanted.num_tokens }
   end
 end
 
--- The cells of the grids: of each file its own spec's, and of TP sizes without rows those of the folder's
+-- The cells of the grids: of each file its own spec's, and of placements without rows those of the folder's
 -- spec (`wanted`, or nil), so that a cell without any row shows as unmeasured.
 local function cells_of(wanted, files)
   local cells, has_rows = {}, {}
   for _, entry in ipairs(files) do
-    has_rows[entry.tp] = true
-    if entry.spec then add_cells(cells, entry.tp, entry.spec) end
+    has_rows[placement_of(entry)] = true
+    if entry.spec then add_cells(cells, entry.tp, entry.nodes, entry.spec) end
   end
-  for _, tp in ipairs(wanted and wanted.tp or {}) do
-    if not has_rows[tp] then add_cells(cells, tp, wanted) end
+  for _, of in ipairs(placements_of(wanted)) do
+    if not has_rows[placement_of(of)] then add_cells(cells, of.world_size, of.nodes, wanted) end
   end
   return cells
 end
@@ -175,7 +192,7 @@ function rows_folder.list(data_dir, arch, allow_loopback)
     fail.input("--arch %s: no such arch; valid: host, host-NAME, smNN, smNN-loopback", arch)
   end
   local wanted = folder_spec.beside(data_dir)
-  return of_wanted_sizes(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
+  return of_wanted_placements(find_files(data_dir, arch, allow_loopback), wanted, data_dir), wanted
 end
 
 -- See the head of this file.
@@ -208,11 +225,12 @@ local function find_parts(data_dir)
     found[#found + 1] = { sm = math.tointeger(arch:match("%d+")), arch = arch, folder = folder }
   end
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
-    local arch = name:match("^benchmark%.tp%d+%.(sm%d+)%.csv$")
-    if arch then add(arch, data_dir) end
+    local _, _, arch = rank_placement.of_file_name(name)
+    if arch and arch:find("^sm%d+$") then add(arch, data_dir) end
     if name:find("^sm%d+$") then
       for _, inner in ipairs(file.list(data_dir .. "/" .. name) or {}) do
-        if inner:match("^benchmark%.tp%d+%.(.*)%.csv$") == name then add(name, data_dir .. "/" .. name) end
+        local _, _, inner_arch = rank_placement.of_file_name(inner)
+        if inner_arch == name then add(name, data_dir .. "/" .. name) end
       end
     end
   end

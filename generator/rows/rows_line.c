@@ -129,6 +129,16 @@ static bool parse_shape_part(struct line_parser *parser, const struct column *co
     return true;
 }
 
+// A number of nodes, or of ranks on a node; `value_of_empty`: that of an empty field.
+static bool parse_nodes(struct line_parser *parser, const struct column *column, const struct csv_text *field,
+                        uint16_t *value, uint16_t value_of_empty) {
+    uint64_t count = value_of_empty;
+    bool is_empty = field->begin == field->end;
+    if (!is_empty && !parse_count(parser, column, field, UINT16_MAX, &count)) return false;
+    *value = (uint16_t)count;
+    return true;
+}
+
 static bool parse_field(struct line_parser *parser, const struct column *column,
                         const struct csv_text *field) {
     struct cell_key *key = &parser->row.key;
@@ -157,6 +167,8 @@ static bool parse_field(struct line_parser *parser, const struct column *column,
         if (splits_parse(field->begin, field->end, &key->splits)) return true;
         return fail_field(parser, column, field,
                           "it must be weights from 0 to 14 such as 3:1, not all 0, or empty");
+    case COLUMN_NODES: return parse_nodes(parser, column, field, &key->nodes, 1);
+    case COLUMN_RANKS_PER_NODE: return parse_nodes(parser, column, field, &parser->ranks_per_node, 0);
     case COLUMN_NUMBER: return parse_number(parser, column, field);
     case COLUMN_IGNORED: return true;
     default: return parse_name(parser, column, field);
@@ -206,22 +218,49 @@ static bool complete_shape(struct line_parser *parser) {
     return true;
 }
 
-// Checks that concern several columns of a row.
-static bool check_row(struct line_parser *parser) {
+// Checks that the ranks are spread evenly over the nodes.
+static bool check_nodes(struct line_parser *parser) {
+    const struct cell_key *key = &parser->row.key;
+    unsigned per_node = parser->ranks_per_node;
+    if (per_node == 0 ? key->nodes == 1 : (uint64_t)per_node * key->nodes == key->world_size) return true;
+    return problem_set(
+        parser->problem,
+        "%s:%zu: nodes is %u, ranks_per_node %u and world_size %u; nodes x ranks_per_node must "
+        "be world_size, or both empty for ranks of one node",
+        parser->source->path, parser->line, key->nodes, per_node, key->world_size);
+}
+
+// Checks that the row is of the ranks and nodes in the file's name.
+static bool check_name(struct line_parser *parser) {
     const struct rows_source *source = parser->source;
-    const struct row *row = &parser->row;
-    if (!complete_shape(parser) || !check_size(parser)) return false;
-    if (source->world_size != 0 && row->key.world_size != source->world_size) {
+    const struct cell_key *key = &parser->row.key;
+    if (source->world_size == 0) return true;
+    if (key->world_size != source->world_size) {
         return problem_set(
             parser->problem,
             "%s:%zu: world_size is %u in a file of TP %u; move the row to benchmark.tp%u.*.csv", source->path,
-            parser->line, row->key.world_size, source->world_size, row->key.world_size);
+            parser->line, key->world_size, source->world_size, key->world_size);
+    }
+    if (key->nodes == source->nodes) return true;
+    char name[40] = "";
+    if (key->nodes > 1) snprintf(name, sizeof name, "nodes%u.", key->nodes);
+    return problem_set(parser->problem,
+                       "%s:%zu: nodes is %u in a file of %u node%s; move the row to benchmark.tp%u.%s*.csv",
+                       source->path, parser->line, key->nodes, source->nodes, source->nodes == 1 ? "" : "s",
+                       key->world_size, name);
+}
+
+// Checks that concern several columns of a row.
+static bool check_row(struct line_parser *parser) {
+    const struct row *row = &parser->row;
+    if (!complete_shape(parser) || !check_size(parser) || !check_nodes(parser) || !check_name(parser)) {
+        return false;
     }
     const double *number = parser->detail.number;
     if (number[NUMBER_LOW_US] > row->time_us || number[NUMBER_HIGH_US] < row->time_us) {
         return problem_set(parser->problem,
-                           "%s:%zu: time (us) is outside its interval, low (us) to high (us)", source->path,
-                           parser->line);
+                           "%s:%zu: time (us) is outside its interval, low (us) to high (us)",
+                           parser->source->path, parser->line);
     }
     return true;
 }
@@ -255,7 +294,7 @@ static bool is_as_before(const struct line_parser *parser, size_t column, size_t
 // The values of columns that a file does not have.
 static struct row default_row(const struct lists *lists) {
     static const char op[] = "allreduce", unknown[] = "unknown";
-    struct row row = {.accumulate = NAME_NONE};
+    struct row row = {.key = {.nodes = 1}, .accumulate = NAME_NONE};
     row.key.op = names_find(&lists->ops, op, op + strlen(op));
     row.key.mode = names_find(&lists->modes, unknown, unknown + strlen(unknown));
     row.placement = names_find(&lists->placements, unknown, unknown + strlen(unknown));

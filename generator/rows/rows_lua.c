@@ -2,14 +2,14 @@
 // message.
 //
 // - read(paths) returns rows. #rows is their number.
-//   rows:files(), rows:missing()  { { path =, count =, world_size = }... } of rows with, and without, a time;
-//                                 a file without rows has no world_size
+//   rows:files(), rows:missing()  { { path =, count =, world_size =, nodes = }... } of rows with, and
+//                                 without, a time; a file without rows has no world_size and no nodes
 //   rows:strategies()             { NAME = true... } of the strategies that have a row
 //   rows:has_bits()               whether any row has bits
 //   rows:text()                   the rows as the text of one file
 //   rows:slices(), rows:slice(of [, keys])  see rows_slices.c
 // - records(path...) returns { { world_size =, dtype =, ..., time_us =, low_us = ... }... }, with the keys of
-//   lists/columns.lua.
+//   lists/columns.lua. Rows of one node have no nodes and no ranks_per_node.
 // - text(path, records) returns the text of such a file, sorted; the path is for messages only.
 // - of(path, records) returns the records as rows, as if such a file had been read.
 // - LAUNCHES_MAX is the number of launches that a row can have times of. HIDDEN_SIZE_NONE is the hidden size
@@ -80,10 +80,12 @@ static int lua_count(lua_State *lua) {
 }
 
 static void push_file(lua_State *lua, const struct rows *rows, const struct rows_file *file, size_t count) {
-    lua_createtable(lua, 0, 3);
+    lua_createtable(lua, 0, 4);
     if (file->count > 0) {
         lua_pushinteger(lua, rows->row[file->first].key.world_size);
         lua_setfield(lua, -2, "world_size");
+        lua_pushinteger(lua, rows->row[file->first].key.nodes);
+        lua_setfield(lua, -2, "nodes");
     }
     lua_pushstring(lua, file->path);
     lua_setfield(lua, -2, "path");
@@ -192,6 +194,15 @@ static void push_splits(lua_State *lua, uint64_t splits) {
     }
 }
 
+// Pushes a number of nodes, or of ranks on a node; nil if all ranks are on one node.
+static void push_nodes(lua_State *lua, const struct cell_key *key, unsigned number) {
+    if (key->nodes <= 1) {
+        lua_pushnil(lua);
+    } else {
+        lua_pushinteger(lua, number);
+    }
+}
+
 static void push_number(lua_State *lua, double value) {
     if (isnan(value)) {
         lua_pushnil(lua);
@@ -213,6 +224,10 @@ void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
     case COLUMN_HIDDEN_SIZE: push_shape(lua, row, row->key.hidden_size); return;
     case COLUMN_TIME: lua_pushnumber(lua, row->time_us); return;
     case COLUMN_SPLITS: push_splits(lua, row->key.splits); return;
+    case COLUMN_NODES: push_nodes(lua, &row->key, row->key.nodes); return;
+    case COLUMN_RANKS_PER_NODE:
+        push_nodes(lua, &row->key, row->key.nodes > 1 ? row->key.world_size / row->key.nodes : 0);
+        return;
     case COLUMN_SAMPLES:
         if (detail->samples == 0) {
             lua_pushnil(lua);
@@ -280,6 +295,14 @@ static bool take_splits(lua_State *lua, struct row *row) {
     return splits_parse(text, text + length, &row->key.splits);
 }
 
+// Reads the number of nodes from the top of the stack; nil: one node. The key has its number of ranks.
+static bool take_nodes(lua_State *lua, struct cell_key *key) {
+    lua_Integer nodes = lua_isnil(lua, -1) ? 1 : lua_tointeger(lua, -1);
+    bool is_even = nodes > 0 && nodes <= key->world_size && key->world_size % nodes == 0;
+    key->nodes = is_even ? (uint16_t)nodes : 1;
+    return is_even;
+}
+
 // Reads tokens or a hidden size from the top of the stack; nil gives 0.
 static bool take_shape(lua_State *lua, uint32_t *value) {
     lua_Integer whole = lua_tointeger(lua, -1);
@@ -326,6 +349,8 @@ static bool take_value(lua_State *lua, const struct column *column, struct row *
     case COLUMN_NUM_TOKENS: return take_shape(lua, &row->key.num_tokens);
     case COLUMN_HIDDEN_SIZE: return take_shape(lua, &row->key.hidden_size);
     case COLUMN_SPLITS: return take_splits(lua, row);
+    case COLUMN_NODES: return take_nodes(lua, &row->key);
+    case COLUMN_RANKS_PER_NODE: return lua_isnil(lua, -1) || whole * row->key.nodes == row->key.world_size;
     default: return take_name(lua, column, rows_name(row, column->kind));
     }
 }

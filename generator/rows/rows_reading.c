@@ -36,16 +36,25 @@ struct piece {
 
 // ---- a file
 
-// The N of benchmark.tpN.ARCH.csv; 0 for other names.
-static uint32_t world_size_of(const char *path) {
-    static const char prefix[] = "benchmark.tp";
+// The number between `prefix`, with which `text` begins, and the next dot. Returns the text after the dot, or
+// NULL.
+static const char *number_after(const char *text, const char *prefix, uint32_t *number) {
+    size_t length = strlen(prefix);
+    if (strncmp(text, prefix, length) != 0) return NULL;
+    const char *dot = strchr(text + length, '.');
+    uint64_t value;
+    if (dot == NULL || !number_parse_unsigned(text + length, dot, UINT16_MAX, &value)) return NULL;
+    *number = (uint32_t)value;
+    return dot + 1;
+}
+
+// A source with the N and M of benchmark.tpN.nodesM.ARCH.csv, or benchmark.tpN.ARCH.csv (M is 1).
+static struct rows_source source_of(const char *path) {
+    struct rows_source source = {.path = path, .nodes = 1};
     const char *slash = strrchr(path, '/');
-    const char *name = slash == NULL ? path : slash + 1;
-    if (strncmp(name, prefix, strlen(prefix)) != 0) return 0;
-    const char *digits = name + strlen(prefix), *dot = strchr(digits, '.');
-    uint64_t world_size;
-    if (dot == NULL || !number_parse_unsigned(digits, dot, UINT16_MAX, &world_size)) return 0;
-    return (uint32_t)world_size;
+    const char *rest = number_after(slash == NULL ? path : slash + 1, "benchmark.tp", &source.world_size);
+    if (rest != NULL) number_after(rest, "nodes", &source.nodes);
+    return source;
 }
 
 // Whether the last line may be a part of a line, with another time.
@@ -58,7 +67,7 @@ static bool may_be_cut_off(const struct csv_text *text) {
 
 static bool open_source(struct source *source, const char *path, const struct columns *columns,
                         struct problem *problem) {
-    *source = (struct source){.source = {.path = path, .world_size = world_size_of(path)}};
+    *source = (struct source){.source = source_of(path)};
     if (!file_open(path, &source->map, problem)) return false;
     struct csv_text text = {source->map.data, source->map.data + source->map.size, false}, header;
     struct problem detail;
@@ -215,18 +224,19 @@ static void settle(struct rows *rows, const struct source *sources, const struct
     }
 }
 
-// Checks that all rows of a file have one TP size, if its name has none.
-static bool check_world_sizes(const struct rows *rows, const struct source *sources,
-                              struct problem *problem) {
+// Checks that all rows of a file have one TP size and number of nodes, if its name has none.
+static bool check_placements(const struct rows *rows, const struct source *sources, struct problem *problem) {
     for (size_t i = 0; i < rows->file_count; i++) {
         if (sources[i].source.world_size != 0) continue;
         const struct row *row = &rows->row[rows->files[i].first];
         for (size_t j = 1; j < rows->files[i].count; j++) {
-            if (row[j].key.world_size == row[0].key.world_size) continue;
-            return problem_set(problem,
-                               "%s:%u: world_size is %u, but %u in line %u; put each into a file of its own",
-                               sources[i].source.path, row[j].line, row[j].key.world_size,
-                               row[0].key.world_size, row[0].line);
+            const struct cell_key *one = &row[0].key, *other = &row[j].key;
+            bool sizes_differ = other->world_size != one->world_size;
+            if (!sizes_differ && other->nodes == one->nodes) continue;
+            return problem_set(problem, "%s:%u: %s is %u, but %u in line %u; put each into a file of its own",
+                               sources[i].source.path, row[j].line, sizes_differ ? "world_size" : "nodes",
+                               sizes_differ ? other->world_size : other->nodes,
+                               sizes_differ ? one->world_size : one->nodes, row[0].line);
         }
     }
     return true;
@@ -249,7 +259,7 @@ static bool read_pieces(struct rows *rows, const struct source *sources, size_t 
     }
     if (ok) settle(rows, sources, pieces, count);
     free(pieces);
-    return ok && check_world_sizes(rows, sources, problem);
+    return ok && check_placements(rows, sources, problem);
 }
 
 struct rows *rows_read(const char *const *paths, size_t count, const struct lists *lists,

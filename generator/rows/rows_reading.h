@@ -22,6 +22,7 @@ struct rows_source {
     const char *path;
     struct header header;
     uint32_t world_size; // in the file's name; 0: none
+    uint32_t nodes;      // of such a file; 1 if its name has none
 };
 
 struct line_parser {
@@ -35,6 +36,7 @@ struct line_parser {
     size_t previous_length;
     size_t field_end[MAX_COLUMNS];
     bool no_tokens, no_hidden_size; // empty
+    uint16_t ranks_per_node;        // 0: empty
     struct row row;
     struct row_detail detail;
 };

@@ -1,12 +1,13 @@
-// Slices of rows, by columns, for Lua. Pictures and pages show rows of one TP size, dtype, op, mode and
+// Slices of rows, by columns, for Lua. Pictures and pages show rows of one placement, dtype, op, mode and
 // fusion; a Lua table for each of half a million rows would take half a gigabyte.
 //
-// - rows:slices() returns { { world_size =, dtype =, op =, mode =, fusion =, splits =, sizes_only =,
+// - rows:slices() returns { { world_size =, nodes =, dtype =, op =, mode =, fusion =, splits =, sizes_only =,
 //   count = rows }... } in the order of their first rows.
 // - rows:slice(one of these [, keys]) returns { count =, [key] = list of that length... } with the columns of
 //   `keys` (lists/columns.lua); by default all but bits, launches and those that few files have. A missing
-//   value is false. TP size, dtype, op, mode, fusion and splits are the same in all rows of a slice, and are
-//   not columns of it. A row with a size only has its bytes as num_tokens, HIDDEN_SIZE_NONE as hidden_size.
+//   value is false. TP size, nodes, dtype, op, mode, fusion and splits are the same in all rows of a slice,
+//   and are not columns of it. A row with a size only has its bytes as num_tokens, HIDDEN_SIZE_NONE as
+//   hidden_size.
 #include <lauxlib.h>
 #include <lua.h>
 #include <stdlib.h>
@@ -20,9 +21,11 @@ static void set_name(lua_State *lua, const char *field, const struct names *name
 }
 
 static void push_slice(lua_State *lua, struct slice_key key, const struct lists *lists) {
-    lua_createtable(lua, 0, 6);
+    lua_createtable(lua, 0, 9);
     lua_pushinteger(lua, key.world_size);
     lua_setfield(lua, -2, "world_size");
+    lua_pushinteger(lua, key.nodes);
+    lua_setfield(lua, -2, "nodes");
     set_name(lua, "dtype", &lists->dtypes, key.dtype);
     set_name(lua, "op", &lists->ops, key.op);
     set_name(lua, "mode", &lists->modes, key.mode);
@@ -82,7 +85,9 @@ struct slice_key slice_key_take(lua_State *lua, int index) {
     index = lua_absindex(lua, index);
     lua_getfield(lua, index, "world_size");
     struct slice_key key = {.world_size = (uint16_t)luaL_checkinteger(lua, -1)};
-    lua_pop(lua, 1);
+    lua_getfield(lua, index, "nodes");
+    key.nodes = (uint16_t)luaL_optinteger(lua, -1, 1);
+    lua_pop(lua, 2);
     key.dtype = take_name(lua, index, "dtype", &lists->dtypes);
     key.op = take_name(lua, index, "op", &lists->ops);
     key.mode = take_name(lua, index, "mode", &lists->modes);
@@ -105,7 +110,9 @@ static bool is_in_slices(const struct column *column) {
     case COLUMN_OP:
     case COLUMN_MODE:
     case COLUMN_FUSION:
-    case COLUMN_SPLITS: return false;
+    case COLUMN_SPLITS:
+    case COLUMN_NODES:
+    case COLUMN_RANKS_PER_NODE: return false;
     default: return true;
     }
 }

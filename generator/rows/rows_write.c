@@ -14,7 +14,8 @@ static int compare_numbers(uint64_t a, uint64_t b) {
 }
 
 static int compare_rows(const struct row *a, const struct row *b) {
-    int order = compare_numbers(a->key.world_size, b->key.world_size);
+    int order = compare_numbers(a->key.nodes, b->key.nodes);
+    if (order == 0) order = compare_numbers(a->key.world_size, b->key.world_size);
     if (order == 0) order = compare_numbers(a->key.dtype, b->key.dtype);
     if (order == 0) order = compare_numbers(a->key.op, b->key.op);
     if (order == 0) order = compare_numbers(a->key.mode, b->key.mode);
@@ -55,6 +56,10 @@ static char *put_number(char *out, double value, bool whole) {
     return whole ? number_print_unsigned(out, (uint64_t)value) : number_print_fixed4(out, value);
 }
 
+static bool spans_nodes(const struct cell_key *key) {
+    return key->nodes > 1;
+}
+
 static char *put_cell(char *out, const struct column *column, struct row *row,
                       const struct row_detail *detail) {
     const struct cell_key *key = &row->key;
@@ -69,6 +74,9 @@ static char *put_cell(char *out, const struct column *column, struct row *row,
     case COLUMN_LAUNCHES: return put_launches(out, detail);
     case COLUMN_BITS: return put_bits(out, detail);
     case COLUMN_SPLITS: return splits_print(out, key->splits);
+    case COLUMN_NODES: return spans_nodes(key) ? number_print_unsigned(out, key->nodes) : out;
+    case COLUMN_RANKS_PER_NODE:
+        return spans_nodes(key) ? number_print_unsigned(out, key->world_size / key->nodes) : out;
     case COLUMN_NUMBER: return put_number(out, detail->number[column->number], column->whole);
     default: return put_name(out, column->names, *rows_name(row, column->kind));
     }
@@ -76,8 +84,12 @@ static char *put_cell(char *out, const struct column *column, struct row *row,
 
 // Whether a row has a value in a column that is written only if some row has one.
 static bool is_filled(const struct column *column, const struct row *row, const struct row_detail *detail) {
-    if (column->kind == COLUMN_SPLITS) return row->key.splits != 0;
-    return !isnan(detail->number[column->number]);
+    switch (column->kind) {
+    case COLUMN_SPLITS: return row->key.splits != 0;
+    case COLUMN_NODES:
+    case COLUMN_RANKS_PER_NODE: return spans_nodes(&row->key);
+    default: return !isnan(detail->number[column->number]);
+    }
 }
 
 // The number of columns of the file.

@@ -82,6 +82,16 @@ local function integers(low, high)
   end
 end
 
+-- A whole number from `low` to `high`.
+local function integer(low, high)
+  return function(source, key, value)
+    if math.type(value) ~= "integer" or value < low or value > high then
+      reject(source, key, "%s is %s; valid is a whole number from %d to %d", key, tostring(value), low, high)
+    end
+    return value
+  end
+end
+
 local function check_name(source, key, kind, name)
   local row = type(name) == "string" and lists.find(kind, name)
   if not row then
@@ -183,6 +193,8 @@ local keys = {
   splits = check_splits,
   arch = check_arch,
   tp = integers(2, lists.most_ranks),
+  nodes = integers(1, lists.most_ranks),
+  ranks_per_node = integer(1, lists.most_ranks),
   dtypes = names("dtypes"),
   fusions = names("fusions"),
   hidden_sizes = integers(1, 1 << 24),
@@ -193,6 +205,36 @@ local keys = {
   choice = check_choice,
 }
 local required = { "arch", "tp", "hidden_sizes", "num_tokens" }
+
+-- ---- placements -------------------------------------------------------------------------------
+
+-- Why `tp` ranks cannot be on `nodes` nodes with `per_node` ranks each (nil: any number), or nil.
+local function unfit(tp, nodes, per_node)
+  if tp % nodes ~= 0 then return ("%d ranks do not divide among %d nodes"):format(tp, nodes) end
+  if per_node and tp ~= nodes * per_node then
+    local words = nodes == 1 and "1 node with ranks_per_node = %d has %d ranks"
+      or nodes .. " nodes with ranks_per_node = %d have %d ranks"
+    return words:format(per_node, nodes * per_node)
+  end
+end
+
+-- The combinations of TP size and number of nodes of a spec, by nodes, then TP size: { { world_size, nodes,
+-- ranks_per_node }... } of those that are measured, and { { world_size, nodes, reason }... } of the others. A
+-- spec without nodes has one node.
+function spec.placements(found)
+  local placements, skipped = {}, {}
+  for _, nodes in ipairs(found.nodes or { 1 }) do
+    for _, tp in ipairs(found.tp) do
+      local reason = unfit(tp, nodes, found.ranks_per_node)
+      if reason then
+        skipped[#skipped + 1] = { world_size = tp, nodes = nodes, reason = reason }
+      else
+        placements[#placements + 1] = { world_size = tp, nodes = nodes, ranks_per_node = tp // nodes }
+      end
+    end
+  end
+  return placements, skipped
+end
 
 -- ---- reading ----------------------------------------------------------------------------------
 
@@ -215,6 +257,10 @@ local function fill_in(source, found)
     lists.strategies_of(lists.arch(found.arch).backend, true, found.table.op)
   if (found.splits ~= nil) ~= (lists.find("ops", found.table.op).splits == true) then
     reject(source, "splits", "an alltoallv needs splits, such as splits = \"3:1\", and no other op has them")
+  end
+  if #spec.placements(found) == 0 then
+    reject(source, found.nodes and "nodes" or "ranks_per_node",
+      "no TP size fits these nodes; tp is nodes x ranks_per_node, the same number of ranks on each node")
   end
   if not lists.contains(found.dtypes, found.table.dtype) then
     reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)
@@ -273,9 +319,9 @@ local function check_measurable(found, source)
   return found
 end
 
--- Reads the spec at `path` for a sweep. Returns { arch, tp, dtypes, fusions, hidden_sizes, num_tokens,
--- strategies, limits, table, splits (nil: none), choice (nil: not given) }, and limits.seconds (nil: not
--- given; 0: no limit).
+-- Reads the spec at `path` for a sweep. Returns { arch, tp, nodes (nil: { 1 }), ranks_per_node (nil: any),
+-- dtypes, fusions, hidden_sizes, num_tokens, strategies, limits, table, splits (nil: none), choice (nil: not
+-- given) }, and limits.seconds (nil: not given; 0: no limit).
 function spec.load(path)
   local keys_of, source = read(path)
   local found, seconds = complete(keys_of, source)

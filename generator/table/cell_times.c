@@ -59,6 +59,7 @@ static struct change take_change(lua_State *lua, const struct lists *lists) {
                 .hidden_size = take_size(lua, "hidden_size"),
                 .num_tokens = take_size(lua, "num_tokens"),
                 .world_size = slice.world_size,
+                .nodes = slice.nodes,
                 .dtype = slice.dtype,
                 .op = slice.op,
                 .mode = slice.mode,

@@ -29,6 +29,7 @@
 --
 -- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
 local core_rows = require "core.rows"
+local rank_placement = require "lists.rank_placement"
 local statistics = require "base.statistics"
 local student = require "core.student"
 local tables = require "core.table"
@@ -161,7 +162,8 @@ function changes.cell_in_words(change)
   local shape = by_bytes and change.num_tokens .. " bytes"
     or "hidden " .. change.hidden_size .. ", " .. change.num_tokens .. " tokens"
   local splits = change.splits and " " .. change.splits or ""
-  return "TP " .. change.world_size .. " " .. change.fusion .. " " .. change.dtype .. " " .. change.op ..
+  local words = rank_placement.words(change.world_size, change.nodes)
+  return words .. " " .. change.fusion .. " " .. change.dtype .. " " .. change.op ..
     splits .. " " .. change.mode .. ", " .. shape
 end
 

@@ -70,8 +70,8 @@ static void axis_free(struct axis *axis) {
 // ---- blocks
 
 static bool block_is_of(const struct grid_block *block, const struct cell_key *key) {
-    return block->world_size == key->world_size && block->dtype == key->dtype && block->op == key->op &&
-           block->mode == key->mode && block->splits == key->splits &&
+    return block->world_size == key->world_size && block->nodes == key->nodes && block->dtype == key->dtype &&
+           block->op == key->op && block->mode == key->mode && block->splits == key->splits &&
            block->has_no_shape == (key->hidden_size == HIDDEN_SIZE_NONE);
 }
 
@@ -93,6 +93,7 @@ static struct grid_block *add_block(struct grid *grid, const struct cell_key *ke
     grid->blocks = blocks;
     struct grid_block *block = &blocks[grid->block_count++];
     *block = (struct grid_block){.world_size = key->world_size,
+                                 .nodes = key->nodes,
                                  .dtype = key->dtype,
                                  .op = key->op,
                                  .mode = key->mode,
@@ -117,6 +118,7 @@ size_t grid_block_of(struct grid *grid, const struct cell_key *key) {
 
 static int compare_blocks(const void *a, const void *b) {
     const struct grid_block *left = a, *right = b;
+    if (left->nodes != right->nodes) return left->nodes - right->nodes;
     if (left->world_size != right->world_size) return left->world_size - right->world_size;
     if (left->dtype != right->dtype) return left->dtype - right->dtype;
     if (left->op != right->op) return left->op - right->op;
@@ -178,6 +180,7 @@ struct cell_key grid_key(const struct grid *grid, size_t cell) {
         .hidden_size = block->hidden_sizes.value[index / tokens % hidden_sizes],
         .num_tokens = block->num_tokens.value[index % tokens],
         .world_size = block->world_size,
+        .nodes = block->nodes,
         .dtype = block->dtype,
         .op = block->op,
         .mode = block->mode,

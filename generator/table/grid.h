@@ -1,7 +1,7 @@
-// The cells of a table, and their order. A block has one TP size, dtype, op, mode and splits; its cells
-// are all combinations of its fusions, hidden sizes and token counts, with or without rows. Cells are
-// numbered by block (TP size, then dtype, op, mode, as the lists have them, splits, shapes before sizes
-// without a shape), fusion, hidden size, tokens.
+// The cells of a table, and their order. A block has one number of nodes, TP size, dtype, op, mode and
+// splits; its cells are all combinations of its fusions, hidden sizes and token counts, with or without rows.
+// Cells are numbered by block (nodes, then TP size, dtype, op, mode, as the lists have them, splits, shapes
+// before sizes without a shape), fusion, hidden size, tokens.
 #ifndef GENTABLES_GRID_H
 #define GENTABLES_GRID_H
 
@@ -24,7 +24,7 @@ struct axis {
 
 struct grid_block {
     uint64_t splits;
-    uint16_t world_size;
+    uint16_t world_size, nodes;
     uint8_t dtype, op, mode;
     bool has_no_shape;                                  // it has sizes only; see HIDDEN_SIZE_NONE
     uint8_t fusion[NAMES_MAX], fusion_index[NAMES_MAX]; // by index, and back (NAME_NONE: not in the block)

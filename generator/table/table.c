@@ -19,6 +19,8 @@ static const char old_header[] =
     "runner_up,margin,confidence,regret,basis";
 // Further columns, in tables with splits, or with sizes without tokens and hidden size.
 static const char more_header[] = ",size,splits";
+// The last column, in tables with cells of several nodes.
+static const char nodes_header[] = ",nodes";
 // The column `basis`: the time of the choice was measured at the cell's own shape, or derived from shapes
 // around it.
 static const char measured[] = "measured", derived[] = "derived";
@@ -103,11 +105,18 @@ static bool block_needs_more(const struct grid_block *block) {
     return block->has_no_shape || block->splits != 0;
 }
 
-static bool needs_more(const struct table *table) {
+// The optional columns of a table.
+struct optional_columns {
+    bool more, nodes;
+};
+
+static struct optional_columns find_columns(const struct table *table) {
+    struct optional_columns columns = {false, false};
     for (size_t i = 0; i < table->grid.block_count; i++) {
-        if (block_needs_more(&table->grid.blocks[i])) return true;
+        columns.more |= block_needs_more(&table->grid.blocks[i]);
+        columns.nodes |= table->grid.blocks[i].nodes > 1;
     }
-    return false;
+    return columns;
 }
 
 // Writes tokens and hidden size, each with a comma; only the commas if the block has sizes only.
@@ -126,6 +135,11 @@ static char *put_more(char *out, const struct grid_block *block, uint32_t size_b
     return splits_print(out, block->splits);
 }
 
+static char *put_nodes(char *out, const struct grid_block *block) {
+    *out++ = ',';
+    return number_print_unsigned(out, block->nodes);
+}
+
 // Writes the beginning of all lines of a block and fusion. Returns its length.
 static size_t put_block(char *out, const char *arch, const struct grid_block *block, size_t fusion,
                         const struct lists *lists) {
@@ -142,7 +156,7 @@ static size_t put_block(char *out, const char *arch, const struct grid_block *bl
 }
 
 static char *put_cells(char *out, const struct table *table, const struct grid_block *block, const char *arch,
-                       size_t fusion, const struct lists *lists, bool more) {
+                       size_t fusion, const struct lists *lists, struct optional_columns columns) {
     char beginning[8 * UINT8_MAX];
     size_t length = put_block(beginning, arch, block, fusion, lists);
     const struct cell *cell =
@@ -152,7 +166,8 @@ static char *put_cells(char *out, const struct table *table, const struct grid_b
             out = put(out, beginning, length);
             out = put_shape(out, block, block->hidden_sizes.value[h], block->num_tokens.value[t]);
             out = put_cell(out, cell++, lists);
-            if (more) out = put_more(out, block, block->num_tokens.value[t]);
+            if (columns.more) out = put_more(out, block, block->num_tokens.value[t]);
+            if (columns.nodes) out = put_nodes(out, block);
             *out++ = '\n';
         }
     }
@@ -168,8 +183,8 @@ static size_t longest_name(const struct names *names) {
 }
 
 char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size) {
-    enum { NUMBERS_IN_A_LINE = 9 };
-    bool more = needs_more(table);
+    enum { NUMBERS_IN_A_LINE = 10 };
+    struct optional_columns columns = find_columns(table);
     size_t line = strlen(arch) + longest_name(&lists->fusions) + longest_name(&lists->dtypes) +
                   longest_name(&lists->ops) + longest_name(&lists->modes) +
                   2 * longest_name(&lists->strategies) + NUMBERS_IN_A_LINE * NUMBER_TEXT_SIZE +
@@ -177,12 +192,13 @@ char *table_text(const struct table *table, const char *arch, const struct lists
     char *text = large_allocate((table->grid.cell_count + 1) * line), *out = text;
     if (text == NULL) return NULL;
     out = put(out, table_header, strlen(table_header));
-    if (more) out = put(out, more_header, strlen(more_header));
+    if (columns.more) out = put(out, more_header, strlen(more_header));
+    if (columns.nodes) out = put(out, nodes_header, strlen(nodes_header));
     *out++ = '\n';
     for (size_t i = 0; i < table->grid.block_count; i++) {
         const struct grid_block *block = &table->grid.blocks[i];
         for (size_t fusion = 0; fusion < block->fusion_count; fusion++) {
-            out = put_cells(out, table, block, arch, fusion, lists, more);
+            out = put_cells(out, table, block, arch, fusion, lists, columns);
         }
     }
     *size = (size_t)(out - text);
@@ -211,11 +227,12 @@ enum table_column {
     TABLE_BASIS,
     TABLE_SIZE,
     TABLE_SPLITS,
+    TABLE_NODES,
     TABLE_IGNORED,
     TABLE_COLUMNS,
 };
 
-// The columns of a file in their order, without those of more_header.
+// The columns of a file in their order, without the optional ones.
 static const uint8_t columns_in_order[] = {
     TABLE_ARCH,        TABLE_WORLD_SIZE, TABLE_FUSION,   TABLE_DTYPE, TABLE_OP,        TABLE_MODE,
     TABLE_HIDDEN_SIZE, TABLE_NUM_TOKENS, TABLE_STRATEGY, TABLE_TIME,  TABLE_RUNNER_UP, TABLE_MARGIN,
@@ -298,6 +315,14 @@ static bool take_shape(const struct csv_text *cells, struct cell_key *key) {
     return take_count(size, HIDDEN_SIZE_NONE - 1, &key->num_tokens);
 }
 
+// The number of nodes; without a column of it: 1. The key has its number of ranks.
+static bool take_nodes(const struct csv_text *cell, struct cell_key *key) {
+    uint32_t nodes = 1;
+    bool is_number = cell->begin == NULL || take_count(cell, UINT16_MAX, &nodes);
+    key->nodes = (uint16_t)nodes;
+    return is_number && key->world_size % nodes == 0;
+}
+
 static bool take_cells(struct table_reader *reader, const struct csv_text *cells, struct table_line *line) {
     const struct lists *lists = reader->lists;
     const struct csv_text *strategy = &cells[TABLE_STRATEGY], *runner_up = &cells[TABLE_RUNNER_UP];
@@ -315,6 +340,9 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     if (!ok) return fail_at(reader, "unknown fusion, dtype, op or mode");
     if (!splits_parse(cells[TABLE_SPLITS].begin, cells[TABLE_SPLITS].end, &line->key.splits)) {
         return fail_at(reader, "splits are weights from 0 to 14 such as 3:1, not all 0");
+    }
+    if (!take_nodes(&cells[TABLE_NODES], &line->key)) {
+        return fail_at(reader, "nodes is a whole number above 0 that divides world_size");
     }
     if (equals(strategy, unmeasured)) return true;
     if (!take_name(strategy, &lists->strategies, &line->cell.strategy))
@@ -356,9 +384,24 @@ static bool begins_with(const struct csv_text *line, const char *beginning, size
            (own == length || line->begin[length] == ',');
 }
 
+// Reads the end of a header; false: it has unknown columns.
+static bool read_optional_columns(struct table_reader *reader, struct csv_text rest) {
+    size_t more = strlen(more_header), nodes = strlen(nodes_header);
+    if (begins_with(&rest, more_header, more)) {
+        reader->order[reader->columns++] = TABLE_SIZE;
+        reader->order[reader->columns++] = TABLE_SPLITS;
+        rest.begin += more;
+    }
+    if (begins_with(&rest, nodes_header, nodes)) {
+        reader->order[reader->columns++] = TABLE_NODES;
+        rest.begin += nodes;
+    }
+    return rest.begin == rest.end;
+}
+
 static bool read_table_header(struct table_reader *reader, const struct csv_text *line) {
     size_t length = strlen(table_header), old = strlen(old_header), oldest = old - strlen(",basis");
-    size_t more = strlen(more_header), read;
+    size_t read;
     if (begins_with(line, table_header, length)) {
         reader->columns = sizeof columns_in_order;
         memcpy(reader->order, columns_in_order, sizeof columns_in_order);
@@ -371,11 +414,7 @@ static bool read_table_header(struct table_reader *reader, const struct csv_text
     } else {
         return false;
     }
-    size_t rest = (size_t)(line->end - line->begin) - read;
-    if (rest == 0) return true;
-    reader->order[reader->columns++] = TABLE_SIZE;
-    reader->order[reader->columns++] = TABLE_SPLITS;
-    return rest == more && memcmp(line->begin + read, more_header, more) == 0;
+    return read_optional_columns(reader, (struct csv_text){line->begin + read, line->end, false});
 }
 
 static bool read_lines(struct table_reader *reader, struct csv_text text) {

@@ -22,6 +22,7 @@ static struct cell_key key_at(const struct grid_block *block, size_t at) {
     size_t hidden_sizes = block->hidden_sizes.count, num_tokens = block->num_tokens.count;
     return (struct cell_key){.splits = block->splits,
                              .world_size = block->world_size,
+                             .nodes = block->nodes,
                              .dtype = block->dtype,
                              .op = block->op,
                              .mode = block->mode,

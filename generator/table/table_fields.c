@@ -44,10 +44,19 @@ static uint64_t field_splits(lua_State *lua, int index) {
     return splits;
 }
 
+// The nodes of the table at `index`, by default 1.
+static uint16_t field_nodes(lua_State *lua, int index) {
+    lua_getfield(lua, index, "nodes");
+    lua_Integer nodes = luaL_optinteger(lua, -1, 1);
+    lua_pop(lua, 1);
+    return (uint16_t)nodes;
+}
+
 struct cell_key block_key(lua_State *lua, int index, const struct lists *lists) {
     return (struct cell_key){
         .splits = field_splits(lua, index),
         .world_size = (uint16_t)field_integer(lua, index, "world_size"),
+        .nodes = field_nodes(lua, index),
         .dtype = field_name(lua, index, "dtype", &lists->dtypes),
         .op = field_name(lua, index, "op", &lists->ops),
         .mode = field_name(lua, index, "mode", &lists->modes),

@@ -15,7 +15,7 @@ uint8_t field_name(lua_State *lua, int index, const char *name, const struct nam
 // Pops the name at the top of the stack. Raises if it is none of `names`.
 uint8_t pop_name(lua_State *lua, const struct names *names);
 
-// world_size, dtype, op, mode and splits of the table at `index`; the other fields of the key are 0.
+// world_size, nodes, dtype, op, mode and splits of the table at `index`; the other fields of the key are 0.
 struct cell_key block_key(lua_State *lua, int index, const struct lists *lists);
 
 // NAME_NONE sets nothing.

@@ -2,13 +2,14 @@
 //
 // - read(path) gives a table and its arch; parse(path, text) the same of a text.
 // - times(rows, changes): see cell_times.c.
-// - table:changes(new) gives { { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =,
-//   splits (nil: none), old, new = { strategy =, runner_up =, margin =, state =, confidence =,
+// - table:changes(new) gives { { world_size =, nodes =, dtype =, op =, mode =, fusion =, hidden_size =,
+//   num_tokens =, splits (nil: none), old, new = { strategy =, runner_up =, margin =, state =, confidence =,
 //   expected_loss = } or nil }... } of the cells with different choices, and the number of cells that have a
 //   choice in both.
 // - table:text(arch) gives the CSV.
-// - table:blocks() gives a list of { world_size =, dtype =, op =, mode =, fusions = {}, hidden_sizes = {},
-//   num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no hidden size) }.
+// - table:blocks() gives a list of { world_size =, nodes =, dtype =, op =, mode =, fusions = {},
+//   hidden_sizes = {}, num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no
+//   hidden size) }.
 // - table:winners(block, fusion, hidden) gives the winners of a row of cells, as indices in lists.strategies;
 //   0: unmeasured.
 // - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row:
@@ -18,8 +19,8 @@
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =, state =,
 //   confidence =, expected_loss =, worst_loss =, worst_loss_us =, bound_us =, placement =, derived = }, or
 //   nil if the cell is unmeasured.
-// - table:find{ world_size =, ... } gives the same, by the cell's own values; with old_loss and new_loss, the
-//   expected losses of the choices of the tables that select judged.
+// - table:find{ world_size =, ... } gives the same, by the cell's own values (nodes: by default 1); with
+//   old_loss and new_loss, the expected losses of the choices of the tables that select judged.
 // - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
 #include <lauxlib.h>
 #include <lua.h>
@@ -67,8 +68,9 @@ static int lua_blocks(lua_State *lua) {
     lua_createtable(lua, (int)table->grid.block_count, 0);
     for (size_t i = 0; i < table->grid.block_count; i++) {
         const struct grid_block *block = &table->grid.blocks[i];
-        lua_createtable(lua, 0, 8);
+        lua_createtable(lua, 0, 9);
         set_integer(lua, "world_size", block->world_size);
+        set_integer(lua, "nodes", block->nodes);
         set_name(lua, "dtype", &lists->dtypes, block->dtype);
         set_name(lua, "op", &lists->ops, block->op);
         set_name(lua, "mode", &lists->modes, block->mode);
@@ -238,6 +240,7 @@ static void push_change(void *context, const struct difference *difference) {
     const struct cell_key *key = &difference->key;
     lua_createtable(lua, 0, 16); // and what generator/table/changes.lua adds
     set_integer(lua, "world_size", key->world_size);
+    set_integer(lua, "nodes", key->nodes);
     set_integer(lua, "hidden_size", key->hidden_size);
     set_integer(lua, "num_tokens", key->num_tokens);
     set_name(lua, "dtype", &lists->dtypes, key->dtype);

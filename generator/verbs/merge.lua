@@ -13,7 +13,7 @@ merge.summary = "Joins rows of several runs; rejects rows that are not comparabl
 merge.positional = { name = "FILE...", min = 1, max = math.huge, help = "benchmark files" }
 merge.options = {
   { name = "out", value = "PATH", required = true,
-    help = "FILE.csv; or a folder: benchmark.tp{N}.{arch}.csv" },
+    help = "FILE.csv; or a folder: benchmark.tp{N}[.nodes{M}].{arch}.csv" },
   { name = "arch", value = "ARCH", help = "arch of the rows (default: that in the files' names)" },
   { name = "across-machines", help = "join rows of different machines, benches and limits, too" },
 }
@@ -22,7 +22,7 @@ merge.example = "gentables merge tables/host/benchmark.tp*.host.csv --out rows"
 -- The facts of a file beside its rows: { path, arch, record }. `record` is nil without provenance.
 local function describe(path)
   local json_path = provenance.path_of(path)
-  local of_file = { path = path, arch = regroup.of_name(path) }
+  local of_file = { path = path, arch = regroup.arch_of(path) }
   if file.exists(json_path) then
     of_file.record = fail.unless(provenance.read(json_path))
     if not provenance.describes(of_file.record, fail.unless(file.read(path))) then
@@ -70,7 +70,7 @@ local function check_machines(files)
   end
 end
 
--- The entries without a time, of all files of one number of ranks.
+-- The entries without a time, of all files of one number of ranks and nodes.
 local function no_time_of(files, paths)
   local out = {}
   for _, entry in ipairs(files) do
@@ -93,11 +93,12 @@ local function common_spec(records)
   return first
 end
 
--- The provenance of the rows of one number of ranks: that of the first file if all are comparable, else a
--- list of the machines of all files.
+-- The provenance of the rows of one number of ranks and nodes: that of the first file if all are comparable,
+-- else a list of the machines of all files.
 local function record_of(files, of_size, arch)
   local are_same, records = true, {}
-  local base = { world_size = of_size.world_size, arch = arch, no_time = no_time_of(files, of_size.paths) }
+  local base = { world_size = of_size.world_size, nodes = of_size.nodes > 1 and of_size.nodes or nil,
+    arch = arch, no_time = no_time_of(files, of_size.paths) }
   for _, entry in ipairs(files) do
     are_same = are_same and not difference(files[1], entry)
     if lists.contains(of_size.paths, entry.path) and entry.record then

@@ -62,4 +62,17 @@ function TestPlan.test_names_sort_as_in_the_lists()
   lu.assertTrue(cell_records.before(cell_records.record(base, "MPI_SM"), other))
 end
 
+function TestPlan.test_ranks_on_several_nodes_are_in_cells_of_their_own()
+  local one, two = cell_records.cells(spec_with(), 4), cell_records.cells(spec_with(), 4, 2)
+  lu.assertEquals(cell_records.cells(spec_with(), 4, 1), one)
+  lu.assertNil(one[1].nodes)
+  local record = cell_records.record(two[1], "MPI")
+  lu.assertEquals({ record.nodes, record.ranks_per_node }, { 2, 2 })
+  lu.assertNotEquals(cell_records.key(record), cell_records.key(cell_records.record(one[1], "MPI")))
+  lu.assertTrue(cell_records.before(one[#one], two[1]))
+  lu.assertFalse(cell_records.before(two[1], one[#one]))
+  lu.assertStrContains(cell_records.describe(two[1]), "TP 4 on 2 nodes bfloat16")
+  lu.assertStrContains(cell_records.describe(one[1]), "TP 4 bfloat16")
+end
+
 return require "suites" { { "TestPlan", TestPlan } }

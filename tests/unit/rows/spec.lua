@@ -114,6 +114,38 @@ function TestSpec:test_limits_are_whole_and_in_order()
   lu.assertStrContains(refusal("{ min_samples = 9, max_samples = 8 }"), "3: min_samples is 9, above")
 end
 
+function TestSpec:test_placements_are_the_even_ones_of_ranks_and_nodes()
+  local found = self:load("return { " .. least .. ", nodes = { 4, 1, 2 } }")
+  local placements, skipped = spec.placements(found)
+  lu.assertEquals(placements, {
+    { world_size = 2, nodes = 1, ranks_per_node = 2 }, { world_size = 4, nodes = 1, ranks_per_node = 4 },
+    { world_size = 2, nodes = 2, ranks_per_node = 1 }, { world_size = 4, nodes = 2, ranks_per_node = 2 },
+    { world_size = 4, nodes = 4, ranks_per_node = 1 } })
+  lu.assertEquals(skipped,
+    { { world_size = 2, nodes = 4, reason = "2 ranks do not divide among 4 nodes" } })
+  found = self:load("return { " .. least .. ", ranks_per_node = 2, nodes = { 1, 2 } }")
+  placements, skipped = spec.placements(found)
+  lu.assertEquals(placements, { { world_size = 2, nodes = 1, ranks_per_node = 2 },
+    { world_size = 4, nodes = 2, ranks_per_node = 2 } })
+  lu.assertEquals({ skipped[1].reason, skipped[2].reason }, {
+    "1 node with ranks_per_node = 2 has 2 ranks", "2 nodes with ranks_per_node = 2 have 4 ranks" })
+  lu.assertEquals(spec.placements(self:load("return { " .. least .. " }")), {
+    { world_size = 2, nodes = 1, ranks_per_node = 2 }, { world_size = 4, nodes = 1, ranks_per_node = 4 } })
+end
+
+function TestSpec:test_nodes_that_no_ranks_fit_are_rejected_with_their_line()
+  local function refusal(key_and_value)
+    return self:refusal("return {\n" .. least .. ",\n" .. key_and_value .. " }")
+  end
+  lu.assertStrContains(refusal("nodes = { 8 }"),
+    "3: no TP size fits these nodes; tp is nodes x ranks_per_node")
+  lu.assertStrContains(refusal("ranks_per_node = 3"), "3: no TP size fits these nodes")
+  lu.assertStrContains(refusal("nodes = { 0 }"), "3: nodes has 0; valid are whole numbers from 1 to 16")
+  lu.assertStrContains(refusal("nodes = 2"), "3: nodes is not a list; write nodes = { ... }")
+  lu.assertStrContains(refusal("ranks_per_node = 1.5"),
+    "3: ranks_per_node is 1.5; valid is a whole number from 1 to 16")
+end
+
 function TestSpec:test_missing_keys_are_named()
   lu.assertStrContains(self:refusal('return { arch = "host" }'), "1: tp is missing")
   lu.assertStrContains(self:refusal('return { arch = "tpu" }'), "1: unknown arch tpu")
