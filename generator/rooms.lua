@@ -56,7 +56,7 @@ rooms.generator = {
   { name = "report", purpose = "report.html, the workbook, the page that compares sweeps",
     uses = { "base", "system", "codec", "machine", "lists", "rows", "table", "choose", "formats", "pages" } },
   { name = "history", purpose = "times of earlier sweeps in a database, and where they changed",
-    uses = { "base", "system", "codec", "machine", "rows", "estimate", "pages" } },
+    uses = { "base", "system", "codec", "machine", "lists", "rows", "estimate", "pages" } },
   { name = "trace/reader", purpose = "profiler traces: from bytes to events", uses = { "base", "system" } },
   { name = "profile", purpose = "profiler files as numbers: activity, kernels, calls of collectives",
     uses = { "base", "system", "codec", "lists", "trace/reader" } },
