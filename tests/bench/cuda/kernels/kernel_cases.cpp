@@ -1,5 +1,5 @@
 // The kernels that kernels.cpp runs, of one TP size, CASES_TP. Planted faults of kernels are compiled in this
-// file only. FEW_CASES: two types, fp32 sums.
+// file only. FEW_CASES: two types, fp32 sums; ONE_TYPE: one of these types.
 #include "kernel_cases.h"
 
 #include "kernel_files.h"
@@ -39,5 +39,7 @@ void add_cases(std::vector<Case> &cases) {
     add_fusions<Float32, Accumulate::fp32, tp>(cases, DTYPE_FLOAT32);
 #endif
     add_fusions<Bfloat16, Accumulate::fp32, tp>(cases, DTYPE_BFLOAT16);
+#ifndef ONE_TYPE
     add_fusions<Float16, Accumulate::fp32, tp>(cases, DTYPE_FLOAT16);
+#endif
 }

@@ -64,13 +64,21 @@ double code_value(const minifloat *format, unsigned code) {
     return ranges[code].value;
 }
 
-// The code nearest to a value, by search: ties to even, saturating.
+// The code nearest to a value, by bisection: ties to even, saturating.
 uint8_t nearest_code(const minifloat *format, double value) {
-    unsigned best = 0;
-    for (unsigned code = 1; code < format->codes; code++) {
-        double near = std::fabs(code_value(format, best) - std::fabs(value));
-        double other = std::fabs(code_value(format, code) - std::fabs(value));
-        if (other < near || (other == near && code % 2 == 0)) best = code;
+    double size = std::fabs(value);
+    unsigned first = 0, above = format->codes; // the codes from `above` on have larger values
+    while (first < above) {
+        unsigned middle = (first + above) / 2;
+        if (code_value(format, middle) > size)
+            above = middle;
+        else
+            first = middle + 1;
+    }
+    unsigned best = above - 1; // that of 0 is never above
+    if (above < format->codes) {
+        double down = size - code_value(format, best), up = code_value(format, above) - size;
+        if (up < down || (up == down && above % 2 == 0)) best = above;
     }
     return uint8_t(best | (std::signbit(value) ? 1u << format->sign_bit : 0));
 }
@@ -257,12 +265,15 @@ class Workbench {
         return std::fabs(value - expected) <= tolerance;
     }
 
+    // A rank with the same bits as rank 0 is as right as rank 0.
     long check(int launch) {
         long wrong = 0;
         for (int rank = 0; rank < case_.tp; rank++) {
             wrong += states_[size_t(rank)].gave_up;
             for (int token = 0; token < tokens_of(launch); token++) {
-                wrong += differing(launch, rank, token);
+                long others = differing(launch, rank, token);
+                wrong += others;
+                if (rank > 0 && others == 0) continue;
                 wrong += case_.fusion == FUSION_NONE ? check_sum(launch, rank, token)
                                                      : check_fused(launch, rank, token);
             }
