@@ -9,7 +9,10 @@ local backends = {}
 backends.host = { program = "gentables-bench" }
 
 -- The words before the program's name.
-function backends.host.command(job, size) return launcher.command(size, job.machine.cores, job.launcher) end
+-- `over`: the nodes, as launcher.command takes them.
+function backends.host.command(job, size, over)
+  return launcher.command(size, job.machine.cores, job.launcher, over)
+end
 
 function backends.host.arguments() return {} end
 
@@ -20,8 +23,8 @@ function backends.host.arch(name) return name end
 -- Ranks are threads, or, with a launcher, processes of the program that has MPI.
 backends.cuda = { program = "gentables-bench-cuda", program_of_launcher = "gentables-bench-cuda-mpi" }
 
-function backends.cuda.command(job, size)
-  return job.launcher and launcher.command(size, job.machine.cores, job.launcher) or {}
+function backends.cuda.command(job, size, over)
+  return job.launcher and launcher.command(size, job.machine.cores, job.launcher, over) or {}
 end
 
 -- Space for the data of the calls that are in progress at once: at most 8 different inputs and their results,

@@ -1,5 +1,5 @@
--- The table of a TP size from the rows so far, by the rule of all tables (core.choose). The planner uses its
--- uncertain choices.
+-- The table of a placement of ranks from the rows so far, by the rule of all tables (core.choose). The
+-- planner uses its uncertain choices.
 local cell_records = require "rows.cell_records"
 local choices = require "core.choose"
 local derive = require "choose.derive"
@@ -9,11 +9,12 @@ local rows = require "core.rows"
 local provisional_table = {}
 
 -- The blocks of the spec's grid, one for each data type.
-local function blocks_of(spec, world_size)
+local function blocks_of(spec, world_size, nodes)
   local out = {}
   for i, dtype in ipairs(spec.dtypes) do
-    out[i] = { world_size = world_size, dtype = dtype, op = spec.table.op, mode = spec.table.mode,
-      fusions = spec.fusions, hidden_sizes = spec.hidden_sizes, num_tokens = spec.num_tokens }
+    out[i] = { world_size = world_size, nodes = nodes, dtype = dtype, op = spec.table.op,
+      mode = spec.table.mode, fusions = spec.fusions, hidden_sizes = spec.hidden_sizes,
+      num_tokens = spec.num_tokens }
   end
   return out
 end
@@ -36,13 +37,15 @@ end
 -- counts as uncertain, too: the bench may have refused the strategy beside the cell, and measure it in the
 -- cell. `with` has rows with a time, `without` records with a reason, by any key; both may be of shapes
 -- between those of the spec.
--- `choice`: how choices are made, as choose.settings sets it in a source; nil: by the rule alone.
-function provisional_table.uncertain(spec, world_size, with, without, choice)
+-- `choice`: how choices are made, as choose.settings sets it in a source; nil: by the rule alone. `nodes`: of
+-- the ranks, by default 1.
+function provisional_table.uncertain(spec, world_size, with, without, choice, nodes)
   choice = choice or {}
   local out, records, no_time = {}, in_order(with), in_order(without)
   if #records == 0 then return out end
-  local blocks, derived = blocks_of(spec, world_size), derive.times(spec, world_size, records, no_time)
-  local untried = derive.untried(spec, world_size, records, no_time, derived)
+  local blocks = blocks_of(spec, world_size, nodes)
+  local derived = derive.times(spec, world_size, records, no_time, nodes)
+  local untried = derive.untried(spec, world_size, records, no_time, derived, nodes)
   local is_untried = cells_of(untried)
   local canonical = fail.unless(choices.select(fail.unless(rows.of("the sweep", records)), {
     lookup = choice.corner and "exact" or "nearest", only_cells = true, cells = blocks, loopback = true,
@@ -54,8 +57,8 @@ function provisional_table.uncertain(spec, world_size, with, without, choice)
       for h, hidden_size in ipairs(block.hidden_sizes) do
         for t, num_tokens in ipairs(block.num_tokens) do
           local cell = canonical:cell(b, f, h, t)
-          local shape = { world_size = world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-            fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens }
+          local shape = { world_size = world_size, nodes = nodes, dtype = block.dtype, op = block.op,
+            mode = block.mode, fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens }
           local key = cell_records.key(shape)
           if cell and cell.state == "uncertain" then
             out[key] = cell.expected_loss

@@ -50,6 +50,16 @@ function provenance.of_launch(launcher, incumbent)
     incumbent = incumbent and provenance.hash(incumbent) or nil }
 end
 
+-- The field `network` of a record of ranks on several nodes: the interfaces of this one
+-- (machine/network.lua), and a hash of the names of all nodes (nil: unknown), by which two sweeps can be
+-- compared; never the names themselves.
+function provenance.of_network(interfaces, names)
+  local sorted = table.move(names or {}, 1, #(names or {}), 1, {})
+  table.sort(sorted)
+  return { interfaces = json.array(interfaces),
+    node_set = names and provenance.hash(table.concat(sorted, "\n")) or nil }
+end
+
 -- The parts of the fingerprint of a sweep (`job`: { identity, spec, launch }) that have changed since
 -- `record`, apart from the machine, as text.
 function provenance.changed_parts(record, job)
@@ -194,12 +204,15 @@ local limits_fields = { min_samples = optional(is_integer), max_samples = option
 local spec_fields = { hash = optional(is_text), workload = optional(is_text),
   keys = optional(object_of { limits = optional(object_of(limits_fields)) }) }
 local launch_fields = { launcher = optional(is_text), incumbent = optional(is_text) }
+local interface_fields = { interface = is_text, mbit_per_s = optional(is_integer) }
+local network_fields = { interfaces = list_of(object_of(interface_fields)), node_set = optional(is_text) }
 local plugins_fields = { candidates = list_of(object_of { strategy = is_text }) }
 
 local is_record = object_of { arch = optional(is_text), fingerprint = is_text, machine = is_object,
   bench = object_of(bench_fields), rows = object_of { hash = is_text }, complete = optional(is_flag),
   budget_s = optional(is_number), exhaustive = optional(is_flag), world_size = optional(is_integer),
-  nodes = optional(is_integer), derived = optional(is_integer), launches = optional(is_integer),
+  nodes = optional(is_integer), network = optional(object_of(network_fields)),
+  derived = optional(is_integer), launches = optional(is_integer),
   roundtrip_us = optional(is_number),
   launch = optional(object_of(launch_fields)), spec = optional(object_of(spec_fields)),
   placement = optional(is_text), date = optional(is_text), no_time = list_of(object_of(no_time_fields)),

@@ -1,9 +1,9 @@
--- A sweep over all TP sizes. For each (tp_size.lua), rows and an unfinished journal of the same machine,
--- bench and limits are kept. A planner (explore.lua) chooses the points to measure, in several launches of
--- the bench (launches.lua), and each answer is journaled. The files of rows are written, and the journals
--- removed, after all TP sizes are finished, so that a table is never made from half a sweep. If no bench
--- starts at a TP size, its files and its journal stay as they are, the others go on, and the sweep prints the
--- reason.
+-- A sweep over all TP sizes, on each number of nodes. For each (tp_size.lua), rows and an unfinished journal
+-- of the same machine, bench and limits are kept. A planner (explore.lua) chooses the points to measure, in
+-- several launches of the bench (launches.lua), and each answer is journaled. The files of rows are written,
+-- and the journals removed, after all TP sizes are finished, so that a table is never made from half a sweep.
+-- If no bench starts at a TP size, its files and its journal stay as they are, the others go on, and the
+-- sweep prints the reason.
 local fail = require "base.fail"
 local journal = require "sweep.journal"
 local leftovers = require "sweep.leftovers"
@@ -103,9 +103,9 @@ local function print_what_is_measured(job, state)
   job.progress:clear()
   local open, total = state:count_open()
   if job.exhaustive then
-    print(("TP %d: %d of %d cells to measure"):format(state.size, open, total))
+    print(("%s: %d of %d cells to measure"):format(state.name, open, total))
   else
-    print(("TP %d: %d of %d cells open; measuring those that may change a choice"):format(state.size, open,
+    print(("%s: %d of %d cells open; measuring those that may change a choice"):format(state.name, open,
       total))
   end
   io.stdout:flush()
@@ -180,14 +180,14 @@ local function has_rows(job)
 end
 
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), choice (of
--- choose.settings, for the planner), arch, backend, sizes, budget_s (nil: no limit), budget_name (the option
--- that gave it; nil: it is the default), refine_s (the budget of --refine without --budget), exhaustive,
--- refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint, environment,
--- began_at, after_writing (a function of the paths of files with new rows, or nil) }.
+-- choose.settings, for the planner), arch, backend, placements, hosts, network, budget_s (nil: no limit),
+-- budget_name (the option that gave it; nil: it is the default), refine_s (the budget of --refine without
+-- --budget), exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
+-- environment, began_at, after_writing (a function of the paths of files with new rows, or nil) }.
 function all_sizes.run(job)
   job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
   job.states = {}
-  for i, size in ipairs(job.sizes) do job.states[i] = tp_size.load(job, size) end
+  for i, placement in ipairs(job.placements) do job.states[i] = tp_size.load(job, placement) end
   outcome.announce(job)
   local open = open_sizes(job)
   check_budget(job, open)

@@ -75,8 +75,8 @@ local fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "
   "high_us", "samples" }
 
 -- The marks of the rows `all` (key -> row), in their order: of those with visits in the regime, and of those
--- that stay, which earlier marks (nil: none) name.
-function disturbance.marks(regime, all, earlier, world_size)
+-- that stay, which earlier marks (nil: none) name. `ranks`: { world_size, nodes } of all rows.
+function disturbance.marks(regime, all, earlier, ranks)
   local out = {}
   for key, by_launch in pairs(regime.visits) do
     local disturbed, launches = 0, 0
@@ -87,7 +87,7 @@ function disturbance.marks(regime, all, earlier, world_size)
     if 2 * disturbed >= launches then out[key] = all[key] end
   end
   for _, mark in ipairs(earlier or {}) do
-    local key = cell_records.key(cell_records.record(mark, mark.strategy, { world_size = world_size }))
+    local key = cell_records.key(cell_records.record(mark, mark.strategy, ranks))
     if all[key] and not regime.visits[key] then out[key] = all[key] end
   end
   local marked = {}

@@ -1,5 +1,5 @@
 -- The journal of an unfinished sweep: its cells, appended one by one and synced, so that the next sweep
--- resumes. One file per TP size beside the rows, `benchmark.tp{N}.{arch}.csv.part`.
+-- resumes. Each file of rows has one beside it, such as `benchmark.tp{N}.{arch}.csv.part`.
 --
 -- Its lines are those of conversation/protocol.lua: a head with the fingerprint, then for every finished cell
 --   cell op=... dtype=... fusion=... hidden_size=... num_tokens=... mode=... size=... launch=...
@@ -61,11 +61,11 @@ local function read_head(text)
 end
 
 -- The cell of a `cell` line; nil if there is no such cell.
-local function cell_of(world_size, fields)
-  local cell = { world_size = world_size, op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
+local function cell_of(ranks, fields)
+  local cell = cell_records.record(ranks, nil, { op = fields.op, dtype = fields.dtype, fusion = fields.fusion,
     hidden_size = numbers.whole(fields.hidden_size, 1, limits.SHAPE_MOST),
     num_tokens = numbers.whole(fields.num_tokens, 1, limits.SHAPE_MOST), mode = fields.mode,
-    size = numbers.whole(fields.size, 1, math.maxinteger), splits = fields.splits }
+    size = numbers.whole(fields.size, 1, math.maxinteger), splits = fields.splits })
   local is_listed = lists.has("ops", cell.op) and lists.has("dtypes", cell.dtype)
     and lists.has("fusions", cell.fusion) and lists.has("modes", cell.mode)
   local is_shaped = cell.hidden_size and cell.num_tokens and (not cell.splits or splits.read(cell.splits))
@@ -75,8 +75,8 @@ local function cell_of(world_size, fields)
 end
 
 -- The cell of a `cell` line as an entry without results; nil if its values are not of one cell.
-local function entry_of(world_size, fields)
-  local cell, roundtrip_us = cell_of(world_size, fields), protocol.roundtrip_us(fields)
+local function entry_of(ranks, fields)
+  local cell, roundtrip_us = cell_of(ranks, fields), protocol.roundtrip_us(fields)
   local launch = numbers.whole(fields.launch, 1, MOST_LAUNCHES)
   if not (cell and launch and roundtrip_us) then return nil end
   return { cell = cell, launch = launch, roundtrip_us = roundtrip_us, rows = {}, no_time = {}, seen = {} }
@@ -99,12 +99,12 @@ local function add_line(entry, kind, fields)
 end
 
 -- The entry of a record's lines; nil if one cannot be read.
-local function entry_from(world_size, text)
+local function entry_from(ranks, text)
   local entry
   for line, from in lines_of(text) do
     local kind, fields = protocol.parse(line)
     if from == 1 then
-      entry = kind == "cell" and entry_of(world_size, fields)
+      entry = kind == "cell" and entry_of(ranks, fields)
     else
       entry = add_line(entry, kind, fields or {})
     end
@@ -113,10 +113,11 @@ local function entry_from(world_size, text)
   return entry
 end
 
--- Reads the journal at `path`. Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us,
--- rows, no_time }, damaged = the number of records that do not count }; nil without a file or with an empty
--- one; nil and the reason if it is no journal of this version. The time is proportional to its length.
-function journal.read(path, world_size)
+-- Reads the journal at `path`, of these ranks: { world_size, nodes and ranks_per_node (nil on one node) }.
+-- Returns { fingerprint, fresh, cells = list of { cell, launch, roundtrip_us, rows, no_time }, damaged = the
+-- number of records that do not count }; nil without a file or with an empty one; nil and the reason if it is
+-- no journal of this version. The time is proportional to its length.
+function journal.read(path, ranks)
   local text = file.exists(path) and fail.unless(file.read(path)) or ""
   if text == "" then return nil end
   local found, at = read_head(text)
@@ -130,7 +131,7 @@ function journal.read(path, world_size)
     if not begin and line ~= "" then begin = from end
     if begin and ends then
       local record = text:sub(begin, from - 1)
-      local entry = text:sub(begin, to - 1) == with_sum("done", record) and entry_from(world_size, record)
+      local entry = text:sub(begin, to - 1) == with_sum("done", record) and entry_from(ranks, record)
       if entry then table.insert(found.cells, entry) else found.damaged = found.damaged + 1 end
       begin = nil
     end

@@ -1,5 +1,5 @@
--- The launches of a sweep at one TP size: gets tasks from a planner (explore.lua) and their results from a
--- bench, and starts the bench again after a failure.
+-- The launches of a sweep at one TP size on a number of nodes: gets tasks from a planner (explore.lua) and
+-- their results from a bench, and starts the bench again after a failure.
 --
 -- A machine can change while it is measured: ranks move to cores that share no cache, another guest starts or
 -- ends. The round trip of a flag shows such a change, before and after each visit. A visit during which it
@@ -10,6 +10,7 @@ local bench = require "conversation.bench"
 local cell_records = require "rows.cell_records"
 local disturbance = require "sweep.disturbance"
 local fail = require "base.fail"
+local hosts = require "conversation.hosts"
 local lists = require "lists.lists"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
@@ -35,14 +36,14 @@ end
 
 -- Starts a bench once. Returns it; nil and the failure.
 local function start_once(job, state)
-  if job.command_size ~= state.size then
-    job.command = job.backend.command(job, state.size)
-    job.arguments = job.backend.arguments(job, state.size)
-    job.command_size = state.size
+  if not state.command then
+    state.command = job.backend.command(job, state.size, hosts.over(state, job.hosts))
+    state.arguments = job.backend.arguments(job, state.size)
   end
   local began = process.now()
-  local running_bench, failure = bench.start({ command = job.command, program = job.program,
-    arguments = job.arguments, world_size = state.size, identity = job.identity, patience = job.patience,
+  local running_bench, failure = bench.start({ command = state.command, program = job.program,
+    arguments = state.arguments, world_size = state.size, nodes = state.nodes, identity = job.identity,
+    patience = job.patience,
     start_patience = state:start_patience(job.patience), strategies = job.spec.strategies,
     environment = job.environment })
   if not running_bench then return nil, failure end
@@ -62,7 +63,7 @@ local function start(job, state)
       state:refuse(failure.reason, text)
       return nil
     end
-    job.progress:print(("gentables: TP %d: %s; %s"):format(state.size, text,
+    job.progress:print(("gentables: %s: %s; %s"):format(state.name, text,
       has_time and "the bench is started again" or "no time is left for another start"))
     if not has_time then return nil end
   end
@@ -224,8 +225,8 @@ local function stop(job, state, running_bench)
   local ended, failure = running_bench:stop()
   state:take_end(running_bench.devices)
   if ended then return end
-  job.progress:print(("gentables: TP %d: the bench did not end well: %s%s; its results count"):format(
-    state.size, failure.reason, in_brackets(failure.detail)))
+  job.progress:print(("gentables: %s: the bench did not end well: %s%s; its results count"):format(
+    state.name, failure.reason, in_brackets(failure.detail)))
 end
 
 local function give_up(job, state, running_bench)
@@ -239,8 +240,8 @@ local function lose_visit(job, state)
   state.lost_in_a_row = (state.lost_in_a_row or 0) + 1
   if state.lost_in_a_row < LOST_IN_A_ROW then return end
   state.has_one_regime = true
-  job.progress:print(("gentables: TP %d: the machine changes all the time (a round trip between ranks takes "
-    .. "%s us); rows mix all regimes"):format(state.size, state:roundtrips()))
+  job.progress:print(("gentables: %s: the machine changes all the time (a round trip between ranks takes "
+    .. "%s us); rows mix all regimes"):format(state.name, state:roundtrips()))
 end
 
 -- Runs the tasks of one launch, as long as the regime stays. Returns the bench if it still runs.
@@ -271,9 +272,9 @@ end
 local function print_regime(job, state, regime)
   if not state:leaves_rows(regime) or state.has_printed_regime then return end
   state.has_printed_regime = true
-  job.progress:print(("gentables: TP %d: the machine is in another regime than when its rows were measured "
+  job.progress:print(("gentables: %s: the machine is in another regime than when its rows were measured "
     .. "(a round trip between ranks takes %.2f us, and took %.2f); all cells are measured again")
-    :format(state.size, regime.roundtrip_us, state.old.roundtrip_us))
+    :format(state.name, regime.roundtrip_us, state.old.roundtrip_us))
 end
 
 -- Runs launches until one regime's planner needs no more, the budget ends, or no bench starts; then the state

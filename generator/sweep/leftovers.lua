@@ -1,11 +1,13 @@
--- Rows in the folder of a sweep that it does not measure: those of TP sizes that the spec does not have or
--- --tp leaves out, and searches of Open MPI's parameters. Those of this machine stay. Those of another one
--- are removed after a sweep of all TP sizes of the spec, because a table is made from one machine.
+-- Rows in the folder of a sweep that it does not measure: those of TP sizes and numbers of nodes that the
+-- spec does not have, or that --tp and --nodes leave out, and searches of Open MPI's parameters. Those of
+-- this machine stay. Those of another one are removed after a sweep of the whole spec, because a table is
+-- made from one machine.
 local fail = require "base.fail"
 local file = require "core.file"
-local lists = require "lists.lists"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
+local rank_placement = require "lists.rank_placement"
+local spec = require "rows.spec"
 
 local leftovers = {}
 
@@ -17,34 +19,46 @@ local function other_machine(path, job)
   return machine and not machines.same(machine, job.machine) and machine or nil
 end
 
--- { path, tp, is_search, other = another machine or nil }... of the folder, in order of their names.
+-- The names of the files of rows for these placements, as a set.
+local function file_names(placements, arch)
+  local set = {}
+  for _, of in ipairs(placements) do
+    set[rank_placement.file_name(of.world_size, of.nodes, arch) .. ".csv"] = true
+  end
+  return set
+end
+
+-- { path, words, is_search, is_in_spec, other = another machine or nil }... of the folder, in order of their
+-- names; `words`: the placement of the rows.
 local function find(job)
   local found, names = {}, fail.unless(file.list(job.out))
+  local measured = file_names(job.placements, job.arch)
+  local of_spec = file_names(spec.placements(job.spec), job.arch)
   table.sort(names)
   for _, name in ipairs(names) do
-    local kind, size, arch = name:match("^(%l+)%.tp(%d+)%.(.*)%.csv$")
-    local tp = math.tointeger(tonumber(size))
-    local is_search = kind == "transport"
-    if arch == job.arch and (is_search or kind == "benchmark" and not lists.contains(job.sizes, tp)) then
+    local tp, nodes, arch = rank_placement.of_file_name(name)
+    local searched = name:match("^transport%.tp%d+%.(.*)%.csv$")
+    if searched == job.arch or arch == job.arch and not measured[name] then
       local path = job.out .. "/" .. name
-      found[#found + 1] = { path = path, tp = tp, is_search = is_search, other = other_machine(path, job) }
+      found[#found + 1] = { path = path, words = tp and rank_placement.words(tp, nodes),
+        is_search = searched ~= nil, is_in_spec = of_spec[name], other = other_machine(path, job) }
     end
   end
   return found
 end
 
--- Whether the sweep measures every TP size of its spec.
-local function is_whole(job) return #job.sizes == #job.spec.tp end
+-- Whether the sweep measures every placement of its spec.
+local function is_whole(job) return #job.placements == #spec.placements(job.spec) end
 
 -- Prints, before measuring, which rows stay though no table uses them.
 function leftovers.announce(job)
   for _, entry in ipairs(find(job)) do
-    local is_in_spec = lists.contains(job.spec.tp, entry.tp)
     if entry.other and not is_whole(job) then
-      print(("%s: stays, with rows of %s, which differs in %s; a sweep without --tp removes or replaces it")
-        :format(entry.path, machines.describe(entry.other), machines.differences(entry.other, job.machine)))
-    elseif not entry.other and not is_in_spec and not entry.is_search then
-      print(("%s: stays; tables do not use it, because the spec has no TP %d"):format(entry.path, entry.tp))
+      print(("%s: stays, with rows of %s, which differs in %s; a sweep without --tp and --nodes removes or "
+        .. "replaces it"):format(entry.path, machines.describe(entry.other),
+        machines.differences(entry.other, job.machine)))
+    elseif not entry.other and not entry.is_in_spec and not entry.is_search then
+      print(("%s: stays; tables do not use it, because the spec has no %s"):format(entry.path, entry.words))
     end
   end
 end

@@ -6,6 +6,7 @@ local leftovers = require "sweep.leftovers"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 
 local outcome = {}
 
@@ -55,7 +56,7 @@ local function print_best(state)
   local ranked, count = winners(state.with)
   for i, entry in ipairs(ranked) do
     print(("%s %-24s lowest median in %d of %d cells, %s to %s"):format(
-      i == 1 and ("TP %d:"):format(state.size) or (" "):rep(4 + #tostring(state.size)), entry.strategy,
+      i == 1 and state.name .. ":" or (" "):rep(1 + #state.name), entry.strategy,
       entry.cells, count, quantities.exact_bytes(entry.from),
       quantities.exact_bytes(entry.to)))
   end
@@ -74,8 +75,8 @@ local function print_regimes(state)
   end
   local has_rows = next(state.known) ~= nil or #state.begun > 0
   if regime and regime.keeps and has_rows and others > 0 then
-    print(("TP %d: %d visits in another regime of the machine do not count; the rows are of the earlier one")
-      :format(state.size, others))
+    print(("%s: %d visits in another regime of the machine do not count; the rows are of the earlier one")
+      :format(state.name, others))
   end
 end
 
@@ -84,7 +85,7 @@ local function print_cut_off(job, state)
   local regime = state:chosen()
   local reached, wanted = regime and regime.launch - regime.before or 0, job.spec.limits.launches
   local of = reached <= wanted and (" of %d"):format(wanted) or ""
-  print(("TP %d: the budget ended the sweep: %d%s launches, %s"):format(state.size, reached, of,
+  print(("%s: the budget ended the sweep: %d%s launches, %s"):format(state.name, reached, of,
     state.unreached == 0 and "every cell reached, but not every point" or ("%d cell%s not reached"):format(
       state.unreached, state.unreached == 1 and "" or "s")))
 end
@@ -112,7 +113,7 @@ end
 
 local function print_refused(state)
   if file.exists(state.csv) then return end
-  print(("TP %d: no bench starts%s"):format(state.size, #state.with > 0 and " any more" or ""))
+  print(("%s: no bench starts%s"):format(state.name, #state.with > 0 and " any more" or ""))
   print_without(state)
 end
 
@@ -123,7 +124,7 @@ local function print_how_to_refine(job)
   for _, state in ipairs(job.states) do
     local budget_s = not state.refusal and #state.with > 0 and state:ended_by(job)
     if budget_s then
-      ended[#ended + 1] = { tp = state.size, budget_s = budget_s }
+      ended[#ended + 1] = { tp = state.size, nodes = state.nodes, budget_s = budget_s }
       gains[#gains + 1] = { refine = state:refinement() }
     end
   end
@@ -174,7 +175,7 @@ function outcome.fail_for(refused, goes_on)
   for _, state in ipairs(refused) do
     local reason = state.refusal_message
     if not sizes[reason] then reasons[#reasons + 1], sizes[reason] = reason, {} end
-    table.insert(sizes[reason], state.size)
+    table.insert(sizes[reason], rank_placement.size(state.size, state.nodes))
   end
   for i, reason in ipairs(reasons) do
     reasons[i] = ("TP %s: %s"):format(table.concat(sizes[reason], ", "), reason)
@@ -195,7 +196,7 @@ function outcome.raise(job, refused)
       job.incomplete, job.incomplete == 1 and "" or "s")
   end
   for _, state in ipairs(job.states) do
-    if #state.with == 0 then fail.work("TP %d: no cell has a time, so there are no rows", state.size) end
+    if #state.with == 0 then fail.work("%s: no cell has a time, so there are no rows", state.name) end
   end
 end
 

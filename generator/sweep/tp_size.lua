@@ -1,5 +1,5 @@
--- The state of one TP size of a sweep: its finished rows and unfinished journal, the results of launches, and
--- the records to write (sweep/writing.lua).
+-- The state of one TP size of a sweep, on one node or on several: its finished rows and unfinished journal,
+-- the results of launches, and the records to write (sweep/writing.lua).
 --
 -- Results of launches are kept by the regime of the machine (launches.lua): { roundtrip_us, planner, visits
 -- (key -> { [launch] = row }), why (key -> record without a time), launch (the last one), before (launches of
@@ -20,6 +20,7 @@ local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
 local provisional_table = require "planning.provisional_table"
+local rank_placement = require "lists.rank_placement"
 local pooling = require "sweep.pooling"
 local refinement = require "planning.refinement"
 local writing = require "sweep.writing"
@@ -94,8 +95,9 @@ function tp_size:take_finished(job, resumes)
   for _, entry in ipairs(old.no_time) do
     -- Failures are tried again; the spec has the reasons of cells above a limit.
     if not entry.failed and not entry.skipped then
-      self:take_reason(cell_records.record(entry, entry.strategy,
-        { reason = entry.reason, world_size = self.size }))
+      local record = cell_records.record(entry, entry.strategy, self.ranks)
+      record.reason = entry.reason
+      self:take_reason(record)
     end
   end
 end
@@ -172,7 +174,8 @@ end
 -- The expected losses of the uncertain choices of a table of a regime's results.
 local function uncertain_cells(self, regime)
   local with, without = results_of(self, regime)
-  return provisional_table.uncertain(self.job.spec, self.size, with, without, self.job.choice)
+  return provisional_table.uncertain(self.job.spec, self.size, with, without, self.job.choice,
+    self.nodes)
 end
 
 -- A planner with the earlier results; with `keeps`, also with the finished rows.
@@ -243,7 +246,7 @@ end
 -- Reads the journal of an earlier sweep, if it counts, and notes the parts that do not.
 function tp_size:read_journal(job)
   if job.fresh or not self.journal then return nil end
-  local found, problem = journal.read(self.part, self.size)
+  local found, problem = journal.read(self.part, self.ranks)
   local count = found and found.damaged or 0
   if count > 0 then
     problem = ("%d damaged record%s ignored"):format(count, count == 1 and " is" or "s are")
@@ -252,17 +255,20 @@ function tp_size:read_journal(job)
   return found
 end
 
--- The state of one TP size of a job: size; csv, json, part (its files); cells; known (key -> finished row),
--- why (key -> record without a time, with its reason); spoiled (strategy -> { cells, reason }: the number of
--- cells in which it alone could not be measured); is_finished (nothing is to be measured); planner (of the
--- earlier results; nil if it is finished); regimes; launches and measured_s (the number of launches, and
--- their measuring time, lost visits included).
-function tp_size.load(job, size)
-  local csv = ("%s/benchmark.tp%d.%s.csv"):format(job.out, size, job.arch)
-  local self = setmetatable({ job = job, size = size, csv = csv, json = provenance.path_of(csv),
-    part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {}, finished = 0, regimes = {},
-    spoiled = {}, ended = {}, launches = 0, measured_s = 0,
-    cells = cell_records.cells(job.spec, size) }, tp_size)
+-- The state of one TP size of a job on a number of nodes, as spec.placements has them: size, nodes,
+-- ranks_per_node, name (such as `TP 8 on 2 nodes`), ranks (fields of its records); csv, json, part (its
+-- files); cells; known (key -> finished row), why (key -> record without a time, with its reason); spoiled
+-- (strategy -> { cells, reason }: the number of cells in which it alone could not be measured); is_finished
+-- (nothing is to be measured); planner (of the earlier results; nil if it is finished); regimes; launches and
+-- measured_s (the number of launches, and their measuring time, lost visits included).
+function tp_size.load(job, of)
+  local size, spans = of.world_size, rank_placement.spans(of.nodes)
+  local csv = ("%s/%s.csv"):format(job.out, rank_placement.file_name(size, of.nodes, job.arch))
+  local self = setmetatable({ job = job, size = size, nodes = of.nodes, ranks_per_node = of.ranks_per_node,
+    name = rank_placement.words(size, of.nodes), ranks = spans and of or { world_size = size }, csv = csv,
+    json = provenance.path_of(csv), part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {},
+    finished = 0, regimes = {}, spoiled = {}, ended = {}, launches = 0, measured_s = 0,
+    cells = cell_records.cells(job.spec, size, of.nodes) }, tp_size)
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   self.found = writing.provenance_text(self.json)
   local found = self:read_journal(job)
@@ -453,7 +459,7 @@ function tp_size:settle(job)
   for _, record in pairs(all) do table.insert(self.with, record) end
   self.current = self.is_finished and self.finished == #self.with
   if self.current then return end
-  self.disturbed = disturbance.marks(regime, all, self.old and self.old.disturbed, self.size)
+  self.disturbed = disturbance.marks(regime, all, self.old and self.old.disturbed, self.ranks)
   local unreached = self:unreached_cells()
   for key, wanted in pairs(cell_records.wanted(job.spec, self.cells)) do
     if wanted.skip then

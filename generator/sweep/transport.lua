@@ -359,7 +359,17 @@ local function print_result(job, search)
   print_unfinished(job, search)
 end
 
--- Searches for each TP size. `job` is that of a sweep: { out, arch, sizes, program, identity, machine,
+-- The TP sizes of the job on one node.
+local function sizes_of(job)
+  local sizes = {}
+  for _, of in ipairs(job.placements) do
+    if of.nodes == 1 then sizes[#sizes + 1] = of.world_size end
+  end
+  if #sizes == 0 then fail.input("--transport searches on one node, and no TP size is on one") end
+  return sizes
+end
+
+-- Searches for each TP size. `job` is that of a sweep: { out, arch, placements, program, identity, machine,
 -- fingerprint, patience, fresh, budget_s (nil: BUDGET_S for each) }.
 function transport.run(job)
   local version = launcher.open_mpi_version()
@@ -369,8 +379,9 @@ function transport.run(job)
   local families = ompi_parameters(version.major)
   job.library = version.text
   job.fingerprint = job.fingerprint .. " transport"
-  job.budget_s = job.budget_s and job.budget_s / #job.sizes or BUDGET_S
-  for _, size in ipairs(job.sizes) do
+  local sizes = sizes_of(job)
+  job.budget_s = job.budget_s and job.budget_s / #sizes or BUDGET_S
+  for _, size in ipairs(sizes) do
     local search = { size = size, order = {}, controls = {},
       path = ompi.search_path(job.out, size, job.arch) }
     if is_current(job, search) then

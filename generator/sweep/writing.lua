@@ -18,6 +18,8 @@ local function provenance_of(self, job)
     budget_s = budget_s,
     refine = budget_s and self:refinement() or nil,
     world_size = self.size,
+    nodes = self.ranks.nodes,
+    network = self.ranks.nodes and job.network or nil,
     arch = job.arch,
     fingerprint = job.fingerprint,
     machine = job.machine,

@@ -5,11 +5,14 @@ local fail = require "base.fail"
 local file = require "core.file"
 local history_entries = require "history.history_entries"
 local history_store = require "history.history_store"
+local hosts = require "conversation.hosts"
 local incumbent = require "consult.incumbent"
 local lists = require "lists.lists"
 local process = require "core.process"
 local machines = require "machine.machines"
+local network = require "machine.network"
 local provenance = require "rows.provenance"
+local quantities = require "base.quantities"
 local settings = require "choose.settings"
 local spec = require "rows.spec"
 local system = require "core.system"
@@ -28,6 +31,8 @@ sweep.options = {
     help = "SM version of the rows, if it is not that of this GPU" },
   { name = "tp", value = "N,N...", type = "whole", comma = true,
     help = "only these TP sizes (default: the spec's)" },
+  { name = "nodes", value = "N,N...", type = "whole", comma = true,
+    help = "only these numbers of nodes (default: the spec's)" },
   { name = "budget", value = "SECONDS", type = "number", least = 0, most = 1e9, one_of = { "none" },
     help = "time for measuring, all TP sizes together; 0 or none: no limit (default: limits.seconds of "
       .. ("the spec, else %d; with --exhaustive no limit; with --transport 240 for each TP size)"):format(
@@ -37,7 +42,10 @@ sweep.options = {
   { name = "fresh", help = "measure cells again that have rows" },
   { name = "transport", help = "search Open MPI's parameters instead: transport.tp{N}.{arch}.csv" },
   { name = "launcher", value = "COMMAND",
-    help = "launcher in place of mpirun, with {ranks} (default: $GENTABLES_LAUNCHER)" },
+    help = "launcher in place of mpirun, with {ranks}, and for several nodes also {nodes}, {ranks_per_node} "
+      .. "and {hosts} as it needs them (default: $GENTABLES_LAUNCHER)" },
+  { name = "hostfile", value = "FILE",
+    help = "host file of mpirun, for several nodes (default: the nodes of Slurm's allocation)" },
   { name = "incumbent", value = "HEADER",
     help = "lookup of AUTO: allreduce_table.h or customAllReduceUtils.h, code that runs in the ranks with "
       .. "all your rights (default: as built)" },
@@ -50,15 +58,55 @@ sweep.example = "gentables sweep tables/host/spec.lua --out tables/host --tp 2"
 
 -- ---- the command line -------------------------------------------------------------------------
 
-local function check_tp(sizes, of_spec)
-  if not sizes then return of_spec.tp end
-  for _, size in ipairs(sizes) do
-    if not lists.contains(of_spec.tp, size) then
-      fail.input("--tp: %d is no TP size of the spec, which has %s", size, table.concat(of_spec.tp, ", "))
+-- Raises unless all of `values`, of the option --`option`, are among `of_spec`.
+local function check_values(option, values, words, of_spec)
+  for _, value in ipairs(values or {}) do
+    if not lists.contains(of_spec, value) then
+      fail.input("--%s: %d is no %s of the spec, which has %s", option, value, words,
+        table.concat(of_spec, ", "))
     end
   end
-  table.sort(sizes)
-  return sizes
+end
+
+-- The placements of the spec that --tp and --nodes select. Prints the combinations that do not exist.
+local function placements_of(args, of_spec)
+  check_values("tp", args.tp, "TP size", of_spec.tp)
+  check_values("nodes", args.nodes, "number of nodes", of_spec.nodes or { 1 })
+  local function is_selected(of)
+    return (not args.tp or lists.contains(args.tp, of.world_size))
+      and (not args.nodes or lists.contains(args.nodes, of.nodes))
+  end
+  local placements, skipped = spec.placements(of_spec)
+  local out = {}
+  for _, of in ipairs(placements) do
+    if is_selected(of) then out[#out + 1] = of end
+  end
+  for _, of in ipairs(skipped) do
+    if is_selected(of) then
+      print(("TP %d on %d node%s: skipped: %s"):format(of.world_size, of.nodes, of.nodes == 1 and "" or "s",
+        of.reason))
+    end
+  end
+  if #out == 0 then fail.input("--tp and --nodes select no placement of the spec") end
+  return out
+end
+
+-- The hosts of a sweep (conversation/hosts.lua); nil if all its ranks are on this node. Raises if they are
+-- too few, or unknown although mpirun needs them.
+local function hosts_of(args, placements, given_launcher)
+  local most = 1
+  for _, of in ipairs(placements) do most = math.max(most, of.nodes) end
+  if most == 1 and not args.hostfile then return nil end
+  local found = hosts.find(args.hostfile)
+  if not found and not given_launcher then
+    fail.input("no hosts are known for %d nodes; give --hostfile FILE, run in an allocation of Slurm, or "
+      .. "give a --launcher with {ranks} and {nodes}", most)
+  end
+  if found and #found.names < most then
+    fail.input("%s has %s, and the spec has %d nodes; --nodes leaves numbers of nodes out", found.source,
+      quantities.counted(#found.names, "host"), most)
+  end
+  return found
 end
 
 -- The arch of the rows: the spec's, or another of the same backend.
@@ -125,7 +173,11 @@ local function check_options(args)
   if args.history then fail.input("--transport takes no --history; a history is of strategies") end
   if args.refine then fail.input("--transport takes no --refine") end
   if args.budget == "none" or args.budget == 0 then fail.input("--transport requires a limit as --budget") end
-  if args.launcher then fail.input("--transport takes no --launcher; it starts Open MPI's mpirun") end
+  for _, name in ipairs { "launcher", "hostfile" } do
+    if args[name] then
+      fail.input("--transport takes no --%s; it starts Open MPI's mpirun on this node", name)
+    end
+  end
 end
 
 -- Adds benchmark files to a history. Their rows are written, so a failure is a warning.
@@ -153,11 +205,13 @@ local function new_job(args)
   local arch = backend.arch(read_arch(args.arch, loaded), identity, args.sm_version)
   local job = {
     out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
-    arch = arch, backend = backend,
-    sizes = check_tp(args.tp, loaded), exhaustive = args.exhaustive, refine = args.refine,
+    arch = arch, backend = backend, placements = placements_of(args, loaded),
+    exhaustive = args.exhaustive, refine = args.refine,
     patience = args.patience, fresh = args.fresh, launcher = given_launcher,
     program = program, identity = identity, machine = machines.facts(library),
   }
+  job.hosts = hosts_of(args, job.placements, given_launcher)
+  job.network = provenance.of_network(network.interfaces(), job.hosts and job.hosts.names)
   job.choice = choice_of(path, loaded, arch, job.out)
   job.budget_s, job.budget_name = budget_of(args, seconds)
   job.refine_s = budget_of({}, seconds) or job.budget_s

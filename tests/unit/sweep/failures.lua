@@ -359,8 +359,9 @@ local function without_time(has_results)
   end
   local job = { backend = { command = function() end, arguments = function() end },
     spec = { strategies = { "MPI" } }, progress = { print = function(_, text) regime.said = text end } }
-  local state = { size = 2, ends_at = 0, regime = regime, can_start = function() return false end,
-    start_patience = function() end, has_results = function() return has_results end,
+  local state = { size = 2, nodes = 1, name = "TP 2", ends_at = 0, regime = regime,
+    can_start = function() return false end, start_patience = function() end,
+    has_results = function() return has_results end,
     chosen = function() return regime end,
     refuse = function(self, reason, message) self.refusal, self.message = reason, message end }
   launches.run(job, state)

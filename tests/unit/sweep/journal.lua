@@ -48,7 +48,7 @@ end
 
 function TestJournal:test_added_cells_are_read_back()
   self:write(1, 4)
-  local found = journal.read(self.path, 2)
+  local found = journal.read(self.path, { world_size = 2 })
   lu.assertEquals(found.fingerprint, "f00d")
   lu.assertFalse(found.fresh)
   lu.assertEquals(#found.cells, 2)
@@ -61,9 +61,10 @@ function TestJournal:test_a_new_journal_starts_empty_and_a_continued_one_does_no
   local into = begun(self.path, "f00d", false, true)
   add(into, 4)
   into:close()
-  lu.assertEquals(#journal.read(self.path, 2).cells, 2)
+  lu.assertEquals(#journal.read(self.path, { world_size = 2 }).cells, 2)
   begun(self.path, "beef", true, false):close()
-  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "beef", fresh = true, cells = {}, damaged = 0 })
+  lu.assertEquals(journal.read(self.path, { world_size = 2 }),
+    { fingerprint = "beef", fresh = true, cells = {}, damaged = 0 })
 end
 
 -- Cut at every byte: only complete cells are read, none of them wrong, and later cells are read, too.
@@ -74,7 +75,7 @@ function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before(
   local _, first = text:find("done [^\n]*\n")
   for size = 0, #text do
     lib.write(self.path, text:sub(1, size))
-    local found = journal.read(self.path, 2)
+    local found = journal.read(self.path, { world_size = 2 })
     local whole = size < head and -1 or size < first and 0 or size < #text and 1 or 2
     lu.assertEquals(found and #found.cells or -1, whole, size)
     for i, cell in ipairs(found and found.cells or {}) do
@@ -84,7 +85,7 @@ function TestJournal:test_cut_off_at_every_byte_it_keeps_the_whole_cells_before(
       local into = begun(self.path, "f00d", false, true)
       add(into, 16)
       into:close()
-      local cells = journal.read(self.path, 2).cells
+      local cells = journal.read(self.path, { world_size = 2 }).cells
       lu.assertEquals(cells[#cells].rows, { row(cell_with(16), 1.25) }, size)
     end
   end
@@ -93,7 +94,7 @@ end
 -- The cells that a changed journal keeps, by their tokens, and the number of its damaged records.
 function TestJournal:keeps(text)
   lib.write(self.path, text)
-  local found, kept = journal.read(self.path, 2), {}
+  local found, kept = journal.read(self.path, { world_size = 2 }), {}
   for i, cell in ipairs(found.cells) do
     kept[i] = cell.cell.num_tokens
     lu.assertEquals({ cell.cell, cell.rows }, { cell_with(kept[i]), { row(cell_with(kept[i]), 1.25) } })
@@ -178,14 +179,14 @@ function TestJournal:test_a_damaged_head_and_earlier_versions_have_a_reason()
     { "version=3", "version=2", "it is of version 2, and not 3" },
     { "journal ", "?", "it does not begin as a journal" } } do
     lib.write(self.path, (text:gsub(case[1], case[2], 1)))
-    lu.assertEquals({ journal.read(self.path, 2) }, { nil, "not used, because " .. case[3] })
+    lu.assertEquals({ journal.read(self.path, { world_size = 2 }) }, { nil, "not used, because " .. case[3] })
   end
 end
 
 function TestJournal:test_other_files_are_no_journal()
   lib.write(self.path, "world_size,dtype\n2,bfloat16\n")
-  lu.assertNil(journal.read(self.path, 2))
-  lu.assertNil(journal.read(self.path .. ".missing", 2))
+  lu.assertNil(journal.read(self.path, { world_size = 2 }))
+  lu.assertNil(journal.read(self.path .. ".missing", { world_size = 2 }))
 end
 
 -- system.lock's argument is the longest time to wait; the test need not wait.
@@ -204,7 +205,8 @@ end
 
 function TestJournal:test_one_that_is_empty_gets_its_head()
   begun(self.path, "f00d", true, true):close()
-  lu.assertEquals(journal.read(self.path, 2), { fingerprint = "f00d", fresh = true, cells = {}, damaged = 0 })
+  lu.assertEquals(journal.read(self.path, { world_size = 2 }),
+    { fingerprint = "f00d", fresh = true, cells = {}, damaged = 0 })
 end
 
 -- Like a sweep that starts while another one ends: between opening and locking.

@@ -323,7 +323,7 @@ function TestRepeats.test_a_row_is_marked_if_half_of_its_launches_are_disturbed(
     end
     local key = cell_records.key(by_launch[1])
     return #disturbance.marks({ visits = { [key] = by_launch }, disturbance = disturbance.new() },
-      { [key] = by_launch[1] }, nil, 2)
+      { [key] = by_launch[1] }, nil, { world_size = 2 })
   end
   lu.assertEquals({ marks(3, 3, 9), marks(3, 9), marks(9), marks(3) }, { 0, 1, 1, 0 })
 end

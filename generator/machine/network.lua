@@ -1,0 +1,48 @@
+-- The network of a machine: the interfaces that are up, with their rates, for the provenance of rows from
+-- several nodes.
+local file = require "core.file"
+
+local network = {}
+
+-- The first line of a file of /sys; nil if there is none, or its driver has no value.
+local function first_line(path)
+  local handle <close> = io.open(path)
+  return handle and handle:read("l") or nil
+end
+
+-- Adds an Ethernet interface, if it is up. Interfaces inside this machine, such as bridges and its loopback,
+-- do not count.
+local function add_ethernet(out, folder, name)
+  local path = folder .. "/" .. name
+  local is_inside = name == "lo" or file.exists(path .. "/bridge")
+  if is_inside or first_line(path .. "/operstate") ~= "up" then return end
+  local rate = math.tointeger(tonumber(first_line(path .. "/speed") or ""))
+  out[#out + 1] = { interface = name, mbit_per_s = rate and rate > 0 and rate or nil }
+end
+
+-- Adds the active ports of an InfiniBand device, with rates such as "100 Gb/sec (4X EDR)".
+local function add_infiniband(out, folder, name)
+  local ports = ("%s/%s/ports"):format(folder, name)
+  for _, port in ipairs(file.list(ports) or {}) do
+    local path = ports .. "/" .. port
+    local rate = tonumber((first_line(path .. "/rate") or ""):match("^([%d.]+) Gb/sec"))
+    if (first_line(path .. "/state") or ""):find("ACTIVE", 1, true) then
+      out[#out + 1] = { interface = name .. ":" .. port,
+        mbit_per_s = rate and math.floor(rate * 1000 + 0.5) or nil }
+    end
+  end
+end
+
+-- { interface, mbit_per_s (nil: unknown) }..., in order of their names. `root`: nil, or the folder in place
+-- of /sys/class.
+function network.interfaces(root)
+  local out = {}
+  for class, add in pairs { net = add_ethernet, infiniband = add_infiniband } do
+    local folder = (root or "/sys/class") .. "/" .. class
+    for _, name in ipairs(file.list(folder) or {}) do add(out, folder, name) end
+  end
+  table.sort(out, function(a, b) return a.interface < b.interface end)
+  return out
+end
+
+return network
