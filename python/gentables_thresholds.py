@@ -5,9 +5,11 @@
     thresholds.custom_max_bytes(world_size=8)                  # as vLLM's CUSTOM_ALL_REDUCE_MAX_SIZES
     dispatch = thresholds.dispatcher(8, {"ONESHOT": one_shot, "TWOSHOT": two_shot}, otherwise=nccl)
     dispatch(tensor)                                           # PyTorch: by the bytes of the tensor
+    thresholds.strategy(world_size=16, size_bytes=65536, nodes=2)  # 16 ranks on 2 nodes, 8 on each
 
 Split points are inclusive: a rule covers sizes up to its max_bytes, that size included. An unmeasured TP size
-has no rules, and gets the fallback. Requires only Python 3.8 or later; PyTorch is not imported.
+has no rules, and gets the fallback; so does one that was measured on other numbers of nodes only. Requires only
+Python 3.8 or later; PyTorch is not imported.
 """
 
 import bisect
@@ -57,17 +59,26 @@ class Thresholds:
         _check(document.get("version") == VERSION, path,
                "has version %s; version %d is required" % (document.get("version"), VERSION))
         _check(isinstance(document.get("fallback"), str), path, "has no fallback")
-        by_tp_size = document.get("world_sizes")
-        _check(isinstance(by_tp_size, dict), path, "has no world_sizes")
+        by_nodes = document.get("nodes", {})
+        _check(isinstance(by_nodes, dict), path, "nodes is no object")
         self.capability = document.get("capability")
         self.arch, self.dtype = document.get("arch"), document.get("dtype")
         self.fallback = document["fallback"]
         self._rules, self._custom = {}, {}
+        self._read_sizes(path, 1, document.get("world_sizes"))
+        for nodes, by_tp_size in by_nodes.items():
+            _check(nodes.isdigit(), path, "%s is no number of nodes" % nodes)
+            self._read_sizes(path, int(nodes), by_tp_size)
+
+    def _read_sizes(self, path, nodes, by_tp_size):
+        """Enters the rules of each TP size on this number of nodes."""
+        _check(isinstance(by_tp_size, dict), path, "has no world_sizes")
         for name, table in by_tp_size.items():
             _check(name.isdigit() and isinstance(table, dict), path, "%s is no TP size" % name)
-            self._rules[int(name)] = _read_rules(path, name, table.get("rules"))
-            self._custom[int(name)] = table.get("custom_max_bytes", 0)
-            _check(_is_size(self._custom[int(name)]), path, "%s: custom_max_bytes is no size" % name)
+            placement, custom = (nodes, int(name)), table.get("custom_max_bytes", 0)
+            self._rules[placement] = _read_rules(path, name, table.get("rules"))
+            self._custom[placement] = custom
+            _check(_is_size(custom), path, "%s: custom_max_bytes is no size" % name)
 
     @classmethod
     def load(cls, path):
@@ -80,22 +91,22 @@ class Thresholds:
                 raise
             raise ThresholdsError("%s: cannot be read: %s" % (path, error)) from error
 
-    def world_sizes(self):
-        """The TP sizes that were measured, ascending."""
-        return sorted(self._rules)
+    def world_sizes(self, nodes=1):
+        """The TP sizes that were measured on this number of nodes, ascending."""
+        return sorted(size for on, size in self._rules if on == nodes)
 
-    def strategy(self, world_size, size_bytes):
+    def strategy(self, world_size, size_bytes, nodes=1):
         """The name of the strategy for a message of size_bytes on each rank."""
-        if world_size not in self._rules:
+        if (nodes, world_size) not in self._rules:
             return self.fallback
-        ends, strategies = self._rules[world_size]
+        ends, strategies = self._rules[nodes, world_size]
         return strategies[bisect.bisect_left(ends, size_bytes)]
 
-    def custom_max_bytes(self, world_size):
+    def custom_max_bytes(self, world_size, nodes=1):
         """The size up to which, inclusive, every choice is ONESHOT or TWOSHOT; 0: not even the smallest."""
-        return self._custom.get(world_size, 0)
+        return self._custom.get((nodes, world_size), 0)
 
-    def dispatcher(self, world_size, functions, otherwise):
+    def dispatcher(self, world_size, functions, otherwise, nodes=1):
         """A function of one PyTorch tensor that calls functions[strategy](tensor), or otherwise(tensor).
 
         All ranks of an allreduce have the same shape, so they choose the same strategy.
@@ -103,6 +114,6 @@ class Thresholds:
 
         def dispatch(tensor):
             size_bytes = tensor.numel() * tensor.element_size()
-            return functions.get(self.strategy(world_size, size_bytes), otherwise)(tensor)
+            return functions.get(self.strategy(world_size, size_bytes, nodes), otherwise)(tensor)
 
         return dispatch

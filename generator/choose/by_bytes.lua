@@ -1,8 +1,9 @@
 -- Choices by message size, for readers that have no shapes (NCCL, Open MPI, MPICH, thresholds). It renders
 -- nothing.
 --
--- by_bytes.tp_tables(source, may_win, fusion) gives, per TP size: { tp, mode, points, segments, measured };
--- of the rows of `fusion` (nil: NONE, the plain sums) of source.axes.
+-- by_bytes.tp_tables(source, may_win, fusion, nodes) gives, per TP size: { tp, mode, points, segments,
+-- measured }; of the rows of `fusion` (nil: NONE, the plain sums) of source.axes, on `nodes` nodes (nil:
+-- one).
 --   points    ascending { size, badness = { strategy -> expected loss } }
 --   measured  { first, last = bytes }: the smallest and the largest size with a measured time
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
@@ -27,17 +28,19 @@ by_bytes.REGRET = 0.02 -- changes of the choice that gain less are taken as nois
 
 -- Whether a derived time belongs to a slice.
 local function is_of(slice, time)
-  return time.world_size == slice.world_size and time.dtype == slice.dtype and time.op == slice.op and
-    time.mode == slice.mode and time.fusion == slice.fusion
+  return time.world_size == slice.world_size and (time.nodes or 1) == slice.nodes and
+    time.dtype == slice.dtype and time.op == slice.op and time.mode == slice.mode and
+    time.fusion == slice.fusion
 end
 
--- The slice of each TP size that has the axes; rows of other tools, which have no mode, are used if there is
--- none.
-local function find_slices(source, fusion)
+-- The slice of each TP size on `nodes` nodes that has the axes; rows of other tools, which have no mode, are
+-- used if there is none.
+local function find_slices(source, fusion, nodes)
   local found = {}
   for _, slice in ipairs(source.rows:slices()) do
     local axes = source.axes
-    if slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == fusion then
+    local has_axes = slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == fusion
+    if has_axes and slice.nodes == nodes then
       if slice.mode == axes.mode or slice.mode == "unknown" and not found[slice.world_size] then
         found[slice.world_size] = slice
       end
@@ -149,8 +152,8 @@ end
 local function cells_of(chosen, slice)
   local counts = {}
   for b, block in ipairs(chosen:blocks()) do
-    local is_of_slice = block.world_size == slice.world_size and block.dtype == slice.dtype
-      and block.op == slice.op and block.mode == slice.mode
+    local is_of_slice = block.world_size == slice.world_size and block.nodes == slice.nodes
+      and block.dtype == slice.dtype and block.op == slice.op and block.mode == slice.mode
     for f, fusion in ipairs(is_of_slice and block.fusions or {}) do
       for h = 1, fusion == slice.fusion and #block.hidden_sizes or 0 do
         for _, strategy in ipairs(chosen:winners(b, f, h)) do
@@ -214,9 +217,9 @@ end
 
 -- See the head of this file. may_win(row of lists.strategies): whether a strategy competes. TP sizes without
 -- such strategies are left out.
-function by_bytes.tp_tables(source, may_win, fusion)
+function by_bytes.tp_tables(source, may_win, fusion, nodes)
   local tp_tables = {}
-  for _, slice in ipairs(find_slices(source, fusion or "NONE")) do
+  for _, slice in ipairs(find_slices(source, fusion or "NONE", nodes or 1)) do
     local allowed = winners_of(source, slice, may_win)
     if source.stable then allowed = stable_winners(source, slice, allowed) end
     local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))

@@ -3,11 +3,11 @@
 --
 --   local answers, facts = lookup.artifact("tables/host/allreduce_table.h", shapes, { sm = 90 })
 --
--- shapes are { world_size =, dtype =, op =, mode =, fusion =, hidden_size =, num_tokens = }. answers[i] is {
--- strategy =, measured =, cell = }: strategy is nil if the artifact has no answer. cell is a text, the same
--- for all shapes with a common choice; nil if there is none or it is unknown. facts: { cells = whether
--- answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. The options: sm, for headers
--- that hold several, and unconfined = whether the compiled code runs with all rights of the user.
+-- shapes are { world_size =, nodes = (nil: 1), dtype =, op =, mode =, fusion =, hidden_size =, num_tokens =
+-- }. answers[i] is { strategy =, measured =, cell = }: strategy is nil if the artifact has no answer. cell is
+-- a text, the same for all shapes with a common choice; nil if there is none or it is unknown. facts: { cells
+-- = whether answers have cells, dtype =, op =, fusion = of all that it holds, or nil }. The options: sm, for
+-- headers that hold several, and unconfined = whether the compiled code runs with all rights of the user.
 local cell_records = require "rows.cell_records"
 local compiled = require "consult.compiled"
 local fail = require "base.fail"
@@ -15,6 +15,7 @@ local file = require "core.file"
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
 local process = require "core.process"
+local rank_placement = require "lists.rank_placement"
 local tables = require "core.table"
 local thresholds = require "consult.thresholds"
 
@@ -39,15 +40,16 @@ local function compile_and_run(path, what, input, options)
   return lines
 end
 
-local function input_of(shapes)
+-- Lines with the numbers of shapes, and an end; `with_nodes`: with their nodes.
+local function input_of(shapes, with_nodes)
   local index_of = {}
   for i, fusion in ipairs(lists.fusions) do index_of[fusion.name] = i - 1 end
   local lines = {}
   for i, shape in ipairs(shapes) do
-    lines[i] = ("%d %d %d %d\n"):format(shape.world_size, index_of[shape.fusion], shape.hidden_size,
-      shape.num_tokens)
+    lines[i] = ("%s%d %d %d %d\n"):format(with_nodes and (shape.nodes or 1) .. " " or "", shape.world_size,
+      index_of[shape.fusion], shape.hidden_size, shape.num_tokens)
   end
-  lines[#lines + 1] = "0 0 0 0\n"
+  lines[#lines + 1] = "0 0 0 0 0\n"
   return table.concat(lines)
 end
 
@@ -62,13 +64,15 @@ end
 local function look_up_header(path, text, prefix, shapes, options)
   local facts = said_of(text)
   facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
-  local source = render("c", { path = compiled.absolute(path), prefix = prefix, prints_cells = facts.cells })
+  local source = render("c", { path = compiled.absolute(path), prefix = prefix, prints_cells = facts.cells,
+    has_nodes = text:find(prefix .. "_select_nodes", 1, true) ~= nil })
   local answers = compile_and_run(path, { compiler = os.getenv("CC") or "cc", suffix = "c",
-    source = source }, input_of(shapes), options)
+    source = source }, input_of(shapes, true), options)
   for i, line in ipairs(answers) do
     local name, measured, cell = line:match("^(%S+) ([01]) (%S+)$")
     local is_cell = cell ~= "-" and cell ~= "-1"
-    answers[i] = { strategy = name, measured = measured == "1", cell = is_cell and cell or nil }
+    answers[i] = { strategy = name ~= "-" and name or nil, measured = measured == "1",
+      cell = is_cell and cell or nil }
   end
   return answers, facts
 end
@@ -78,12 +82,14 @@ for _, strategy in ipairs(lists.strategies) do
   if strategy.trtllm then strategy_by_number[strategy.trtllm] = strategy.name end
 end
 
--- Lines of a number and a cell to answers.
-local function numbers_to_answers(lines)
+-- Lines of a number and a cell to answers. TensorRT-LLM's tables have none for shapes of several nodes.
+local function numbers_to_answers(lines, shapes)
   local answers = {}
   for i, line in ipairs(lines) do
     local number, cell = line:match("^(%S+) (%S+)$")
-    answers[i] = { strategy = strategy_by_number[tonumber(number)], measured = cell ~= "-1",
+    local is_known = not rank_placement.spans(shapes[i].nodes)
+    answers[i] = not is_known and { measured = false }
+      or { strategy = strategy_by_number[tonumber(number)], measured = cell ~= "-1",
       cell = cell ~= "-1" and cell or nil }
   end
   return answers
@@ -93,7 +99,7 @@ local function look_up_fragment(path, name, shapes, options)
   local source = render("trtllm", { path = compiled.absolute(path), name = name })
   local lines = compile_and_run(path, { compiler = os.getenv("CXX") or "c++", suffix = "cpp",
     source = source }, input_of(shapes), options)
-  return numbers_to_answers(lines), { cells = true }
+  return numbers_to_answers(lines, shapes), { cells = true }
 end
 
 local function look_up_trtllm_header(path, text, shapes, options)
@@ -107,16 +113,18 @@ local function look_up_trtllm_header(path, text, shapes, options)
     fusions = lists.fusions })
   local lines = compile_and_run(path, { compiler = os.getenv("CXX") or "c++", suffix = "cpp",
     source = source, others = compiled.trtllm_stubs(text, sm) }, input_of(shapes), options)
-  return numbers_to_answers(lines), { cells = true }
+  return numbers_to_answers(lines, shapes), { cells = true }
 end
 
 -- ---- loaded -----------------------------------------------------------------------------------
 
--- The block of a table in which a shape is looked up: its own; else one of its TP size, as in other formats.
+-- The block of a table in which a shape is looked up: its own; else one of its placement, as in other
+-- formats.
 local function block_for(blocks, shape)
   local other
   for _, block in ipairs(blocks) do
-    if block.world_size == shape.world_size and lists.contains(block.fusions, shape.fusion) then
+    local is_placed = block.world_size == shape.world_size and block.nodes == (shape.nodes or 1)
+    if is_placed and lists.contains(block.fusions, shape.fusion) then
       local same = block.dtype == shape.dtype and block.op == shape.op
       if same and block.mode == shape.mode then return block end
       if same then other = other or block end
@@ -131,8 +139,8 @@ local function look_up_table(path, shapes)
   local blocks, answers = table_of:blocks(), {}
   for i, shape in ipairs(shapes) do
     local block = block_for(blocks, shape)
-    local at = block and { world_size = block.world_size, dtype = block.dtype, op = block.op,
-      mode = block.mode, fusion = shape.fusion,
+    local at = block and { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
+      op = block.op, mode = block.mode, fusion = shape.fusion,
       hidden_size = block.hidden_sizes[lookup_rule.nearest(block.hidden_sizes, shape.hidden_size)],
       num_tokens = block.num_tokens[lookup_rule.nearest(block.num_tokens, shape.num_tokens)] }
     local cell = at and table_of:find(at)
@@ -146,9 +154,9 @@ local function look_up_thresholds(path, text, shapes)
   local document, answers = thresholds.read(path, text), {}
   for i, shape in ipairs(shapes) do
     local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
-    local rule, index = thresholds.rule_of(document, shape.world_size, bytes)
+    local rule, index = thresholds.rule_of(document, shape.world_size, bytes, shape.nodes)
     answers[i] = { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
-      cell = rule and shape.world_size .. " " .. index }
+      cell = rule and rank_placement.words(shape.world_size, shape.nodes) .. " " .. index }
   end
   return answers, { cells = true, dtype = document.dtype, op = document.op, fusion = "NONE" }
 end

@@ -2,8 +2,10 @@
 --
 --   local document = thresholds.read(path, text)
 --   local rule, index = thresholds.rule_of(document, 8, 65536)     -- nil: the document's fallback
+--   local rule, index = thresholds.rule_of(document, 8, 65536, 2)  -- for 8 ranks on 2 nodes
 local fail = require "base.fail"
 local json = require "codec.json"
+local rank_placement = require "lists.rank_placement"
 local sorted_keys = require "base.sorted_keys"
 
 local thresholds = {}
@@ -44,6 +46,25 @@ local function check_rules(where, of_tp_size)
   end
 end
 
+-- Checks the rules of each TP size in an object; `of`: words for the ranks in it.
+local function check_sizes(path, world_sizes, of)
+  for _, world_size in ipairs(sorted_keys(world_sizes)) do
+    if not world_size:find("^[1-9]%d*$") then fail.input("%s: %q is no TP size", path, world_size) end
+    check_rules(("%s: TP size %s%s"):format(path, world_size, of), world_sizes[world_size])
+  end
+end
+
+-- Checks the rules for ranks on several nodes: { "2" = { TP size = ... }... }.
+local function check_nodes(path, nodes)
+  if not is_object(nodes) then fail.input("%s: nodes is no object; %s", path, WAY_OUT) end
+  for _, count in ipairs(sorted_keys(nodes)) do
+    if not count:find("^[1-9]%d*$") or not is_object(nodes[count]) then
+      fail.input("%s: nodes: %q is no number of nodes with rules", path, count)
+    end
+    check_sizes(path, nodes[count], (" on %s nodes"):format(count))
+  end
+end
+
 -- The document in `text`, checked. `path` is for messages. Raises if it is damaged, or of another version.
 function thresholds.read(path, text)
   local document, problem = json.decode(text)
@@ -57,17 +78,17 @@ function thresholds.read(path, text)
   for _, key in ipairs { "dtype", "op", "fallback" } do
     if not is_text(document[key]) then fail.input("%s: a name as %s is required; %s", path, key, WAY_OUT) end
   end
-  for _, world_size in ipairs(sorted_keys(document.world_sizes)) do
-    if not world_size:find("^[1-9]%d*$") then fail.input("%s: %q is no TP size", path, world_size) end
-    check_rules(("%s: TP size %s"):format(path, world_size), document.world_sizes[world_size])
-  end
+  check_sizes(path, document.world_sizes, "")
+  if document.nodes ~= nil then check_nodes(path, document.nodes) end
   return document
 end
 
 -- The rule of a checked document for a size on each rank, and its index; nil if it has no rules for the TP
--- size. A rule is for sizes up to its max_bytes, inclusive.
-function thresholds.rule_of(document, world_size, size_bytes)
-  local of_tp_size = document.world_sizes[tostring(world_size)]
+-- size on that many nodes (nil: one). A rule is for sizes up to its max_bytes, inclusive.
+function thresholds.rule_of(document, world_size, size_bytes, nodes)
+  local world_sizes = document.world_sizes
+  if rank_placement.spans(nodes) then world_sizes = (document.nodes or {})[tostring(nodes)] or {} end
+  local of_tp_size = world_sizes[tostring(world_size)]
   for index, rule in ipairs(of_tp_size and of_tp_size.rules or {}) do
     if math.type(rule.max_bytes) ~= "integer" or size_bytes <= rule.max_bytes then return rule, index end
   end

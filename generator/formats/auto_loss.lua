@@ -2,6 +2,7 @@
 -- is measured beside the strategies and never chosen; its loss against the best choice is what a new table
 -- could save.
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 
 local auto_loss = {}
 
@@ -48,8 +49,9 @@ function auto_loss.over(rows, names)
         if key.mode:find("graph") then captured = captured + 1 end
         if ratio > worst then
           worst = ratio
-          where = ("TP %d %s, hidden size %d, %d token%s"):format(key.world_size, key.fusion,
-            cell.hidden_size, cell.num_tokens, cell.num_tokens == 1 and "" or "s")
+          where = ("%s %s, hidden size %d, %d token%s"):format(
+            rank_placement.words(key.world_size, key.nodes), key.fusion, cell.hidden_size,
+            cell.num_tokens, cell.num_tokens == 1 and "" or "s")
         end
       end
     end

@@ -34,8 +34,9 @@ end
 local function each_cell(block, fusion, each)
   for _, hidden_size in ipairs(block.hidden_sizes) do
     for _, num_tokens in ipairs(block.num_tokens) do
-      each { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-        splits = block.splits, fusion = fusion, hidden_size = hidden_size, num_tokens = num_tokens }
+      each { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype, op = block.op,
+        mode = block.mode, splits = block.splits, fusion = fusion, hidden_size = hidden_size,
+        num_tokens = num_tokens }
     end
   end
 end

@@ -5,6 +5,7 @@ local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 
 local gaps = {}
 
@@ -13,11 +14,12 @@ local function has_grid(entry)
   return not derive.is_foreign(entry) and (entry.provenance.spec.keys or entry.spec) ~= nil
 end
 
--- The TP sizes of a source (of rows_folder.read) that have rows without a recorded grid.
-local function sizes_without_grid(source)
+-- The placements of a source (of rows_folder.read) that have rows without a recorded grid, as texts of
+-- rank_placement.size.
+local function placements_without_grid(source)
   local out = {}
   for _, entry in ipairs(source.files) do
-    if not has_grid(entry) then out[#out + 1] = entry.tp end
+    if not has_grid(entry) then out[#out + 1] = rank_placement.size(entry.tp, entry.nodes) end
   end
   return out
 end
@@ -34,13 +36,14 @@ local function count_block(found, canonical, b, block)
   end
 end
 
--- The cells of a table (core.table) of a source at the TP sizes that have rows without a recorded grid: { tp
--- = list, cells, measured, derived, unmeasured }; nil if all of these are measured.
+-- The cells of a table (core.table) of a source at the placements that have rows without a recorded grid: {
+-- tp = list, cells, measured, derived, unmeasured }; nil if all of these are measured.
 function gaps.of(source, canonical)
-  local found = { tp = sizes_without_grid(source), cells = 0, measured = 0, derived = 0, unmeasured = 0 }
+  local found = { tp = placements_without_grid(source), cells = 0, measured = 0, derived = 0, unmeasured = 0 }
   if #found.tp == 0 then return nil end
   for b, block in ipairs(canonical:blocks()) do
-    if lists.contains(found.tp, block.world_size) then count_block(found, canonical, b, block) end
+    local placement = rank_placement.size(block.world_size, block.nodes)
+    if lists.contains(found.tp, placement) then count_block(found, canonical, b, block) end
   end
   return found.derived + found.unmeasured > 0 and found or nil
 end

@@ -17,7 +17,12 @@
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   with      the name of another format with files to which these refer: both are written
 --   per_tp    one file for each TP size: `file` has {tp}, the template sees `tp_table`
---   view      function(source, format) -> the template's model, in place of model.for_format, with tp_tables
+--   per_nodes one file for each number of nodes, because its reader has no such axis: `file` is that of one
+--             node, others have the number of nodes in their names (formats.file_on). The text for the report
+--             that says which of them a job needs
+--   one_node  it has no place for choices of several nodes
+--   view      function(source, format, nodes) -> the template's model, in place of model.for_format, with
+--             tp_tables; `nodes` (of per_nodes): those of the file, by default 1
 --   lacks     function(source) -> the missing measurements, or nil; with any the format is left out
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
@@ -27,6 +32,7 @@
 --             with `view` of an arch, and called without a model)
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 
 local formats = {}
 
@@ -67,11 +73,27 @@ local function trtllm_leaves_out(model)
   return lines
 end
 
+-- The name of a format's file for a number of nodes: ompi_rules.conf, ompi_rules.nodes2.conf.
+function formats.file_on(format, nodes)
+  if not rank_placement.spans(nodes) then return format.file end
+  return (format.file:gsub("%.(%w+)$", (".nodes%d.%%1"):format(nodes)))
+end
+
+-- The tables by message size of several nodes: { { nodes, tp_tables }... }, ascending.
+local function on_nodes(source, may_win)
+  local out = {}
+  for _, nodes in ipairs(require("formats.model").node_counts(source)) do
+    local tp_tables = nodes > 1 and require("choose.by_bytes").tp_tables(source, may_win, nil, nodes) or {}
+    if #tp_tables > 0 then out[#out + 1] = { nodes = nodes, tp_tables = tp_tables } end
+  end
+  return out
+end
+
 -- The model of a format by message size, of the strategies that it can name.
 local function by_size(may_win, more)
   return function(source)
     local by_bytes = require "choose.by_bytes"
-    local view = { tp_tables = by_bytes.tp_tables(source, may_win),
+    local view = { tp_tables = by_bytes.tp_tables(source, may_win), on_nodes = on_nodes(source, may_win),
       numerics = require("choose.settings").numerics_word(source),
       fallback = require("formats.model").fallback(source) }
     for key, value in pairs(more or {}) do view[key] = value end
@@ -98,6 +120,14 @@ local function lacks_shapes(what_for)
   end
 end
 
+-- A format's `lacks` for TensorRT-LLM's table.
+local function lacks_trtllm(source)
+  if require("formats.model").node_counts(source)[1] ~= 1 then
+    return "no row is of one node, and its table has no other"
+  end
+  return lacks_shapes("which its lookup needs")(source)
+end
+
 -- The parts that a format by message size leaves out.
 local function all_but_plain_sums() return { "every fusion but NONE: it goes by bytes alone" } end
 
@@ -107,7 +137,16 @@ local function has_channels(strategy) return strategy.nccl ~= nil and strategy.n
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT" end
 
-local function ompi_rules(source) return { tp_tables = require("formats.ompi").tp_tables(source) } end
+local function ompi_rules(source, _, nodes)
+  return { tp_tables = require("formats.ompi").tp_tables(source, nodes), nodes = nodes or 1,
+    node_counts = require("formats.model").node_counts(source) }
+end
+
+local function ompi_json_rules(source, format, nodes)
+  local view = ompi_rules(source, format, nodes)
+  view.communicators = require("formats.ompi").distributed(source, view.nodes)
+  return view
+end
 
 -- A format's `lacks` for rules that Open MPI reads since version `least` (nil: any version).
 local function lacks_ompi_rules(least)
@@ -119,6 +158,10 @@ end
 
 local OMPI_ELSEWHERE = "an unmeasured communicator size, and every other collective, gets Open MPI's " ..
   "built-in decision; beyond the measured sizes the outermost rule"
+local OMPI_NODES = "its rules distinguish communicators by size only; a job on M nodes needs the file " ..
+  "with nodesM in its name, and its communicators within a node get these rules too"
+local OMPI_JSON_NODES = "its rules distinguish ranks on one node, one rank on each node, and all others; " ..
+  "a job on M nodes with several ranks on each needs the file with nodesM in its name"
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
 formats.list = {
@@ -130,9 +173,10 @@ formats.list = {
     archs = function(arch) return arch.sm end,
     why_not = "TensorRT-LLM has tables for smXX only",
     plane = true,
+    one_node = true,
     lookup = "log2",
     names = function(strategy) return strategy.trtllm ~= nil end,
-    lacks = lacks_shapes("which its lookup needs"),
+    lacks = lacks_trtllm,
     left_out = trtllm_leaves_out,
     mute = true },
   { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
@@ -169,6 +213,7 @@ formats.list = {
     elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
+    per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules() },
   { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
@@ -176,6 +221,7 @@ formats.list = {
     elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
+    per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules("5.0.7") },
   { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
@@ -183,7 +229,8 @@ formats.list = {
     elsewhere = OMPI_ELSEWHERE,
     archs = is_host, why_not = "MPI ranks are hosts",
     left_out = all_but_plain_sums,
-    view = ompi_rules,
+    per_nodes = OMPI_JSON_NODES,
+    view = ompi_json_rules,
     mute = true,
     lacks = lacks_ompi_rules("6.0") },
   { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,

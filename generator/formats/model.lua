@@ -5,20 +5,24 @@
 --   arch, fallback, lists, format
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold
---   tp_tables  a table for each TP size, ascending, with cells of `axes`: { tp, block, mode, hidden_sizes,
---              num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a row of
---              lists.strategies, or false where nothing was measured
+--   tp_tables  a table for each TP size on one node, ascending, with cells of `axes`: { tp, nodes, block,
+--              mode, hidden_sizes, num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a
+--              row of lists.strategies, or false where nothing was measured
 --   tp_table_of  TP size -> its table
---   by_bytes   the choices by bytes alone, of every op: { { tp, op, splits (nil: none), block, mode,
---              bytes, winners }... } in the table's order
---   strategies the strategies that won a cell of `tp_tables` or `by_bytes`, and the fallback, in the list's
---              order
+--   on_nodes   the tables of ranks on several nodes: { { nodes, tp_tables }... }, ascending
+--   all_tables those of one node, then those of several
+--   by_bytes   the choices by bytes alone on one node, of every op: { { tp, nodes, op, splits (nil: none),
+--              block, mode, bytes, winners }... } in the table's order
+--   all_by_bytes  those of one node, then those of several
+--   strategies the strategies that won a cell of `all_tables` or `all_by_bytes`, and the fallback, in the
+--              list's order
 local settings = require "base.lazy" "choose.settings"
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local gaps = require "formats.gaps"
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 local rows_folder = require "rows.rows_folder"
 
 local model = {}
@@ -125,27 +129,28 @@ local function has_winner(table_of, index, block)
   return false
 end
 
--- The block with `axes` of each TP size. Rows of other tools have no mode; they are used for TP sizes without
--- rows of the required mode.
+-- The block with `axes` of each placement. Rows of other tools have no mode; they are used for placements
+-- without rows of the required mode.
 local function find_blocks(table_of, axes)
-  local exact, unknown, sizes = {}, {}, {}
+  local exact, unknown, placements = {}, {}, {}
   for index, block in ipairs(table_of:blocks()) do
     local has_shapes = not block.sizes_only and not block.splits -- formats have no axis for the rest
     local is_meant = has_shapes and block.dtype == axes.dtype and block.op == axes.op
     if is_meant and has_winner(table_of, index, block) then
+      local placement = rank_placement.words(block.world_size, block.nodes)
       block.index = index
       if block.mode == axes.mode then
-        exact[block.world_size] = block
+        exact[placement] = block
       elseif block.mode == "unknown" then
-        unknown[block.world_size] = block
+        unknown[placement] = block
       end
     end
   end
   local found = {}
-  for tp in pairs(exact) do sizes[tp] = true end
-  for tp in pairs(unknown) do sizes[tp] = true end
-  for tp in pairs(sizes) do found[#found + 1] = exact[tp] or unknown[tp] end
-  table.sort(found, function(a, b) return a.world_size < b.world_size end)
+  for placement in pairs(exact) do placements[placement] = true end
+  for placement in pairs(unknown) do placements[placement] = true end
+  for placement in pairs(placements) do found[#found + 1] = exact[placement] or unknown[placement] end
+  table.sort(found, rank_placement.before)
   return found
 end
 
@@ -157,7 +162,7 @@ local function winners_of(table_of, index, fusion, hidden)
 end
 
 local function tp_table_of(table_of, block)
-  local tp_table = { tp = block.world_size, block = block.index, mode = block.mode,
+  local tp_table = { tp = block.world_size, nodes = block.nodes, block = block.index, mode = block.mode,
     hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {} }
   for f, name in ipairs(block.fusions) do
     local fusion = { name = name, rows = {} }
@@ -172,9 +177,10 @@ local function blocks_by_bytes(table_of, axes)
   local out, index_of = {}, {}
   for index, block in ipairs(table_of:blocks()) do
     if block.sizes_only and block.dtype == axes.dtype and has_winner(table_of, index, block) then
-      local key = ("%d %s %s"):format(block.world_size, block.op, block.splits or "")
-      local found = { tp = block.world_size, op = block.op, splits = block.splits, block = index,
-        mode = block.mode, bytes = block.num_tokens, winners = winners_of(table_of, index, 1, 1) }
+      local key = ("%d %d %s %s"):format(block.nodes, block.world_size, block.op, block.splits or "")
+      local found = { tp = block.world_size, nodes = block.nodes, op = block.op, splits = block.splits,
+        block = index, mode = block.mode, bytes = block.num_tokens,
+        winners = winners_of(table_of, index, 1, 1) }
       local at = index_of[key] or #out + 1
       if not index_of[key] or block.mode == axes.mode then out[at], index_of[key] = found, at end
     end
@@ -199,18 +205,36 @@ local function strategies_in(tp_tables, by_bytes)
   return seen
 end
 
+-- Enters the table of a placement, which follow each other in the order of rank_placement.before.
+local function enter_table(plane, tp_table)
+  if tp_table.nodes == 1 then
+    table.insert(plane.tp_tables, tp_table)
+    plane.tp_table_of[tp_table.tp] = tp_table
+    return
+  end
+  local last = plane.on_nodes[#plane.on_nodes]
+  if not last or last.nodes ~= tp_table.nodes then
+    last = { nodes = tp_table.nodes, tp_tables = {} }
+    table.insert(plane.on_nodes, last)
+  end
+  table.insert(last.tp_tables, tp_table)
+end
+
 -- The part of a table (of select_table) for formats without axes for data type, op and mode; made once for
 -- each table.
 local function plane_of(source, canonical)
   local plane = source.planes[canonical]
   if plane then return plane end
-  plane = { tp_tables = {}, tp_table_of = {} }
+  plane = { all_tables = {}, tp_tables = {}, tp_table_of = {}, on_nodes = {}, by_bytes = {} }
   for i, block in ipairs(find_blocks(canonical, source.axes)) do
-    plane.tp_tables[i] = tp_table_of(canonical, block)
-    plane.tp_table_of[block.world_size] = plane.tp_tables[i]
+    plane.all_tables[i] = tp_table_of(canonical, block)
+    enter_table(plane, plane.all_tables[i])
   end
-  plane.by_bytes = blocks_by_bytes(canonical, source.axes)
-  plane.seen, plane.strategies = strategies_in(plane.tp_tables, plane.by_bytes), {}
+  plane.all_by_bytes = blocks_by_bytes(canonical, source.axes)
+  for _, of in ipairs(plane.all_by_bytes) do
+    if of.nodes == 1 then table.insert(plane.by_bytes, of) end
+  end
+  plane.seen, plane.strategies = strategies_in(plane.all_tables, plane.all_by_bytes), {}
   source.planes[canonical] = plane
   return plane
 end
@@ -235,14 +259,26 @@ function model.fallback(source, format)
   return not has_own_rule and source.same_bits_as or source.arch_row.fallback
 end
 
--- The model for the template of `format`. `tp_tables` is empty if no row has `axes`. Formats with the same
--- strategies share parts of it, and must not change them.
+-- The numbers of nodes of a source's rows, ascending.
+function model.node_counts(source)
+  local counts, seen = {}, {}
+  for _, entry in ipairs(source.files) do
+    local nodes = entry.nodes or 1
+    if not seen[nodes] then counts[#counts + 1], seen[nodes] = nodes, true end
+  end
+  table.sort(counts)
+  return counts
+end
+
+-- The model for the template of `format`. `tp_tables` is empty if no row of one node has `axes`. Formats with
+-- the same strategies share parts of it, and must not change them.
 function model.for_format(source, format)
   local canonical = select_table(source, candidates_of(format), format.lookup)
   local plane, fallback = plane_of(source, canonical), model.fallback(source, format)
   return { arch = source.table_arch, fallback = fallback, lists = lists, format = format,
     source = source, axes = source.axes, canonical = canonical, tp_tables = plane.tp_tables,
-    tp_table_of = plane.tp_table_of, by_bytes = plane.by_bytes,
+    tp_table_of = plane.tp_table_of, on_nodes = plane.on_nodes, all_tables = plane.all_tables,
+    by_bytes = plane.by_bytes, all_by_bytes = plane.all_by_bytes,
     strategies = strategies_of(plane, fallback) }
 end
 

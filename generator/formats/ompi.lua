@@ -11,11 +11,12 @@
 -- reached the last round, and at no size be slower than the defaults by more than MAY_LOSE and the spread of
 -- the defaults.
 --
--- ompi.tp_tables(source) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
+-- ompi.tp_tables(source, nodes) gives { tp, segments, points }, for rules alone; ompi.searched(source) { tp,
 -- parameters, setting, segments, has_rules, gain, worst, spread, sizes, library } of each search.
 local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 local by_bytes = require "choose.by_bytes"
 
 local ompi = {}
@@ -171,13 +172,13 @@ function ompi.best(path) return choose(read_search(path)) end
 
 -- ---- rules for each TP size ---------------------------------------------------------------------
 
--- The searches of a source, by TP size; read once.
+-- The searches of a source, by TP size; read once. They are of one node.
 local function searches_of(source)
   if source.searches then return source.searches end
   source.searches = {}
   for _, entry in ipairs(source.files) do
     local path = ompi.search_path(source.data_dir, entry.tp, source.arch)
-    if file.exists(path) then
+    if not rank_placement.spans(entry.nodes) and file.exists(path) then
       local search = read_search(path)
       local alone = is_in_last_round(search, ompi.rules_alone) and search.settings[ompi.rules_alone]
       source.searches[entry.tp] = { best = choose(search),
@@ -187,7 +188,9 @@ local function searches_of(source)
   return source.searches
 end
 
-function ompi.tp_tables(source)
+-- The tables of ranks on `nodes` nodes (nil: one).
+function ompi.tp_tables(source, nodes)
+  if rank_placement.spans(nodes) then return by_bytes.tp_tables(source, ompi.can_name, nil, nodes) end
   local tp_tables, searches, seen = {}, searches_of(source), {}
   for _, tp_table in ipairs(by_bytes.tp_tables(source, ompi.can_name)) do
     local search = searches[tp_table.tp]
@@ -253,6 +256,31 @@ function ompi.communicators(tp_tables, exact)
     end
   end
   return out
+end
+
+-- The communicators of a file of Open MPI 6 for jobs on `nodes` nodes: { size, rules, distribution }. Its
+-- rules distinguish communicators on one node, and those with one rank on each node; these come first.
+function ompi.distributed(source, nodes)
+  local counts = require("formats.model").node_counts(source)
+  local out, others = {}, {}
+  local function add(tp_table, distribution, list)
+    local communicator = ompi.communicators({ tp_table }, true)[1]
+    communicator.distribution = distribution
+    list[#list + 1] = communicator
+  end
+  for _, tp_table in ipairs(ompi.tp_tables(source)) do
+    add(tp_table, #counts > 1 and "single-node" or "any", out)
+  end
+  for _, count in ipairs(counts) do
+    for _, tp_table in ipairs(count > 1 and ompi.tp_tables(source, count) or {}) do
+      if tp_table.tp == count then
+        add(tp_table, "one-per-node", out)
+      elseif count == nodes then
+        add(tp_table, "any", others)
+      end
+    end
+  end
+  return table.move(others, 1, #others, #out + 1, out)
 end
 
 -- ---- missing measurements ---------------------------------------------------------------------

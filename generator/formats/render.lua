@@ -7,6 +7,7 @@ local formats = require "formats.list"
 local gaps = require "formats.gaps"
 local lists = require "lists.lists"
 local model = require "formats.model"
+local rank_placement = require "lists.rank_placement"
 local template = require "codec.template"
 
 local render = {}
@@ -57,7 +58,8 @@ end
 
 -- Raises for a table without any measured cell, which would have nothing but the fallback.
 local function refuse_empty(source, format, view)
-  if not format.plane or #view.tp_tables > 0 or format.by_bytes and #view.by_bytes > 0 then return end
+  local tables = format.one_node and view.tp_tables or view.all_tables
+  if not format.plane or #tables > 0 or format.by_bytes and #view.by_bytes > 0 then return end
   local axes, first = source.axes, view.canonical:blocks()[1]
   if has_block(view, axes) then
     fail.input("%s: %s has no row to choose from: all are of AUTO, of strategies that it cannot name, or " ..
@@ -70,17 +72,19 @@ local function refuse_empty(source, format, view)
     model.blocks_in_words(view.canonical), first.dtype, first.op, mode)
 end
 
--- The model of a source (of model.load) for the template of `format` (a row of formats.list).
-local function view_of(source, format)
+-- The model of a source (of model.load) for the template of `format` (a row of formats.list); `nodes`: of
+-- formats with a file for each number of nodes.
+local function view_of(source, format, nodes)
   local view
   if format.view then
-    view = format.view(source, format)
+    view = format.view(source, format, nodes)
     view.arch, view.axes, view.lists, view.format = source.table_arch, source.axes, lists, format
   else
     view = model.for_format(source, format)
     refuse_empty(source, format, view)
   end
   view.banner = banner(source.arch, source.loopback)
+  view.placement_size, view.placement_words = rank_placement.size, rank_placement.words
   for _, line in ipairs { numerics_line(source, format) or "", workload_line(source, format) or "",
     gaps_line(source) } do
     if line ~= "" then view.banner = view.banner .. "\n" .. line end
@@ -92,8 +96,21 @@ local function template_of(format)
   return template.load(gentables.home .. "/templates/" .. format.template)
 end
 
+-- The files of a format with one for each number of nodes.
+local function files_on_nodes(source, format)
+  local files, fill = {}, template_of(format)
+  for _, nodes in ipairs(model.node_counts(source)) do
+    local view = view_of(source, format, nodes)
+    if #view.tp_tables > 0 then
+      files[#files + 1] = { file = formats.file_on(format, nodes), text = fill(view) }
+    end
+  end
+  return files
+end
+
 -- The files of a format: { { file = name, text } }.
 local function files_of(source, format)
+  if format.per_nodes then return files_on_nodes(source, format) end
   local view = view_of(source, format)
   local fill = format.text or template_of(format)
   if not format.per_tp then return { { file = format.file, text = fill(view) } } end
@@ -151,6 +168,17 @@ function render.formats(names, arch)
   return chosen
 end
 
+-- The pattern of file names that differ from `name` in the TP size or the number of nodes.
+local function pattern_of(name)
+  return "^" .. name:gsub("%p", "%%%0"):gsub("%%{tp%%}", "%%d+"):gsub("nodes2", "nodes%%d+") .. "$"
+end
+
+-- Whether a format may have made a file of that name.
+local function is_of(format, name)
+  return name:find(pattern_of(format.file)) ~= nil
+    or format.per_nodes ~= nil and name:find(pattern_of(formats.file_on(format, 2))) ~= nil
+end
+
 -- The files in a folder (names) that formats of the arch once made, and do not make of these rows:
 -- { { file = name, why } }. `made`: of render.files.
 function render.stale(source, names, made, folder)
@@ -159,10 +187,9 @@ function render.stale(source, names, made, folder)
   local there = file.list(folder) or {}
   table.sort(there)
   for _, format in ipairs(render.formats(names, source.arch)) do
-    local pattern = "^" .. format.file:gsub("%p", "%%%0"):gsub("%%{tp%%}", "%%d+") .. "$"
     for _, name in ipairs(format.lacks and there or {}) do
-      if name:find(pattern) and not is_made[name] then
-        local why = format.lacks(source) or "nothing of that TP size was measured"
+      if is_of(format, name) and not is_made[name] then
+        local why = format.lacks(source) or "nothing of that TP size or number of nodes was measured"
         stale[#stale + 1] = { file = name, why = why }
       end
     end

@@ -7,6 +7,7 @@ local formats = require "formats.list"
 local model = require "formats.model"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 local statistics = require "base.statistics"
 
 local summary = {}
@@ -154,6 +155,8 @@ function summary.totals(blocks)
   return total
 end
 
+local function placement_of(of) return rank_placement.words(of.world_size, of.nodes) end
+
 -- The choice with the largest worst loss in time, as text: "12.30 us at TP 2, ..."; nil without launches.
 local function worst_in_words(blocks)
   local worst, where = nil, nil
@@ -165,7 +168,7 @@ local function worst_in_words(blocks)
             worst = cell.worst_loss_us
             where = block.sizes_only and quantities.exact_bytes(block.num_tokens[t])
               or ("%d x %d"):format(block.num_tokens[t], block.hidden_sizes[h])
-            where = ("TP %d, %s, %s"):format(block.world_size, fusion.name, where)
+            where = ("%s, %s, %s"):format(placement_of(block), fusion.name, where)
           end
         end
       end
@@ -211,18 +214,20 @@ function summary.short_names(strategies)
   return short
 end
 
--- The strategies of a source without a time, by TP size and reason: { { tp, reason, strategies = { names },
--- cells = the number of missing times } ... } in the order of files; then TP sizes without rows.
+-- The strategies of a source without a time, by placement and reason: { { tp, reason, strategies = { names },
+-- cells = the number of missing times } ... } in the order of files; then placements without rows; `tp`: of
+-- rank_placement.size.
 function summary.without_time(source)
   local groups, known = {}, {}
   local entries = table.move(source.files, 1, #source.files, 1, {})
   table.move(source.refused or {}, 1, #(source.refused or {}), #entries + 1, entries)
   for _, entry in ipairs(entries) do
     for _, cell in ipairs(entry.provenance and entry.provenance.no_time or {}) do
-      local key = entry.tp .. "\0" .. cell.reason
+      local size = rank_placement.size(entry.tp, entry.nodes)
+      local key = size .. "\0" .. cell.reason
       local group = known[key]
       if not group then
-        group = { tp = entry.tp, reason = cell.reason, strategies = {}, cells = 0, seen = {} }
+        group = { tp = size, reason = cell.reason, strategies = {}, cells = 0, seen = {} }
         known[key] = group
         groups[#groups + 1] = group
       end
@@ -236,12 +241,13 @@ function summary.without_time(source)
   return groups
 end
 
--- The disturbed rows of a source, the widest interval first: { tp, entry = a mark of the provenance } ...
+-- The disturbed rows of a source, the widest interval first: { tp (of rank_placement.size), entry = a mark of
+-- the provenance } ...
 function summary.disturbed(source)
   local found = {}
   for _, of in ipairs(source.files) do
     for _, entry in ipairs(of.provenance and of.provenance.disturbed or {}) do
-      found[#found + 1] = { tp = of.tp, entry = entry, place = #found }
+      found[#found + 1] = { tp = rank_placement.size(of.tp, of.nodes), entry = entry, place = #found }
     end
   end
   local function ratio(of) return of.entry.high_us / math.max(of.entry.low_us, 1e-9) end
@@ -262,8 +268,8 @@ end
 
 -- The same with TP size and fusion, and the mean cost.
 local function cost_in_words(total)
-  local where = total.place and ("%s of TP %d, %s"):format(summary.most_in_words(total),
-    total.place.world_size, total.place.fusion) or "nothing"
+  local where = total.place and ("%s of %s, %s"):format(summary.most_in_words(total),
+    placement_of(total.place), total.place.fusion) or "nothing"
   return ("mean cost over all cells: %.2f %%; at most %s"):format(100 * total.cost, where)
 end
 
@@ -297,13 +303,15 @@ local function left_out(view)
   end
   if format.plane then
     local has_block = {}
-    for _, tp_table in ipairs(view.tp_tables) do has_block[tp_table.block] = true end
+    local tables = format.one_node and view.tp_tables or view.all_tables
+    for _, tp_table in ipairs(tables) do has_block[tp_table.block] = true end
     for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do has_block[of.block] = true end
     if not next(has_block) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
     for index, block in ipairs(view.canonical:blocks()) do
       if not has_block[index] then
-        lines[#lines + 1] = ("TP %d %s%s: it has only %s"):format(block.world_size, summary.words_of(block),
-          block.mode == "unknown" and " unknown" or "", table.concat(axes_of(view), " "))
+        local only = format.one_node and block.nodes > 1 and "one node" or table.concat(axes_of(view), " ")
+        lines[#lines + 1] = ("%s %s%s: it has only %s"):format(placement_of(block), summary.words_of(block),
+          block.mode == "unknown" and " unknown" or "", only)
       end
     end
   end
@@ -329,6 +337,9 @@ function summary.formats(source)
   for _, format in ipairs(made_formats(source)) do
     if format.name ~= "report" then
       local lines = format.view and format.left_out() or left_out(model.for_format(source, format))
+      if format.per_nodes and #model.node_counts(source) > 1 then
+        lines = { format.per_nodes, table.unpack(lines) }
+      end
       out[#out + 1] = { format = format, lines = lines }
     end
   end
@@ -377,7 +388,7 @@ function summary.ended_by_budget(source)
   for _, entry in ipairs(source.files) do
     local record = entry.provenance
     if record and record.complete == false then
-      ended[#ended + 1] = { tp = entry.tp, budget_s = record.budget_s or 0 }
+      ended[#ended + 1] = { tp = entry.tp, nodes = entry.nodes, budget_s = record.budget_s or 0 }
     end
   end
   return provenance.budget_words(ended)

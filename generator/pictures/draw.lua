@@ -7,6 +7,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
+local rank_placement = require "lists.rank_placement"
 local template = require "codec.template"
 local workers = require "system.workers"
 
@@ -19,9 +20,9 @@ local function model_of(kind, rows, of)
   local module = require("plots." .. kind)
   if not module.over_tp_sizes then
     local slice = rows:slice(of.tp, of.fusion)
-    if not slice then return nil, ("TP %d has no rows of %s"):format(of.tp, of.fusion) end
+    if not slice then return nil, ("TP %s has no rows of %s"):format(of.tp, of.fusion) end
     if module.needs_best and not slice.has_best then
-      return nil, ("TP %d has no time of a strategy that may be chosen"):format(of.tp)
+      return nil, ("TP %s has no time of a strategy that may be chosen"):format(of.tp)
     end
     return module.model(slice)
   end
@@ -45,8 +46,10 @@ function pictures.draw(kind, rows, of)
   return gnuplot.draw(template.load(path)(model), of.path)
 end
 
-local function path_of(out, rows, kind, tp, fusion, format)
-  local base = tp and ("benchmark.tp%d.%s"):format(tp, rows.arch) or "benchmark." .. rows.arch
+-- The path of a picture; `placement`: one of rows.placements, or nil for a picture over all of them.
+local function path_of(out, rows, kind, placement, fusion, format)
+  local base = placement and rank_placement.file_name(placement.world_size, placement.nodes, rows.arch)
+    or "benchmark." .. rows.arch
   return ("%s/viz/%s/%s_%s.%s"):format(out, fusion, base, kind, format)
 end
 
@@ -56,10 +59,10 @@ function pictures.entries(rows, out, kinds, formats)
   for _, kind in ipairs(kinds) do
     local over_tp_sizes = require("plots." .. kind.name).over_tp_sizes
     for _, fusion in ipairs(rows.fusions) do
-      for _, tp in ipairs(over_tp_sizes and { false } or rows.tp_sizes) do
+      for _, placement in ipairs(over_tp_sizes and { false } or rows.placements) do
         for _, format in ipairs(formats) do
-          table.insert(entries, { kind = kind.name, tp = tp or nil, fusion = fusion,
-            path = path_of(out, rows, kind.name, tp, fusion, format) })
+          table.insert(entries, { kind = kind.name, tp = placement and placement.size or nil,
+            fusion = fusion, path = path_of(out, rows, kind.name, placement, fusion, format) })
         end
       end
     end

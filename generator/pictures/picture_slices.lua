@@ -60,20 +60,26 @@ local function axes_of(slices, given, wanted)
   return axes
 end
 
--- The slices of these axes, as [TP size][fusion]. Rows of other tools have an unknown mode; they are used for
--- TP sizes that have no rows of the mode to show.
+-- The slices of these axes, as [size of rank_placement][fusion], and the placements, { { world_size, nodes,
+-- size }... }, in their order. Rows of other tools have an unknown mode; they are used for placements that
+-- have no rows of the mode to show.
 local function choose(slices, axes)
-  local chosen = {}
+  local chosen, placements = {}, {}
   for _, mode in ipairs { axes.mode, "unknown" } do
     for _, slice in ipairs(slices) do
       if slice.dtype == axes.dtype and slice.op == axes.op and slice.mode == mode then
-        local fusions = chosen[slice.world_size] or { mode = mode }
-        chosen[slice.world_size] = fusions
+        local size = rank_placement.size(slice.world_size, slice.nodes)
+        local fusions = chosen[size] or { mode = mode }
+        if not chosen[size] then
+          placements[#placements + 1] = { world_size = slice.world_size, nodes = slice.nodes, size = size }
+        end
+        chosen[size] = fusions
         if fusions.mode == mode then fusions[slice.fusion] = slice end
       end
     end
   end
-  return chosen
+  table.sort(placements, rank_placement.before)
+  return chosen, placements
 end
 
 -- The axes of rows that are not shown, as text, or nil.
@@ -102,13 +108,15 @@ local function open(source, given)
   source.least = true -- of repeated rows
   local slices = source.rows:slices()
   local axes = axes_of(slices, given, source.spec)
-  local chosen = choose(slices, axes)
+  local chosen, placements = choose(slices, axes)
   if next(chosen) == nil then
     fail.input("%s: no row of %s; the rows are %s; --dtype, --op and --mode choose", source.data_dir,
       in_words(axes), all_in_words(slices))
   end
+  local sizes = {}
+  for i, placement in ipairs(placements) do sizes[i] = placement.size end
   return setmetatable({ source = source, arch = source.arch, axes = axes, chosen = chosen,
-    tp_sizes = sorted_keys(chosen), fusions = fusions_of(chosen, source.spec),
+    placements = placements, tp_sizes = sizes, fusions = fusions_of(chosen, source.spec),
     shown = in_words(axes), left_out = left_out(slices, axes) }, methods)
 end
 
@@ -151,7 +159,8 @@ end
 -- The sizes of the spec for this slice, so that cells without any row show as missing.
 local function sizes_of_spec(source, slice)
   for _, cells in ipairs(source.cells) do
-    local fits = cells.world_size == slice.world_size and cells.dtype == slice.dtype and cells.op == slice.op
+    local fits = cells.world_size == slice.world_size and (cells.nodes or 1) == slice.nodes
+      and cells.dtype == slice.dtype and cells.op == slice.op
     if fits and lists.contains(cells.fusions, slice.fusion) then return cells end
   end
   return { hidden_sizes = {}, num_tokens = {} }
@@ -184,8 +193,9 @@ local function derived_of(source, key, hidden_index, token_index)
   local out = {}
   for _, time in ipairs(derive.of_source(source)) do
     local h, t = hidden_index[time.hidden_size], token_index[time.num_tokens]
-    local is_of = time.world_size == key.world_size and time.dtype == key.dtype and time.op == key.op
-      and time.mode == key.mode and time.fusion == key.fusion
+    local is_of = time.world_size == key.world_size and (time.nodes or 1) == key.nodes
+      and time.dtype == key.dtype and time.op == key.op and time.mode == key.mode
+      and time.fusion == key.fusion
     if is_of and h and t then
       local grid = out[time.strategy] or {}
       out[time.strategy], grid[h] = grid, grid[h] or {}
@@ -198,8 +208,9 @@ end
 -- The block of a table that has the cells of `key`.
 local function block_of(table_of, key)
   for _, block in ipairs(table_of:blocks()) do
-    local is_of = block.world_size == key.world_size and block.dtype == key.dtype and block.op == key.op
-      and block.mode == key.mode and not block.splits and not block.sizes_only
+    local is_of = block.world_size == key.world_size and block.nodes == key.nodes
+      and block.dtype == key.dtype and block.op == key.op and block.mode == key.mode
+      and not block.splits and not block.sizes_only
     if is_of and lists.contains(block.fusions, key.fusion) then return block end
   end
 end
@@ -226,10 +237,10 @@ local function best_of(table_of, slice, key)
 end
 
 -- The reasons of cells x strategies without a time: { { reason, count }... }, in the order of the provenance.
-local function reasons_of(source, tp, key)
+local function reasons_of(source, key)
   local reasons, known = {}, {}
   for _, file in ipairs(source.files) do
-    local of_this = file.tp == tp or file.tp == nil
+    local of_this = file.tp == nil or file.tp == key.world_size and file.nodes == key.nodes
     for _, cell in ipairs(of_this and file.provenance and file.provenance.no_time or {}) do
       local fits = cell.fusion == key.fusion and cell.dtype == key.dtype and cell.op == key.op
         and cell.mode == key.mode
@@ -260,8 +271,8 @@ end
 -- The table of all cells; made by the first call.
 function methods:table() return model.canonical(self.source) end
 
--- The slice of a TP size and fusion, or nil without rows:
---   arch, tp, fusion, dtype, op, mode, machine (words, or nil)
+-- The slice of a fusion and one of tp_sizes (a number for ranks on one node), or nil without rows:
+--   arch, tp, nodes, placement ("TP 2"), fusion, dtype, op, mode, machine (words, or nil)
 --   hidden_sizes, num_tokens   ascending
 --   strategies                 rows of lists.strategies that have a time here, in the list's order
 --   rows[name][h][t]           { time_us, low_us, high_us, bound_us, size_bytes, placement }, or nil
@@ -275,23 +286,24 @@ function methods:slice(tp, fusion)
   local key = self.chosen[tp] and self.chosen[tp][fusion]
   if not key then return nil end
   local columns, of_spec = self.source.rows:slice(key), sizes_of_spec(self.source, key)
-  local slice = { arch = self.arch, tp = tp, fusion = fusion, dtype = key.dtype, op = key.op, mode = key.mode,
-    machine = machine_of(self.source), rows = {} }
+  local slice = { arch = self.arch, tp = key.world_size, nodes = key.nodes,
+    placement = rank_placement.words(key.world_size, key.nodes), fusion = fusion, dtype = key.dtype,
+    op = key.op, mode = key.mode, machine = machine_of(self.source), rows = {} }
   local hidden_index_of, token_index_of
   slice.hidden_sizes, hidden_index_of = axis(columns.hidden_size, of_spec.hidden_sizes)
   slice.num_tokens, token_index_of = axis(columns.num_tokens, of_spec.num_tokens)
   enter_rows(slice, columns, hidden_index_of, token_index_of)
   slice.strategies = strategies_of(slice)
   slice.derived = derived_of(self.source, key, hidden_index_of, token_index_of)
-  slice.best = best_of(self:table(), slice, { world_size = tp, dtype = key.dtype, op = key.op,
-    mode = key.mode, fusion = fusion })
+  slice.best = best_of(self:table(), slice, { world_size = key.world_size, nodes = key.nodes,
+    dtype = key.dtype, op = key.op, mode = key.mode, fusion = fusion })
   slice.note_of_derived = next(slice.derived) and "~: interpolated, not measured." or nil
   function slice.time_at(name, h, t)
     local row, derived = slice.rows[name][h][t], slice.derived[name]
     if row then return row.time_us, false end
     return derived and derived[h] and derived[h][t], true
   end
-  slice.reasons = reasons_of(self.source, tp, key)
+  slice.reasons = reasons_of(self.source, key)
   return slice
 end
 

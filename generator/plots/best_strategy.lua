@@ -66,7 +66,7 @@ end
 
 function best_strategy.model(slice)
   return maps.model(slice, {
-    title = ("Best strategy, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Best strategy, %s, %s"):format(slice.placement, slice.fusion),
     panels = { { cell = function(h, t) return best_strategy.cell(slice, h, t) end } },
     legend = best_strategy.legend(slice), text_is = "marks",
     text_note = best_strategy.mark_note(slice),

@@ -10,7 +10,7 @@ local function model(slice)
   if not factor_of then return nil, ("busbw is not defined for %s"):format(slice.op) end
   local factor = factor_of(slice.tp)
   return time_over_size.model(slice, {
-    title = ("Bus bandwidth, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Bus bandwidth, %s, %s"):format(slice.placement, slice.fusion),
     y = { label = "busbw (GB/s)", ticks = geometry.log_ticks }, better = math.max,
     value = function(row, time_us) return row.size_bytes / time_us * BYTES_PER_US_IN_GBPS * factor end,
     note = ("busbw = message size / time × %.4g, the factor of %s over %d ranks."):format(factor, slice.op,

@@ -65,7 +65,7 @@ local function model(slice)
     notes[#notes + 1] = "Rows without launches have no confidence."
   end
   return maps.model(slice, {
-    title = ("Margin and confidence, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Margin and confidence, %s, %s"):format(slice.placement, slice.fusion),
     panels = panels, notes = notes, text_is = "numbers", text_note = "The letters are the winner's.",
     missing_is = "unmeasured, or nothing to compare with",
   })

@@ -118,7 +118,7 @@ local function model(slice)
   local legend = best_strategy.legend(slice)
   for _, entry in ipairs(legend) do entry.colour = colours.pale(entry.colour, PALE) end
   return maps.model(slice, {
-    title = ("Where the best strategy changes, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Where the best strategy changes, %s, %s"):format(slice.placement, slice.fusion),
     scale = "log", legend = legend, missing_is = "unmeasured",
     notes = { "Borders: between measured points whose best strategies differ." ..
       (#lines > 0 and " Dashed: equal message size." or "") },

@@ -29,7 +29,7 @@ local function model(slice)
     end }
   end
   return maps.model(slice, {
-    title = ("Time per strategy, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Time per strategy, %s, %s"):format(slice.placement, slice.fusion),
     panels = panels, text_is = "times", text_note = slice.note_of_derived,
     bar = { label = "time (µs)", scale = colours.time, low = low, high = high, log = true,
       ticks = geometry.log_ticks(low, high, 10) },

@@ -4,6 +4,7 @@
 local colours = require "pages.colours"
 local geometry = require "pages.geometry"
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 local summary = require "formats.summary"
 
 local overview = {}
@@ -67,9 +68,9 @@ local function widest(values) return math.ceil(#tostring(values[#values]) * LETT
 -- A note in place of panels that would be too large.
 local function row_of_words(tp_table, block, y)
   return { panels = {}, y_ticks = {}, x_ticks = {}, bottom = y, right = 0,
-    words = { x = EDGE, y = y + TITLE - 6, text = ("TP %d: %d token counts x %d hidden sizes are too many " ..
-      "for a picture here; gentables plot draws them."):format(tp_table.tp, #block.num_tokens,
-      #block.hidden_sizes) } }
+    words = { x = EDGE, y = y + TITLE - 6, text = ("%s: %d token counts x %d hidden sizes are too many " ..
+      "for a picture here; gentables plot draws them."):format(
+      rank_placement.words(tp_table.tp, tp_table.nodes), #block.num_tokens, #block.hidden_sizes) } }
 end
 
 -- One line of panels: the fusions of a TP size.
@@ -81,7 +82,8 @@ local function row_of(tp_table, block, y, columns)
   local width = math.min(LARGEST_CELL, room // #block.num_tokens)
   local height = HIGHEST_CELL
   local row = { panels = {}, y_ticks = {}, x_ticks = {} }
-  row.name = ("TP %d%s"):format(tp_table.tp, block.total.oversubscribed > 0 and "*" or "")
+  row.name = ("%s%s"):format(rank_placement.words(tp_table.tp, tp_table.nodes),
+    block.total.oversubscribed > 0 and "*" or "")
   local step = math.max(NARROWEST_PANEL, #block.num_tokens * width) + LEFT + GAP
   for f, fusion in ipairs(block.by_fusion) do
     row.panels[f] = panel_of(block, fusion, EDGE + LEFT + (f - 1) * step, y + TITLE, width, height)
@@ -140,20 +142,20 @@ end
 function overview.model(view)
   local blocks = summary.blocks(view.canonical)
   local columns = 1
-  for _, tp_table in ipairs(view.tp_tables) do
+  for _, tp_table in ipairs(view.all_tables) do
     columns = math.max(columns, #blocks[tp_table.block].by_fusion)
   end
   local picture, y, width = { rows = {} }, 40, 640
-  for i, tp_table in ipairs(view.tp_tables) do
+  for i, tp_table in ipairs(view.all_tables) do
     local row = row_of(tp_table, blocks[tp_table.block], y, columns)
     picture.rows[i] = row
     y, width = row.bottom + TICKS + 12, math.max(width, row.right)
   end
   picture.title = ("Best strategy on %s: %s, %s, %s"):format(view.arch, view.axes.dtype, view.axes.op,
     view.axes.mode)
-  local legend, height = legend_of(view.tp_tables, blocks, width)
+  local legend, height = legend_of(view.all_tables, blocks, width)
   picture.legend, picture.legend_y = legend, y + 6
-  picture.notes = notes_of(view.tp_tables, blocks, width)
+  picture.notes = notes_of(view.all_tables, blocks, width)
   picture.notes_y, picture.note_line = y + height + 18, 13
   picture.width, picture.height = width, picture.notes_y + picture.note_line * #picture.notes - 1
   return picture

@@ -1,5 +1,6 @@
 -- The best strategy's time over TP sizes: a panel for each of a few hidden sizes, a line for each of a few
--- token counts. Unlike the other kinds it takes the slices of all TP sizes.
+-- token counts. Unlike the other kinds it takes the slices of all TP sizes; of each TP size it shows the one
+-- with the fewest nodes.
 local colours = require "pages.colours"
 local geometry = require "pages.geometry"
 local lines = require "pages.lines"
@@ -76,8 +77,36 @@ local function oversubscribed_in_words(slices)
   return #sizes > 0 and "More ranks than cores at TP " .. table.concat(sizes, ", ") .. "." or nil
 end
 
--- `slices`: of one fusion, ascending by TP size, at least two.
+-- The slice with the fewest nodes of each TP size, ascending; `slices`: ascending by nodes.
+local function one_of_each_size(slices)
+  local out, seen = {}, {}
+  for _, slice in ipairs(slices) do
+    if not seen[slice.tp] then out[#out + 1], seen[slice.tp] = slice, true end
+  end
+  table.sort(out, function(a, b) return a.tp < b.tp end)
+  return out
+end
+
+-- The placements on several nodes, as a note; nil: none.
+local function nodes_in_words(slices)
+  local placements = {}
+  for _, slice in ipairs(slices) do
+    if slice.nodes > 1 then placements[#placements + 1] = slice.placement end
+  end
+  return #placements > 0 and table.concat(placements, ", ") .. "." or nil
+end
+
+-- The notes below the picture.
+local function notes_of(panels, slices)
+  local notes = { marks_in_words(panels) }
+  notes[#notes + 1] = oversubscribed_in_words(slices)
+  notes[#notes + 1] = nodes_in_words(slices)
+  return notes
+end
+
+-- `slices`: of one fusion, in the order of rank_placement.before, with at least two TP sizes.
 local function model(slices)
+  slices = one_of_each_size(slices)
   if #slices < 2 then return nil, "there is one TP size only" end
   local hidden_sizes = evenly_spaced(common(slices, "hidden_sizes"), MOST_PANELS)
   local num_tokens = evenly_spaced(common(slices, "num_tokens"), MOST_LINES)
@@ -96,7 +125,7 @@ local function model(slices)
   first.oversubscribed = false -- of one TP size; a note lists all of them
   return lines.model(first, { title = ("Scaling over TP sizes, %s"):format(slices[1].fusion), panels = panels,
     legend = { table.unpack(panels[1].series) },
-    notes = { marks_in_words(panels), oversubscribed_in_words(slices) },
+    notes = notes_of(panels, slices),
     x = { label = "TP size", values = tp_sizes },
     y = { label = "time of the best strategy (µs)", ticks = geometry.log_ticks } })
 end

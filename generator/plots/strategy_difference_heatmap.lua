@@ -42,7 +42,7 @@ local function model(slice)
     ticks[#ticks + 1] = { value = value, text = (value == MOST and "≥ %d" or "%d"):format(value) }
   end
   return maps.model(slice, {
-    title = ("Difference to the fastest strategy, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Difference to the fastest strategy, %s, %s"):format(slice.placement, slice.fusion),
     panels = panels, text_is = "differences", text_note = slice.note_of_derived,
     bar = { label = "more than the fastest (%)", scale = colours.loss, low = 0, high = MOST, ticks = ticks },
   })

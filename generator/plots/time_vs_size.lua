@@ -4,7 +4,7 @@ local time_over_size = require "pictures.time_over_size"
 
 local function model(slice)
   return time_over_size.model(slice, {
-    title = ("Time against message size, TP %d, %s"):format(slice.tp, slice.fusion),
+    title = ("Time against message size, %s, %s"):format(slice.placement, slice.fusion),
     y = { label = "time (µs)", ticks = geometry.log_ticks }, better = math.min,
     value = function(_, time_us) return time_us end,
   })

@@ -232,7 +232,7 @@ local function add_pictures(p, group, labels)
   for s, label in ipairs(labels) do
     if group.missing[s] then
       list[s] = { title = label,
-        missing = ("no rows of TP %d, %s, %s"):format(group.tp, group.fusion, group.words) }
+        missing = ("no rows of TP %s, %s, %s"):format(group.tp, group.fusion, group.words) }
     else
       list[s] = { title = label, markup = winner_tables.small_picture(group, fusion_of(group, s)) }
     end
@@ -296,7 +296,7 @@ local function add_maps(p, comparison, labels)
     "brown slower. In the tables a frame marks another best strategy than the base's." })
   p:html(legend_of(comparison)):html(change_legend())
   for _, group in ipairs(comparison.groups) do
-    p:heading(("TP %d, %s, %s"):format(group.tp, group.fusion, group.words))
+    p:heading(("TP %s, %s, %s"):format(group.tp, group.fusion, group.words))
     add_pictures(p, group, labels)
     add_tables(p, group, labels)
   end
@@ -357,7 +357,7 @@ local function add_missing(p, comparison, labels)
     for s, label in ipairs(labels) do
       if group.missing[s] then
         any = true
-        p:missing(("%s has no rows of TP %d, %s, %s"):format(label, group.tp, group.fusion, group.words))
+        p:missing(("%s has no rows of TP %s, %s, %s"):format(label, group.tp, group.fusion, group.words))
       end
     end
   end

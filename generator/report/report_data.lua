@@ -5,6 +5,7 @@
 local derive = require "choose.derive"
 local formats = require "formats.list"
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local render = require "formats.render"
@@ -69,7 +70,8 @@ end
 -- Whether a record of derived times (choose/derive.lua) is of this fusion of a block.
 local function is_of(record, block, fusion)
   return not block.sizes_only and record.fusion == fusion and record.world_size == block.world_size
-    and record.dtype == block.dtype and record.op == block.op and record.mode == block.mode
+    and (record.nodes or 1) == block.nodes and record.dtype == block.dtype
+    and record.op == block.op and record.mode == block.mode
     and (record.splits or "") == (block.splits or "")
 end
 
@@ -82,8 +84,9 @@ end
 -- with interpolated times also the places of these in the list, from 0, and the measured shapes between the
 -- grid's lines, each as tokens and hidden size.
 local function times_of(source, block, fusion)
-  local rows = source.rows:slice { world_size = block.world_size, dtype = block.dtype, op = block.op,
-    mode = block.mode, fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only }
+  local rows = source.rows:slice { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
+    op = block.op, mode = block.mode, fusion = fusion, splits = block.splits or "",
+    sizes_only = block.sizes_only }
   local hidden, tokens = indices_of(block.hidden_sizes), indices_of(block.num_tokens)
   local all, derived, between, width = {}, {}, {}, #block.num_tokens
   local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
@@ -242,9 +245,12 @@ local function op_of(block)
   return block.op .. (block.splits and "." .. block.splits or "") .. (block.sizes_only and ".by.bytes" or "")
 end
 
+-- The TP size of a block, with its nodes if they are several. The lookup of shapes is for one node.
+local function size_of(block) return rank_placement.size(block.world_size, block.nodes) end
+
 -- The id of a table on the page, which is also the page's state for it.
 function report_data.id(arch, block, fusion)
-  return ("arch=%s&tp=%d&fusion=%s&data=%s.%s.%s"):format(arch, block.world_size, fusion, block.dtype,
+  return ("arch=%s&tp=%s&fusion=%s&data=%s.%s.%s"):format(arch, size_of(block), fusion, block.dtype,
     op_of(block), block.mode)
 end
 
@@ -262,7 +268,7 @@ function report_data.of(source, blocks)
     local fusions = {}
     for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
     -- By bytes, tokens are bytes, and there is one hidden size.
-    out[i] = { tp = block.world_size, dtype = block.dtype, op = op_of(block), mode = block.mode,
+    out[i] = { tp = size_of(block), dtype = block.dtype, op = op_of(block), mode = block.mode,
       bytes = lists.find("dtypes", block.dtype).bytes,
       hidden = block.sizes_only and { 1 } or block.hidden_sizes, tokens = block.num_tokens, fusions = fusions,
       bus = block.sizes_only and report_data.bus_factor(block) or nil }

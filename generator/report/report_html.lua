@@ -11,6 +11,7 @@ local model = require "formats.model"
 local page = require "pages.page"
 local machines = require "machine.machines"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 local choice_cost = require "formats.choice_cost"
 local summary = require "formats.summary"
 local template = require "codec.template"
@@ -23,6 +24,9 @@ local function percent(share, digits)
   if not share then return nil end
   return quantities.fixed(100 * share, digits or 1) .. " %"
 end
+
+-- The TP size of a block or slice, with its nodes if they are several.
+local function size_of_ranks(of) return rank_placement.size(of.world_size, of.nodes) end
 
 local function own_file(name) return gentables.home .. "/templates/reports/" .. name end
 
@@ -67,7 +71,7 @@ local function overview_of(view, fusions)
   local rows, several = {}, false
   for _, block in ipairs(view.blocks) do several = several or words_of(block) ~= words_of(view.blocks[1]) end
   for _, block in ipairs(view.blocks) do
-    local row = { tp = block.world_size, words = several and words_of(block) or "", pictures = {} }
+    local row = { tp = size_of_ranks(block), words = several and words_of(block) or "", pictures = {} }
     for f, name in ipairs(fusions) do
       row.pictures[f] = false
       for _, fusion in ipairs(block.by_fusion) do
@@ -95,7 +99,7 @@ end
 
 local function title_of(view, block, fusion)
   local of = block.sizes_only and "" or fusion.name .. ", "
-  local words = ("%s, TP %d, %s%s"):format(view.arch, block.world_size, of, words_of(block))
+  local words = ("%s, TP %s, %s%s"):format(view.arch, size_of_ranks(block), of, words_of(block))
   if block.total.oversubscribed > 0 then words = words .. "; more ranks than cores" end
   return words
 end
@@ -163,7 +167,7 @@ local function sure_rows(views)
     for _, block in ipairs(view.blocks) do
       for _, fusion in ipairs(block.by_fusion) do
         local tally = fusion.tally
-        rows[#rows + 1] = { view.arch, block.world_size, fusion.name, words_of(block), tally.cells,
+        rows[#rows + 1] = { view.arch, size_of_ranks(block), fusion.name, words_of(block), tally.cells,
           tally.unmeasured, tally.certain, tally.tie, tally.uncertain, share(tally.margin),
           share(tally.least_margin), share(tally.expected_loss, 2), share(tally.worst_loss),
           bound_in_words(tally) }
@@ -200,7 +204,7 @@ local function most_uncertain(views)
           for t, cell in ipairs(row) do
             if cell and summary.is_uncertain(cell) then
               all[#all + 1] = { sure = cell.confidence or 0.5, margin = cell.margin or 0, order = #all,
-                row = { view.arch, block.world_size, fusion.name, words_of(block), size_of(block, t),
+                row = { view.arch, size_of_ranks(block), fusion.name, words_of(block), size_of(block, t),
                   not block.sizes_only and block.num_tokens[t] or nil,
                   not block.sizes_only and block.hidden_sizes[h] or nil, cell.strategy, cell.runner_up,
                   share(cell.margin, 2),
@@ -247,7 +251,7 @@ local function add_stable_cost(p, view)
   local costs, total = choice_cost.of_stable(view.source)
   local rows = {}
   for i, sums in ipairs(costs) do
-    rows[i] = { sums.slice.world_size, sums.fusion, words_of(sums.slice), sums.cells, sums.other,
+    rows[i] = { size_of_ranks(sums.slice), sums.fusion, words_of(sums.slice), sums.cells, sums.other,
       share(sums.cost, 2), summary.most_in_words(sums) }
   end
   p:text(summary.stable_cost_in_words(total))
@@ -263,11 +267,11 @@ local function add_numerics(p, views)
   for _, view in ipairs(views) do
     local classes, unknown = summary.numerics(view.source)
     for _, class in ipairs(classes) do
-      rows[#rows + 1] = { view.arch, class.slice.world_size, class.slice.fusion, words_of(class.slice),
+      rows[#rows + 1] = { view.arch, size_of_ranks(class.slice), class.slice.fusion, words_of(class.slice),
         table.concat(class.names, ", "), class.shapes, class.of, share(class.cost, 2), share(class.worst, 2) }
     end
     for _, entry in ipairs(unknown) do
-      table.insert(unknown_bits, { view.arch, entry.slice.world_size, entry.slice.fusion,
+      table.insert(unknown_bits, { view.arch, size_of_ranks(entry.slice), entry.slice.fusion,
         table.concat(entry.names, ", "), entry.varies and "not the same each time" or "unknown" })
     end
     if view.source.same_bits_as or view.source.stable then

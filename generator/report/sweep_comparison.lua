@@ -2,12 +2,13 @@
 -- cell.
 --
 --   sweep_comparison.of(sources) -> { sweeps = { { source, canonical, blocks }... }, groups }; a group is one
---   TP size, data type, operation, mode and fusion:
---     { tp, words, fusion, sizes_only, hidden_sizes, num_tokens, missing = { sweep -> true },
---       cells[h][t][sweep] = cell or false, against = { [sweep] = tally } }
+--   placement, data type, operation, mode and fusion:
+--     { tp (of rank_placement.size), words, fusion, sizes_only, hidden_sizes, num_tokens,
+--       missing = { sweep -> true }, cells[h][t][sweep] = cell or false, against = { [sweep] = tally } }
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
+local rank_placement = require "lists.rank_placement"
 local formats = require "formats.list"
 local sorted_keys = require "base.sorted_keys"
 local summary = require "formats.summary"
@@ -27,7 +28,7 @@ local function cell_number(hidden_size, num_tokens) return hidden_size << 32 | n
 
 -- strategy -> cell -> row of `columns`, of one fusion of one block; made by the first call.
 local function times_of(sweep, key)
-  local name = ("%d %s %s"):format(key.world_size, words_of(key), key.fusion)
+  local name = ("%s %s %s"):format(rank_placement.size(key.world_size, key.nodes), words_of(key), key.fusion)
   if not sweep.times[name] then
     local columns, rows = sweep.source.rows:slice(key), {}
     for i = 1, columns.count do
@@ -70,19 +71,21 @@ local function add_values(set, values)
   for _, value in ipairs(values) do set[value] = true end
 end
 
--- Every group that any sweep has, in the order of TP size, data type and fusion.
+-- Every group that any sweep has, in the order of placement, data type and fusion.
 local function groups_of(sweeps)
   local groups, by_name = {}, {}
   for s, sweep in ipairs(sweeps) do
     for _, block in ipairs(sweep.blocks) do
       for _, fusion in ipairs(block.fusions) do
-        local name = ("%d %s %s"):format(block.world_size, words_of(block), fusion)
+        local size = rank_placement.size(block.world_size, block.nodes)
+        local name = ("%s %s %s"):format(size, words_of(block), fusion)
         local group = by_name[name]
         if not group then
-          group = { tp = block.world_size, words = words_of(block), fusion = fusion,
+          group = { tp = size, words = words_of(block), fusion = fusion,
             sizes_only = block.sizes_only, has = {}, blocks = {}, hidden = {}, tokens = {},
-            key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-              fusion = fusion, splits = block.splits or "", sizes_only = block.sizes_only } }
+            key = { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype, op = block.op,
+              mode = block.mode, fusion = fusion, splits = block.splits or "",
+              sizes_only = block.sizes_only } }
           by_name[name] = group
           groups[#groups + 1] = group
         end
@@ -99,7 +102,7 @@ local function in_order(groups)
   local index_of = {}
   for i, fusion in ipairs(lists.fusions) do index_of[fusion.name] = i end
   table.sort(groups, function(a, b)
-    if a.tp ~= b.tp then return a.tp < b.tp end
+    if a.tp ~= b.tp then return rank_placement.before(a.key, b.key) end
     if a.words ~= b.words then return a.words < b.words end
     return index_of[a.fusion] < index_of[b.fusion]
   end)

@@ -78,8 +78,8 @@ end
 -- core.table.
 function winner_tables.old_choices(block, fusion, old)
   local any, out = false, {}
-  local key = { world_size = block.world_size, dtype = block.dtype, op = block.op, mode = block.mode,
-    fusion = fusion.name }
+  local key = { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype, op = block.op,
+    mode = block.mode, fusion = fusion.name }
   for h, hidden_size in ipairs(block.hidden_sizes) do
     out[h] = {}
     for t, num_tokens in ipairs(block.num_tokens) do

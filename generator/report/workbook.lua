@@ -5,6 +5,7 @@
 local columns_of_files = require "lists.columns"
 local formats = require "formats.list"
 local model = require "formats.model"
+local rank_placement = require "lists.rank_placement"
 local sheets = require "pages.sheets"
 local summary = require "formats.summary"
 
@@ -13,6 +14,9 @@ local workbook = {}
 local MICROSECONDS, PERCENT, COUNT = "#,##0.000", "0.0%", "#,##0"
 local SHAKY, SURE = 0xF1A340, 0xFFFFFF
 local FAST, SLOW = 0xFFFFFF, 0xFB6A4A
+
+-- The TP size of a block or slice, with its nodes if they are several.
+local function size_of_ranks(of) return rank_placement.size(of.world_size, of.nodes) end
 
 -- ---- the sheets -------------------------------------------------------------------------------
 
@@ -30,7 +34,7 @@ local function summary_sheet(source, blocks)
   for _, block in ipairs(blocks) do
     for _, fusion in ipairs(block.by_fusion) do
       local tally, most = fusion.tally, fusion.tally.shares[1]
-      rows[#rows + 1] = { source.arch, block.world_size, block.dtype, block.op, block.mode, fusion.name,
+      rows[#rows + 1] = { source.arch, size_of_ranks(block), block.dtype, block.op, block.mode, fusion.name,
         tally.cells, tally.unmeasured, tally.certain, tally.tie, tally.uncertain, tally.oversubscribed,
         most and most.name,
         most and most.count / (tally.cells - tally.unmeasured), shares_in_words(tally), tally.margin,
@@ -49,7 +53,7 @@ end
 
 local function table_row(source, block, fusion, h, t)
   local cell = fusion.rows[h][t]
-  local row = { source.arch, block.world_size, block.dtype, block.op, block.mode, fusion.name,
+  local row = { source.arch, size_of_ranks(block), block.dtype, block.op, block.mode, fusion.name,
     block.hidden_sizes[h], block.num_tokens[t] }
   if not cell then
     row[9] = "unmeasured"
@@ -102,7 +106,7 @@ local row_keys = {}
 for i, column in ipairs(row_columns) do row_keys[i] = column[2] end
 
 local function row_of(slice, columns, i)
-  local row = { slice.world_size, slice.dtype, slice.op, slice.mode, slice.fusion }
+  local row = { size_of_ranks(slice), slice.dtype, slice.op, slice.mode, slice.fusion }
   for c, column in ipairs(row_columns) do row[c + 5] = columns[column[2]][i] or nil end
   return row
 end
@@ -147,7 +151,7 @@ local function numerics_sheet(source)
   local rows = {}
   for i, class in ipairs((summary.numerics(source))) do
     local of = class.slice
-    rows[i] = { source.arch, of.world_size, of.dtype, of.op, of.mode, of.fusion,
+    rows[i] = { source.arch, size_of_ranks(of), of.dtype, of.op, of.mode, of.fusion,
       table.concat(class.names, ", "), class.shapes, class.of, class.cost, class.worst }
   end
   if #rows == 0 then return nil end

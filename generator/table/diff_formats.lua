@@ -1,5 +1,6 @@
 -- Formats of the differences of two tables (changes.lua): a row in `list` for each.
 local changes = require "table.changes"
+local rank_placement = require "lists.rank_placement"
 local escape = require "codec.markdown".escape
 
 local diff_formats = {}
@@ -56,7 +57,8 @@ local function markdown(result)
       break
     end
     local mark = changes.is_material(change) and "**" or ""
-    add("| %d | %s | %d | %d | %s | %s | %s | %s%s%s |", change.world_size, change.fusion, change.hidden_size,
+    local size = rank_placement.size(change.world_size, change.nodes)
+    add("| %s | %s | %d | %d | %s | %s | %s | %s%s%s |", size, change.fusion, change.hidden_size,
       change.num_tokens, changes.strategy(change.old), changes.strategy(change.new),
       changes.percent(change.lost), mark, changes.words[change.verdict], mark)
   end
@@ -73,7 +75,8 @@ local function json(result)
   local list = writer.array {}
   for i, change in ipairs(result.changes) do
     list[i] = { world_size = change.world_size, fusion = change.fusion, dtype = change.dtype, op = change.op,
-      mode = change.mode, hidden_size = change.hidden_size, num_tokens = change.num_tokens,
+      nodes = rank_placement.spans(change.nodes) and change.nodes or nil, mode = change.mode,
+      hidden_size = change.hidden_size, num_tokens = change.num_tokens,
       old = change.old and change.old.strategy, new = change.new and change.new.strategy, lost = change.lost,
       p = change.p, verdict = change.verdict, material = changes.is_material(change) }
   end

@@ -70,7 +70,7 @@ local function print_shares(rows)
         words[i] = ("%s %.1f %%"):format(entry.strategy.name, 100 * entry.share)
       end
       if #words > 0 then
-        io.stdout:write(("TP %d, %s: %s\n"):format(tp, fusion, table.concat(words, ", ")))
+        io.stdout:write(("TP %s, %s: %s\n"):format(tp, fusion, table.concat(words, ", ")))
       end
     end
   end
