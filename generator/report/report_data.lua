@@ -173,7 +173,7 @@ end
 local function header_of(source)
   local view = model.for_format(source, formats.find "c")
   local tp_tables = {}
-  for i, tp_table in ipairs(view.tp_tables) do
+  for i, tp_table in ipairs(view.all_tables) do
     local fusions = {}
     for _, fusion in ipairs(tp_table.fusions) do
       local out = {}
@@ -182,7 +182,8 @@ local function header_of(source)
       end
       fusions[fusion.name] = table.concat(out)
     end
-    tp_tables[i] = { tp = tp_table.tp, hidden = tp_table.hidden_sizes, tokens = tp_table.num_tokens,
+    tp_tables[i] = { tp = rank_placement.size(tp_table.tp, tp_table.nodes),
+      hidden = tp_table.hidden_sizes, tokens = tp_table.num_tokens,
       hidden_borders = lookup_rule.borders(tp_table.hidden_sizes),
       token_borders = lookup_rule.borders(tp_table.num_tokens), mode = tp_table.mode, fusions = fusions }
   end
@@ -245,7 +246,7 @@ local function op_of(block)
   return block.op .. (block.splits and "." .. block.splits or "") .. (block.sizes_only and ".by.bytes" or "")
 end
 
--- The TP size of a block, with its nodes if they are several. The lookup of shapes is for one node.
+-- The TP size of a block, with its nodes if they are several.
 local function size_of(block) return rank_placement.size(block.world_size, block.nodes) end
 
 -- The id of a table on the page, which is also the page's state for it.

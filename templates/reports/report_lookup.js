@@ -72,13 +72,14 @@ function answerLine(answer) {
 function showLookup(shape) {
   const out = byId("answer"), { arch } = choice;
   const whole = (value) => Number.isInteger(value) && value >= 1 && value <= 2147483647;
-  if (![shape.tp, shape.tokens, shape.hidden].every(whole)) {
+  const spansNodes = typeof shape.tp === "string"; // 16 on 2 nodes
+  if (![spansNodes ? 1 : shape.tp, shape.tokens, shape.hidden].every(whole)) {
     out.replaceChildren(element("p", { className: "missing" },
       "TP size, tokens and hidden size must be whole numbers from 1 to 2147483647."));
     return;
   }
   const answers = [arch.header && lookUpHeader(arch.header, shape),
-    arch.trtllm && lookUpTrtllm(arch.trtllm, shape)].filter(Boolean);
+    arch.trtllm && !spansNodes && lookUpTrtllm(arch.trtllm, shape)].filter(Boolean);
   out.replaceChildren(element("p", { className: "note" },
     `TP ${shape.tp}, ${shape.fusion}, ${shape.tokens} tokens × hidden size ${shape.hidden}`),
   ...answers.map(answerLine));
@@ -105,5 +106,7 @@ function markAnswer(cell, shape) {
 function readShape() {
   const form = byId("ask").elements;
   const number = (name) => /^\s*\d+\s*$/.test(form[name].value) ? Number(form[name].value) : NaN;
-  return { tp: number("tp"), tokens: number("tokens"), hidden: number("hidden"), fusion: state.fusion };
+  const placement = form.tp.value.trim();
+  const tp = /^\d+ on \d+ nodes$/.test(placement) ? placement : number("tp");
+  return { tp, tokens: number("tokens"), hidden: number("hidden"), fusion: state.fusion };
 }

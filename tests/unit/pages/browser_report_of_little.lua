@@ -57,4 +57,27 @@ function tests.test_fusion_that_one_tp_lacks()
   lu.assertStrContains(text, "missing: no rows of sm90, TP 4, NONE")
 end
 
+-- Ranks of several nodes are a TP size of their own, also in the lookup of shapes.
+function tests.test_several_nodes()
+  local out = lib.folder "several_nodes"
+  lib.write(out .. "/benchmark.tp4.host.csv", head .. "4,bfloat16,2048,1,1024,MPI,NONE,allreduce,9.5\n" ..
+    "4,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,2.5\n")
+  lib.write(out .. "/benchmark.tp4.nodes2.host.csv", head:sub(1, -2) .. ",nodes,ranks_per_node\n" ..
+    "4,bfloat16,2048,1,1024,MPI,NONE,allreduce,95,2,2\n")
+  lib.gentables(("report --data-dir '%s' --arch host --out '%s'"):format(out, out))
+  for placement, best in pairs { ["4"] = "ONESHOT", ["4 on 2 nodes"] = "MPI" } do
+    local shown = lib.browse(out, ([[
+      const page = await open("report.html#tp=%s"), { document } = page;
+      const form = document.getElementById("ask");
+      form.elements.tokens.value = form.elements.hidden.value = "1024";
+      form.requestSubmit();
+      const grid = [...document.querySelectorAll(".grid")].find((each) => each.offsetHeight > 0);
+      return { title: grid.querySelector("h3").textContent, tp: form.elements.tp.value,
+        list: texts(document.querySelectorAll("#list tbody td")),
+        answer: document.querySelector("#answer [data-file]").dataset.strategy };]]):format(placement))
+    lu.assertStrContains(shown.title, ("host, TP %s, NONE"):format(placement))
+    lu.assertEquals({ shown.tp, shown.list[3], shown.answer }, { placement, best, best })
+  end
+end
+
 return require "suites" { { "browser_report_of_little", tests } }
