@@ -30,7 +30,7 @@ processes() {
     status=0
     # shellcheck disable=SC2086
     STAND_IN=$settings LD_LIBRARY_PATH=$folder:${LD_LIBRARY_PATH:-} timeout 200 \
-        $mpirun "$count" "$BENCH-mpi" --workspace 64K -b 512 -e 512 --hidden-size 64 --samples 2 \
+        $mpirun "$count" "$BENCH-mpi" --workspace 64K --arena 1M -b 512 -e 512 --hidden-size 64 --samples 2 \
         --budget 0.03 "$@" \
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
