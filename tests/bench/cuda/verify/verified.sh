@@ -26,7 +26,8 @@ verify ""
 grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not printed"
 
 only cuda nccl nvidia-ml
-verify "gpus=2" GENTABLES_VERIFY_MOST_TOKENS=2
+# Each start fills its arena, which takes most of the memory of such a GPU.
+verify "gpus=2 memory_mib=32" GENTABLES_VERIFY_MOST_TOKENS=2
 [ "$status" = 0 ] || fail "verify.sh: exit code $status"
 [ "$(tail -n 1 "$WORK/out")" = verified ] || fail "verify.sh: the last line is not: verified"
 for name in gpus.tp2 checked.tp2 rows.tp2 processes.tp2 streams eager cold cold_graph unfused one_rank \
@@ -62,7 +63,7 @@ if is_loopback sm90; then fail "a GPU for each rank is no loopback"; fi
 # With one GPU all ranks share it. TWOSHOT and its variant end the bench if a request has them; another bench
 # continues without them, and no other strategy lacks a row.
 rm -r "$WORK/verified"
-verify "gpus=1 sticky_on=twoshot" GENTABLES_VERIFY_MOST_TOKENS=8 GENTABLES_VERIFY_PARTS=rows.tp2
+verify "gpus=1 memory_mib=32 sticky_on=twoshot" GENTABLES_VERIFY_MOST_TOKENS=8 GENTABLES_VERIFY_PARTS=rows.tp2
 [ "$status" = 1 ] || fail "an error: exit code $status"
 [ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "a GPU for each of two ranks, on a machine with one"
 grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||
