@@ -44,8 +44,8 @@ local function entry_of(path, date)
   local _, _, named_arch = rank_placement.of_file_name(path)
   local arch = record.arch or named_arch
   if not arch then fail.input("%s: the arch is unknown; name the file benchmark.tp{N}.{arch}.csv", path) end
-  return { arch = arch, world_size = records[1].world_size, date = date, hash = provenance.hash(text),
-    records = records, provenance = run_changes.facts(record) }
+  return { arch = arch, world_size = records[1].world_size, nodes = records[1].nodes, date = date,
+    hash = provenance.hash(text), records = records, provenance = run_changes.facts(record) }
 end
 
 -- The entries of benchmark files, or of folders of them, sorted by name in a folder; each has its file in

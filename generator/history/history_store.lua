@@ -1,11 +1,13 @@
 -- A history: the rows of earlier sweeps in an SQLite database. One run is one benchmark file.
 --
---   runs     one row each: arch, world_size, date, hash of the file, and provenance (JSON: see run_changes)
+--   runs     one row each: arch, world_size, date, hash of the file, provenance (JSON: see run_changes), and
+--            nodes (since schema 2)
 --   series   each cell and strategy of any run
 --   times    of a run and a series: time_us, launches (us) as in benchmark files, and level (launch_levels)
 --
 -- Every change is one transaction, so an interrupted one leaves the database as it was; others wait for it.
--- The database has an application id and the version of its schema (user_version).
+-- The database has an application id and the version of its schema (user_version). One of schema 1 gets that
+-- of this version when a run is added; its runs are of one node.
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -16,12 +18,12 @@ local optional = require "base.optional"
 local history_store = {}
 
 local APPLICATION = 0x67747368 -- "gtsh"
-local VERSION = 1
+local VERSION = 2
 local CELL = { "dtype", "op", "mode", "fusion", "splits", "hidden_size", "num_tokens", "size", "strategy" }
 
 local SCHEMA = {
   "CREATE TABLE runs (id INTEGER PRIMARY KEY, arch TEXT NOT NULL, world_size INTEGER NOT NULL, "
-    .. "date TEXT NOT NULL, hash TEXT NOT NULL, provenance TEXT NOT NULL, "
+    .. "date TEXT NOT NULL, hash TEXT NOT NULL, provenance TEXT NOT NULL, nodes INTEGER NOT NULL DEFAULT 1, "
     .. "UNIQUE (arch, world_size, hash))",
   "CREATE TABLE series (id INTEGER PRIMARY KEY, dtype TEXT NOT NULL, op TEXT NOT NULL, mode TEXT NOT NULL, "
     .. "fusion TEXT NOT NULL, splits TEXT NOT NULL, hidden_size INTEGER NOT NULL, "
@@ -32,6 +34,9 @@ local SCHEMA = {
   ("PRAGMA application_id = %d"):format(APPLICATION),
   ("PRAGMA user_version = %d"):format(VERSION),
 }
+
+-- From the schema of each version to the next.
+local CHANGES = { { "ALTER TABLE runs ADD COLUMN nodes INTEGER NOT NULL DEFAULT 1", "PRAGMA user_version = 2" } }
 
 -- ---- the database -----------------------------------------------------------------------------
 
@@ -62,7 +67,7 @@ local function transact(self, work)
   return result
 end
 
--- Refuses a database that is not a history. Returns whether it is empty.
+-- Refuses a database that is not a history. Returns whether it is empty; sets self.version if it is not.
 local function is_empty(self)
   if value_of(self, "SELECT count(*) FROM sqlite_master") == 0 then return true end
   if value_of(self, "PRAGMA application_id") ~= APPLICATION then
@@ -73,11 +78,22 @@ local function is_empty(self)
     fail.input("%s: is a history of a later version of gentables (schema %d; this version reads %d)",
       self.path, version, VERSION)
   end
+  self.version = version
 end
 
 local function make_tables(self)
   if not is_empty(self) then return end -- another process was first
   for _, sql in ipairs(SCHEMA) do run(self, sql) end
+  self.version = VERSION
+end
+
+-- Gives a database the schema of this version.
+local function bring_up_to_date(self)
+  is_empty(self) -- another process may have changed it
+  for version = self.version, VERSION - 1 do
+    for _, sql in ipairs(CHANGES[version]) do run(self, sql) end
+  end
+  self.version = VERSION
 end
 
 -- Returns the module of SQLite. Raises a failure if the program was built without it.
@@ -98,7 +114,10 @@ function history_store.open(path, creates)
   if is_empty(self) then
     if not creates then fail.input("%s: has no history; gentables history add makes one", path) end
     transact(self, function() make_tables(self) end)
+  elseif creates and self.version < VERSION then
+    transact(self, function() bring_up_to_date(self) end)
   end
+  self.nodes = self.version > 1 and "nodes" or "1" -- of a run, in SQL
   return self
 end
 
@@ -152,7 +171,7 @@ local function delete(self, id)
 end
 
 local function add(self, entry)
-  local arch, size = entry.arch, entry.world_size
+  local arch, size, nodes = entry.arch, entry.world_size, entry.nodes or 1
   if value_of(self, "SELECT id FROM runs WHERE arch = ? AND world_size = ? AND hash = ?", arch, size,
     entry.hash) then
     return "known"
@@ -165,19 +184,19 @@ local function add(self, entry)
     texts[series] = launches or nil
     times[i] = { id, series, record.time_us, level_of[record], launches }
   end
-  local earlier = value_of(self, "SELECT id FROM runs WHERE arch = ? AND world_size = ? AND date <= ? "
-    .. "ORDER BY date DESC, id DESC LIMIT 1", arch, size, entry.date)
+  local earlier = value_of(self, "SELECT id FROM runs WHERE arch = ? AND world_size = ? AND nodes = ? "
+    .. "AND date <= ? ORDER BY date DESC, id DESC LIMIT 1", arch, size, nodes, entry.date)
   local replaces = earlier and continues(self, earlier, texts)
   if replaces then delete(self, earlier) end
-  run(self, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?)", nil, id, arch, size, entry.date, entry.hash,
-    json.compact(entry.provenance))
+  run(self, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", nil, id, arch, size, entry.date, entry.hash,
+    json.compact(entry.provenance), nodes)
   local done, message = self.database:insert("INSERT INTO times VALUES (?, ?, ?, ?, ?)", times)
   if not done then fail.work("%s: %s", self.path, message) end
   return replaces and "replaced" or "added"
 end
 
--- Adds a benchmark file: { arch, world_size, date (text that sorts by time), hash (of the file), records (of
--- core.rows), provenance (a table) }. Returns "added"; "replaced", if the rows continue the sweep of the run
+-- Adds a benchmark file: { arch, world_size, nodes (nil: 1), date (text that sorts by time), hash (of the
+-- file), records (of core.rows), provenance (a table) }. The store was opened with `creates`. Returns "added"; "replaced", if the rows continue the sweep of the run
 -- before, which they replace; or "known", if the history already has them.
 function store:add(entry)
   table.sort(entry.records, cell_records.before)
@@ -186,23 +205,25 @@ end
 
 -- ---- reading ----------------------------------------------------------------------------------
 
--- { { arch, world_size }... }, sorted.
+-- { { arch, world_size, nodes }... }, sorted.
 function store:histories()
   local out = {}
-  run(self, "SELECT DISTINCT arch, world_size FROM runs ORDER BY arch, world_size", function(arch, size)
-    out[#out + 1] = { arch = arch, world_size = size }
+  local sql = "SELECT DISTINCT arch, world_size, %s FROM runs ORDER BY 1, 3, 2"
+  run(self, sql:format(self.nodes), function(arch, size, nodes)
+    out[#out + 1] = { arch = arch, world_size = size, nodes = nodes }
   end)
   return out
 end
 
-local function runs_of(self, arch, size)
+local function runs_of(self, name)
   local runs = {}
-  run(self, "SELECT id, date, provenance FROM runs WHERE arch = ? AND world_size = ? ORDER BY date, id",
-    function(id, date, text)
-      local record, message = json.decode(text)
-      if not record then fail.input("%s: run %d: %s", self.path, id, message) end
-      runs[#runs + 1] = { id = id, date = date, provenance = record, rows = 0 }
-    end, arch, size)
+  local sql = "SELECT id, date, provenance FROM runs WHERE arch = ? AND world_size = ? AND %s = ? "
+    .. "ORDER BY date, id"
+  run(self, sql:format(self.nodes), function(id, date, text)
+    local record, message = json.decode(text)
+    if not record then fail.input("%s: run %d: %s", self.path, id, message) end
+    runs[#runs + 1] = { id = id, date = date, provenance = record, rows = 0 }
+  end, name.arch, name.world_size, name.nodes)
   return runs
 end
 
@@ -239,17 +260,17 @@ local function series_of(self, size, seen)
   return list
 end
 
--- One history: { arch, world_size, runs = { { date, provenance, rows }... } in the order of their dates, and
--- model, for change_points.find }.
-function store:read(arch, size)
-  local runs = runs_of(self, arch, size)
+-- The history of a name of store:histories: { arch, world_size, nodes, runs = { { date, provenance, rows }...
+-- } in the order of their dates, and model, for change_points.find }.
+function store:read(name)
+  local runs = runs_of(self, name)
   local levels, seen = levels_of(self, runs)
-  local series, index_of = series_of(self, size, seen), {}
+  local series, index_of = series_of(self, name.world_size, seen), {}
   for i, record in ipairs(series) do index_of[record.id] = i end
   for _, of_run in ipairs(levels) do
     for i = 1, #of_run, 2 do of_run[i] = index_of[of_run[i]] end
   end
-  return { arch = arch, world_size = size, runs = runs,
+  return { arch = name.arch, world_size = name.world_size, nodes = name.nodes, runs = runs,
     model = { runs = #runs, series = series, levels = levels } }
 end
 

@@ -1,8 +1,9 @@
--- A history in words, and as Markdown. A history is { arch, world_size, runs (history_store), result (of
--- change_points.find) }.
+-- A history in words, and as Markdown. A history is { arch, world_size, nodes, runs (history_store), result
+-- (of change_points.find) }.
 local change_points = require "history.change_points"
 local markdown = require "codec.markdown"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local run_changes = require "history.run_changes"
 
@@ -42,7 +43,9 @@ function history_text.cause(history, finding)
   return #list > 0 and table.concat(list, ", ") or "same machine and versions"
 end
 
-function history_text.title(history) return ("%s, TP %d"):format(history.arch, history.world_size) end
+function history_text.title(history)
+  return history.arch .. ", " .. rank_placement.words(history.world_size, history.nodes)
+end
 
 -- Whether the level of a change is that of the last run.
 function history_text.is_last(history, finding) return finding.last == #history.runs end

@@ -9,7 +9,7 @@ local function read(args)
   local store, histories = history_store.open(args.database), {}
   for _, name in ipairs(store:histories()) do
     if not args.arch or name.arch == args.arch then
-      local history = store:read(name.arch, name.world_size)
+      local history = store:read(name)
       history.result = change_points.find(history.model, args)
       histories[#histories + 1] = history
     end

@@ -127,21 +127,37 @@ END
 "$GENTABLES" history report --database "$WORK/names.db" --markdown "$WORK/names.md" >"$stdout"
 has '^### History of &lt;b&gt;\\\[x\\\], TP 2' "$WORK/names.md"
 
+# ---- several nodes ----------------------------------------------------------------------------
+# Rows of several nodes are a history of their own. A database without the column of nodes gets it with the
+# first run that is added; reports read it as it is.
+mkdir "$WORK/nodes"
+awk -v OFS=, '{ print $0, NR == 1 ? "nodes,ranks_per_node" : "2,1" }' "$WORK/01/$file" \
+    >"$WORK/nodes/benchmark.tp2.nodes2.host.csv"
+cp "$WORK/names.db" "$WORK/nodes.db"
+cat >"$WORK/sql.lua" <<'END'
+local database = assert(require("core.sqlite").create(arg[1]))
+for i = 2, #arg do assert(database:query(arg[i], function() end)) end
+END
+"$GENTABLES" lua "$WORK/sql.lua" "$WORK/nodes.db" 'ALTER TABLE runs DROP COLUMN nodes' \
+    'PRAGMA user_version = 1'
+"$GENTABLES" history report --database "$WORK/nodes.db" --markdown "$WORK/before.md" >"$stdout"
+"$GENTABLES" history add "$WORK/nodes" --date 2026-01-02 --database "$WORK/nodes.db" >"$stdout"
+"$GENTABLES" history report --database "$WORK/nodes.db" --markdown "$WORK/nodes.md" >"$stdout"
+has '^### History of host, TP 2 on 2 nodes' "$WORK/nodes.md"
+grep '^### ' "$WORK/before.md" >"$WORK/before"
+grep '^### ' "$WORK/nodes.md" | grep -v nodes | cmp - "$WORK/before" || die "other histories of one node"
+
 # ---- files that are no history ----------------------------------------------------------------
 rejects 'none.db: has no history' history report --database "$WORK/none.db"
 : >"$WORK/empty.db"
 rejects 'empty.db: has no history' history report --database "$WORK/empty.db"
 rejects "$file: (file is not a database|is a database of)" history report --database "$WORK/01/$file"
-cat >"$WORK/sql.lua" <<'END'
-local database = assert(require("core.sqlite").create(arg[1]))
-for i = 2, #arg do assert(database:query(arg[i], function() end)) end
-END
 "$GENTABLES" lua "$WORK/sql.lua" "$WORK/other.db" 'CREATE TABLE t (x)'
 rejects 'other.db: is a database of another program' \
     history add "$WORK/01" --date 2026-01-01 --database "$WORK/other.db"
 cp "$db" "$WORK/later.db"
 "$GENTABLES" lua "$WORK/sql.lua" "$WORK/later.db" 'PRAGMA user_version = 99'
-rejects 'later.db: is a history of a later version of gentables \(schema 99; this version reads 1\)' \
+rejects 'later.db: is a history of a later version of gentables \(schema 99; this version reads 2\)' \
     history report --database "$WORK/later.db"
 rejects 'the date of the sweep is unknown; give --date' history add "$WORK/01" --database "$db"
 for date in yesterday 1 2026-1-31 2026-02-29 2026-13-01 31.01.2026 2026-01-31T24:00 2026-01-31T12:60Z \
