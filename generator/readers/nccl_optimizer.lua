@@ -1,6 +1,5 @@
 -- Measurements for optimize_config.py of NCCL's example tuner: a strategy for each algorithm, protocol and
--- number of channels (NCCL_RING_LL128_8CH). Rows have no column for nodes: if a number of ranks was measured
--- on several numbers of nodes, --nodes chooses one.
+-- number of channels (NCCL_RING_LL128_8CH). --nodes chooses one of several numbers of nodes.
 local lists = require "lists.lists"
 
 local REQUIRED = { "collective", "size_bytes", "algorithm", "protocol", "channels", "nodes", "ranks",
@@ -32,29 +31,20 @@ local function strategy_of(source, line, named)
   return row.name
 end
 
-local function row(source, line, named)
+local function row(source, line, named, nodes)
   local dtype = source:dtype("bfloat16")
   local size, bytes = source:whole(line, "size_bytes", named.size_bytes), source.bytes_of(dtype)
   if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
   local num_tokens, hidden_size = source:shape(line, size // bytes)
-  return source.record { line = line, world_size = source:whole(line, "ranks", named.ranks, 1, 65535),
-    dtype = dtype, size = size, num_tokens = num_tokens, hidden_size = hidden_size,
-    strategy = strategy_of(source, line, named),
+  local placement = source:placement(line, source:whole(line, "ranks", named.ranks, 1, 65535), nodes)
+  return source.record { line = line, world_size = placement.world_size, nodes = placement.nodes,
+    ranks_per_node = placement.ranks_per_node, dtype = dtype, size = size, num_tokens = num_tokens,
+    hidden_size = hidden_size, strategy = strategy_of(source, line, named),
     time_us = source:time(line, "latency_us", named.latency_us) }
 end
 
--- Raises if one number of ranks has two numbers of nodes.
-local function check_nodes(source, line, record, nodes, seen)
-  local earlier = seen[record.world_size]
-  seen[record.world_size] = earlier or nodes
-  if earlier and earlier ~= nodes then
-    source:fail(line, "%d ranks on %d nodes, and on %d before; --nodes N chooses", record.world_size, nodes,
-      earlier)
-  end
-end
-
 return function(source)
-  local records, names, seen = {}, nil, {}
+  local records, names = {}, nil
   for line, text in source:lines() do
     if not names then
       names = columns_of(source, line, text)
@@ -71,13 +61,9 @@ return function(source)
       elseif source.options.nodes and nodes ~= source.options.nodes then
         source:leave_out("of another number of nodes")
       else
-        local record = row(source, line, named)
-        check_nodes(source, line, record, nodes, seen)
-        records[#records + 1] = record
+        records[#records + 1] = row(source, line, named, nodes)
       end
     end
   end
-  local nodes = {}
-  for ranks, count in pairs(seen) do nodes[tostring(ranks)] = count end
-  return { rows = records, no_time = {}, facts = { nodes_of_ranks = nodes } }
+  return { rows = records, no_time = {}, facts = {} }
 end

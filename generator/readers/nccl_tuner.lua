@@ -2,6 +2,7 @@
 -- [,regBuff]]. The plugin silently reads an unknown word as ring, simple or allreduce; here it is refused.
 -- Rules for any number of ranks need --tp.
 local lists = require "lists.lists"
+local rank_placement = require "lists.rank_placement"
 local ranges = require "reading.ranges"
 
 local MOST_CHARACTERS = 255
@@ -62,34 +63,42 @@ local function rule_of(source, line, text)
   return rule
 end
 
--- The numbers of ranks that have a table: --tp, or those that rules name.
-local function sizes_of(source, rules)
-  if source.options.tp then return source.options.tp end
-  local seen, sizes = {}, {}
-  for _, rule in ipairs(rules) do
-    if rule.ranks > 0 and not seen[rule.ranks] then
-      seen[rule.ranks] = true
-      sizes[#sizes + 1] = rule.ranks
-    end
+-- Adds a placement to a list, { { world_size, nodes, line }... }, that does not have it.
+local function add_placement(placements, ranks, nodes, line)
+  for _, placement in ipairs(placements) do
+    if placement.world_size == ranks and placement.nodes == nodes then return end
   end
-  if #sizes == 0 then source:fail(nil, "its rules are for any number of ranks; give them with --tp N,N") end
-  table.sort(sizes)
-  return sizes
+  placements[#placements + 1] = { world_size = ranks, nodes = nodes, line = line }
 end
 
--- Those rules that hold for `size` ranks. Two numbers of nodes are two tables.
-local function rules_of(source, rules, size)
-  local out, nodes = {}, source.options.nodes
+-- The placements that have a table: --tp and --nodes, or those that rules name. Rules for any number of nodes
+-- are those of one node.
+local function placements_of(source, rules)
+  local out, given, has = {}, source.options.tp, {}
   for _, rule in ipairs(rules) do
-    if (rule.ranks == -1 or rule.ranks == size) and
-      (rule.nodes == -1 or not source.options.nodes or rule.nodes == source.options.nodes) then
-      if rule.nodes ~= -1 and nodes and rule.nodes ~= nodes then
-        source:fail(rule.line, "%d ranks on %d nodes, and on %d before; --nodes N chooses", size, rule.nodes,
-          nodes)
-      end
-      nodes = rule.nodes ~= -1 and rule.nodes or nodes
-      out[#out + 1] = rule
+    local nodes = rule.nodes > 0 and rule.nodes or source.options.nodes or 1
+    for _, size in ipairs(rule.ranks > 0 and { rule.ranks } or given or {}) do
+      local is_wanted = (not given or lists.contains(given, size))
+        and (source.options.nodes or nodes) == nodes
+      if is_wanted then add_placement(out, size, nodes, rule.line) end
+      has[size] = has[size] or is_wanted
     end
+  end
+  for _, size in ipairs(given or {}) do
+    if not has[size] then add_placement(out, size, source.options.nodes or 1) end
+  end
+  if #out == 0 then source:fail(nil, "its rules are for any number of ranks; give them with --tp N,N") end
+  table.sort(out, rank_placement.before)
+  return out
+end
+
+-- Those rules that hold for a placement.
+local function rules_of(rules, placement)
+  local out = {}
+  for _, rule in ipairs(rules) do
+    local fits = (rule.ranks == -1 or rule.ranks == placement.world_size)
+      and (rule.nodes == -1 or rule.nodes == placement.nodes)
+    if fits then out[#out + 1] = rule end
   end
   return out
 end
@@ -100,8 +109,9 @@ return function(source)
     if text:find("^%s*[^#%s]") then rules[#rules + 1] = rule_of(source, line, text) end
   end
   if #rules == 0 then source:fail(nil, "has no rule for allreduce") end
-  for _, size in ipairs(sizes_of(source, rules)) do
-    local of_size = ranges.cells(source, rules_of(source, rules, size), size)
+  for _, placement in ipairs(placements_of(source, rules)) do
+    local fields = source:placement(placement.line, placement.world_size, placement.nodes)
+    local of_size = ranges.cells(source, rules_of(rules, placement), fields.world_size, fields.nodes)
     table.move(of_size, 1, #of_size, #cells + 1, cells)
   end
   return { tables = { { cells = cells } } }

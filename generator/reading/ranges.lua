@@ -25,9 +25,9 @@ local function first_match(rules, bytes)
 end
 
 -- rules: { { from =, to = (bytes, inclusive), strategy =, line = }... }. Returns the cells of `world_size`
--- ranks; without --hidden-size a message is one token. A range without a whole message has no cell; a range
+-- ranks on `nodes` nodes (nil: one); without --hidden-size a message is one token. A range without a whole message has no cell; a range
 -- without a rule is unmeasured.
-function ranges.cells(source, rules, world_size)
+function ranges.cells(source, rules, world_size, nodes)
   local dtype = source:dtype("bfloat16")
   local message = source.bytes_of(dtype) * (source.options.hidden_size or 1)
   local cells, starts, before = {}, starts_of(rules), {}
@@ -39,7 +39,7 @@ function ranges.cells(source, rules, world_size)
     local holds = starts[i + 1] == nil or size < starts[i + 1]
     if holds and strategy ~= before.strategy then
       local num_tokens, hidden_size = source:shape(rule and rule.line, size // source.bytes_of(dtype))
-      before = source.record { world_size = world_size, dtype = dtype, num_tokens = num_tokens,
+      before = source.record { world_size = world_size, nodes = nodes, dtype = dtype, num_tokens = num_tokens,
         hidden_size = hidden_size, strategy = strategy }
       cells[#cells + 1] = before
     end

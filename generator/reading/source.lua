@@ -116,6 +116,16 @@ function source:world_size(found, line)
   return given[1]
 end
 
+-- The fields of a record for `ranks` ranks on `nodes` nodes: world_size, and for several nodes nodes and
+-- ranks_per_node.
+function source:placement(line, ranks, nodes)
+  if ranks % nodes ~= 0 then
+    self:fail(line, "%d ranks on %d nodes; the same number of ranks on each node is required", ranks, nodes)
+  end
+  if nodes == 1 then return { world_size = ranks } end
+  return { world_size = ranks, nodes = nodes, ranks_per_node = ranks // nodes }
+end
+
 -- The shape of a message of which only the number of elements is known: tokens of --hidden-size elements, or
 -- one token.
 function source:shape(line, elements)

@@ -86,7 +86,7 @@ local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_to
 local function record_of(of_size, arch, facts, no_time, devices)
   local entries, placement = {}, nil
   for _, entry in ipairs(no_time) do
-    if entry.world_size == of_size.world_size then
+    if entry.world_size == of_size.world_size and (entry.nodes or 1) == of_size.nodes then
       local kept = {}
       for _, name in ipairs(no_time_fields) do kept[name] = entry[name] end
       entries[#entries + 1] = kept
@@ -96,7 +96,8 @@ local function record_of(of_size, arch, facts, no_time, devices)
     placement = placement or record.placement
     if placement ~= record.placement then placement = "unknown" end
   end
-  return { world_size = of_size.world_size, arch = arch, placement = placement or "unknown",
+  return { world_size = of_size.world_size, nodes = of_size.nodes > 1 and of_size.nodes or nil, arch = arch,
+    placement = placement or "unknown",
     machine = { gpu = facts.machine }, bench = { imported = facts.from, facts = facts.bench },
     fingerprint = provenance.imported_fingerprint({ gpu = facts.machine },
       { imported = facts.from, facts = facts.bench }), no_time = entries,

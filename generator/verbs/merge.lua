@@ -111,7 +111,7 @@ local function record_of(files, of_size, arch)
   local first = records[1]
   if not are_same or not first then return provenance.merged(base, files) end
   base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
-  base.placement, base.date = first.placement, first.date
+  base.placement, base.date, base.network = first.placement, first.date, first.network
   return base
 end
 

@@ -153,7 +153,7 @@ optimizer=$inputs/nccl_optimizer.csv
 wrong "$optimizer" '1s/nodes/hosts/' ':1: unknown column "hosts"' --arch sm90
 wrong "$optimizer" '2s/tree/trie/' ':2: no strategy is "trie"' --arch sm90
 wrong "$optimizer" '2s/simple,2/simple,3/' ':2: no strategy is "tree", "simple", 3 channels' --arch sm90
-wrong "$optimizer" '3s/,1,8,/,2,8,/' ':3: 8 ranks on 2 nodes, and on 1 before; --nodes N chooses' --arch sm90
+wrong "$optimizer" '3s/,1,8,/,3,8,/' ':3: 8 ranks on 3 nodes; the same number of ranks on each node' --arch sm90
 wrong "$optimizer" '3s/,10.8//' ':3: 11 fields; the header has 12' --arch sm90
 wrong "$optimizer" '3s/allreduce/all_reduce/' ':3: unknown collective "all_reduce"' --arch sm90
 wrong "$optimizer" '3s/^/allreduce,1024,ring,simple,4,1,8,-1,-1,0.12,52.1,10.8\n/; 6d' \
@@ -177,8 +177,8 @@ given ':1: min_bytes 2 is above max_bytes 1' allreduce,2,1,ring,ll,2,1,8 --arch 
 given ':1: no strategy is nvls, ll, 2 channels' allreduce,0,1,nvls,ll,2,1,8 --arch sm90
 given ':1: 3[0-9][0-9] characters; the plugin reads 255' "$rule$(printf '%300s' '')" --arch sm90
 given 'its rules are for any number of ranks; give them' allreduce,0,1,ring,ll,2,-1,-1 --arch sm90
-given ':2: 8 ranks on 2 nodes, and on 1 before; --nodes' "$rule
-allreduce,0,1024,ring,ll,2,2,8" --arch sm90
+given ':2: 8 ranks on 3 nodes; the same number of ranks on each node is required' "$rule
+allreduce,0,1024,ring,ll,2,3,8" --arch sm90
 given 'has no arch; --arch ARCH is required' "$rule"
 given 'has no rule for allreduce' broadcast,0,1024,ring,ll,2,1,8 --arch sm90
 

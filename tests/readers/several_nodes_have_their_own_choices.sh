@@ -217,6 +217,18 @@ in_tuner() {
 each sm90 in_tuner
 ! grep '^allreduce' "$WORK/one.tables/sm90/nccl_tuner.csv" | grep -qv ',-1,4$' || die "nodes of one node"
 
+# The tuner's file is read back as a table with these nodes.
+ends_with 0 "$GENTABLES" import "$WORK/tables/sm90/nccl_tuner.csv" --arch sm90 --hidden-size 1024 \
+    --out "$WORK/tuner.csv"
+read_back() {
+    case $5 in
+    NCCL_TREE_LL_8CH) name=$5 ;;
+    *) name=NCCL_RING_LL128_16CH ;;
+    esac
+    [ "$3" != 0 ] || has "^sm90,$2,NONE,bfloat16,allreduce,unknown,1024,1,$name,.*,$1\$" "$WORK/tuner.csv"
+}
+each sm90 read_back
+
 # TensorRT-LLM's table has one node.
 cmp "$WORK/one.tables/sm90/generated_lookup_table.cpp" "$WORK/tables/sm90/generated_lookup_table.cpp" ||
     die "TensorRT-LLM's table has choices of several nodes"

@@ -12,13 +12,17 @@ local TEXT = [[{ "format": "gentables thresholds", "version": 1, "arch": "host",
   "op": "allreduce", "dtype": "bfloat16", "fallback": "MPI", "world_sizes": { "2": {
     "custom_max_bytes": 2097152, "measured_bytes": [2048, 2097152],
     "rules": [ { "max_bytes": 4096, "strategy": "ONESHOT" },
-      { "max_bytes": null, "strategy": "TWOSHOT" } ] } } }]]
+      { "max_bytes": null, "strategy": "TWOSHOT" } ] } },
+  "nodes": { "2": { "4": { "rules": [ { "max_bytes": null, "strategy": "MPI" } ] } } } }]]
 
 local SHAPES = {}
 for i, num_tokens in ipairs { 1, 2, 4, 4096 } do
   SHAPES[i] = { world_size = 2, dtype = "bfloat16", op = "allreduce", mode = "eager", fusion = "NONE",
     hidden_size = 1024, num_tokens = num_tokens }
 end
+
+SHAPES[5] = { world_size = 4, nodes = 2, dtype = "bfloat16", op = "allreduce", mode = "eager",
+  fusion = "NONE", hidden_size = 1024, num_tokens = 1 }
 
 local ODD = { json.null, -1, 0, 1.5, 1e300, true, "", "ONESHOT", json.array {}, json.array { 1, "x" }, {},
   json.array { {} }, { ["2"] = json.null }, { ["-2"] = {} } }
@@ -64,7 +68,7 @@ function TestThresholds:test_answers_follow_the_rules()
   lu.assertTrue(ok, tostring(answers))
   local names = {}
   for i, answer in ipairs(answers) do names[i] = answer.strategy end
-  lu.assertEquals(names, { "ONESHOT", "ONESHOT", "TWOSHOT", "TWOSHOT" })
+  lu.assertEquals(names, { "ONESHOT", "ONESHOT", "TWOSHOT", "TWOSHOT", "MPI" })
   lu.assertEquals({ facts.dtype, facts.op }, { "bfloat16", "allreduce" })
 end
 
@@ -86,6 +90,10 @@ function TestThresholds:test_reasons()
   self:refuses(with('"dtype": "bfloat16"', '"dtype": null'), "a name as dtype is required")
   self:refuses(with('"2": {', '"two": {'), '"two" is no TP size')
   self:refuses(with('"2": {.*$', '"2": [] } }'), "TP size 2: a list of rules is required")
+  self:refuses(with('"nodes": {', '"nodes": [], "old": {'), "nodes is no object")
+  self:refuses(with('"4": {', '"four": {'), '"four" is no TP size')
+  self:refuses(with('"rules": %[ { "max_bytes": null, "strategy": "MPI"', '"rules": [ { "max_bytes": 1'),
+    "TP size 4 on 2 nodes, rule 1: the name of a strategy is required")
   self:refuses(with("4096", "-4"), "TP size 2, rule 1: max_bytes must be whole numbers that ascend")
   self:refuses(with("4096", "null"), "TP size 2, rule 1: only the last rule has no max_bytes")
   self:refuses(with('"TWOSHOT"', "7"), "TP size 2, rule 2: the name of a strategy is required")
