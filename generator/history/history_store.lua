@@ -36,7 +36,9 @@ local SCHEMA = {
 }
 
 -- From the schema of each version to the next.
-local CHANGES = { { "ALTER TABLE runs ADD COLUMN nodes INTEGER NOT NULL DEFAULT 1", "PRAGMA user_version = 2" } }
+local CHANGES = {
+  { "ALTER TABLE runs ADD COLUMN nodes INTEGER NOT NULL DEFAULT 1", "PRAGMA user_version = 2" },
+}
 
 -- ---- the database -----------------------------------------------------------------------------
 
@@ -196,8 +198,9 @@ local function add(self, entry)
 end
 
 -- Adds a benchmark file: { arch, world_size, nodes (nil: 1), date (text that sorts by time), hash (of the
--- file), records (of core.rows), provenance (a table) }. The store was opened with `creates`. Returns "added"; "replaced", if the rows continue the sweep of the run
--- before, which they replace; or "known", if the history already has them.
+-- file), records (of core.rows), provenance (a table) }. The store was opened with `creates`. Returns
+-- "added"; "replaced", if the rows continue the sweep of the run before, which they replace; or "known", if
+-- the history already has them.
 function store:add(entry)
   table.sort(entry.records, cell_records.before)
   return transact(self, function() return add(self, entry) end)

@@ -24,6 +24,7 @@ local function greet(source, line, fields, out)
       protocol.version)
   end
   out.world_size = source:world_size(source:whole(line, "world_size", fields.world_size), line)
+  out.ranks = source:placement(line, out.world_size, source:whole(line, "nodes", fields.nodes or "1"))
   for _, name in ipairs(FACTS) do out.facts[name] = fields[name] end
   out.facts.machine = backends.gpu(fields.library or "")
 end
@@ -33,7 +34,7 @@ local function cell_of_answer(source, line, fields, out)
   local cell = out.cells[fields.id or ""]
   if not out.world_size then source:fail(line, "an answer before the greeting (hello)") end
   if not cell then source:fail(line, "an answer without a request: id=%s", tostring(fields.id)) end
-  cell.world_size = out.world_size
+  for name, value in pairs(out.ranks) do cell[name] = value end
   return cell
 end
 

@@ -25,8 +25,8 @@ local function first_match(rules, bytes)
 end
 
 -- rules: { { from =, to = (bytes, inclusive), strategy =, line = }... }. Returns the cells of `world_size`
--- ranks on `nodes` nodes (nil: one); without --hidden-size a message is one token. A range without a whole message has no cell; a range
--- without a rule is unmeasured.
+-- ranks on `nodes` nodes (nil: one); without --hidden-size a message is one token. A range without a whole
+-- message has no cell; a range without a rule is unmeasured.
 function ranges.cells(source, rules, world_size, nodes)
   local dtype = source:dtype("bfloat16")
   local message = source.bytes_of(dtype) * (source.options.hidden_size or 1)

@@ -34,7 +34,7 @@ import.options = {
     help = "enum of a header's numbers: today, or oneshot1, in which ONESHOT is 1" },
   { name = "calls", value = "N", type = "whole", help = "trtllm-printed: number of calls in a timed loop" },
   { name = "nodes", value = "N", type = "whole",
-    help = "NCCL's files: read only entries for this number of nodes" },
+    help = "the nodes of rows in files without them; NCCL's files: read only entries of these" },
   { name = "in-place", help = "nccl-tests: read the in-place times" },
 }
 import.example = "gentables import tests/readers/inputs/nccl_tests.txt --arch sm90 --out rows/"
@@ -66,6 +66,16 @@ end
 
 -- ---- reading ----------------------------------------------------------------------------------
 
+-- Gives the records of a file without nodes those of --nodes.
+local function place(of_file, result, nodes)
+  for _, list in ipairs { result.rows or {}, result.no_time or {} } do
+    for _, record in ipairs(list) do
+      local placement = record.nodes and {} or of_file:placement(record.line, record.world_size, nodes)
+      for name, value in pairs(placement) do record[name] = value end
+    end
+  end
+end
+
 -- The result of a reader for a file. Prints what it left out.
 local function read(path, reader, options)
   local text = fail.unless(file.read(path))
@@ -74,6 +84,7 @@ local function read(path, reader, options)
   for _, reason in ipairs(sorted_keys(of_file.left_out)) do
     fail.note("%s: left out, %s: %d", path, reason, of_file.left_out[reason])
   end
+  if options.nodes then place(of_file, result, options.nodes) end
   return result
 end
 

@@ -153,7 +153,7 @@ optimizer=$inputs/nccl_optimizer.csv
 wrong "$optimizer" '1s/nodes/hosts/' ':1: unknown column "hosts"' --arch sm90
 wrong "$optimizer" '2s/tree/trie/' ':2: no strategy is "trie"' --arch sm90
 wrong "$optimizer" '2s/simple,2/simple,3/' ':2: no strategy is "tree", "simple", 3 channels' --arch sm90
-wrong "$optimizer" '3s/,1,8,/,3,8,/' ':3: 8 ranks on 3 nodes; the same number of ranks on each node' --arch sm90
+wrong "$optimizer" '3s/,1,8,/,3,8,/' ':3: 8 ranks on 3 nodes; the same number of ranks on each' --arch sm90
 wrong "$optimizer" '3s/,10.8//' ':3: 11 fields; the header has 12' --arch sm90
 wrong "$optimizer" '3s/allreduce/all_reduce/' ':3: unknown collective "all_reduce"' --arch sm90
 wrong "$optimizer" '3s/^/allreduce,1024,ring,simple,4,1,8,-1,-1,0.12,52.1,10.8\n/; 6d' \

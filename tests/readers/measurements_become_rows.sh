@@ -49,6 +49,19 @@ done
 imports "$inputs/osu_7.txt" "$rows" --tp 4 --strategy MPI_RING
 has_lines "$rows" '4,float32,8,1,2,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,'
 
+
+# Files without nodes take them from --nodes; NCCL's have them.
+imports "$inputs/osu_7.txt" "$rows" --tp 4 --nodes 2
+has_lines "$rows" '4,float32,8,1,2,MPI,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,,,,,,,2,2'
+has_lines "$WORK/rows.json" '  "nodes": 2,'
+rejects '4 ranks on 3 nodes; the same number of ranks on each node is required' import "$inputs/osu_7.txt" \
+    --tp 4 --nodes 3 --out "$rows"
+sed '3,$s/,1,8,/,2,8,/' "$inputs/nccl_optimizer.csv" >"$WORK/optimizer.csv"
+ends_with 0 "$GENTABLES" import "$WORK/optimizer.csv" --arch sm90 --out "$WORK/optimizer"
+for of in tp8 tp8.nodes2; do
+    [ -f "$WORK/optimizer/benchmark.$of.sm90.csv" ] || die "no rows of $of"
+done
+
 # FlashInfer's benchmark, in Markdown and as printed.
 imports "$inputs/flashinfer.md" "$rows"
 one_line 'flashinfer.md: left out, of operations without a strategy: 1'

@@ -33,6 +33,12 @@ for fact in '"gpu": "1 x NVIDIA H100"' '"reason": "fewer tokens than ranks"' '"n
     grep -q "$fact" "$WORK/out/benchmark.tp2.sm90-loopback.json" || die "the provenance lacks $fact"
 done
 
+# Ranks on several nodes are rows of these nodes.
+sed 's/^hello world_size=2 /&nodes=2 ranks_per_node=1 /' "$kept" >"$WORK/nodes.txt"
+ends_with 0 "$GENTABLES" import "$WORK/nodes.txt" --from bench-rows --arch sm90 --out "$WORK/nodes"
+has '^2,bfloat16,2048,1,1024,ONESHOT,.*,2,1$' "$WORK/nodes/benchmark.tp2.nodes2.sm90.csv"
+has '"reason": "fewer tokens than ranks"' "$WORK/nodes/benchmark.tp2.nodes2.sm90.json"
+
 # refused PATTERN SED-SCRIPT
 refused() {
     sed "$2" "$kept" >"$WORK/bad.txt"
@@ -43,6 +49,8 @@ sed -i '$d' "$kept"
 refused "bad.txt:6: an answer without a request: id=7" 's/^row id=1 /row id=7 /'
 refused "bad.txt:6: a row with time_us=-1" 's/^\(row id=1 .*\) time_us=3.5/\1 time_us=-1/'
 refused "bad.txt:4: has protocol 9; protocol 2 is required" 's/protocol=2/protocol=9/'
+refused "bad.txt:4: 2 ranks on 3 nodes; the same number of ranks on each node is required" \
+    's/^hello /&nodes=3 /'
 refused "bad.txt:6: unknown strategy" 's/^row id=1 strategy=ONESHOT/row id=1 strategy=NONSENSE/'
 refused "has no greeting" '/^hello/d; /^row/d; /^none/d'
 refused "bad.txt:1: num_tokens is \"0\"" 's/^\(measure id=1 .*\)num_tokens=1/\1num_tokens=0/'
