@@ -41,10 +41,12 @@ function statistics.sum(values)
   return sum
 end
 
-local function deviation_of(values, mean)
+-- 0 for equal values, from which their mean may differ by rounding.
+local function deviation_of(values, mean, are_equal)
+  if are_equal then return 0.0 end
   local squares = 0.0
   for _, value in ipairs(values) do squares = squares + (value - mean) ^ 2 end
-  return #values < 2 and 0.0 or math.sqrt(squares / (#values - 1))
+  return math.sqrt(squares / (#values - 1))
 end
 
 -- { count, mean, median, min, max, standard_deviation } of at least one value; the standard deviation is that
@@ -54,7 +56,7 @@ function statistics.summarise(values)
   local median = #ordered % 2 == 1 and ordered[middle + 1] or (ordered[middle] + ordered[middle + 1]) / 2
   local mean = statistics.sum(values) / #values
   return { count = #values, mean = mean, median = median, min = ordered[1], max = ordered[#ordered],
-    standard_deviation = deviation_of(values, mean) }
+    standard_deviation = deviation_of(values, mean, ordered[1] == ordered[#ordered]) }
 end
 
 return statistics

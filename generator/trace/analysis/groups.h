@@ -9,14 +9,16 @@
 
 namespace trace {
 
-// deviation divides by n - 1; it is NaN for one value. Without values all but count and sum are NaN.
+// deviation divides by n - 1; it is NaN for one value, and 0 for values that differ by at most `rounding`.
+// Without values all but count, sum and rounding are NaN.
 struct statistics {
     double mean, median, deviation, min, max, sum;
+    double rounding; // the difference that equal values may have
     uint32_t count;
 };
 
 // Of all values; changes their order.
-statistics statistics_of(std::vector<double> &values);
+statistics statistics_of(std::vector<double> &values, double rounding);
 
 // The instances of each group, in order of the selection.
 struct grouping {

@@ -15,10 +15,10 @@ kernel_detail detail_at(const selection &of, const std::vector<uint32_t> &instan
     durations.clear();
     for (uint32_t one : instances) durations.push_back(of.gpu_at(of.first[one] + index).duration);
     const event &first = of.of->at(of.gpu_at(of.first[instances[0]] + index));
-    kernel_detail result = {first.name, first.stream, statistics_of(durations)};
-    double squares = 0, mean = result.durations.mean;
-    for (double duration : durations) squares += (duration - mean) * (duration - mean);
-    result.durations.deviation = std::sqrt(squares / double(durations.size()));
+    kernel_detail result = {first.name, first.stream, statistics_of(durations, 0)};
+    auto count = double(durations.size());
+    double &deviation = result.durations.deviation;
+    deviation = count > 1 ? deviation * std::sqrt((count - 1) / count) : 0;
     return result;
 }
 

@@ -8,7 +8,7 @@
 //       arguments are -1 if there are none; model_...: of the forward op, if this is a backward
 //   S:kernels(combo) -> { name, ... }                                  in the order of the selection
 //   S:group(map, groups, specs) -> columns { count, uid, combo }, and at 1, 2, ... for each spec columns
-//       { mean, median, deviation, min, max, sum, count }. map[combo] = group, or nil: left out;
+//       { mean, median, deviation, rounding, min, max, sum, count }. map[combo] = group, or nil: left out;
 //       spec = { "time" | "computing" | "subtree" | "duration", work }, work[combo]: the value is work / time
 //   S:details(map, groups) -> columns kernel_details_summary, trunc_kernel_details; nil: no kernels
 //   S:instances(map, group) -> columns, a row for each instance
@@ -139,6 +139,7 @@ void set_statistics(lua_State *lua, const std::vector<statistics> &rows) {
         });
     };
     set("mean", &statistics::mean);
+    set("rounding", &statistics::rounding);
     set("median", &statistics::median);
     set("deviation", &statistics::deviation);
     set("min", &statistics::min);

@@ -19,7 +19,8 @@ return {
       local time = groups[1]
       out[group] = { name = combos.name[firsts[group]], category = category(firsts[group]),
         count = groups.count[group], sum = time.sum[group], mean = grouping.cell(time.mean[group]),
-        deviation = grouping.cell(time.deviation[group]), min = time.min[group], max = time.max[group] }
+        deviation = grouping.cell(time.deviation[group]), rounding = time.rounding[group],
+        min = time.min[group], max = time.max[group] }
     end
     return out
   end,

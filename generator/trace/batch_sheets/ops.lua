@@ -56,7 +56,7 @@ end
 
 local function statistics_at(columns, group)
   local out = { count = math.tointeger(columns.count[group]) or 0 }
-  for _, name in ipairs { "sum", "mean", "deviation", "min", "max" } do
+  for _, name in ipairs { "sum", "mean", "deviation", "rounding", "min", "max" } do
     out[name] = grouping.cell(columns[name][group])
   end
   return out

@@ -1,27 +1,36 @@
--- Pools the statistics of several ranks: the numbers of each part (count, sum, mean, deviation, min, max) are
--- enough for the whole, without its values.
+-- Pools the statistics of several ranks: the numbers of each part (count, sum, mean, deviation, min, max and
+-- rounding, the difference that equal values may have, or nil) are enough for the whole, without its values.
 local pooled = {}
 
--- The statistics of all values together, from those of the parts. deviation (n - 1) is nil for fewer than two
--- values.
-function pooled.together(parts)
-  local all = { count = 0, sum = 0.0 }
+-- The sum of the squares of all values' differences from their mean.
+local function squares_of(parts, mean)
   local squares = 0.0
+  for _, part in ipairs(parts) do
+    if part.count > 0 then
+      squares = squares + part.count * (part.mean - mean) ^ 2
+      if part.count > 1 then squares = squares + (part.count - 1) * (part.deviation or 0) ^ 2 end
+    end
+  end
+  return squares
+end
+
+-- The statistics of all values together, from those of the parts. deviation (n - 1) is nil for fewer than two
+-- values, and 0 for equal ones.
+function pooled.together(parts)
+  local all = { count = 0, sum = 0.0, rounding = 0.0 }
   for _, part in ipairs(parts) do
     if part.count > 0 then
       all.count, all.sum = all.count + part.count, all.sum + part.sum
       all.min, all.max = math.min(all.min or part.min, part.min), math.max(all.max or part.max, part.max)
+      all.rounding = math.max(all.rounding, part.rounding or 0)
     end
   end
   if all.count == 0 then return all end
   all.mean = all.sum / all.count
-  for _, part in ipairs(parts) do
-    if part.count > 0 then
-      squares = squares + part.count * (part.mean - all.mean) ^ 2
-      if part.count > 1 then squares = squares + (part.count - 1) * (part.deviation or 0) ^ 2 end
-    end
+  if all.count > 1 then
+    local are_equal = all.max - all.min <= all.rounding
+    all.deviation = are_equal and 0.0 or math.sqrt(squares_of(parts, all.mean) / (all.count - 1))
   end
-  if all.count > 1 then all.deviation = math.sqrt(squares / (all.count - 1)) end
   return all
 end
 

@@ -1,4 +1,4 @@
--- statistics.lua and core.student: Holm's method, and tails of distributions.
+-- statistics.lua and core.student: Holm's method, tails of distributions, and summaries.
 local luaunit = require "luaunit"
 local statistics = require "base.statistics"
 local student = require "core.student"
@@ -33,6 +33,15 @@ function tests.test_upper_tails_are_those_of_tables()
     { -2.1318468, 4, 0.95 }, { 2.2281389, 10, 0.025 }, { 1.9599640, nil, 0.025 }, { -1.6448536, 0, 0.95 } } do
     luaunit.assertAlmostEquals(student.upper_tail(row[1], row[2]), row[3], 1e-8)
   end
+end
+
+-- Their mean is rounded, and so differs from them.
+function tests.test_equal_values_have_no_deviation()
+  local values = {}
+  for i = 1, 6 do values[i] = 300000.1 end
+  luaunit.assertEquals(statistics.summarise(values).standard_deviation, 0.0)
+  values[7] = 300000.2
+  luaunit.assertAlmostEquals(statistics.summarise(values).standard_deviation, 0.1 / math.sqrt(7), 1e-6)
 end
 
 return require "suites" { { "statistics", tests } }
