@@ -95,6 +95,17 @@ void order_by_launch(analysis &to) {
     });
 }
 
+// A frame "execute" has a first kernel too, as sheets of kernels name the nearest op.
+void find_first_kernels(analysis &to) {
+    to.first_kernels.assign(to.of->events.size(), EMPTY_TEXT);
+    for (const gpu_event &one : to.gpu) {
+        if (to.is_communication(one)) continue;
+        for (uint32_t op : {launcher_of(to, one), nearest_op(*to.of, to.at(one).parent)}) {
+            if (op != NONE && to.first_kernels[op] == EMPTY_TEXT) to.first_kernels[op] = to.at(one).name;
+        }
+    }
+}
+
 } // namespace
 
 void analyse(const trace &of, analysis &to) {
@@ -103,11 +114,21 @@ void analyse(const trace &of, analysis &to) {
     gather(to);
     clip(to);
     order_by_launch(to);
+    find_first_kernels(to);
 }
 
 uint32_t nearest_op(const trace &of, uint32_t event) {
     while (event != NONE && of.events[event].kind != kind::cpu_op) event = of.events[event].parent;
     return event;
+}
+
+uint32_t launcher_of(const analysis &analysis, const gpu_event &one) {
+    const std::vector<event> &events = analysis.of->events;
+    uint32_t launch = analysis.at(one).parent;
+    if (launch == NONE) return NONE;
+    uint32_t op = events[launch].kind == kind::cpu_op ? launch : events[launch].parent;
+    if (op != NONE && analysis.has(events[op], EXECUTE) && events[op].parent != NONE) op = events[op].parent;
+    return op != NONE && events[op].kind == kind::cpu_op ? op : launch;
 }
 
 // ---- Timeline ---------------------------------------------------------------------------------
@@ -143,7 +164,7 @@ void split_idle_steps(const std::vector<span> &all, const std::vector<span> &ste
     for (const span &step : steps) {
         double at = step.start;
         auto pause_until = [&](double end) {
-            if (end > at) (end - at <= limit ? to.micro_idle : to.macro_idle) += end - at;
+            if (end > at) (end - at < limit ? to.micro_idle : to.macro_idle) += end - at;
         };
         while (next < all.size() && all[next].end <= at) next++;
         for (size_t i = next; i < all.size() && all[i].start < step.end; i++) {
@@ -158,7 +179,7 @@ void split_idle_steps(const std::vector<span> &all, const std::vector<span> &ste
 void split_idle(const std::vector<span> &all, double limit, timeline &to) {
     for (size_t i = 1; i < all.size(); i++) {
         double pause = all[i].start - all[i - 1].end;
-        (pause <= limit ? to.micro_idle : to.macro_idle) += pause;
+        (pause < limit ? to.micro_idle : to.macro_idle) += pause;
     }
 }
 

@@ -35,7 +35,10 @@ struct analysis {
     uint64_t overlapping = 0;        // GPU events that began before the last one of their stream ended
     uint64_t unlinked = 0;
     uint32_t first_overlapping = NONE; // event
-    argument_reader arguments;         // of the trace
+    // Of each host event, a text: the first GPU event by time that it launched, without communication. It
+    // decides the category of an op if no list has the op's name. EMPTY_TEXT: it launched none.
+    std::vector<uint32_t> first_kernels;
+    argument_reader arguments; // of the trace
 
     const event &at(const gpu_event &one) const { return of->events[one.event]; }
     bool is_linked(const gpu_event &one) const { return at(one).parent != NONE; }
@@ -49,12 +52,16 @@ void analyse(const trace &of, analysis &to);
 // The event, or the first one around it, that is a cpu_op; NONE: there is none.
 uint32_t nearest_op(const trace &of, uint32_t event);
 
+// The op that launched a GPU event, or the launch if no op did; a frame "execute" counts as the op around it.
+// NONE: it has no launch.
+uint32_t launcher_of(const analysis &analysis, const gpu_event &one);
+
 // The GPU's time by use, µs. In traces of gentables (trace::is_own) `total` and `idle` are of the traced
 // steps (ProfilerStep), and the time between them is `untraced`; in others `total` is from the first start to
 // the last end.
 struct timeline {
     double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
-    double micro_idle, macro_idle; // pauses up to the limit, and longer ones
+    double micro_idle, macro_idle; // pauses shorter than the limit, and the others
     double untraced;
     uint64_t steps; // traced ones; 0: all from the first start to the last end
     uint64_t events;

@@ -8,7 +8,7 @@
 //   A:arguments(number, as_lists) -> dims, types, strides, concrete    Python literals, or nil
 //   A:argument_values(number) -> the same as Lua's values
 //   A:track(number) -> process_name, process_label, thread_name
-//   A:kernel_rows() -> { { parent, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
+//   A:kernel_rows() -> { { parent, is_of_op, first_kernel, kernel, stream, count, sum, min, max, uid }, ... }
 //   A:short_kernel_rows(limit) -> the same with arguments
 //   A:short_kernel_histogram(limit, bins) -> begin, end, { count, ... }; nothing if none is so short
 //   A:event_rows(), A:short_rows(), A:gpu_rows()    event_rows.cpp
@@ -123,8 +123,10 @@ void push_kernel_rows(lua_State *lua, const trace &of, const std::vector<kernel_
     lua_createtable(lua, int(rows.size()), 0);
     lua_Integer count = 0;
     for (const kernel_row &row : rows) {
-        lua_createtable(lua, 0, 10);
+        lua_createtable(lua, 0, 11);
         set_text(lua, "parent", of, row.parent);
+        lua_pushboolean(lua, row.is_of_op);
+        lua_setfield(lua, -2, "is_of_op");
         set_text(lua, "first_kernel", of, row.first_kernel);
         set_text(lua, "kernel", of, row.kernel);
         push_number_of(lua, row.arguments);

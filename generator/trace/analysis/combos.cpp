@@ -16,10 +16,16 @@ uint32_t kernel_name(const selection &of, uint32_t index) {
     return of.of->at(of.gpu_at(index)).name;
 }
 
+// The kernel that decides the category of an instance's op.
+uint32_t first_kernel(const selection &of, const instance &one) {
+    return of.of->first_kernels[one.op];
+}
+
 uint64_t hash_of(const selection &of, uint32_t number) {
     const instance &one = of.instances[number];
     const event &op = of.op(one);
     uint64_t hash = mixed(mixed(mixed(mixed(0, op.name), op.arguments), op.track), one.kernel);
+    hash = mixed(hash, first_kernel(of, one));
     if (one.forward != NONE) hash = mixed(hash, of.of->of->events[one.forward].arguments);
     for (uint32_t i = of.first[number]; i < of.first[number + 1]; i++) hash = mixed(hash, kernel_name(of, i));
     return hash;
@@ -44,7 +50,8 @@ bool are_equal(const selection &of, uint32_t a, uint32_t b) {
     const instance &one = of.instances[a], &other = of.instances[b];
     const event &op = of.op(one), &other_op = of.op(other);
     return op.name == other_op.name && op.arguments == other_op.arguments && op.track == other_op.track &&
-           one.kernel == other.kernel && have_same_forward(of, one, other) && have_same_kernels(of, a, b);
+           one.kernel == other.kernel && first_kernel(of, one) == first_kernel(of, other) &&
+           have_same_forward(of, one, other) && have_same_kernels(of, a, b);
 }
 
 } // namespace

@@ -55,7 +55,8 @@ void append_details(const trace &names, const std::vector<kernel_detail> &kernel
 // GPU events by their kernel and their launch.
 struct kernel_row {
     uint32_t parent;       // text: name of the op, or of the launch; EMPTY_TEXT: not linked
-    uint32_t first_kernel; // text: the first kernel of that op; EMPTY_TEXT: the parent is a launch, or none
+    uint32_t first_kernel; // text: of that op (analysis.h); EMPTY_TEXT: it has none, or the parent is no op
+    bool is_of_op;         // the parent is an op
     uint32_t arguments;    // of the parent; NONE in rows of kernel_rows
     uint32_t kernel;       // text
     int32_t stream;        // 0 in rows of short_kernel_rows

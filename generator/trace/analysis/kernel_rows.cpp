@@ -11,9 +11,10 @@ namespace {
 struct row_key {
     uint32_t parent, first_kernel, arguments, kernel;
     int32_t stream;
+    bool is_of_op;
     bool operator==(const row_key &other) const {
         return parent == other.parent && first_kernel == other.first_kernel && arguments == other.arguments &&
-               kernel == other.kernel && stream == other.stream;
+               kernel == other.kernel && stream == other.stream && is_of_op == other.is_of_op;
     }
 };
 
@@ -35,8 +36,8 @@ class row_list {
     void add(const row_key &key, const gpu_event &one) {
         auto [at, is_new] = indices_.emplace(key, rows_.size());
         if (is_new)
-            rows_.push_back({key.parent, key.first_kernel, key.arguments, key.kernel, key.stream, one.event,
-                             0, 0, one.duration, one.duration});
+            rows_.push_back({key.parent, key.first_kernel, key.is_of_op, key.arguments, key.kernel,
+                             key.stream, one.event, 0, 0, one.duration, one.duration});
         kernel_row &row = rows_[at->second];
         row.example = std::min(row.example, one.event);
         row.count++;
@@ -51,16 +52,6 @@ class row_list {
     std::unordered_map<row_key, size_t, row_hash> indices_;
 };
 
-// The first kernel of each op, by time: a text, or EMPTY_TEXT.
-std::vector<uint32_t> first_kernels(const analysis &of) {
-    std::vector<uint32_t> result(of.of->events.size(), EMPTY_TEXT);
-    for (const gpu_event &one : of.gpu) {
-        uint32_t op = nearest_op(*of.of, of.at(one).parent);
-        if (op != NONE && result[op] == EMPTY_TEXT) result[op] = of.at(one).name;
-    }
-    return result;
-}
-
 // The nearest op, else the launch.
 uint32_t parent_of(const analysis &of, const gpu_event &one) {
     uint32_t launch = of.at(one).parent, op = nearest_op(*of.of, launch);
@@ -74,15 +65,15 @@ bool is_kernel(const analysis &of, const gpu_event &one) {
 } // namespace
 
 std::vector<kernel_row> kernel_rows(const analysis &of) {
-    std::vector<uint32_t> firsts = first_kernels(of);
     row_list rows;
     for (const gpu_event &one : of.gpu) {
         if (!is_kernel(of, one)) continue;
         uint32_t parent = parent_of(of, one);
-        row_key key = {EMPTY_TEXT, EMPTY_TEXT, NONE, of.at(one).name, of.at(one).stream};
+        row_key key = {EMPTY_TEXT, EMPTY_TEXT, NONE, of.at(one).name, of.at(one).stream, false};
         if (parent != NONE) {
             key.parent = of.of->events[parent].name;
-            key.first_kernel = firsts[parent];
+            key.is_of_op = of.of->events[parent].kind == kind::cpu_op;
+            if (key.is_of_op) key.first_kernel = of.first_kernels[parent];
         }
         rows.add(key, one);
     }
@@ -94,7 +85,7 @@ std::vector<kernel_row> short_kernel_rows(const analysis &of, double limit) {
     for (const gpu_event &one : of.gpu) {
         if (!is_kernel(of, one) || !of.is_linked(one) || !(one.duration < limit)) continue;
         const event &parent = of.of->events[parent_of(of, one)];
-        rows.add({parent.name, EMPTY_TEXT, parent.arguments, of.at(one).name, 0}, one);
+        rows.add({parent.name, EMPTY_TEXT, parent.arguments, of.at(one).name, 0, false}, one);
     }
     return rows.take();
 }

@@ -73,16 +73,6 @@ void measure(selection &to, bool by_time) {
 
 // ---- Launchers --------------------------------------------------------------------------------
 
-// The op that launched a GPU event, or else the call of the runtime.
-uint32_t launcher_of(const analysis &analysis, const gpu_event &one) {
-    const std::vector<event> &events = analysis.of->events;
-    uint32_t launch = analysis.at(one).parent;
-    if (launch == NONE) return NONE;
-    uint32_t op = events[launch].kind == kind::cpu_op ? launch : events[launch].parent;
-    if (op != NONE && analysis.has(events[op], EXECUTE) && events[op].parent != NONE) op = events[op].parent;
-    return op != NONE && events[op].kind == kind::cpu_op ? op : launch;
-}
-
 // The busy time of all GPU events below each instance.
 void measure_subtrees(selection &to, const slot_list &slots) {
     std::vector<busy> times(to.instances.size());

@@ -5,7 +5,8 @@
 //       has_backward, outermost }: op_model in selection.h
 //   S:combos() -> columns, a row for each combo, and nested, a number
 //       { name, arguments, track, kernel, model_name, model_arguments, first_kernel, kernels, uid, count };
-//       arguments are -1 if there are none; model_...: of the forward op, if this is a backward
+//       arguments are -1 if there are none; model_...: of the forward op, if this is a backward;
+//       first_kernel: the one that decides the op's category (analysis.h), or ""
 //   S:kernels(combo) -> { name, ... }                                  in the order of the selection
 //   S:group(map, groups, specs) -> columns { count, uid, combo }, and at 1, 2, ... for each spec columns
 //       { mean, median, deviation, rounding, min, max, sum, count }. map[combo] = group, or nil: left out;
@@ -96,11 +97,8 @@ int push_combos(lua_State *lua) {
         uint32_t number = forward(i).arguments;
         lua_pushinteger(lua, number == NONE ? -1 : lua_Integer(number));
     });
-    set_column(lua, "first_kernel", rows, [&](size_t i) { // by time, as the indices in analysis::gpu are
-        auto earliest = std::min_element(of.gpu.begin() + begin(i), of.gpu.begin() + end(i));
-        bool has_one = begin(i) < end(i);
-        push_text(lua, names, has_one ? of.of->at(of.of->gpu[*earliest]).name : EMPTY_TEXT);
-    });
+    set_column(lua, "first_kernel", rows,
+               [&](size_t i) { push_text(lua, names, of.of->first_kernels[first(i).op]); });
     set_column(lua, "kernels", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(end(i) - begin(i))); });
     set_column(lua, "uid", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(first(i).uid)); });
     set_column(lua, "count", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(of.combos[i].count)); });
@@ -139,9 +137,9 @@ void set_statistics(lua_State *lua, const std::vector<statistics> &rows) {
         });
     };
     set("mean", &statistics::mean);
-    set("rounding", &statistics::rounding);
     set("median", &statistics::median);
     set("deviation", &statistics::deviation);
+    set("rounding", &statistics::rounding);
     set("min", &statistics::min);
     set("max", &statistics::max);
     set("sum", &statistics::sum);

@@ -1,5 +1,4 @@
 -- The sheet kernel_launchers: the ops that launched GPU events other than communication, over all ranks.
-local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local pooled = require "trace.ops.pooled_statistics"
 
@@ -8,16 +7,13 @@ return {
 
   collect = function(rank)
     local selection, combos = rank:select("launchers")
-    local function category(combo)
-      return families.category(combos.name[combo], combos.first_kernel[combo])
-    end
     local map, count, firsts = grouping.by(#combos.name, function(combo)
-      return combos.name[combo] .. "\0" .. category(combo)
+      return combos.name[combo] .. "\0" .. rank:category(combos, combo)
     end)
     local groups, out = selection:group(map, count, { { "time" } }), {}
     for group = 1, count do
       local time = groups[1]
-      out[group] = { name = combos.name[firsts[group]], category = category(firsts[group]),
+      out[group] = { name = combos.name[firsts[group]], category = rank:category(combos, firsts[group]),
         count = groups.count[group], sum = time.sum[group], mean = grouping.cell(time.mean[group]),
         deviation = grouping.cell(time.deviation[group]), rounding = time.rounding[group],
         min = time.min[group], max = time.max[group] }

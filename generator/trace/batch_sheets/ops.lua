@@ -31,11 +31,11 @@ local measures = {
 local titles = { deviation = "std" }
 local TIME = 4 -- the index of the kernel time
 
-local function sheet_of(name, field)
-  local op = families.op(name)
-  local own = op and families.family(op)[field]
+-- The sheet that lists an op (a row of families.lua), or nil.
+local function sheet_of(op, field)
+  local own = families.family(op)[field]
   for _, sheet in ipairs(batch_sheets) do
-    if own and sheet.of[own] then return sheet.name, op end
+    if own and sheet.of[own] then return sheet.name end
   end
 end
 
@@ -66,8 +66,10 @@ local function collect_one(rank, how, out)
   local selection, combos = rank:select(how.kind)
   local perf_models, sheets_of, flops, bytes = {}, {}, {}, {}
   for combo, name in ipairs(combos.name) do
-    local sheet, op = sheet_of(name, how.field)
-    local perf = sheet and how.evaluate(op, rank:call_of(selection, combos, combo))
+    local call = rank:call_of(selection, combos, combo)
+    local op = families.op_of_call(name, call.dims)
+    local sheet = sheet_of(op, how.field)
+    local perf = sheet and how.evaluate(op, call)
     if perf then
       perf_models[combo], sheets_of[combo] = perf, sheet
       flops[combo], bytes[combo] = perf.flops / 1e6, perf.bytes and perf.bytes / 1e6

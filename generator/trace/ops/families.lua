@@ -6,8 +6,8 @@
 local families = {}
 
 -- `sheet` and `category` are the words of the sheets; `unit`: the GPU's unit that computes it. outermost: an
--- op below another one of its sheet is not listed, such as native_layer_norm in layer_norm, so that the
--- sheet's times add up.
+-- op below another one of its sheet is not listed, such as native_layer_norm in layer_norm, or
+-- upsample_nearest2d in its overload of the same name, so that the sheet's times add up.
 families.families = {
   { name = "gemm", category = "GEMM", sheet = "GEMM", unit = "matrix" },
   { name = "sdpa", category = "SDPA_fwd", sheet = "SDPA_fwd", unit = "matrix", backward_sheet = "SDPA_bwd" },
@@ -15,7 +15,8 @@ families.families = {
   { name = "convolution_backward", category = "CONV_bwd", sheet = "CONV_bwd", unit = "matrix" },
   { name = "unary", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
   { name = "pad", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
-  { name = "upsample", category = "elementwise", sheet = "UnaryElementwise", unit = "vector" },
+  { name = "upsample", category = "elementwise", sheet = "UnaryElementwise", unit = "vector",
+    outermost = true },
   { name = "binary", category = "elementwise", sheet = "BinaryElementwise", unit = "vector" },
   { name = "reduce", category = "reduce", sheet = "Reduce_fwd", unit = "vector" },
   { name = "norm", category = "NORM_fwd", sheet = "Normalization", unit = "vector", outermost = true },
@@ -62,7 +63,9 @@ add("upsample", "upsample_nearest1d upsample_nearest2d upsample_nearest3d")
 add("binary", "div div_ mul mul_ add add_ sigmoid_backward threshold_backward")
 
 -- dims: the index of the reduced dimensions. is_scan: the result has as many elements as the input.
-add("reduce", "sum mean max min std var logsumexp amin amax", { dims = 1 })
+-- of_two_tensors: the family of calls with two tensors.
+add("reduce", "sum mean std var logsumexp amin amax", { dims = 1 })
+add("reduce", "max min", { dims = 1, of_two_tensors = "binary" })
 add("reduce", "norm linalg_norm", { dims = 2 })
 add("reduce", "cumsum cumprod", { is_scan = true })
 
@@ -77,11 +80,18 @@ add("norm", "group_norm miopen_group_norm cudnn_group_norm", { weight = 2, bias 
 add("norm", "native_group_norm", { weight = 1, bias = 2 })
 add("norm", "_fused_rms_norm", { weight = 2, shape = 1, is_rms = true })
 
--- mask: the index of output_mask. x: that of the normalised tensor.
-add("norm_backward", "native_batch_norm_backward", { x = 1, weight = 2, training = 7, mask = 9 })
+-- mask: the index of output_mask. x: that of the normalised tensor. Names without a schema in PyTorch, such
+-- as miopen_layer_norm_backward, are those of a forward op above, with the arguments of the native op.
+add("norm_backward", "native_batch_norm_backward batch_norm_backward instance_norm_backward "
+  .. "native_instance_norm_backward cudnn_instance_norm_backward miopen_instance_norm_backward",
+  { x = 1, weight = 2, training = 7, mask = 9 })
+add("norm_backward", "_batch_norm_impl_index_backward", { x = 1, weight = 3, training = 8, mask = 10 })
 add("norm_backward", "cudnn_batch_norm_backward miopen_batch_norm_backward", { x = 0, weight = 2 })
-add("norm_backward", "native_layer_norm_backward", { x = 1, weight = 5, bias = 6, shape = 2, mask = 7 })
-add("norm_backward", "native_group_norm_backward", { x = 1, weight = 4, mask = 9 })
+add("norm_backward", "native_layer_norm_backward layer_norm_backward cudnn_layer_norm_backward "
+  .. "miopen_layer_norm_backward", { x = 1, weight = 5, bias = 6, shape = 2, mask = 7 })
+add("norm_backward", "native_group_norm_backward group_norm_backward cudnn_group_norm_backward "
+  .. "miopen_group_norm_backward", { x = 1, weight = 4, mask = 9 })
+add("norm_backward", "_fused_rms_norm_backward", { x = 1, weight = 4, shape = 2, mask = 5, is_rms = true })
 
 -- Ops without models that have their own category.
 local categories = {
@@ -100,19 +110,39 @@ local kernel_words = { "elementwise", "reduce", "multi_tensor_apply" }
 
 local family_of, op_of = {}, {}
 for _, family in ipairs(families.families) do family_of[family.name] = family end
-for _, op in ipairs(ops) do op_of[op.name] = op end
+for _, op in ipairs(ops) do
+  op_of[op.name] = op
+  if op.of_two_tensors then op.with_two_tensors = { name = op.name, family = op.of_two_tensors } end
+end
 
 families.ops = ops
 
 -- The row of an op by its name, or nil: it has no model.
 function families.op(name) return op_of[name] end
 
+-- Whether calls of an op are of several families.
+function families.depends_on_shapes(name)
+  local op = op_of[name]
+  return op ~= nil and op.with_two_tensors ~= nil
+end
+
+-- The row of an op for a call with these shapes (Input Dims, or nil). max and min with two arguments have two
+-- tensors; with more, the second one is a dimension, which has no shape, or a tensor.
+function families.op_of_call(name, dims)
+  local op = op_of[name]
+  if not dims or not families.depends_on_shapes(name) then return op end
+  local second = dims[2]
+  local is_tensor = type(second) == "table" and (#second > 0 or #dims == 2)
+  return is_tensor and op.with_two_tensors or op
+end
+
 -- The family of an op's row.
 function families.family(op) return family_of[op.family] end
 
--- The category of an op, or of a call of the runtime; `first_kernel`: the name of its first kernel, or "".
-function families.category(name, first_kernel)
-  local op = op_of[name]
+-- The category of an op, or of a call of the runtime. `first_kernel`: the name of its first kernel, or "";
+-- `dims`: as for op_of_call.
+function families.category(name, first_kernel, dims)
+  local op = families.op_of_call(name, dims)
   if op then return family_of[op.family].category end
   if categories[name] then return categories[name] end
   if name:find("^aten::_scaled_dot_product_.*_backward$") then return "SDPA_bwd" end

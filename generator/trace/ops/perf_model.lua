@@ -228,9 +228,10 @@ local function unary(op, call)
     flops = count, bytes = times(count, sum_of(2, width, width_out)), spec = spec_of(op, dtype) }
 end
 
+-- The result has the type of the input.
 local function resized(op, call, out, extra)
   local shape, dtype = shape_of(call, 0), dtype_of(call, 0)
-  local params = { { "op_shape", out }, { "dtype_in_out", { dtype, none } },
+  local params = { { "op_shape", out }, { "dtype_in_out", { dtype, dtype } },
     { "stride_input", strides_of(call, 0) }, { "stride_output", none }, { "input_shape", shape },
     { "output_shape", out } }
   params[#params + 1] = extra
@@ -323,9 +324,8 @@ local reductions = { "mean", "max", "min", "norm" }
 
 local function reduce(op, call)
   local shape = shape_of(call, 0)
-  if not shape or (op.dims and op.dims == 1 and has_tensor(call, 1)) then
-    return nil, "its input has no shape"
-  end
+  if not shape then return nil, "its input has no shape" end
+  if op.dims == 1 and has_tensor(call, 1) then return nil, "its dimensions are a tensor" end
   local kind = "sum"
   for _, word in ipairs(reductions) do
     if op.name:find(word, 1, true) then
@@ -384,6 +384,13 @@ local function norm(op, call)
   return perf
 end
 
+-- With x̂ = x / rms: grad_x = (grad w - x̂ mean(grad w x̂)) / rms, and grad_w = Σ grad x̂ over the rows.
+local function rms_backward(at, mask)
+  local e, of_x, of_w = at.elements, mask[1] and 1 or 0, mask[2] and at.affine or 0
+  return e * (1 + (5 + at.affine) * of_x + 2 * of_w),
+    times(at.width, e * (2 + of_x) + at.channels * (at.affine + of_w))
+end
+
 local function norm_backward(op, call)
   local at, why = norm_at(op, call, op.x)
   if not at then return nil, why end
@@ -392,6 +399,10 @@ local function norm_backward(op, call)
   if not op.bias then at.bias = mask[3] and at.affine or 0 end
   at.params[6][2] = at.bias == 1
   at.params[#at.params + 1] = { "output_mask", mask }
+  if op.is_rms then
+    local flops, bytes = rms_backward(at, mask)
+    return { params = at.params, flops = flops, bytes = bytes, spec = spec_of(op, at.dtype) }
+  end
   local e, c, training = at.elements, at.channels, at.training
   local flops = 4 * e + (training == 0 and 3 * c or 0)
   if not mask[1] then flops = flops + 2 * e elseif training == 1 then flops = flops + 5 * e end
@@ -448,6 +459,7 @@ function perf_model.key(sheet, name, perf)
   return table.concat(parts, "\0")
 end
 
+-- `op` is the row for this call (families.op_of_call).
 function perf_model.of(op, call)
   if not call.dims then return nil, perf_model.NO_SHAPES end
   return checked(sums[op.family], op, call)

@@ -90,6 +90,15 @@ end
 -- The value if it is a list, else nil.
 local function list(value) return type(value) == "table" and value or nil end
 
+-- The category of a combo's op.
+function rank:category(combos, combo)
+  local name, number, dims = combos.name[combo], combos.arguments[combo], nil
+  if families.depends_on_shapes(name) and number >= 0 then
+    dims = list((self.analysis:argument_values(number)))
+  end
+  return families.category(name, combos.first_kernel[combo], dims)
+end
+
 -- The input of perf_model from a combo.
 function rank:call_of(selection, combos, combo)
   local number = combos.model_arguments[combo]

@@ -6,7 +6,7 @@ local grouping = require "trace.ops.grouping"
 -- The category of a row: of the op that launched it, or of the launch; nil: it has no launch.
 local function category_of(row)
   if row.parent == "" then return nil end
-  if row.first_kernel ~= "" then return families.category(row.parent, row.first_kernel) end
+  if row.is_of_op then return families.category(row.parent, row.first_kernel) end
   local lower = row.parent:lower()
   local is_graph = lower:find("graphlaunch", 1, true) or lower:find("cudagraph", 1, true)
   return is_graph and "graph" or "runtime"

@@ -1,6 +1,5 @@
 -- The sheets ops_summary, ops_summary_by_category and ops_unique_args: the ops that launched kernels
 -- themselves, by name, by category and by arguments.
-local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local python_literals = require "codec.python_literals"
 
@@ -53,9 +52,11 @@ local function by_category(selection, combos, categories)
     end) }
 end
 
-local function unique_columns()
+local function unique_columns(by_kernel_count)
   local columns = { "name", "op category", "process_name", "process_label", "thread_name", "Input Dims",
-    "Input type", "Input Strides", "Concrete Inputs", "operation_count" }
+    "Input type", "Input Strides", "Concrete Inputs" }
+  if by_kernel_count then columns[#columns + 1] = "num_kernels" end
+  columns[#columns + 1] = "operation_count"
   for _, statistic in ipairs(statistics) do
     local word = statistic == "deviation" and "std" or statistic
     columns[#columns + 1] = "total_direct_kernel_time_" .. word
@@ -75,11 +76,13 @@ local function by_arguments(rank, selection, combos, categories, by_kernel_count
   end)
   local groups = selection:group(map, count, { { "time" }, { "subtree" } })
   local whole, brief = selection:details(map, count)
-  return { name = "ops_unique_args", columns = unique_columns(),
+  return { name = "ops_unique_args", columns = unique_columns(by_kernel_count),
     rows = ranked(groups, count, function(group, row)
       local combo = firsts[group]
       row:add(combos.name[combo], categories[combo], table.unpack(rank:track(combos.track[combo]), 1, 3))
-      row:add(rank:arguments(combos.arguments[combo])):add(groups.count[group])
+      row:add(rank:arguments(combos.arguments[combo]))
+      if by_kernel_count then row:add(combos.kernels[combo]) end
+      row:add(groups.count[group])
       for _, statistic in ipairs(statistics) do
         row:add(grouping.cell(groups[1][statistic][group]), grouping.cell(groups[2][statistic][group]))
       end
@@ -88,13 +91,12 @@ local function by_arguments(rank, selection, combos, categories, by_kernel_count
 end
 
 return {
-  -- options.by_kernel_count: ops with different numbers of kernels have separate rows in ops_unique_args.
+  -- options.by_kernel_count: ops with different numbers of kernels have separate rows in ops_unique_args, and
+  -- a column for that number.
   make = function(rank, options)
     local selection, combos = rank:select("launchers")
     local categories = {}
-    for combo, name in ipairs(combos.name) do
-      categories[combo] = families.category(name, combos.first_kernel[combo])
-    end
+    for combo = 1, #combos.name do categories[combo] = rank:category(combos, combo) end
     return { by_name(selection, combos, categories), by_category(selection, combos, categories),
       by_arguments(rank, selection, combos, categories, options.by_kernel_count) }
   end,

@@ -11,13 +11,16 @@ local per_op = {}
 local rates = { "mean", "median", "deviation", "min", "max" }
 local titles = { deviation = "std" }
 
--- The performance models of combos, and the reasons for combos without one: { [reason] = number of ops }. If
--- the model returns no reason, the combo is not counted.
-local function perf_models_of(rank, selection, combos, evaluate)
-  local perf_models, left_out = {}, {}
+-- The performance models of combos, the sheet of each, and the reasons for combos without a model: { [reason]
+-- = number of ops }. If the model returns no reason, or sheet_of(op) no sheet, the combo is not counted.
+local function perf_models_of(rank, selection, combos, evaluate, sheet_of)
+  local perf_models, sheets, left_out = {}, {}, {}
   for combo, name in ipairs(combos.name) do
-    local op = families.op(name)
-    local perf, why = evaluate(op, rank:call_of(selection, combos, combo))
+    local call = rank:call_of(selection, combos, combo)
+    local op = families.op_of_call(name, call.dims)
+    local perf, why
+    sheets[combo] = sheet_of(op)
+    if sheets[combo] then perf, why = evaluate(op, call) end
     if perf then
       perf_models[combo] = perf
     elseif why then
@@ -25,14 +28,14 @@ local function perf_models_of(rank, selection, combos, evaluate)
       left_out[reason] = (left_out[reason] or 0) + combos.count[combo]
     end
   end
-  return perf_models, left_out
+  return perf_models, sheets, left_out
 end
 
 -- Groups of combos, and all facts of each: a table from which rows are written.
-local function grouped(selection, combos, perf_models, sheet_of)
+local function grouped(selection, combos, perf_models, sheets)
   local map, count, firsts = grouping.by(#combos.name, function(combo)
-    local name, perf = combos.name[combo], perf_models[combo]
-    return perf and perf_model.key(sheet_of(name), name, perf)
+    local perf = perf_models[combo]
+    return perf and perf_model.key(sheets[combo], combos.name[combo], perf)
   end)
   local flops, bytes = {}, {}
   for combo, perf in pairs(perf_models) do
@@ -104,11 +107,11 @@ local function row_of(rank, combos, at, perf_models, params, group)
   return row:add(groups[1].sum[group], groups.count[group], groups.uid[group])
 end
 
--- Appends a sheet to `list` for each name that sheet_of returns.
-local function append(list, rank, combos, at, perf_models, sheet_of)
+-- Appends each sheet that lists a group to `list`; sheets: the one of each combo.
+local function append(list, rank, combos, at, perf_models, sheets)
   local of_sheet, names = {}, {}
   for group = 1, at.count do
-    local name = sheet_of(combos.name[at.firsts[group]])
+    local name = sheets[at.firsts[group]]
     if not of_sheet[name] then
       of_sheet[name] = {}
       names[#names + 1] = name
@@ -120,7 +123,7 @@ local function append(list, rank, combos, at, perf_models, sheet_of)
     local params = parameters(of_sheet[name], at, perf_models)
     local sheet = { name = name, columns = columns_of(params), rows = {}, groups = {} }
     for _, group in ipairs(order) do
-      if sheet_of(combos.name[at.firsts[group]]) == name then
+      if sheets[at.firsts[group]] == name then
         sheet.rows[#sheet.rows + 1] = row_of(rank, combos, at, perf_models, params, group)
         table.insert(sheet.groups, group)
       end
@@ -147,23 +150,19 @@ end
 -- has the group of each row); and the number of ops that ran nothing on the GPU.
 function per_op.of(rank, kind, evaluate, sheet_of, only)
   local selection, combos = rank:select(kind)
-  local function wanted(name)
-    local sheet = sheet_of(name)
+  local function wanted(op)
+    local sheet = sheet_of(op)
     return (only == nil or sheet == only) and sheet or nil
   end
-  local function evaluate_wanted(op, call)
-    if not wanted(op.name) then return nil, false end
-    return evaluate(op, call)
-  end
-  local perf_models, left_out = perf_models_of(rank, selection, combos, evaluate_wanted)
-  local at = grouped(selection, combos, perf_models, wanted)
+  local perf_models, sheets, left_out = perf_models_of(rank, selection, combos, evaluate, wanted)
+  local at = grouped(selection, combos, perf_models, sheets)
   local list = {}
-  append(list, rank, combos, at, perf_models, wanted)
+  append(list, rank, combos, at, perf_models, sheets)
   return list, left_out, selection, at.map, count_idle(combos, perf_models)
 end
 
-local function forward_sheet(name) return families.family(families.op(name)).sheet end
-local function backward_sheet(name) return families.family(families.op(name)).backward_sheet end
+local function forward_sheet(op) return families.family(op).sheet end
+local function backward_sheet(op) return families.family(op).backward_sheet end
 
 per_op.forward_sheet = forward_sheet
 

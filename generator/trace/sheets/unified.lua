@@ -16,11 +16,11 @@ local columns = { "name", "op category", "process_name", "process_label", "threa
 -- The performance model of an op, or of its backward.
 local function model_of(rank, selection, combos, combo)
   local name = combos.model_name[combo]
-  local op = families.op(name)
-  if not op or combos.kernel[combo] ~= "" then return nil end
+  if not families.op(name) or combos.kernel[combo] ~= "" then return nil end
   local is_backward = name ~= combos.name[combo]
   local evaluate = is_backward and perf_model.backward_of or perf_model.of
-  return (evaluate(op, rank:call_of(selection, combos, combo)))
+  local call = rank:call_of(selection, combos, combo)
+  return (evaluate(families.op_of_call(name, call.dims), call))
 end
 
 local function name_of(combos, combo)
@@ -78,9 +78,9 @@ return {
   make = function(rank)
     local selection, combos = rank:select("unified")
     local perf_models, categories = {}, {}
-    for combo, name in ipairs(combos.name) do
+    for combo = 1, #combos.name do
       perf_models[combo] = model_of(rank, selection, combos, combo)
-      categories[combo] = families.category(name, combos.first_kernel[combo])
+      categories[combo] = rank:category(combos, combo)
     end
     local map, count, firsts = grouping.by(#combos.name, function(combo)
       return key_of(rank, combos, combo, categories[combo])

@@ -17,7 +17,9 @@ local function param(model, name)
   end
 end
 
-local function of(name, ...) return perf_model.of(families.op(name), call(...)) end
+local function of(name, dims, ...)
+  return perf_model.of(families.op_of_call(name, dims), call(dims, ...))
+end
 
 local function check(model, flops, bytes, spec)
   luaunit.assertEquals(model.flops, flops)
@@ -141,6 +143,15 @@ function TestOthers.test_element_by_element()
     4 * (40 + 240), "vector_fp32")
 end
 
+-- With a dimension (three arguments), max and min reduce one tensor.
+function TestOthers.test_max_and_min_of_two_tensors_are_element_by_element()
+  check(of("aten::max", { { 4, 1 }, { 5 } }, { BF16, BF16 }), 20, 2 * (4 + 5 + 20), "vector_bf16")
+  check(of("aten::min", { { 4, 5 }, {} }, { F32, F32 }), 20, 4 * (20 + 1 + 20), "vector_fp32")
+  check(of("aten::max", { { 4, 5 }, {}, {} }, { F32, "Scalar", "Scalar" }, { "", "0", "False" }), 20,
+    4 * (20 + 5), "vector_fp32")
+  check(of("aten::min", { { 4, 5 } }, { F32 }), 20, 4 * (20 + 1), "vector_fp32")
+end
+
 -- Known to be wrong elsewhere: every reduction gives one element, because its dimensions are text ("[-1]").
 function TestOthers.test_reductions_see_which_dimensions_go()
   local dims, types = { { 4, 5, 6 }, {}, {}, {} }, { F32, "ScalarList", "Scalar", "" }
@@ -182,6 +193,33 @@ function TestOthers.test_the_backward_of_a_normalisation_counts_the_outputs_of_i
   check(model("True", "[True, True, True]"), 9 * e, 2 * (3 * e + c * (1 + 1 + 2)), "vector_bf16")
   check(model("True", "[False, True, True]"), 6 * e, 2 * (2 * e + c * (1 + 1 + 2)), "vector_bf16")
   check(model("False", "[True, True, True]"), 4 * e + 3 * c, 2 * (2 * e + c), "vector_bf16")
+end
+
+-- The arguments of PyTorch's schemas; every normalisation with a model has a backward with one.
+function TestOthers.test_backward_names_of_normalisations()
+  local e, c, x, row = 2 * 8 * 9, 8, { 2, 8, 9 }, { 8 }
+  local types = { BF16, BF16, BF16, BF16, BF16, BF16 }
+  local batch = { 9 * e, 2 * (3 * e + 4 * c) }
+  local function check_batch(name, dims, concrete)
+    check(of("aten::" .. name, dims, types, concrete), batch[1], batch[2], "vector_bf16")
+  end
+  check_batch("batch_norm_backward", { x, x, row, row, row, row, row, {}, {}, {}, { 0 } },
+    { "", "", "", "", "", "", "", "True", "", "[True, True, True]", "" })
+  check_batch("_batch_norm_impl_index_backward", { {}, x, x, row, row, row, row, row, {}, {}, {}, { 0 } },
+    { "1", "", "", "", "", "", "", "", "True", "", "[True, True, True]", "" })
+  local function rms(mask, weight)
+    return of("aten::_fused_rms_norm_backward", { x, x, {}, { 2, 8, 1 }, weight, {} }, types,
+      { "", "", "[9]", "", "", mask })
+  end
+  check(rms("[True, True]", { 9 }), 9 * e, 2 * (3 * e + 2 * 9), "vector_bf16")
+  check(rms("[True, False]", { 9 }), 7 * e, 2 * (3 * e + 9), "vector_bf16")
+  check(rms("[True, False]", {}), 6 * e, 2 * 3 * e, "vector_bf16")
+  for _, op in ipairs(families.ops) do
+    local backward = op.family == "norm" and families.op(op.name .. "_backward")
+    if op.family == "norm" then
+      luaunit.assertEquals(backward and backward.family, "norm_backward", op.name)
+    end
+  end
 end
 
 function TestOthers.test_shapes_too_large_to_be_true_give_no_numbers()

@@ -1,5 +1,6 @@
 -- The ops that the sheets list, and the GPU events that they count: small traces with known results.
 local luaunit = require "luaunit"
+local pooled = require "trace.ops.pooled_statistics"
 local small_trace = require "unit.trace.reports.small_trace"
 
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" },
@@ -62,6 +63,66 @@ function TestLaunchers.test_a_category_comes_from_the_first_kernel_if_no_name_ha
   luaunit.assertEquals(got, { "reduce", "elementwise", "triton", "other" })
 end
 
+-- An op below it fills memory first, and an allreduce of its own runs before that.
+function TestLaunchers.test_an_op_has_one_category_on_all_sheets()
+  local trace = small_trace.new()
+  trace:op("aten::max_pool2d_with_indices_backward", 0, 100)
+  trace:launch(2, 3, { kernel = "ncclDevKernel_AllReduce" })
+  trace:op("aten::zero_", 10, 20)
+  trace:launch(12, 3, { kernel = "void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>" })
+  trace:launch(40, 5, { kernel = "max_pool_backward_nchw" })
+  trace:launch(50, 4, { kernel = "void at::native::reduce_kernel<512>()" })
+  local sheets = trace:sheets("one_category")
+  local function categories(sheet, name_column, category_column)
+    local out = {}
+    for row = 1, #sheet.rows do
+      local name, category = sheet.cell(row, name_column), sheet.cell(row, category_column)
+      name = name:gsub("%->.*", "") -- of a synthetic op
+      luaunit.assertEquals(out[name] or category, category)
+      out[name] = category
+    end
+    return out
+  end
+  local expected = { ["aten::max_pool2d_with_indices_backward"] = "other", ["aten::zero_"] = "elementwise" }
+  luaunit.assertEquals(categories(sheets.ops_unique_args, "name", "op category"), expected)
+  luaunit.assertEquals(categories(sheets.unified_perf_summary, "name", "op category"), expected)
+  luaunit.assertEquals(categories(sheets.kernel_summary, "Parent cpu_op", "Parent op category"), expected)
+end
+
+function TestLaunchers.test_without_communication_the_op_stands_in_one_row_with_its_own_category()
+  local trace = small_trace.new()
+  trace:op("aten::max_pool2d_with_indices_backward", 0, 100)
+  trace:op("aten::zero_", 10, 20)
+  trace:launch(12, 3, { kernel = "void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>" })
+  trace:launch(40, 5, { kernel = "max_pool_backward_nchw" })
+  local unified = trace:sheets("own_category").unified_perf_summary
+  luaunit.assertEquals({ #unified.rows, unified.cell(1, "op category") }, { 1, "other" })
+end
+
+function TestLaunchers.test_numbers_of_kernels_are_a_column_if_rows_depend_on_them()
+  local trace = small_trace.new()
+  trace:ran("my::op", 0, 5)
+  trace:ran("my::op", 20, 4)
+  trace:launch(23, 3)
+  local ops = trace:sheets("kernel_count", { by_kernel_count = true }).ops_unique_args
+  luaunit.assertEquals({ ops.cell(1, "num_kernels"), ops.cell(2, "num_kernels") }, { 2, 1 })
+  ops = trace:sheets("kernel_count").ops_unique_args
+  luaunit.assertEquals({ #ops.rows, ops.cell(1, "operation_count") }, { 1, 2 })
+  luaunit.assertNotTableContains(ops.columns, "num_kernels")
+end
+
+function TestLaunchers.test_only_pauses_shorter_than_the_limit_are_micro_idle_time()
+  local trace = small_trace.new()
+  for i, start in ipairs { 100, 115, 124 } do -- pauses of 5 and 4 µs
+    trace:ran("my::op", 20 * i, i == 2 and 5 or 10, nil, { at = start })
+  end
+  local timeline = trace:sheets("micro_idle", { micro_idle = 5 }).gpu_timeline
+  local times = {}
+  for row = 1, #timeline.rows do times[timeline.cell(row, "type")] = timeline.cell(row, "time ms") end
+  luaunit.assertAlmostEquals(times.micro_idle_time, 0.004, 1e-12)
+  luaunit.assertAlmostEquals(times.macro_idle_time, 0.005, 1e-12)
+end
+
 function TestLaunchers.test_rows_of_the_same_time_stand_in_the_order_of_the_file()
   local trace = small_trace.new()
   for i, name in ipairs { "c", "a", "b" } do
@@ -95,6 +156,58 @@ function TestPerOp.test_an_op_below_another_of_its_sheet_is_not_listed_again()
   trace:op("aten::native_layer_norm", 10, 30, args)
   trace:launch(12, 5)
   luaunit.assertEquals(names(trace:sheets("norm").Normalization), { "aten::layer_norm" })
+end
+
+function TestPerOp.test_an_upsampling_below_the_overload_that_calls_it_is_not_listed_again()
+  local trace = small_trace.new()
+  local dims, types = { { 1, 2, 4, 5 }, {}, {} }, { "float", "", "ScalarList" }
+  trace:op("aten::upsample_nearest2d", 0, 50, { dims = dims, types = types,
+    concrete = { "", "", "[2., 2.]" } })
+  trace:op("aten::upsample_nearest2d", 10, 30, { dims = { { 1, 2, 4, 5 }, {}, {}, {} },
+    types = { "float", "ScalarList", "Scalar", "Scalar" }, concrete = { "", "[8, 10]", "2.", "2." } })
+  trace:launch(12, 5)
+  local sheets, notes = trace:sheets("upsample")
+  local unary = sheets.UnaryElementwise
+  luaunit.assertEquals(notes, {})
+  luaunit.assertEquals({ #unary.rows, unary.cell(1, "name_count"), unary.cell(1, "Kernel Time (µs)_sum") },
+    { 1, 1, 5.0 })
+  luaunit.assertEquals(unary.cell(1, "param: dtype_in_out"), "('float', 'float')")
+end
+
+function TestPerOp.test_max_of_two_tensors_is_element_by_element()
+  local trace = small_trace.new()
+  trace:op("aten::max", 0, 50, { dims = { { 4, 8 }, { 8 } }, types = { "float", "float" } })
+  trace:op("aten::maximum", 10, 30, { dims = { { 4, 8 }, { 8 } }, types = { "float", "float" } })
+  trace:launch(12, 5, { kernel = "void at::native::elementwise_kernel<128>()" })
+  trace:ran("aten::max", 100, 4, { dims = { { 4, 8 } }, types = { "float" } },
+    { kernel = "void at::native::reduce_kernel<512>()" })
+  local sheets, notes = trace:sheets("max")
+  luaunit.assertEquals(notes, {})
+  luaunit.assertEquals({ names(sheets.BinaryElementwise), names(sheets.Reduce_fwd) },
+    { { "aten::max" }, { "aten::max" } })
+  luaunit.assertEquals(sheets.BinaryElementwise.cell(1, "GFLOPS_first"), 32 / 1e9)
+  local unified = sheets.unified_perf_summary
+  luaunit.assertEquals({ unified.cell(1, "op category"), unified.cell(2, "op category") },
+    { "elementwise", "reduce" })
+  luaunit.assertEquals(sheets.ops_summary.cell(2, "Categories"), "['reduce']")
+end
+
+-- Time stamps are rounded to doubles, and so is the mean of equal values.
+function TestPerOp.test_equal_times_have_no_deviation()
+  local trace = small_trace.new()
+  for i, start in ipairs { 300000.303, 524288.109, 700000.777, 999999.991, 5300000.1, 9900000.3 } do
+    trace:op("aten::mm", 400000 * i, 300000.1, MATRICES)
+    trace:launch(400000 * i + 1, 7.103, { at = start })
+  end
+  local sheets = trace:sheets("equal_times")
+  luaunit.assertEquals(sheets.unified_perf_summary.cell(1, "std_duration_us"), 0.0)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_std"), 0.0)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "TFLOPS/s_std"), 0.0)
+  luaunit.assertEquals(sheets.ops_unique_args.cell(1, "total_direct_kernel_time_std"), 0.0)
+  luaunit.assertStrContains(sheets.ops_unique_args.cell(1, "kernel_details_summary"),
+    "'std_dev_duration_us': 0.0")
+  trace:ran("aten::mm", 200, 7.104, MATRICES, { at = 1100000.1 }) -- a tick more
+  luaunit.assertTrue(trace:sheets("unequal_times").GEMM.cell(1, "Kernel Time (µs)_std") > 1e-4)
 end
 
 function TestPerOp.test_nested_ops_of_a_kind_are_listed_and_reported()
@@ -228,5 +341,19 @@ function TestUnified.test_every_gpu_event_counts_once()
   luaunit.assertEquals(seen, 42)
 end
 
-return require "suites" { { "TestLaunchers", TestLaunchers },
-  { "TestPerOp", TestPerOp }, { "TestUnified", TestUnified } }
+local TestPooled = {}
+
+function TestPooled.test_equal_values_of_several_ranks_have_no_deviation()
+  local function part(count, value, rounding)
+    return { count = count, sum = count * value, mean = count * value / count, min = value, max = value,
+      deviation = 0.0, rounding = rounding }
+  end
+  local value = 300000.1
+  luaunit.assertEquals(pooled.together { part(6, value), part(1, value) }.deviation, 0.0)
+  local near = value + 1e-10
+  luaunit.assertEquals(pooled.together { part(6, value), part(1, near, 1e-9) }.deviation, 0.0)
+  luaunit.assertTrue(pooled.together { part(6, value), part(1, near) }.deviation > 0)
+end
+
+return require "suites" { { "TestLaunchers", TestLaunchers }, { "TestPerOp", TestPerOp },
+  { "TestUnified", TestUnified }, { "TestPooled", TestPooled } }
