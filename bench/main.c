@@ -21,6 +21,7 @@
 #include "protocol/by_hand.h"
 #include "protocol/protocol.h"
 #include "ranks/fault_report.h"
+#include "ranks/node_link.h"
 #include "ranks/watch.h"
 #include "start/launch.h"
 #include "start/self_test.h"
@@ -287,7 +288,6 @@ static int complete_options(struct by_hand *by_hand) {
         fprintf(stderr, "gentables-bench: %s\n", refusal);
         return -1;
     }
-    want_usual(request);
     return 0;
 }
 
@@ -320,7 +320,7 @@ static enum line_kind next_request(struct group *group, struct request *request,
         ssize_t length = getline(&line, &room, stdin);
         if (length > 0) {
             line[strcspn(line, "\r\n")] = '\0';
-            message.kind = protocol_read_request(line, &message.request, reason, REASON_SIZE);
+            message.kind = protocol_read_request(line, group->nodes, &message.request, reason, REASON_SIZE);
         }
         free(line);
     }
@@ -363,6 +363,7 @@ static void give_up(const struct group *group, const char *at_work) {
         fprintf(protocol_out(), "error %s%s%sreason=%s\n", at_work[0] != '\0' ? "strategy=" : "", at_work,
                 at_work[0] != '\0' ? " " : "", failure);
     }
+    if (group->link != NULL) group->link->spread_failure(group);
     for (int rank = 0; rank < group->size; rank++) plugins_cancel(rank);
     fault_already_reported();
     launch_abort();
@@ -380,6 +381,7 @@ static int measure(struct group *group, struct options *options) {
         fault_on_late(plugins_cancel);
         fault_begin(group->rank, 0.9 * options->timeout_s);
     }
+    want_usual(&options->by_hand.request, group->nodes);
     const uint8_t *wanted = options->serve ? NULL : options->by_hand.request.wanted;
     int status = harness_open(harness, group, wanted);
     if (status == 0)

@@ -91,6 +91,9 @@ struct strategy {
 // to any of its two neighbours in the data type (faithfully).
 enum sum_rounding { SUM_NATIVE, SUM_FP32, SUM_FAITHFUL };
 
+// Where the ranks of a strategy may be: on any nodes, on one node, or only on several.
+enum node_span { SPAN_ANY, SPAN_NODE, SPAN_NODES };
+
 // A strategy with its parameters, by its name in rows and tables.
 struct candidate {
     const char *name;
@@ -105,11 +108,16 @@ struct candidate {
     bool bits_may_vary;                    // it sums in no fixed order
     bool adds_in_switch;                   // which rounds to a neighbour of the sum
     bool is_optional;                      // runs only if it is requested by name
-    const void *detail;                    // further parameters, of the backend's own type
+    enum node_span span;
+    const void *detail; // further parameters, of the backend's own type
 };
 
 static inline bool candidate_does(const struct candidate *candidate, enum op op) {
     return (candidate->ops >> op & 1) != 0;
+}
+
+static inline bool candidate_spans(const struct candidate *candidate, int nodes) {
+    return candidate->span == SPAN_ANY || (candidate->span == SPAN_NODES) == (nodes > 1);
 }
 
 static inline enum sum_rounding candidate_rounding(const struct candidate *candidate) {

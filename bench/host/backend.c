@@ -13,6 +13,7 @@
 #include "host_pass.h"
 #include "plugin_loader/plugin_limits.h"
 #include "protocol/protocol.h"
+#include "ranks/group_mpi.h"
 
 enum { ROUNDTRIPS = 32, ROUNDTRIP_SAMPLES = 31 }; // round trips in a sample
 
@@ -87,12 +88,34 @@ static bool flag_round_trip(struct group *group, int peer, double *result_us) {
     return group_barrier(group);
 }
 
-// Between rank 0 and the peer that was slowest in the first measurement.
+// The same for an empty message to a rank of another node.
+static bool message_round_trip(struct group *group, int peer, double *result_us) {
+    double samples[ROUNDTRIP_SAMPLES];
+    MPI_Comm comm = group_comm(group);
+    if (!group_barrier(group)) return false;
+    for (int i = 0; i < ROUNDTRIP_SAMPLES && (group->rank == 0 || group->rank == peer); i++) {
+        uint64_t start_ns = clock_ns();
+        int other = group->rank == 0 ? peer : 0;
+        if (group->rank == 0) MPI_Send(NULL, 0, MPI_BYTE, other, 0, comm);
+        MPI_Recv(NULL, 0, MPI_BYTE, other, 0, comm, MPI_STATUS_IGNORE);
+        if (group->rank == peer) MPI_Send(NULL, 0, MPI_BYTE, other, 0, comm);
+        samples[i] = (double)(clock_ns() - start_ns) / 1000;
+    }
+    if (group->rank == 0) *result_us = median(samples, ROUNDTRIP_SAMPLES);
+    return group_barrier(group);
+}
+
+// Between rank 0 and the peer that was slowest in the first measurement; of several nodes, between the first
+// ranks of two.
 static int round_trip(struct group *group, double *time_us) {
-    int known = group->slowest_peer, slowest = known;
+    bool has_nodes = group->nodes > 1;
+    int known = group->slowest_peer, slowest = known, first = known > 0 ? known : 1;
+    int last = known > 0 ? known : (has_nodes ? group->nodes : group->size) - 1;
     double slowest_us = 0;
-    for (int peer = known > 0 ? known : 1; peer <= (known > 0 ? known : group->size - 1); peer++) {
-        if (!flag_round_trip(group, peer, time_us)) return -1;
+    for (int peer = first; peer <= last; peer++) {
+        bool is_measured = has_nodes ? message_round_trip(group, group->leaders[peer], time_us)
+                                     : flag_round_trip(group, peer, time_us);
+        if (!is_measured) return -1;
         if (*time_us > slowest_us) {
             slowest_us = *time_us;
             slowest = peer;

@@ -45,6 +45,15 @@ static bool own_is_on(const char *name) {
            *storage;
 }
 
+static int own_read(const char *name, int *value) {
+    int index;
+    const int *storage = NULL;
+    if (own.find(name, &index) != 0 || own.get(index, &storage, NULL, NULL) != 0 || storage == NULL)
+        return -1;
+    *value = *storage;
+    return 0;
+}
+
 static int own_write(const char *name, int value) {
     int index;
     if (own.find(name, &index) != 0) return -1;
@@ -92,6 +101,10 @@ bool control_variable_is_on(const char *name) {
     int value = 0;
     if (has_own()) return own_is_on(name);
     return access_variable(name, read_variable, &value) == 0 && value != 0;
+}
+
+int control_variable_read(const char *name, int *value) {
+    return has_own() ? own_read(name, value) : access_variable(name, read_variable, value);
 }
 
 int control_variable_write(const char *name, int value) {

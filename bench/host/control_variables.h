@@ -12,6 +12,9 @@ bool control_variable_is_there(const char *name);
 // Whether a boolean variable exists and is true.
 bool control_variable_is_on(const char *name);
 
+// Reads an integer variable. -1: it does not exist.
+int control_variable_read(const char *name, int *value);
+
 // Writes an integer variable. -1: it does not exist, or rejects the value.
 int control_variable_write(const char *name, int value);
 

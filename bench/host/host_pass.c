@@ -367,7 +367,7 @@ static void probe_bound(struct host_pass *host, struct op_cell *cell) {
                elements * dtype_sizes_bytes[shape->dtype]);
         times_us[i] = (double)(clock_ns() - since_ns) / 1000;
     }
-    cell->bound_us = fmax(median(times_us, PROBES), host->harness->roundtrip_us);
+    cell->bound_us = fmax(median(times_us, PROBES), harness_latency_us(host->harness));
 }
 
 // ---- answers ------------------------------------------------------------------------------------

@@ -2,7 +2,8 @@
 //
 // How a call is timed: all ranks arrive at a barrier, and start at one agreed time if each has a core of its
 // own. Each rank notes when it entered and left the call. The time of the call is the longest of any rank;
-// the skew is the largest difference of the entries. Consecutive calls have different data. A result that
+// the skew is the largest difference of the entries. Nodes have no common clock: ranks of several nodes leave
+// the barrier as soon as they can, and have no skew. Consecutive calls have different data. A result that
 // passed the full comparison with the reference leaves its hash; the result of a timed call is right if it
 // has that hash, or passes the full comparison. If the hashes of all ranks are equal, each rank compares a
 // part of the result.
@@ -44,39 +45,39 @@ static void keep_samples(struct timed_cell *timed, struct timed_series *series, 
     for (int i = 0; i < calls; i++) {
         uint64_t longest = 0, first = UINT64_MAX, last = 0;
         for (int rank = 0; rank < timed->group->size; rank++) {
-            struct stamp stamp = control->stamps[rank][i];
+            struct stamp stamp = control->bursts[rank].stamps[i];
             if (stamp.end_ns - stamp.start_ns > longest) longest = stamp.end_ns - stamp.start_ns;
             if (stamp.start_ns < first) first = stamp.start_ns;
             if (stamp.start_ns > last) last = stamp.start_ns;
         }
         series->times_us[series->count + (size_t)i] = to_us(longest);
-        series->skews_us[series->count + (size_t)i] = to_us(last - first);
+        series->skews_us[series->count + (size_t)i] = timed->group->nodes > 1 ? 0 : to_us(last - first);
     }
     uint32_t wrong = 0;
     for (int rank = 0; rank < timed->group->size; rank++) {
-        wrong |= control->wrong_calls[rank];
-        if (control->varied[rank] > 0) series->bits = NO_BITS;
+        wrong |= control->bursts[rank].wrong_calls;
+        if (control->bursts[rank].varied > 0) series->bits = NO_BITS;
     }
     for (; wrong != 0; wrong &= wrong - 1) series->wrong++;
 }
 
 // Some consecutive calls of one series, the first of them untimed if calls are short.
 static int burst(struct timed_cell *timed, struct timed_series *series) {
-    struct control *control = timed->group->control;
-    int rank = timed->group->rank, calls = (int)((double)BURST_NS / (series->estimate_ns + 1));
+    struct burst_record *record = &timed->group->control->bursts[timed->group->rank];
+    int calls = (int)((double)BURST_NS / (series->estimate_ns + 1));
     size_t left = timed->request->max_samples - series->count;
     calls = calls < 1 ? 1 : calls > MAX_BURST ? MAX_BURST : calls;
     if ((size_t)calls > left) calls = (int)left;
     struct stamp unused;
     uint32_t wrong_calls = 0;
-    control->varied[rank] = 0;
+    record->varied = 0;
     timed_cell_step(timed, PHASE_TIMED, series);
     if (series->estimate_ns < (double)WARM_UP_BELOW_NS &&
         timed_cell_call(timed, series, timed_cell_next_data_set(timed), &unused) != 0)
         return -1;
     for (int i = 0; i < calls; i++) {
         size_t data_set = timed_cell_next_data_set(timed);
-        if (!series->is_dropped && timed_cell_call(timed, series, data_set, &control->stamps[rank][i]) != 0)
+        if (!series->is_dropped && timed_cell_call(timed, series, data_set, &record->stamps[i]) != 0)
             return -1;
         if (series->is_dropped) { // the same on all ranks
             calls = i;
@@ -84,11 +85,11 @@ static int burst(struct timed_cell *timed, struct timed_series *series) {
         }
         if (!timed_cell_results_are_right(timed, series, data_set)) wrong_calls |= UINT32_C(1) << i;
     }
-    control->wrong_calls[rank] = wrong_calls;
-    if (!group_barrier(timed->group)) return -1;
-    if (rank == 0) keep_samples(timed, series, calls);
+    record->wrong_calls = wrong_calls;
+    if (!group_share(timed->group, timed->group->control->bursts, sizeof *record)) return -1;
+    if (timed->group->rank == 0) keep_samples(timed, series, calls);
     series->count += (size_t)calls;
-    return group_barrier(timed->group) ? 0 : -1;
+    return group_node_barrier(timed->group) ? 0 : -1;
 }
 
 static void shuffle(int order[], int count, uint32_t *random) {
@@ -181,7 +182,7 @@ static void report(struct timed_cell *timed, struct result results[]) {
     struct timed_series *probe = &timed->series[0];
     double copy_us = probe->count > 0 ? median(probe->times_us, probe->count) : 0;
     struct call call = cell_call(&timed->cell, 0);
-    double any_us = fmax(copy_us, timed->harness->roundtrip_us);
+    double any_us = fmax(copy_us, harness_latency_us(timed->harness));
     for (int i = 1; i < timed->count; i++) {
         struct timed_series *series = &timed->series[i];
         long index = series->candidate - backend->candidates;

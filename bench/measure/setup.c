@@ -18,6 +18,10 @@ const char *harness_refusal(const struct harness *harness, int index, const stru
     return refusal;
 }
 
+double harness_latency_us(const struct harness *harness) {
+    return harness->group->nodes > 1 ? harness->roundtrip_us / 2 : harness->roundtrip_us;
+}
+
 int harness_open(struct harness *harness, struct group *group, const uint8_t wanted[]) {
     *harness = (struct harness){.group = group, .at_work = ""};
     watch_step(PHASE_SET_UP, "");
@@ -26,6 +30,11 @@ int harness_open(struct harness *harness, struct group *group, const uint8_t wan
         const struct candidate *candidate = &backend->candidates[i];
         if (wanted != NULL && !wanted[i]) {
             snprintf(harness->unavailable[i], REASON_SIZE, "not requested at the start");
+            continue;
+        }
+        if (!candidate_spans(candidate, group->nodes)) {
+            snprintf(harness->unavailable[i], REASON_SIZE, "%s",
+                     group->nodes > 1 ? "ranks on several nodes" : "ranks on one node");
             continue;
         }
         watch_step(PHASE_SET_UP, candidate->name);

@@ -23,6 +23,10 @@ int harness_open(struct harness *harness, struct group *group, const uint8_t wan
 // Tears the candidates down; those of plug-ins have a deadline, and faults are reported with their names.
 void harness_close(struct harness *harness);
 
+// A lower bound of every call in microseconds: the round trip of a flag between the caches of two ranks, or
+// one way of a message between two nodes.
+double harness_latency_us(const struct harness *harness);
+
 // Why a candidate does not support this shape, or NULL. The same on all ranks.
 const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
                             const struct call *call);

@@ -39,14 +39,15 @@ static struct shape shape_of(const struct by_hand *options, size_t bytes, int ra
 
 // ---- the head -----------------------------------------------------------------------------------
 
-// The host and the device of a rank.
+// The process of a rank, its host and its device.
 struct rank_location {
+    int pid;
     char host[HOST_SIZE];
     char device[HOST_SIZE];
 };
 
 static void gather_locations(struct group *group, struct rank_location locations[]) {
-    struct rank_location mine = {0};
+    struct rank_location mine = {.pid = (int)group->control->pids[group->rank]};
     gethostname(mine.host, sizeof mine.host - 1);
     backend->describe_rank(group, mine.device, sizeof mine.device);
     group_exchange(group, &mine, sizeof mine, locations);
@@ -69,8 +70,11 @@ static int gpu_count(void) {
 
 static void print_head(const struct group *group, const struct by_hand *options,
                        const struct rank_location locations[]) {
-    fprintf(protocol_out(), "# gentables-bench: %d ranks, %d cores%s, %s, fusion %s\n", group->size,
-            group->cores, group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
+    char nodes[48] = "";
+    if (group->nodes > 1) snprintf(nodes, sizeof nodes, " on %d nodes", group->nodes);
+    fprintf(protocol_out(), "# gentables-bench: %d ranks%s, %d cores%s%s, %s, fusion %s\n", group->size,
+            nodes, group->cores, group->nodes > 1 ? " each" : "",
+            group->oversubscribed ? " (oversubscribed)" : "", group->kernels->isa,
             fusion_names[options->request.shape.fusion]);
     bool back_to_back = options->calls.iterations > 0;
     char splits[SPLITS_TEXT];
@@ -87,7 +91,7 @@ static void print_head(const struct group *group, const struct by_hand *options,
             options->factor > 0 ? "factor" : "bytes", options->calls.warm_up, options->calls.iterations,
             !back_to_back || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
-        fprintf(protocol_out(), "#  Rank %2d Pid %6d on %s %s\n", rank, (int)group->control->pids[rank],
+        fprintf(protocol_out(), "#  Rank %2d Pid %6d on %s %s\n", rank, locations[rank].pid,
                 locations[rank].host, locations[rank].device);
     }
     fprintf(protocol_out(), "#%11s %12s %9s %6s %-30s %10s %8s %8s %6s\n", "size", "count", "type", "redop",
@@ -115,7 +119,7 @@ static void put_head(FILE *json, const struct group *group, const struct by_hand
             options->calls.iterations == 0 || options->calls.check, is_captured(options));
     for (int rank = 0; rank < group->size; rank++) {
         fprintf(json, "%s{\"rank\":%d,\"pid\":%d,\"hostname\":", rank > 0 ? "," : "", rank,
-                (int)group->control->pids[rank]);
+                locations[rank].pid);
         json_text_write(json, locations[rank].host);
         fprintf(json, ",\"device\":%d,\"device_hex\":\"%x\",\"device_info\":", rank, (unsigned)rank);
         json_text_write(json, name_of_device(&locations[rank]));

@@ -206,7 +206,7 @@ static void report(void *context, size_t index, const struct reduced *reduced) {
     }
     struct call call = cell_call(&timed->cell, 0);
     double least_us =
-        fmax(cells->harness->roundtrip_us, backend->link_us(cells->group, series->candidate, &call));
+        fmax(harness_latency_us(cells->harness), backend->link_us(cells->group, series->candidate, &call));
     struct result result = {.candidate = series->candidate,
                             .time_us = reduced->time_us,
                             .skew_us = reduced->skew_us,

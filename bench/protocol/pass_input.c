@@ -60,7 +60,7 @@ static int read_head(struct pass_input *input, const char *line, char reason[REA
     return -1;
 }
 
-static int read_requests(struct pass_input *input, char *text, char reason[REASON_SIZE]) {
+static int read_requests(struct pass_input *input, char *text, int nodes, char reason[REASON_SIZE]) {
     char *rest = NULL, *line = strtok_r(text, "\n", &rest);
     if (read_head(input, line ? line : "", reason) != 0) return -1;
     for (line = strtok_r(NULL, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
@@ -71,7 +71,7 @@ static int read_requests(struct pass_input *input, char *text, char reason[REASO
         }
         input->requests = requests;
         struct request *request = &requests[input->count++];
-        if (protocol_read_request(line, request, reason, REASON_SIZE) != LINE_MEASURE) return -1;
+        if (protocol_read_request(line, nodes, request, reason, REASON_SIZE) != LINE_MEASURE) return -1;
         if (request->id == 0) request->id = input->count;
     }
     if (input->count > 0) return 0;
@@ -90,7 +90,7 @@ int pass_input_read(struct pass_input *input, const char *path, struct group *gr
         return -1;
     }
     input->hash = hash_text(FNV1A_START, text);
-    int status = read_requests(input, text, reason);
+    int status = read_requests(input, text, group->nodes, reason);
     free(text);
     if (status != 0) pass_input_free(input);
     return status;

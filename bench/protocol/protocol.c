@@ -49,8 +49,9 @@ void protocol_write_segments(FILE *out) {
 
 void protocol_write_hello(FILE *out, const struct harness *harness) {
     const struct group *group = harness->group;
-    fprintf(out, "hello world_size=%d cores=%d placement=%s roundtrip_us=%.4f ", group->size, group->cores,
-            backend->placement(harness->group), harness->roundtrip_us);
+    fprintf(out, "hello world_size=%d nodes=%d ranks_per_node=%d cores=%d placement=%s roundtrip_us=%.4f ",
+            group->size, group->nodes, group->ranks_per_node, group->cores, backend->placement(group),
+            harness->roundtrip_us);
     protocol_write_identity(out);
     backend->write_devices(group, out);
     for (int i = 0; i < candidate_count(); i++) {
@@ -74,7 +75,7 @@ void protocol_write_row(FILE *out, const struct harness *harness, const struct r
             time->samples, time->min, time->p95, time->p99, result->bound_us,
             (unsigned long long)result->bits, call_mode_names[request->mode],
             result->candidate->accumulates_fp32 ? "fp32" : "native", backend->placement(harness->group));
-    if (backend->measures_skew) fprintf(out, " skew_us=%.4f", result->skew_us);
+    if (backend->measures_skew && harness->group->nodes == 1) fprintf(out, " skew_us=%.4f", result->skew_us);
     if (result->floor_us > 0) fprintf(out, " floor_us=%.4f calls=%d", result->floor_us, result->calls);
 }
 
@@ -118,13 +119,14 @@ int find_name(const char *const names[], int count, const char *name) {
     return -1;
 }
 
-void want_usual(struct request *request) {
+void want_usual(struct request *request, int nodes) {
     for (int i = 0; i < candidate_count(); i++) {
         if (request->wanted[i]) return;
     }
     for (int i = 0; i < candidate_count(); i++) {
-        request->wanted[i] =
-            !backend->candidates[i].is_optional && candidate_does(&backend->candidates[i], request->shape.op);
+        const struct candidate *candidate = &backend->candidates[i];
+        request->wanted[i] = !candidate->is_optional && candidate_spans(candidate, nodes) &&
+                             candidate_does(candidate, request->shape.op);
     }
 }
 
@@ -233,7 +235,8 @@ static int read_field(struct request *request, const char *key, char *value, cha
     return status;
 }
 
-enum line_kind protocol_read_request(char *line, struct request *request, char reason[], size_t reason_size) {
+enum line_kind protocol_read_request(char *line, int nodes, struct request *request, char reason[],
+                                     size_t reason_size) {
     char *rest = NULL, *word = strtok_r(line, " ", &rest);
     if (word != NULL && strcmp(word, "quit") == 0) return LINE_QUIT;
     if (word == NULL || strcmp(word, "measure") != 0) {
@@ -256,6 +259,6 @@ enum line_kind protocol_read_request(char *line, struct request *request, char r
         snprintf(reason, reason_size, "an alltoallv needs splits, and no other op has them");
         return LINE_WRONG;
     }
-    want_usual(request);
+    want_usual(request, nodes);
     return LINE_MEASURE;
 }

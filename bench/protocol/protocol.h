@@ -3,8 +3,8 @@
 // Every line is a word and fields `key=value`, with one space between them. A field `reason` or `library`
 // comes last and takes the rest of the line. Below, indented lines continue the line above. The bench begins
 // with these lines (under Open MPI after a line of protocol_write_segments):
-//   hello world_size=2 cores=2 placement=dedicated roundtrip_us=0.1234 protocol=2 bench=HASH isa=avx512
-//     compiler=gcc-12.2.0 library=Open MPI v4.1.4
+//   hello world_size=2 nodes=1 ranks_per_node=2 cores=2 placement=dedicated roundtrip_us=0.1234 protocol=3
+//     bench=HASH isa=avx512 compiler=gcc-12.2.0 library=Open MPI v4.1.4
 //   strategy name=MPI status=available
 //   strategy name=MPI_SM status=unavailable reason=...
 //   device rank=0 gpu=0 sm=90 ...                     (one per rank with a device: facts for the provenance)
@@ -20,13 +20,13 @@
 //   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
 //   done id=1 roundtrip_us=0.1234
 //
-// A row has skew_us, floor_us and calls if the backend measures them. budget_us is the time for sampling all
-// strategies of a request; sampling ends earlier if every strategy is either clearly slower than the best, or
-// its interval is within `precision` of its median (0: never). `left_us`, if present, is the time limit of
-// the whole request: a strategy without samples by then is `none ... reason=budget spent`, and rows may have
-// fewer samples than min_samples. `bits` is a hash of the results, the same for strategies with equal bits
-// (0: it differs between ranks or calls). roundtrip_us is measured again after each request, unless ranks
-// share cores.
+// `cores` are those of the node with the fewest. A row has skew_us, floor_us and calls if the backend has
+// them; ranks on several nodes have no skew_us. budget_us is the time for sampling all strategies of a
+// request; sampling ends earlier if every strategy is either clearly slower than the best, or its interval is
+// within `precision` of its median (0: never). `left_us`, if present, is the time limit of the whole request:
+// a strategy without samples by then is `none ... reason=budget spent`, and rows may have fewer samples than
+// min_samples. `bits` is a hash of the results, the same for strategies with equal bits (0: it differs
+// between ranks or calls). roundtrip_us is measured again after each request, unless ranks share cores.
 //
 // A request that cannot be read is answered with `error reason=...` and exit code 1; so is a rank that died
 // or hangs, if rank 0 can still answer, with `strategy=NAME` before the reason if a candidate was at work.
@@ -39,7 +39,7 @@
 
 #include "measure/harness.h"
 
-enum { PROTOCOL_VERSION = 2 };
+enum { PROTOCOL_VERSION = 3 };
 
 // The stream of these lines and of the printed table: standard output. After protocol_keep_apart, which must
 // be called before a library is loaded, it is a descriptor of its own, and standard output of libraries goes
@@ -72,8 +72,10 @@ void protocol_write_row(FILE *out, const struct harness *harness, const struct r
 
 enum line_kind { LINE_MEASURE, LINE_QUIT, LINE_WRONG };
 
-// Reads one request line without its newline, and changes it. LINE_WRONG: `reason`.
-enum line_kind protocol_read_request(char *line, struct request *request, char reason[], size_t reason_size);
+// Reads one request line, for ranks on `nodes` nodes, without its newline, and changes it. LINE_WRONG:
+// `reason`.
+enum line_kind protocol_read_request(char *line, int nodes, struct request *request, char reason[],
+                                     size_t reason_size);
 
 // Index of a name in a list of `count`, or -1.
 int find_name(const char *const names[], int count, const char *name);
@@ -81,7 +83,8 @@ int find_name(const char *const names[], int count, const char *name);
 // Marks the candidates of a comma-separated list as wanted. -1 with `reason` for an unknown name.
 int want_strategies(struct request *request, const char *list, char reason[], size_t reason_size);
 
-// If no candidate is wanted yet, marks all that are not optional and do the request's op.
-void want_usual(struct request *request);
+// If no candidate is wanted yet, marks all that are not optional, run on so many nodes and do the request's
+// op.
+void want_usual(struct request *request, int nodes);
 
 #endif

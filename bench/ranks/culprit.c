@@ -103,10 +103,11 @@ static uint32_t barriers_of(const struct group *group, int rank) {
     return atomic_load_explicit(&group->control->arrived[rank].value, memory_order_relaxed);
 }
 
-// A rank that has reached fewer barriers than another one; -1: none.
+// A rank of this node that has reached fewer barriers than another one; -1: none.
 static int last_rank(const struct group *group) {
-    int last = 0, first = 0;
-    for (int rank = 1; rank < group->size; rank++) {
+    int last = group->local[0], first = last;
+    for (int i = 1; i < group->ranks_per_node; i++) {
+        int rank = group->local[i];
         if (!counter_reached(barriers_of(group, rank), barriers_of(group, last))) last = rank;
         if (!counter_reached(barriers_of(group, first), barriers_of(group, rank))) first = rank;
     }
@@ -119,13 +120,14 @@ static void wait_awake(uint64_t ns) {
     while (clock_ns() - since_ns < ns) sched_yield();
 }
 
-// The first rank that is gone or stopped; else one that is behind; else one that sleeps in most of the
-// checks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
+// The first rank of this node that is gone or stopped; else one that is behind; else one that sleeps in most
+// of the checks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
 static int find_culprit(const struct group *group, int caller, char *state) {
     int asleep[MAX_RANKS] = {0}, unused;
     for (int check = 0; check < CHECKS; check++) {
         if (check > 0) wait_awake(CHECK_EVERY_NS);
-        for (int rank = 0; rank < group->size; rank++) {
+        for (int i = 0; i < group->ranks_per_node; i++) {
+            int rank = group->local[i];
             *state = process_state(group->control->pids[rank], &unused);
             if (*state == PROCESS_GONE || (culprit_is_stopped(*state) && rank != caller)) return rank;
             asleep[rank] += is_asleep(*state);
@@ -134,8 +136,8 @@ static int find_culprit(const struct group *group, int caller, char *state) {
     *state = 'R';
     int last = last_rank(group);
     if (last >= 0 && last != caller) return last;
-    for (int rank = 0; rank < group->size; rank++) {
-        if (2 * asleep[rank] > CHECKS) return rank;
+    for (int i = 0; i < group->ranks_per_node; i++) {
+        if (2 * asleep[group->local[i]] > CHECKS) return group->local[i];
     }
     return -1;
 }
@@ -147,6 +149,8 @@ int culprit_name(const struct group *group, int caller, char *state, char text[]
     const char *verb = *state == PROCESS_GONE ? "died" : culprit_is_stopped(*state) ? "is stopped" : "hangs";
     if (culprit >= 0) {
         snprintf(text, size, "rank %d %s, %s", culprit, verb, phase);
+    } else if (group->nodes > 1) {
+        snprintf(text, size, "a rank of another node, or the link to it, does not respond, %s", phase);
     } else {
         snprintf(text, size, "no rank responds, %s", phase);
     }

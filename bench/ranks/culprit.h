@@ -1,4 +1,4 @@
-// Finds the rank that holds the others up, from /proc and the shared memory of the group.
+// Finds the rank of this node that holds the others up, from /proc and the shared memory of the group.
 #ifndef BENCH_CULPRIT_H
 #define BENCH_CULPRIT_H
 

@@ -1,8 +1,8 @@
 // Ranks, shared memory and waiting; see group.h.
 //
-// Segments are files in /dev/shm without a name, so that they vanish however a rank ends. Rank 0 makes them
-// and allocates their pages (so that a full /dev/shm is an error here, and not a SIGBUS later); the others
-// open them through /proc.
+// Segments are files in /dev/shm without a name, so that they vanish however a rank ends. The leader of a
+// node makes them and allocates their pages (so that a full /dev/shm is an error here, and not a SIGBUS
+// later); the others open them through /proc.
 #include "group.h"
 
 #include <errno.h>
@@ -19,10 +19,11 @@
 #include <unistd.h>
 
 #include "culprit.h"
+#include "node_link.h"
 
 enum {
     SPINS = 4000,                    // some microseconds: longer than a message between idle cores
-    SPINS_THAT_YIELD = 1,            // the peer may need this core, or GPUs time the calls
+    SPINS_THAT_YIELD = 1,            // the peer may need this core, or GPUs or a network take longer
     START_AFTER_NS = 1500,           // every rank has seen the release by then
     POLLS_BETWEEN_CHECKS = 256,      // of peers and deadline, once we yield
     POLLS_BEFORE_SLEEP = 512,        // of ranks that are threads, likewise
@@ -44,12 +45,20 @@ static inline void relax(void) {
 // ---- failure ------------------------------------------------------------------------------------
 
 // The first failure counts. It is written to stderr before other ranks can see it and end.
-void group_fail(const struct group *group, const char *text) {
+static void note_failure(const struct group *group, const char *text, bool is_from_here) {
     uint32_t none = 0;
     if (!atomic_compare_exchange_strong(&group->control->failed_rank, &none, FAILURE_BEING_WRITTEN)) return;
     snprintf(group->control->failure, sizeof group->control->failure, "%s", text);
-    fprintf(stderr, "gentables-bench: %s\n", text);
+    if (is_from_here) fprintf(stderr, "gentables-bench: %s\n", text);
     atomic_store_explicit(&group->control->failed_rank, (uint32_t)group->rank + 1, memory_order_release);
+}
+
+void group_fail(const struct group *group, const char *text) {
+    note_failure(group, text, true);
+}
+
+void group_take_failure(const struct group *group, const char *text) {
+    note_failure(group, text, false);
 }
 
 static bool any_rank_failed(const struct group *group) {
@@ -69,8 +78,8 @@ const char *group_failure(const struct group *group) {
 }
 
 static bool peers_alive(const struct group *group) {
-    for (int rank = 0; rank < group->size; rank++) {
-        if (kill(group->control->pids[rank], 0) != 0 && errno == ESRCH) return false;
+    for (int i = 0; i < group->ranks_per_node; i++) {
+        if (kill(group->control->pids[group->local[i]], 0) != 0 && errno == ESRCH) return false;
     }
     return true;
 }
@@ -91,10 +100,20 @@ void group_fail_late(const struct group *group) {
     group_fail(group, text);
 }
 
+// The limit of a wait. If no rank of this node is at fault, a rank of another one probably is, and its
+// neighbours can name it: they get a little more time.
+static double patience_s(const struct group *group) {
+    char unused[FAILURE_SIZE], state;
+    bool is_elsewhere =
+        group->nodes > 1 && culprit_name(group, group->rank, &state, unused, sizeof unused) < 0;
+    return group->timeout_s + (is_elsewhere ? node_grace_s(group->timeout_s) : 0);
+}
+
 // ---- waiting ------------------------------------------------------------------------------------
 
 bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
     uint64_t poll = (*polls)++;
+    if (group->link != NULL) group->link->progress(group);
     if (poll < group->spin_limit) {
         relax();
         return true;
@@ -118,7 +137,8 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns) {
         group_fail(group, culprit);
         return false;
     }
-    if ((double)(now - *since_ns) * 1e-9 < group->timeout_s) return true;
+    double waited_s = (double)(now - *since_ns) * 1e-9;
+    if (waited_s < group->timeout_s || waited_s < patience_s(group)) return true;
     if ((*since_ns & LAST_CHECK) != 0) { // this rank itself may have had no processor: one more check
         *since_ns &= ~(uint64_t)LAST_CHECK;
         return true;
@@ -135,15 +155,17 @@ bool group_wait_slow(struct group *group, const _Atomic uint32_t *counter, uint3
     return true;
 }
 
-// All ranks arrive; rank 0 releases them, and sets the start to `start_after_ns` from then.
-static bool gather_and_release(struct group *group, uint64_t start_after_ns) {
+// All ranks of the node arrive; its leader exchanges `shared` with the other leaders (NULL: the barrier is
+// of this node alone), sets the start to `start_after_ns` from then, and releases them.
+static bool gather_and_release(struct group *group, uint64_t start_after_ns, const struct shared *shared) {
     struct control *control = group->control;
     uint32_t turn = atomic_load_explicit(&control->arrived[group->rank].value, memory_order_relaxed) + 1;
     atomic_store_explicit(&control->arrived[group->rank].value, turn, memory_order_release);
-    if (group->rank != 0) return group_wait(group, &control->released.value, turn);
-    for (int rank = 1; rank < group->size; rank++) {
-        if (!group_wait(group, &control->arrived[rank].value, turn)) return false;
+    if (group->local_index != 0) return group_wait(group, &control->released.value, turn);
+    for (int i = 1; i < group->ranks_per_node; i++) {
+        if (!group_wait(group, &control->arrived[group->local[i]].value, turn)) return false;
     }
+    if (shared != NULL && group->link != NULL && !group->link->exchange(group, shared)) return false;
     if (start_after_ns > 0) {
         atomic_store_explicit(&control->start_at_ns, clock_ns() + start_after_ns, memory_order_relaxed);
     }
@@ -151,44 +173,65 @@ static bool gather_and_release(struct group *group, uint64_t start_after_ns) {
     return true;
 }
 
+static const struct shared nothing = {.root = EVERY_RANK};
+
 bool group_barrier(struct group *group) {
-    return gather_and_release(group, 0);
+    return gather_and_release(group, 0, &nothing);
+}
+
+bool group_node_barrier(struct group *group) {
+    return gather_and_release(group, 0, NULL);
 }
 
 bool group_start_together(struct group *group) {
     if (group->oversubscribed) return group_barrier(group); // a rank without a processor would miss the start
-    if (!gather_and_release(group, START_AFTER_NS)) return false;
+    if (!gather_and_release(group, START_AFTER_NS, &nothing)) return false;
     uint64_t start_at_ns = atomic_load_explicit(&group->control->start_at_ns, memory_order_relaxed);
     while (clock_ns() < start_at_ns) relax();
     return true;
 }
 
 bool group_agree(struct group *group, uint64_t *value) {
-    if (!group_barrier(group)) return false; // no rank still reads the last decision
+    const struct shared decision = {
+        .first = &group->control->decision, .bytes = sizeof group->control->decision, .root = 0};
+    if (!group_node_barrier(group)) return false; // no rank still reads the last decision
     if (group->rank == 0) atomic_store_explicit(&group->control->decision, *value, memory_order_relaxed);
-    if (!group_barrier(group)) return false;
+    if (!gather_and_release(group, 0, &decision)) return false;
     *value = atomic_load_explicit(&group->control->decision, memory_order_relaxed);
     return true;
 }
 
 // ---- exchanges ----------------------------------------------------------------------------------
 
+bool group_share(struct group *group, void *first, size_t bytes) {
+    const struct shared entries = {.first = first, .stride = bytes, .bytes = bytes, .root = EVERY_RANK};
+    return gather_and_release(group, 0, &entries);
+}
+
+// The room for `bytes` of each rank, or of one of them.
+static struct shared exchanged(const struct group *group, size_t bytes, int root) {
+    return (struct shared){
+        .first = group->control->exchange, .stride = EXCHANGE_SIZE, .bytes = bytes, .root = root};
+}
+
 bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all) {
     struct control *control = group->control;
+    const struct shared shared = exchanged(group, bytes, EVERY_RANK);
     memcpy(control->exchange[group->rank], mine, bytes);
-    if (!group_barrier(group)) return false;
+    if (!gather_and_release(group, 0, &shared)) return false;
     for (int rank = 0; rank < group->size; rank++) {
         memcpy((char *)all + (size_t)rank * bytes, control->exchange[rank], bytes);
     }
-    return group_barrier(group); // all have read, before any rank writes again
+    return group_node_barrier(group); // all have read, before any rank writes again
 }
 
 bool group_broadcast(struct group *group, int root, void *data, size_t bytes) {
     struct control *control = group->control;
+    const struct shared shared = exchanged(group, bytes, root);
     if (group->rank == root) memcpy(control->exchange[root], data, bytes);
-    if (!group_barrier(group)) return false;
+    if (!gather_and_release(group, 0, &shared)) return false;
     if (group->rank != root) memcpy(data, control->exchange[root], bytes);
-    return group_barrier(group);
+    return group_node_barrier(group);
 }
 
 bool group_gather(struct group *group, const void *mine, size_t bytes, void *all) {
@@ -265,15 +308,15 @@ int group_open_segment(int pid, int number, int *error) {
 }
 
 void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size) {
-    int error = 0, file = -1;
+    int error = 0, file = -1, all[MAX_RANKS][3];
     void *memory = NULL;
-    if (group->rank == 0) file = group_make_segment(bytes, &error);
-    int segment[3] = {(int)getpid(), file, error};
-    group_broadcast(group, 0, segment, sizeof segment);
+    if (group->local_index == 0) file = group_make_segment(bytes, &error);
+    int mine[3] = {(int)getpid(), file, error}, *segment = all[group->local[0]];
+    if (!group_exchange(group, mine, sizeof mine, all)) segment = mine;
     error = segment[2];
-    if (error == 0 && group->rank != 0) file = group_open_segment(segment[0], segment[1], &error);
+    if (error == 0 && group->local_index != 0) file = group_open_segment(segment[0], segment[1], &error);
     if (error == 0) memory = group_map_segment(file, bytes, &error);
-    int worst = (int)group_max(group, error); // rank 0 keeps it open until then
+    int worst = (int)group_max(group, error); // the leader keeps it open until then
     if (file >= 0) close(file);
     if (worst == 0) return memory;
     group_unmap(memory, bytes);
@@ -298,20 +341,39 @@ static int quota_cores(void) {
     return quota < period ? 1 : (int)(quota / period);
 }
 
-// The number of cores on which the ranks together may run: the union of their affinities.
+// The number of cores on which the ranks of a node together may run: the union of their affinities. With
+// several nodes, the fewest of one.
 static int count_cores(struct group *group) {
     cpu_set_t mine, all[MAX_RANKS];
     CPU_ZERO(&mine);
     bool known = sched_getaffinity(0, sizeof mine, &mine) == 0;
     bool exchanged = group_exchange(group, &mine, sizeof mine, all);
-    for (int rank = 0; exchanged && rank < group->size; rank++) CPU_OR(&mine, &mine, &all[rank]);
+    for (int i = 0; exchanged && i < group->ranks_per_node; i++) {
+        CPU_OR(&mine, &mine, &all[group->local[i]]);
+    }
     long cores = group_min(group, known) ? CPU_COUNT(&mine) : sysconf(_SC_NPROCESSORS_ONLN);
     long quota = group_min(group, quota_cores());
-    return (int)(cores < quota ? cores : quota);
+    long usable = cores < quota ? cores : quota;
+    return (int)(group->nodes > 1 ? group_min(group, usable) : usable);
 }
 
 bool group_size_is_possible(int size) {
     return size >= 1 && size <= MAX_RANKS;
+}
+
+void group_set_one_node(struct group *group) {
+    group->nodes = 1;
+    group->node = 0;
+    group->ranks_per_node = group->size;
+    group->local_index = group->rank;
+    group->leaders[0] = 0;
+    for (int rank = 0; rank < group->size; rank++) group->local[rank] = rank;
+}
+
+bool group_is_on_one_node(const struct group *group, char reason[], size_t reason_size) {
+    if (group->nodes <= 1) return true;
+    snprintf(reason, reason_size, "ranks on several nodes");
+    return false;
 }
 
 // If ranks are threads, the first one is watched for all.
@@ -324,14 +386,16 @@ void group_begin(struct group *group) {
     group->spin_limit = SPINS_THAT_YIELD; // until the number of cores is known
     group->control->pids[group->rank] = (int32_t)getpid();
     group->cores = count_cores(group);
-    group->oversubscribed = group->size > group->cores;
-    group->spin_limit = group->oversubscribed || group->shares_process ? SPINS_THAT_YIELD : SPINS;
+    group->oversubscribed = group->ranks_per_node > group->cores;
+    bool yields = group->oversubscribed || group->shares_process || group->nodes > 1;
+    group->spin_limit = yields ? SPINS_THAT_YIELD : SPINS;
     if (is_watched(group)) culprit_among(group);
 }
 
 void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s) {
     *group = (struct group){
         .rank = rank, .size = size, .timeout_s = timeout_s, .control = control, .shares_process = true};
+    group_set_one_node(group);
     group_begin(group);
 }
 
@@ -339,10 +403,12 @@ void group_open_process(struct group *group, struct control *control, int rank, 
                         uint64_t run_id) {
     *group = (struct group){
         .rank = rank, .size = size, .timeout_s = timeout_s, .control = control, .run_id = run_id};
+    group_set_one_node(group);
     group_begin(group);
 }
 
 void group_close(struct group *group) {
     if (is_watched(group)) culprit_among(NULL);
+    if (group->link != NULL) group->link->close(group);
     if (!group->shares_process) group_unmap(group->control, sizeof *group->control);
 }

@@ -1,5 +1,8 @@
 // The ranks of a run: shared memory, waits and exchanges of small data. Ranks are processes that MPI started
-// (group_open, group_mpi.c), or threads of this process (group_open_thread), all on one machine.
+// (group_open, group_mpi.c), or threads of this process (group_open_thread).
+//
+// The ranks of a node share memory. If MPI's ranks are on several nodes, exchanges between the nodes are
+// messages of their leaders (node_link.h), and clocks of different nodes must not be compared.
 //
 // A rank that waits here notices that a peer died or failed, or that the deadline passed. The wait then
 // returns false, and group_failure() returns the reason. Calls into MPI have the deadline of watch.h.
@@ -24,7 +27,13 @@ void group_open_thread(struct group *group, struct control *control, int rank, i
 void group_open_process(struct group *group, struct control *control, int rank, int size, double timeout_s,
                         uint64_t run_id);
 
-// Collective. The common part of opening both kinds of groups, once `control` is set.
+// Sets the nodes of a group: all ranks are on one.
+void group_set_one_node(struct group *group);
+
+// Whether this process reaches all ranks by shared memory; else `reason`, for a strategy that needs that.
+bool group_is_on_one_node(const struct group *group, char reason[], size_t reason_size);
+
+// Collective. The common part of opening all kinds of groups, once `control` and the nodes are set.
 void group_begin(struct group *group);
 
 // Whether `size` ranks are possible.
@@ -33,13 +42,13 @@ bool group_size_is_possible(int size);
 // Collective. Zeroed private memory, aligned to cache lines, for free(); NULL with `reason`, on all ranks.
 void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size);
 
-// Collective. Zeroed memory that all ranks map, in whole pages, until group_unmap or the end of the process.
-// NULL with `reason`, on all ranks.
+// Collective. Zeroed memory that all ranks of this node map, in whole pages, until group_unmap or the end of
+// the process. NULL with `reason`, on all ranks of all nodes.
 void *group_map(struct group *group, size_t bytes, char reason[], size_t reason_size);
 void group_unmap(void *memory, size_t bytes);
 
-// The steps of group_map. Rank 0 makes a file without a name; the others open the file that process `pid` has
-// open as `number`; all map it. On failure -1 or NULL, and *error.
+// The steps of group_map. The leader makes a file without a name; the others open the file that process `pid`
+// has open as `number`; all map it. On failure -1 or NULL, and *error.
 int group_make_segment(size_t bytes, int *error);
 int group_open_segment(int pid, int number, int *error);
 void *group_map_segment(int file, size_t bytes, int *error);
@@ -60,11 +69,18 @@ bool group_poll(struct group *group, uint64_t *polls, uint64_t *since_ns);
 // All ranks arrive before any leaves. False: see group_failure.
 bool group_barrier(struct group *group);
 
-// A barrier that all ranks leave at the same time on the clock, if each rank has a core of its own.
+// The same among the ranks of this node.
+bool group_node_barrier(struct group *group);
+
+// A barrier that all ranks of a node leave at the same time on its clock, if each rank has a core of its own.
 bool group_start_together(struct group *group);
 
 // Sets *value to rank 0's on all ranks; also a barrier.
 bool group_agree(struct group *group, uint64_t *value);
+
+// A barrier after which the control block of every node has the entries of all ranks in one of its arrays
+// (`first` is the array, with `bytes` in each entry). At most EXCHANGE_SIZE bytes. False: see group_failure.
+bool group_share(struct group *group, void *first, size_t bytes);
 
 // Collective. Copies every rank's `mine`, of at most EXCHANGE_SIZE bytes, to `all`, in rank order. False: see
 // group_failure; the reductions below then return this rank's own value, and the next wait returns false.
@@ -88,5 +104,8 @@ void group_fail_late(const struct group *group);
 
 // Why a wait returned false, which has already been written to stderr; NULL: nothing failed.
 const char *group_failure(const struct group *group);
+
+// Takes over the failure of another node, which has written it to stderr.
+void group_take_failure(const struct group *group, const char *reason);
 
 #endif

@@ -7,7 +7,8 @@
 
 #include "group.h"
 
-// Collective. Opens the group over all ranks of `comm`. -1 with `reason` if this machine cannot.
+// Collective. Opens the group over all ranks of `comm`, which are on one node or on several with the same
+// number of ranks. -1 with `reason` if that is impossible.
 int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason[], size_t reason_size);
 
 // Collective. Whether `well` is true on all ranks. It uses MPI alone, so it works after a failed wait, too.

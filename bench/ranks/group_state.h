@@ -43,7 +43,15 @@ struct stamp {
     uint64_t end_ns;
 };
 
-// The shared memory of the harness, one per group.
+// The calls of a burst on one rank, for rank 0.
+struct burst_record {
+    _Alignas(CACHE_LINE) struct stamp stamps[MAX_BURST];
+    uint32_t wrong_calls; // those with a wrong result, one bit each
+    uint32_t varied;      // results that were right, with other bits than before
+};
+
+// The shared memory of the harness, one per node of a group. Arrays are indexed by the rank in the group; of
+// ranks of other nodes they have only what group_share and the exchanges of group.h bring.
 struct control {
     struct counter arrived[MAX_RANKS]; // barriers that a rank has reached
     struct counter released;           // barriers that are over
@@ -54,26 +62,32 @@ struct control {
     char failure[FAILURE_SIZE];
     int32_t pids[MAX_RANKS];
     struct activity activities[MAX_RANKS];
-    struct stamp stamps[MAX_RANKS][MAX_BURST];
-    uint32_t wrong_calls[MAX_RANKS]; // the calls of a burst in which a rank's result was wrong, one bit each
-    uint32_t varied[MAX_RANKS];      // a rank's result was right, with other bits than before
+    struct burst_record bursts[MAX_RANKS];
     _Alignas(CACHE_LINE) unsigned char exchange[MAX_RANKS][EXCHANGE_SIZE];
 };
+
+struct node_link;
 
 struct group {
     unsigned char comm[8]; // MPI's communicator (group_mpi.h); bytes, since some programs have no MPI
     bool shares_process;   // ranks are threads of one process
     void *device;          // this rank's device, of the backend's own type
     int rank, size;
-    int cores;           // on which the ranks together may run, limited by the CPU quota
-    bool oversubscribed; // more ranks than cores
+    int nodes, node;        // the number of nodes; this rank's, from 0, in the order of their first ranks
+    int ranks_per_node;     // the same on all nodes
+    int local[MAX_RANKS];   // the ranks of this node, ascending; the first one is its leader
+    int local_index;        // this rank's place among them
+    int leaders[MAX_RANKS]; // of all nodes
+    struct node_link *link; // to other nodes (node_link.h); NULL: there are none
+    int cores; // on which the ranks of a node may run, limited by the CPU quota; the fewest of a node
+    bool oversubscribed; // some node has more ranks than cores
     unsigned spin_limit; // polls before the rank yields its processor
     size_t cache_bytes;  // of the last level, by the host's backend; 0: unknown
     double timeout_s;    // of one wait
     const struct kernels *kernels;
     struct control *control;
-    uint64_t run_id;     // of MPI's ranks: makes names of their sockets unique among runs
-    int slowest_peer;    // the rank with the longest round trip from rank 0 in the first measurement
+    uint64_t run_id;  // of MPI's ranks: makes names of their sockets unique among runs
+    int slowest_peer; // the rank, or node, with the longest round trip from rank 0 in the first measurement
     double switch_error; // the largest error of sums of 16 bits that a switch added, in ulps; 0: none known
     uint64_t unseen_ns;  // host time of the last call before its launch, which a GPU's events do not include
 };

@@ -12,6 +12,7 @@
 #include "culprit.h"
 #include "group.h"
 #include "isolation_process.h"
+#include "node_link.h"
 
 enum { NAME_SIZE = ACTIVITY_WORDS * 8, REPORT_NS = 200000000, LAST_CHECK_NS = 50000000 };
 
@@ -34,12 +35,25 @@ bool watch_report(int caller, const char *what, bool is_candidate) {
 
 // ---- the thread ---------------------------------------------------------------------------------
 
+static void sleep_ns(uint64_t ns) {
+    nanosleep(&(struct timespec){.tv_sec = (time_t)(ns / 1000000000u), .tv_nsec = (long)(ns % 1000000000u)},
+              NULL);
+}
+
+// If no rank of this node is at fault, a node with the culprit gets the time to name it, and to end the run.
+static void wait_for_other_nodes(const struct group *group) {
+    char unused[FAILURE_SIZE], state;
+    if (group->nodes > 1 && culprit_name(group, group->rank, &state, unused, sizeof unused) < 0)
+        sleep_ns((uint64_t)(node_grace_s((double)timeout_ns * 1e-9) * 1e9));
+}
+
 // Reports the culprit, unless another rank has done so.
 static void report(void) {
     const struct group *group = culprit_group();
     char culprit[FAILURE_SIZE], phase[80];
     double timeout_s = (double)timeout_ns * 1e-9;
     if (group != NULL) {
+        wait_for_other_nodes(group);
         group_fail_late(group);
         return;
     }
@@ -72,7 +86,7 @@ static void *watch(void *unused) {
         clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
     }
     report();
-    nanosleep(&(struct timespec){.tv_nsec = REPORT_NS}, NULL); // another rank may still be writing
+    sleep_ns(REPORT_NS); // another rank may still be writing
     _exit(1);
 }
 

@@ -8,6 +8,7 @@
 
 #include "calls/backend.h"
 #include "elements/fnv1a.h"
+#include "elements/kernels.h"
 #include "protocol/protocol.h"
 
 enum { SHOWN_SIZE = 256 };
@@ -114,6 +115,35 @@ static void write_reason(int odd_rank, enum trait trait, const char *shown, char
              descriptions[trait], shown);
 }
 
+// ---- processors: only once all ranks run one binary ---------------------------------------------------
+
+int consistency_find_other_isa(const char isas[][ISA_SIZE], int count) {
+    for (int rank = 1; rank < count; rank++) {
+        if (strcmp(isas[rank], isas[0]) != 0) return rank;
+    }
+    return -1;
+}
+
+static int check_isas(MPI_Comm comm, int size, char reason[], size_t reason_size) {
+    char mine[ISA_SIZE] = "", (*all)[ISA_SIZE] = malloc((size_t)size * sizeof *all);
+    if (all == NULL) {
+        snprintf(reason, reason_size, "out of memory");
+        return -1;
+    }
+    snprintf(mine, sizeof mine, "%s", kernels_best()->isa);
+    MPI_Allgather(mine, ISA_SIZE, MPI_CHAR, all, ISA_SIZE, MPI_CHAR, comm);
+    int other = consistency_find_other_isa((const char(*)[ISA_SIZE])all, size);
+    if (other >= 0) {
+        snprintf(
+            reason, reason_size,
+            "the processor of rank %d runs kernels for %s, that of rank 0 for %s; start all ranks on nodes "
+            "with the same processors",
+            other, all[other], all[0]);
+    }
+    free(all);
+    return other >= 0 ? -1 : 0;
+}
+
 int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_t reason_size) {
     struct identity mine = {.traits = {
                                 [TRAIT_PROTOCOL] = PROTOCOL_VERSION,
@@ -134,7 +164,7 @@ int consistency_check(MPI_Comm comm, int argc, char **argv, char reason[], size_
     enum trait trait;
     int odd_rank = consistency_find_odd_rank(all, size, &trait);
     free(all);
-    if (odd_rank < 0) return 0;
+    if (odd_rank < 0) return check_isas(comm, size, reason, reason_size);
     if (rank == odd_rank) show_trait(trait, argc, argv, shown);
     MPI_Bcast(shown, SHOWN_SIZE, MPI_CHAR, odd_rank, comm);
     write_reason(odd_rank, trait, shown, reason, reason_size);

@@ -200,7 +200,8 @@ int main(int argc, char **argv) {
     char reason[PROGRAM_REASON];
     int status = 2, rank;
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    if (group_open(&group, MPI_COMM_WORLD, TIMEOUT_S, reason, sizeof reason) == 0) {
+    if (group_open(&group, MPI_COMM_WORLD, TIMEOUT_S, reason, sizeof reason) == 0 &&
+        group_is_on_one_node(&group, reason, sizeof reason)) {
         status = serve(&group);
         group_close(&group);
     } else if (rank == 0) {

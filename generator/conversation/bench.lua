@@ -108,6 +108,8 @@ local function mismatch(self, text)
   return nil, what
 end
 
+local function nodes_of(count) return count == "1" and "1 node" or (count or "?") .. " nodes" end
+
 local function check_hello(self, fields, line)
   if fields.protocol ~= tostring(protocol.version) then
     return mismatch(self, ("the bench has protocol %s, gentables %d; build both from the same tree")
@@ -120,6 +122,10 @@ local function check_hello(self, fields, line)
   if fields.world_size ~= tostring(self.world_size) then
     return mismatch(self, ("the launcher started %s ranks, not %d"):format(fields.world_size or "?",
       self.world_size))
+  end
+  if fields.nodes ~= tostring(self.nodes) then
+    return mismatch(self, ("the launcher placed %d ranks on %s, not on %d; --launcher can place them by "
+      .. "{nodes}, {ranks_per_node} and {hosts}"):format(self.world_size, nodes_of(fields.nodes), self.nodes))
   end
   self.roundtrip_us = protocol.roundtrip_us(fields)
   if not lists.has("placements", fields.placement) or not self.roundtrip_us then
@@ -164,12 +170,12 @@ local function greet(self)
   return nil, problem
 end
 
--- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, identity (of
--- bench.identify), arguments (of the program, or nil), patience (seconds to wait for an answer beyond the
--- time that a request allows; ranks wait half as long for each other, so that they can name the rank that
--- hangs), start_patience (seconds to wait for each line of the start), strategies (that requests may name),
--- environment ("NAME=VALUE"..., or nil) }. Returns it, with `placement`, `roundtrip_us`, `devices` and
--- `unavailable` (strategy -> reason); or nil and a failure.
+-- Starts a bench of `world_size` ranks: { command = the launcher's words, program, world_size, nodes (where
+-- the ranks must be; nil: 1), identity (of bench.identify), arguments (of the program, or nil), patience
+-- (seconds to wait for an answer beyond the time that a request allows; ranks wait half as long for each
+-- other, so that they can name the rank that hangs), start_patience (seconds to wait for each line of the
+-- start), strategies (that requests may name), environment ("NAME=VALUE"..., or nil) }. Returns it, with
+-- `placement`, `roundtrip_us`, `devices` and `unavailable` (strategy -> reason); or nil and a failure.
 function bench.start(options)
   local argv = table.move(options.command, 1, #options.command, 1, {})
   local timeout = ("%.17g"):format(options.patience / 2)
@@ -180,9 +186,9 @@ function bench.start(options)
   if not child then
     return nil, { reason = "cannot be started: " .. message, detail = "", is_final = true }
   end
-  local self = setmetatable({ child = child, world_size = options.world_size, identity = options.identity,
-    patience = options.patience, start_patience = options.start_patience, unavailable = {}, devices = {} },
-    bench)
+  local self = setmetatable({ child = child, world_size = options.world_size, nodes = options.nodes or 1,
+    identity = options.identity, patience = options.patience, start_patience = options.start_patience,
+    unavailable = {}, devices = {} }, bench)
   for _, strategy in ipairs(options.strategies) do
     self.unavailable[strategy] = "unavailable: the bench does not have it"
   end

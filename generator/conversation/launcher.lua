@@ -89,6 +89,11 @@ end
 -- not be the library's own choice.
 local COLLECTIVES = { "--mca", "coll_sm_priority", "1", "--mca", "coll_tuned_use_dynamic_rules", "1" }
 
+-- The same for coll/han and coll/adapt, which run between nodes. The allreduce of coll/han in segments writes
+-- beyond its memory in Open MPI 4.1.4; the simple one is right.
+local COLLECTIVES_OVER_NODES = { "--mca", "coll_han_priority", "1", "--mca", "coll_adapt_priority", "1",
+  "--mca", "coll_han_use_simple_allreduce", "1" }
+
 -- The hosts of Open MPI's ranks: each with the number of its ranks as its slots.
 local function open_mpi_hosts(over)
   local words = over.hostfile and { "--hostfile", over.hostfile } or {}
@@ -117,10 +122,10 @@ end
 
 -- Open MPI over several nodes chooses among all its transports. hwloc reads PCI devices there, because Open
 -- MPI and the libraries of networks choose cards that are near a rank. A binding that the environment sets
--- stays.
+-- stays. PMIx must not give settings in messages alone (gds=hash): ranks of Open MPI 4.1.4 then take ranks of
+-- other nodes for their neighbours.
 local function open_mpi_over_nodes(ranks, cores, over)
-  local words = is_set("PMIX_MCA_gds") and {} or { "env", "PMIX_MCA_gds=hash" }
-  append(words, "mpirun", "-n", tostring(ranks))
+  local words = { "mpirun", "-n", tostring(ranks) }
   if system.is_root() then append(words, "--allow-run-as-root") end
   append(words, table.unpack(open_mpi_hosts(over)))
   append(words, "--map-by", ("ppr:%d:node"):format(over.ranks_per_node))
@@ -130,6 +135,7 @@ local function open_mpi_over_nodes(ranks, cores, over)
     append(words, "--bind-to", "core")
   end
   append(words, table.unpack(COLLECTIVES))
+  append(words, table.unpack(COLLECTIVES_OVER_NODES))
   return words
 end
 

@@ -1,4 +1,4 @@
--- The lines that sweep and bench exchange, protocol 2: a line is a kind and `name=value` fields with one
+-- The lines that sweep and bench exchange, protocol 3: a line is a kind and `name=value` fields with one
 -- space between; a field named reason, library, device, note or folder comes last and takes the rest of the
 -- line. After `quit` the bench may print its devices once more, in their last state. The sweep's journal has
 -- the same lines. This module is about text only; bench.lua has the process.
@@ -9,7 +9,8 @@ local numbers = require "base.numbers"
 local rows = require "core.rows"
 local system = require "core.system"
 
-local protocol = { version = 2 }
+-- `reads`: the versions of stored answers that can be read; those of 2 are of ranks on one node.
+local protocol = { version = 3, reads = { ["2"] = true, ["3"] = true } }
 
 local takes_the_rest = { reason = true, library = true, device = true, note = true,
   folder = true }

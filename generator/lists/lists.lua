@@ -139,6 +139,8 @@ lists.accumulates = {
 --   ops              the operations that it does; absent: an allreduce
 --   accumulate       how the sum is rounded, a name of lists.accumulates
 --   optional         a sweep measures it only if the spec names it
+--   span             "node": its ranks must be on one node; "nodes": on several; absent: either. Other sweeps
+--                    measure it only if the spec names it
 --   candidate        false: a table never chooses it
 --   trtllm           the number in TensorRT-LLM's AllReduceStrategyType; absent: it has none
 --   ompi_algorithm   the number in Open MPI's coll/tuned for an allreduce; `ompi_algorithms`: for other ops
@@ -158,19 +160,19 @@ lists.strategies = {
     ops = { "allreduce", "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
     mark = "M", colour = "#4d4d4d",
     help = "MPI's own call, as the library decides" },
-  { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4,
+  { name = "ONESHOT", backend = "host", source = "oneshot", accumulate = "fp32", trtllm = 4, span = "node",
     cuda = { kernel = "oneshot", messages = "ROTATION * ranks", starts_empty = true,
       links = function(ranks) return ranks - 1 end, needs = "P2P" },
     mark = "1S", colour = "#e69f00",
     help = "every rank reads every other rank's message and reduces all of it" },
-  { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5,
+  { name = "TWOSHOT", backend = "host", source = "twoshot", accumulate = "fp32", trtllm = 5, span = "node",
     -- The others read their slices of its message, and it stores the sum of its slice to them: the minimum
     -- of an allreduce without a switch that adds.
     cuda = { kernel = "twoshot", messages = "2", slices = true,
       links = bus_factors.AllReduce, needs = "P2P, tokens >= TP" },
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
-  { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32",
+  { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32", span = "node",
     ops = { "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
     mark = "D", colour = "#cc79a7",
     help = "every rank reads its parts from the shared memory of all other ranks" },
@@ -200,7 +202,7 @@ lists.strategies = {
     mark = "RB", colour = "#999933", hatched = true,
     help = "Open MPI, coll/tuned: recursive halving, then doubling" },
   { name = "MPI_SM", backend = "host", source = "mpi", accumulate = "native", ompi_component = "sm",
-    ops = { "allreduce", "broadcast" },
+    ops = { "allreduce", "broadcast" }, span = "node",
     mark = "SM", colour = "#aa4499", hatched = true,
     help = "Open MPI, coll/sm: the shared-memory component" },
   { name = "MPI_BRUCK", backend = "host", source = "mpi", accumulate = "native",
@@ -223,6 +225,14 @@ lists.strategies = {
     ops = { "broadcast" }, ompi_algorithms = { broadcast = 6 },
     mark = "BI", colour = "#882255", hatched = true,
     help = "Open MPI, coll/tuned: down a binomial tree" },
+  { name = "MPI_HAN", backend = "host", source = "mpi", accumulate = "native", ompi_component = "han",
+    ops = { "allreduce", "allgather", "broadcast" }, span = "nodes",
+    mark = "HA", colour = "#0072b2", hatched = true,
+    help = "Open MPI, coll/han: one level within the nodes, one between them" },
+  { name = "MPI_ADAPT", backend = "host", source = "mpi", accumulate = "native", ompi_component = "adapt",
+    ops = { "broadcast" }, span = "nodes",
+    mark = "AD", colour = "#e69f00", hatched = true,
+    help = "Open MPI, coll/adapt: segments down a tree, driven by events" },
   { name = "MPICH_RECURSIVE_DOUBLING", backend = "host", source = "mpi", accumulate = "native",
     optional = true,
     mpich_algorithm = "recursive_doubling",
@@ -287,7 +297,7 @@ lists.strategies = {
     mark = "UB", colour = "#882255",
     help = "TensorRT-LLM: user buffers" },
   { name = "AUTO", backend = "host", source = "auto", accumulate = "native", trtllm = 3, candidate = false,
-    optional = true,
+    optional = true, span = "node", -- the lookup has no nodes
     cuda = { auto = true, needs = "an earlier table" },
     mark = "A", colour = "#bbbbbb",
     help = "the call through the lookup of an earlier table; never a winner" },
@@ -306,28 +316,7 @@ lists.strategies = {
     help = "PyTorch symmetric memory" },
 }
 
--- NCCL's algorithms and protocols for an allreduce, and channel counts. Each combination is a strategy, such
--- as NCCL_RING_LL128_16CH; in NCCL_RING_LL128, without a count, NCCL chooses the channels. `tuner`: the word
--- in a file of NCCL's tuner. Rows cannot have other channel counts; to add one, add a number here.
-lists.nccl = {
-  algorithms = {
-    { name = "RING", tuner = "ring", mark = "R", protocols = { "LL", "LL128", "SIMPLE" } },
-    { name = "TREE", tuner = "tree", mark = "T", protocols = { "LL", "LL128", "SIMPLE" } },
-    { name = "COLLNET_DIRECT", tuner = "collnet_direct", mark = "D", protocols = { "SIMPLE" } },
-    { name = "COLLNET_CHAIN", tuner = "collnet_chain", mark = "C", protocols = { "SIMPLE" } },
-    { name = "NVLS", tuner = "nvls", mark = "V", protocols = { "SIMPLE" } },
-    { name = "NVLS_TREE", tuner = "nvls_tree", mark = "W", protocols = { "SIMPLE" } },
-  },
-  protocols = {
-    LL = { tuner = "ll", mark = "L" },
-    LL128 = { tuner = "ll128", mark = "8" },
-    SIMPLE = { tuner = "simple", mark = "S" },
-  },
-  channels = { 1, 2, 4, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64 },
-  -- One for each algorithm and protocol; channel counts share a colour.
-  colours = { "#009e73", "#56b4e9", "#0072b2", "#e69f00", "#d55e00", "#999933", "#cc79a7", "#882255",
-    "#ddcc77", "#4d4d4d" },
-}
+lists.nccl = require "lists.nccl"
 
 local function add_nccl_strategies()
   local nccl, colour = lists.nccl, 0
@@ -448,12 +437,23 @@ function lists.runs_on(row, backend)
   return row.backend == backend or backend == "cuda" and row.cuda ~= nil
 end
 
--- The names of the strategies that a backend runs, in order. `usual`: without optional ones. `op`: only those
--- that do it.
-function lists.strategies_of(backend, usual, op)
+-- Whether a strategy runs on ranks of so many nodes.
+function lists.spans(row, nodes) return not row.span or (row.span == "nodes") == (nodes > 1) end
+
+local function spans_any(row, counts)
+  for _, nodes in ipairs(counts) do
+    if lists.spans(row, nodes) then return true end
+  end
+  return false
+end
+
+-- The names of the strategies that a backend runs, in order. `usual`: without optional ones, and those that
+-- run on none of these numbers of nodes (nil: { 1 }). `op`: only those that do it.
+function lists.strategies_of(backend, usual, op, nodes)
   local names = {}
   for _, row in ipairs(lists.strategies) do
-    local left_out = usual and row.optional or op and not lists.does(row, op)
+    local left_out = usual and (row.optional or not spans_any(row, nodes or { 1 }))
+      or op and not lists.does(row, op)
     if lists.runs_on(row, backend) and not left_out then names[#names + 1] = row.name end
   end
   return names

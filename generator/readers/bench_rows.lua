@@ -19,8 +19,8 @@ local function cell_of(source, line, fields)
 end
 
 local function greet(source, line, fields, out)
-  if fields.protocol ~= tostring(protocol.version) then
-    source:fail(line, "has protocol %s; protocol %d is required", tostring(fields.protocol),
+  if not protocol.reads[fields.protocol or ""] then
+    source:fail(line, "has protocol %s; protocol 2 or %d is required", tostring(fields.protocol),
       protocol.version)
   end
   out.world_size = source:world_size(source:whole(line, "world_size", fields.world_size), line)

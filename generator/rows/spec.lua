@@ -254,7 +254,7 @@ local function fill_in(source, found)
   found.fusions = found.fusions or
     (found.table.op == spec.default_table.op and lists.names("fusions") or { "NONE" })
   found.strategies = found.strategies or
-    lists.strategies_of(lists.arch(found.arch).backend, true, found.table.op)
+    lists.strategies_of(lists.arch(found.arch).backend, true, found.table.op, found.nodes)
   if (found.splits ~= nil) ~= (lists.find("ops", found.table.op).splits == true) then
     reject(source, "splits", "an alltoallv needs splits, such as splits = \"3:1\", and no other op has them")
   end

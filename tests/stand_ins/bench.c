@@ -1,10 +1,11 @@
-// A stand-in for gentables-bench: it uses protocol 2, measures nothing, answers at once with made-up times,
+// A stand-in for gentables-bench: it uses protocol 3, measures nothing, answers at once with made-up times,
 // and fails as its settings demand. One process stands for all ranks; RANKS is their number.
 //
 //   STAND_IN_FAULT        the fault: see faults[] and start_faults[]
 //   STAND_IN_AT           the fault occurs only at requests that contain this text,
 //   STAND_IN_ONCE         and only if this file does not exist yet; the fault makes it
 //   STAND_IN_LOG          file to which the process id and every request are appended
+//   RANKS, NODES          its ranks (default 2) and nodes (default 1), from the launcher
 //   STAND_IN_HASH, STAND_IN_LIBRARY   the hash and the MPI library that it reports as its own
 //   STAND_IN_DEVICES      it reports a device, hot in the first process that appends to STAND_IN_LOG
 //   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting of
@@ -25,6 +26,10 @@ static const char *setting(const char *name, const char *otherwise) {
 
 static int ranks(void) {
     return (int)strtol(setting("RANKS", "2"), NULL, 10);
+}
+
+static int nodes(void) {
+    return (int)strtol(setting("NODES", "1"), NULL, 10);
 }
 
 static void log_line(const char *text) {
@@ -247,12 +252,11 @@ static void report_end(void) {
 static void greet(void) {
     if (has_start_fault("die_at_start")) die("");
     if (has_start_fault("mute_at_start")) hang("");
-    printf(
-        "hello protocol=%d bench=%s world_size=%d cores=2 placement=dedicated isa=portable roundtrip_us=%.4f "
-        "compiler=none library=%s\n",
-        has_start_fault("other_protocol") ? 3 : 2,
-        has_start_fault("other_bench") ? "other" : setting("STAND_IN_HASH", "stand-in"), ranks(), roundtrip(),
-        setting("STAND_IN_LIBRARY", "Open MPI v4.1.4"));
+    printf("hello protocol=%d bench=%s world_size=%d nodes=%d ranks_per_node=%d cores=2 placement=dedicated "
+           "isa=portable roundtrip_us=%.4f compiler=none library=%s\n",
+           has_start_fault("other_protocol") ? 4 : 3,
+           has_start_fault("other_bench") ? "other" : setting("STAND_IN_HASH", "stand-in"), ranks(), nodes(),
+           ranks() / nodes(), roundtrip(), setting("STAND_IN_LIBRARY", "Open MPI v4.1.4"));
     say("strategy name=MPI status=available\nstrategy name=ONESHOT status=available\n"
         "strategy name=TWOSHOT status=available\nstrategy name=AUTO status=available\nstrategy name=MPI_SM "
         "status=unavailable reason=not in "
@@ -294,7 +298,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     if (argc > 1 && strcmp(argv[1], "--version") == 0) {
-        printf("gentables-bench protocol=2 bench=%s isa=portable compiler=none library=%s\n",
+        printf("gentables-bench protocol=3 bench=%s isa=portable compiler=none library=%s\n",
                setting("STAND_IN_HASH", "stand-in"),
                setting("STAND_IN_LIBRARY", "Open MPI v4.1.4, package: Debian"));
         return 0;

@@ -426,6 +426,7 @@ static int open_parts(struct device *device, struct group *group, char reason[RE
 }
 
 int device_open(struct group *group, const struct device_options *options, char reason[REASON_SIZE]) {
+    if (!group_is_on_one_node(group, reason, REASON_SIZE)) return -1;
     struct device *device = calloc(1, sizeof *device);
     reason[0] = '\0';
     if (device == NULL) snprintf(reason, REASON_SIZE, "out of memory");

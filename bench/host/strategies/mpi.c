@@ -5,8 +5,9 @@
 // An algorithm is chosen per communicator: coll/tuned reads coll_tuned_OP_algorithm when a communicator is
 // made, so the control variable is written before MPI_Comm_dup and set back after it. That works only if
 // coll_tuned_use_dynamic_rules is 1 from the start. The info key ompi_comm_coll_preference prefers a
-// component, if its priority is at least 1 from the start; the files that it maps show whether it really
-// serves the communicator. MPICH reads its variable in every call.
+// component, if its priority is at least 1 from the start. Whether coll/sm really serves the communicator is
+// shown by the files that it maps. On several nodes coll/tuned must be preferred, since another component may
+// have a higher priority there. MPICH reads its variable in every call.
 //
 // 16-bit types are summed by an operation of ours (mpi_sums.h). Algorithms of MPICH that support only
 // predefined operations are strategies for float32.
@@ -62,7 +63,15 @@ static int force_algorithms(const struct candidate *candidate, bool back, char r
     return 0;
 }
 
-static int dup_with_algorithms(MPI_Comm from, const struct candidate *candidate, MPI_Comm *comm,
+static void dup_preferring(const struct group *group, const char *component, MPI_Comm *comm) {
+    MPI_Info info;
+    MPI_Info_create(&info);
+    MPI_Info_set(info, "ompi_comm_coll_preference", component);
+    MPI_Comm_dup_with_info(group_comm(group), info, comm);
+    MPI_Info_free(&info);
+}
+
+static int dup_with_algorithms(const struct group *group, const struct candidate *candidate, MPI_Comm *comm,
                                char reason[REASON_SIZE]) {
     char ignored[REASON_SIZE];
     if (!control_variable_is_on("coll_tuned_use_dynamic_rules")) {
@@ -70,7 +79,8 @@ static int dup_with_algorithms(MPI_Comm from, const struct candidate *candidate,
         return -1;
     }
     int status = force_algorithms(candidate, false, reason);
-    if (status == 0) MPI_Comm_dup(from, comm);
+    if (status == 0 && group->nodes > 1) dup_preferring(group, "tuned", comm);
+    if (status == 0 && group->nodes == 1) MPI_Comm_dup(group_comm(group), comm);
     force_algorithms(candidate, true, ignored);
     return status;
 }
@@ -85,7 +95,7 @@ static bool forces_algorithms(const struct candidate *candidate) {
 // ---- another component --------------------------------------------------------------------------
 
 // Whether this process has mapped a file of the component, as coll/sm does on the first collective call.
-static bool component_has_mapped(const char *component) {
+static bool has_mapped(const char *component) {
     char needle[64], line[512];
     snprintf(needle, sizeof needle, "/coll-%s-", component);
     FILE *maps = fopen("/proc/self/maps", "r");
@@ -97,16 +107,36 @@ static bool component_has_mapped(const char *component) {
     return found;
 }
 
+// Whether Open MPI has the component, and offers it for communicators.
+static bool is_offered(const char *component) {
+    char name[64];
+    int priority = 0;
+    snprintf(name, sizeof name, "coll_%s_priority", component);
+    return control_variable_read(name, &priority) == 0 && priority >= 1;
+}
+
+// The allreduce of coll/han in segments, in Open MPI 4.1.4, writes beyond its memory. Its simple one, without
+// segments, does not.
+static bool damages_memory(const char *component) {
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    return strcmp(component, "han") == 0 && strncmp(version, "Open MPI v4.", 12) == 0 &&
+           !control_variable_is_on("coll_han_use_simple_allreduce");
+}
+
 static int dup_with_component(const struct group *group, const char *component, MPI_Comm *comm,
                               char reason[REASON_SIZE]) {
-    MPI_Info info;
-    MPI_Info_create(&info);
-    MPI_Info_set(info, "ompi_comm_coll_preference", component);
-    MPI_Comm_dup_with_info(group_comm(group), info, comm);
-    MPI_Info_free(&info);
+    if (damages_memory(component)) {
+        snprintf(reason, REASON_SIZE,
+                 "needs --mca coll_han_use_simple_allreduce 1, since coll/han's allreduce in "
+                 "segments damages memory");
+        return -1;
+    }
+    dup_preferring(group, component, comm);
     int mine = 1, sum = 0, taken, all;
     MPI_Allreduce(&mine, &sum, 1, MPI_INT, MPI_SUM, *comm);
-    taken = component_has_mapped(component);
+    taken = group->nodes > 1 ? is_offered(component) : has_mapped(component);
     MPI_Allreduce(&taken, &all, 1, MPI_INT, MPI_MIN, group_comm(group));
     if (all) return 0;
     MPI_Comm_free(comm);
@@ -162,7 +192,7 @@ static int mpi_setup(const struct candidate *candidate, struct group *group, voi
     mpi->group = group;
     int status = 0;
     if (forces_algorithms(candidate)) {
-        status = dup_with_algorithms(group_comm(group), candidate, &mpi->comm, reason);
+        status = dup_with_algorithms(group, candidate, &mpi->comm, reason);
     } else if (candidate->ompi_component[0] != '\0') {
         status = dup_with_component(group, candidate->ompi_component, &mpi->comm, reason);
     } else if (candidate->mpich_algorithm[0] != '\0') {

@@ -51,7 +51,10 @@ int main(int argc, char **argv) {
     expect(control_variable_is_there(variable), "a variable is there");
     expect(!control_variable_is_there("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"), "MPICH's is not");
     expect(control_variable_write("coll_tuned_no_such_algorithm", 1) != 0, "what is not there is refused");
+    int value = -1;
+    expect(control_variable_read("coll_tuned_no_such_algorithm", &value) != 0 && value == -1, "nor read");
     expect(control_variable_write(variable, 4) == 0, "a variable is written");
+    expect(control_variable_read(variable, &value) == 0 && value == 4, "it is read");
     expect(control_variable_write(variable, 99) != 0, "no algorithm 99");
     expect(tools_are_open() == hides, "the tools interface is opened just where it is needed");
     int provided;

@@ -14,7 +14,7 @@ answer() {
 
 answer "$good strategies=ONESHOT"
 [ "$status" = 0 ] || fail "a good request ended with $status"
-grep -q "^hello .*protocol=2 bench=[0-9a-f]\{16\} " "$WORK/answer" || fail "no hello"
+grep -q "^hello .*protocol=3 bench=[0-9a-f]\{16\} " "$WORK/answer" || fail "no hello"
 [ "$(grep -c '^row id=7 strategy=ONESHOT ' "$WORK/answer")" = 1 ] || fail "no row"
 [ "$(grep -c '^row\|^none' "$WORK/answer")" = 1 ] || fail "more than was requested"
 
@@ -52,5 +52,5 @@ run 1 --serve </dev/null >"$WORK/answer" 2>"$WORK/err" || status=$?
 [ "$status" = 2 ] || fail "one rank ended with $status"
 grep -q "1 rank; 2 to 16 are possible" "$WORK/err" || fail "one rank: $(cat "$WORK/err")"
 "$BENCH" --version |
-    grep -q "^gentables-bench protocol=2 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
+    grep -q "^gentables-bench protocol=3 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
     fail "--version prints another line"

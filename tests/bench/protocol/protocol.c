@@ -13,7 +13,7 @@ static const char good[] =
 static enum line_kind read_line(const char *text, struct request *request, char reason[REASON_SIZE]) {
     char line[512];
     snprintf(line, sizeof line, "%s", text);
-    return protocol_read_request(line, request, reason, REASON_SIZE);
+    return protocol_read_request(line, 1, request, reason, REASON_SIZE);
 }
 
 TEST(a_request_is_read_whole) {

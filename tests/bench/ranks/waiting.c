@@ -29,8 +29,10 @@ static int drop_control(void **state) {
 }
 
 static struct group group_of(int rank, double timeout_s) {
-    return (struct group){
+    struct group group = {
         .rank = rank, .size = 2, .spin_limit = 1, .timeout_s = timeout_s, .control = control};
+    group_set_one_node(&group);
+    return group;
 }
 
 // A child that ends when it has done `work`; returns its pid.
@@ -63,6 +65,7 @@ static int culprit_of_three(int asking) {
     char text[80];
     struct group group = group_of(asking, 60);
     group.size = 3;
+    group_set_one_node(&group);
     char state;
     return culprit_name(&group, asking, &state, text, sizeof text);
 }

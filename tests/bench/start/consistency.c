@@ -41,6 +41,12 @@ TEST_WITH(new_ranks, NULL, of_two_it_is_not_rank_0) {
     expect(1, TRAIT_CANDIDATES, 2);
 }
 
+TEST(the_rank_with_other_kernels_than_rank_0_is_named) {
+    const char isas[RANKS][ISA_SIZE] = {"avx512", "avx512", "avx2", "portable"};
+    assert_int_equal(consistency_find_other_isa(isas, 2), -1);
+    assert_int_equal(consistency_find_other_isa(isas, RANKS), 2);
+}
+
 TEST_WITH(new_ranks, NULL, the_binary_explains_the_candidates) {
     ranks[3].traits[TRAIT_CANDIDATES]++;
     ranks[2].traits[TRAIT_BINARY]++;

@@ -1,7 +1,7 @@
 -- A bench, a workload program or a replay program that prints prepared lines, whatever is requested, and then
 -- ends as its `ending` says. Mutants of both are lies.
 --
---   local files = liar.files("in/bench", "gentables-bench protocol=2 ...\n", { answers = "..." })
+--   local files = liar.files("in/bench", "gentables-bench protocol=3 ...\n", { answers = "..." })
 --
 -- The program is in/bench/program. It prints `version` if it is started with --version; for --NAME the file
 -- NAME
@@ -69,10 +69,10 @@ end
 
 -- The transcript of a bench that is asked for MPI and ONESHOT in cells of 64 elements and these token counts.
 function liar.sweep_answers(token_counts)
-  local lines = { "hello protocol=2 bench=liar world_size=2 cores=2 placement=dedicated isa=portable "
-    .. "roundtrip_us=0.1 compiler=none library=Open MPI v4.1.4", "strategy name=MPI status=available",
-    "strategy name=ONESHOT status=available", "strategy name=MPI_SM status=unavailable reason=not here",
-    "ready" }
+  local lines = { "hello protocol=3 bench=liar world_size=2 nodes=1 ranks_per_node=2 cores=2 "
+    .. "placement=dedicated isa=portable roundtrip_us=0.1 compiler=none library=Open MPI v4.1.4",
+    "strategy name=MPI status=available", "strategy name=ONESHOT status=available",
+    "strategy name=MPI_SM status=unavailable reason=not here", "ready" }
   for id, tokens_of_cell in ipairs(token_counts) do
     for place, strategy in ipairs { "MPI", "ONESHOT" } do
       local time = 3 * place + tokens_of_cell / 1000
@@ -86,7 +86,7 @@ function liar.sweep_answers(token_counts)
   return table.concat(lines, "\n") .. "\n"
 end
 
-liar.version = "gentables-bench protocol=2 bench=liar isa=portable compiler=none library=Open MPI v4.1.4\n"
+liar.version = "gentables-bench protocol=3 bench=liar isa=portable compiler=none library=Open MPI v4.1.4\n"
 
 liar.spec = [[
 return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 64 },

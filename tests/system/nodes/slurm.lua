@@ -2,7 +2,7 @@
 local lu = require "luaunit"
 local lib = require "system.nodes.lib"
 
-local REFUSED = "gentables: TP 2: the bench reports: the ranks are on several machines; all must be on one\n"
+local REFUSED = "gentables: TP 2: the launcher placed 2 ranks on 2 nodes, not on 1; "
 
 local TestSlurm = {}
 

@@ -50,7 +50,7 @@ awk '
 MPIRUN
 cat >"$WORK/bin/bench" <<'END'
 #!/bin/sh
-echo "gentables-bench protocol=2 bench=0123456789abcdef isa=none compiler=none library=Open_MPI_v4.1.4"
+echo "gentables-bench protocol=3 bench=0123456789abcdef isa=none compiler=none library=Open_MPI_v4.1.4"
 END
 chmod +x "$WORK/bin/mpirun" "$WORK/bin/bench"
 for tp in 2 4; do

@@ -48,7 +48,7 @@ refused() {
 sed -i '$d' "$kept"
 refused "bad.txt:6: an answer without a request: id=7" 's/^row id=1 /row id=7 /'
 refused "bad.txt:6: a row with time_us=-1" 's/^\(row id=1 .*\) time_us=3.5/\1 time_us=-1/'
-refused "bad.txt:4: has protocol 9; protocol 2 is required" 's/protocol=2/protocol=9/'
+refused "bad.txt:4: has protocol 9; protocol 2 or 3 is required" 's/protocol=2/protocol=9/'
 refused "bad.txt:4: 2 ranks on 3 nodes; the same number of ranks on each node is required" \
     's/^hello /&nodes=3 /'
 refused "bad.txt:6: unknown strategy" 's/^row id=1 strategy=ONESHOT/row id=1 strategy=NONSENSE/'

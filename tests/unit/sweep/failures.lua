@@ -17,10 +17,10 @@ local faults = {
   leave = "the bench died: exit code 3",
   hang = "the bench did not answer within 6.5 s",
   late = "the bench did not answer within 6.5 s",
-  garbage = "the bench wrote a line that protocol 2 does not have: Segment ID: 7 ?[31mred",
+  garbage = "the bench wrote a line that protocol 3 does not have: Segment ID: 7 ?[31mred",
   no_time = "the bench sent an invalid answer: time_us=nan in: row id=",
   silent_about_one = "the bench gave no answer for ",
-  wrong_id = "the bench wrote a line that protocol 2 does not have: done id=10",
+  wrong_id = "the bench wrote a line that protocol 3 does not have: done id=10",
   refuse = "the bench reports: no such fusion",
 }
 -- Timeout in seconds: so long that a healthy stand-in answers in time on a busy machine, too. While the sweep
@@ -77,11 +77,13 @@ function TestSweep:test_a_bench_that_lies_is_given_up()
     lib.stand_in, lib.stand_in))
   assert(os.execute(("chmod +x '%s'"):format(liar)))
   for lie, words in pairs {
-    ["s/placement=dedicated/placement=x/"] = "protocol 2 does not have: hello protocol=2",
-    ["s/roundtrip_us=0.1/roundtrip_us=1e999/"] = "protocol 2 does not have: hello protocol=2",
-    ["s/^ready/device rank=0 at_end=x/"] = "protocol 2 does not have: device rank=0 at_end=x",
-    ["s/ status=available//"] = "protocol 2 does not have: strategy name=MPI",
-    ["s/^row/row strategy=MPI/"] = "protocol 2 does not have: row strategy=MPI",
+    ["s/nodes=1/nodes=2/"] = "the launcher placed 2 ranks on 2 nodes, not on 1; --launcher can place them by",
+    ["s/ nodes=1//"] = "the launcher placed 2 ranks on ? nodes, not on 1; --launcher can place them by",
+    ["s/placement=dedicated/placement=x/"] = "protocol 3 does not have: hello protocol=3",
+    ["s/roundtrip_us=0.1/roundtrip_us=1e999/"] = "protocol 3 does not have: hello protocol=3",
+    ["s/^ready/device rank=0 at_end=x/"] = "protocol 3 does not have: device rank=0 at_end=x",
+    ["s/ status=available//"] = "protocol 3 does not have: strategy name=MPI",
+    ["s/^row/row strategy=MPI/"] = "protocol 3 does not have: row strategy=MPI",
     ["/^row/p"] = "a strategy that was not requested in: row id=1",
     ["s/accumulate=fp32/accumulate=fp31/"] = "accumulate=fp31 in: row id=1",
     ["s/placement=dedicated$/placement=/"] = "placement= in: row id=1",
@@ -155,7 +157,7 @@ function TestSweep:test_a_bench_that_does_not_start_ends_the_sweep()
   local messages = {
     die_at_start = { faults.die, again = true },
     mute_at_start = { "the bench did not answer within 0.1 s", again = true },
-    other_protocol = { "the bench has protocol 3, gentables 2; build both from the same tree" },
+    other_protocol = { "the bench has protocol 4, gentables 3; build both from the same tree" },
     other_bench = { "the launcher started bench other, and not stand-in" },
   }
   for fault, of in pairs(messages) do

@@ -25,7 +25,7 @@ pass() {
     echo "pass total_us=1.0 calls_us=1.0 reduce_us=0.1 op_total_us=0.0 op_calls_us=0.0"
 }
 case $1 in
---version) echo "gentables-bench protocol=2 bench=liar isa=none compiler=none library=Open MPI v4.1.4" ;;
+--version) echo "gentables-bench protocol=3 bench=liar isa=none compiler=none library=Open MPI v4.1.4" ;;
 --candidates) candidates | sed "$LIE" ;;
 --pass) pass "$2" | sed "$LIE" ;;
 esac
