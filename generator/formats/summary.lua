@@ -337,7 +337,8 @@ function summary.formats(source)
   for _, format in ipairs(made_formats(source)) do
     if format.name ~= "report" then
       local lines = format.view and format.left_out() or left_out(model.for_format(source, format))
-      if format.per_nodes and #model.node_counts(source) > 1 then
+      local counts = model.node_counts(source)
+      if format.per_nodes and rank_placement.spans(counts[#counts]) then
         lines = { format.per_nodes, table.unpack(lines) }
       end
       out[#out + 1] = { format = format, lines = lines }

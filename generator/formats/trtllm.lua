@@ -15,6 +15,7 @@
 local lists = require "lists.lists"
 local model = require "formats.model"
 local by_bytes = require "choose.by_bytes"
+local fail = require "base.fail"
 
 local trtllm = {}
 
@@ -163,6 +164,10 @@ function trtllm.view(source, format)
       table.insert(view.tables, made)
       widen(view.most, made)
     end
+  end
+  if #view.tables == 0 then
+    fail.input("%s: no row for %s: its tables are of ranks on one node, by tokens and hidden size",
+      source.data_dir, format.file)
   end
   return view
 end
