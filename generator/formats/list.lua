@@ -148,6 +148,12 @@ local function ompi_json_rules(source, format, nodes)
   return view
 end
 
+local function ompi_han(source, format, nodes)
+  local view = require("formats.ompi_han").view(source, nodes)
+  view.file, view.rules_file = formats.file_on(format, nodes), formats.file_on(formats.find("ompi"), nodes)
+  return view
+end
+
 -- A format's `lacks` for rules that Open MPI reads since version `least` (nil: any version).
 local function lacks_ompi_rules(least)
   return function(source)
@@ -162,6 +168,8 @@ local OMPI_NODES = "its rules distinguish communicators by size only; a job on M
   "with nodesM in its name, and its communicators within a node get these rules too"
 local OMPI_JSON_NODES = "its rules distinguish ranks on one node, one rank on each node, and all others; " ..
   "a job on M nodes with several ranks on each needs the file with nodesM in its name"
+local OMPI_HAN_NODES = "its rules distinguish communicators by size only; a job on M nodes needs the file " ..
+  "with nodesM in its name, and a job on one node none"
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
 formats.list = {
@@ -233,6 +241,15 @@ formats.list = {
     view = ompi_json_rules,
     mute = true,
     lacks = lacks_ompi_rules("6.0") },
+  { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
+    reader = "Open MPI 4.1 and later, on several nodes: coll_han_dynamic_rules_filename",
+    elsewhere = "an unmeasured communicator size, and every other collective, stays with the component of " ..
+      "Open MPI's own decision; beyond the measured sizes the outermost rule",
+    archs = is_host, why_not = "MPI ranks are hosts",
+    left_out = all_but_plain_sums,
+    view = ompi_han,
+    per_nodes = OMPI_HAN_NODES,
+    lacks = function(source) return require("formats.ompi_han").lacks(source) end },
   { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
     with = "ompi-parameters-rules",
     reader = "Open MPI: mpirun --tune, for one communicator size each",

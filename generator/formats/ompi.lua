@@ -335,6 +335,12 @@ function ompi.too_old(source, least)
   end
 end
 
+-- Whether all rows of a source that name a version of Open MPI name `least` or a later one, and some do.
+function ompi.is_since(source, least)
+  local versions = versions_of(source)
+  return #versions > 0 and not ompi.too_old(source, least)
+end
+
 function ompi.lacks_search(source)
   if next(searches_of(source)) then return nil end
   return ("no transport.tp{N}.%s.csv; gentables sweep --transport measures Open MPI's parameters"):format(

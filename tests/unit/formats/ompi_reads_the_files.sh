@@ -101,3 +101,29 @@ assert [r["alg"] for r in rules] == ["basic_linear", "ring"], rules
 assert rules[0]["msg_size_max"] + 1 == rules[1]["msg_size_min"] and rules[1]["msg_size_max"] == "inf"' \
         ompi_rules.json || die "$(cat ompi_rules.json)"
 fi
+
+# Of rows on two nodes coll/han reads which component does an allreduce; other collectives stay with
+# coll/tuned.
+{
+    echo "$header,nodes,ranks_per_node"
+    for size in 256 65536; do
+        for strategy in MPI MPI_HAN MPI_RING; do
+            case $size$strategy in 256MPI_HAN | 65536MPI_RING) time=1 ;; *) time=5 ;; esac
+            echo "4,float32,$size,1,$((size / 4)),$strategy,NONE,allreduce,$time,2,2"
+        done
+    done
+} >"$WORK/data/benchmark.tp4.nodes2.host.csv"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" \
+    --formats ompi,ompi-han
+if [ -e ompi_han.conf ]; then die "a file for coll/han on one node, where it does nothing"; fi
+timeout 200 mpirun $root -n 1 --mca coll_han_dump_dynamic_rules true --mca coll_han_verbose 30 \
+    --mca coll_base_verbose 30 --mca coll_han_use_dynamic_file_rules true \
+    --mca coll_han_dynamic_rules_filename "$WORK/out/ompi_han.nodes2.conf" "$WORK/calls" 256 >"$stdout" 2>&1
+has ' read 10 rules from ' "$stdout"
+allreduce='collective 2 .allreduce. topology level 2 .global_communicator. configuration size'
+has "$allreduce 1 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
+has "$allreduce 4 mes*age size 0 -> collective component [0-9]* .han." "$stdout"
+has "$allreduce 4 mes*age size 4097 -> collective component [0-9]* .tuned." "$stdout"
+has "$allreduce 5 mes*age size 0 -> collective component [0-9]* .tuned." "$stdout"
+has 'collective 7 .bcast. .* size 1 mes*age size 0 -> collective component [0-9]* .tuned.' "$stdout"
+grep -q '^0 4 0 0 # ring' ompi_rules.nodes2.conf || die "no rule for the algorithm of coll/tuned"
