@@ -1,23 +1,12 @@
--- Kernels that communicate, and bus factors: the one place for "is this kernel a collective?".
---
--- How to add a library's kernels: a row in `kernels`. All sheets of `gentables trace`, all metrics and their
--- messages use it; core.trace reads it when it is loaded.
+-- Kernels that communicate, and bus factors: the one place for "is this kernel a collective?". All sheets of
+-- `gentables trace`, all metrics and their messages use it; core.trace reads it with each trace.
+local known = require "lists.communication_kernels"
+
 local communication = {}
 
--- A kernel belongs to the first row with a `pattern`, a plain text in lower case, that is in its name in
--- lower case.
---   library     the library that has the kernel
---   operation   a name of `operations`; absent: the kernel's name contains it
---   algorithm   absent: unknown, or the kernel's name contains it
-communication.kernels = {
-  { library = "NCCL", pattern = "nccl" },
-  { library = "RCCL", pattern = "rccl" },
-  { library = "vLLM", pattern = "cross_device_reduce_1stage", operation = "AllReduce",
-    algorithm = "ONESHOT" },
-  { library = "vLLM", pattern = "cross_device_reduce_2stage", operation = "AllReduce",
-    algorithm = "TWOSHOT" },
-  { library = "vLLM", pattern = "cross_device_reduce", operation = "AllReduce" },
-}
+-- The rows of communication_kernels.lua, behind those that `add` adds.
+communication.kernels = table.move(known.list, 1, #known.list, 1, {})
+communication.others = known.others
 
 -- The operation of a name: the first row with a text that the letters of the name, in lower case, contain.
 communication.operations = {
@@ -39,20 +28,32 @@ communication.bus_factors = {
 
 local row_of = {} -- [name of a kernel] = row, or false
 
+-- Adds rows like those of communication_kernels.lua; they come first. Before traces are read.
+function communication.add(rows)
+  for i, row in ipairs(rows) do table.insert(communication.kernels, i, row) end
+  row_of = {}
+end
+
+local function is_other(lower)
+  for _, beginning in ipairs(communication.others) do
+    if lower:sub(1, #beginning) == beginning then return true end
+  end
+  return false
+end
+
 -- The row of `kernels` for a kernel's name; false: it does not communicate.
 function communication.of_kernel(kernel)
   local found = row_of[kernel]
-  if found == nil then
-    local lower = kernel:lower()
-    found = false
-    for _, row in ipairs(communication.kernels) do
-      if lower:find(row.pattern, 1, true) then
-        found = row
-        break
-      end
+  if found ~= nil then return found end
+  local lower = kernel:lower()
+  found = false
+  for _, row in ipairs(is_other(lower) and {} or communication.kernels) do
+    if lower:find(row.pattern, 1, true) then
+      found = row
+      break
     end
-    row_of[kernel] = found
   end
+  row_of[kernel] = found
   return found
 end
 
@@ -70,14 +71,17 @@ function communication.operation_of_kernel(kernel)
   return row and row.operation or communication.operation_in(kernel:match("^[^(<]*"))
 end
 
--- The patterns, for messages: "a, b or c".
-function communication.patterns_text()
-  local patterns = {}
-  for _, row in ipairs(communication.kernels) do
-    if not row.algorithm then table.insert(patterns, row.pattern) end
+local function count_libraries()
+  local count, seen = 0, {}
+  for _, row in ipairs(known.list) do
+    if row.library and not seen[row.library] then count = count + 1 end
+    seen[row.library or ""] = true
   end
-  local last = table.remove(patterns)
-  return table.concat(patterns, ", ") .. " or " .. last
+  return count
 end
+
+-- For messages about traces without communication.
+communication.NONE = ("no kernel has a name of the %d known libraries; --collectives FILE adds names")
+  :format(count_libraries())
 
 return communication

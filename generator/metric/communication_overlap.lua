@@ -1,5 +1,5 @@
--- communication_overlap: the share of the time with communication in which a kernel computes, too. Copies do
--- not count as computing.
+-- communication_overlap: the share of the time with communication in which another kernel runs, too. Copies
+-- and memsets are no kernels, except for AMD's kernels that copy.
 local busy_time = require "profile.busy_time"
 local kernels = require "profile.kernels"
 local per_rank = require "profile.per_rank"

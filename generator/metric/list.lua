@@ -12,7 +12,6 @@
 --   source   the origin of the formula or the figure
 --   key      serving metrics: its name in the result files
 --   label    serving metrics: its name in errors and pictures
-local communication = require "lists.communication"
 
 local list = {}
 
@@ -61,7 +60,7 @@ list.metrics = {
   activity("total_time", "ms", "less", "last end - first start of kernels, copies and memsets"),
   activity("kernel_time", "ms", "less", "sum of the kernels' durations"),
   activity("communication_time", "ms", "less",
-    ("sum of the durations of kernels with %s in their name"):format(communication.patterns_text())),
+    "sum of the durations of kernels that communicate, by their names; --collectives FILE adds names"),
   activity("communication_fraction", "share", "less", "communication_time / kernel_time"),
   activity("communication_overlap", "share", "more",
     "time with communication and another kernel / time with communication"),

@@ -1,7 +1,10 @@
 -- A collective by its kernel and metadata: name, bytes and ranks. The names are those of
--- lists/communication.lua.
+-- lists/communication.lua, and of a user's file.
 local communication = require "lists.communication"
 local element_types = require "lists.element_types"
+local fail = require "base.fail"
+local file = require "core.file"
+local lua_data = require "codec.lua_data"
 
 local collective = {}
 
@@ -37,5 +40,62 @@ function collective.bus_factor(name, group_size)
   local factor = communication.bus_factors[name]
   return factor and group_size and factor(group_size)
 end
+
+-- ---- kernels of a user's file -----------------------------------------------------------------
+
+local KEYS = { "pattern", "operation", "library", "algorithm", "source" }
+local operations = {}
+for _, row in ipairs(communication.operations) do operations[row[2]] = true end
+
+local function names_of(set)
+  local names = {}
+  for name in pairs(set) do names[#names + 1] = name end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
+local function check_keys(where, row)
+  for key, value in pairs(row) do
+    local is_known = false
+    for _, name in ipairs(KEYS) do is_known = is_known or key == name end
+    if not is_known then
+      fail.input("%s: unknown key %s; valid keys: %s", where, tostring(key), table.concat(KEYS, ", "))
+    end
+    if type(value) ~= "string" then
+      fail.input("%s: %s is %s; valid is a text", where, key, tostring(value))
+    end
+  end
+end
+
+-- The row `index` of a file, its pattern in lower case.
+local function check(path, index, row)
+  local where = ("%s: row %d"):format(path, index)
+  if type(row) ~= "table" then
+    fail.input('%s is %s; write { pattern = "my_allreduce", operation = "AllReduce" }', where, tostring(row))
+  end
+  check_keys(where, row)
+  if not (row.pattern or ""):find("%S") then
+    fail.input("%s has no pattern, the text that names of kernels contain", where)
+  end
+  if row.operation and not operations[row.operation] then
+    fail.input("%s: unknown operation %s; valid: %s", where, row.operation, names_of(operations))
+  end
+  return { pattern = row.pattern:lower(), operation = row.operation, library = row.library,
+    algorithm = row.algorithm }
+end
+
+-- Reads the rows of the file at `path`, a Lua file that returns a list of them; from then on they come before
+-- the program's own. nil: no file. Raises an error with the path, and the line or row.
+function collective.add_kernels(path)
+  if not path then return end
+  local given = lua_data.run(path, fail.unless(file.read(path)))
+  if #given == 0 then fail.input('%s:1: has no rows; write return { { pattern = "my_allreduce" } }', path) end
+  local rows = {}
+  for i, row in ipairs(given) do rows[i] = check(path, i, row) end
+  communication.add(rows)
+end
+
+collective.option = { name = "collectives", value = "FILE",
+  help = "kernels that communicate, beside the known ones: a Lua file with rows { pattern, operation }" }
 
 return collective

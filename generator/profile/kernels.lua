@@ -4,8 +4,7 @@ local busy_time = require "profile.busy_time"
 
 local kernels = {}
 
-kernels.no_communication = ("communication: no kernel with %s in its name")
-  :format(communication.patterns_text())
+kernels.no_communication = "communication: " .. communication.NONE
 
 function kernels.communicating(rank)
   local communicates = rank.kernels.communicates

@@ -2,6 +2,7 @@
 -- lists the metrics; each has a file of its own.
 local fail = require "base.fail"
 local list = require "metric.list"
+local collective = require "profile.collective"
 local fail_as_documented = require "serving.documented_failure"
 
 -- The options that each kind of metric requires, and the documented line for their absence.
@@ -59,10 +60,12 @@ return {
       help = "mfu: peak of the GPU, in TFLOP/s; required for a number" },
     { name = "peak-gbps", value = "N", type = "number", above = 0,
       help = "bandwidth metrics: peak of the memory or link, in GB/s" },
+    collective.option,
   },
   example = "gentables metric --list\n  gentables metric TTFT --trace runs/baseline_32_8192",
   run = function(args)
     if args.list then return print_list() end
+    collective.add_kernels(args.collectives)
     if #args == 0 then fail.input("metric needs a NAME; gentables metric --list lists them") end
     if is_plot(args) then
       if #args < 2 then fail.input("metric plot needs a NAME; gentables metric --list lists them") end

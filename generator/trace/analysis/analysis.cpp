@@ -30,7 +30,6 @@ uint8_t flags_of(std::string_view name, std::string &lower) {
     lower.assign(name);
     for (char &c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
     uint8_t flags = 0;
-    if (is_communication(name)) flags |= COMMUNICATION;
     if (starts(name, "MEMORY_COPY_") || starts(name, "__amd_rocclr_copyBuffer")) flags |= COPY;
     if (holds(name, "at::native::direct_copy_kernel_cuda") || holds(name, "transpose_")) flags |= MOVES_DATA;
     if (name == "execute") flags |= EXECUTE;
@@ -47,6 +46,9 @@ void flag_names(analysis &to) {
         if (is_done[one.name]) continue;
         is_done[one.name] = true;
         to.name_flags[one.name] = flags_of(to.of->names[one.name], lower);
+    }
+    for (uint32_t number : communication_kernels(*to.of)) {
+        to.name_flags[to.of->events[number].name] |= COMMUNICATION;
     }
 }
 
@@ -66,23 +68,17 @@ void gather(analysis &to) {
         std::sort(to.gpu.begin(), to.gpu.end(), earlier);
 }
 
-// A stream runs one event after another: an event that begins too early is moved to the end of the previous
-// one.
-void clip(analysis &to) {
+// Events of a stream overlap under programmatic launch, where a kernel begins before the last one has ended.
+void count_overlaps(analysis &to) {
     std::vector<double> last_end(to.of->tracks.size(), -std::numeric_limits<double>::infinity());
-    for (gpu_event &one : to.gpu) {
+    for (const gpu_event &one : to.gpu) {
         double &last = last_end[to.at(one).track];
         if (one.start < last - TICK) {
             to.overlapping++;
             to.first_overlapping = std::min(to.first_overlapping, one.event);
-            one.start = std::min(last, one.end);
-            one.duration = one.end - one.start;
         }
         last = std::max(last, one.end);
     }
-    if (to.overlapping == 0) return;
-    std::stable_sort(to.gpu.begin(), to.gpu.end(),
-                     [](const gpu_event &a, const gpu_event &b) { return a.start < b.start; });
 }
 
 void order_by_launch(analysis &to) {
@@ -112,7 +108,7 @@ void analyse(const trace &of, analysis &to) {
     to.of = &of;
     flag_names(to);
     gather(to);
-    clip(to);
+    count_overlaps(to);
     order_by_launch(to);
     find_first_kernels(to);
 }

@@ -1,5 +1,5 @@
-// The base of every sheet of a report: the GPU events of a trace in order of time, without overlap within a
-// stream, and the flags of their names. Made once per trace (analysis.cpp), then only read.
+// The base of every sheet of a report: the GPU events of a trace in order of time, and the flags of their
+// names. Made once per trace (analysis.cpp), then only read.
 #ifndef GENTABLES_TRACE_ANALYSIS_H
 #define GENTABLES_TRACE_ANALYSIS_H
 
@@ -11,8 +11,7 @@
 
 namespace trace {
 
-// A GPU event. If in the file it begins before the previous one on its stream has ended, it begins when that
-// one ends, and its duration is at most the rest.
+// A GPU event, as the file has it.
 struct gpu_event {
     double start, end, duration; // µs; duration as written, end = start + duration
     uint32_t event;
@@ -20,7 +19,7 @@ struct gpu_event {
 
 // The flags of an event's name.
 enum : uint8_t {
-    COMMUNICATION = 1, // is_communication in collectives.h
+    COMMUNICATION = 1, // of a kernel: is_communication in collectives.h
     COPY = 2,          // a kernel that only copies memory
     EXECUTE = 4,       // it is "execute", a frame around an op
     GRAPH = 8,         // it launches a graph
@@ -58,7 +57,9 @@ uint32_t launcher_of(const analysis &analysis, const gpu_event &one);
 
 // The GPU's time by use, µs. In traces of gentables (trace::is_own) `total` and `idle` are of the traced
 // steps (ProfilerStep), and the time between them is `untraced`; in others `total` is from the first start to
-// the last end.
+// the last end. Each use is a union of intervals: of kernels that communicate, by their names; of copies, and
+// kernels that only copy; of all else, computation. Exposed is communication outside of computation, and
+// copies outside of both.
 struct timeline {
     double computation, exposed_communication, exposed_copies, busy, idle, total, communication, copies;
     double micro_idle, macro_idle; // pauses shorter than the limit, and the others

@@ -24,11 +24,22 @@ namespace trace {
 
 namespace {
 
-std::vector<std::string> patterns; // in lower case
+// In lower case: parts of the names of kernels that communicate, and beginnings of names of others.
+std::vector<std::string> patterns, others;
 
-bool holds(std::string_view text, std::string_view part) {
-    auto same = [](char a, char b) { return std::tolower(static_cast<unsigned char>(a)) == b; };
-    return std::search(text.begin(), text.end(), part.begin(), part.end(), same) != text.end();
+// The field `key` of the table at the top of the stack: a list of texts, or of tables with a text `pattern`.
+std::vector<std::string> texts_of(lua_State *lua, const char *key) {
+    std::vector<std::string> texts;
+    int top = lua_gettop(lua);
+    lua_getfield(lua, top, key);
+    while (lua_rawgeti(lua, top + 1, lua_Integer(texts.size() + 1)) != LUA_TNIL) {
+        if (lua_istable(lua, -1)) lua_getfield(lua, -1, "pattern");
+        const char *text = lua_tostring(lua, -1);
+        texts.emplace_back(text == nullptr ? "" : text);
+        lua_settop(lua, top + 1);
+    }
+    lua_settop(lua, top);
+    return texts;
 }
 
 void push_metadata(lua_State *lua, const trace &trace, const event &event) {
@@ -84,19 +95,18 @@ void read_communication_patterns(lua_State *lua) {
     lua_getglobal(lua, "require");
     lua_pushliteral(lua, "lists.communication");
     lua_call(lua, 1, 1);
-    lua_getfield(lua, -1, "kernels");
-    patterns.clear();
-    for (lua_Integer i = 1; lua_rawgeti(lua, -1, i) == LUA_TTABLE; i++) {
-        lua_getfield(lua, -1, "pattern");
-        patterns.emplace_back(luaL_checkstring(lua, -1));
-        lua_pop(lua, 2);
-    }
-    lua_pop(lua, 3);
+    patterns = texts_of(lua, "kernels");
+    others = texts_of(lua, "others");
+    lua_pop(lua, 1);
 }
 
 bool is_communication(std::string_view kernel) {
-    return std::any_of(patterns.begin(), patterns.end(),
-                       [&](const std::string &pattern) { return holds(kernel, pattern); });
+    std::string lower(kernel);
+    for (char &c : lower) c = char(std::tolower(static_cast<unsigned char>(c)));
+    auto begins = [&](const std::string &other) { return lower.compare(0, other.size(), other) == 0; };
+    auto holds = [&](const std::string &pattern) { return lower.find(pattern) != std::string::npos; };
+    return std::none_of(others.begin(), others.end(), begins) &&
+           std::any_of(patterns.begin(), patterns.end(), holds);
 }
 
 std::vector<uint32_t> communication_kernels(const trace &trace) {

@@ -9,7 +9,7 @@
 
 namespace trace {
 
-// Whether a kernel of this name communicates: its name contains a pattern, in any case.
+// Whether a kernel of this name communicates, by lists/communication.lua.
 bool is_communication(std::string_view kernel);
 
 // The kernels that communicate: event numbers, in order of the file.

@@ -160,6 +160,7 @@ read_options options_of(lua_State *lua) {
 int open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     read_options options = options_of(lua);
+    read_communication_patterns(lua);
     auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 1));
     *held = nullptr;
     luaL_setmetatable(lua, TRACE_TYPE);
@@ -220,7 +221,6 @@ void set_collective(lua_State *lua, const trace &from, const collective &metadat
 }
 
 static int make_module(lua_State *lua) {
-    read_communication_patterns(lua);
     luaL_newmetatable(lua, TRACE_TYPE);
     luaL_newlib(lua, METHODS);
     lua_setfield(lua, -2, "__index");

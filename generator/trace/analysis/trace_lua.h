@@ -65,10 +65,10 @@ int lua_gpu_rows(lua_State *lua);
 
 int lua_analysis(lua_State *lua);    // analysis_lua.cpp; kept as the trace's user value
 int lua_collectives(lua_State *lua); // collectives.cpp
-// Reads the patterns of generator/lists/communication.lua, for is_communication; called when core.trace is
-// loaded.
-void read_communication_patterns(lua_State *lua);
 int lua_collective_durations(lua_State *lua);
+
+// Reads the patterns of generator/lists/communication.lua, for is_communication. Before each trace.
+void read_communication_patterns(lua_State *lua);
 
 } // namespace trace
 

@@ -9,7 +9,8 @@ local rules = {
   { group = "Triton", kernel = { "^triton" }, op = { "^triton" } },
   { group = "MoE", op = { "moe" }, kernel = { "moe" } },
   { group = "Attention", op = { "attention", "attn", "flash" },
-    kernel = { "fmha", "flash", "attention", "attn" } },
+    kernel = { "fmha", "flash", "attention", "attn", "batchdecode", "batchprefill", "singledecode",
+      "singleprefill", "mergestate" } },
   { group = "Conv", op = { "conv" } },
   { group = "GEMM", category = "GEMM", op = { "::linear", "matmul", "gemm" } },
   { group = "Norm", op = { "norm" } },
@@ -33,9 +34,12 @@ local function holds_any(text, patterns)
   return false
 end
 
+-- A name in lower case. FlashInfer's kernels and ops are not all attention, as the name of the library is.
+local function words_of(name) return (name:lower():gsub("flashinfer", "")) end
+
 -- The group of a kernel (its name) with this parent (the name of the op that launched it, or "").
 local function group_of(parent, first_kernel, kernel)
-  local op, name = parent:lower(), kernel:lower()
+  local op, name = words_of(parent), words_of(kernel)
   local category = parent ~= "" and families.category(parent, first_kernel) or nil
   for _, rule in ipairs(rules) do
     local fits = rule.category ~= nil and rule.category == category

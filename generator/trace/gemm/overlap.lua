@@ -1,5 +1,5 @@
--- Finds the collectives of a rank that overlap a stretch of its time. Intervals are clipped to the stretch
--- and united, so that simultaneous collectives are not counted twice.
+-- Finds the collectives of a rank that overlap a stretch of its time, whole or in part. Their total time is
+-- that of their union within the stretch; counts, names and percentages are of each collective.
 local overlap = {}
 
 -- The index of a trace's collectives for overlap.stretch; events and metadata are those of t:collectives().

@@ -3,6 +3,7 @@
 -- continue.
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
+local collective = require "profile.collective"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
 local sheets = require "pages.sheets"
@@ -21,6 +22,7 @@ local shared = {
   { name = "base-path", value = "DIR", many = true,
     help = "the same as PATH; tracelens_analysis/ in a sweep means the sweep" },
   { name = "tracelens-path", value = "DIR", many = true, help = "the same" },
+  collective.option,
   { name = "jobs", value = "N", type = "whole",
     help = "traces at a time (default: one for each core)" },
 }
@@ -62,6 +64,7 @@ end
 
 -- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
+  collective.add_kernels(args.collectives)
   local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = run_folder.numbers(args.threads, "threads"),
     channels = run_folder.numbers(args.channels, "channels"),

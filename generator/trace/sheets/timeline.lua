@@ -29,7 +29,7 @@ local function add_gaps(notes, analysis, times)
   local counts = analysis:counts()
   if counts.overlapping > 0 then
     notes[#notes + 1] = { "overlapping GPU", counts.overlapping, "event " .. counts.first_overlapping,
-      "GPU events that begin before the last one of their stream ends are clipped to begin when it does" }
+      "GPU events begin before the last one of their stream ends; sums of durations count such time twice" }
   end
   if counts.gpu_events == 0 then
     notes[#notes + 1] = { "no GPU events", 0, nil,

@@ -16,8 +16,7 @@ function command.run(args)
       work:save(list, configuration_report.base(args.out, configuration))
       made[#made + 1] = { configuration = configuration, sheets = list }
     else
-      work:fail(("%s: no collective: no kernel has %s in its name"):format(configuration.folder,
-        communication.patterns_text()), 1)
+      work:fail(("%s: no collective: %s"):format(configuration.folder, communication.NONE), 1)
     end
   end
   local across = configuration_report.across(made)

@@ -41,7 +41,7 @@ class Trace:
 
 
 def is_comms(kernel):
-    return any(part in kernel[2].lower() for part in ("nccl", "rccl", "cross_device_reduce"))
+    return any(part in kernel[2].lower() for part in ("nccl", "rccl", "cross_device_reduce", "multimem_", "::ep::internode::"))
 
 
 def total(intervals):
@@ -123,13 +123,14 @@ NUMBERS = {
 }
 
 
-# The names of collectives in the metadata of these traces' kernels.
+# The names of collectives in the metadata, or the names, of these traces' kernels.
 def collective(kernel):
     told = kernel[3].get("Collective name")
     names = {"allreduce": "AllReduce", "broadcast": "Broadcast", "_allgather_base": "AllGather"}
     if told:
         return names[told]
-    return "SendRecv" if "SendRecv" in kernel[2] else "unknown"
+    parts = {"SendRecv": "SendRecv", "multimem_all_reduce": "AllReduce", "::ep::internode::": "AllToAll"}
+    return next((name for part, name in parts.items() if part in kernel[2]), "unknown")
 
 
 def size(kernel):

@@ -22,7 +22,7 @@ def events(path):
 
 
 def communicates(event):
-    return event.get('cat') == 'kernel' and re.search('nccl|rccl|cross_device_reduce', event['name'], re.I)
+    return event.get('cat') == 'kernel' and re.search('nccl|rccl|multimem_|::ep::internode::', event['name'], re.I)
 
 
 def near(text, number, what):

@@ -23,20 +23,20 @@ function TestBadInput.test_a_whole_trace_has_no_notes()
   luaunit.assertNil(rank_report.warning("path", notes))
 end
 
-function TestBadInput.test_gpu_events_that_overlap_on_a_stream_are_clipped_counted_and_reported()
+function TestBadInput.test_gpu_events_that_overlap_on_a_stream_keep_their_durations_and_are_counted()
   local trace = small_trace.new()
   trace:ran("aten::mm", 0, 10, MATRICES, { at = 100 })
-  trace:ran("aten::mm", 20, 10, MATRICES, { at = 104 }) -- until 114: 4 of it are left
+  trace:ran("aten::mm", 20, 10, MATRICES, { at = 104 }) -- 6 of it beside the first
   trace:op("aten::mm", 40, 10, MATRICES)
-  local inside = trace:launch(41, 2, { at = 105 }) -- nothing is left
+  local inside = trace:launch(41, 2, { at = 105 }) -- within both
   trace:ran("aten::mm", 60, 10, MATRICES, { at = 106, stream = 8 }) -- another stream: no overlap
   local sheets, notes = trace:sheets("overlapping")
   local count, text, first = note(notes, "overlapping GPU")
   luaunit.assertEquals(count, 2)
-  luaunit.assertStrContains(text, "clipped")
+  luaunit.assertStrContains(text, "begin before the last one of their stream ends")
   luaunit.assertEquals(first, "event " .. inside - 5) -- the second kernel
-  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 10.0 + 4 + 0 + 10)
-  luaunit.assertEquals(sheets.kernel_summary.cell(1, "Kernel duration (µs)_sum"), 14.0)
+  luaunit.assertEquals(sheets.GEMM.cell(1, "Kernel Time (µs)_sum"), 10.0 + 10 + 2 + 10)
+  luaunit.assertEquals(sheets.kernel_summary.cell(1, "Kernel duration (µs)_sum"), 22.0)
   luaunit.assertEquals(sheets.gpu_timeline.cell(1, "time ms"), 0.016)
   luaunit.assertStrContains(rank_report.warning("a.json", notes), "a.json: incomplete: overlapping GPU 2;")
 end
