@@ -9,19 +9,21 @@
 --   filled       written only if some row has a value for it or for a column after it
 --   names        the list in lists.lua that the values are names of
 --   may_be_empty of names: a row may have none
---   bench        "always": each `row` line of the bench has it; "sometimes": some backends report it
+--   bench        "always": a `row` line of the bench without it is refused; "sometimes": it may lack it
 --   least, above the values of the bench are at least this, or above it; without both: at least 0
 --   whole        a whole number
 --   pool         how the values of several launches become that of a row: "median", "least" or "sum"; other
 --                columns are computed in sweep/pooling.lua
 --   title        the heading in the workbook; without one the workbook leaves the column out
 --
--- How to add a column: a row at the end of the list, with `ours` and `filled`, and the code that computes the
--- value. If the bench measures it: a field of struct result (bench/measure/request.h), which
--- protocol_write_row (bench/protocol/protocol.c) prints as `key=VALUE`. If it is computed from several
--- launches: sweep/pooling.lua. If it is computed from several results of `gentables tune`: tune/to_rows.lua.
--- A column with other values than numbers of at least 0 needs a kind of its own in lists/columns.h, and a
--- case where rows/ switches on kinds.
+-- How to add a column: a row at the end of the list, with `ours` and `filled`, and the code that computes
+-- the value. If the bench measures it: a field of struct result (bench/measure/request.h), with `bench`
+-- = "sometimes", and `pool` for several launches. `report` of bench/measure/harness.c and of
+-- bench/protocol/cell_pass.c set it for sweeps, print_row of bench/host/host_pass.c for `tune`, and
+-- protocol_write_row (bench/protocol/protocol.c) prints it as `key=VALUE`. If it is computed from the
+-- launches of a row: sweep/pooling.lua. If it is computed from several results of `gentables tune`:
+-- tune/to_rows.lua. A column with other values than numbers of at least 0 needs a kind of its own in
+-- lists/columns.h, and a case where rows/ switches on kinds.
 return {
   { name = "world_size", key = "world_size", required = true },
   { name = "dtype", key = "dtype", names = "dtypes", required = true },

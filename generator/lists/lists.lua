@@ -33,10 +33,12 @@ lists.dtypes = {
 -- one byte; absent: no scales. `scale`: of calls of the bench. `sm`: the SM version from which GPUs have
 -- instructions for it. `result`: for authors of plug-ins.
 --
--- How to add a fusion: the file bench/fusions/SHORT.h with its arithmetic for CPUs, for GPUs and for the
--- check in float64 (fp8.h is a short example), and a row at the end of this list. The tests compare its
--- results for each strategy, data type and shape. The committed tables and plugin.h have its number; the
--- failing tests print the commands that write them.
+-- How to add a fusion that rounds the results of RMSNorm further: the file bench/fusions/SHORT.h with its
+-- arithmetic for CPUs, for GPUs and for the check in float64 (fp8.h is a short example), and a row at the end
+-- of this list. The tests compare its results for each strategy, data type and shape. The committed tables
+-- and plugin.h have its number; the failing tests print the commands that write them. Another norm than
+-- RMSNorm also needs code in bench/cuda/kernels/epilogue.h (finish_token), bench/calls/check_kernels.c
+-- (check_norm) and templates/bench/cuda_helpers.cu.tmpl.
 lists.fusions = {
   { name = "NONE", short = "none", trtllm = 0 },
   { name = "RESIDUAL_RMS_NORM", short = "rms_norm", trtllm = 1,

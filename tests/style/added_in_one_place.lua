@@ -2,6 +2,7 @@
 -- file, if it has one, and its row to a copy of the program's Lua and templates; then the program can do it,
 -- and its help has the name. C and CUDA are rendered, and compiled with the sources of the bench.
 local file = require "core.file"
+local lists = require "lists.lists"
 local luaunit = require "luaunit"
 
 local source, work, program = os.getenv "SOURCE", os.getenv "WORK", os.getenv "GENTABLES"
@@ -99,17 +100,18 @@ end
 -- ---- examples -------------------------------------------------------------------------------------
 
 -- thing: of the table in docs/development.md; file (maybe nil), list: below the sources; opening: the line
--- before the added `row`; run: a command that uses it; prints: the pattern of its output; writes: a file and
--- a text in it; help: a command that prints the name; compile: a function that compiles it.
+-- that opens the list; last: `row` is added at its end, not at its beginning; run: a command that uses it;
+-- prints: the pattern of its output; writes: a file and a text in it; help: a command that prints the name;
+-- compile: a function that compiles it.
 local examples = {
-  { thing = "a fusion", file = "bench/fusions/added.h",
+  { thing = "a fusion: RMSNorm and a quantiser", file = "bench/fusions/added.h",
     text = copy_of("fusions/fp8.h", { fp8 = "added", Fp8 = "Added" }),
-    list = "generator/lists/lists.lua",
-    opening = '    result = "e2m1 codes to quant_out, swizzled block scales to scale_out" },',
+    list = "generator/lists/lists.lua", opening = "lists.fusions = {", last = true,
     row = [[{ name = "RESIDUAL_RMS_NORM_QUANT_ADDED", short = "added", quantises = "RESIDUAL_RMS_NORM",
       code_bits = 8, scale = 1 / 128, result = "codes" },]],
     run = "generate --data-dir %s --arch sm90 --out OUT --formats c", of = rows,
-    writes = { "allreduce_table.h", "_FUSION_RESIDUAL_RMS_NORM_QUANT_ADDED = 4\n" },
+    writes = { "allreduce_table.h",
+      ("_FUSION_RESIDUAL_RMS_NORM_QUANT_ADDED = %d\n"):format(#lists.fusions) },
     compile = compile_fusion },
   { thing = "a strategy on GPUs", file = "bench/cuda/kernels/added.h",
     text = copy_of("cuda/kernels/twoshot.h", { twoshot = "added", TWOSHOT = "ADDED",
@@ -129,8 +131,7 @@ local examples = {
     run = "lua %s", of = work .. "/names.lua",
     input = 'for _, name in ipairs(require("lists.lists").strategies_of("host", true)) do print(name) end',
     prints = "ADDED\n.*", compile = compile_strategy },
-  { thing = "a column of the rows", list = "generator/lists/columns.lua",
-    opening = '  { name = "alone (us)", key = "alone_us", ours = true, filled = true },',
+  { thing = "a column of the rows", list = "generator/lists/columns.lua", opening = "return {", last = true,
     row = [[{ name = "added (us)", key = "added_us", ours = true, filled = true, pool = "median" },]],
     run = "merge %s --out OUT/rows.csv", of = work .. "/benchmark.tp2.sm90.csv",
     input = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,time (us),added (us)\n" ..
@@ -245,6 +246,7 @@ local function add(example)
   local list = assert(file.read(home .. "/" .. example.list))
   local _, last = list:find("\n" .. example.opening .. "\n", 1, true)
   luaunit.assertNotNil(last, example.opening)
+  if example.last then last = list:find("\n}\n", last, true) end
   list = list:sub(1, last) .. example.row .. "\n" .. list:sub(last + 1)
   assert(file.write(home .. "/" .. example.list, list))
 end
