@@ -56,13 +56,19 @@ local function all_columns(reports, name)
   return columns
 end
 
+-- The columns `name` and `param: ...`. Which operand is transposed is read from the kernel's name: it differs
+-- between GPUs for the same op.
+local function is_usual_key(column)
+  return column == "name" or column:find("^param: ") ~= nil and column ~= "param: transpose"
+end
+
 -- Keys, compared columns { name, join } and the count column of a sheet.
 local function shape_of(reports, name)
   local columns, keys, values, weight = all_columns(reports, name), sheet_list.keys(name), {}, nil
   if not keys then
     keys = {}
     for _, column in ipairs(columns) do
-      if column == "name" or column:find("^param: ") then keys[#keys + 1] = column end
+      if is_usual_key(column) then keys[#keys + 1] = column end
     end
     if #keys == 0 then keys[1] = example(reports, name).columns[1] end
   end

@@ -18,12 +18,14 @@
 --   option  over ranks: only with this option; the rank report passes its options to `make`
 --   keys    { [name of a sheet] = the columns that identify a row when `gentables trace compare` compares
 --           reports, or false: that sheet is not compared }. A sheet without keys has the columns
---           `name` and `param: ...` as keys, and, without these, its first column.
+--           `name` and `param: ...` (but not `param: transpose`) as keys, and, without these, its
+--           first column.
 local list = {}
 
 local arguments = { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" }
 
--- Names of processes and threads contain numbers that differ from run to run: they are not keys.
+-- Names of processes and threads contain numbers that differ from run to run, as those of streams do: they
+-- are not keys.
 local function with_arguments(...)
   return table.move(arguments, 1, #arguments, select("#", ...) + 1, { ... })
 end
@@ -40,7 +42,7 @@ list.of_rank = {
     ops_unique_args = with_arguments("name", "op category") } },
   { file = "unified", keys = { unified_perf_summary = with_arguments("name", "op category") } },
   { file = "kernels", keys = {
-    kernel_summary = { "Parent op category", "Parent cpu_op", "Kernel name", "Kernel stream" },
+    kernel_summary = { "Parent op category", "Parent cpu_op", "Kernel name" },
     short_kernel_histogram = false,
     short_kernels_summary = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs",
       "Kernel name" } } },

@@ -50,6 +50,23 @@ is "$csvs/GEMM_only_baseline_new.csv" 'name,param: M,base::Kernel Time (µs)_mea
 'base::Kernel Time (µs)_sum,base::name_count' 'aten::mm,8,2.5,5,2'
 [ ! -e "$csvs/GEMM_common.csv" ] || die "a sheet without rows is written"
 
+# GEMMs match although their kernels' names differ in transposition; so do kernels on other streams.
+mkdir -p "$WORK/a100_csvs" "$WORK/h100_csvs"
+gemm='name,param: M,param: transpose,Kernel Time (µs)_sum'
+printf '%s\naten::mm,8,"(True, False)",5\naten::mm,8,,9\n' "$gemm" >"$WORK/a100_csvs/GEMM.csv"
+printf '%s\naten::mm,8,"(False, True)",7\n' "$gemm" >"$WORK/h100_csvs/GEMM.csv"
+kernel='Parent op category,Parent cpu_op,Kernel name,Kernel stream,Kernel duration (µs)_sum'
+printf '%s\nGEMM,aten::mm,sgemm,7,5\n' "$kernel" >"$WORK/a100_csvs/kernel_summary.csv"
+printf '%s\nGEMM,aten::mm,sgemm,13,4\nGEMM,aten::mm,sgemm,14,2\n' "$kernel" \
+    >"$WORK/h100_csvs/kernel_summary.csv"
+ends_with 0 "$GENTABLES" trace compare "$WORK/a100_csvs" "$WORK/h100_csvs" --out "$WORK/gpus"
+time='a100::Kernel Time (µs)_sum,h100::Kernel Time (µs)_sum,Kernel Time (µs)_sum__h100_diff,'\
+'Kernel Time (µs)_sum__h100_pct'
+is "$WORK/gpus/compare_csvs/GEMM_common.csv" "name,param: M,$time" 'aten::mm,8,14,7,-7,-50.0'
+[ "$(wc -l <"$WORK/gpus/compare_csvs/kernel_summary_common.csv")" = 2 ] ||
+    die "kernels on other streams do not match"
+[ ! -e "$WORK/gpus/compare_csvs/GEMM_only_baseline_h100.csv" ] || die "transpositions keep GEMMs apart"
+
 # Three, with labels that a page must escape.
 ends_with 0 "$GENTABLES" trace compare "$WORK/base_csvs" "$WORK/new_csvs" "$WORK/third_csvs" --label a \
     --label '<b>"x"' --label c --out "$WORK/three" --csv --html
