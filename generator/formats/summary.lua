@@ -408,6 +408,21 @@ function summary.largest_switch_error(files)
   return largest and ("%.2f units in the last place"):format(largest)
 end
 
+-- The network interfaces of the files of rows that several nodes measured, with their rates, as text; nil:
+-- none is recorded.
+function summary.network(files)
+  local words, seen = {}, {}
+  for _, entry in ipairs(files) do
+    local network = entry.provenance and entry.provenance.network
+    for _, of in ipairs(network and network.interfaces or {}) do
+      local rate = of.mbit_per_s and ("%s, %d Mbit/s"):format(of.interface, of.mbit_per_s)
+        or of.interface .. ", unknown rate"
+      if not seen[rate] then words[#words + 1], seen[rate] = rate, true end
+    end
+  end
+  return words[1] and table.concat(words, "; ") or nil
+end
+
 -- A sentence with the shapes for which the choices of a source are made, and the files that do not mention
 -- them; nil: all shapes have equal weight.
 function summary.workload(source)

@@ -319,6 +319,7 @@ local function add_machine(p, views)
         { "Topology", machines.topology_in_words(machine.topology) },
         { "Caches", caches_in_words(machine.caches) }, { "Memory, GiB", machine.memory_gib },
         { "System", machine.os }, { "MPI", machine.mpi },
+        { "Network of the nodes", summary.network(view.source.files) },
         { "Largest error of sums in the switch", summary.largest_switch_error(view.source.files) },
         { "Bench", bench.compiler and ("%s, %s"):format(bench.compiler, tostring(bench.isa)) } }
     else

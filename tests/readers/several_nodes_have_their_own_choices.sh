@@ -236,6 +236,23 @@ has '^  - TP 4 on 2 nodes bfloat16 allreduce eager: it has only one node$' "$WOR
 has '^  - its rules distinguish communicators by size only; a job on M nodes' "$host/report.md"
 has '^### TP 4 on 4 nodes, NONE$' "$host/report.md"
 
+# The report names the network that the provenance of rows of several nodes records.
+cat >"$WORK/network.lua" <<'END'
+local provenance, file = require "rows.provenance", require "core.file"
+local record = { world_size = 4, arch = "host", machine = { cpu = "a CPU", cores = 2, mpi = "MPI" },
+  bench = { compiler = "cc", isa = "none", protocol = 1 }, fingerprint = "f", no_time = {} }
+for _, name in ipairs { "tp4", "tp4.nodes2" } do
+  local path = ("%s/benchmark.%s.host.csv"):format(arg[1], name)
+  assert(provenance.write(path, assert(file.read(path)), record))
+  record.nodes = 2
+  record.network = provenance.of_network({ { interface = "eth0", mbit_per_s = 1000 } }, { "a", "b" })
+end
+END
+ends_with 0 "$GENTABLES" lua "$WORK/network.lua" "$WORK/host"
+ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WORK/named"
+has '^[|] Network of the nodes [|] eth0, 1000 Mbit/s [|]$' "$WORK/named/report.md"
+! grep -q Network "$host/report.md" || die "a network of rows without provenance"
+
 # Files of numbers of nodes without rows are named and removed.
 rm "$WORK"/host/benchmark.tp4.nodes4.host.csv
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/host" --arch host --tables "$host"
