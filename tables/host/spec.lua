@@ -7,6 +7,9 @@ return {
   -- How many ranks take part, 2 to 16. Sizes above the number of cores work too; their rows are marked.
   tp = { 2, 4 },
 
+  -- nodes = { 1, 2 },     -- on how many nodes, the same number of ranks on each; left out: one node
+  -- ranks_per_node = 2,   -- how many; left out: any
+
   -- bfloat16, float16, float32.
   dtypes = { "bfloat16" },
 
