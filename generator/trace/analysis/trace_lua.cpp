@@ -2,7 +2,8 @@
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
-//                 kept_events, gpu_events, linked_by, computed_in = { [type of operands] = type },
+//                 kept_events, host_events (ops and calls), gpu_events, linked_by,
+//                 computed_in = { [type of operands] = type },
 //                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
 //                 process_name, process_label, thread_name, external, device, stream, sequence, parent (i),
@@ -62,7 +63,7 @@ int info(lua_State *lua) {
     const trace &from = check_trace(lua, 1);
     auto gpu_events = std::count_if(from.events.begin(), from.events.end(),
                                     [](const event &event) { return is_gpu(event.kind); });
-    lua_createtable(lua, 0, 12);
+    lua_createtable(lua, 0, 13);
     set_known(lua, "rank", from.rank);
     set_known(lua, "world_size", from.world_size);
     set_integer(lua, "base_nanoseconds", uint64_t(from.base_nanoseconds));
@@ -74,6 +75,7 @@ int info(lua_State *lua) {
     }
     set_integer(lua, "events", from.events_in_file);
     set_integer(lua, "kept_events", from.events.size());
+    set_integer(lua, "host_events", from.host.size());
     set_integer(lua, "gpu_events", uint64_t(gpu_events));
     lua_pushstring(lua, from.linked_by_correlation ? "correlation" : "External id");
     lua_setfield(lua, -2, "linked_by");

@@ -1,9 +1,10 @@
 -- One rank's trace with the data that its sheets share: arguments and tracks, the performance models of its
 -- ops, selections, which are made at most once.
 --
---   rank.open(path[, options]) -> rank | nil, message        options as of core.trace
+--   rank.open(path[, options]) -> rank | nil, message        options as of core.trace.open
 --   rank.of(trace) -> the rank of an open trace
 local families = require "trace.ops.families"
+local opening = require "trace.analysis.opening"
 
 local rank = {}
 rank.__index = rank
@@ -19,7 +20,7 @@ function rank.of(trace)
 end
 
 function rank.open(path, options)
-  local trace, message = require("core.trace").open(path, options)
+  local trace, message = opening.open(path, options)
   if not trace then return nil, message end
   local one = rank.of(trace)
   one.path = path

@@ -1,6 +1,7 @@
 -- Calls a function for many traces, each opened once, in its own child process.
 local pack = require "codec.pack"
 local fail = require "base.fail"
+local opening = require "trace.analysis.opening"
 local workers = require "system.workers"
 
 local per_trace = {}
@@ -11,7 +12,7 @@ function per_trace.map(files, fn, options)
   local jobs = options and options.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #files)))
   local results = workers.map(files, function(entry)
-    local t = fail.unless(require("core.trace").open(entry.path, { workers = threads }))
+    local t = fail.unless(opening.open(entry.path, { workers = threads }))
     return pack.pack(fn(t, entry))
   end, options)
   for i, result in ipairs(results) do

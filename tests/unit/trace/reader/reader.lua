@@ -47,7 +47,7 @@ function TestReader.test_an_event_is_kept_with_all_its_facts()
   local trace = lib.open(whole(EVENTS))
   local info = trace:info()
   luaunit.assertEquals(info, { rank = 3, world_size = 8, base_nanoseconds = 1767189312000000000, devices = 2,
-    events = 9, kept_events = 3, gpu_events = 1, linked_by = "correlation", flaws = {} })
+    events = 9, kept_events = 3, host_events = 2, gpu_events = 1, linked_by = "correlation", flaws = {} })
   luaunit.assertEquals(trace:event(1), { uid = 3, kind = "cpu_op", name = "aten::mm", start = 100.125,
     duration = 50.0, pid = "7", tid = "8", process_name = "python", process_label = "CPU",
     thread_name = "main", external = 5, sequence = 3, dims = "[[2,3],[3,4]]", types = '["float","float"]',
