@@ -4,9 +4,12 @@
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
 --               jobs, replay = options of replay/replay_run.lua, or nil }
+--
+-- Without a pattern the rank follows any of SPELLINGS; without filters the traces are those of rank 0.
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
+local quantities = require "base.quantities"
 local run_folder = require "trace.runs.run_folder"
 local sheet_list = require "trace.reports.list"
 local sheets = require "pages.sheets"
@@ -14,8 +17,10 @@ local workers = require "system.workers"
 
 local workbooks = {}
 
-workbooks.defaults = { pattern = "rank_", extension = "json", filters = { "rank_0" } }
+workbooks.defaults = { extension = "json" }
 
+local SPELLINGS = { "rank_", "rank-", "rank[", "rank" }
+local FIRST_RANK = "0"
 local DEEPEST = 64 -- folders below the base
 
 -- ---- the traces --------------------------------------------------------------------------------
@@ -33,8 +38,17 @@ local function holds_all(path, filters)
   return true
 end
 
--- The rank in a file's name: the number after the pattern; nil: there is none.
-local function rank_in(name, pattern)
+-- Whether a path passes the filters.
+local function is_wanted(path, filters)
+  if filters then return holds_all(path, filters) end
+  for _, spelling in ipairs(SPELLINGS) do
+    if path:find(spelling .. FIRST_RANK, 1, true) then return true end
+  end
+  return false
+end
+
+-- The number after the pattern in a file's name; nil: there is none.
+local function number_after(pattern, name)
   local at = 1
   while true do
     local from, to = name:find(pattern, at, true)
@@ -42,6 +56,14 @@ local function rank_in(name, pattern)
     local digits = name:match("^%d+", to + 1)
     if digits then return math.tointeger(tonumber(digits)) end
     at = from + 1
+  end
+end
+
+-- The rank in a file's name, or nil.
+local function rank_in(name, pattern)
+  for _, text in ipairs(pattern and { pattern } or SPELLINGS) do
+    local rank = number_after(text, name)
+    if rank then return rank end
   end
 end
 
@@ -67,7 +89,8 @@ local function folder_name(folder)
 end
 
 local function output_of(folder, filters)
-  local name = ("%s_%s_performance_report.xlsx"):format(folder_name(folder), table.concat(filters, "_"))
+  local name = ("%s_%s_performance_report.xlsx"):format(folder_name(folder),
+    table.concat(filters or { SPELLINGS[1] .. FIRST_RANK }, "_"))
   return folder .. "/" .. name:gsub("/", "_")
 end
 
@@ -99,7 +122,7 @@ function workbooks.find(options)
   local extension = "." .. options.extension:gsub("^%.", "")
   walk(base, function(folder, name)
     local path = folder .. "/" .. name
-    if name:sub(-#extension) ~= extension or not holds_all(path, options.filters) then return end
+    if name:sub(-#extension) ~= extension or not is_wanted(path, options.filters) then return end
     local rank = rank_in(name, options.pattern)
     if not rank then
       nameless = nameless + 1
@@ -194,8 +217,10 @@ local function save(configuration, list, options)
   if folder then fail.unless(file.make_folder(folder)) end
   local csvs = path:gsub("%.xlsx$", "") .. "_csvs"
   sheets.save(list, { folder = options.csv and csvs, xlsx = options.xlsx and path })
-  local count = #configuration.files
-  print(("written   %s: %d rank%s"):format(options.xlsx and path or csvs, count, count > 1 and "s" or ""))
+  local ranks = quantities.counted(#configuration.files, "rank")
+  for _, written in ipairs { options.xlsx and path or false, options.csv and csvs or false } do
+    if written then print(("written   %s: %s"):format(written, ranks)) end
+  end
 end
 
 -- Writes the replay's report beside the other one, and the ops' files beside it.
@@ -246,10 +271,12 @@ end
 local function nothing_found(options, nameless)
   if nameless > 0 then
     fail.input("%s: %d files pass -e and -f, none has %q and a number in its name; give the text before"
-      .. " the rank with -p", options.base, nameless, options.pattern)
+      .. " the rank with -p", options.base, nameless, options.pattern or "rank")
   end
+  local filters = options.filters and table.concat(options.filters, " and ")
+    or table.concat(SPELLINGS, FIRST_RANK .. ", ") .. FIRST_RANK
   fail.input("%s: no file below ends in .%s and has %s in its path; see -e and -f", options.base,
-    options.extension, table.concat(options.filters, " and "))
+    options.extension, filters)
 end
 
 -- Writes all reports; returns the exit code.

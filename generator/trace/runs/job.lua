@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local collective = require "profile.collective"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
+local quantities = require "base.quantities"
 local sheets = require "pages.sheets"
 
 local job = {}
@@ -140,6 +141,13 @@ function job:read(list, fn)
   return answers
 end
 
+-- Prints the paths of `count` sheets: BASE.xlsx if `written.xlsx` is true, and the folder BASE_csvs if
+-- `written.csv` is.
+function job.print_written(base, written, count)
+  if written.xlsx then print("written   " .. base .. ".xlsx") end
+  if written.csv then print(("written   %s_csvs/: %s"):format(base, quantities.counted(count, "CSV"))) end
+end
+
 -- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, by the options.
 function job:save(list, base)
   local folder = base:match("^(.*)/[^/]*$")
@@ -148,8 +156,7 @@ function job:save(list, base)
     if not made then fail.work("%s", message) end
   end
   sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
-  if self.xlsx then print("written   " .. base .. ".xlsx") end
-  if self.csv then print(("written   %s_csvs/: %d CSVs"):format(base, #list)) end
+  job.print_written(base, self, #list)
   self.done = self.done + 1
 end
 

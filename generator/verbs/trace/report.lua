@@ -4,6 +4,7 @@
 -- trace/reports/workbooks.lua.
 local fail = require "base.fail"
 local job = require "trace.runs.job"
+local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
@@ -83,13 +84,13 @@ end
 
 -- ---- The work --------------------------------------------------------------------------------------------
 
--- Writes the report of one trace; returns its notes as text.
+-- Writes the report of one trace; returns, packed, the number of its sheets and its notes as text or nil.
 local function report(path, base, args, options, threads)
   local one = fail.unless(rank.open(path, { workers = threads }))
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
   rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
-  return rank_report.warning(path, notes) or ""
+  return pack.pack { count = #list, warning = rank_report.warning(path, notes) }
 end
 
 -- The traces to read, and whether a configuration was left out, with a message. Several traces of one rank
@@ -109,14 +110,15 @@ local function entries_of(args)
   return entries, is_whole
 end
 
--- Prints the written path or the reason of the failure. Returns whether the report was written.
+-- Prints the written paths or the reason of the failure. Returns whether the report was written.
 local function print_result(entry, result, args)
   if not result.ok then
     fail.note(result.value)
     return false
   end
-  if result.value ~= "" then fail.note(result.value) end
-  print(("written   %s/%s"):format(args.out, entry.base))
+  local written = pack.unpack(result.value)
+  if written.warning then fail.note(written.warning) end
+  job.print_written(("%s/%s"):format(args.out, entry.base), args, written.count)
   return true
 end
 
@@ -195,11 +197,11 @@ return {
     { name = "base", short = "b", value = "DIR",
       help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "pattern", short = "p", value = "TEXT",
-      help = "-b: the text before the rank in a file's name (default: rank_)" },
+      help = "-b: the text before the rank in a file's name (default: rank_, rank-, rank[ or rank)" },
     { name = "extension", short = "e", value = "json|gz",
       help = "-b: the ending of the traces' names (default: json)" },
     { name = "filter", short = "f", value = "TEXT", list = true,
-      help = "-b: texts that a trace's path must contain (default: rank_0)" },
+      help = "-b: texts that a trace's path must contain (default: rank_0, rank-0, rank[0 or rank0)" },
     { name = "dry-run", short = "d", help = "-b: only list the traces" },
     { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
     { name = "output", short = "o", value = "FILE.xlsx",

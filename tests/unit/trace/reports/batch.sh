@@ -152,6 +152,17 @@ mkdir "$base/d" && gzip -c "$base/a/traces_rank_0_step_8.json" >"$base/d/node-r-
 ends_with 0 "$GENTABLES" trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$WORK/named.xlsx" --csv
 [ -e "$WORK/named_csvs/gemm.csv" ] || die "the report has another name"
 
+# Both spellings of the rank in names, rank_0 and rank0; the paths that are there are printed.
+mkdir "$base/e" && cp "$base/a/traces_rank_0_step_8.json" "$base/e/rank0.json"
+cp "$base/a/traces_rank_1_step_8.json" "$base/e/rank1.json"
+ends_with 0 "$GENTABLES" trace report -b "$base/e" --csv
+[ -e "$base/e/e_rank_0_performance_report_csvs/gemm.csv" ] || die "rank0.json is not found"
+ends_with 0 "$GENTABLES" trace report -b "$base/e" -f rank
+sed 's/^written   //; s/: 2 ranks$//' "$stdout" >"$WORK/written"
+[ -s "$WORK/written" ] || die "no path is printed"
+while IFS= read -r path; do [ -e "$path" ] || die "$path is printed and is not there"; done <"$WORK/written"
+rejects 'has rank_0, rank-0, rank\[0, rank0 in its path' trace report -b "$base/d" -e txt
+
 # Invalid input: one line.
 rejects 'no file below ends in .json and has absent in its path' trace report -b "$base" -f absent
 rejects 'none has "step-" and a number in its name; give the text' trace report -b "$base" -f step_8 -p step-

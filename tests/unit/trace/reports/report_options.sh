@@ -24,6 +24,13 @@ else
     one_line 'no workbook: .*libxlsxwriter'
     has_xlsx=false
 fi
+# The printed paths are those that are there.
+report
+sed 's/^written   //; s/: [0-9]* CSVs$//' "$stdout" >"$WORK/written"
+for path in "$WORK/out/h100_bert_csvs/" $(! "$has_xlsx" || echo "$WORK/out/h100_bert.xlsx"); do
+    grep -qFx "$path" "$WORK/written" || die "$path is not printed"
+done
+while IFS= read -r path; do [ -e "$path" ] || die "$path is printed and is not there"; done <"$WORK/written"
 rm -r "$WORK/out"
 report --csv
 [ ! -e "$WORK/out/h100_bert.xlsx" ] || die "a workbook without --xlsx"
@@ -71,7 +78,19 @@ report=$WORK/tree/256thread/individual_reports/perf_28ch_rank3
 [ -s "${report}_csvs/GEMM.csv" ] || die "not where the tree has it"
 [ "$has_xlsx" = false ] || [ -s "$report.xlsx" ] || die "not where the tree has it"
 
-# Rejected.
+# Rejected: a trace of JAX. Its events have no category.
+cat >"$WORK/jax_rank0.json" <<'END'
+{"displayTimeUnit": "ns", "traceEvents": [
+ {"ph": "M", "pid": 1, "name": "process_name", "args": {"name": "/device:GPU:0"}},
+ {"ph": "M", "pid": 1, "tid": 1, "name": "thread_name", "args": {"name": "Stream #13(Compute)"}},
+ {"ph": "X", "pid": 1, "tid": 1, "ts": 10.5, "dur": 3.2, "name": "loop_fusion",
+  "args": {"hlo_module": "jit_step", "hlo_op": "loop_fusion"}}, {}]}
+END
+not_torch='jax_rank0.json: none of its 4 events has a category of torch.s profiler'
+rejects "$not_torch" trace report "$WORK/jax_rank0.json" --out "$WORK/jax"
+ends_with 2 "$GENTABLES" trace variance "$WORK/jax_rank0.json" --out "$WORK/jax"
+grep -q "$not_torch" "$stderr" || die "no reason for a trace that is not torch's"
+[ ! -e "$WORK/jax" ] || die "a report of a trace that is not torch's"
 ends_with 2 "$GENTABLES" trace report --out "$WORK/out"
 rejects 'needs --out DIR' trace report "$trace"
 rejects 'nothing.json' trace report "$WORK/nothing.json" --out "$WORK/out"
