@@ -1,5 +1,6 @@
--- Pictures of the variation of GEMMs' kernel time, over threads, channels and ranks, from the CSV that trace
--- variance writes.
+-- Pictures of the longest minus the shortest kernel time of GEMMs, over threads, channels and ranks, from the
+-- CSV that trace variance writes. Runs outside of a sweep have no threads and channels: their pictures are
+-- those over ranks.
 --
 --   variance_plots.draw({ { threads = 256, channel = 28, rank = 0, time_diff_us = 3.5 }... }, "plots")
 local boxes = require "pages.boxes"
@@ -14,11 +15,13 @@ local workers = require "system.workers"
 
 local variance_plots = {}
 
+local TITLE = "Longest − shortest kernel time of GEMMs"
 local Y_LABEL = "time_diff_us: longest − shortest kernel time (µs)"
 local LOG_FROM = 100 -- largest / smallest value from which on the axis is logarithmic
 local MOST_NAMED = 12 -- threads, channels or ranks in the subtitle; else the first and the last
 
--- The keys of rows; `columns`: their names in files.
+-- The keys of rows, and their order; `columns`: their names in files.
+local order = { "threads", "channel", "rank" }
 local factors = {
   threads = { columns = { "threads" }, label = "threads", words = "thread count" },
   channel = { columns = { "channel", "channels" }, label = "channels", words = "channel count" },
@@ -39,8 +42,10 @@ local function find_column(table_of, names, path)
   fail.input("%s: has no column %s; give the CSV of trace variance", path, names[1])
 end
 
-local function number_in(table_of, i, column, path)
+-- The number in a row; nil if the column may be empty and is.
+local function number_in(table_of, i, column, path, may_be_empty)
   local text = table_of.rows[i][column]
+  if may_be_empty and text == "" then return nil end
   local value = tonumber(text)
   if not value or value ~= value or math.abs(value) == math.huge then
     fail.input("%s:%d: %s is %q; a number is required", path, table_of.line[i], column, text)
@@ -48,7 +53,8 @@ local function number_in(table_of, i, column, path)
   return math.tointeger(value) or value
 end
 
--- The rows of these CSVs, each { threads, channel, rank, time_diff_us }; raises for invalid rows.
+-- The rows of these CSVs, each { threads, channel, rank, time_diff_us }, of which the first three may be nil;
+-- raises for invalid rows.
 function variance_plots.read(paths)
   local rows = {}
   for _, path in ipairs(paths) do
@@ -57,7 +63,9 @@ function variance_plots.read(paths)
     for name, factor in pairs(factors) do columns[name] = find_column(table_of, factor.columns, path) end
     for i = 1, #table_of.rows do
       local row = {}
-      for name, column in pairs(columns) do row[name] = number_in(table_of, i, column, path) end
+      for name, column in pairs(columns) do
+        row[name] = number_in(table_of, i, column, path, factors[name] ~= nil)
+      end
       rows[#rows + 1] = row
     end
   end
@@ -69,10 +77,30 @@ end
 
 -- ---- the pictures -----------------------------------------------------------------------------
 
+-- The rows with a value of all these factors.
+local function rows_with(rows, names)
+  local out = {}
+  for _, row in ipairs(rows) do
+    local has_all = true
+    for _, name in ipairs(names) do has_all = has_all and row[name] ~= nil end
+    if has_all then out[#out + 1] = row end
+  end
+  return out
+end
+
+-- The factors that any row has.
+local function factors_of(rows)
+  local names = {}
+  for _, name in ipairs(order) do
+    if #rows_with(rows, { name }) > 0 then names[#names + 1] = name end
+  end
+  return names
+end
+
 -- The values of a factor, ascending, and the times of each.
 local function groups_of(rows, name)
   local values, groups = {}, {}
-  for _, row in ipairs(rows) do
+  for _, row in ipairs(rows_with(rows, { name })) do
     if not groups[row[name]] then
       groups[row[name]] = {}
       values[#values + 1] = row[name]
@@ -95,7 +123,7 @@ end
 
 local function subtitle(rows)
   local words = { ("%d %s"):format(#rows, #rows == 1 and "row" or "rows") }
-  for _, name in ipairs { "threads", "channel", "rank" } do
+  for _, name in ipairs(factors_of(rows)) do
     local _, names = groups_of(rows, name)
     local shown = #names <= MOST_NAMED and table.concat(names, ", ")
       or ("%s to %s (%d)"):format(names[1], names[#names], #names)
@@ -116,15 +144,15 @@ local violin_note = "Width: density (Gaussian kernels, Scott's width), cut at th
 local line_note = "Points: medians; bars: quartiles."
 
 local function boxplot(rows, name)
-  return boxes.model(subtitle(rows), { title = "GEMM kernel time variance by " .. factors[name].words,
+  return boxes.model(subtitle(rows), { title = TITLE .. " by " .. factors[name].words,
     panels = { panel_of(rows, name, "box") }, y_label = Y_LABEL, is_log = wants_log(rows),
     notes = { box_note } })
 end
 
 local function violins(rows)
   local panels = {}
-  for i, name in ipairs { "threads", "channel", "rank" } do panels[i] = panel_of(rows, name, "violin") end
-  return boxes.model(subtitle(rows), { title = "GEMM kernel time variance, distributions", panels = panels,
+  for i, name in ipairs(factors_of(rows)) do panels[i] = panel_of(rows, name, "violin") end
+  return boxes.model(subtitle(rows), { title = TITLE .. ", distributions", panels = panels,
     y_label = Y_LABEL, is_log = wants_log(rows), notes = { violin_note } })
 end
 
@@ -148,22 +176,45 @@ local function interaction(rows)
     end
     lines[i], legend[i] = line, line
   end
-  return boxes.model(subtitle(rows), { title = "GEMM kernel time variance, threads × channels",
+  return boxes.model(subtitle(rows), { title = TITLE .. ", threads × channels",
     panels = { { label = factors.channel.label, names = channel_names, lines = lines } }, y_label = Y_LABEL,
     is_log = wants_log(rows), legend = legend, notes = { line_note } })
 end
 
--- The five pictures: file name and function(rows) -> model. The documentation uses these file names.
+-- The five pictures: file name, the factors that its rows need, and function(rows) -> model. Other programs
+-- know these file names.
 variance_plots.list = {
-  { name = "variance_violin_combined", model = violins },
-  { name = "variance_by_threads_boxplot", model = function(rows) return boxplot(rows, "threads") end },
-  { name = "variance_by_channels_boxplot", model = function(rows) return boxplot(rows, "channel") end },
-  { name = "variance_by_ranks_boxplot", model = function(rows) return boxplot(rows, "rank") end },
-  { name = "variance_thread_channel_interaction", model = interaction },
+  { name = "variance_violin_combined", factors = {}, model = violins },
+  { name = "variance_by_threads_boxplot", factors = { "threads" },
+    model = function(rows) return boxplot(rows, "threads") end },
+  { name = "variance_by_channels_boxplot", factors = { "channel" },
+    model = function(rows) return boxplot(rows, "channel") end },
+  { name = "variance_by_ranks_boxplot", factors = { "rank" },
+    model = function(rows) return boxplot(rows, "rank") end },
+  { name = "variance_thread_channel_interaction", factors = { "threads", "channel" }, model = interaction },
 }
 
+-- The pictures that these rows have, and a note for each factor that rows lack.
+local function possible(rows)
+  local pictures, notes = {}, {}
+  for _, name in ipairs(order) do
+    local count, label = #rows - #rows_with(rows, { name }), factors[name].label
+    if count == #rows then
+      notes[#notes + 1] = ("no row has %s: pictures over %s are not drawn"):format(label, label)
+    elseif count > 0 then
+      notes[#notes + 1] = ("%d of %d rows have no %s: pictures over %s leave them out"):format(count, #rows,
+        label, label)
+    end
+  end
+  for _, picture in ipairs(variance_plots.list) do
+    local has_rows = #rows_with(rows, picture.factors) > 0
+    if has_rows and #factors_of(rows) > 0 then pictures[#pictures + 1] = picture end
+  end
+  return pictures, notes
+end
+
 local function draw_one(rows, picture, out)
-  local model = picture.model(rows)
+  local model = picture.model(rows_with(rows, picture.factors))
   model.terminal = gnuplot.png(model.width, model.height)
   local script = template.load(gentables.home .. "/templates/plots/boxes.gp.tmpl")(model)
   local drawn, message = gnuplot.draw(script, ("%s/%s.png"):format(out, picture.name))
@@ -171,21 +222,23 @@ local function draw_one(rows, picture, out)
   return ""
 end
 
--- Draws the five pictures of rows, as read returns them, into a folder, which is made. Raises if one cannot
--- be drawn. Returns their paths.
+-- Draws the pictures of rows, as read returns them, into a folder, which is made. Raises if one cannot be
+-- drawn, or if the rows have none. Returns their paths, and notes for the user.
 function variance_plots.draw(rows, out)
+  local pictures, notes = possible(rows)
+  if #pictures == 0 then fail.input("no row has threads, channel or rank: there is nothing to draw over") end
   local ready, message = gnuplot.is_here()
   if ready then ready, message = gnuplot.has_font() end
   if not ready then fail.work("%s", message) end
   local made, problem = file.make_folder(out)
   if not made then fail.work("%s", problem) end
   local paths = {}
-  local results = workers.map(variance_plots.list, function(picture) return draw_one(rows, picture, out) end)
+  local results = workers.map(pictures, function(picture) return draw_one(rows, picture, out) end)
   for i, result in ipairs(results) do
     if not result.ok then fail.with(result.code, "%s", result.value) end
-    paths[i] = ("%s/%s.png"):format(out, variance_plots.list[i].name)
+    paths[i] = ("%s/%s.png"):format(out, pictures[i].name)
   end
-  return paths
+  return paths, notes
 end
 
 return variance_plots

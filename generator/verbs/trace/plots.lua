@@ -1,12 +1,12 @@
--- gentables trace plots: variation of the kernel time of GEMMs over threads, channels and ranks: five
--- pictures of the CSV that trace variance writes. It measures nothing.
+-- gentables trace plots: the longest minus the shortest kernel time of GEMMs over threads, channels and
+-- ranks: five pictures of the CSV that trace variance writes. It measures nothing.
 local fail = require "base.fail"
 local variance_plots = require "trace.gemm.variance_plots"
 
 local command = {}
 
 command.summary =
-  "Draws the variation of GEMMs' kernel time over threads, channels and ranks: five PNGs."
+  "Draws longest minus shortest kernel time of GEMMs over threads, channels and ranks: five PNGs."
 command.positional = { name = "CSV...", min = 0, max = math.huge, help = "output of trace variance" }
 command.options = {
   { name = "out", value = "DIR", help = "folder of the pictures (default: plots beside the CSV)" },
@@ -22,9 +22,9 @@ function command.run(args)
     fail.input("--out and --output-dir are the same; give one of them")
   end
   local out = args.out or args.output_dir or (paths[1]:match("^(.*/)[^/]*$") or "") .. "plots"
-  for _, path in ipairs(variance_plots.draw(variance_plots.read(paths), (out:gsub("(.)/+$", "%1")))) do
-    io.stdout:write("written   ", path, "\n")
-  end
+  local drawn, notes = variance_plots.draw(variance_plots.read(paths), (out:gsub("(.)/+$", "%1")))
+  for _, note in ipairs(notes) do fail.note(note) end
+  for _, path in ipairs(drawn) do io.stdout:write("written   ", path, "\n") end
 end
 
 return command

@@ -57,6 +57,20 @@ has_five "$WORK/plots"
 ends_with 0 plots "$WORK/same.csv" --out "$WORK/same"
 has_five "$WORK/same"
 
+# Runs outside of a sweep: trace variance leaves threads and channels empty.
+mkdir "$WORK/run"
+gzip -dc "$SOURCE/tests/golden/trace/h100_bert/h100_bert.json.gz" >"$WORK/run/rank0.json"
+ends_with 0 "$GENTABLES" trace variance "$WORK/run" --out "$WORK/run"
+ends_with 0 plots "$WORK/run/top5_gemm_kernels_time_variance.csv" --out "$WORK/ranks"
+over_ranks='variance_by_ranks_boxplot.png
+variance_violin_combined.png'
+[ "$(cd "$WORK/ranks" && LC_ALL=C ls)" = "$over_ranks" ] || die "not the pictures over ranks"
+grep -q 'no row has threads: pictures over threads are not drawn' "$stderr" || die "no message about threads"
+printf 'threads,channel,rank,time_diff_us\n1,2,3,4\n,2,3,5\n' >"$WORK/some.csv"
+ends_with 0 plots "$WORK/some.csv" --out "$WORK/some"
+has_five "$WORK/some"
+one_line '1 of 2 rows have no threads: pictures over threads leave them out'
+
 no_pictures() {
     [ ! -e "$WORK/none" ] || [ -z "$(ls "$WORK/none")" ] || die "there is a picture, or what is left of one"
 }
@@ -77,6 +91,12 @@ printf 'threads,channel,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
 wrong 'has no column rank' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,2,3,4\n1,2,3,fast\n' >"$WORK/bad.csv"
 wrong 'bad.csv:3: time_diff_us is "fast"' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n1,many,3,4\n' >"$WORK/bad.csv"
+wrong 'bad.csv:2: channel is "many"' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n1,2,3,\n' >"$WORK/bad.csv"
+wrong 'bad.csv:2: time_diff_us is ""' "$WORK/bad.csv"
+printf 'threads,channel,rank,time_diff_us\n,,,4\n' >"$WORK/bad.csv"
+wrong 'no row has threads, channel or rank' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,2,3,nan\n' >"$WORK/bad.csv"
 wrong 'bad.csv:2: time_diff_us is "nan"' "$WORK/bad.csv"
 printf 'threads,channel,rank,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"

@@ -4,6 +4,7 @@ local file = require "core.file"
 local lib = require "unit.trace.lib"
 local luaunit = require "luaunit"
 local overlap = require "trace.gemm.overlap"
+local variance_plots = require "trace.gemm.variance_plots"
 
 local TestVariance = {}
 
@@ -163,6 +164,18 @@ function TestVariance.test_all_gemms_of_all_ranks()
   luaunit.assertEquals(#rows, 4)
   luaunit.assertEquals({ rows[4].threads, rows[4].channel, rows[4].rank, rows[4]["param: M"],
     rows[4].name_count }, { "256", "28", "1", "64", "3" })
+end
+
+-- They show no variance, whatever their files are named.
+function TestVariance.test_titles_of_pictures_name_the_difference_of_times()
+  local rows = { { threads = 256, channel = 28, rank = 0, time_diff_us = 3.5 } }
+  for _, picture in ipairs(variance_plots.list) do
+    local model = picture.model(rows)
+    local title = model.texts[1].text
+    luaunit.assertStrContains(title, "Longest − shortest kernel time")
+    luaunit.assertStrContains(model.y_label, "longest − shortest kernel time (µs)")
+    luaunit.assertNotStrContains(title, "variance")
+  end
 end
 
 function TestVariance.test_no_gemm_is_reported()
