@@ -44,8 +44,8 @@ end
 
 -- ---- failures ---------------------------------------------------------------------------------
 
--- The cause of the end, from stderr, in one line: the bench's own message, else the launcher's about a rank,
--- else the first paragraph that Open MPI puts under a rule, else the last lines.
+-- The cause of the end, from stderr, in one line: the bench's own message, else the launcher's about a node
+-- or a rank, else the first paragraph that Open MPI puts under a rule, else the last lines.
 local function last_words(errors)
   local lines = {}
   local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
@@ -56,7 +56,7 @@ local function last_words(errors)
     if line:find("%w") then lines[#lines + 1] = line end
   end
   local _, died = launcher.who_died(errors)
-  return died or paragraph and paragraph:gsub("%s+", " ")
+  return launcher.lost_node(errors) or died or paragraph and paragraph:gsub("%s+", " ")
     or table.concat(lines, " / ", math.max(1, #lines - 2))
 end
 
@@ -79,7 +79,25 @@ local function failure(self, problem)
   return nil, { reason = reasons[problem] or problem, detail = ended.stopped or last_words(ended.errors) }
 end
 
+local RULE, MESSAGE_LINES = "^%-%-%-%-%-+$", 20
+
+-- The failure of a launcher with a message among the output of its ranks, as Open MPI's daemons print it: a
+-- rule, lines, and another rule.
+local function launcher_failure(self)
+  local words = {}
+  while #words < MESSAGE_LINES do
+    local line = self.child:read_line(1)
+    if not line or line:find(RULE) then break end
+    words[#words + 1] = line:match("%S.*")
+  end
+  local _, what = failure(self, "the launcher failed")
+  if what.detail == "" then what.detail = protocol.shown(table.concat(words, " ")) end
+  return nil, what
+end
+
+-- `line`: one that no bench prints.
 local function nonsense(self, line)
+  if line:find(RULE) then return launcher_failure(self) end
   return failure(self, ("the bench wrote a line that protocol %d does not have: %s"):format(protocol.version,
     protocol.shown(line)))
 end

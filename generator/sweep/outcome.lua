@@ -139,11 +139,11 @@ end
 
 function outcome.print(job)
   for _, state in ipairs(job.states) do
-    local count = #state.with == 1 and "1 row" or #state.with .. " rows"
+    local count, are = quantities.counted(#state.with, "row"), #state.with == 1 and "is" or "are"
     if state.refusal and file.exists(state.csv) then
       print(("%s: not changed"):format(state.csv))
     elseif state.refusal and #state.with > 0 then
-      print(("%s: not written; %s are kept for the next sweep, which resumes"):format(state.csv, count))
+      print(("%s: not written; %s %s kept for the next sweep, which resumes"):format(state.csv, count, are))
     elseif #state.with == 0 then
       print(("%s: not written; nothing has a time"):format(state.csv))
     elseif state.current then

@@ -160,6 +160,22 @@ function TestLauncher.test_the_dead_rank()
   end
 end
 
+-- In the words of Open MPI 4.1.4.
+function TestLauncher.test_the_lost_node()
+  local rule = ("-"):rep(74) .. "\n"
+  local not_started = rule .. "ORTE was unable to reliably start one or more daemons.\nThis usually is\n"
+  local cases = {
+    { "ssh: connect to host b port 22: No route to host\n" .. not_started,
+      "mpirun cannot reach all nodes: ssh: connect to host b port 22: No route to host" },
+    { not_started, "mpirun cannot reach all nodes" },
+    { rule .. "ORTE has lost communication with a remote daemon.\n\n  HNP daemon   : [[3,0],0] on node a\n"
+      .. "  Remote daemon: [[3,0],2] on node b\n\nThis is usually due to",
+      "mpirun has lost its connection to node b" },
+    { "mpirun noticed that process rank 1 with PID 0 on node n\nexited on signal 9 (Killed).\n" },
+  }
+  for _, case in ipairs(cases) do lu.assertEquals(launcher.lost_node(case[1]), case[2]) end
+end
+
 function TestLauncher:test_a_session_folder_is_removed_and_no_other()
   local handle <close> = assert(io.open("/proc/sys/kernel/hostname"))
   local here, script = handle:read("l"):match("^[^.]+"), self.folder .. "/remove.lua"
