@@ -10,12 +10,17 @@ local function first_line(path)
   return handle and handle:read("l") or nil
 end
 
--- Adds an Ethernet interface, if it is up. Interfaces inside this machine, such as bridges and its loopback,
--- do not count.
+-- Whether an interface does not leave this machine: its loopback, a bridge, or a port of a bridge that is no
+-- device, as those of containers.
+local function is_inside(path)
+  return path:find("/lo$") or file.exists(path .. "/bridge")
+    or file.exists(path .. "/brport") and not file.exists(path .. "/device")
+end
+
+-- Adds an Ethernet interface, if it is up.
 local function add_ethernet(out, folder, name)
   local path = folder .. "/" .. name
-  local is_inside = name == "lo" or file.exists(path .. "/bridge")
-  if is_inside or first_line(path .. "/operstate") ~= "up" then return end
+  if is_inside(path) or first_line(path .. "/operstate") ~= "up" then return end
   local rate = math.tointeger(tonumber(first_line(path .. "/speed") or ""))
   out[#out + 1] = { interface = name, mbit_per_s = rate and rate > 0 and rate or nil }
 end

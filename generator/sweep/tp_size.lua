@@ -209,10 +209,10 @@ local function add_regime(self, roundtrip_us, keeps)
   return regime
 end
 
--- The regime of a running bench, or of a journal's entry. If ranks share cores, the round trip depends on the
--- scheduler, and there is one regime only.
+-- The regime of a running bench, or of a journal's entry. The round trip between nodes depends on the load of
+-- their network, and that between ranks that share cores on the scheduler: then there is one regime only.
 function tp_size:regime_of(measured)
-  local is_one = self.has_one_regime or measured.placement == "oversubscribed"
+  local is_one = self.has_one_regime or self.ranks.nodes or measured.placement == "oversubscribed"
   for _, regime in ipairs(self.regimes) do
     if is_one or provenance.same_regime(measured.roundtrip_us, regime.roundtrip_us) then return regime end
   end

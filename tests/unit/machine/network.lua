@@ -21,8 +21,11 @@ end
 function TestNetwork:test_interfaces_that_are_up()
   self:write { ["net/eth0/operstate"] = "up", ["net/eth0/speed"] = "10000",
     ["net/eth1/operstate"] = "down", ["net/eth1/speed"] = "1000", ["net/lo/operstate"] = "up",
-    ["net/br0/operstate"] = "up", ["net/br0/bridge/x"] = "" }
-  lu.assertEquals(network.interfaces(self.root), { { interface = "eth0", mbit_per_s = 10000 } })
+    ["net/br0/operstate"] = "up", ["net/br0/bridge/x"] = "", ["net/veth1/operstate"] = "up",
+    ["net/veth1/brport/x"] = "", ["net/eth2/operstate"] = "up", ["net/eth2/brport/x"] = "",
+    ["net/eth2/device/x"] = "" }
+  lu.assertEquals(network.interfaces(self.root), { { interface = "eth0", mbit_per_s = 10000 },
+    { interface = "eth2" } })
 end
 
 function TestNetwork:test_a_rate_that_is_unknown()

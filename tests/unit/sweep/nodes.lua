@@ -123,4 +123,14 @@ function TestNodes:test_hosts_that_are_too_few_or_unknown()
   self:is_refused("%-%-transport takes no %-%-hostfile", nil, "--transport", "--hostfile", "x")
 end
 
+-- ---- the bench --------------------------------------------------------------------------------
+
+function TestNodes:test_another_placement_than_wanted_is_refused()
+  local ended, _, err = self:sweep("env RANKS={ranks} NODES=1", "--nodes", "2", "--tp", "4")
+  lu.assertEquals(ended, "exit code 1")
+  lu.assertStrMatches(err, "gentables: TP 4 on 2 nodes: the launcher placed 4 ranks on 1 node, not on 2; "
+    .. "[^\n]*\n")
+  lu.assertEquals(self:placements(), "")
+end
+
 return require "suites" { { "TestNodes", TestNodes } }
