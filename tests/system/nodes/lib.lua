@@ -23,12 +23,6 @@ end
 -- Runs a command on a node, and returns the same as lib.run.
 function lib.on(node, ...) return lib.run { agent, node, ... } end
 
--- Kills all processes of a node, as if its power were cut.
-function lib.kill_node(node)
-  local pid = lib.read(("%s/%s.pid"):format(folder, node)):match("%d+")
-  assert(os.execute("kill -KILL " .. pid))
-end
-
 -- The processes of all nodes, as a set of "PID COMMAND". This program's own children are not among them.
 local function processes()
   local found = {}
@@ -64,37 +58,81 @@ local function new_processes()
   return list
 end
 
--- Checks that no process, no segment and no temporary file is left on any node that runs. If ranks fail, Open
--- MPI 4.1.4 sometimes leaves a folder without files on a node that mpirun is not on.
+local FILES = [[find /dev/shm $TMPDIR -path $TMPDIR/'ompi.*' -prune -o ! -type d -print]]
+
+-- Checks that no process, no segment and no temporary file is left on any node that runs. Files of Open MPI's
+-- daemons do not count: they stay on other nodes if mpirun is killed, and sometimes if ranks fail.
 function lib.leaves_nothing(what)
   wait_until(function() return #new_processes() == 0 end)
   lu.assertEquals(new_processes(), {}, what)
   lu.assertEquals(file.list(os.getenv("TMPDIR")), {}, what)
   for _, node in ipairs(lib.nodes()) do
-    local ended, out, err = lib.on(node, "find /dev/shm $TMPDIR ! -type d")
+    local ended, out, err = lib.on(node, FILES)
     if not err:find("No route to host", 1, true) then
       lu.assertEquals({ ended, out }, { "exit code 0", "" }, ("%s: %s: %s"):format(what, node, err))
     end
   end
 end
 
+-- ---- faults -----------------------------------------------------------------------------------
+
+-- Cuts the link of a node, or joins it again.
+function lib.cut(node) assert(os.execute(("ip link set %s down"):format(node))) end
+
+function lib.join(node) assert(os.execute(("ip link set %s up"):format(node))) end
+
+-- Kills all processes of a node, as if its power were cut.
+function lib.kill_node(node)
+  local pid = lib.read(("%s/%s.pid"):format(folder, node)):match("%d+")
+  assert(os.execute("kill -KILL " .. pid))
+end
+
+-- The file of the clock (tests/system/faults/clock.c) that gentables and ranks share in this environment.
+local function clock_of(out) return out .. "/clock" end
+
+-- The environment of a sweep with a clock that runs fast after lib.hurry, until it is ahead by `seconds`.
+function lib.clock_environment(out, seconds)
+  return { "LD_PRELOAD=" .. os.getenv("FAULT_CLOCK_LIBRARY"), "FAULT_CLOCK=" .. clock_of(out),
+    "FAULT_CLOCK_SKIP=" .. seconds }
+end
+
+-- Makes the clock of a sweep run fast from now on: writes the number of faults, and the time of the first one
+-- in nanoseconds.
+function lib.hurry(out)
+  local handle <close> = assert(io.open(clock_of(out), "r+b"))
+  assert(handle:write(string.pack("<I8I8", 1, math.floor(process.now() * 1e9))))
+end
+
 -- ---- sweeps -----------------------------------------------------------------------------------
 
 local spec = [[
-return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 1024 }, num_tokens = { 1, 4 },
-  strategies = { "MPI" }, limits = { cell_us = 20000, launches = 1 } }
+return { arch = "host", tp = { 2 }, nodes = { %s }, fusions = { "NONE" }, hidden_sizes = { 1024 },
+  num_tokens = { %s }, strategies = { "MPI" }, limits = { cell_us = %d, launches = 1 } }
 ]]
 
--- A folder with a spec; lib.clean removes it.
-function lib.new_folder()
-  local new = lib.scratch()
-  lib.write(new .. "/spec.lua", spec)
+-- A folder with a spec of two ranks, which all nodes have; lib.clean removes it. `nodes`, `tokens`: lists, as
+-- text.
+function lib.new_folder(nodes, tokens, cell_us)
+  local new = lib.scratch(folder)
+  lib.write(new .. "/spec.lua", spec:format(nodes or "2", tokens or "1, 4", cell_us or 20000))
   return new
 end
 
+-- A host file of these nodes.
+function lib.host_file(out, ...)
+  local path = out .. "/hosts"
+  lib.write(path, table.concat({ ... }, "\n") .. "\n")
+  return path
+end
+
+-- The path of the rows of two ranks in a folder.
+function lib.rows_of(out, nodes)
+  return ("%s/benchmark.tp2%s.host.csv"):format(out, nodes > 1 and ".nodes" .. nodes or "")
+end
+
 -- The command of a sweep in this folder.
-function lib.sweep_over(out, launcher, ...)
-  return { lib.gentables, "sweep", "--out", out, "--exhaustive", "--launcher", launcher, ... }
+function lib.sweep_command(out, ...)
+  return { lib.gentables, "sweep", "--out", out, "--exhaustive", ... }
 end
 
 return lib

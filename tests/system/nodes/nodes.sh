@@ -67,10 +67,11 @@ add_node() {
     echo "$node slots=2" >>"$NODES_FOLDER/hosts"
 }
 
-# Mounts of the head node, which all nodes begin with: a /run of their own, the names of the nodes, and no
-# control groups, which Slurm would change.
+# Mounts of the head node, which all nodes begin with: its own interfaces without any control groups, a /run
+# of their own, and the names of the nodes.
 mount_own_files() {
     mount --make-rprivate /
+    mount -t sysfs none /sys
     mount -t tmpfs none /run
     mkdir -p "$NODES_FOLDER" "$TMPDIR"
     printf '127.0.0.1 localhost\n%s.254 head\n' "$network" >"$NODES_FOLDER/etc_hosts"
