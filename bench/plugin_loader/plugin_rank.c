@@ -54,6 +54,7 @@ static void *host_allocate(void *context, size_t bytes, int shared) {
     struct instance *instance = context;
     char reason[REASON_SIZE];
     if (shared && !may_call(instance)) return NULL;
+    if (shared && !group_is_on_one_node(instance->group, reason, sizeof reason)) return NULL;
     struct allocation *allocation = calloc(1, sizeof *allocation);
     if (allocation == NULL) return NULL;
     size_t rounded = (bytes + CACHE_LINE - 1) / CACHE_LINE * CACHE_LINE;

@@ -79,6 +79,15 @@ function TestStrategies:test_one_rank_on_each_node() self:expect(1) end
 
 function TestStrategies:test_two_ranks_on_each_node() self:expect(2) end
 
+function TestStrategies:test_plugins_get_no_memory_that_nodes_do_not_share()
+  local ask = "measure id=1 dtype=float32 count=64 min_samples=1 max_samples=1 budget_us=1 strategies=MPI"
+  local out = answers(self.folder, { ask },
+    bench_on("node1,node2", 1, "--serve", "--plugin", os.getenv("PLUGIN")))
+  lu.assertStrContains(out, "\nstrategy name=CHUNKED_8192 status=unavailable reason=its init failed: no "
+    .. "memory\n")
+  lu.assertStrContains(out, "\nrow id=1 strategy=MPI ")
+end
+
 function TestStrategies.test_uneven_nodes_are_refused_in_one_line()
   local command = bench_on("node1,node2", 1)
   command[4], command[6] = "node1:2,node2:1", "slot"
