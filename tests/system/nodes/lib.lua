@@ -37,7 +37,7 @@ end
 local at_start = processes()
 
 -- Waits until a condition holds, and returns what it returned last.
-local function wait_until(condition)
+function lib.wait_until(condition)
   local silent <close> = assert(process.start({ "cat" }))
   local ends_at = process.now() + SOON
   repeat
@@ -48,7 +48,7 @@ local function wait_until(condition)
   return condition()
 end
 
--- The processes that have begun since this test program, as a list; of `cat` below wait_until, none.
+-- The processes that have begun since this test program, as a list; of `cat` below lib.wait_until, none.
 local function new_processes()
   local list = {}
   for name in pairs(processes()) do
@@ -63,7 +63,7 @@ local FILES = [[find /dev/shm $TMPDIR -path $TMPDIR/'ompi.*' -prune -o ! -type d
 -- Checks that no process, no segment and no temporary file is left on any node that runs. Files of Open MPI's
 -- daemons do not count: they stay on other nodes if mpirun is killed, and sometimes if ranks fail.
 function lib.leaves_nothing(what)
-  wait_until(function() return #new_processes() == 0 end)
+  lib.wait_until(function() return #new_processes() == 0 end)
   lu.assertEquals(new_processes(), {}, what)
   lu.assertEquals(file.list(os.getenv("TMPDIR")), {}, what)
   for _, node in ipairs(lib.nodes()) do
