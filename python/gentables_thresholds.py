@@ -103,7 +103,8 @@ class Thresholds:
         return strategies[bisect.bisect_left(ends, size_bytes)]
 
     def custom_max_bytes(self, world_size, nodes=1):
-        """The size up to which, inclusive, every choice is ONESHOT or TWOSHOT; 0: not even the smallest."""
+        """The size up to which, inclusive, every choice is ONESHOT or TWOSHOT, or on several nodes TWOLEVEL or
+        TWOLEVEL_SHARDED; 0: not even the smallest."""
         return self._custom.get((nodes, world_size), 0)
 
     def dispatcher(self, world_size, functions, otherwise, nodes=1):

@@ -135,7 +135,10 @@ local function is_host(arch) return arch.backend == "host" end
 local function is_gpu(arch) return arch.backend == "cuda" end
 local function has_channels(strategy) return strategy.nccl ~= nil and strategy.nccl.channels ~= nil end
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
-local function is_custom(strategy) return strategy.name == "ONESHOT" or strategy.name == "TWOSHOT" end
+
+-- The strategies of thresholds that are no library's: on one node ONESHOT and TWOSHOT.
+local CUSTOM = { ONESHOT = true, TWOSHOT = true, TWOLEVEL = true, TWOLEVEL_SHARDED = true }
+local function is_custom(strategy) return CUSTOM[strategy.name] == true end
 
 local function ompi_rules(source, _, nodes)
   return { tp_tables = require("formats.ompi").tp_tables(source, nodes), nodes = nodes or 1,
