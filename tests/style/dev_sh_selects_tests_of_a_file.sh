@@ -32,7 +32,7 @@ leaves() {
     if cat "$output" "$work/left" | grep -qw -- "$2"; then die "$2 does not concern $1"; fi
 }
 
-closest generator/sweep/journal.lua sweep.journal sweep.sweep faults_ranks
+closest generator/sweep/journal.lua sweep.journal sweep.sweep sweep.failures
 leaves generator/sweep/journal.lua workload_pages
 concerns generator/rows/rows_line.c table sizes
 leaves generator/rows/rows_line.c trace_merge

@@ -12,11 +12,13 @@ local verbs = require "verbs"
 
 local source, writes = arg[1], arg[2] == "write"
 
--- Options of other programs that the pages show: CMake and CTest, mpirun, srun, all_reduce.py. Commands of
--- only these programs are not checked.
+-- Options of other programs that the pages show: CMake and CTest, mpirun, srun and sbatch, all_reduce.py.
+-- Commands of only these programs are not checked.
 local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["workflow"] = true,
   ["install"] = true, ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true,
-  ["mpi"] = true, ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true }
+  ["mpi"] = true, ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true, ["host"] = true,
+  ["map-by"] = true, ["bind-to"] = true, ["nodes"] = true, ["ntasks"] = true, ["ntasks-per-node"] = true,
+  ["time"] = true }
 local OTHERS = { chromium = true, gh = true }
 
 local wrong = 0
@@ -155,6 +157,7 @@ local function check_command(path, number, command)
     return
   end
   checked.commands = checked.commands + 1
+  rest = rest:gsub('"[^"]*"', '""') -- a launcher has options of its own
   local second = rest:match("^%s+(%l+)%f[%W]")
   local name = second and declared[verb .. " " .. second] and verb .. " " .. second or verb
   if #declared[name] == 0 then return end -- a verb with commands, or without options

@@ -34,6 +34,11 @@ return { arch = "host", tp = { 2 }, fusions = { "NONE" }, hidden_sizes = { 64 },
   strategies = { "MPI", "AUTO" }, limits = { launches = 1 } }
 ]]
 
+local spec_of_nodes = [[
+return { arch = "host", tp = { 2 }, nodes = { 2 }, fusions = { "NONE" }, hidden_sizes = { 64 },
+  num_tokens = { 1 }, strategies = { "MPI" }, limits = { launches = 1 } }
+]]
+
 -- Open MPI, for the search for its parameters: each launch writes the same times.
 local mpirun = [[
 #!/bin/sh
@@ -123,6 +128,10 @@ local jobs = {
   { "sweep with an incumbent", { ["spec.lua"] = spec, ["lookup.h"] = lookup }, "sweep", "in/spec.lua",
     "--out", "out", "--exhaustive", "--incumbent", "in/lookup.h", "--bench", stand_in, "--launcher",
     "env RANKS={ranks}" },
+  { "sweep over nodes", { ["spec.lua"] = spec_of_nodes,
+      ["bin/scontrol"] = "#!/bin/sh\nprintf 'node1\\nnode2\\n'\n" }, programs = { "in/bin/scontrol" },
+    environment = { "SLURM_JOB_NODELIST=node[1-2]" }, "sweep", "in/spec.lua", "--out", "out", "--exhaustive",
+    "--bench", stand_in, "--launcher", "env RANKS={ranks} NODES={nodes}" },
   { "sweep of parameters", { ["spec.lua"] = spec, ["bin/mpirun"] = mpirun }, programs = { "in/bin/mpirun" },
     "sweep", "in/spec.lua", "--out", "out", "--transport", "--budget", "1e-06", "--bench", stand_in },
   { "metric plot", { [serving_run .. "card.yaml"] = "workload:\n  model:\n    phase: inference\n",
