@@ -49,17 +49,11 @@ function TestFaults:test_another_build_on_a_node()
   lib.on("node2", "umount", bench)
 end
 
--- The number of cells in the journal.
-function TestFaults:finished_cells()
-  local text = file.exists(self.csv .. ".part") and lib.read(self.csv .. ".part") or ""
-  return select(2, text:gsub("\ndone ", ""))
-end
-
 -- Begins a sweep over two nodes, and lets `fault` happen after its first cell. Returns how it ended, stdout
 -- and stderr.
 function TestFaults:disturbed(fault, ...)
   local child = assert(process.start(self:sweep_over(...), lib.clock_environment(self.folder, PATIENCE)))
-  lib.wait_for(child, function() return self:finished_cells() > 0 end)
+  lib.wait_for(child, function() return lib.finished_cells(self.csv) > 0 end)
   fault()
   lib.hurry(self.folder)
   return lib.finish(child, SOON)
@@ -67,7 +61,7 @@ end
 
 -- Checks that a sweep over these nodes measures the cells that have no row yet.
 function TestFaults:resumes_on(...)
-  local kept = self:finished_cells()
+  local kept = lib.finished_cells(self.csv)
   lu.assertTrue(kept > 0 and kept < CELLS, kept .. " cells are kept")
   local ended, out, err = lib.run(self:sweep_over(...))
   lu.assertEquals(ended, "exit code 0", err)

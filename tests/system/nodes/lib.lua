@@ -130,6 +130,12 @@ function lib.rows_of(out, nodes)
   return ("%s/benchmark.tp2%s.host.csv"):format(out, nodes > 1 and ".nodes" .. nodes or "")
 end
 
+-- The number of cells in the journal of the rows at `csv`.
+function lib.finished_cells(csv)
+  local text = file.exists(csv .. ".part") and lib.read(csv .. ".part") or ""
+  return select(2, text:gsub("\ndone ", ""))
+end
+
 -- The command of a sweep in this folder.
 function lib.sweep_command(out, ...)
   return { lib.gentables, "sweep", "--out", out, "--exhaustive", ... }
