@@ -1,12 +1,12 @@
 -- The hosts that a sweep over several nodes may use: those of a host file, else those of the allocation of
--- Slurm in which gentables runs. Their names go to launchers only, never to files.
+-- Slurm in which gentables runs, and how long it lasts. Their names go to launchers only, never to files.
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 
 local hosts = {}
 
-local PATIENCE = 30 -- seconds for scontrol
+local PATIENCE = 30 -- seconds for a command of Slurm
 
 -- The name of a line such as `node1 slots=8`, `user@node1` or `node1:8`; nil of an empty line or a comment.
 local function name_of(line)
@@ -55,6 +55,24 @@ function hosts.find(path)
   local list = os.getenv("SLURM_JOB_NODELIST")
   if not list or list == "" then return nil end
   return { names = read_slurm(list), source = "the allocation of Slurm" }
+end
+
+-- The seconds of a time of Slurm, such as 1-02:30:00 or 29:30; nil of UNLIMITED and other words.
+local function seconds_of(text)
+  local days, rest = text:match("^(%d+)%-(.*)$")
+  local hours, minutes, seconds = (rest or text):match("^(%d+):(%d+):(%d+)$")
+  if not hours then minutes, seconds = (rest or text):match("^(%d+):(%d+)$") end
+  if not minutes then return nil end
+  return (((days or 0) * 24 + (hours or 0)) * 60 + minutes) * 60 + seconds
+end
+
+-- The seconds until Slurm's allocation ends; nil: there is none, or its end is not known.
+function hosts.seconds_left()
+  local job = os.getenv("SLURM_JOB_ID")
+  if not job or job == "" then return nil end
+  local ran = child_process.run({ "squeue", "--noheader", "--job", job, "--format=%L" },
+    { seconds = PATIENCE })
+  return ran.well and seconds_of((ran.lines[1] or ""):match("%S+") or "") or nil
 end
 
 -- The nodes of a placement, { nodes, ranks_per_node }, as launcher.command takes them: on the first of the

@@ -20,6 +20,7 @@ local system = require "core.system"
 local sweep = {}
 
 local BUDGET_S = 60 -- of a sweep, unless it is exhaustive
+local RESERVE_S = 30 -- of an allocation, for the end of the sweep and for a job that ends its script
 
 sweep.summary = "Measures the cells of a spec that have no rows yet. The same command resumes a sweep that\n"
   .. "was interrupted. A sweep that its budget ended is finished; only --refine continues it."
@@ -166,6 +167,14 @@ local function budget_of(args, of_spec)
   return given or BUDGET_S, name
 end
 
+-- Ends the budget of a sweep on the nodes of an allocation before the allocation ends.
+local function fit_allocation(job)
+  local left_s = job.hosts and hosts.seconds_left()
+  if not left_s or job.budget_s and job.budget_s + RESERVE_S <= left_s then return end
+  job.budget_s, job.budget_name = math.max(0, left_s - RESERVE_S), "the allocation's time of"
+  print(("budget: %d s, because the allocation ends in %d s"):format(job.budget_s, left_s))
+end
+
 local function check_options(args)
   if args.refine and args.fresh then fail.input("--refine keeps rows, and --fresh does not; give one") end
   if args.history then history_store.check_sqlite() end
@@ -215,6 +224,7 @@ local function new_job(args)
   job.choice = choice_of(path, loaded, arch, job.out)
   job.budget_s, job.budget_name = budget_of(args, seconds)
   job.refine_s = budget_of({}, seconds) or job.budget_s
+  fit_allocation(job)
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   local library_text = args.incumbent and file.read(args.incumbent) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, library_text)

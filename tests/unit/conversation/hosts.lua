@@ -56,4 +56,21 @@ function TestHosts:test_an_allocation_that_slurm_cannot_name()
     "gentables: scontrol show hostnames node%[1%-2%]: broken; %-%-hostfile FILE [^\n]*\n")
 end
 
+-- The seconds that are left in an allocation if squeue prints this; "nil" if they are unknown.
+function TestHosts:seconds_left(time)
+  local asked = "--noheader --job 7 --format=%L"
+  lib.write(self.folder .. "/squeue",
+    ("#!/bin/sh\n[ \"$*\" = '%s' ] && echo '%s'\n"):format(asked, time))
+  assert(os.execute(("chmod +x '%s/squeue'"):format(self.folder)))
+  lib.write(self.folder .. "/ask.lua", 'print(require("conversation.hosts").seconds_left())\n')
+  return (select(2, lib.run({ lib.gentables, "lua", self.folder .. "/ask.lua" },
+    { "SLURM_JOB_ID=7", ("PATH=%s:/usr/bin:/bin"):format(self.folder) })))
+end
+
+function TestHosts:test_the_time_of_an_allocation()
+  local cases = { ["0:05"] = "5", ["29:30"] = "1770", ["1:00:00"] = "3600", ["2-01:00:01"] = "176401",
+    ["      1:02 "] = "62", UNLIMITED = "nil", INVALID = "nil", [""] = "nil" }
+  for time, seconds in pairs(cases) do lu.assertEquals(self:seconds_left(time), seconds, time) end
+end
+
 return require "suites" { { "TestHosts", TestHosts } }

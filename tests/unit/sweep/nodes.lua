@@ -16,7 +16,7 @@ local LAUNCHER = "env RANKS={ranks} NODES={nodes}"
 local TestNodes = {}
 
 function TestNodes:setUp()
-  self.folder = lib.scratch()
+  self.folder = lib.scratch("/tmp") -- it has programs
   lib.write(self.folder .. "/spec.lua", spec)
   lib.write(self.folder .. "/hosts", "secret1\nsecret2\nsecret3\n")
 end
@@ -121,6 +121,30 @@ function TestNodes:test_hosts_that_are_too_few_or_unknown()
     self.folder .. "/hosts")
   self:is_refused("no hosts are known for 4 nodes; give %-%-hostfile ", nil)
   self:is_refused("%-%-transport takes no %-%-hostfile", nil, "--transport", "--hostfile", "x")
+end
+
+-- Sweeps two nodes in an allocation that lasts this long, as squeue prints it.
+function TestNodes:sweep_in_allocation(time, ...)
+  for name, lines in pairs { scontrol = "echo a; echo b", squeue = "echo " .. time } do
+    lib.write(self.folder .. "/" .. name, "#!/bin/sh\n" .. lines .. "\n")
+    assert(os.execute(("chmod +x '%s/%s'"):format(self.folder, name)))
+  end
+  return lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in, "--launcher",
+    LAUNCHER, "--nodes", "2", "--tp", "2", ... }, { "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=x",
+    ("PATH=%s:/usr/bin:/bin"):format(self.folder) })
+end
+
+function TestNodes:test_a_sweep_ends_before_its_allocation()
+  local ended, out, err = self:sweep_in_allocation("1:15")
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertStrContains(out, "budget: 45 s, because the allocation ends in 75 s\n")
+  ended, out, err = self:sweep_in_allocation("5:00", "--fresh")
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertNotStrContains(out, "budget:")
+  local refused, _, message = self:sweep_in_allocation("0:20", "--fresh")
+  lu.assertEquals(refused, "exit code 2")
+  lu.assertStrMatches(message,
+    "gentables: the allocation's time of 0 is too small for one sample per cell; [^\n]*\n")
 end
 
 -- ---- the bench --------------------------------------------------------------------------------
