@@ -21,18 +21,17 @@ end
 
 -- The names in a host file of mpirun.
 local function read_file(path)
-  local text, message = file.read(path)
-  if not text then fail.input("--hostfile: %s", message) end
-  local names = {}
-  for line in text:gmatch("[^\n]+") do
+  local names, number = {}, 0
+  for line in (fail.unless(file.read(path)) .. "\n"):gmatch("(.-)\n") do
     local name = name_of(line)
+    number = number + 1
     if name and not name:find("^[%w@._%-]+$") then
-      fail.input("--hostfile: %s: %q is not the name of a host; a line is such as `node1 slots=8`", path,
+      fail.input("%s:%d: %q is not the name of a host; write a line such as `node1 slots=8`", path, number,
         name)
     end
     add(names, name)
   end
-  if #names == 0 then fail.input("--hostfile: %s: no hosts; a line is such as `node1 slots=8`", path) end
+  if #names == 0 then fail.input("%s:1: no hosts; write a line such as `node1 slots=8`", path) end
   return names
 end
 

@@ -32,10 +32,10 @@ end
 
 function TestHosts:test_a_host_file_without_hosts_is_refused()
   for _, text in ipairs { "", "# node1\n", " \n" } do
-    lu.assertStrMatches(self:names(text), "gentables: %-%-hostfile: [^\n]*/hosts: no hosts; [^\n]*\n")
+    lu.assertStrMatches(self:names(text), "gentables: [^\n]*/hosts:1: no hosts; [^\n]*\n")
   end
   lu.assertStrMatches(self:names("node1\n../x\n"),
-    "gentables: %-%-hostfile: [^\n]*/hosts: \"../x\" is not the name of a host; [^\n]*\n")
+    "gentables: [^\n]*/hosts:2: \"../x\" is not the name of a host; [^\n]*\n")
 end
 
 function TestHosts:scontrol(text)
