@@ -42,7 +42,7 @@ function gaps.of(source, canonical)
   local found = { tp = placements_without_grid(source), cells = 0, measured = 0, derived = 0, unmeasured = 0 }
   if #found.tp == 0 then return nil end
   for b, block in ipairs(canonical:blocks()) do
-    local placement = rank_placement.size(block.world_size, block.nodes)
+    local placement = rank_placement.size_of(block)
     if lists.contains(found.tp, placement) then count_block(found, canonical, b, block) end
   end
   return found.derived + found.unmeasured > 0 and found or nil

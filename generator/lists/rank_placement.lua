@@ -26,6 +26,9 @@ function rank_placement.size(world_size, nodes)
   return rank_placement.spans(nodes) and ("%d on %d nodes"):format(world_size, nodes) or world_size
 end
 
+-- The same of a block, slice or row: { world_size, nodes }.
+function rank_placement.size_of(ranks) return rank_placement.size(ranks.world_size, ranks.nodes) end
+
 -- The same with its unit: "TP 8", "TP 8 on 2 nodes".
 function rank_placement.words(world_size, nodes)
   return "TP " .. rank_placement.size(world_size, nodes)

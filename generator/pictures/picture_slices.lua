@@ -68,7 +68,7 @@ local function choose(slices, axes)
   for _, mode in ipairs { axes.mode, "unknown" } do
     for _, slice in ipairs(slices) do
       if slice.dtype == axes.dtype and slice.op == axes.op and slice.mode == mode then
-        local size = rank_placement.size(slice.world_size, slice.nodes)
+        local size = rank_placement.size_of(slice)
         local fusions = chosen[size] or { mode = mode }
         if not chosen[size] then
           placements[#placements + 1] = { world_size = slice.world_size, nodes = slice.nodes, size = size }

@@ -246,12 +246,10 @@ local function op_of(block)
   return block.op .. (block.splits and "." .. block.splits or "") .. (block.sizes_only and ".by.bytes" or "")
 end
 
--- The TP size of a block, with its nodes if they are several.
-local function size_of(block) return rank_placement.size(block.world_size, block.nodes) end
-
 -- The id of a table on the page, which is also the page's state for it.
 function report_data.id(arch, block, fusion)
-  return ("arch=%s&tp=%s&fusion=%s&data=%s.%s.%s"):format(arch, size_of(block), fusion, block.dtype,
+  local tp = rank_placement.size_of(block)
+  return ("arch=%s&tp=%s&fusion=%s&data=%s.%s.%s"):format(arch, tp, fusion, block.dtype,
     op_of(block), block.mode)
 end
 
@@ -269,7 +267,7 @@ function report_data.of(source, blocks)
     local fusions = {}
     for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
     -- By bytes, tokens are bytes, and there is one hidden size.
-    out[i] = { tp = size_of(block), dtype = block.dtype, op = op_of(block), mode = block.mode,
+    out[i] = { tp = rank_placement.size_of(block), dtype = block.dtype, op = op_of(block), mode = block.mode,
       bytes = lists.find("dtypes", block.dtype).bytes,
       hidden = block.sizes_only and { 1 } or block.hidden_sizes, tokens = block.num_tokens, fusions = fusions,
       bus = block.sizes_only and report_data.bus_factor(block) or nil }

@@ -20,13 +20,12 @@ local report_html = {}
 
 local MOST_UNCERTAIN = 20 -- uncertain choices that are listed
 
+local size_of_ranks = rank_placement.size_of
+
 local function percent(share, digits)
   if not share then return nil end
   return quantities.fixed(100 * share, digits or 1) .. " %"
 end
-
--- The TP size of a block or slice, with its nodes if they are several.
-local function size_of_ranks(of) return rank_placement.size(of.world_size, of.nodes) end
 
 local function own_file(name) return gentables.home .. "/templates/reports/" .. name end
 

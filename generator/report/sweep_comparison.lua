@@ -28,7 +28,7 @@ local function cell_number(hidden_size, num_tokens) return hidden_size << 32 | n
 
 -- strategy -> cell -> row of `columns`, of one fusion of one block; made by the first call.
 local function times_of(sweep, key)
-  local name = ("%s %s %s"):format(rank_placement.size(key.world_size, key.nodes), words_of(key), key.fusion)
+  local name = ("%s %s %s"):format(rank_placement.size_of(key), words_of(key), key.fusion)
   if not sweep.times[name] then
     local columns, rows = sweep.source.rows:slice(key), {}
     for i = 1, columns.count do
@@ -77,7 +77,7 @@ local function groups_of(sweeps)
   for s, sweep in ipairs(sweeps) do
     for _, block in ipairs(sweep.blocks) do
       for _, fusion in ipairs(block.fusions) do
-        local size = rank_placement.size(block.world_size, block.nodes)
+        local size = rank_placement.size_of(block)
         local name = ("%s %s %s"):format(size, words_of(block), fusion)
         local group = by_name[name]
         if not group then

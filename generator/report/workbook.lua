@@ -14,9 +14,7 @@ local workbook = {}
 local MICROSECONDS, PERCENT, COUNT = "#,##0.000", "0.0%", "#,##0"
 local SHAKY, SURE = 0xF1A340, 0xFFFFFF
 local FAST, SLOW = 0xFFFFFF, 0xFB6A4A
-
--- The TP size of a block or slice, with its nodes if they are several.
-local function size_of_ranks(of) return rank_placement.size(of.world_size, of.nodes) end
+local size_of_ranks = rank_placement.size_of
 
 -- ---- the sheets -------------------------------------------------------------------------------
 

@@ -92,7 +92,7 @@ end
 -- the arch in their names.
 function regroup.paths(groups, out, arch)
   local tp, nodes, named_arch = rank_placement.of_file_name(out)
-  local function words(of_size) return rank_placement.size(of_size.world_size, of_size.nodes) end
+  local words = rank_placement.size_of
   if out:find("%.csv$") then
     if #groups > 1 then
       local sizes = {}

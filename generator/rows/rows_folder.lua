@@ -148,7 +148,7 @@ local function of_wanted_placements(found, wanted, data_dir)
   if not wanted or not wanted.tp then return found end
   local kept, names, is_wanted = {}, {}, {}
   for i, of in ipairs(placements_of(wanted)) do
-    names[i], is_wanted[placement_of(of)] = rank_placement.size(of.world_size, of.nodes), true
+    names[i], is_wanted[placement_of(of)] = rank_placement.size_of(of), true
   end
   for _, entry in ipairs(found) do
     if is_wanted[placement_of(entry)] then

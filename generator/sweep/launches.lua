@@ -43,9 +43,8 @@ local function start_once(job, state)
   local began = process.now()
   local running_bench, failure = bench.start({ command = state.command, program = job.program,
     arguments = state.arguments, world_size = state.size, nodes = state.nodes, identity = job.identity,
-    patience = job.patience,
-    start_patience = state:start_patience(job.patience), strategies = job.spec.strategies,
-    environment = job.environment })
+    patience = job.patience, start_patience = state:start_patience(job.patience),
+    strategies = job.spec.strategies, environment = job.environment })
   if not running_bench then return nil, failure end
   state.devices, state.unavailable = running_bench.devices, running_bench.unavailable
   state.start_s = process.now() - began

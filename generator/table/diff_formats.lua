@@ -57,7 +57,7 @@ local function markdown(result)
       break
     end
     local mark = changes.is_material(change) and "**" or ""
-    local size = rank_placement.size(change.world_size, change.nodes)
+    local size = rank_placement.size_of(change)
     add("| %s | %s | %d | %d | %s | %s | %s | %s%s%s |", size, change.fusion, change.hidden_size,
       change.num_tokens, changes.strategy(change.old), changes.strategy(change.new),
       changes.percent(change.lost), mark, changes.words[change.verdict], mark)
