@@ -29,6 +29,7 @@ uint64_t hash_bytes(const char *data, size_t size) {
 namespace {
 
 constexpr size_t BLOCK = size_t(1) << 16;
+constexpr uint32_t MISSING = UINT32_MAX;
 
 struct entry {
     const char *data;
@@ -110,10 +111,6 @@ uint32_t texts::intern(std::string_view text) {
     table_->slots[at] = number;
     if (table_->entries.size() * 2 > table_->slots.size()) table_->grow();
     return number;
-}
-
-uint32_t texts::find(std::string_view text) const {
-    return table_->slots[table_->slot(text, hash_bytes(text.data(), text.size()))];
 }
 
 std::string_view texts::operator[](uint32_t number) const {

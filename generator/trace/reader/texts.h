@@ -20,15 +20,12 @@ class texts {
 
     // The number of this text; a new text is copied. 0 is the empty text. Throws bad_alloc.
     uint32_t intern(std::string_view text);
-    // The number of this text, or MISSING.
-    uint32_t find(std::string_view text) const;
     // Valid as long as the texts are.
     std::string_view operator[](uint32_t number) const;
     size_t size() const;
     // Removes all texts but the empty one; keeps the memory.
     void clear();
 
-    static constexpr uint32_t MISSING = UINT32_MAX;
 
   private:
     struct table;

@@ -98,13 +98,6 @@ struct trace {
     std::vector<event> events;  // in order of the file
     std::vector<uint32_t> host; // the host events by start, file order on ties: parents before children
 
-    // The tree of the host: `tree` has each host event followed by all host events below it, siblings by
-    // start. The events below the one at index i of `tree` end at index tree_end[i]. `gpu` has the linked GPU
-    // events, by the index of their launch, then in order of the file; those of index i begin at gpu_first[i]
-    // and end at gpu_first[i + 1].
-    std::vector<uint32_t> tree, tree_end, gpu, gpu_first;
-    std::vector<uint32_t> tree_index; // of each event: its index in tree, or NONE
-
     texts names; // every distinct text
     std::vector<argument_set> argument_sets;
     std::vector<collective> collectives;
@@ -135,23 +128,8 @@ struct read_options {
 // `problem` has the file, the byte offset and the reason.
 bool read(const char *path, const read_options &options, trace &to, problem &problem);
 
-// Fills parents, host, the tree and the flaws of linking, by the rules of tree.cpp.
+// Fills parents, host and the flaws of linking, by the rules of tree.cpp.
 void link(trace &trace);
-
-// A range of event numbers.
-struct numbers_of_events {
-    const uint32_t *first, *last;
-    const uint32_t *begin() const { return first; }
-    const uint32_t *end() const { return last; }
-    size_t size() const { return size_t(last - first); }
-    bool empty() const { return first == last; }
-};
-
-// For a host event: the GPU events that it launched itself, those that it or any event below it launched, and
-// the host events below it.
-numbers_of_events gpu_of(const trace &trace, uint32_t event);
-numbers_of_events gpu_below(const trace &trace, uint32_t event);
-numbers_of_events host_below(const trace &trace, uint32_t event);
 
 } // namespace trace
 

@@ -150,79 +150,12 @@ void link_host(trace &trace) {
     }
 }
 
-// ---- Both in order ----------------------------------------------------------------------------
-
-void order_tree(trace &trace) {
-    size_t size = trace.host.size();
-    trace.tree.resize(size);
-    trace.tree_end.resize(size);
-    trace.tree_index.assign(trace.events.size(), NONE);
-    std::vector<uint32_t> below(trace.events.size()); // number, itself included; then next free index
-    for (size_t i = size; i-- > 0;) {
-        uint32_t number = trace.host[i], parent = trace.events[number].parent;
-        below[number]++;
-        if (parent != NONE) below[parent] += below[number];
-    }
-    uint32_t next_root = 0;
-    for (uint32_t number : trace.host) {
-        uint32_t parent = trace.events[number].parent;
-        uint32_t &next = parent == NONE ? next_root : below[parent];
-        uint32_t index = next;
-        next += below[number];
-        trace.tree[index] = number;
-        trace.tree_end[index] = next;
-        trace.tree_index[number] = index;
-        below[number] = index + 1;
-    }
-}
-
-void order_gpu(trace &trace) {
-    trace.gpu_first.assign(trace.tree.size() + 1, 0);
-    auto index_of = [&](const event &event) {
-        return is_gpu(event.kind) && event.parent != NONE ? trace.tree_index[event.parent] : NONE;
-    };
-    for (const event &event : trace.events) {
-        uint32_t index = index_of(event);
-        if (index != NONE) trace.gpu_first[index]++;
-    }
-    uint32_t sum = 0;
-    for (uint32_t &first : trace.gpu_first) sum += first, first = sum; // the end of each, for now
-    trace.gpu.resize(sum);
-    for (uint32_t i = uint32_t(trace.events.size()); i-- > 0;) {
-        uint32_t index = index_of(trace.events[i]);
-        if (index != NONE) trace.gpu[--trace.gpu_first[index]] = i;
-    }
-}
-
 } // namespace
 
 void link(trace &trace) {
     link_gpu(trace);
     sort_host(trace);
     link_host(trace);
-    order_tree(trace);
-    order_gpu(trace);
-}
-
-numbers_of_events gpu_of(const trace &trace, uint32_t event) {
-    uint32_t index = trace.tree_index[event];
-    if (index == NONE) return {nullptr, nullptr};
-    const uint32_t *gpu = trace.gpu.data();
-    return {gpu + trace.gpu_first[index], gpu + trace.gpu_first[index + 1]};
-}
-
-numbers_of_events gpu_below(const trace &trace, uint32_t event) {
-    uint32_t index = trace.tree_index[event];
-    if (index == NONE) return {nullptr, nullptr};
-    const uint32_t *gpu = trace.gpu.data();
-    return {gpu + trace.gpu_first[index], gpu + trace.gpu_first[trace.tree_end[index]]};
-}
-
-numbers_of_events host_below(const trace &trace, uint32_t event) {
-    uint32_t index = trace.tree_index[event];
-    if (index == NONE) return {nullptr, nullptr};
-    const uint32_t *tree = trace.tree.data();
-    return {tree + index + 1, tree + trace.tree_end[index]};
 }
 
 } // namespace trace
