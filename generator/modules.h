@@ -12,7 +12,6 @@ int luaopen_core_choose(lua_State *lua);
 int luaopen_core_csv(lua_State *lua);
 int luaopen_core_file(lua_State *lua);
 int luaopen_core_history(lua_State *lua);
-int luaopen_core_kernel_csv(lua_State *lua);
 int luaopen_core_lookup_rule(lua_State *lua);
 int luaopen_core_process(lua_State *lua);
 int luaopen_core_rows(lua_State *lua);
@@ -26,7 +25,6 @@ static const struct luaL_Reg gentables_modules[] = {
     {"core.csv", luaopen_core_csv},
     {"core.file", luaopen_core_file},
     {"core.history", luaopen_core_history},
-    {"core.kernel_csv", luaopen_core_kernel_csv},
     {"core.lookup_rule", luaopen_core_lookup_rule},
     {"core.process", luaopen_core_process},
     {"core.rows", luaopen_core_rows},

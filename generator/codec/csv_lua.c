@@ -1,14 +1,17 @@
 // require "core.csv": CSV tables with a header; columns are found by name. Rows of benchmarks have a
 // reader of their own (rows/rows_reading.c).
 //
+//   fields(line) -> list of texts | nil, message
 //   parse(text, name) -> { columns = names, rows = { { name = text }... }, line = numbers } | nil, message
 //
 // `line` has the number of each row's first line; `name` is the file in messages. Empty lines are skipped.
-#include "csv_lua.h"
+#include "csv.h"
 
 #include <lauxlib.h>
+#include <lua.h>
 
-void csv_push(lua_State *lua, const struct csv_text *field) {
+// Pushes the text of a field.
+static void push_text(lua_State *lua, const struct csv_text *field) {
     if (!field->doubled) {
         lua_pushlstring(lua, field->begin, (size_t)(field->end - field->begin));
         return;
@@ -33,14 +36,15 @@ static const char *find_end(const char *p, const char *end) {
     }
 }
 
-bool csv_push_fields(lua_State *lua, const struct csv_text *line, lua_Integer *count,
-                     struct problem *problem) {
+// Pushes the list of a line's fields. False if a quote is broken: fills `problem`, the list is incomplete.
+static bool push_fields(lua_State *lua, const struct csv_text *line, lua_Integer *count,
+                        struct problem *problem) {
     const char *at = line->begin;
     lua_newtable(lua);
     for (*count = 1;; at++, ++*count) {
         struct csv_text field;
         if (!csv_field(&at, line->end, &field, problem)) return false;
-        csv_push(lua, &field);
+        push_text(lua, &field);
         lua_rawseti(lua, -2, *count);
         if (at == line->end) return true;
     }
@@ -79,7 +83,7 @@ static int lua_parse(lua_State *lua) {
     while (text.begin < text.end) {
         const char *end = find_end(text.begin, text.end);
         struct csv_text line = {text.begin, end > text.begin && end[-1] == '\r' ? end - 1 : end, false};
-        if (!csv_push_fields(lua, &line, &count, &problem)) return fail_at(lua, name, number, problem.text);
+        if (!push_fields(lua, &line, &count, &problem)) return fail_at(lua, name, number, problem.text);
         if (columns == 0) {
             columns = count;
             lua_replace(lua, COLUMNS);
@@ -108,8 +112,20 @@ static int lua_parse(lua_State *lua) {
     return 1;
 }
 
+static int lua_fields(lua_State *lua) {
+    size_t size;
+    const char *text = luaL_checklstring(lua, 1, &size);
+    const struct csv_text line = {text, text + size, false};
+    lua_Integer count;
+    struct problem problem;
+    if (push_fields(lua, &line, &count, &problem)) return 1;
+    lua_pushnil(lua);
+    lua_pushstring(lua, problem.text);
+    return 2;
+}
+
 int luaopen_core_csv(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"parse", lua_parse}, {NULL, NULL}};
+    static const luaL_Reg functions[] = {{"fields", lua_fields}, {"parse", lua_parse}, {NULL, NULL}};
     luaL_newlib(lua, functions);
     return 1;
 }

@@ -3,9 +3,10 @@
 -- describes the result.
 --
 -- Lines before the header, and other reports in the same file, are skipped. This file selects lines and
--- columns; kernel_csv.c reads their fields.
+-- columns; kernel_fields.lua reads their fields.
+local csv = require "core.csv"
 local file = require "core.file"
-local kernel_csv = require "core.kernel_csv"
+local kernel_fields = require "profile.kernel_fields"
 
 local kernel_summary_csv = {}
 
@@ -18,7 +19,7 @@ local columns = { ["time"] = "share", ["total time"] = "total_ns", ["instances"]
 
 local times = { "total_ns", "avg_ns", "med_ns", "min_ns", "max_ns", "std_ns" }
 
--- The kind of a column for kernel_csv.row.
+-- The kind of a column for kernel_fields.row.
 local kinds = { instances = "count", name = "name", share = "skip", grid = "skip", block = "skip" }
 for _, time in ipairs(times) do kinds[time] = "time" end
 
@@ -52,7 +53,7 @@ end
 -- header of a kernel summary; nil, message if it cannot be read.
 local function parse_header(line)
   if not line:find("Total Time", 1, true) then return nil end
-  local fields = kernel_csv.fields(line)
+  local fields = csv.fields(line)
   local indices, units = parse_titles(fields or {})
   if not indices then return nil end
   local header = { what = {}, kinds = {}, exponents = {}, count_index = indices.instances,
@@ -63,7 +64,7 @@ local function parse_header(line)
     header.what[index], header.kinds[index] = what, kinds[what]
     local unit = kinds[what] == "time" and (units[what] or default)
     if unit then
-      header.exponents[index] = kernel_csv.exponent(unit)
+      header.exponents[index] = kernel_fields.exponent(unit)
       if not header.exponents[index] then
         return nil, ("column %q has an unknown unit; valid: ns, us, ms, s"):format(fields[index])
       end
@@ -101,7 +102,7 @@ end
 
 -- Whether a line has the shape of a row: as many fields as the header, with a number of calls.
 local function looks_like_row(line, header)
-  local fields = kernel_csv.fields(line)
+  local fields = csv.fields(line)
   return fields and #fields == #header.kinds and fields[header.count_index]:find("^%d")
 end
 
@@ -136,10 +137,6 @@ local function lines_of(text)
   end
 end
 
-local function read_row(line, header)
-  return kernel_csv.row(line, header.kinds, header.what, header.exponents)
-end
-
 -- All kernel summaries of `text`, { header, line, kernels } each; or nil, message, line.
 local function scan(text)
   local found, current, after_blank, number = {}, nil, false, 0
@@ -152,7 +149,7 @@ local function scan(text)
       found[#found + 1] = current
     elseif current and line ~= "" then
       local kernel
-      kernel, message = read_row(line, current.header)
+      kernel, message = kernel_fields.row(line, current.header)
       if kernel then
         add(current, kernel)
       elseif ends_before(line, current.header, after_blank) then
