@@ -72,7 +72,7 @@ rooms.generator = {
   { name = "trace/sheets", purpose = "one file per sheet of a rank's report", catalogue = true,
     uses = { "base", "codec", "trace/ops" } },
   { name = "trace/batch_sheets", purpose = "one file per sheet over all ranks", catalogue = true,
-    uses = { "codec", "lists", "trace/ops", "trace/sheets" } },
+    uses = { "base", "lists", "trace/ops", "trace/sheets" } },
   { name = "trace/runs", purpose = "the folders of a run's traces, and reading them in parallel",
     uses = { "base", "system", "codec", "pages", "profile", "trace/analysis" } },
   { name = "trace/collectives", purpose = "collectives over ranks: matching, latency, wait, skew, bandwidth",

@@ -20,7 +20,7 @@ local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local by_bytes = {}
 

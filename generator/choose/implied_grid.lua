@@ -1,6 +1,6 @@
 -- The grid of rows without a recorded one, such as rows of other tools: per placement, dtype, op, mode and
 -- splits, all fusions, sizes and strategies that the rows have.
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local implied_grid = {}
 

@@ -6,7 +6,7 @@
 local fail = require "base.fail"
 local json = require "codec.json"
 local rank_placement = require "lists.rank_placement"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local thresholds = {}
 

@@ -4,7 +4,7 @@
 -- size and the time of its last change.
 local fail = require "base.fail"
 local file = require "core.file"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local system = require "core.system"
 
 local stamp = {}

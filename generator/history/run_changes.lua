@@ -3,7 +3,7 @@
 local json = require "codec.json"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local run_changes = {}
 

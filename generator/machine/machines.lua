@@ -3,7 +3,7 @@ local fail = require "base.fail"
 local json = require "codec.json"
 local optional = require "base.optional"
 local quantities = require "base.quantities"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local workers = require "core.workers"
 
 local machines = {}

@@ -13,7 +13,7 @@ local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local rows_folder = require "rows.rows_folder"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local spec = require "rows.spec"
 
 local picture_slices = {}

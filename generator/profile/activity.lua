@@ -15,7 +15,9 @@
 local collective = require "profile.collective"
 local communication = require "lists.communication"
 local fail = require "base.fail"
+local json = require "codec.json"
 local optional = require "base.optional"
+local ordering = require "base.ordering"
 
 local activity = {}
 
@@ -174,6 +176,13 @@ function activity.load(paths)
   end
   check_run(ranks)
   return ranks
+end
+
+-- The files of ranks, as a list for JSON.
+function activity.files(ranks)
+  local files = json.array {}
+  for _, rank in ipairs(ranks) do ordering.add_new(files, { rank.file }) end
+  return files
 end
 
 return activity

@@ -5,6 +5,7 @@ local element_types = require "lists.element_types"
 local fail = require "base.fail"
 local file = require "core.file"
 local lua_data = require "codec.lua_data"
+local ordering = require "base.ordering"
 
 local collective = {}
 
@@ -47,13 +48,6 @@ local KEYS = { "pattern", "operation", "library", "algorithm", "source" }
 local operations = {}
 for _, row in ipairs(communication.operations) do operations[row[2]] = true end
 
-local function names_of(set)
-  local names = {}
-  for name in pairs(set) do names[#names + 1] = name end
-  table.sort(names)
-  return table.concat(names, ", ")
-end
-
 local function check_keys(where, row)
   for key, value in pairs(row) do
     local is_known = false
@@ -78,7 +72,7 @@ local function check(path, index, row)
     fail.input("%s has no pattern, the text that names of kernels contain", where)
   end
   if row.operation and not operations[row.operation] then
-    fail.input("%s: unknown operation %s; valid: %s", where, row.operation, names_of(operations))
+    fail.input("%s: unknown operation %s; valid: %s", where, row.operation, table.concat(ordering.sorted_keys(operations), ", "))
   end
   return { pattern = row.pattern:lower(), operation = row.operation, library = row.library,
     algorithm = row.algorithm }

@@ -1,6 +1,7 @@
 -- Kinds of kernels, by their names, and their sums: MoE, fused MoE, each collective of NCCL, attention. It
 -- reads no files; kernel_summary.lua does.
 local communication = require "lists.communication"
+local ordering = require "base.ordering"
 
 local kernel_kinds = {}
 
@@ -68,16 +69,8 @@ end
 
 -- The largest totals of a summary; equal ones in the order of the file.
 local function largest(kernels)
-  local order = {}
-  for i = 1, #kernels do order[i] = i end
-  table.sort(order, function(a, b)
-    local left, right = kernels[a].total_ns, kernels[b].total_ns
-    if left ~= right then return left > right end
-    return a < b
-  end)
-  local top = {}
-  for i = 1, math.min(top_count, #order) do top[i] = kernels[order[i]] end
-  return top
+  local top = ordering.falling(table.move(kernels, 1, #kernels, 1, {}), function(one) return one.total_ns end)
+  return table.move(top, 1, math.min(top_count, #top), 1, {})
 end
 
 -- The facts of a run with this kernel_summary:

@@ -4,6 +4,7 @@
 -- Durations are counted by their length: a clock with steps of some nanoseconds gives only thousands of
 -- lengths for millions of calls, and all results are computed exactly from these counts.
 local optional = require "base.optional"
+local ordering = require "base.ordering"
 local kernel_summary_sqlite = {}
 
 local kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -130,13 +131,6 @@ local function summarize(name, calls)
     std_ns = sample_std(durations, calls, mean, instances) }
 end
 
--- The order of nsys stats.
-local function before(a, b)
-  if a.total_ns ~= b.total_ns then return a.total_ns > b.total_ns end
-  if a.instances ~= b.instances then return a.instances < b.instances end
-  return a.name < b.name
-end
-
 local function read_kernels(database)
   local names, message = check_schema(database)
   if not names then return nil, message end
@@ -147,7 +141,7 @@ local function read_kernels(database)
   if not by_name then return nil, message end
   local kernels = {}
   for name, calls in pairs(by_name) do kernels[#kernels + 1] = summarize(name, calls) end
-  table.sort(kernels, before)
+  table.sort(kernels, ordering.by("-total_ns", "instances", "name")) -- as nsys stats
   return kernels
 end
 

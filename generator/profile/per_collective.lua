@@ -12,30 +12,22 @@
 local activity = require "profile.activity"
 local fail = require "base.fail"
 local json = require "codec.json"
+local ordering = require "base.ordering"
 local kernels = require "profile.kernels"
 local call_matching = require "profile.call_matching"
 
 local per_collective = {}
 
-local function before(a, b)
-  if a.name ~= b.name then return a.name < b.name end
-  return (a.group_size or 0) < (b.group_size or 0)
-end
-
-local function add_call(groups, of_key, call, by_group_size)
-  local key = by_group_size and ("%s %s"):format(call.name, call.group_size) or call.name
-  if not of_key[key] then
-    of_key[key] = { name = call.name, group_size = by_group_size and call.group_size or nil, calls = {} }
-    groups[#groups + 1] = of_key[key]
-  end
-  table.insert(of_key[key].calls, call)
-end
-
--- The calls as { name, group_size, calls }, by name.
+-- The calls as lists with name and group_size, by these.
 local function groups_of(calls, by_group_size)
-  local groups, of_key = {}, {}
-  for _, call in ipairs(calls) do add_call(groups, of_key, call, by_group_size) end
-  table.sort(groups, before)
+  local groups = ordering.groups(calls, function(call)
+    return by_group_size and ("%s %s"):format(call.name, call.group_size) or call.name
+  end)
+  for _, group in ipairs(groups) do
+    group.name, group.group_size = group[1].name, by_group_size and group[1].group_size or nil
+    group.size = group.group_size or 0
+  end
+  table.sort(groups, ordering.by("name", "size"))
   return groups
 end
 
@@ -67,10 +59,10 @@ end
 local function rows_of(metric, groups, args)
   local rows, missing = {}, {}
   for _, group in ipairs(groups) do
-    local row, reason = metric.row(group.calls, args)
+    local row, reason = metric.row(group, args)
     if not row then
       missing[#missing + 1] = ("%s needs %s"):format(group.name, reason)
-      row = { missing = reason, calls_without_value = #group.calls }
+      row = { missing = reason, calls_without_value = #group }
     end
     row.collective, row.group_size = group.name, group.group_size
     rows[#rows + 1] = row
@@ -79,13 +71,8 @@ local function rows_of(metric, groups, args)
 end
 
 local function print_json(row, ranks, rows)
-  local files, seen = json.array {}, {}
-  for _, rank in ipairs(ranks) do
-    if not seen[rank.file] then files[#files + 1] = rank.file end
-    seen[rank.file] = true
-  end
-  io.stdout:write(json.encode { metric = row.name, unit = row.unit, count = #ranks, files = files,
-    collectives = json.array(rows) }, "\n")
+  io.stdout:write(json.encode { metric = row.name, unit = row.unit, count = #ranks,
+    files = activity.files(ranks), collectives = json.array(rows) }, "\n")
 end
 
 local function run(metric, args, row)

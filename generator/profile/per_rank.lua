@@ -32,15 +32,6 @@ local function values_of(metric, ranks, args, row)
   return values, shown
 end
 
-local function files_of(ranks)
-  local files, seen = json.array {}, {}
-  for _, rank in ipairs(ranks) do
-    if not seen[rank.file] then files[#files + 1] = rank.file end
-    seen[rank.file] = true
-  end
-  return files
-end
-
 -- The number, and the statistics of its values.
 local function result_of(metric, values, ranks)
   local summary = statistics.summarise(values)
@@ -65,7 +56,7 @@ local function run(metric, args, row)
     io.stdout:write(json.encode(result.value), "\n")
     return
   end
-  result.metric, result.unit, result.files, result.ranks = row.name, row.unit, files_of(ranks), shown
+  result.metric, result.unit, result.files, result.ranks = row.name, row.unit, activity.files(ranks), shown
   io.stdout:write(json.encode(result), "\n")
 end
 

@@ -9,12 +9,11 @@
 --
 -- An op: { name, request, reason (if it has none), computed_in, is_converted (between its operands' type and
 -- that one, in its time), params, time = { count, sum, mean... }, share (cumulative) }.
-local sorted_keys = require "base.sorted_keys"
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
+local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
-local python_literals = require "codec.python_literals"
 local request = require "replay.request"
 
 local chosen_ops = { field = "replay" }
@@ -25,19 +24,6 @@ local SHARE = 0.99
 local kinds = { gemm = "gemm", convolution = "conv" }
 
 -- ---- one rank ------------------------------------------------------------------------------------------
-
--- Parameters as cells: texts and numbers.
-local function cells_of(params)
-  local out = {}
-  for _, param in ipairs(params) do
-    local value = param[2]
-    if value ~= python_literals.none and type(value) ~= "number" and type(value) ~= "string" then
-      value = python_literals.write(value)
-    end
-    out[#out + 1] = { name = param[1], value = value ~= python_literals.none and value or nil }
-  end
-  return out
-end
 
 local function texts_of(cells)
   local out = {}
@@ -87,7 +73,7 @@ local function op_of(rank, selection, combos, combo, left_out, types)
     return nil
   end
   local one, reason = request.of(op, call, perf)
-  local cells = cells_of(perf.params)
+  local cells = perf_model.cells(perf.params)
   local text = one and request.line(one, "") or table.concat(texts_of(cells), " ")
   local kernels = call.kernels()
   local type, is_converted = computed_in(one, kernels, types)
@@ -148,10 +134,10 @@ function chosen_ops.make() return {} end
 -- The chosen ops of a kind over all ranks, those with the most time first.
 local function chosen(entries, kind)
   local all, total = {}, 0.0
-  for _, entry in ipairs(entries) do
-    local op, times = entry.rows[1], {}
+  for _, rows in ipairs(entries) do
+    local op, times = rows[1], {}
     if op.kind == kind then
-      for i, row in ipairs(entry.rows) do
+      for i, row in ipairs(rows) do
         times[i] = row.time
         join_types(op, row)
       end
@@ -160,7 +146,7 @@ local function chosen(entries, kind)
       all[#all + 1] = op
     end
   end
-  pooled.sort(all, function(op) return op.time.sum end)
+  ordering.falling(all, function(op) return op.time.sum end)
   local out, up_to = {}, 0.0
   for _, op in ipairs(all) do
     if up_to >= SHARE * total or op.time.sum <= 0 then break end
@@ -172,14 +158,8 @@ local function chosen(entries, kind)
 end
 
 local function distinct_devices(lists)
-  local out, seen = {}, {}
-  for _, list in ipairs(lists) do
-    local name = list.device
-    if name and not seen[name] then
-      seen[name] = true
-      out[#out + 1] = name
-    end
-  end
+  local out = {}
+  for _, list in ipairs(lists) do ordering.add_new(out, { list.device }) end
   return out
 end
 
@@ -228,10 +208,10 @@ end
 -- The ops without a row, a line for each cause: without the paths of their traces, and with them.
 local function left_out_of(lists)
   local causes, left_out, notes = causes_of(lists), {}, {}
-  for i, why in ipairs(sorted_keys(causes)) do
+  for i, why in ipairs(ordering.sorted_keys(causes)) do
     local cause = causes[why]
     left_out[i] = ("%d ops left out: %s: %s"):format(cause.count,
-      table.concat(sorted_keys(cause.names), ", "), why)
+      table.concat(ordering.sorted_keys(cause.names), ", "), why)
     notes[i] = ("%s: %s%s"):format(paths_in_words(cause.paths), left_out[i], WAYS_OUT[why] or "")
   end
   add_silent(notes, lists)
@@ -239,9 +219,7 @@ local function left_out_of(lists)
 end
 
 function chosen_ops.choose(lists)
-  local ops = {}
-  for i, list in ipairs(lists) do ops[i] = list.ops end
-  local entries = pooled.by_key(ops, function(op) return op.key end)
+  local entries = pooled.by_key(pooled.lists(lists, "ops"), function(op) return op.key end)
   local left_out, notes = left_out_of(lists)
   return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
     multiprocessors = multiprocessors_of(lists), left_out = left_out, notes = notes,

@@ -1,5 +1,6 @@
 -- The sheets gemm_node_replay, conv_node_replay and node_replay of replayed ops. The first columns are those
 -- of earlier such reports; then come the op's parameters, then the results and their circumstances.
+local ordering = require "base.ordering"
 local grouping = require "trace.ops.grouping"
 
 local node_sheets = {}
@@ -131,19 +132,16 @@ end
 -- ---- sheets --------------------------------------------------------------------------------------------
 
 local function parameter_columns(rows)
-  local columns, seen = { { "name", function(row) return row.op.name end } }, {}
+  local columns, names = { { "name", function(row) return row.op.name end } }, {}
   for _, row in ipairs(rows) do
-    for _, param in ipairs(row.op.params) do
-      local name = param.name
-      if not seen[name] then
-        seen[name] = true
-        columns[#columns + 1] = { "param: " .. name, function(of)
-          for _, other in ipairs(of.op.params) do
-            if other.name == name then return other.value end
-          end
-        end }
+    for _, param in ipairs(row.op.params) do ordering.add_new(names, { param.name }) end
+  end
+  for _, name in ipairs(names) do
+    columns[#columns + 1] = { "param: " .. name, function(of)
+      for _, param in ipairs(of.op.params) do
+        if param.name == name then return param.value end
       end
-    end
+    end }
   end
   return columns
 end

@@ -10,7 +10,7 @@ local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local rank_placement = require "lists.rank_placement"
 local formats = require "formats.list"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local summary = require "formats.summary"
 
 local sweep_comparison = {}

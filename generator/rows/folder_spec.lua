@@ -6,7 +6,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "base.lazy" "rows.provenance"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local spec = require "base.lazy" "rows.spec"
 
 local folder_spec = {}

@@ -9,7 +9,7 @@ local json = require "codec.json"
 local machines = require "machine.machines"
 local rank_placement = require "lists.rank_placement"
 local system = require "core.system"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local provenance = {}
 

@@ -14,7 +14,7 @@ local machines = require "base.lazy" "machine.machines"
 local provenance = require "base.lazy" "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local spec = require "base.lazy" "rows.spec"
 
 local rows_folder = {}

@@ -8,7 +8,7 @@ local file = require "core.file"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
 local rows = require "core.rows"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local splits = require "lists.splits"
 
 local spec = {}

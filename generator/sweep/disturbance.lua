@@ -8,7 +8,7 @@
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local points = require "planning.points"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local statistics = require "base.statistics"
 
 local disturbance = {}

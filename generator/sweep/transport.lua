@@ -24,7 +24,7 @@ local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
 local scratch = require "system.scratch"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local statistics = require "base.statistics"
 
 local transport = {}

@@ -11,7 +11,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local numbers = require "base.numbers"
 local protocol = require "conversation.protocol"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local to_rows = require "tune.to_rows"
 
 local answers = {}

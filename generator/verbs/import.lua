@@ -9,7 +9,7 @@ local provenance = require "rows.provenance"
 local readers = require "reading.list"
 local names_in_help = require("base.options").names_in_help
 local source = require "reading.source"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local import = {}
 

@@ -1,7 +1,7 @@
 -- The options that measuring commands share, and their meaning: counts, ranks, the workload.
 local fail = require "base.fail"
 local lists = require "lists.lists"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local numbers = require "base.numbers"
 local description = require "workload.description"
 local configuration = require "workload.configuration"

@@ -4,7 +4,7 @@
 --     an error with the file, the key and the valid values.
 local fail = require "base.fail"
 local file = require "core.file"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local limits = require "workload.limits"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"

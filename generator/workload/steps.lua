@@ -10,6 +10,7 @@
 local fail = require "base.fail"
 local limits = require "workload.limits"
 local lists = require "lists.lists"
+local ordering = require "base.ordering"
 local description = require "workload.description"
 
 local steps = {}
@@ -112,13 +113,10 @@ local function share(rows, weights)
   for i, weight in ipairs(weights) do
     out[i] = rows * weight // total
     left = left - out[i]
-    order[i] = { i, rows * weight % total }
+    order[i] = i
   end
-  table.sort(order, function(a, b)
-    if a[2] ~= b[2] then return a[2] > b[2] end
-    return a[1] < b[1]
-  end)
-  for i = 1, left do out[order[i][1]] = out[order[i][1]] + 1 end
+  ordering.falling(order, function(i) return rows * weights[i] % total end)
+  for i = 1, left do out[order[i]] = out[order[i]] + 1 end
   return out
 end
 
@@ -197,7 +195,7 @@ local function gradients_by_bucket(layers, limit_bytes)
       end
     end
   end
-  table.sort(buckets, function(a, b) return a.ready < b.ready end)
+  table.sort(buckets, ordering.by("ready"))
   return buckets
 end
 
@@ -214,15 +212,12 @@ end
 
 -- A layer's GEMMs by dtype: each array has one dtype.
 local function by_dtype(gemms)
-  local groups, of = {}, {}
-  for _, one in ipairs(gemms) do
-    local group = of[one.dtype]
-    if not group then
-      group = { dtype = one.dtype, size = 0 }
-      of[one.dtype], groups[#groups + 1] = group, group
+  local groups = ordering.groups(gemms, function(one) return one.dtype end)
+  for _, group in ipairs(groups) do
+    group.dtype, group.size = group.key, 0
+    for _, one in ipairs(group) do
+      one.offset, group.size = group.size, group.size + one.n * one.k
     end
-    one.offset, group.size = group.size, group.size + one.n * one.k
-    group[#group + 1] = one
   end
   return groups
 end

@@ -10,7 +10,7 @@ local provenance = require "rows.provenance"
 local provisional_table = require "planning.provisional_table"
 local rows = require "core.rows"
 local pooling = require "sweep.pooling"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local lib = {}
 

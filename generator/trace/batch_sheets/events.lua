@@ -12,19 +12,17 @@ return {
   collect = function(rank) return rank.analysis:event_rows() end,
 
   make = function(ranks)
-    local rows, totals = {}, {}
-    for i, entry in ipairs(pooled.by_key(pooled.lists(ranks, "events"), function(row)
+    local totals = {}
+    local rows = pooled.joined(pooled.lists(ranks, "events"), function(row)
       return row.category .. "\0" .. row.name
-    end)) do
-      local row = pooled.together(entry.rows)
-      row.category, row.name = entry.rows[1].category, entry.rows[1].name
-      totals[row.category] = (totals[row.category] or 0) + row.sum
-      rows[i] = row
+    end)
+    for _, row in ipairs(rows) do
+      totals[row.first.category] = (totals[row.first.category] or 0) + row.sum
     end
     local sheet = { name = "cuda_events_summary", columns = columns, rows = {} }
-    for i, row in ipairs(pooled.sort(rows, function(one) return one.sum end)) do
-      sheet.rows[i] = { row.category, row.name, row.count, row.sum, row.mean, row.deviation, row.min, row.max,
-        grouping.percent(row.sum, totals[row.category]) }
+    for i, row in ipairs(pooled.ranked(rows)) do
+      sheet.rows[i] = { row.first.category, row.first.name, row.count, row.sum, row.mean, row.deviation,
+        row.min, row.max, grouping.percent(row.sum, totals[row.first.category]) }
     end
     return { sheet }
   end,

@@ -22,18 +22,15 @@ return {
   end,
 
   make = function(ranks)
-    local rows, total, up_to = {}, 0.0, 0.0
-    for i, entry in ipairs(pooled.by_key(pooled.lists(ranks, "launchers"), function(row)
+    local total, up_to = 0.0, 0.0
+    local rows = pooled.joined(pooled.lists(ranks, "launchers"), function(row)
       return row.name .. "\0" .. row.category
-    end)) do
-      rows[i] = pooled.together(entry.rows)
-      rows[i].first = entry.rows[1]
-      total = total + rows[i].sum
-    end
+    end)
+    for _, row in ipairs(rows) do total = total + row.sum end
     local sheet = { name = "kernel_launchers", rows = {}, columns = { "name", "op category", "Count",
       "total_direct_kernel_time_sum", "total_direct_kernel_time_mean", "total_direct_kernel_time_std",
       "total_direct_kernel_time_ms", "Percentage (%)", "Cumulative Percentage (%)" } }
-    for i, row in ipairs(pooled.sort(rows, function(one) return one.sum end)) do
+    for i, row in ipairs(pooled.ranked(rows)) do
       up_to = up_to + row.sum
       sheet.rows[i] = { row.first.name, row.first.category, row.count, row.sum, row.mean, row.deviation,
         row.sum / 1e3, grouping.percent(row.sum, total), grouping.percent(up_to, total) }

@@ -2,9 +2,9 @@
 -- times with and without the kernels that only move data.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
+local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
-local python_literals = require "codec.python_literals"
 
 -- The families of ops in each sheet, by the names of their own sheets.
 local batch_sheets = {
@@ -41,19 +41,6 @@ end
 
 -- ---- one rank ----------------------------------------------------------------------------------
 
--- A parameter as a cell.
-local function cell_of(value)
-  if value == python_literals.none then return nil end
-  if type(value) == "number" or type(value) == "string" then return value end
-  return python_literals.write(value)
-end
-
-local function params_of(perf)
-  local out = {}
-  for i, param in ipairs(perf.params) do out[i] = { name = param[1], value = cell_of(param[2]) } end
-  return out
-end
-
 local function statistics_at(columns, group)
   local out = { count = math.tointeger(columns.count[group]) or 0 }
   for _, name in ipairs { "sum", "mean", "deviation", "rounding", "min", "max" } do
@@ -87,7 +74,7 @@ local function collect_one(rank, how, out)
     for i = 1, #measures do measured[i] = statistics_at(groups[i], group) end
     local name = combos.name[combo] .. how.suffix
     out[#out + 1] = { sheet = sheets_of[combo], name = name,
-      key = perf_model.key(sheets_of[combo], name, perf), params = params_of(perf),
+      key = perf_model.key(sheets_of[combo], name, perf), params = perf_model.cells(perf.params),
       flops = perf.flops, bytes = perf.bytes, spec = perf.spec,
       count = groups.count[group], uid = groups.uid[group], measured = measured }
   end
@@ -114,29 +101,17 @@ end
 
 -- The names of all parameters, in order of first appearance.
 local function parameters(rows)
-  local names, seen = {}, {}
-  for _, row in ipairs(rows) do
-    for _, param in ipairs(row.first.params) do
-      if not seen[param.name] then names[#names + 1] = param.name end
-      seen[param.name] = true
-    end
-  end
+  local names = {}
+  for _, row in ipairs(rows) do ordering.add_new(names, pooled.lists(row.first.params, "name")) end
   return names
 end
 
-local function param_of(first, name)
-  for _, param in ipairs(first.params) do
-    if param.name == name then return param.value end
-  end
-  return "nan" -- only other ops have it
-end
-
-local function together(entry)
-  local row = { first = entry.rows[1], measured = {}, count = 0 }
-  for _, one in ipairs(entry.rows) do row.count = row.count + one.count end
+local function together(group)
+  local row = { first = group[1], measured = {}, count = 0 }
+  for _, one in ipairs(group) do row.count = row.count + one.count end
   for i = 1, #measures do
     local parts = {}
-    for k, one in ipairs(entry.rows) do parts[k] = one.measured[i] end
+    for k, one in ipairs(group) do parts[k] = one.measured[i] end
     row.measured[i] = pooled.together(parts)
   end
   return row
@@ -144,7 +119,7 @@ end
 
 local function cells_of(row, params)
   local first, cells = row.first, grouping.row():add(row.first.name)
-  for _, name in ipairs(params) do cells:add(param_of(first, name)) end
+  for _, name in ipairs(params) do cells:add(perf_model.cell(first.params, name)) end
   local bytes = first.bytes
   cells:add(first.flops / 1e9, bytes and bytes / 2 ^ 20, bytes and bytes > 0 and first.flops / bytes or nil)
   cells:add(first.spec)
@@ -154,13 +129,13 @@ local function cells_of(row, params)
   return cells:add(row.count, first.uid)
 end
 
-local function make_one(name, entries)
+local function make_one(name, groups)
   local rows, total, up_to = {}, 0.0, 0.0
-  for i, entry in ipairs(entries) do
-    rows[i] = together(entry)
+  for i, group in ipairs(groups) do
+    rows[i] = together(group)
     total = total + rows[i].measured[TIME].sum
   end
-  pooled.sort(rows, function(row) return row.measured[TIME].sum end)
+  ordering.falling(rows, function(row) return row.measured[TIME].sum end)
   local params = parameters(rows)
   local sheet = { name = name, columns = columns_of(params), rows = {},
     formats = { kernel_time_sum_cum_pct = "0.00%" } }
@@ -181,11 +156,11 @@ return {
   end,
 
   make = function(ranks)
-    local entries, out = pooled.by_key(pooled.lists(ranks, "ops"), function(row) return row.key end), {}
+    local groups, out = pooled.by_key(pooled.lists(ranks, "ops"), function(row) return row.key end), {}
     for i, sheet in ipairs(batch_sheets) do
       local mine = {}
-      for _, entry in ipairs(entries) do
-        if entry.rows[1].sheet == sheet.name then mine[#mine + 1] = entry end
+      for _, group in ipairs(groups) do
+        if group[1].sheet == sheet.name then mine[#mine + 1] = group end
       end
       out[i] = make_one(sheet.name, mine)
     end

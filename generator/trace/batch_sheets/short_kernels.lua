@@ -1,6 +1,7 @@
 -- The sheets linked_short_kernels and unlinked_short_kernels (those with and without an External id) and
 -- short_cpu_op_counts: the ops that launch kernels shorter than 10 µs.
 local grouping = require "trace.ops.grouping"
+local ordering = require "base.ordering"
 local pooled = require "trace.ops.pooled_statistics"
 
 local LIMIT = 10 -- µs
@@ -18,13 +19,8 @@ local function total_time(ranks)
 end
 
 local function kernel_sheet(name, lists, total_us)
-  local rows = {}
-  for i, entry in ipairs(pooled.by_key(lists, key_of)) do
-    rows[i] = pooled.together(entry.rows)
-    rows[i].first = entry.rows[1]
-  end
   local sheet = { name = name, columns = columns, rows = {} }
-  for i, row in ipairs(pooled.sort(rows, function(one) return one.sum end)) do
+  for i, row in ipairs(pooled.ranked(pooled.joined(lists, key_of))) do
     local parent = row.first.parent ~= "" and row.first.parent or nil
     sheet.rows[i] = { parent, row.first.kernel, row.count, row.sum, row.mean, row.deviation, row.min, row.max,
       grouping.percent(row.sum, total_us) }
@@ -34,12 +30,12 @@ end
 
 local function count_sheet(lists)
   local rows = {}
-  for i, entry in ipairs(pooled.by_key(lists, function(row) return row.parent end)) do
-    rows[i] = { entry.key, 0 }
-    for _, row in ipairs(entry.rows) do rows[i][2] = rows[i][2] + row.count end
+  for i, group in ipairs(pooled.by_key(lists, function(row) return row.parent end)) do
+    rows[i] = { group.key, 0 }
+    for _, row in ipairs(group) do rows[i][2] = rows[i][2] + row.count end
   end
   return { name = "short_cpu_op_counts", columns = { "Parent cpu_op", "Short Kernel count" },
-    rows = pooled.sort(rows, function(row) return row[2] end) }
+    rows = ordering.falling(rows, function(row) return row[2] end) }
 end
 
 return {

@@ -5,6 +5,7 @@ local communication = require "lists.communication"
 local kinds = require "trace.collectives.kinds"
 local matching = require "trace.collectives.matching"
 local incomplete = require "trace.collectives.incomplete"
+local ordering = require "base.ordering"
 local statistics = require "base.statistics"
 
 local rank_sheets = {}
@@ -106,20 +107,13 @@ end
 
 -- ---- statistics --------------------------------------------------------------------------------
 
--- Lists of rows with equal keys, in order of first appearance; key_of(row) -> table.pack(values of the key).
+-- Lists of rows with equal keys, in order of first appearance; key_of(row) -> the values of the key.
 local function group_by(rows, key_of)
-  local groups, of_key = {}, {}
-  for _, row in ipairs(rows) do
-    local values = key_of(row)
+  return ordering.groups(rows, function(row)
+    local values = table.pack(key_of(row))
     for i = 1, values.n do values[i] = tostring(values[i]) end
-    local key = table.concat(values, "\0")
-    if not of_key[key] then
-      of_key[key] = {}
-      groups[#groups + 1] = of_key[key]
-    end
-    table.insert(of_key[key], row)
-  end
-  return groups
+    return table.concat(values, "\0")
+  end)
 end
 
 -- row[what_statistic] for each statistic of `values`; empty if there are none.
@@ -157,16 +151,6 @@ local function long_sheet(all, ranks)
   return sheet
 end
 
--- Sorts rows by the column at `index`, largest first; equal ones stay in order.
-local function sort_falling(rows, index)
-  local order = {}
-  for i, row in ipairs(rows) do order[row] = i end
-  table.sort(rows, function(a, b)
-    if a[index] ~= b[index] then return a[index] > b[index] end
-    return order[a] < order[b]
-  end)
-end
-
 local LONG_STATISTICS = { "sum", "mean", "median", "std", "min", "max" }
 
 -- The durations of all ranks: { { rank, metadata, durations }... }, one entry for each rank and metadata.
@@ -182,8 +166,8 @@ local function durations_of(all, ranks)
   end
   for i, group in ipairs(group_by(rows, function(row)
     local metadata = row.metadata
-    return table.pack(row.rank, metadata.group, metadata.ranks, metadata.name, metadata.group_size,
-      metadata.dtype, metadata.in_elements, metadata.out_elements)
+    return row.rank, metadata.group, metadata.ranks, metadata.name, metadata.group_size, metadata.dtype,
+      metadata.in_elements, metadata.out_elements
   end)) do
     out[i] = { rank = group[1].rank, metadata = group[1].metadata, durations = {} }
     for k, row in ipairs(group) do out[i].durations[k] = row.duration end
@@ -199,7 +183,7 @@ local function summary_long_sheet(groups)
     fill_statistics(row, "dur", group.durations, LONG_STATISTICS)
     add(row)
   end
-  sort_falling(sheet.rows, #METADATA + 2)
+  ordering.falling(sheet.rows, function(row) return row[#METADATA + 2] end)
   return sheet
 end
 
@@ -266,7 +250,7 @@ local function summary_implicit_sync_sheet(timed)
   local sheet, add = new_sheet("nccl_summary_implicit_sync", columns(titles, "count",
     "Total comm latency (ms)"))
   local groups = group_by(timed, function(one)
-    return table.pack(one.metadata.name, one.metadata.dtype, one.metadata.in_elements)
+    return one.metadata.name, one.metadata.dtype, one.metadata.in_elements
   end)
   for _, group in ipairs(groups) do
     local metadata, values = group[1].metadata, summary_values(group)
@@ -277,7 +261,7 @@ local function summary_implicit_sync_sheet(timed)
     for _, what in ipairs(SUMMARISED) do fill_statistics(row, what, values[what], SUMMARY_STATISTICS) end
     add(row)
   end
-  sort_falling(sheet.rows, #sheet.columns)
+  ordering.falling(sheet.rows, function(row) return row[#sheet.columns] end)
   return sheet
 end
 
@@ -339,11 +323,6 @@ end
 
 -- ---- all ---------------------------------------------------------------------------------------
 
-local function by_start(a, b)
-  if a.start ~= b.start then return a.start < b.start end
-  return a.id < b.id
-end
-
 local function notes_sheet(notes)
   local sheet = { name = "nccl_notes", columns = { "note" }, rows = {} }
   for i, note in ipairs(notes) do sheet.rows[i] = { note } end
@@ -366,7 +345,7 @@ function rank_sheets.make(ranks, notes)
   local all, offsets = matching.match(ranks)
   local timed = {}
   for _, one in ipairs(all) do measure(one, ranks) end
-  table.sort(all, by_start)
+  table.sort(all, ordering.by("start", "id"))
   for _, one in ipairs(all) do
     if is_timed(one) then
       one.algorithm_bandwidth, one.bus_bandwidth, one.bytes = bandwidths(one.metadata, one.latency)

@@ -4,6 +4,8 @@
 --
 -- A report: { label = "256thread", names = those of its sheets in order,
 -- sheets = { [name] = { columns = names, rows = { { [column] = text }... } } } }; see sources.lua.
+local grouping = require "trace.ops.grouping"
+local ordering = require "base.ordering"
 local sheet_list = require "trace.reports.list"
 
 local differences = {}
@@ -46,12 +48,9 @@ end
 
 -- All columns of a sheet in any report, in order of first appearance.
 local function all_columns(reports, name)
-  local columns, seen = {}, {}
+  local columns = {}
   for _, report in ipairs(reports) do
-    for _, column in ipairs(report.sheets[name] and report.sheets[name].columns or {}) do
-      if not seen[column] then columns[#columns + 1] = column end
-      seen[column] = true
-    end
+    ordering.add_new(columns, report.sheets[name] and report.sheets[name].columns or {})
   end
   return columns
 end
@@ -83,31 +82,16 @@ end
 
 -- ---- one report's rows, by key -----------------------------------------------------------------
 
-local function sum_of(values)
-  local sum = 0
-  for _, value in ipairs(values) do sum = sum + value end
-  return sum
-end
-
--- The value that `is_better` than all others.
-local function best_of(values, is_better)
-  local best = values[1]
-  for _, value in ipairs(values) do
-    if is_better(value, best) then best = value end
-  end
-  return best
-end
-
 local join = {
-  sum = sum_of,
-  min = function(values) return best_of(values, function(a, b) return a < b end) end,
-  max = function(values) return best_of(values, function(a, b) return a > b end) end,
+  sum = grouping.total,
+  min = function(values) return math.min(table.unpack(values)) end,
+  max = function(values) return math.max(table.unpack(values)) end,
   only = function(values) return #values == 1 and values[1] or nil end,
   mean = function(values, weights)
     if #values == 1 then return values[1] end
-    local products, all = {}, sum_of(weights)
+    local products, all = {}, grouping.total(weights)
     for i, value in ipairs(values) do products[i] = value * weights[i] end
-    return all > 0 and sum_of(products) / all or nil
+    return all > 0 and grouping.total(products) / all or nil
   end,
 }
 
@@ -136,17 +120,12 @@ end
 
 -- { order = keys, parts = { [key] = texts }, values = { [key] = { [column] = number } } }
 local function by_key(sheet, shape)
-  local out, rows = { order = {}, parts = {}, values = {} }, {}
-  for _, row in ipairs(sheet and sheet.rows or {}) do
-    local key, parts = key_of(row, shape.keys)
-    if not rows[key] then
-      rows[key] = {}
-      out.parts[key] = parts
-      out.order[#out.order + 1] = key
-    end
-    table.insert(rows[key], row)
+  local out = { order = {}, parts = {}, values = {} }
+  local function key(row) return (key_of(row, shape.keys)) end
+  for i, rows in ipairs(ordering.groups(sheet and sheet.rows or {}, key)) do
+    local _, parts = key_of(rows[1], shape.keys)
+    out.order[i], out.parts[rows.key], out.values[rows.key] = rows.key, parts, joined(rows, shape)
   end
-  for key, list in pairs(rows) do out.values[key] = joined(list, shape) end
   return out
 end
 
@@ -242,20 +221,17 @@ end
 
 -- The names of all sheets, in order of first appearance.
 local function names_of(reports)
-  local names, seen = {}, {}
-  for _, report in ipairs(reports) do
-    for _, name in ipairs(report.names) do
-      if not seen[name] and sheet_list.keys(name) ~= false then names[#names + 1] = name end
-      seen[name] = true
-    end
-  end
+  local names = {}
+  for _, report in ipairs(reports) do ordering.add_new(names, report.names) end
   return names
 end
 
 -- The sheets of a comparison of two or more reports.
 function differences.sheets(reports)
   local list = {}
-  for _, name in ipairs(names_of(reports)) do add_sheets(list, reports, name) end
+  for _, name in ipairs(names_of(reports)) do
+    if sheet_list.keys(name) ~= false then add_sheets(list, reports, name) end
+  end
   return list
 end
 

@@ -4,6 +4,7 @@ local differences = require "trace.compare.differences"
 local configurations = require "trace.runs.configurations"
 local csv = require "codec.csv"
 local file = require "core.file"
+local ordering = require "base.ordering"
 local page = require "pages.page"
 local side_by_side = require "pages.side_by_side"
 local statistics = require "base.statistics"
@@ -61,34 +62,29 @@ local function labels_of(list)
   return labels
 end
 
+-- One number of each report.
+local function row_of(reports, sheet, name, column)
+  local values = {}
+  for i, report in ipairs(reports) do
+    values[i] = differences.number(report, sheet, name, column) or false
+  end
+  return comparison_row({ name }, values, #reports)
+end
+
 local function time_line_rows(reports)
   local rows = {}
-  for _, name in ipairs(time_rows) do
-    local values = {}
-    for i, report in ipairs(reports) do
-      values[i] = differences.number(report, "gpu_timeline", name, "time ms") or false
-    end
-    rows[#rows + 1] = comparison_row({ name }, values, #reports)
-  end
+  for i, name in ipairs(time_rows) do rows[i] = row_of(reports, "gpu_timeline", name, "time ms") end
   return rows
 end
 
 local function category_rows(reports)
-  local rows, seen = {}, {}
+  local names, rows = {}, {}
   for _, report in ipairs(reports) do
     local sheet = report.sheets.ops_summary_by_category
-    for _, row in ipairs(sheet and sheet.rows or {}) do
-      local name = row["op category"]
-      if not seen[name] then
-        seen[name] = true
-        local values = {}
-        for i, other in ipairs(reports) do
-          values[i] = differences.number(other, "ops_summary_by_category", name,
-            "total_direct_kernel_time_ms") or false
-        end
-        rows[#rows + 1] = comparison_row({ name }, values, #reports)
-      end
-    end
+    for _, row in ipairs(sheet and sheet.rows or {}) do ordering.add_new(names, { row["op category"] }) end
+  end
+  for i, name in ipairs(names) do
+    rows[i] = row_of(reports, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
   end
   return rows
 end

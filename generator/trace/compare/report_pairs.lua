@@ -4,6 +4,7 @@
 --   each: { name = file name without extension, reports = { { label, path }... } }
 --   report_pairs.sheets(comparison) -> the sheets
 local differences = require "trace.compare.differences"
+local ordering = require "base.ordering"
 local sources = require "trace.compare.sources"
 
 local report_pairs = {}
@@ -21,19 +22,14 @@ end
 
 -- Groups entries that differ only in `field`; single ones are left out.
 local function grouped(entries, field, prefix, suffix)
-  local groups, list = {}, {}
-  for _, entry in ipairs(entries) do
-    local name = prefix .. name_of(entry, field) .. suffix
-    if not groups[name] then
-      groups[name] = { name = name, reports = {} }
-      list[#list + 1] = groups[name]
-    end
-    local label = entry.label or units[field]:format(entry[field])
-    table.insert(groups[name].reports, { label = label, path = entry.path })
-  end
   local out = {}
-  for _, group in ipairs(list) do
-    if #group.reports > 1 then out[#out + 1] = group end
+  local function key_of(entry) return prefix .. name_of(entry, field) .. suffix end
+  for _, group in ipairs(ordering.groups(entries, key_of)) do
+    local reports = {}
+    for i, entry in ipairs(group) do
+      reports[i] = { label = entry.label or units[field]:format(entry[field]), path = entry.path }
+    end
+    if #reports > 1 then out[#out + 1] = { name = group.key, reports = reports } end
   end
   return out
 end

@@ -1,5 +1,7 @@
 -- Finds the collectives of a rank that overlap a stretch of its time, whole or in part. Their total time is
 -- that of their union within the stretch; counts, names and percentages are of each collective.
+local ordering = require "base.ordering"
+
 local overlap = {}
 
 -- The index of a trace's collectives for overlap.stretch; events and metadata are those of t:collectives().
@@ -9,10 +11,7 @@ function overlap.index(events, metadata)
     list[i] = { start = event.start, stop = event.start + event.duration, uid = event.uid,
       name = metadata[event.metadata].name or metadata[event.metadata].kernel }
   end
-  table.sort(list, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    return a.uid < b.uid
-  end)
+  table.sort(list, ordering.by("start", "uid"))
   -- latest_stop: the latest end of the collectives up to this one. If it is before a stretch of time, no
   -- collective up to this one overlaps the stretch.
   local latest = -math.huge

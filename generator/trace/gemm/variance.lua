@@ -3,6 +3,7 @@
 -- themselves, so that they belong to the right GEMM even if several GEMMs share a kernel.
 local input_csv = require "trace.gemm.input_csv"
 local gemm_instances = require "trace.gemm.gemm_instances"
+local ordering = require "base.ordering"
 local overlap = require "trace.gemm.overlap"
 
 local variance = {}
@@ -18,15 +19,9 @@ end
 -- The rows (numbers) with the most varying time, at most `count` of them.
 local function most_varied(gemm, count)
   local least, most = index_of(gemm.columns, LEAST), index_of(gemm.columns, MOST)
-  local order, difference = {}, {}
-  for number, row in ipairs(gemm.rows) do
-    order[number] = number
-    difference[number] = row[most] - row[least]
-  end
-  table.sort(order, function(a, b)
-    if difference[a] ~= difference[b] then return difference[a] > difference[b] end
-    return a < b
-  end)
+  local order = {}
+  for number in ipairs(gemm.rows) do order[number] = number end
+  ordering.falling(order, function(number) return gemm.rows[number][most] - gemm.rows[number][least] end)
   return table.move(order, 1, math.min(count, #order), 1, {})
 end
 
@@ -99,15 +94,8 @@ local INSTANCE = { "threads", "channel", "rank", "kernel_name", "instance", "tim
 
 -- The GEMM columns that any of these traces has, sorted.
 local function gemm_columns(found)
-  local titles, seen = {}, {}
-  for _, one in ipairs(found) do
-    for _, title in ipairs(one.value.columns) do
-      if not seen[title] then
-        seen[title] = true
-        titles[#titles + 1] = title
-      end
-    end
-  end
+  local titles = {}
+  for _, one in ipairs(found) do ordering.add_new(titles, one.value.columns) end
   table.sort(titles)
   return titles
 end

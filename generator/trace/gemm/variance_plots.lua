@@ -8,6 +8,7 @@ local csv = require "codec.csv"
 local distributions = require "pages.distributions"
 local fail = require "base.fail"
 local file = require "core.file"
+local ordering = require "base.ordering"
 local gnuplot = require "pages.gnuplot"
 local quantities = require "base.quantities"
 local template = require "codec.template"
@@ -99,17 +100,12 @@ end
 
 -- The values of a factor, ascending, and the times of each.
 local function groups_of(rows, name)
-  local values, groups = {}, {}
-  for _, row in ipairs(rows_with(rows, { name })) do
-    if not groups[row[name]] then
-      groups[row[name]] = {}
-      values[#values + 1] = row[name]
-    end
-    table.insert(groups[row[name]], row.time_diff_us)
+  local lists, names, values = ordering.groups(rows, function(row) return row[name] end), {}, {}
+  table.sort(lists, ordering.by("key"))
+  for i, list in ipairs(lists) do
+    names[i], values[i] = tostring(list.key), list.key
+    for k, row in ipairs(list) do list[k] = row.time_diff_us end
   end
-  table.sort(values)
-  local lists, names = {}, {}
-  for i, value in ipairs(values) do lists[i], names[i] = groups[value], tostring(value) end
   return lists, names, values
 end
 

@@ -459,6 +459,29 @@ function perf_model.key(sheet, name, perf)
   return table.concat(parts, "\0")
 end
 
+-- Parameters as cells, { name, value }: texts and numbers; None is nil.
+function perf_model.cells(params)
+  local out = {}
+  for i, param in ipairs(params) do
+    local name, value = param[1], param[2]
+    if value == none then
+      value = nil
+    elseif type(value) ~= "number" and type(value) ~= "string" then
+      value = python_literals.write(value)
+    end
+    out[i] = { name = name, value = value }
+  end
+  return out
+end
+
+-- The value of the cell with this name: nil if it is None, "nan" if only other ops have such a parameter.
+function perf_model.cell(cells, name)
+  for _, cell in ipairs(cells) do
+    if cell.name == name then return cell.value end
+  end
+  return "nan"
+end
+
 -- `op` is the row for this call (families.op_of_call).
 function perf_model.of(op, call)
   if not call.dims then return nil, perf_model.NO_SHAPES end

@@ -1,5 +1,7 @@
 -- Pools the statistics of several ranks: the numbers of each part (count, sum, mean, deviation, min, max and
 -- rounding, the difference that equal values may have, or nil) are enough for the whole, without its values.
+local ordering = require "base.ordering"
+
 local pooled = {}
 
 -- The sum of the squares of all values' differences from their mean.
@@ -34,32 +36,27 @@ function pooled.together(parts)
   return all
 end
 
--- Rows of all ranks by key_of(row), in order of first appearance: { key, rows }.
-function pooled.by_key(lists, key_of)
-  local found, order = {}, {}
-  for _, list in ipairs(lists) do
-    for _, row in ipairs(list) do
-      local key = key_of(row)
-      if not found[key] then
-        found[key] = { key = key, rows = {} }
-        order[#order + 1] = found[key]
-      end
-      table.insert(found[key].rows, row)
-    end
+-- The rows of all lists by key_of(row), in order of first appearance: the statistics of all with one key, and
+-- the first of them.
+function pooled.joined(lists, key_of)
+  local out = {}
+  for i, rows in ipairs(pooled.by_key(lists, key_of)) do
+    out[i] = pooled.together(rows)
+    out[i].first = rows[1]
   end
-  return order
+  return out
 end
 
--- Sorts by number(item), descending; equal ones stay in order.
-function pooled.sort(items, number)
-  local index_of = {}
-  for i, item in ipairs(items) do index_of[item] = i end
-  table.sort(items, function(a, b)
-    local of_a, of_b = number(a), number(b)
-    if of_a ~= of_b then return of_a > of_b end
-    return index_of[a] < index_of[b]
-  end)
-  return items
+-- Sorts such rows by descending sum.
+function pooled.ranked(rows)
+  return ordering.falling(rows, function(row) return row.sum end)
+end
+
+-- The rows of all lists in groups by key_of(row); see ordering.groups.
+function pooled.by_key(lists, key_of)
+  local all = {}
+  for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
+  return ordering.groups(all, key_of)
 end
 
 -- field of every rank's summary.

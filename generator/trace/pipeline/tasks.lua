@@ -13,6 +13,7 @@ local report_pairs = require "trace.compare.report_pairs"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
+local ordering = require "base.ordering"
 local merging = require "trace.merge.merging"
 local rank_report = require "trace.reports.rank_report"
 local variance_plots = require "trace.gemm.variance_plots"
@@ -218,15 +219,11 @@ end
 -- The folders of the products.
 function tasks.folders(pipeline, configurations)
   local analysis = pipeline.analysis
-  local folders, seen = { analysis, analysis .. "/plots", analysis .. "/comparisons",
-    pipeline.stamps.folder, pipeline.out .. "/merged_traces" }, {}
+  local folders = { analysis, analysis .. "/plots", analysis .. "/comparisons", pipeline.stamps.folder,
+    pipeline.out .. "/merged_traces" }
   for _, configuration in ipairs(configurations) do
-    for _, path in ipairs { configuration_report.base(pipeline.analysis, configuration),
-      report_base(pipeline, configuration.files[1]) } do
-      local folder = folder_of(path)
-      if not seen[folder] then folders[#folders + 1] = folder end
-      seen[folder] = true
-    end
+    ordering.add_new(folders, { folder_of(configuration_report.base(analysis, configuration)),
+      folder_of(report_base(pipeline, configuration.files[1])) })
   end
   return folders
 end

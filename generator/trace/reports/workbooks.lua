@@ -9,6 +9,7 @@
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
+local ordering = require "base.ordering"
 local quantities = require "base.quantities"
 local run_folder = require "trace.runs.run_folder"
 local sheet_list = require "trace.reports.list"
@@ -104,10 +105,7 @@ local function duplicate(files)
 end
 
 local function complete(configuration, options)
-  table.sort(configuration.files, function(a, b)
-    if a.rank ~= b.rank then return a.rank < b.rank end
-    return a.path < b.path
-  end)
+  table.sort(configuration.files, ordering.by("rank", "path"))
   configuration.problem = duplicate(configuration.files)
   configuration.output = options.output or output_of(configuration.folder, options.filters)
 end

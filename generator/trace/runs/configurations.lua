@@ -3,14 +3,13 @@
 --   configurations.key(entry) -> a text, equal for entries of one configuration
 --   configurations.before(a, b) -> whether a comes before b
 --   configurations.of(lists) -> { { key, threads, channels, [i] = the last entry of the i-th list }... }
+local ordering = require "base.ordering"
+
 local configurations = {}
 
 function configurations.key(entry) return ("%s\0%s"):format(entry.threads, entry.channels) end
 
-function configurations.before(a, b)
-  if a.threads ~= b.threads then return a.threads < b.threads end
-  return a.channels < b.channels
-end
+configurations.before = ordering.by("threads", "channels")
 
 function configurations.of(lists)
   local out, by_key = {}, {}

@@ -1,6 +1,7 @@
 -- The common part of commands over ranks and configurations: their options, the selection of traces, reading
 -- in parallel, and the final message. If a trace or a configuration fails, it is reported, and the others
 -- continue.
+local ordering = require "base.ordering"
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local collective = require "profile.collective"
@@ -43,12 +44,10 @@ end
 
 -- The paths to read, each once.
 local function paths_of(args)
-  local paths, seen = {}, {}
+  local paths = {}
   for _, list in ipairs { args, args.base_path or {}, args.tracelens_path or {} } do
     for _, given in ipairs(list) do
-      local path = given:gsub("/+tracelens_analysis/*$", "")
-      if not seen[path] then paths[#paths + 1] = path end
-      seen[path] = true
+      ordering.add_new(paths, { (given:gsub("/+tracelens_analysis/*$", "")) })
     end
   end
   if #paths > 0 then return paths end

@@ -8,7 +8,7 @@
 -- those in files.
 local fail = require "base.fail"
 local file = require "core.file"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local run_folder = {}
 

@@ -1,6 +1,7 @@
 -- The sheets kernel_summary, short_kernel_histogram and short_kernels_summary: GPU kernels by their launches,
 -- and the kernels that are shorter than a launch takes.
 local families = require "trace.ops.families"
+local ordering = require "base.ordering"
 local grouping = require "trace.ops.grouping"
 
 -- The category of a row: of the op that launched it, or of the launch; nil: it has no launch.
@@ -12,29 +13,21 @@ local function category_of(row)
   return is_graph and "graph" or "runtime"
 end
 
--- Sums rows with the same key_of(row).
+-- Sums rows with the same key_of(row); by descending sum.
 local function joined(rows, key_of)
-  local found, result = {}, {}
-  for _, row in ipairs(rows) do
-    local key = key_of(row)
-    local first = found[key]
-    if not first then
-      found[key] = row
-      result[#result + 1] = row
-    else
+  local result = {}
+  for i, group in ipairs(ordering.groups(rows, key_of)) do
+    local first = group[1]
+    for k = 2, #group do
+      local row = group[k]
       first.count, first.sum = first.count + row.count, first.sum + row.sum
       first.min, first.max = math.min(first.min, row.min), math.max(first.max, row.max)
       first.uid = math.min(first.uid, row.uid)
     end
+    result[i] = first
   end
+  table.sort(result, ordering.by("-sum", "uid"))
   return result
-end
-
-local function sort(rows)
-  table.sort(rows, function(a, b)
-    if a.sum ~= b.sum then return a.sum > b.sum end
-    return a.uid < b.uid
-  end)
 end
 
 local function summary(rank, total_us)
@@ -43,7 +36,6 @@ local function summary(rank, total_us)
     return table.concat({ row.category or "", row.parent, row.kernel, row.stream }, "\0")
   end)
   local all = 0
-  sort(rows)
   for _, row in ipairs(rows) do all = all + row.sum end
   local sheet = { name = "kernel_summary", rows = {},
     columns = { "Parent op category", "Parent cpu_op", "Kernel name", "Kernel stream",
@@ -75,7 +67,6 @@ local function short_summary(rank, limit, top, total_us)
     return table.concat({ row.parent, row.dims or "", row.strides or "", row.concrete or "", row.kernel },
       "\0")
   end)
-  sort(rows)
   local sheet = { name = "short_kernels_summary", rows = {},
     columns = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs", "Kernel name",
       "Short Kernel duration (µs) sum", "Short Kernel count", "Short Kernel duration (µs) mean",

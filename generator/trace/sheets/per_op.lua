@@ -2,9 +2,8 @@
 -- rows are all such ops, also those that launched nothing; of norms only the outermost.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
+local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
-local python_literals = require "codec.python_literals"
-local sorted_keys = require "base.sorted_keys"
 
 local per_op = {}
 
@@ -49,12 +48,9 @@ end
 
 -- The names of all parameters of a sheet, in order of first appearance.
 local function parameters(numbers, at, perf_models)
-  local names, seen = {}, {}
+  local names = {}
   for _, group in ipairs(numbers) do
-    for _, param in ipairs(perf_models[at.firsts[group]].params) do
-      if not seen[param[1]] then names[#names + 1] = param[1] end
-      seen[param[1]] = true
-    end
+    for _, param in ipairs(perf_models[at.firsts[group]].params) do ordering.add_new(names, { param[1] }) end
   end
   return names
 end
@@ -77,24 +73,12 @@ local function columns_of(params)
   return columns
 end
 
--- A parameter as a cell: empty if it is None, and nan if only other ops have it.
-local function cell_of(perf, name)
-  for _, param in ipairs(perf.params) do
-    if param[1] == name then
-      local value = param[2]
-      if value == python_literals.none then return nil end
-      if type(value) == "number" or type(value) == "string" then return value end
-      return python_literals.write(value)
-    end
-  end
-  return "nan"
-end
-
 local function row_of(rank, combos, at, perf_models, params, group)
   local combo, groups = at.firsts[group], at.groups
   local perf = perf_models[combo]
   local row = grouping.row():add(combos.name[combo])
-  for _, name in ipairs(params) do row:add(cell_of(perf, name)) end
+  local cells = perf_model.cells(perf.params)
+  for _, name in ipairs(params) do row:add(perf_model.cell(cells, name)) end
   local bytes = perf.bytes
   row:add(perf.flops / 1e9, bytes and bytes / 2 ^ 20, bytes and bytes > 0 and perf.flops / bytes or nil)
   for _, spec in ipairs { 3, 2 } do
@@ -109,18 +93,11 @@ end
 
 -- Appends each sheet that lists a group to `list`; sheets: the one of each combo.
 local function append(list, rank, combos, at, perf_models, sheets)
-  local of_sheet, names = {}, {}
-  for group = 1, at.count do
-    local name = sheets[at.firsts[group]]
-    if not of_sheet[name] then
-      of_sheet[name] = {}
-      names[#names + 1] = name
-    end
-    table.insert(of_sheet[name], group)
-  end
-  local order = grouping.order(at.groups[1].sum, at.groups.uid, at.count)
-  for _, name in ipairs(names) do
-    local params = parameters(of_sheet[name], at, perf_models)
+  local order, numbers = grouping.order(at.groups[1].sum, at.groups.uid, at.count), {}
+  for group = 1, at.count do numbers[group] = group end
+  for _, of_sheet in ipairs(ordering.groups(numbers, function(group) return sheets[at.firsts[group]] end)) do
+    local name = of_sheet.key
+    local params = parameters(of_sheet, at, perf_models)
     local sheet = { name = name, columns = columns_of(params), rows = {}, groups = {} }
     for _, group in ipairs(order) do
       if sheets[at.firsts[group]] == name then
@@ -167,7 +144,7 @@ local function backward_sheet(op) return families.family(op).backward_sheet end
 per_op.forward_sheet = forward_sheet
 
 local function add_left_out(notes, left_out, idle, nested)
-  for _, reason in ipairs(sorted_keys(left_out)) do
+  for _, reason in ipairs(ordering.sorted_keys(left_out)) do
     notes[#notes + 1] = { "left out", left_out[reason], nil, reason }
   end
   if idle > 0 then
@@ -186,7 +163,7 @@ function per_op.make(rank, _, notes)
   local backward, backward_left_out = per_op.of(rank, "backward", perf_model.backward_of, backward_sheet)
   table.move(backward, 1, #backward, #list + 1, list)
   add_counts(left_out, backward_left_out)
-  table.sort(list, function(a, b) return a.name < b.name end)
+  table.sort(list, ordering.by("name"))
   local _, combos = rank:select("modelled")
   add_left_out(notes, left_out, idle, combos.nested)
   return list

@@ -6,7 +6,7 @@
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local starters = require "system.security.lib_starters"
 local system = require "core.system"
 local verbs = require "verbs"

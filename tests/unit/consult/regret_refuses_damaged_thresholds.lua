@@ -6,7 +6,7 @@ local json = require "codec.json"
 local lookup = require "consult.lookup"
 local lu = require "luaunit"
 local scratch = require "system.scratch"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local TEXT = [[{ "format": "gentables thresholds", "version": 1, "arch": "host", "capability": null,
   "op": "allreduce", "dtype": "bfloat16", "fallback": "MPI", "world_sizes": { "2": {

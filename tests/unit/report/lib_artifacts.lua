@@ -3,7 +3,7 @@
 local file = require "core.file"
 local lists = require "lists.lists"
 local process = require "core.process"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 
 local artifacts = {}
 

@@ -5,7 +5,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local luaunit = require "luaunit"
-local sorted_keys = require "base.sorted_keys"
+local sorted_keys = require("base.ordering").sorted_keys
 local store = require "workload.store"
 local sweep_page = require "workload.sweep_page"
 
