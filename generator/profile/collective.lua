@@ -72,7 +72,8 @@ local function check(path, index, row)
     fail.input("%s has no pattern, the text that names of kernels contain", where)
   end
   if row.operation and not operations[row.operation] then
-    fail.input("%s: unknown operation %s; valid: %s", where, row.operation, table.concat(ordering.sorted_keys(operations), ", "))
+    fail.input("%s: unknown operation %s; valid: %s", where, row.operation,
+      table.concat(ordering.sorted_keys(operations), ", "))
   end
   return { pattern = row.pattern:lower(), operation = row.operation, library = row.library,
     algorithm = row.algorithm }

@@ -31,7 +31,8 @@ local function read_whole(text)
   local whole, rest = text:match("^([%d,]+)(.*)$")
   if not whole then return nil end
   local first, groups = whole:match("^(%d+)(.*)$")
-  if groups ~= "" and (not first or #first > 3 or groups:gsub(",%d%d%d%f[^%d]", "") ~= "") then return nil end
+  local are_threes = groups == "" or groups and #first <= 3 and groups:gsub(",%d%d%d%f[^%d]", "") == ""
+  if not are_threes then return nil end
   local digits = whole:gsub(",", ""):gsub("^0+", "")
   if #digits > MOST_DIGITS then return nil end
   return math.tointeger(tonumber(digits)) or 0, rest

@@ -26,7 +26,6 @@ class texts {
     // Removes all texts but the empty one; keeps the memory.
     void clear();
 
-
   private:
     struct table;
     table *table_;
