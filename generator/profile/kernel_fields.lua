@@ -38,8 +38,8 @@ local function read_whole(text)
   return math.tointeger(tonumber(digits)) or 0, rest
 end
 
--- digits[.digits][e[+-]digits] at the beginning of a text as mantissa * 10^exponent, and the text after it; or
--- nil. Skips a fraction's digits beyond MOST_DIGITS, which do not change the number.
+-- digits[.digits][e[+-]digits] at the beginning of a text as mantissa * 10^exponent, and the text after it;
+-- or nil. Skips a fraction's digits beyond MOST_DIGITS, which do not change the number.
 local function read_decimal(text)
   local mantissa, rest = read_whole(text)
   if not mantissa then return nil end
