@@ -376,10 +376,10 @@ static void print_row(const struct host_pass *host, size_t index, const struct r
     const struct host_series *series = &host->series[index];
     const struct candidate *candidate = &host_candidates[series->candidate];
     const struct request request = {.id = series->cell + 1, .mode = MODE_EAGER};
-    const struct result result = {.candidate = candidate,
-                                  .time_us = reduced->time_us,
-                                  .skew_us = reduced->skew_us,
-                                  .bound_us = host->cells[series->cell].bound_us};
+    struct result result = {.candidate = candidate};
+    struct measurement measured = reduced->measured;
+    measured.bound_us = host->cells[series->cell].bound_us;
+    figures_of(&measured, result.figures);
     protocol_write_row(host->out, host->harness, &request, &result);
     fprintf(host->out, " epilogue=%s", epilogue_names[series->kind]);
     pass_write_fields(host->out, &host->pass.series[index], reduced);

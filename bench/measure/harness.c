@@ -51,7 +51,7 @@ static void keep_samples(struct timed_cell *timed, struct timed_series *series, 
             if (stamp.start_ns > last) last = stamp.start_ns;
         }
         series->times_us[series->count + (size_t)i] = to_us(longest);
-        series->skews_us[series->count + (size_t)i] = timed->group->nodes > 1 ? 0 : to_us(last - first);
+        series->skews_us[series->count + (size_t)i] = to_us(last - first);
     }
     uint32_t wrong = 0;
     for (int rank = 0; rank < timed->group->size; rank++) {
@@ -187,13 +187,8 @@ static void report(struct timed_cell *timed, struct result results[]) {
         struct timed_series *series = &timed->series[i];
         long index = series->candidate - backend->candidates;
         struct result *result = &results[index];
-        *result = (struct result){.candidate = series->candidate,
-                                  .bound_us =
-                                      fmax(any_us, backend->link_us(timed->group, series->candidate, &call)),
-                                  .floor_us = series->floor_us,
-                                  .calls = timed->buffers ? backend->slots(timed->buffers) : 0,
-                                  .bits = series->bits,
-                                  .wrong = series->wrong};
+        *result =
+            (struct result){.candidate = series->candidate, .bits = series->bits, .wrong = series->wrong};
         if (series->wrong > 0) {
             snprintf(series->reason, sizeof series->reason, "wrong result in %zu of %zu timed calls",
                      series->wrong, series->count);
@@ -204,7 +199,15 @@ static void report(struct timed_cell *timed, struct result results[]) {
             continue;
         }
         result->time_us = summarise(series->times_us, series->count);
-        result->skew_us = median(series->skews_us, series->count);
+        figures_of(
+            &(struct measurement){.time_us = result->time_us,
+                                  .times_us = series->times_us,
+                                  .skews_us = harness_has_skews(timed->group) ? series->skews_us : NULL,
+                                  .bound_us =
+                                      fmax(any_us, backend->link_us(timed->group, series->candidate, &call)),
+                                  .floor_us = series->floor_us,
+                                  .calls = backend->slots(timed->buffers)},
+            result->figures);
     }
 }
 

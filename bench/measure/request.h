@@ -9,6 +9,7 @@
 #include "calls/cell.h"
 #include "elements/statistics.h"
 #include "elements/strategy.h"
+#include "figures.h"
 
 struct request {
     uint64_t id;
@@ -27,10 +28,7 @@ struct result {
     const struct candidate *candidate;
     const char *reason; // why there is no time, or NULL
     struct summary time_us;
-    double skew_us;  // median over the calls: last start - first start
-    double bound_us; // the physical bound of this cell
-    double floor_us; // time of a call that does nothing, launched in the same way; 0: unknown
-    int calls;       // in a sample
+    double figures[FIGURES];
     uint64_t bits; // hash of the results, with -0 as +0, the same for strategies with equal bits; 0: the bits
                    // differ between ranks or calls
     size_t wrong;  // timed calls with a wrong result; then `reason` is set

@@ -18,6 +18,10 @@ const char *harness_refusal(const struct harness *harness, int index, const stru
     return refusal;
 }
 
+bool harness_has_skews(const struct group *group) {
+    return backend->measures_skew && group->nodes == 1;
+}
+
 double harness_latency_us(const struct harness *harness) {
     return harness->group->nodes > 1 ? harness->roundtrip_us / 2 : harness->roundtrip_us;
 }

@@ -27,6 +27,9 @@ void harness_close(struct harness *harness);
 // one way of a message between two nodes.
 double harness_latency_us(const struct harness *harness);
 
+// Whether ranks note on one clock when a call starts. Several nodes have none.
+bool harness_has_skews(const struct group *group);
+
 // Why a candidate does not support this shape, or NULL. The same on all ranks.
 const char *harness_refusal(const struct harness *harness, int index, const struct shape *shape,
                             const struct call *call);

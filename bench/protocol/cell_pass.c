@@ -191,7 +191,7 @@ static void report(void *context, size_t index, const struct reduced *reduced) {
     const struct timed_series *series = cells->series[index].series;
     const struct pass_series *calls = &cells->pass.series[index];
     if (series->candidate == NULL) { // the probe, which comes first in its cell
-        timed->copy_us = series->is_dropped ? 0 : reduced->time_us.median;
+        timed->copy_us = series->is_dropped ? 0 : reduced->measured.time_us.median;
         return;
     }
     if (series->is_dropped) { // while it was timed
@@ -207,13 +207,12 @@ static void report(void *context, size_t index, const struct reduced *reduced) {
     struct call call = cell_call(&timed->cell, 0);
     double least_us =
         fmax(harness_latency_us(cells->harness), backend->link_us(cells->group, series->candidate, &call));
-    struct result result = {.candidate = series->candidate,
-                            .time_us = reduced->time_us,
-                            .skew_us = reduced->skew_us,
-                            .bound_us = fmax(timed->copy_us, least_us),
-                            .floor_us = series->floor_us,
-                            .calls = backend->slots(timed->buffers),
-                            .bits = NO_BITS};
+    struct result result = {.candidate = series->candidate, .bits = NO_BITS};
+    struct measurement measured = reduced->measured;
+    measured.bound_us = fmax(timed->copy_us, least_us);
+    measured.floor_us = series->floor_us;
+    measured.calls = backend->slots(timed->buffers);
+    figures_of(&measured, result.figures);
     protocol_write_row(cells->out, cells->harness, timed->request, &result);
     fprintf(cells->out, " fusion=%s", fusion_names[timed->request->shape.fusion]);
     pass_write_fields(cells->out, calls, reduced);

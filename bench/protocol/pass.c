@@ -93,8 +93,8 @@ static int run_in_random_order(struct pass *pass, size_t first, size_t end, uint
 
 // ---- reduction ----------------------------------------------------------------------------------
 
-// `all` has the stamps of rank 0, then those of rank 1, and so on, `stride` stamps each. Clocks of several
-// nodes show no skew.
+// `all` has the stamps of rank 0, then those of rank 1, and so on, `stride` stamps each. `scratch` has two
+// numbers a sample, to which the result points.
 static struct reduced reduce(const struct group *group, const struct stamp *all, size_t stride, size_t first,
                              size_t samples, double *scratch) {
     struct reduced reduced = {0};
@@ -110,15 +110,16 @@ static struct reduced reduce(const struct group *group, const struct stamp *all,
             if (stamp.start_ns < earliest) earliest = stamp.start_ns;
             if (stamp.start_ns > latest) latest = stamp.start_ns;
         }
-        skews[i] = group->nodes > 1 ? 0 : (double)(latest - earliest) / 1000;
+        skews[i] = (double)(latest - earliest) / 1000;
         reduced.mean_of_max_us += longest[i] / (double)samples;
     }
     for (int rank = 0; rank < ranks; rank++) {
         reduced.max_of_means_us = fmax(reduced.max_of_means_us, means[rank]);
         reduced.mean_us += means[rank] / ranks;
     }
-    reduced.skew_us = median(skews, samples);
-    reduced.time_us = summarise(longest, samples);
+    reduced.measured = (struct measurement){.time_us = summarise(longest, samples),
+                                            .times_us = longest,
+                                            .skews_us = harness_has_skews(group) ? skews : NULL};
     return reduced;
 }
 
@@ -178,7 +179,7 @@ static int run_op(struct pass *pass, size_t first, size_t end, uint32_t *random,
     for (size_t i = first; all != NULL && i < end; i++) {
         pass->series[i].per_op =
             reduce(pass->group, all, (end - first) * samples, (i - first) * samples, samples, scratch)
-                .time_us;
+                .measured.time_us;
     }
     free(all);
     return all != NULL ? 0 : -1;

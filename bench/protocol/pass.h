@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "measure/figures.h"
 #include "pass_input.h"
 
 // The calls of one candidate for one op.
@@ -20,8 +21,8 @@ struct pass_series {
 
 // The samples of a series, reduced over all ranks.
 struct reduced {
-    struct summary time_us; // of the largest over ranks
-    double skew_us, mean_of_max_us, max_of_means_us, mean_us;
+    struct measurement measured; // without bound_us, floor_us and calls
+    double mean_of_max_us, max_of_means_us, mean_us;
 };
 
 // The cost of passes in microseconds: in total, and the calls alone; and the same with one synchronisation

@@ -66,17 +66,11 @@ void protocol_write_hello(FILE *out, const struct harness *harness) {
 
 void protocol_write_row(FILE *out, const struct harness *harness, const struct request *request,
                         const struct result *result) {
-    const struct summary *time = &result->time_us;
-    fprintf(out,
-            "row id=%llu strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=%zu min_us=%.4f "
-            "p95_us=%.4f "
-            "p99_us=%.4f bound_us=%.4f bits=%016llx mode=%s accumulate=%s placement=%s",
-            (unsigned long long)request->id, result->candidate->name, time->median, time->low, time->high,
-            time->samples, time->min, time->p95, time->p99, result->bound_us,
-            (unsigned long long)result->bits, call_mode_names[request->mode],
-            result->candidate->accumulates_fp32 ? "fp32" : "native", backend->placement(harness->group));
-    if (backend->measures_skew && harness->group->nodes == 1) fprintf(out, " skew_us=%.4f", result->skew_us);
-    if (result->floor_us > 0) fprintf(out, " floor_us=%.4f calls=%d", result->floor_us, result->calls);
+    fprintf(out, "row id=%llu strategy=%s", (unsigned long long)request->id, result->candidate->name);
+    figures_write(out, result->figures);
+    fprintf(out, " bits=%016llx mode=%s accumulate=%s placement=%s", (unsigned long long)result->bits,
+            call_mode_names[request->mode], result->candidate->accumulates_fp32 ? "fp32" : "native",
+            backend->placement(harness->group));
 }
 
 void protocol_write_results(FILE *out, const struct harness *harness, const struct request *request,

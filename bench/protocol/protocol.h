@@ -15,8 +15,8 @@
 // (or count=N in place of hidden_size and num_tokens; an alltoallv has splits=3:1, the weights of its
 // destinations) with a line for each strategy, in any order, and an end:
 //   row id=1 strategy=ONESHOT time_us=1.2 low_us=1.1 high_us=1.3 samples=50 min_us=1.0 p95_us=1.9 p99_us=2.5
-//     bound_us=0.2 bits=0123456789abcdef mode=eager accumulate=fp32 placement=dedicated skew_us=0.05
-//     floor_us=1.1 calls=32
+//     skew_us=0.05 bound_us=0.2 floor_us=1.1 calls=32 bits=0123456789abcdef mode=eager accumulate=fp32
+//     placement=dedicated
 //   none id=1 strategy=TWOSHOT reason=fewer tokens than ranks
 //   done id=1 roundtrip_us=0.1234
 //

@@ -17,13 +17,10 @@
 --   title        the heading in the workbook; without one the workbook leaves the column out
 --
 -- How to add a column: a row at the end of the list, with `ours` and `filled`, and the code that computes
--- the value. If the bench measures it: a field of struct result (bench/measure/request.h), with `bench`
--- = "sometimes", and `pool` for several launches. `report` of bench/measure/harness.c and of
--- bench/protocol/cell_pass.c set it for sweeps, print_row of bench/host/host_pass.c for `tune`, and
--- protocol_write_row (bench/protocol/protocol.c) prints it as `key=VALUE`. If it is computed from the
--- launches of a row: sweep/pooling.lua. If it is computed from several results of `gentables tune`:
--- tune/to_rows.lua. A column with other values than numbers of at least 0 needs a kind of its own in
--- lists/columns.h, and a case where rows/ switches on kinds.
+-- the value. If the bench measures it: `bench` = "sometimes", `pool` for several launches, and a function
+-- figure_KEY in bench/measure/figures.c. If it is computed from the launches of a row: sweep/pooling.lua. If
+-- it is computed from several results of `gentables tune`: tune/to_rows.lua. A column with other values than
+-- numbers of at least 0 needs a kind of its own in lists/columns.h, and a case where rows/ switches on kinds.
 return {
   { name = "world_size", key = "world_size", required = true },
   { name = "dtype", key = "dtype", names = "dtypes", required = true },

@@ -97,6 +97,34 @@ local function compile_strategy()
   check_symbol("candidates.o", "U", "strategy_added")
 end
 
+-- The largest skew of a measurement is a figure, and is printed as one.
+local ADDED_FIGURE = [[
+
+static double figure_added_us(const struct measurement *measured) {
+    return fmax(measured->skews_us[0], measured->skews_us[1]);
+}
+
+]]
+local FIGURES_CALL = [[
+#include "measure/figures.h"
+int main(void) {
+    double figures[FIGURES], times_us[2] = {2, 4}, skews_us[2] = {0.5, 0.25};
+    figures_of(&(struct measurement){.time_us = summarise(times_us, 2), .times_us = times_us,
+                                     .skews_us = skews_us}, figures);
+    figures_write(stdout, figures);
+}
+]]
+
+local function compile_figure()
+  render "figures_list.h"
+  local text = copy_of("measure/figures.c", { ["\n// %-%-%-%- the list"] = ADDED_FIGURE .. "// the list" })
+  assert(file.write(home .. "/figures.c", text))
+  assert(file.write(home .. "/call.c", FIGURES_CALL))
+  compile(C, "-I $S/measure call.c figures.c $S/elements/statistics.c -o call -lm")
+  local printed = assert(io.popen(("'%s/call'"):format(home))):read "a"
+  luaunit.assertStrMatches(printed, " time_us=3%.0000 low_us=2%.0000 .* skew_us=0%.3750 .* added_us=0%.5000")
+end
+
 -- ---- examples -------------------------------------------------------------------------------------
 
 -- thing: of the table in docs/development.md; file (maybe nil), list: below the sources; opening: the line
@@ -132,11 +160,12 @@ local examples = {
     input = 'for _, name in ipairs(require("lists.lists").strategies_of("host", true)) do print(name) end',
     prints = "ADDED\n.*", compile = compile_strategy },
   { thing = "a column of the rows", list = "generator/lists/columns.lua", opening = "return {", last = true,
-    row = [[{ name = "added (us)", key = "added_us", ours = true, filled = true, pool = "median" },]],
+    row = [[{ name = "added (us)", key = "added_us", ours = true, filled = true, bench = "sometimes",
+      pool = "median" },]],
     run = "merge %s --out OUT/rows.csv", of = work .. "/benchmark.tp2.sm90.csv",
     input = "world_size,dtype,size,num_tokens,hidden_size,strategy,fusion,time (us),added (us)\n" ..
       "2,bfloat16,2048,1,1024,ONESHOT,NONE,5.5,7.25\n",
-    writes = { "rows.csv", ",,,,,,,,7.2500\n" } },
+    writes = { "rows.csv", ",,,,,,,,7.2500\n" }, compile = compile_figure },
   { thing = "an output format", file = "templates/tables/added.tsv.tmpl", text = [[
 % for _, tp_table in ipairs(tp_tables) do
 ${tp_table.tp}	${table.concat(tp_table.num_tokens, ",")}
