@@ -1,8 +1,7 @@
 // require "core.json": decodes JSON with simdjson. codec/json.lua is what Lua modules use; it encodes, too.
-#include <lua.hpp>
-#include <new>
 #include <simdjson.h>
 
+#include "lua_values.h"
 #include "system/cleanup.h"
 
 namespace {
@@ -17,10 +16,6 @@ const char *const PARSER_TYPE = "gentables.json_parser";
 enum { TEXT = 1, NULL_VALUE, ARRAY };
 
 void push(lua_State *lua, element value);
-
-void push_text(lua_State *lua, std::string_view text) {
-    lua_pushlstring(lua, text.data(), text.size());
-}
 
 void push_array(lua_State *lua, simdjson::dom::array items) {
     lua_newtable(lua);
@@ -57,11 +52,6 @@ void push(lua_State *lua, element value) {
     }
 }
 
-int collect_parser(lua_State *lua) {
-    static_cast<parser *>(luaL_checkudata(lua, 1, PARSER_TYPE))->~parser();
-    return 0;
-}
-
 // Parses the text argument. The parser owns the memory of `root`; Lua collects it, so that an error leaks
 // nothing. False, with nil and a message pushed, if the text is not JSON.
 bool parse_argument(lua_State *lua, element &root) {
@@ -69,17 +59,14 @@ bool parse_argument(lua_State *lua, element &root) {
     const char *text = luaL_checklstring(lua, TEXT, &length);
     luaL_checkany(lua, NULL_VALUE);
     luaL_checktype(lua, ARRAY, LUA_TTABLE);
-    auto *of = new (lua_newuserdatauv(lua, sizeof(parser), 0)) parser;
-    luaL_setmetatable(lua, PARSER_TYPE);
     simdjson::error_code problem;
     try {
-        problem = of->parse(text, length).get(root);
+        problem = push_new<parser>(lua, PARSER_TYPE).parse(text, length).get(root);
     } catch (const std::bad_alloc &) {
         problem = simdjson::MEMALLOC;
     }
     if (problem == simdjson::SUCCESS) return true;
-    lua_pushnil(lua);
-    lua_pushstring(lua, simdjson::error_message(problem));
+    fail_with(lua, simdjson::error_message(problem));
     return false;
 }
 
@@ -100,11 +87,7 @@ int pick(lua_State *lua) {
     element root, value;
     simdjson::dom::object object;
     if (!parse_argument(lua, root)) return 2;
-    if (root.get(object) != simdjson::SUCCESS) {
-        lua_pushnil(lua);
-        lua_pushstring(lua, "is not an object");
-        return 2;
-    }
+    if (root.get(object) != simdjson::SUCCESS) return fail_with(lua, "is not an object");
     lua_newtable(lua);
     for (int argument = ARRAY + 1; argument <= keys; argument++) {
         if (object.at_key(luaL_checkstring(lua, argument)).get(value) != simdjson::SUCCESS) continue;
@@ -120,10 +103,7 @@ int pick(lua_State *lua) {
 extern "C" int luaopen_core_json(lua_State *lua) {
     static const luaL_Reg functions[] = {{"decode", decode}, {"pick", pick}, {nullptr, nullptr}};
     out_of_memory_ends();
-    luaL_newmetatable(lua, PARSER_TYPE);
-    lua_pushcfunction(lua, collect_parser);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
+    make_type<parser>(lua, PARSER_TYPE);
     luaL_newlib(lua, functions);
     return 1;
 }

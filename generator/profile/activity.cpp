@@ -13,8 +13,6 @@ extern "C" {
 #include "system/file.h"
 }
 
-#include <lua.hpp>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -25,6 +23,7 @@ extern "C" {
 #include <thread>
 #include <vector>
 
+#include "codec/lua_values.h"
 #include "trace/reader/trace.h"
 
 namespace {
@@ -174,15 +173,6 @@ bool read_file(const char *path, activity &to, problem &why) {
 
 const char *const ACTIVITY_TYPE = "gentables.activity";
 
-void set_integer(lua_State *lua, const char *key, int64_t value) {
-    lua_pushinteger(lua, lua_Integer(value));
-    lua_setfield(lua, -2, key);
-}
-
-void push_text(lua_State *lua, std::string_view text) {
-    lua_pushlstring(lua, text.data(), text.size());
-}
-
 // Pushes a name that many events have. `names`: the index on the stack of the table of names pushed before.
 void push_name(lua_State *lua, const trace::trace &trace, uint32_t name, int names) {
     if (lua_rawgeti(lua, names, name) != LUA_TNIL) return;
@@ -190,16 +180,6 @@ void push_name(lua_State *lua, const trace::trace &trace, uint32_t name, int nam
     push_text(lua, trace.names[name]);
     lua_pushvalue(lua, -1);
     lua_rawseti(lua, names, name);
-}
-
-// Sets table[key] to a list of `count` items; `push` pushes each.
-template <typename Push> void set_list(lua_State *lua, const char *key, size_t count, Push push) {
-    lua_createtable(lua, int(count), 0);
-    for (size_t i = 0; i < count; i++) {
-        push(i);
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
-    lua_setfield(lua, -2, key);
 }
 
 int64_t bytes_of(const trace::trace &trace, uint32_t event) {
@@ -227,10 +207,8 @@ void push_events(lua_State *lua, const activity &from, list list, int names) {
 void push_collective(lua_State *lua, const trace::trace &trace, const trace::collective &metadata) {
     auto known = [](int64_t number) { return number == trace::UNKNOWN ? UNKNOWN : number; };
     lua_createtable(lua, 0, 6);
-    push_text(lua, trace.names[metadata.name]);
-    lua_setfield(lua, -2, "name");
-    push_text(lua, trace.names[metadata.dtype]);
-    lua_setfield(lua, -2, "dtype");
+    set_text(lua, "name", trace.names[metadata.name]);
+    set_text(lua, "dtype", trace.names[metadata.dtype]);
     push_text(lua, trace.names[metadata.group]); // several groups may have one name
     lua_pushstring(lua, " ");
     push_text(lua, trace.names[metadata.ranks]);
@@ -264,11 +242,7 @@ void push_gemm(lua_State *lua, const activity &from, const timed &row, int names
     if (found == from.shapes.end() || found->second.empty()) return;
     set_list(lua, "dims", found->second.size(), [&](size_t i) {
         const std::vector<int64_t> &shape = found->second[i];
-        lua_createtable(lua, int(shape.size()), 0);
-        for (size_t k = 0; k < shape.size(); k++) {
-            lua_pushinteger(lua, lua_Integer(shape[k]));
-            lua_rawseti(lua, -2, lua_Integer(k) + 1);
-        }
+        push_list(lua, shape.size(), [&](size_t k) { lua_pushinteger(lua, lua_Integer(shape[k])); });
     });
 }
 
@@ -290,34 +264,17 @@ void push_activity(lua_State *lua, const activity &from) {
     set_list(lua, "gemms", gemms.size(), [&](size_t i) { push_gemm(lua, from, gemms[i], names); });
     if (from.trace.rank != trace::UNKNOWN) set_integer(lua, "rank", from.trace.rank);
     if (from.trace.world_size != trace::UNKNOWN) set_integer(lua, "world_size", from.trace.world_size);
-    set_integer(lua, "left_out", int64_t(from.left_out));
-    set_integer(lua, "negative", int64_t(from.trace.flaws[size_t(trace::flaw::negative)]));
-}
-
-int collect_activity(lua_State *lua) {
-    auto **held = static_cast<activity **>(luaL_checkudata(lua, 1, ACTIVITY_TYPE));
-    delete *held;
-    *held = nullptr;
-    return 0;
-}
-
-int fail_with(lua_State *lua, const problem &why) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, why.text);
-    return 2;
+    set_integer(lua, "left_out", from.left_out);
+    set_integer(lua, "negative", from.trace.flaws[size_t(trace::flaw::negative)]);
 }
 
 // read(path). Lua owns the activity while tables are made of it, which may raise.
 int lua_read(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    auto **held = static_cast<activity **>(lua_newuserdatauv(lua, sizeof(activity *), 0));
-    *held = nullptr;
-    luaL_setmetatable(lua, ACTIVITY_TYPE);
-    *held = new (std::nothrow) activity;
-    if (*held == nullptr) return luaL_error(lua, "out of memory");
+    auto &to = push_new<activity>(lua, ACTIVITY_TYPE);
     problem why;
-    if (!read_file(path, **held, why)) return fail_with(lua, why);
-    push_activity(lua, **held);
+    if (!read_file(path, to, why)) return fail_with(lua, why.text);
+    push_activity(lua, to);
     return 1;
 }
 
@@ -336,7 +293,7 @@ const char *format_of(const file_map &map) {
 int lua_format(lua_State *lua) {
     file_map map;
     problem why;
-    if (!file_open(luaL_checkstring(lua, 1), &map, &why)) return fail_with(lua, why);
+    if (!file_open(luaL_checkstring(lua, 1), &map, &why)) return fail_with(lua, why.text);
     lua_pushstring(lua, format_of(map));
     file_close(&map);
     return 1;
@@ -346,11 +303,9 @@ int lua_format(lua_State *lua) {
 
 extern "C" int luaopen_core_activity(lua_State *lua);
 extern "C" int luaopen_core_activity(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"read", lua_read}, {"format", lua_format}, {nullptr, nullptr}};
-    luaL_newmetatable(lua, ACTIVITY_TYPE);
-    lua_pushcfunction(lua, collect_activity);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
+    static const luaL_Reg functions[] = {
+        {"read", guarded<lua_read>}, {"format", lua_format}, {nullptr, nullptr}};
+    make_type<activity>(lua, ACTIVITY_TYPE);
     luaL_newlib(lua, functions);
     return 1;
 }

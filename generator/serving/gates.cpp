@@ -14,10 +14,9 @@
 // experts of a step, for the steps with load; idle counts the experts without load in a step. If a log cannot
 // be read, all fail; the message has the first of them.
 #include <algorithm>
-#include <lua.hpp>
-#include <new>
 
 #include "base/percentiles.h"
+#include "codec/lua_values.h"
 #include "gate_log.h"
 #include "system/cleanup.h"
 #include "system/parallel.h"
@@ -127,16 +126,6 @@ bool read_all(batch &of) {
 
 // ---- Lua: nothing here owns memory, because an error of Lua skips destructors ------------------
 
-void set_number(lua_State *lua, const char *key, double value) {
-    lua_pushnumber(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
-void set_count(lua_State *lua, const char *key, uint64_t value) {
-    lua_pushinteger(lua, lua_Integer(value));
-    lua_setfield(lua, -2, key);
-}
-
 void set_mean_and_max(lua_State *lua, const mean_and_max &of) {
     set_number(lua, "mean", of.mean());
     set_number(lua, "max", of.max);
@@ -154,28 +143,25 @@ void push_steps(lua_State *lua, batch &of) {
     }
     for (double imbalance : of.imbalances) all.add(imbalance);
     lua_createtable(lua, 0, 8);
-    set_count(lua, "count", steps);
-    set_count(lua, "without_load", steps - all.count);
+    set_integer(lua, "count", steps);
+    set_integer(lua, "without_load", steps - all.count);
     set_mean_and_max(lua, all);
     set_number(lua, "p50", all.count == 0 ? 0 : percentile_of(of.imbalances, 0.50));
     set_number(lua, "p95", all.count == 0 ? 0 : percentile_of(of.imbalances, 0.95));
     set_number(lua, "idle_mean", steps == 0 ? 0 : double(idle) / double(steps));
-    set_count(lua, "idle_max", most_idle);
+    set_integer(lua, "idle_max", most_idle);
 }
 
 // Sets `key` of the table on top to a list of value(step), false for steps without load.
 template <class Value>
 void set_per_step(lua_State *lua, const char *key, const std::vector<mean_and_max> &steps, Value value) {
-    lua_createtable(lua, int(steps.size()), 0);
-    for (size_t i = 0; i < steps.size(); i++) {
+    set_list(lua, key, steps.size(), [&](size_t i) {
         if (steps[i].count > 0) {
             lua_pushnumber(lua, value(steps[i]));
         } else {
             lua_pushboolean(lua, false);
         }
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
-    lua_setfield(lua, -2, key);
+    });
 }
 
 // Sets "totals": the load of each expert over the files of a group, or of all (ALL_GROUPS).
@@ -185,12 +171,7 @@ void set_totals(lua_State *lua, batch &of, size_t group) {
         if (group != ALL_GROUPS && one.group != group) continue;
         for (size_t i = 0; i < one.log.loads.size(); i++) of.totals[i].add(one.log.loads[i]);
     }
-    lua_createtable(lua, int(of.totals.size()), 0);
-    for (size_t i = 0; i < of.totals.size(); i++) {
-        lua_pushnumber(lua, of.totals[i].value());
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
-    lua_setfield(lua, -2, "totals");
+    set_list(lua, "totals", of.totals.size(), [&](size_t i) { lua_pushnumber(lua, of.totals[i].value()); });
 }
 
 void push_group(lua_State *lua, batch &of, size_t group) {
@@ -204,14 +185,14 @@ void push_group(lua_State *lua, batch &of, size_t group) {
         }
     }
     lua_createtable(lua, 0, 4);
-    set_count(lua, "steps", steps);
+    set_integer(lua, "steps", steps);
     set_mean_and_max(lua, all);
     set_totals(lua, of, group);
 }
 
 int push_result(lua_State *lua, batch &of) {
     lua_createtable(lua, 0, 5);
-    set_count(lua, "experts", of.totals.size());
+    set_integer(lua, "experts", of.totals.size());
     set_totals(lua, of, ALL_GROUPS);
     push_steps(lua, of);
     lua_setfield(lua, -2, "steps");
@@ -219,18 +200,8 @@ int push_result(lua_State *lua, batch &of) {
     set_per_step(lua, "mean", of.per_step, [](const mean_and_max &step) { return step.mean(); });
     set_per_step(lua, "max", of.per_step, [](const mean_and_max &step) { return step.max; });
     lua_setfield(lua, -2, "per_step");
-    lua_createtable(lua, int(of.group_count), 0);
-    for (size_t group = 0; group < of.group_count; group++) {
-        push_group(lua, of, group);
-        lua_rawseti(lua, -2, lua_Integer(group) + 1);
-    }
-    lua_setfield(lua, -2, "groups");
+    set_list(lua, "groups", of.group_count, [&](size_t group) { push_group(lua, of, group); });
     return 1;
-}
-
-int collect_batch(lua_State *lua) {
-    delete *static_cast<batch **>(lua_touserdata(lua, 1));
-    return 0;
 }
 
 // Adds file i (from 1) of the arguments of gates.read.
@@ -248,31 +219,18 @@ int read(lua_State *lua) {
     luaL_checktype(lua, PATHS, LUA_TTABLE);
     luaL_checktype(lua, GROUPS, LUA_TTABLE);
     size_t count = lua_rawlen(lua, PATHS);
-    auto **held = static_cast<batch **>(lua_newuserdatauv(lua, sizeof(batch *), 0));
-    *held = nullptr;
-    luaL_setmetatable(lua, BATCH_TYPE);
-    try {
-        *held = new batch;
-        (*held)->files.reserve(count);
-        for (size_t i = 1; i <= count; i++) add_file(lua, **held, lua_Integer(i), count);
-        if (read_all(**held)) return push_result(lua, **held);
-        lua_pushnil(lua);
-        lua_pushstring(lua, (*held)->message.c_str());
-        return 2;
-    } catch (const std::bad_alloc &) {
-    }
-    return luaL_error(lua, "not enough memory");
+    auto &all = push_new<batch>(lua, BATCH_TYPE);
+    all.files.reserve(count);
+    for (size_t i = 1; i <= count; i++) add_file(lua, all, lua_Integer(i), count);
+    return read_all(all) ? push_result(lua, all) : fail_with(lua, all.message.c_str());
 }
 
 } // namespace
 
 extern "C" int luaopen_core_gates(lua_State *lua) {
-    static const luaL_Reg functions[] = {{"read", read}, {nullptr, nullptr}};
+    static const luaL_Reg functions[] = {{"read", guarded<read>}, {nullptr, nullptr}};
     out_of_memory_ends();
-    luaL_newmetatable(lua, BATCH_TYPE);
-    lua_pushcfunction(lua, collect_batch);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
+    make_type<batch>(lua, BATCH_TYPE);
     luaL_newlib(lua, functions);
     return 1;
 }

@@ -90,7 +90,7 @@ int arguments(lua_State *lua) {
     for (uint32_t json : {set.dims, set.types, set.strides, set.concrete}) {
         text.clear();
         if (json != EMPTY_TEXT && analysis.arguments.append_python(of.names[json], as_lists, text)) {
-            lua_pushlstring(lua, text.data(), text.size());
+            push_text(lua, text);
         } else {
             lua_pushnil(lua);
         }
@@ -120,9 +120,8 @@ int push_track(lua_State *lua) {
 }
 
 void push_kernel_rows(lua_State *lua, const trace &of, const std::vector<kernel_row> &rows) {
-    lua_createtable(lua, int(rows.size()), 0);
-    lua_Integer count = 0;
-    for (const kernel_row &row : rows) {
+    push_list(lua, rows.size(), [&](size_t i) {
+        const kernel_row &row = rows[i];
         lua_createtable(lua, 0, 11);
         set_text(lua, "parent", of, row.parent);
         lua_pushboolean(lua, row.is_of_op);
@@ -131,15 +130,13 @@ void push_kernel_rows(lua_State *lua, const trace &of, const std::vector<kernel_
         set_text(lua, "kernel", of, row.kernel);
         push_number_of(lua, row.arguments);
         lua_setfield(lua, -2, "arguments");
-        lua_pushinteger(lua, row.stream);
-        lua_setfield(lua, -2, "stream");
+        set_integer(lua, "stream", row.stream);
         set_integer(lua, "uid", of.events[row.example].uid);
         set_integer(lua, "count", row.count);
         set_number(lua, "sum", row.sum);
         set_number(lua, "min", row.min);
         set_number(lua, "max", row.max);
-        lua_rawseti(lua, -2, ++count);
-    }
+    });
 }
 
 int push_all_kernel_rows(lua_State *lua) {
@@ -162,11 +159,8 @@ int push_histogram(lua_State *lua) {
     if (result.counts.empty()) return 0;
     lua_pushnumber(lua, result.begin);
     lua_pushnumber(lua, result.end);
-    lua_createtable(lua, int(bins), 0);
-    for (size_t i = 0; i < result.counts.size(); i++) {
-        lua_pushinteger(lua, lua_Integer(result.counts[i]));
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
+    push_list(lua, result.counts.size(),
+              [&](size_t i) { lua_pushinteger(lua, lua_Integer(result.counts[i])); });
     return 3;
 }
 
@@ -190,7 +184,7 @@ const luaL_Reg methods[] = {
 int make_analysis(lua_State *lua) {
     const trace &of = check_trace(lua, 1);
     if (lua_getiuservalue(lua, 1, 1) == LUA_TUSERDATA) return 1;
-    make_type(lua, ANALYSIS_TYPE, methods, collect<analysis>);
+    make_type<analysis>(lua, ANALYSIS_TYPE, methods);
     make_selection_type(lua);
     auto &to = push_new<analysis>(lua, ANALYSIS_TYPE, 1);
     analyse(of, to);

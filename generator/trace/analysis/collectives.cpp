@@ -50,16 +50,11 @@ void push_metadata(lua_State *lua, const trace &trace, const event &event) {
 
 void push_event(lua_State *lua, const event &event, lua_Integer metadata) {
     lua_createtable(lua, 0, 5);
-    lua_pushnumber(lua, event.start);
-    lua_setfield(lua, -2, "start");
-    lua_pushnumber(lua, event.duration);
-    lua_setfield(lua, -2, "duration");
-    lua_pushinteger(lua, event.stream);
-    lua_setfield(lua, -2, "stream");
-    lua_pushinteger(lua, event.uid);
-    lua_setfield(lua, -2, "uid");
-    lua_pushinteger(lua, metadata);
-    lua_setfield(lua, -2, "metadata");
+    set_number(lua, "start", event.start);
+    set_number(lua, "duration", event.duration);
+    set_integer(lua, "stream", event.stream);
+    set_integer(lua, "uid", event.uid);
+    set_integer(lua, "metadata", metadata);
 }
 
 // The key of collectives in a summary; each text of a trace has one number.
@@ -146,20 +141,15 @@ int lua_collectives(lua_State *lua) {
 
 int lua_collective_durations(lua_State *lua) {
     const trace &trace = check_trace(lua, 1);
-    lua_newtable(lua);
-    lua_Integer row = 0;
-    for (const std::vector<uint32_t> &numbers : same_collectives(trace)) {
+    groups all = same_collectives(trace);
+    push_list(lua, all.size(), [&](size_t group) {
+        const std::vector<uint32_t> &numbers = all[group];
         lua_createtable(lua, 0, 2);
         push_metadata(lua, trace, trace.events[numbers.front()]);
         lua_setfield(lua, -2, "metadata");
-        lua_createtable(lua, int(numbers.size()), 0);
-        for (size_t i = 0; i < numbers.size(); i++) {
-            lua_pushnumber(lua, trace.events[numbers[i]].duration);
-            lua_rawseti(lua, -2, lua_Integer(i + 1));
-        }
-        lua_setfield(lua, -2, "durations");
-        lua_rawseti(lua, -2, ++row);
-    }
+        set_list(lua, "durations", numbers.size(),
+                 [&](size_t i) { lua_pushnumber(lua, trace.events[numbers[i]].duration); });
+    });
     return 1;
 }
 

@@ -45,21 +45,27 @@ struct totals {
     }
 };
 
-// The rows by descending sum, those of equal sums by key.
-template <class Key> std::vector<std::pair<Key, totals>> sorted(const std::map<Key, totals> &rows) {
-    std::vector<std::pair<Key, totals>> list(rows.begin(), rows.end());
-    std::stable_sort(list.begin(), list.end(),
-                     [](const auto &a, const auto &b) { return a.second.sum > b.second.sum; });
-    return list;
-}
-
 void set_totals(lua_State *lua, const totals &row) {
-    set_known(lua, "count", int64_t(row.count));
+    set_integer(lua, "count", row.count);
     set_number(lua, "sum", row.sum);
     set_number(lua, "mean", row.mean);
     if (row.count > 1) set_number(lua, "deviation", std::sqrt(row.squares / double(row.count - 1)));
     set_number(lua, "min", row.min);
     set_number(lua, "max", row.max);
+}
+
+// Pushes the rows by descending sum, those of equal sums by key; set_key(key) sets the fields of the key.
+template <class Key, class SetKey>
+int push_rows(lua_State *lua, const std::map<Key, totals> &rows, SetKey set_key) {
+    std::vector<std::pair<Key, totals>> list(rows.begin(), rows.end());
+    std::stable_sort(list.begin(), list.end(),
+                     [](const auto &a, const auto &b) { return a.second.sum > b.second.sum; });
+    push_list(lua, list.size(), [&](size_t i) {
+        lua_createtable(lua, 0, 8);
+        set_key(list[i].first);
+        set_totals(lua, list[i].second);
+    });
+    return 1;
 }
 
 // The name of the op that launched it, or of the launch; EMPTY_TEXT: it has no launch.
@@ -79,17 +85,10 @@ int lua_event_rows(lua_State *lua) {
         bool is_call = one.kind == kind::runtime || one.kind == kind::driver;
         if (is_call || is_gpu(one.kind)) rows[{one.kind, one.name}].add(one.duration);
     }
-    lua_createtable(lua, int(rows.size()), 0);
-    lua_Integer count = 0;
-    for (const auto &[key, row] : sorted(rows)) {
-        lua_createtable(lua, 0, 8);
-        lua_pushstring(lua, category_of(key.first));
-        lua_setfield(lua, -2, "category");
+    return push_rows(lua, rows, [&](const row_key &key) {
+        set_text(lua, "category", category_of(key.first));
         set_text(lua, "name", of, key.second);
-        set_totals(lua, row);
-        lua_rawseti(lua, -2, ++count);
-    }
-    return 1;
+    });
 }
 
 int lua_short_rows(lua_State *lua) {
@@ -102,29 +101,21 @@ int lua_short_rows(lua_State *lua) {
         if (event.kind != kind::kernel || !(one.duration < limit)) continue;
         if ((event.external != UNKNOWN) == has_id) rows[{parent_name(of, one), event.name}].add(one.duration);
     }
-    lua_createtable(lua, int(rows.size()), 0);
-    lua_Integer count = 0;
-    for (const auto &[key, row] : sorted(rows)) {
-        lua_createtable(lua, 0, 8);
+    return push_rows(lua, rows, [&](const auto &key) {
         set_text(lua, "parent", *of.of, key.first);
         set_text(lua, "kernel", *of.of, key.second);
-        set_totals(lua, row);
-        lua_rawseti(lua, -2, ++count);
-    }
-    return 1;
+    });
 }
 
 int lua_gpu_rows(lua_State *lua) {
     const analysis &of = check_analysis(lua);
     auto first = size_t(std::max<lua_Integer>(1, luaL_checkinteger(lua, 2)) - 1);
     auto last = std::min(of.gpu.size(), first + size_t(std::max<lua_Integer>(0, luaL_checkinteger(lua, 3))));
-    lua_newtable(lua);
-    for (size_t i = first; i < last; i++) {
-        const gpu_event &one = of.gpu[i];
+    push_list(lua, last > first ? last - first : 0, [&](size_t i) {
+        const gpu_event &one = of.gpu[first + i];
         const event &event = of.at(one);
         lua_createtable(lua, 0, 10);
-        lua_pushstring(lua, category_of(event.kind));
-        lua_setfield(lua, -2, "category");
+        set_text(lua, "category", category_of(event.kind));
         set_text(lua, "name", *of.of, event.name);
         set_text(lua, "parent", *of.of, parent_name(of, one));
         set_known(lua, "uid", event.uid);
@@ -134,8 +125,7 @@ int lua_gpu_rows(lua_State *lua) {
         set_known(lua, "external", event.external);
         set_number(lua, "start", one.start);
         set_number(lua, "duration", one.duration);
-        lua_rawseti(lua, -2, lua_Integer(i - first) + 1);
-    }
+    });
     return 1;
 }
 

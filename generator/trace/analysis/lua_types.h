@@ -1,5 +1,4 @@
-// The types that analyses and selections share for Lua: userdata that own a C++ value and keep another alive,
-// and columns of numbers and texts.
+// The types that analyses and selections share for Lua, their arguments and columns of numbers.
 #ifndef GENTABLES_TRACE_LUA_TYPES_H
 #define GENTABLES_TRACE_LUA_TYPES_H
 
@@ -25,36 +24,6 @@ template <class T> T &argument(lua_State *lua, const char *type, int depth) {
     return result;
 }
 
-template <class T> int collect(lua_State *lua) {
-    delete *static_cast<T **>(lua_touserdata(lua, 1));
-    return 0;
-}
-
-// Pushes a new T, empty, that keeps the value at `keeps` alive.
-template <class T> T &push_new(lua_State *lua, const char *type, int keeps) {
-    keeps = lua_absindex(lua, keeps);
-    auto **held = static_cast<T **>(lua_newuserdatauv(lua, sizeof(T *), 1));
-    *held = nullptr;
-    luaL_setmetatable(lua, type);
-    *held = new T;
-    lua_pushvalue(lua, keeps);
-    lua_setiuservalue(lua, -2, 1);
-    return **held;
-}
-
-inline void make_type(lua_State *lua, const char *name, const luaL_Reg *methods, lua_CFunction collect) {
-    if (!luaL_newmetatable(lua, name)) {
-        lua_pop(lua, 1);
-        return;
-    }
-    lua_pushcfunction(lua, collect);
-    lua_setfield(lua, -2, "__gc");
-    lua_newtable(lua);
-    luaL_setfuncs(lua, methods, 0);
-    lua_setfield(lua, -2, "__index");
-    lua_pop(lua, 1);
-}
-
 // The number of a thing, or nil.
 inline void push_number_of(lua_State *lua, uint32_t number) {
     if (number == NONE) {
@@ -62,16 +31,6 @@ inline void push_number_of(lua_State *lua, uint32_t number) {
     } else {
         lua_pushinteger(lua, lua_Integer(number));
     }
-}
-
-// Sets `key` of the table on top to a column: push(i) pushes the value of row i (from 0).
-template <class Push> void set_column(lua_State *lua, const char *key, size_t rows, Push push) {
-    lua_createtable(lua, int(rows), 0);
-    for (size_t i = 0; i < rows; i++) {
-        push(i);
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
-    lua_setfield(lua, -2, key);
 }
 
 // The table at `index` as a column of numbers of `count` rows.

@@ -81,27 +81,27 @@ int push_combos(lua_State *lua) {
     auto end = [&of](size_t i) { return of.first[of.combos[i].instance + 1]; };
     lua_newtable(lua);
     set_integer(lua, "nested", of.nested);
-    set_column(lua, "name", rows, [&](size_t i) { push_text(lua, names, of.op(first(i)).name); });
-    set_column(lua, "arguments", rows, [&](size_t i) {
+    set_list(lua, "name", rows, [&](size_t i) { push_text(lua, names, of.op(first(i)).name); });
+    set_list(lua, "arguments", rows, [&](size_t i) {
         uint32_t number = of.op(first(i)).arguments;
         lua_pushinteger(lua, number == NONE ? -1 : lua_Integer(number));
     });
-    set_column(lua, "track", rows, [&](size_t i) { push_number_of(lua, of.op(first(i)).track); });
-    set_column(lua, "kernel", rows, [&](size_t i) { push_text(lua, names, first(i).kernel); });
+    set_list(lua, "track", rows, [&](size_t i) { push_number_of(lua, of.op(first(i)).track); });
+    set_list(lua, "kernel", rows, [&](size_t i) { push_text(lua, names, first(i).kernel); });
     auto forward = [&](size_t i) { // or the op itself
         uint32_t number = first(i).forward;
         return number == NONE ? of.op(first(i)) : names.events[number];
     };
-    set_column(lua, "model_name", rows, [&](size_t i) { push_text(lua, names, forward(i).name); });
-    set_column(lua, "model_arguments", rows, [&](size_t i) {
+    set_list(lua, "model_name", rows, [&](size_t i) { push_text(lua, names, forward(i).name); });
+    set_list(lua, "model_arguments", rows, [&](size_t i) {
         uint32_t number = forward(i).arguments;
         lua_pushinteger(lua, number == NONE ? -1 : lua_Integer(number));
     });
-    set_column(lua, "first_kernel", rows,
-               [&](size_t i) { push_text(lua, names, of.of->first_kernels[first(i).op]); });
-    set_column(lua, "kernels", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(end(i) - begin(i))); });
-    set_column(lua, "uid", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(first(i).uid)); });
-    set_column(lua, "count", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(of.combos[i].count)); });
+    set_list(lua, "first_kernel", rows,
+             [&](size_t i) { push_text(lua, names, of.of->first_kernels[first(i).op]); });
+    set_list(lua, "kernels", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(end(i) - begin(i))); });
+    set_list(lua, "uid", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(first(i).uid)); });
+    set_list(lua, "count", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(of.combos[i].count)); });
     return 1;
 }
 
@@ -110,12 +110,9 @@ int push_kernels(lua_State *lua) {
     auto combo = size_t(luaL_checkinteger(lua, 2) - 1);
     luaL_argcheck(lua, combo < of.combos.size(), 2, "no such combo");
     uint32_t instance = of.combos[combo].instance;
-    lua_newtable(lua);
-    lua_Integer count = 0;
-    for (uint32_t i = of.first[instance]; i < of.first[instance + 1]; i++) {
-        push_text(lua, *of.of->of, of.of->at(of.gpu_at(i)).name);
-        lua_rawseti(lua, -2, ++count);
-    }
+    push_list(lua, of.first[instance + 1] - of.first[instance], [&](size_t i) {
+        push_text(lua, *of.of->of, of.of->at(of.gpu_at(of.first[instance] + i)).name);
+    });
     return 1;
 }
 
@@ -131,7 +128,7 @@ grouping grouping_argument(lua_State *lua, const selection &of) {
 
 void set_statistics(lua_State *lua, const std::vector<statistics> &rows) {
     auto set = [&](const char *key, auto member) {
-        set_column(lua, key, rows.size(), [&](size_t i) {
+        set_list(lua, key, rows.size(), [&](size_t i) {
             auto value = rows[i].*member;
             lua_pushnumber(lua, double(value));
         });
@@ -173,10 +170,10 @@ int group(lua_State *lua) {
     };
     auto count = [&](size_t i) { return groups.first[i + 1] - groups.first[i]; };
     lua_newtable(lua);
-    set_column(lua, "count", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(count(i))); });
-    set_column(lua, "uid", rows, [&](size_t i) { push_number_of(lua, count(i) ? first(i).uid : NONE); });
-    set_column(lua, "combo", rows,
-               [&](size_t i) { lua_pushinteger(lua, count(i) ? lua_Integer(first(i).combo) + 1 : 0); });
+    set_list(lua, "count", rows, [&](size_t i) { lua_pushinteger(lua, lua_Integer(count(i))); });
+    set_list(lua, "uid", rows, [&](size_t i) { push_number_of(lua, count(i) ? first(i).uid : NONE); });
+    set_list(lua, "combo", rows,
+             [&](size_t i) { lua_pushinteger(lua, count(i) ? lua_Integer(first(i).combo) + 1 : 0); });
     for (lua_Integer i = 1; i <= lua_Integer(lua_rawlen(lua, 4)); i++) {
         lua_rawgeti(lua, 4, i);
         measure_spec(lua, of, groups);
@@ -196,9 +193,9 @@ int details(lua_State *lua) {
         std::vector<kernel_detail> kernels = kernel_details(of, groups, i);
         if (kernels.empty()) continue;
         append_details(*of.of->of, kernels, whole, brief);
-        lua_pushlstring(lua, whole.data(), whole.size());
+        push_text(lua, whole);
         lua_rawseti(lua, -3, lua_Integer(i) + 1);
-        lua_pushlstring(lua, brief.data(), brief.size());
+        push_text(lua, brief);
         lua_rawseti(lua, -2, lua_Integer(i) + 1);
     }
     return 2;
@@ -231,19 +228,19 @@ int instances(lua_State *lua) {
         if (of.first[i] < of.first[i + 1]) chosen.push_back(i);
     }
     auto set = [&](const char *key, auto value) {
-        set_column(lua, key, chosen.size(), [&](size_t i) { lua_pushnumber(lua, value(chosen[i])); });
+        set_list(lua, key, chosen.size(), [&](size_t i) { lua_pushnumber(lua, value(chosen[i])); });
     };
     lua_newtable(lua);
-    set_column(lua, "uid", chosen.size(),
-               [&](size_t i) { lua_pushinteger(lua, lua_Integer(of.instances[chosen[i]].uid)); });
+    set_list(lua, "uid", chosen.size(),
+             [&](size_t i) { lua_pushinteger(lua, lua_Integer(of.instances[chosen[i]].uid)); });
     set("start", [&](uint32_t i) { return of.gpu_at(of.first[i]).start; });
     set("stop", [&](uint32_t i) { return last_end(of, i); });
     set("time", [&](uint32_t i) { return of.instances[i].time; });
     set("op_start", [&](uint32_t i) { return of.op(of.instances[i]).start; });
     set("kernel_start", [&](uint32_t i) { return longest(of, i)->start; });
     set("kernel_time", [&](uint32_t i) { return longest(of, i)->duration; });
-    set_column(lua, "kernel", chosen.size(),
-               [&](size_t i) { push_text(lua, *of.of->of, of.of->at(*longest(of, chosen[i])).name); });
+    set_list(lua, "kernel", chosen.size(),
+             [&](size_t i) { push_text(lua, *of.of->of, of.of->at(*longest(of, chosen[i])).name); });
     return 1;
 }
 
@@ -258,7 +255,7 @@ void make_selection_type(lua_State *lua) {
         {"combos", guarded<push_combos>}, {"kernels", guarded<push_kernels>}, {"group", guarded<group>},
         {"details", guarded<details>},    {"instances", guarded<instances>},  {nullptr, nullptr},
     };
-    make_type(lua, SELECTION_TYPE, methods, collect<selection>);
+    make_type<selection>(lua, SELECTION_TYPE, methods);
 }
 
 } // namespace trace

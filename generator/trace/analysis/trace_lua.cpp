@@ -40,8 +40,7 @@ void push_flaws(lua_State *lua, const trace &from) {
     for (size_t i = 0; i < size_t(flaw::count); i++) {
         if (from.flaws[i] == 0) continue;
         lua_createtable(lua, 0, 3);
-        lua_pushstring(lua, FLAWS[i].name);
-        lua_setfield(lua, -2, "name");
+        set_text(lua, "name", FLAWS[i].name);
         set_integer(lua, "count", from.flaws[i]);
         set_integer(lua, FLAWS[i].has_byte ? "first_byte" : "first_uid", from.first_flaw[i]);
         lua_rawseti(lua, -2, ++row);
@@ -51,11 +50,7 @@ void push_flaws(lua_State *lua, const trace &from) {
 void set_computed_in(lua_State *lua, const trace &from) {
     if (from.computed_in.empty()) return;
     lua_newtable(lua);
-    for (const auto &[type, computed_in] : from.computed_in) {
-        lua_pushlstring(lua, type.data(), type.size());
-        lua_pushlstring(lua, computed_in.data(), computed_in.size());
-        lua_rawset(lua, -3);
-    }
+    for (const auto &[type, computed_in] : from.computed_in) set_text(lua, type.c_str(), computed_in);
     lua_setfield(lua, -2, "computed_in");
 }
 
@@ -66,19 +61,17 @@ int info(lua_State *lua) {
     lua_createtable(lua, 0, 13);
     set_known(lua, "rank", from.rank);
     set_known(lua, "world_size", from.world_size);
-    set_integer(lua, "base_nanoseconds", uint64_t(from.base_nanoseconds));
-    set_integer(lua, "devices", uint64_t(from.devices));
+    set_integer(lua, "base_nanoseconds", from.base_nanoseconds);
+    set_integer(lua, "devices", from.devices);
     if (!from.device_name.empty()) {
-        lua_pushlstring(lua, from.device_name.data(), from.device_name.size());
-        lua_setfield(lua, -2, "device_name");
+        set_text(lua, "device_name", from.device_name);
         set_known(lua, "multiprocessors", from.multiprocessors);
     }
     set_integer(lua, "events", from.events_in_file);
     set_integer(lua, "kept_events", from.events.size());
     set_integer(lua, "host_events", from.host.size());
-    set_integer(lua, "gpu_events", uint64_t(gpu_events));
-    lua_pushstring(lua, from.linked_by_correlation ? "correlation" : "External id");
-    lua_setfield(lua, -2, "linked_by");
+    set_integer(lua, "gpu_events", gpu_events);
+    set_text(lua, "linked_by", from.linked_by_correlation ? "correlation" : "External id");
     push_flaws(lua, from);
     lua_setfield(lua, -2, "flaws");
     set_computed_in(lua, from);
@@ -116,19 +109,16 @@ int push_event(lua_State *lua) {
     const event &event = from.events[size_t(number) - 1];
     lua_createtable(lua, 0, 20);
     set_integer(lua, "uid", event.uid);
-    lua_pushstring(lua, KINDS[size_t(event.kind)]);
-    lua_setfield(lua, -2, "kind");
+    set_text(lua, "kind", KINDS[size_t(event.kind)]);
     set_text(lua, "name", from, event.name);
-    lua_pushnumber(lua, event.start);
-    lua_setfield(lua, -2, "start");
-    lua_pushnumber(lua, event.duration);
-    lua_setfield(lua, -2, "duration");
+    set_number(lua, "start", event.start);
+    set_number(lua, "duration", event.duration);
     set_track(lua, from, from.tracks[event.track]);
     set_known(lua, "link", event.link);
     set_known(lua, "external", event.external);
-    if (event.device >= 0) set_integer(lua, "device", uint64_t(event.device));
-    if (event.stream >= 0) set_integer(lua, "stream", uint64_t(event.stream));
-    if (event.sequence >= 0) set_integer(lua, "sequence", uint64_t(event.sequence));
+    if (event.device >= 0) set_integer(lua, "device", event.device);
+    if (event.stream >= 0) set_integer(lua, "stream", event.stream);
+    if (event.sequence >= 0) set_integer(lua, "sequence", event.sequence);
     if (event.parent != NONE) set_integer(lua, "parent", uint64_t(event.parent) + 1);
     set_arguments(lua, from, event);
     return 1;
@@ -163,22 +153,16 @@ int open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     read_options options = options_of(lua);
     read_communication_patterns(lua);
-    auto **held = static_cast<trace **>(lua_newuserdatauv(lua, sizeof(trace *), 1));
-    *held = nullptr;
-    luaL_setmetatable(lua, TRACE_TYPE);
     problem problem{};
     bool done = false;
     try {
-        *held = new trace;
-        done = read(path, options, **held, problem);
-        if (done) link(**held);
+        auto &to = push_new<trace>(lua, TRACE_TYPE);
+        done = read(path, options, to, problem);
+        if (done) link(to);
     } catch (const std::bad_alloc &) {
         done = problem_set(&problem, "%s: out of memory", path);
     }
-    if (done) return 1;
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem.text);
-    return 2;
+    return done ? 1 : fail_with(lua, problem.text);
 }
 
 // The analyses have their own files.
@@ -206,8 +190,7 @@ trace &check_trace(lua_State *lua, int index) {
 }
 
 void push_text(lua_State *lua, const trace &trace, uint32_t text) {
-    std::string_view found = trace.names[text];
-    lua_pushlstring(lua, found.data(), found.size());
+    push_text(lua, trace.names[text]);
 }
 
 void set_collective(lua_State *lua, const trace &from, const collective &metadata) {
@@ -223,12 +206,7 @@ void set_collective(lua_State *lua, const trace &from, const collective &metadat
 }
 
 static int make_module(lua_State *lua) {
-    luaL_newmetatable(lua, TRACE_TYPE);
-    luaL_newlib(lua, METHODS);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, close);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
+    make_type<trace>(lua, TRACE_TYPE, METHODS);
     luaL_newlib(lua, FUNCTIONS);
     return 1;
 }
@@ -238,5 +216,5 @@ static int make_module(lua_State *lua) {
 extern "C" int luaopen_core_trace(lua_State *lua);
 
 int luaopen_core_trace(lua_State *lua) {
-    return trace::guarded<trace::make_module>(lua);
+    return guarded<trace::make_module>(lua);
 }

@@ -3,41 +3,19 @@
 #ifndef GENTABLES_TRACE_LUA_H
 #define GENTABLES_TRACE_LUA_H
 
-#include <lua.hpp>
-#include <new>
-
+#include "codec/lua_values.h"
 #include "trace/reader/trace.h"
 
 namespace trace {
-
-// Runs F; a failed allocation becomes Lua's error.
-template <int (*F)(lua_State *)> int guarded(lua_State *lua) {
-    try {
-        return F(lua);
-    } catch (const std::bad_alloc &) {
-    }
-    return luaL_error(lua, "not enough memory");
-}
 
 // The trace at `index` of the stack; raises if it is not one.
 trace &check_trace(lua_State *lua, int index);
 
 void push_text(lua_State *lua, const trace &trace, uint32_t text);
 
-// Each of the following sets a field of the table on top of the stack.
-inline void set_number(lua_State *lua, const char *key, double value) {
-    lua_pushnumber(lua, value);
-    lua_setfield(lua, -2, key);
-}
-
-inline void set_integer(lua_State *lua, const char *key, uint64_t value) {
-    lua_pushinteger(lua, lua_Integer(value));
-    lua_setfield(lua, -2, key);
-}
-
 // Sets no field if it is UNKNOWN.
 inline void set_known(lua_State *lua, const char *key, int64_t value) {
-    if (value != UNKNOWN) set_integer(lua, key, uint64_t(value));
+    if (value != UNKNOWN) set_integer(lua, key, value);
 }
 
 inline void set_text(lua_State *lua, const char *key, const trace &of, uint32_t text) {

@@ -6,8 +6,6 @@
 //          kept = { [category] = number of events }, malformed, negative, long_ids, lone_flows }... },
 //      in order of the files, or nil, message
 //   merge.can_gzip() -> bool
-#include <lua.hpp>
-
 #include "merge.h"
 #include "packed.h"
 #include "trace/analysis/trace_lua.h"
@@ -29,21 +27,6 @@ struct call {
 };
 
 constexpr const char *CALL_TYPE = "gentables.merge";
-
-int drop(lua_State *lua) {
-    auto **held = static_cast<call **>(luaL_checkudata(lua, 1, CALL_TYPE));
-    delete *held;
-    *held = nullptr;
-    return 0;
-}
-
-call &push_call(lua_State *lua) {
-    auto **held = static_cast<call **>(lua_newuserdatauv(lua, sizeof(call *), 0));
-    *held = nullptr;
-    luaL_setmetatable(lua, CALL_TYPE);
-    *held = new call;
-    return **held;
-}
 
 void take_inputs(lua_State *lua, call &call) {
     luaL_checktype(lua, 2, LUA_TTABLE);
@@ -85,38 +68,27 @@ void push_found(lua_State *lua, const merge_found &found, const std::vector<std:
     set_known(lua, "world_size", found.world_size);
     set_known(lua, "base_nanoseconds", found.base_nanoseconds);
     for (size_t i = 0; i < size_t(merge_count::count); i++) {
-        set_known(lua, COUNTS[i], int64_t(found.counts[i]));
+        set_integer(lua, COUNTS[i], found.counts[i]);
     }
     lua_newtable(lua);
     for (size_t i = 0; i < found.kept.size(); i++) {
-        set_known(lua, categories[i].c_str(), int64_t(found.kept[i]));
+        set_integer(lua, categories[i].c_str(), found.kept[i]);
     }
     lua_setfield(lua, -2, "kept");
-    lua_newtable(lua);
-    for (size_t i = 0; i < found.devices.size(); i++) {
-        lua_pushlstring(lua, found.devices[i].data(), found.devices[i].size());
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
-    lua_setfield(lua, -2, "devices");
+    set_list(lua, "devices", found.devices.size(), [&](size_t i) { push_text(lua, found.devices[i]); });
 }
 
 int write(lua_State *lua) {
     luaL_checkstring(lua, 1);
     lua_settop(lua, 3);
-    call &call = push_call(lua);
+    auto &call = push_new<::trace::call>(lua, CALL_TYPE);
     call.path = lua_tostring(lua, 1);
     take_inputs(lua, call);
     take_options(lua, call.options);
-    if (!merge(call.path, call.inputs, call.options, call.found, call.problem)) {
-        lua_pushnil(lua);
-        lua_pushstring(lua, call.problem.text);
-        return 2;
-    }
-    lua_createtable(lua, int(call.found.size()), 0);
-    for (size_t i = 0; i < call.found.size(); i++) {
-        push_found(lua, call.found[i], call.options.categories);
-        lua_rawseti(lua, -2, lua_Integer(i) + 1);
-    }
+    if (!merge(call.path, call.inputs, call.options, call.found, call.problem))
+        return fail_with(lua, call.problem.text);
+    push_list(lua, call.found.size(),
+              [&](size_t i) { push_found(lua, call.found[i], call.options.categories); });
     return 1;
 }
 
@@ -133,11 +105,8 @@ extern "C" int luaopen_core_merge(lua_State *lua);
 
 int luaopen_core_merge(lua_State *lua) {
     static const luaL_Reg functions[] = {
-        {"write", trace::guarded<trace::write>}, {"can_gzip", trace::can_gzip}, {nullptr, nullptr}};
-    luaL_newmetatable(lua, trace::CALL_TYPE);
-    lua_pushcfunction(lua, trace::drop);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
+        {"write", guarded<trace::write>}, {"can_gzip", trace::can_gzip}, {nullptr, nullptr}};
+    make_type<trace::call>(lua, trace::CALL_TYPE);
     luaL_newlib(lua, functions);
     return 1;
 }
