@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/failure.h"
+#include "base/bindings.h"
 #include "base/stream_errors.h"
 #include "modules.h"
 #include "system/cleanup.h"
@@ -234,9 +234,7 @@ static int run_verb(lua_State *lua) {
     preload_modules(lua);
     search_own_files(lua, command);
     set_global(lua, &command->folders, command->argv[0]);
-    lua_getglobal(lua, "require");
-    lua_pushstring(lua, "verbs");
-    lua_call(lua, 1, 1);
+    push_module(lua, "verbs");
     lua_getfield(lua, -1, "main");
     luaL_checkstack(lua, command->argc, "too many arguments");
     for (int i = 1; i < command->argc; i++) lua_pushstring(lua, command->argv[i]);

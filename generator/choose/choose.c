@@ -311,7 +311,6 @@ static bool find_other_tables(struct choosing *choosing) {
 }
 
 static bool find_evidence(struct choosing *choosing) {
-    static const char oversubscribed[] = "oversubscribed";
     const struct inputs *of = &choosing->of;
     const struct grid *grid = &choosing->table->grid;
     choosing->evidence = calloc(grid->block_count + 1, sizeof *choosing->evidence);
@@ -323,8 +322,7 @@ static bool find_evidence(struct choosing *choosing) {
             .may_win = of->selection->may_win,
             .keeps_far = of->selection->same_bits_as != NAME_NONE || of->selection->is_stable,
             .barred = of->selection->loopback ? NAME_NONE : of->loopback,
-            .oversubscribed =
-                names_find(&of->lists->placements, oversubscribed, oversubscribed + strlen(oversubscribed)),
+            .oversubscribed = names_index(&of->lists->placements, "oversubscribed"),
         };
         ok = evidence_make(of->rows, &scope, of->lists, &choosing->evidence[i]);
     }
@@ -428,13 +426,12 @@ static bool choose(struct choosing *choosing, const struct lists *lists, struct 
 
 struct table *table_select(const struct rows *rows, const struct selection *selection,
                            const struct lists *lists, struct problem *problem) {
-    static const char loopback[] = "loopback";
     struct table *table = calloc(1, sizeof *table);
     struct choosing choosing = {
         .of = {.rows = rows,
                .selection = selection,
                .lists = lists,
-               .loopback = names_find(&lists->placements, loopback, loopback + strlen(loopback))},
+               .loopback = names_index(&lists->placements, "loopback")},
         .table = table,
     };
     bool ok =

@@ -34,13 +34,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "choose.h"
 #include "classes.h"
 #include "estimate/evidence.h"
 #include "rows/rows_lua.h"
 #include "select.h"
 #include "select_options.h"
-#include "table/table_fields.h"
 #include "table/table_lua.h"
 
 static void take_tables(lua_State *lua, struct selection *selection) {
@@ -71,10 +71,7 @@ static int lua_select(lua_State *lua) {
     take_tables(lua, &selection);
     struct table **table = table_lua_push(lua);
     *table = table_select(rows, &selection, lists, &problem);
-    if (*table != NULL) return 1;
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem.text);
-    return 2;
+    return *table != NULL ? 1 : push_failed(lua, problem.text);
 }
 
 // ---- choices along an axis
@@ -135,8 +132,7 @@ static void push_losses(lua_State *lua, const struct evidence *evidence, const s
     for (size_t s = 0; s < size->lists->strategies.count; s++) {
         if (size->times[s] != size->shape_count) continue;
         if (evidence_covers(evidence, (uint8_t)s)) covered[count++] = (uint8_t)s;
-        lua_pushnumber(lua, size->expected[s] / (double)size->shape_count);
-        lua_setfield(lua, -2, size->lists->strategies.name[s]);
+        set_number(lua, size->lists->strategies.name[s], size->expected[s] / (double)size->shape_count);
     }
     if (count == 0) return;
     if (!evidence_losses(evidence, &size->shapes[0], size->shapes, size->shape_count, covered, count,
@@ -144,13 +140,14 @@ static void push_losses(lua_State *lua, const struct evidence *evidence, const s
         luaL_error(lua, "out of memory");
     }
     for (size_t i = 0; i < count; i++) {
-        lua_pushnumber(lua, figures[i].expected);
-        lua_setfield(lua, -2, size->lists->strategies.name[covered[i]]);
+        set_number(lua, size->lists->strategies.name[covered[i]], figures[i].expected);
     }
 }
 
+static const char evidence_type[] = "gentables.evidence";
+
 static int collect_evidence(lua_State *lua) {
-    struct evidence **evidence = lua_touserdata(lua, 1);
+    struct evidence **evidence = luaL_checkudata(lua, 1, evidence_type);
     evidence_free(*evidence);
     *evidence = NULL;
     return 0;
@@ -159,7 +156,6 @@ static int collect_evidence(lua_State *lua) {
 // The evidence of a slice's block, which the stack keeps.
 static const struct evidence *take_evidence(lua_State *lua, const struct rows *rows, struct slice_key slice,
                                             const struct lists *lists) {
-    static const char loopback[] = "loopback", oversubscribed[] = "oversubscribed";
     bool may_win[NAMES_MAX] = {false};
     lua_getfield(lua, 4, "may_win");
     luaL_checktype(lua, -1, LUA_TTABLE);
@@ -167,8 +163,6 @@ static const struct evidence *take_evidence(lua_State *lua, const struct rows *r
         may_win[s] = lua_getfield(lua, -1, lists->strategies.name[s]) != LUA_TNIL;
         lua_pop(lua, 1);
     }
-    lua_getfield(lua, 4, "loopback");
-    bool has_loopback = lua_toboolean(lua, -1);
     const struct names *placements = &lists->placements;
     const struct evidence_scope scope = {
         .block = {.splits = slice.splits,
@@ -179,15 +173,12 @@ static const struct evidence *take_evidence(lua_State *lua, const struct rows *r
                   .mode = slice.mode},
         .sizes_only = slice.sizes_only,
         .may_win = may_win,
-        .barred = has_loopback ? NAME_NONE : names_find(placements, loopback, loopback + strlen(loopback)),
-        .oversubscribed = names_find(placements, oversubscribed, oversubscribed + strlen(oversubscribed)),
+        .barred = field_boolean(lua, 4, "loopback") ? NAME_NONE : names_index(placements, "loopback"),
+        .oversubscribed = names_index(placements, "oversubscribed"),
     };
     struct evidence **evidence = lua_newuserdatauv(lua, sizeof *evidence, 0);
     *evidence = NULL;
-    lua_createtable(lua, 0, 1);
-    lua_pushcfunction(lua, collect_evidence);
-    lua_setfield(lua, -2, "__gc");
-    lua_setmetatable(lua, -2);
+    luaL_setmetatable(lua, evidence_type);
     if (!evidence_make(rows, &scope, lists, evidence)) luaL_error(lua, "out of memory");
     return *evidence;
 }
@@ -258,6 +249,8 @@ int luaopen_core_choose(lua_State *lua) {
                                          {"losses", lua_losses},
                                          {"select", lua_select},
                                          {NULL, NULL}};
+    static const luaL_Reg of_evidence[] = {{"__gc", collect_evidence}, {NULL, NULL}};
+    make_type(lua, evidence_type, of_evidence);
     luaL_newlib(lua, functions);
     lua_createtable(lua, 0, 5);
     set_number(lua, "right", LOSSES_RIGHT);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "numerics.h"
 #include "rows/rows_lua.h"
 
@@ -107,12 +108,9 @@ static void push_class(lua_State *lua, const struct classes *all, uint8_t class,
         lua_seti(lua, -2, ++count);
     }
     lua_setfield(lua, -2, "names");
-    lua_pushinteger(lua, (lua_Integer)shapes);
-    lua_setfield(lua, -2, "shapes");
-    lua_pushnumber(lua, shapes == 0 ? 0 : all->of[class].cost / (double)shapes);
-    lua_setfield(lua, -2, "cost");
-    lua_pushnumber(lua, all->of[class].worst);
-    lua_setfield(lua, -2, "worst");
+    set_integer(lua, "shapes", (lua_Integer)shapes);
+    set_number(lua, "cost", shapes == 0 ? 0 : all->of[class].cost / (double)shapes);
+    set_number(lua, "worst", all->of[class].worst);
 }
 
 // The strategies with varying bits, or those with unknown bits.
@@ -147,21 +145,17 @@ static int push_classes(lua_State *lua, const struct classes *all, uint8_t wante
 }
 
 static uint8_t take_first(lua_State *lua, const struct lists *lists) {
-    size_t length;
     if (lua_isnoneornil(lua, 3) || lua_getfield(lua, 3, "first") == LUA_TNIL) return NAME_NONE;
-    const char *name = luaL_checklstring(lua, -1, &length);
-    return names_find(&lists->strategies, name, name + length);
+    return names_index(&lists->strategies, luaL_checkstring(lua, -1));
 }
 
 int choose_lua_classes(lua_State *lua) {
-    static const char loopback[] = "loopback";
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);
     struct slice_key key = slice_key_take(lua, 2);
     uint8_t wanted = take_first(lua, lists);
-    uint8_t barred = names_find(&lists->placements, loopback, loopback + strlen(loopback));
-    if (!lua_isnoneornil(lua, 3) && (lua_getfield(lua, 3, "loopback"), lua_toboolean(lua, -1)))
-        barred = NAME_NONE;
+    bool has_loopback = !lua_isnoneornil(lua, 3) && field_boolean(lua, 3, "loopback");
+    uint8_t barred = has_loopback ? NAME_NONE : names_index(&lists->placements, "loopback");
     struct classes *all = lua_newuserdatauv(lua, sizeof *all, 0);
     memset(all, 0, sizeof *all);
     all->entries = lua_newuserdatauv(lua, (rows->count + 1) * sizeof *all->entries, 0);

@@ -4,7 +4,8 @@
 #include <lauxlib.h>
 #include <string.h>
 
-#include "table/table_fields.h"
+#include "base/bindings.h"
+#include "rows/rows_lua.h"
 
 static size_t field_length(lua_State *lua, int index, const char *name) {
     lua_getfield(lua, index, name);
@@ -31,11 +32,11 @@ static size_t take_block(lua_State *lua, int index, const struct lists *lists, s
     size_t count = fusions > hidden_sizes ? fusions : hidden_sizes;
     if (num_tokens > count) count = num_tokens;
     if (keys == NULL) return count;
-    struct cell_key key = block_key(lua, index, lists);
+    struct cell_key key = block_key_take(lua, index);
     for (size_t i = 0; i < count; i++) {
         lua_getfield(lua, index, "fusions");
         lua_geti(lua, -1, (lua_Integer)(i % fusions) + 1);
-        key.fusion = pop_name(lua, &lists->fusions);
+        key.fusion = names_pop(lua, &lists->fusions);
         lua_pop(lua, 1);
         key.hidden_size = field_item(lua, index, "hidden_sizes", i % hidden_sizes);
         key.num_tokens = field_item(lua, index, "num_tokens", i % num_tokens);
@@ -72,7 +73,7 @@ static void take_candidates(lua_State *lua, int options, const struct lists *lis
         lua_Integer count = luaL_len(lua, -1);
         for (lua_Integer i = 1; i <= count; i++) {
             lua_geti(lua, -1, i);
-            named[pop_name(lua, &lists->strategies)] = true;
+            named[names_pop(lua, &lists->strategies)] = true;
         }
         for (size_t i = 0; i < NAMES_MAX; i++) selection->may_win[i] &= named[i];
     }
@@ -90,15 +91,6 @@ static void take_lookup(lua_State *lua, int options, struct selection *selection
     lua_pop(lua, 1);
 }
 
-// The cell of the table at `item`.
-static struct cell_key item_key(lua_State *lua, int item, const struct lists *lists) {
-    struct cell_key key = block_key(lua, item, lists);
-    key.fusion = field_name(lua, item, "fusion", &lists->fusions);
-    key.hidden_size = (uint32_t)field_integer(lua, item, "hidden_size");
-    key.num_tokens = (uint32_t)field_integer(lua, item, "num_tokens");
-    return key;
-}
-
 // Reads options.derived into a buffer that the stack keeps.
 static void take_derived(lua_State *lua, int options, const struct lists *lists,
                          struct selection *selection) {
@@ -109,9 +101,9 @@ static void take_derived(lua_State *lua, int options, const struct lists *lists,
     for (size_t i = 0; i < count; i++, lua_pop(lua, 1)) {
         lua_geti(lua, list, (lua_Integer)i + 1);
         int item = lua_gettop(lua);
-        derived[i] = (struct derived_time){.key = item_key(lua, item, lists)};
-        derived[i].strategy = field_name(lua, item, "strategy", &lists->strategies);
-        derived[i].placement = field_name(lua, item, "placement", &lists->placements);
+        derived[i] = (struct derived_time){.key = cell_key_take(lua, item)};
+        derived[i].strategy = names_field(lua, item, "strategy", &lists->strategies);
+        derived[i].placement = names_field(lua, item, "placement", &lists->placements);
         derived[i].time_us = field_number(lua, item, "time_us");
     }
     selection->derived = derived;
@@ -128,8 +120,8 @@ static void take_untried(lua_State *lua, int options, const struct lists *lists,
     for (size_t i = 0; i < count; i++, lua_pop(lua, 1)) {
         lua_geti(lua, list, (lua_Integer)i + 1);
         int item = lua_gettop(lua);
-        untried[i] = (struct untried_strategy){item_key(lua, item, lists),
-                                               field_name(lua, item, "strategy", &lists->strategies)};
+        untried[i] = (struct untried_strategy){cell_key_take(lua, item),
+                                               names_field(lua, item, "strategy", &lists->strategies)};
     }
     selection->untried = untried;
     selection->untried_count = count;
@@ -158,15 +150,8 @@ static void take_same_bits(lua_State *lua, int options, const struct lists *list
     if (lua_getfield(lua, options, "same_bits_as") == LUA_TNIL) {
         lua_pop(lua, 1);
     } else {
-        selection->same_bits_as = pop_name(lua, &lists->strategies);
+        selection->same_bits_as = names_pop(lua, &lists->strategies);
     }
-}
-
-static bool field_boolean(lua_State *lua, int index, const char *name) {
-    lua_getfield(lua, index, name);
-    bool value = lua_toboolean(lua, -1);
-    lua_pop(lua, 1);
-    return value;
 }
 
 void select_options_take(lua_State *lua, int options, const struct lists *lists,

@@ -22,6 +22,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/bindings.h"
+
 #define DATABASE_TYPE  "gentables.sqlite"
 #define STATEMENT_TYPE "gentables.sqlite_statement"
 
@@ -54,12 +56,6 @@ static int look(void *argument) {
 
 static void allow_steps(struct database *database) {
     database->steps_left = STEPS + database->size * STEPS_PER_BYTE;
-}
-
-static int fail_with(lua_State *lua, const char *message) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, message);
-    return 2;
 }
 
 // The errno of the last open for writing; 0 if that succeeded. If it fails, SQLite tries to open the file for
@@ -99,12 +95,12 @@ static int system_error(const struct database *database) {
 // Returns nil and why the last call failed.
 static int fail_as(lua_State *lua, const struct database *database) {
     if (database->steps_left < 0) {
-        return fail_with(lua, "a query does not end: the file has a view without an end");
+        return push_failed(lua, "a query does not end: the file has a view without an end");
     }
     const char *message = sqlite3_errmsg(database->sqlite);
     int reason = system_error(database);
-    if (reason == 0) return fail_with(lua, message);
-    return fail_with(lua, lua_pushfstring(lua, "%s: %s", message, strerror(reason)));
+    if (reason == 0) return push_failed(lua, message);
+    return push_failed(lua, lua_pushfstring(lua, "%s: %s", message, strerror(reason)));
 }
 
 static int open_with(lua_State *lua, int flags) {
@@ -114,13 +110,13 @@ static int open_with(lua_State *lua, int flags) {
     luaL_setmetatable(lua, DATABASE_TYPE);
     struct stat status;
     bool is_there = stat(path, &status) == 0, creates = flags & SQLITE_OPEN_CREATE;
-    if (!is_there && !creates) return fail_with(lua, strerror(errno));
-    if (is_there && !S_ISREG(status.st_mode)) return fail_with(lua, "is not a file");
+    if (!is_there && !creates) return push_failed(lua, strerror(errno));
+    if (is_there && !S_ISREG(status.st_mode)) return push_failed(lua, "is not a file");
     database->size = is_there ? status.st_size : 0;
     allow_steps(database);
     write_reason = 0;
     int opened = sqlite3_open_v2(path, &database->sqlite, flags, NULL);
-    if (database->sqlite == NULL) return fail_with(lua, "out of memory");
+    if (database->sqlite == NULL) return push_failed(lua, "out of memory");
     sqlite3_progress_handler(database->sqlite, STEPS_PER_LOOK, look, database);
     sqlite3_busy_timeout(database->sqlite, BUSY_MS);
     if (opened == SQLITE_OK) {
@@ -130,7 +126,7 @@ static int open_with(lua_State *lua, int flags) {
     bool is_refused = creates && sqlite3_db_readonly(database->sqlite, "main") == 1;
     if (!is_refused) return 1;
     const char *reason = write_reason != 0 ? strerror(write_reason) : "the file is read-only";
-    return fail_with(lua, lua_pushfstring(lua, "cannot be written: %s", reason));
+    return push_failed(lua, lua_pushfstring(lua, "cannot be written: %s", reason));
 }
 
 // open(path)
@@ -226,8 +222,7 @@ static int lua_sqlite_insert(lua_State *lua) {
     }
     sqlite3_finalize(*held);
     *held = NULL;
-    lua_pushboolean(lua, 1);
-    return 1;
+    return push_true(lua);
 }
 
 // database:query(sql, each, ...)
@@ -248,8 +243,7 @@ static int lua_sqlite_query(lua_State *lua) {
     if (status != SQLITE_DONE) return fail_as(lua, database);
     sqlite3_finalize(*held);
     *held = NULL;
-    lua_pushboolean(lua, 1);
-    return 1;
+    return push_true(lua);
 }
 
 int luaopen_core_sqlite(lua_State *lua);
@@ -262,14 +256,9 @@ int luaopen_core_sqlite(lua_State *lua) {
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"open", lua_sqlite_open}, {"create", lua_sqlite_create}, {NULL, NULL}};
-    luaL_newmetatable(lua, STATEMENT_TYPE);
-    lua_pushcfunction(lua, finalize);
-    lua_setfield(lua, -2, "__gc");
-    luaL_newmetatable(lua, DATABASE_TYPE);
-    luaL_setfuncs(lua, methods, 0);
-    lua_pushvalue(lua, -1);
-    lua_setfield(lua, -2, "__index");
-    lua_pop(lua, 2);
+    static const luaL_Reg of_statement[] = {{"__gc", finalize}, {NULL, NULL}};
+    make_type(lua, STATEMENT_TYPE, of_statement);
+    make_type(lua, DATABASE_TYPE, methods);
     luaL_newlib(lua, functions);
     return 1;
 }

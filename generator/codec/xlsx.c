@@ -18,6 +18,7 @@
 #include <string.h>
 #include <xlsxwriter.h>
 
+#include "base/bindings.h"
 #include "base/stream_errors.h"
 #include "system/cleanup.h"
 #include "system/file.h"
@@ -51,12 +52,6 @@ struct sheet {
     bool lost_memory;     // whether an allocation failed
 };
 
-static int fail(lua_State *lua, const struct problem *problem) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem->text);
-    return 2;
-}
-
 static struct book *check_book(lua_State *lua) {
     struct book *book = luaL_checkudata(lua, 1, book_type);
     luaL_argcheck(lua, book->workbook != NULL, 1, "the workbook is closed");
@@ -82,7 +77,7 @@ static int fail_without_memory(lua_State *lua, struct book *book) {
     book->workbook = NULL;
     drop_book(book);
     problem_set(&problem, "%s: out of memory; the old file is unchanged", book->path);
-    return fail(lua, &problem);
+    return push_failed(lua, problem.text);
 }
 
 // The folder of the file. The library's temporary files are there, too, so that a full disk is an error when
@@ -135,11 +130,11 @@ static int open_book(lua_State *lua) {
     luaL_setmetatable(lua, book_type);
     memcpy(book->path, path, length + 1);
     struct problem problem;
-    if (!file_stage_open(&book->stage, book->path, &problem)) return fail(lua, &problem);
+    if (!file_stage_open(&book->stage, book->path, &problem)) return push_failed(lua, problem.text);
     if (book->stage.temporary == NULL) {
         file_stage_drop(&book->stage);
         problem_set(&problem, "%s: a workbook is written to a file, not to a device or a pipe", book->path);
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     char folder[PATH_MAX], name[STAGE_NAME_SIZE];
     folder_of(path, folder);
@@ -376,7 +371,7 @@ static int add_sheet(lua_State *lua) {
         problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
                     strerror(hush.reason));
         drop_book(book);
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     if (hush.lost_memory) return fail_without_memory(lua, book);
     if (sheet.worksheet == NULL) return luaL_error(lua, "no sheet can be called %s", name);
@@ -411,31 +406,24 @@ static int close_book(lua_State *lua) {
                     " the old file is unchanged",
                     book->path);
         drop_book(book);
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     if (error != LXW_NO_ERROR) {
         problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
                     hush.reason != 0 ? strerror(hush.reason) : lxw_strerror(error));
         drop_book(book);
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     bool is_written = file_stage_commit(&book->stage, false, &problem);
     drop_book(book);
-    if (!is_written) return fail(lua, &problem);
-    lua_pushboolean(lua, true);
-    return 1;
+    return is_written ? push_true(lua) : push_failed(lua, problem.text);
 }
 
 int luaopen_core_xlsx(lua_State *lua) {
     static const luaL_Reg functions[] = {{"open", open_book}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"add", add_sheet}, {"close", close_book}, {NULL, NULL}};
-    luaL_newmetatable(lua, book_type);
-    luaL_newlib(lua, methods);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, drop);
-    lua_setfield(lua, -2, "__gc");
-    lua_pushcfunction(lua, drop);
-    lua_setfield(lua, -2, "__close");
+    static const luaL_Reg methods[] = {
+        {"add", add_sheet}, {"close", close_book}, {"__gc", drop}, {"__close", drop}, {NULL, NULL}};
+    make_type(lua, book_type, methods);
     luaL_newlib(lua, functions);
     return 1;
 }

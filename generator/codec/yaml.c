@@ -15,6 +15,8 @@
 #include <strings.h>
 #include <yaml.h>
 
+#include "base/bindings.h"
+
 #define DOCUMENT_TYPE "gentables.yaml_document"
 
 enum { TEXT = 1, NULL_VALUE, DEEPEST = 100, MOST_NODES = 1000000, ROOT = 1, MESSAGE_SIZE = 160 };
@@ -211,10 +213,8 @@ static int decode(lua_State *lua) {
 int luaopen_core_yaml(lua_State *lua);
 int luaopen_core_yaml(lua_State *lua) {
     static const luaL_Reg functions[] = {{"decode", decode}, {NULL, NULL}};
-    luaL_newmetatable(lua, DOCUMENT_TYPE);
-    lua_pushcfunction(lua, collect_document);
-    lua_setfield(lua, -2, "__gc");
-    lua_pop(lua, 1);
+    static const luaL_Reg methods[] = {{"__gc", collect_document}, {NULL, NULL}};
+    make_type(lua, DOCUMENT_TYPE, methods);
     luaL_newlib(lua, functions);
     return 1;
 }

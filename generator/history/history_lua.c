@@ -18,6 +18,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/bindings.h"
 #include "effects.h"
 #include "estimate/contrasts.h"
 #include "segments.h"
@@ -186,21 +187,13 @@ static int lua_rest(lua_State *lua) {
 
 // ---- changes -----------------------------------------------------------------------------------
 
-static double option(lua_State *lua, const char *name) {
-    lua_getfield(lua, 2, name);
-    double value = luaL_checknumber(lua, -1);
-    lua_pop(lua, 1);
-    return value;
-}
-
 static int lua_changes(lua_State *lua) {
     luaL_checktype(lua, 1, LUA_TTABLE);
     luaL_checktype(lua, 2, LUA_TTABLE);
-    lua_getfield(lua, 2, "clips");
-    struct segments_options options = {.shortest = (size_t)option(lua, "shortest"),
-                                       .clips = lua_toboolean(lua, -1),
-                                       .threshold = option(lua, "threshold"),
-                                       .p = option(lua, "p")};
+    struct segments_options options = {.shortest = (size_t)field_number(lua, 2, "shortest"),
+                                       .clips = field_boolean(lua, 2, "clips"),
+                                       .threshold = field_number(lua, 2, "threshold"),
+                                       .p = field_number(lua, 2, "p")};
     luaL_argcheck(lua, options.shortest >= 1 && options.threshold > 0, 2, "out of range");
     size_t runs = (size_t)luaL_len(lua, 1), count = 0;
     double *levels = new_numbers(lua, runs), *work = new_numbers(lua, 3 * runs + 2);
@@ -214,14 +207,9 @@ static int lua_changes(lua_State *lua) {
     lua_createtable(lua, (int)found, 0);
     for (size_t i = 0; i < found; i++) {
         lua_createtable(lua, 0, 3);
-        lua_pushinteger(lua, (lua_Integer)run_of[changes[i].at]);
-        lua_setfield(lua, -2, "at");
-        lua_pushnumber(lua, changes[i].p);
-        lua_setfield(lua, -2, "p");
-        if (changes[i].parent > 0) {
-            lua_pushinteger(lua, (lua_Integer)changes[i].parent);
-            lua_setfield(lua, -2, "parent");
-        }
+        set_integer(lua, "at", (lua_Integer)run_of[changes[i].at]);
+        set_number(lua, "p", changes[i].p);
+        if (changes[i].parent > 0) set_integer(lua, "parent", (lua_Integer)changes[i].parent);
         lua_seti(lua, -2, (lua_Integer)i + 1);
     }
     return 1;
@@ -234,11 +222,7 @@ int luaopen_core_history(lua_State *lua) {
                                        {NULL, NULL}};
     static const luaL_Reg functions[] = {
         {"levels", lua_levels}, {"effects", lua_effects}, {"changes", lua_changes}, {NULL, NULL}};
-    luaL_newmetatable(lua, EFFECTS_TYPE);
-    luaL_setfuncs(lua, methods, 0);
-    lua_pushvalue(lua, -1);
-    lua_setfield(lua, -2, "__index");
-    lua_pop(lua, 1);
+    make_type(lua, EFFECTS_TYPE, methods);
     luaL_newlib(lua, functions);
     return 1;
 }

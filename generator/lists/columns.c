@@ -1,9 +1,9 @@
 // Reads lists/columns.lua; see columns.h.
 #include "columns.h"
 
-#include <lauxlib.h>
-#include <lua.h>
 #include <string.h>
+
+#include "base/bindings.h"
 
 static const char *const special_keys[] = {
     [COLUMN_WORLD_SIZE] = "world_size",
@@ -43,13 +43,6 @@ static const char *text_of(lua_State *lua, const char *field) {
     return text;
 }
 
-static bool flag_of(lua_State *lua, const char *field) {
-    lua_getfield(lua, -1, field);
-    bool flag = lua_toboolean(lua, -1);
-    lua_pop(lua, 1);
-    return flag;
-}
-
 // The index of a number column; `others`: how many without a name in C there are so far.
 static size_t index_of(const char *key, size_t *others) {
     for (size_t i = 0; i < NUMBERS_NAMED; i++) {
@@ -64,11 +57,11 @@ static struct column read_column(lua_State *lua) {
         .name = text_of(lua, "name"),
         .other_name = text_of(lua, "other_name"),
         .key = text_of(lua, "key"),
-        .required = flag_of(lua, "required"),
-        .ours = flag_of(lua, "ours"),
-        .filled = flag_of(lua, "filled"),
-        .may_be_empty = flag_of(lua, "may_be_empty"),
-        .whole = flag_of(lua, "whole"),
+        .required = field_boolean(lua, -1, "required"),
+        .ours = field_boolean(lua, -1, "ours"),
+        .filled = field_boolean(lua, -1, "filled"),
+        .may_be_empty = field_boolean(lua, -1, "may_be_empty"),
+        .whole = field_boolean(lua, -1, "whole"),
     };
     if (column.name == NULL || column.key == NULL) luaL_error(lua, "lists/columns.lua: no name or no key");
     column.kind = kind_of(column.key);
@@ -77,9 +70,7 @@ static struct column read_column(lua_State *lua) {
 
 void columns_read(lua_State *lua, struct columns *columns) {
     size_t others = 0, found = 0;
-    lua_getglobal(lua, "require");
-    lua_pushliteral(lua, "lists.columns");
-    lua_call(lua, 1, 1);
+    push_module(lua, "lists.columns");
     columns->count = (size_t)luaL_len(lua, -1);
     if (columns->count > COLUMNS_MAX) luaL_error(lua, "lists/columns.lua: at most %d columns", COLUMNS_MAX);
     for (size_t i = 0; i < columns->count; i++) {

@@ -3,10 +3,9 @@
 #include "names.h"
 
 #include <ctype.h>
-#include <lauxlib.h>
-#include <lua.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "system/file.h"
 
 static size_t slot_of(const char *text, size_t length) {
@@ -50,6 +49,28 @@ uint8_t names_find(const struct names *names, const char *begin, const char *end
     return NAME_NONE;
 }
 
+uint8_t names_index(const struct names *names, const char *name) {
+    return names_find(names, name, name + strlen(name));
+}
+
+uint8_t names_pop(lua_State *lua, const struct names *names) {
+    size_t length;
+    const char *text = luaL_checklstring(lua, -1, &length);
+    uint8_t index = names_find(names, text, text + length);
+    if (index == NAME_NONE) luaL_error(lua, "unknown %s %s", names->what, text);
+    lua_pop(lua, 1);
+    return index;
+}
+
+uint8_t names_field(lua_State *lua, int index, const char *field, const struct names *names) {
+    lua_getfield(lua, index, field);
+    return names_pop(lua, names);
+}
+
+void names_set(lua_State *lua, const char *field, const struct names *names, uint8_t index) {
+    if (index != NAME_NONE) set_text(lua, field, names->name[index]);
+}
+
 // Reads lists[field] of the lists on top of the stack. package.loaded keeps the texts alive.
 static void read_names(lua_State *lua, struct names *names, const char *field, const char *what) {
     names->what = what;
@@ -91,9 +112,8 @@ static void read_bytes(lua_State *lua, struct lists *lists) {
     lua_getfield(lua, -1, "dtypes");
     for (size_t i = 0; i < lists->dtypes.count; i++) {
         lua_geti(lua, -1, (lua_Integer)i + 1);
-        lua_getfield(lua, -1, "bytes");
-        lists->bytes[i] = (uint8_t)luaL_checkinteger(lua, -1);
-        lua_pop(lua, 2);
+        lists->bytes[i] = (uint8_t)field_integer(lua, -1, "bytes");
+        lua_pop(lua, 1);
     }
     lua_pop(lua, 1);
 }
@@ -103,11 +123,9 @@ static void read_quantised(lua_State *lua, struct lists *lists) {
     memset(lists->quantises, NAME_NONE, sizeof lists->quantises);
     lua_getfield(lua, -1, "fusions");
     for (size_t i = 0; i < lists->fusions.count; i++) {
-        size_t length;
         lua_geti(lua, -1, (lua_Integer)i + 1);
         if (lua_getfield(lua, -1, "quantises") == LUA_TSTRING) {
-            const char *name = lua_tolstring(lua, -1, &length);
-            lists->quantises[i] = names_find(&lists->fusions, name, name + length);
+            lists->quantises[i] = names_index(&lists->fusions, lua_tostring(lua, -1));
         }
         lua_pop(lua, 2);
     }
@@ -137,9 +155,7 @@ const struct lists *lists_of(struct lua_State *lua) {
     lua_pop(lua, 1);
     struct lists *lists = lua_newuserdatauv(lua, sizeof *lists, 0);
     memset(lists, 0, sizeof *lists);
-    lua_getglobal(lua, "require");
-    lua_pushliteral(lua, "lists.lists");
-    lua_call(lua, 1, 1);
+    push_module(lua, "lists.lists");
     read_names(lua, &lists->dtypes, "dtypes", "dtype");
     read_names(lua, &lists->ops, "ops", "op");
     read_names(lua, &lists->modes, "modes", "mode");
@@ -178,9 +194,7 @@ bool lists_learn(struct lua_State *lua, const char *text, size_t size) {
     struct lists *lists = (struct lists *)(uintptr_t)lists_of(lua);
     const char *end = text + size, *begin = text;
     bool learned = false;
-    lua_getglobal(lua, "require");
-    lua_pushliteral(lua, "lists.lists");
-    lua_call(lua, 1, 1);
+    push_module(lua, "lists.lists");
     lua_getfield(lua, -1, "plugin_prefix");
     size_t prefix_length;
     const char *prefix = luaL_checklstring(lua, -1, &prefix_length);
@@ -207,9 +221,7 @@ void lists_forget(struct lua_State *lua, size_t count) {
         if (names->slot[slot].index >= count) names->slot[slot] = (struct name_slot){0};
     }
     names->count = (uint8_t)count;
-    lua_getglobal(lua, "require");
-    lua_pushliteral(lua, "lists.lists");
-    lua_call(lua, 1, 1);
+    push_module(lua, "lists.lists");
     lua_getfield(lua, -1, "drop_plugins");
     lua_pushinteger(lua, (lua_Integer)count);
     lua_call(lua, 1, 0);

@@ -41,6 +41,18 @@ bool names_add(struct names *names, const char *text, size_t index);
 // The index of [begin, end), or NAME_NONE.
 uint8_t names_find(const struct names *names, const char *begin, const char *end);
 
+// The index of a name that ends in NUL, or NAME_NONE.
+uint8_t names_index(const struct names *names, const char *name);
+
+// The name at the top of the stack, which is popped, as an index. Raises a Lua error if it is none of them.
+uint8_t names_pop(struct lua_State *lua, const struct names *names);
+
+// The same of a field of the table at stack index `index`.
+uint8_t names_field(struct lua_State *lua, int index, const char *field, const struct names *names);
+
+// Sets a field of the table at the top of the stack to a name. NAME_NONE sets nothing.
+void names_set(struct lua_State *lua, const char *field, const struct names *names, uint8_t index);
+
 // The lists of this Lua state, which owns them. Raises a Lua error if lists.lua cannot be read.
 const struct lists *lists_of(struct lua_State *lua);
 

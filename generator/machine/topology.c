@@ -12,6 +12,7 @@
 #include <lua.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "system/cleanup.h"
 
 // Objects of hwloc and their names in Lua.
@@ -54,8 +55,7 @@ static void set_counts(lua_State *lua, hwloc_topology_t topology, const char *na
         if (count == 0 && kinds[i].type == HWLOC_OBJ_CORE) {
             count = hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_PU);
         }
-        lua_pushinteger(lua, count);
-        lua_setfield(lua, -2, kinds[i].name);
+        set_integer(lua, kinds[i].name, count);
     }
     lua_setfield(lua, -2, name);
 }
@@ -65,8 +65,7 @@ static void set_cpu(lua_State *lua, hwloc_topology_t topology) {
     hwloc_obj_t package = hwloc_get_obj_by_type(topology, HWLOC_OBJ_PACKAGE, 0);
     if (package == NULL) package = hwloc_get_root_obj(topology);
     const char *model = hwloc_obj_get_info_by_name(package, "CPUModel");
-    lua_pushstring(lua, model != NULL ? model : hwloc_obj_get_info_by_name(package, "CPUPart"));
-    lua_setfield(lua, -2, "cpu");
+    set_text(lua, "cpu", model != NULL ? model : hwloc_obj_get_info_by_name(package, "CPUPart"));
 }
 
 static void set_caches(lua_State *lua, hwloc_topology_t topology) {

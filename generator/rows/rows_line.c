@@ -293,12 +293,11 @@ static bool is_as_before(const struct line_parser *parser, size_t column, size_t
 
 // The values of columns that a file does not have.
 static struct row default_row(const struct lists *lists) {
-    static const char op[] = "allreduce", unknown[] = "unknown";
-    struct row row = {.key = {.nodes = 1}, .accumulate = NAME_NONE};
-    row.key.op = names_find(&lists->ops, op, op + strlen(op));
-    row.key.mode = names_find(&lists->modes, unknown, unknown + strlen(unknown));
-    row.placement = names_find(&lists->placements, unknown, unknown + strlen(unknown));
-    return row;
+    return (struct row){.key = {.nodes = 1,
+                                .op = names_index(&lists->ops, "allreduce"),
+                                .mode = names_index(&lists->modes, "unknown")},
+                        .placement = names_index(&lists->placements, "unknown"),
+                        .accumulate = NAME_NONE};
 }
 
 struct line_parser line_parser_begin(const struct rows_source *source, const struct lists *lists,

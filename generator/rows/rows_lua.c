@@ -21,16 +21,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "codec/number.h"
 #include "rows_lua.h"
 
 static const char rows_type[] = "gentables.rows";
-
-static int fail(lua_State *lua, const struct problem *problem) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem->text);
-    return 2;
-}
 
 // Pushes a value that owns rows; NULL so far.
 static struct rows **push_rows(lua_State *lua) {
@@ -71,7 +66,7 @@ static int lua_read(lua_State *lua) {
     int count = (int)luaL_len(lua, 1);
     luaL_checkstack(lua, count + 8, "too many files");
     for (int i = 1; i <= count; i++) lua_geti(lua, 1, i);
-    return read_stack(lua, 2, count, &problem) ? 1 : fail(lua, &problem);
+    return read_stack(lua, 2, count, &problem) ? 1 : push_failed(lua, problem.text);
 }
 
 static int lua_count(lua_State *lua) {
@@ -82,15 +77,11 @@ static int lua_count(lua_State *lua) {
 static void push_file(lua_State *lua, const struct rows *rows, const struct rows_file *file, size_t count) {
     lua_createtable(lua, 0, 4);
     if (file->count > 0) {
-        lua_pushinteger(lua, rows->row[file->first].key.world_size);
-        lua_setfield(lua, -2, "world_size");
-        lua_pushinteger(lua, rows->row[file->first].key.nodes);
-        lua_setfield(lua, -2, "nodes");
+        set_integer(lua, "world_size", rows->row[file->first].key.world_size);
+        set_integer(lua, "nodes", rows->row[file->first].key.nodes);
     }
-    lua_pushstring(lua, file->path);
-    lua_setfield(lua, -2, "path");
-    lua_pushinteger(lua, (lua_Integer)count);
-    lua_setfield(lua, -2, "count");
+    set_text(lua, "path", file->path);
+    set_integer(lua, "count", (lua_Integer)count);
 }
 
 static int lua_files(lua_State *lua) {
@@ -122,8 +113,7 @@ static int lua_strategies(lua_State *lua) {
     lua_newtable(lua);
     for (size_t i = 0; i < lists->strategies.count; i++) {
         if (!seen[i]) continue;
-        lua_pushboolean(lua, true);
-        lua_setfield(lua, -2, lists->strategies.name[i]);
+        set_boolean(lua, lists->strategies.name[i], true);
     }
     return 1;
 }
@@ -143,7 +133,7 @@ static int lua_read_text(lua_State *lua) {
     struct problem problem;
     size_t size;
     char *text = rows_text(rows_check(lua, 1), lists_of(lua), &size, &problem);
-    if (text == NULL) return fail(lua, &problem);
+    if (text == NULL) return push_failed(lua, problem.text);
     lua_pushlstring(lua, text, size);
     free(text);
     return 1;
@@ -176,12 +166,12 @@ static void push_bits(lua_State *lua, const struct row_detail *detail) {
     }
 }
 
-// Pushes tokens or a hidden size; nil if the row has a size only.
-static void push_shape(lua_State *lua, const struct row *row, uint32_t value) {
-    if (row->key.hidden_size == HIDDEN_SIZE_NONE) {
-        lua_pushnil(lua);
-    } else {
+// Pushes a whole number; nil if the row has none.
+static void push_whole(lua_State *lua, bool is_there, uint32_t value) {
+    if (is_there) {
         lua_pushinteger(lua, value);
+    } else {
+        lua_pushnil(lua);
     }
 }
 
@@ -191,15 +181,6 @@ static void push_splits(lua_State *lua, uint64_t splits) {
         lua_pushnil(lua);
     } else {
         lua_pushlstring(lua, text, (size_t)(splits_print(text, splits) - text));
-    }
-}
-
-// Pushes a number of nodes, or of ranks on a node; nil if all ranks are on one node.
-static void push_nodes(lua_State *lua, const struct cell_key *key, unsigned number) {
-    if (key->nodes <= 1) {
-        lua_pushnil(lua);
-    } else {
-        lua_pushinteger(lua, number);
     }
 }
 
@@ -217,24 +198,20 @@ static void push_name(lua_State *lua, const struct names *names, uint8_t index) 
 
 void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
                    const struct row_detail *detail) {
+    const struct cell_key *key = &row->key;
+    bool has_shape = key->hidden_size != HIDDEN_SIZE_NONE, spans_nodes = key->nodes > 1;
     switch (column->kind) {
-    case COLUMN_WORLD_SIZE: lua_pushinteger(lua, row->key.world_size); return;
+    case COLUMN_WORLD_SIZE: lua_pushinteger(lua, key->world_size); return;
     case COLUMN_SIZE: lua_pushinteger(lua, (lua_Integer)row->size_bytes); return;
-    case COLUMN_NUM_TOKENS: push_shape(lua, row, row->key.num_tokens); return;
-    case COLUMN_HIDDEN_SIZE: push_shape(lua, row, row->key.hidden_size); return;
+    case COLUMN_NUM_TOKENS: push_whole(lua, has_shape, key->num_tokens); return;
+    case COLUMN_HIDDEN_SIZE: push_whole(lua, has_shape, key->hidden_size); return;
     case COLUMN_TIME: lua_pushnumber(lua, row->time_us); return;
-    case COLUMN_SPLITS: push_splits(lua, row->key.splits); return;
-    case COLUMN_NODES: push_nodes(lua, &row->key, row->key.nodes); return;
+    case COLUMN_SPLITS: push_splits(lua, key->splits); return;
+    case COLUMN_NODES: push_whole(lua, spans_nodes, key->nodes); return;
     case COLUMN_RANKS_PER_NODE:
-        push_nodes(lua, &row->key, row->key.nodes > 1 ? row->key.world_size / row->key.nodes : 0);
+        push_whole(lua, spans_nodes, spans_nodes ? key->world_size / key->nodes : 0);
         return;
-    case COLUMN_SAMPLES:
-        if (detail->samples == 0) {
-            lua_pushnil(lua);
-        } else {
-            lua_pushinteger(lua, detail->samples);
-        }
-        return;
+    case COLUMN_SAMPLES: push_whole(lua, detail->samples > 0, detail->samples); return;
     case COLUMN_LAUNCHES: push_launches(lua, detail); return;
     case COLUMN_BITS: push_bits(lua, detail); return;
     case COLUMN_NUMBER: push_number(lua, detail->number[column->number]); return;
@@ -246,7 +223,7 @@ static int lua_records(lua_State *lua) {
     struct problem problem;
     const struct columns *columns = &lists_of(lua)->columns;
     int count = lua_gettop(lua);
-    if (!read_stack(lua, 1, count, &problem)) return fail(lua, &problem);
+    if (!read_stack(lua, 1, count, &problem)) return push_failed(lua, problem.text);
     const struct rows *rows = rows_check(lua, -1);
     lua_createtable(lua, (int)rows->count, 0);
     for (size_t i = 0; i < rows->count; i++) {
@@ -405,12 +382,12 @@ static int lua_text(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     luaL_checktype(lua, 2, LUA_TTABLE);
     const struct rows *rows = push_records(lua, 2, path, &problem);
-    if (rows == NULL) return fail(lua, &problem);
+    if (rows == NULL) return push_failed(lua, problem.text);
     size_t size;
     char *text = rows_text(rows, lists_of(lua), &size, &reason);
     if (text == NULL) {
         problem_set(&problem, "%s: cannot be written: %s", path, reason.text);
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     lua_pushlstring(lua, text, size);
     free(text);
@@ -422,13 +399,13 @@ static int lua_of(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     luaL_checktype(lua, 2, LUA_TTABLE);
     struct rows *rows = push_records(lua, 2, path, &problem);
-    if (rows == NULL) return fail(lua, &problem);
+    if (rows == NULL) return push_failed(lua, problem.text);
     rows->files = calloc(1, sizeof *rows->files);
     char *name = strdup(path);
     if (rows->files == NULL || name == NULL) {
         free(name);
         problem_set(&problem, "out of memory");
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     rows->files[0] = (struct rows_file){.path = name, .count = rows->count};
     rows->file_count = 1;
@@ -438,27 +415,22 @@ static int lua_of(lua_State *lua) {
 int luaopen_core_rows(lua_State *lua) {
     static const luaL_Reg functions[] = {
         {"read", lua_read}, {"records", lua_records}, {"text", lua_text}, {"of", lua_of}, {NULL, NULL}};
-    static const luaL_Reg methods[] = {{"missing", lua_missing},       {"files", lua_files},
-                                       {"strategies", lua_strategies}, {"has_bits", lua_has_bits},
-                                       {"text", lua_read_text},        {"slices", rows_lua_slices},
-                                       {"slice", rows_lua_slice},      {NULL, NULL}};
-    luaL_newmetatable(lua, rows_type);
-    luaL_newlib(lua, methods);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, lua_count);
-    lua_setfield(lua, -2, "__len");
-    lua_pushcfunction(lua, lua_free);
-    lua_setfield(lua, -2, "__gc");
+    static const luaL_Reg methods[] = {{"missing", lua_missing},
+                                       {"files", lua_files},
+                                       {"strategies", lua_strategies},
+                                       {"has_bits", lua_has_bits},
+                                       {"text", lua_read_text},
+                                       {"slices", rows_lua_slices},
+                                       {"slice", rows_lua_slice},
+                                       {"__len", lua_count},
+                                       {"__gc", lua_free},
+                                       {NULL, NULL}};
+    make_type(lua, rows_type, methods);
     luaL_newlib(lua, functions);
-    lua_pushinteger(lua, LAUNCHES_MAX);
-    lua_setfield(lua, -2, "LAUNCHES_MAX");
-    lua_pushinteger(lua, HIDDEN_SIZE_NONE);
-    lua_setfield(lua, -2, "HIDDEN_SIZE_NONE");
-    lua_pushinteger(lua, SHAPE_MOST);
-    lua_setfield(lua, -2, "SHAPE_MOST");
-    lua_pushnumber(lua, TIME_LEAST_US);
-    lua_setfield(lua, -2, "TIME_LEAST_US");
-    lua_pushnumber(lua, TIME_MOST_US);
-    lua_setfield(lua, -2, "TIME_MOST_US");
+    set_integer(lua, "LAUNCHES_MAX", LAUNCHES_MAX);
+    set_integer(lua, "HIDDEN_SIZE_NONE", HIDDEN_SIZE_NONE);
+    set_integer(lua, "SHAPE_MOST", SHAPE_MOST);
+    set_number(lua, "TIME_LEAST_US", TIME_LEAST_US);
+    set_number(lua, "TIME_MOST_US", TIME_MOST_US);
     return 1;
 }

@@ -10,6 +10,19 @@
 // The rows at stack index `index`; raises a Lua error if there are none. They live as long as that value.
 const struct rows *rows_check(lua_State *lua, int index);
 
+// The world_size, nodes (by default 1), dtype, op, mode and splits (by default none) of the table at stack
+// index `index`; the other fields of the key are 0. Raises a Lua error if it lacks one.
+struct cell_key block_key_take(lua_State *lua, int index);
+
+// The same with its fusion, hidden_size and num_tokens.
+struct cell_key cell_key_take(lua_State *lua, int index);
+
+// Sets these fields, apart from splits, in the table at the top of the stack.
+void block_key_set(lua_State *lua, const struct cell_key *key);
+
+// Sets the splits; 0, which means none, sets nothing.
+void splits_set(lua_State *lua, uint64_t splits);
+
 // The slice that the table at stack index `index` describes; raises a Lua error if it is none.
 struct slice_key slice_key_take(lua_State *lua, int index);
 

@@ -13,28 +13,38 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "rows_lua.h"
 
-static void set_name(lua_State *lua, const char *field, const struct names *names, uint8_t index) {
-    lua_pushstring(lua, names->name[index]);
-    lua_setfield(lua, -2, field);
+void block_key_set(lua_State *lua, const struct cell_key *key) {
+    const struct lists *lists = lists_of(lua);
+    set_integer(lua, "world_size", key->world_size);
+    set_integer(lua, "nodes", key->nodes);
+    names_set(lua, "dtype", &lists->dtypes, key->dtype);
+    names_set(lua, "op", &lists->ops, key->op);
+    names_set(lua, "mode", &lists->modes, key->mode);
+}
+
+static void push_splits(lua_State *lua, uint64_t splits) {
+    char text[SPLITS_TEXT_SIZE];
+    lua_pushlstring(lua, text, (size_t)(splits_print(text, splits) - text));
+}
+
+void splits_set(lua_State *lua, uint64_t splits) {
+    if (splits == 0) return;
+    push_splits(lua, splits);
+    lua_setfield(lua, -2, "splits");
 }
 
 static void push_slice(lua_State *lua, struct slice_key key, const struct lists *lists) {
+    struct cell_key block = {
+        .world_size = key.world_size, .nodes = key.nodes, .dtype = key.dtype, .op = key.op, .mode = key.mode};
     lua_createtable(lua, 0, 9);
-    lua_pushinteger(lua, key.world_size);
-    lua_setfield(lua, -2, "world_size");
-    lua_pushinteger(lua, key.nodes);
-    lua_setfield(lua, -2, "nodes");
-    set_name(lua, "dtype", &lists->dtypes, key.dtype);
-    set_name(lua, "op", &lists->ops, key.op);
-    set_name(lua, "mode", &lists->modes, key.mode);
-    set_name(lua, "fusion", &lists->fusions, key.fusion);
-    char splits[SPLITS_TEXT_SIZE];
-    lua_pushlstring(lua, splits, (size_t)(splits_print(splits, key.splits) - splits));
+    block_key_set(lua, &block);
+    names_set(lua, "fusion", &lists->fusions, key.fusion);
+    push_splits(lua, key.splits);
     lua_setfield(lua, -2, "splits");
-    lua_pushboolean(lua, key.sizes_only);
-    lua_setfield(lua, -2, "sizes_only");
+    set_boolean(lua, "sizes_only", key.sizes_only);
 }
 
 int rows_lua_slices(lua_State *lua) {
@@ -61,45 +71,48 @@ int rows_lua_slices(lua_State *lua) {
     lua_createtable(lua, (int)found, 0);
     for (size_t i = 0; i < found; i++) {
         push_slice(lua, keys[i], lists_of(lua));
-        lua_pushinteger(lua, (lua_Integer)counts[i]);
-        lua_setfield(lua, -2, "count");
+        set_integer(lua, "count", (lua_Integer)counts[i]);
         lua_seti(lua, -2, (lua_Integer)i + 1);
     }
     return 1;
 }
 
-// The name in a field of the table at stack index `index`.
-static uint8_t take_name(lua_State *lua, int index, const char *field, const struct names *names) {
-    size_t length;
-    lua_getfield(lua, index, field);
-    const char *text = luaL_checklstring(lua, -1, &length);
-    uint8_t name = names_find(names, text, text + length);
-    if (name == NAME_NONE) luaL_error(lua, "unknown %s %s", names->what, text);
-    lua_pop(lua, 1);
-    return name;
-}
-
-struct slice_key slice_key_take(lua_State *lua, int index) {
+struct cell_key block_key_take(lua_State *lua, int index) {
     const struct lists *lists = lists_of(lua);
     luaL_checktype(lua, index, LUA_TTABLE);
+    struct cell_key key = {.world_size = (uint16_t)field_integer(lua, index, "world_size"),
+                           .dtype = names_field(lua, index, "dtype", &lists->dtypes),
+                           .op = names_field(lua, index, "op", &lists->ops),
+                           .mode = names_field(lua, index, "mode", &lists->modes)};
     index = lua_absindex(lua, index);
-    lua_getfield(lua, index, "world_size");
-    struct slice_key key = {.world_size = (uint16_t)luaL_checkinteger(lua, -1)};
     lua_getfield(lua, index, "nodes");
     key.nodes = (uint16_t)luaL_optinteger(lua, -1, 1);
-    lua_pop(lua, 2);
-    key.dtype = take_name(lua, index, "dtype", &lists->dtypes);
-    key.op = take_name(lua, index, "op", &lists->ops);
-    key.mode = take_name(lua, index, "mode", &lists->modes);
-    key.fusion = take_name(lua, index, "fusion", &lists->fusions);
     size_t length = 0;
     lua_getfield(lua, index, "splits");
     const char *splits = luaL_optlstring(lua, -1, "", &length);
-    if (!splits_parse(splits, splits + length, &key.splits)) luaL_error(lua, "splits: %s", splits);
-    lua_getfield(lua, index, "sizes_only");
-    key.sizes_only = lua_toboolean(lua, -1);
+    if (!splits_parse(splits, splits + length, &key.splits)) luaL_error(lua, "%s is no splits", splits);
     lua_pop(lua, 2);
     return key;
+}
+
+struct cell_key cell_key_take(lua_State *lua, int index) {
+    struct cell_key key = block_key_take(lua, index);
+    key.fusion = names_field(lua, index, "fusion", &lists_of(lua)->fusions);
+    key.hidden_size = (uint32_t)field_integer(lua, index, "hidden_size");
+    key.num_tokens = (uint32_t)field_integer(lua, index, "num_tokens");
+    return key;
+}
+
+struct slice_key slice_key_take(lua_State *lua, int index) {
+    struct cell_key key = block_key_take(lua, index);
+    return (struct slice_key){key.splits,
+                              key.world_size,
+                              key.nodes,
+                              key.dtype,
+                              key.op,
+                              key.mode,
+                              names_field(lua, index, "fusion", &lists_of(lua)->fusions),
+                              field_boolean(lua, index, "sizes_only")};
 }
 
 // Fields that all rows of a slice share are not columns of it.
@@ -177,7 +190,6 @@ int rows_lua_slice(lua_State *lua) {
         lua_pushvalue(lua, first + i);
         lua_setfield(lua, -2, columns[i]->key);
     }
-    lua_pushinteger(lua, count);
-    lua_setfield(lua, -2, "count");
+    set_integer(lua, "count", count);
     return 1;
 }

@@ -15,7 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/failure.h"
+#include "base/bindings.h"
 #include "child.h"
 #include "cleanup.h"
 
@@ -299,12 +299,6 @@ bool file_holds(const char *path, const char *data, size_t size) {
 
 // ---- Lua --------------------------------------------------------------------------------------
 
-static int fail(lua_State *lua, const struct problem *problem) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem->text);
-    return 2;
-}
-
 // Returns nil, message, for a failed read with errno. Raises a failure in place of that for errors of the
 // system (failure_is_of_system): a caller that accepts missing files would take the file for a missing one.
 static int fail_to_read(lua_State *lua, const char *path) {
@@ -320,7 +314,7 @@ static int lua_read(lua_State *lua) {
     struct problem problem;
     size_t limit = (size_t)luaL_optinteger(lua, 2, LUA_MAXINTEGER);
     if (!file_open(luaL_checkstring(lua, 1), &map, &problem)) {
-        return errno == 0 ? fail(lua, &problem) : fail_to_read(lua, lua_tostring(lua, 1));
+        return errno == 0 ? push_failed(lua, problem.text) : fail_to_read(lua, lua_tostring(lua, 1));
     }
     lua_pushlstring(lua, map.data, map.size < limit ? map.size : limit);
     file_close(&map);
@@ -332,9 +326,8 @@ static int lua_write(lua_State *lua) {
     size_t size;
     const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
     struct problem problem;
-    if (!file_write(path, text, size, lua_toboolean(lua, 3), &problem)) return fail(lua, &problem);
-    lua_pushboolean(lua, true);
-    return 1;
+    if (!file_write(path, text, size, lua_toboolean(lua, 3), &problem)) return push_failed(lua, problem.text);
+    return push_true(lua);
 }
 
 // write_all(list of { path, text } [, sync]) -> true, or nil, message; all files are in one folder
@@ -353,9 +346,8 @@ static int lua_write_all(lua_State *lua) {
         files[i].data = luaL_checklstring(lua, -1, &files[i].size);
     }
     struct problem problem;
-    if (!file_write_all(files, count, sync, &problem)) return fail(lua, &problem);
-    lua_pushboolean(lua, true);
-    return 1;
+    if (!file_write_all(files, count, sync, &problem)) return push_failed(lua, problem.text);
+    return push_true(lua);
 }
 
 // holds(path, text) -> whether the file holds exactly this text
@@ -401,7 +393,8 @@ static int lua_real_path(lua_State *lua) {
 static int lua_temporary_folder(lua_State *lua) {
     struct problem problem;
     char path[PATH_MAX];
-    if (!temporary_folder_make(luaL_checkstring(lua, 1), path, &problem)) return fail(lua, &problem);
+    if (!temporary_folder_make(luaL_checkstring(lua, 1), path, &problem))
+        return push_failed(lua, problem.text);
     lua_pushstring(lua, path);
     return 1;
 }
@@ -444,7 +437,7 @@ static int lua_make_folder(lua_State *lua) {
     int length = snprintf(part, sizeof part, "%s", path);
     if (length < 0 || (size_t)length >= sizeof part) {
         problem_set(&problem, "%s: too long a name", path);
-        return fail(lua, &problem);
+        return push_failed(lua, problem.text);
     }
     for (char *at = part + 1; length > 0 && at <= part + length; at++) {
         if (*at != '/' && *at != '\0') continue;
@@ -454,12 +447,11 @@ static int lua_make_folder(lua_State *lua) {
         int reason = mkdir(part, 0777) == 0 ? 0 : errno;
         if (reason != 0 && !(stat(part, &status) == 0 && S_ISDIR(status.st_mode))) {
             problem_set(&problem, "%s: the folder cannot be made: %s", part, strerror(reason));
-            return fail(lua, &problem);
+            return push_failed(lua, problem.text);
         }
         *at = kept;
     }
-    lua_pushboolean(lua, true);
-    return 1;
+    return push_true(lua);
 }
 
 int luaopen_core_file(lua_State *lua) {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/bindings.h"
 #include "child.h"
 #include "process.h"
 #include "process_session.h"
@@ -19,12 +20,6 @@ enum { COLLECT_GRACE = 5 }; // seconds
 
 static struct process *check_process(lua_State *lua) {
     return luaL_checkudata(lua, 1, PROCESS_TYPE);
-}
-
-static int push_message(lua_State *lua, const char *message) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, message);
-    return 2;
 }
 
 // Pushes an array of the texts in the list at `index`, with space for `more` texts and a NULL.
@@ -84,9 +79,7 @@ static int lua_process_start(lua_State *lua) {
     luaL_setmetatable(lua, PROCESS_TYPE);
     int problem = process_start(process, argv, environment, rights);
     if (problem == 0) return 1;
-    lua_pushnil(lua);
-    lua_pushfstring(lua, "%s: %s", argv[0], strerror(problem));
-    return 2;
+    return push_failed(lua, lua_pushfstring(lua, "%s: %s", argv[0], strerror(problem)));
 }
 
 // can_confine() -> whether this system can confine a process
@@ -104,13 +97,13 @@ static int lua_process_read_line(lua_State *lua) {
         lua_pushlstring(lua, process->lines.data, length);
         process_drop_line(process, length);
         return 1;
-    case READ_TIMEOUT: return push_message(lua, "timeout");
-    case READ_END: return push_message(lua, "end");
-    case READ_INTERRUPTED: return push_message(lua, "interrupted");
-    case READ_TOO_LONG: return push_message(lua, "a line without an end");
+    case READ_TIMEOUT: return push_failed(lua, "timeout");
+    case READ_END: return push_failed(lua, "end");
+    case READ_INTERRUPTED: return push_failed(lua, "interrupted");
+    case READ_TOO_LONG: return push_failed(lua, "a line without an end");
     case READ_ERROR: break;
     }
-    return push_message(lua, strerror(errno));
+    return push_failed(lua, strerror(errno));
 }
 
 // process:write(text, seconds) -> true | nil, "timeout" | "interrupted" | "end" (it has closed its stdin) |
@@ -119,15 +112,14 @@ static int lua_process_write(lua_State *lua) {
     struct process *process = check_process(lua);
     size_t length;
     const char *data = luaL_checklstring(lua, 2, &length);
-    if (process->to_child < 0) return push_message(lua, "end");
+    if (process->to_child < 0) return push_failed(lua, "end");
     switch (process_write(process, data, length, luaL_checknumber(lua, 3))) {
     case WAIT_READY: break;
-    case WAIT_TIMEOUT: return push_message(lua, "timeout");
-    case WAIT_INTERRUPTED: return push_message(lua, "interrupted");
-    case WAIT_ERROR: return push_message(lua, errno == EPIPE ? "end" : strerror(errno));
+    case WAIT_TIMEOUT: return push_failed(lua, "timeout");
+    case WAIT_INTERRUPTED: return push_failed(lua, "interrupted");
+    case WAIT_ERROR: return push_failed(lua, errno == EPIPE ? "end" : strerror(errno));
     }
-    lua_pushboolean(lua, 1);
-    return 1;
+    return push_true(lua);
 }
 
 // process:close(grace_seconds) -> the reason of its end, whether that was exit code 0
@@ -224,6 +216,8 @@ int luaopen_core_process(lua_State *lua) {
         {"kill", lua_process_kill},
         {"errors", lua_process_errors},
         {"pid", lua_process_pid},
+        {"__gc", lua_process_collect},
+        {"__close", lua_process_collect},
         {NULL, NULL},
     };
     static const struct luaL_Reg functions[] = {
@@ -234,14 +228,7 @@ int luaopen_core_process(lua_State *lua) {
         {"now", lua_process_now},
         {NULL, NULL},
     };
-    luaL_newmetatable(lua, PROCESS_TYPE);
-    luaL_newlib(lua, methods);
-    lua_setfield(lua, -2, "__index");
-    lua_pushcfunction(lua, lua_process_collect);
-    lua_pushvalue(lua, -1);
-    lua_setfield(lua, -3, "__gc");
-    lua_setfield(lua, -2, "__close");
-    lua_pop(lua, 1);
+    make_type(lua, PROCESS_TYPE, methods);
     luaL_newlib(lua, functions);
     return 1;
 }

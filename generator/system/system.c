@@ -14,7 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/failure.h"
+#include "base/bindings.h"
 
 enum { USUAL_COLUMNS = 80, LOCK_POLL_NS = 50000000 };
 

@@ -20,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/bindings.h"
 #include "child.h"
 #include "cleanup.h"
 
@@ -312,7 +313,7 @@ static int lua_workers_map(lua_State *lua) {
     end_all(&work);
     signals_release();
     switch (outcome) {
-    case OUTCOME_DONE: lua_pushboolean(lua, 1); return 1;
+    case OUTCOME_DONE: return push_true(lua);
     case OUTCOME_ERROR: return lua_error(lua);
     case OUTCOME_SIGNAL:
         lua_pushnil(lua);

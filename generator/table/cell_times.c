@@ -12,6 +12,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "grid.h"
 #include "rows/rows_lua.h"
 
@@ -33,37 +34,15 @@ struct changes {
 // The strategy in change[side], of the change on top of the stack; NAME_NONE: it has none.
 static uint8_t take_choice(lua_State *lua, const char *side, const struct names *strategies) {
     uint8_t choice = NAME_NONE;
-    size_t length;
-    if (lua_getfield(lua, -1, side) == LUA_TTABLE) {
-        lua_getfield(lua, -1, "strategy");
-        const char *text = luaL_checklstring(lua, -1, &length);
-        choice = names_find(strategies, text, text + length);
-        lua_pop(lua, 1);
-    }
+    if (lua_getfield(lua, -1, side) == LUA_TTABLE) choice = names_field(lua, -1, "strategy", strategies);
     lua_pop(lua, 1);
     return choice;
 }
 
-static uint32_t take_size(lua_State *lua, const char *field) {
-    lua_getfield(lua, -1, field);
-    uint32_t size = (uint32_t)luaL_checkinteger(lua, -1);
-    lua_pop(lua, 1);
-    return size;
-}
-
 // The change on top of the stack.
 static struct change take_change(lua_State *lua, const struct lists *lists) {
-    struct slice_key slice = slice_key_take(lua, -1);
     return (struct change){
-        .key = {.splits = slice.splits,
-                .hidden_size = take_size(lua, "hidden_size"),
-                .num_tokens = take_size(lua, "num_tokens"),
-                .world_size = slice.world_size,
-                .nodes = slice.nodes,
-                .dtype = slice.dtype,
-                .op = slice.op,
-                .mode = slice.mode,
-                .fusion = slice.fusion},
+        .key = cell_key_take(lua, -1),
         .old_choice = take_choice(lua, "old", &lists->strategies),
         .new_choice = take_choice(lua, "new", &lists->strategies),
     };
@@ -101,12 +80,6 @@ static void count_row(struct changes *changes, const struct row *row, size_t ind
     if (row->strategy == change->new_choice) change->new_row = index + 1;
 }
 
-static void set_number(lua_State *lua, const char *field, double value) {
-    if (isnan(value)) return;
-    lua_pushnumber(lua, value);
-    lua_setfield(lua, -2, field);
-}
-
 // Sets change[field], of the change on top of the stack, to the times of a row (one more than its index).
 static void set_times(lua_State *lua, const char *field, const struct rows *rows, size_t row) {
     if (row == 0) return;
@@ -120,19 +93,17 @@ static void set_times(lua_State *lua, const char *field, const struct rows *rows
 
 static void set_change(lua_State *lua, const struct rows *rows, const struct change *change) {
     if (change->row_count == 0) return;
-    lua_pushinteger(lua, (lua_Integer)change->row_count);
-    lua_setfield(lua, -2, "row_count");
+    set_integer(lua, "row_count", (lua_Integer)change->row_count);
     set_times(lua, "old_times", rows, change->old_row);
     set_times(lua, "new_times", rows, change->new_row);
 }
 
 int table_lua_times(lua_State *lua) {
-    static const char unknown[] = "unknown";
     const struct rows *rows = rows_check(lua, 1);
     const struct lists *lists = lists_of(lua);
     luaL_checktype(lua, 2, LUA_TTABLE);
     struct changes changes = {.count = (size_t)luaL_len(lua, 2),
-                              .any_mode = names_find(&lists->modes, unknown, unknown + strlen(unknown))};
+                              .any_mode = names_index(&lists->modes, "unknown")};
     changes.all = lua_newuserdatauv(lua, (changes.count + 1) * sizeof *changes.all, 0);
     for (size_t i = 0; i < changes.count; i++) {
         lua_geti(lua, 2, (lua_Integer)i + 1);

@@ -171,22 +171,25 @@ size_t grid_find(struct grid *grid, const struct cell_key *key) {
     return grid_cell_number(block, block->fusion_index[key->fusion], key);
 }
 
+struct cell_key grid_block_key(const struct grid_block *block) {
+    return (struct cell_key){.splits = block->splits,
+                             .world_size = block->world_size,
+                             .nodes = block->nodes,
+                             .dtype = block->dtype,
+                             .op = block->op,
+                             .mode = block->mode};
+}
+
 struct cell_key grid_key(const struct grid *grid, size_t cell) {
     const struct grid_block *block = grid->blocks + grid->block_count - 1;
     while (cell < block->first_cell) block--;
     size_t index = cell - block->first_cell, tokens = block->num_tokens.count;
     size_t hidden_sizes = block->hidden_sizes.count;
-    return (struct cell_key){
-        .hidden_size = block->hidden_sizes.value[index / tokens % hidden_sizes],
-        .num_tokens = block->num_tokens.value[index % tokens],
-        .world_size = block->world_size,
-        .nodes = block->nodes,
-        .dtype = block->dtype,
-        .op = block->op,
-        .mode = block->mode,
-        .splits = block->splits,
-        .fusion = block->fusion[index / tokens / hidden_sizes],
-    };
+    struct cell_key key = grid_block_key(block);
+    key.hidden_size = block->hidden_sizes.value[index / tokens % hidden_sizes];
+    key.num_tokens = block->num_tokens.value[index % tokens];
+    key.fusion = block->fusion[index / tokens / hidden_sizes];
+    return key;
 }
 
 uint32_t grid_power_below(uint32_t value) {

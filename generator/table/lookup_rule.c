@@ -9,6 +9,7 @@
 #include <lauxlib.h>
 #include <lua.h>
 
+#include "base/bindings.h"
 #include "grid.h"
 
 static uint64_t check_size(lua_State *lua, int index) {
@@ -59,7 +60,6 @@ int luaopen_core_lookup_rule(lua_State *lua) {
     static const luaL_Reg functions[] = {
         {"border", lua_border}, {"borders", lua_borders}, {"nearest", lua_nearest}, {NULL, NULL}};
     luaL_newlib(lua, functions);
-    lua_pushinteger(lua, INT32_MAX);
-    lua_setfield(lua, -2, "LARGEST");
+    set_integer(lua, "LARGEST", INT32_MAX);
     return 1;
 }

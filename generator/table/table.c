@@ -476,12 +476,3 @@ struct table *table_parse(const char *path, const char *text, size_t size, const
     table_free(table);
     return NULL;
 }
-
-struct table *table_read(const char *path, const struct lists *lists, char arch[64],
-                         struct problem *problem) {
-    struct file_map map;
-    if (!file_open(path, &map, problem)) return NULL;
-    struct table *table = table_parse(path, map.data, map.size, lists, arch, problem);
-    file_close(&map);
-    return table;
-}

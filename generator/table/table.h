@@ -35,10 +35,8 @@ struct table {
 // The table as CSV. NULL: out of memory. The caller frees it.
 char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size);
 
-// Reads a file that table_text wrote; the arch goes to `arch`. NULL, with the problem: the file has an error.
-struct table *table_read(const char *path, const struct lists *lists, char arch[64], struct problem *problem);
-
-// The same of a text; `path` is for messages.
+// Reads a text that table_text wrote; the arch goes to `arch`, `path` is for messages. NULL, with the
+// problem: the text has an error.
 struct table *table_parse(const char *path, const char *text, size_t size, const struct lists *lists,
                           char arch[64], struct problem *problem);
 

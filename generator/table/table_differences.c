@@ -18,19 +18,6 @@ static void compare_cell(struct comparison *comparison, const struct difference 
     if (before != after) comparison->found(comparison->context, difference);
 }
 
-static struct cell_key key_at(const struct grid_block *block, size_t at) {
-    size_t hidden_sizes = block->hidden_sizes.count, num_tokens = block->num_tokens.count;
-    return (struct cell_key){.splits = block->splits,
-                             .world_size = block->world_size,
-                             .nodes = block->nodes,
-                             .dtype = block->dtype,
-                             .op = block->op,
-                             .mode = block->mode,
-                             .fusion = block->fusion[at / num_tokens / hidden_sizes],
-                             .hidden_size = block->hidden_sizes.value[at / num_tokens % hidden_sizes],
-                             .num_tokens = block->num_tokens.value[at % num_tokens]};
-}
-
 // Compares the cells of one block of the old table, or those of the new one that the old one does not have.
 static void compare_block(struct comparison *comparison, const struct table *table,
                           const struct grid_block *block) {
@@ -38,7 +25,7 @@ static void compare_block(struct comparison *comparison, const struct table *tab
     const struct cell *cell = &table->cells[block->first_cell];
     size_t count = block->fusion_count * block->hidden_sizes.count * block->num_tokens.count;
     for (size_t at = 0; at < count; at++, cell++) {
-        struct difference difference = {.key = key_at(block, at)};
+        struct difference difference = {.key = grid_key(&table->grid, block->first_cell + at)};
         const struct cell *other = table_find(is_old ? comparison->new : comparison->old, &difference.key);
         if (!is_old && other != NULL) continue;
         difference.old = is_old ? cell : NULL;

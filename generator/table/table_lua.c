@@ -28,18 +28,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/bindings.h"
 #include "cell_times.h"
+#include "rows/rows_lua.h"
 #include "table_differences.h"
-#include "table_fields.h"
 #include "table_lua.h"
 
 static const char table_type[] = "gentables.table";
-
-static int fail(lua_State *lua, const struct problem *problem) {
-    lua_pushnil(lua);
-    lua_pushstring(lua, problem->text);
-    return 2;
-}
 
 struct table *table_lua_check(lua_State *lua, int index) {
     return *(struct table **)luaL_checkudata(lua, index, table_type);
@@ -68,13 +63,10 @@ static int lua_blocks(lua_State *lua) {
     lua_createtable(lua, (int)table->grid.block_count, 0);
     for (size_t i = 0; i < table->grid.block_count; i++) {
         const struct grid_block *block = &table->grid.blocks[i];
+        struct cell_key key = grid_block_key(block);
         lua_createtable(lua, 0, 9);
-        set_integer(lua, "world_size", block->world_size);
-        set_integer(lua, "nodes", block->nodes);
-        set_name(lua, "dtype", &lists->dtypes, block->dtype);
-        set_name(lua, "op", &lists->ops, block->op);
-        set_name(lua, "mode", &lists->modes, block->mode);
-        set_splits(lua, block->splits);
+        block_key_set(lua, &key);
+        splits_set(lua, key.splits);
         set_boolean(lua, "sizes_only", block->has_no_shape);
         push_axis(lua, &block->hidden_sizes);
         lua_setfield(lua, -2, "hidden_sizes");
@@ -120,9 +112,7 @@ static int lua_winners(lua_State *lua) {
 }
 
 static void set_state(lua_State *lua, enum state state) {
-    if (state == STATE_NONE) return;
-    lua_pushstring(lua, table_state_names[state]);
-    lua_setfield(lua, -2, "state");
+    if (state != STATE_NONE) set_text(lua, "state", table_state_names[state]);
 }
 
 static int push_cell(lua_State *lua, const struct cell *cell, const struct lists *lists) {
@@ -131,9 +121,9 @@ static int push_cell(lua_State *lua, const struct cell *cell, const struct lists
         return 1;
     }
     lua_createtable(lua, 0, 8);
-    set_name(lua, "strategy", &lists->strategies, cell->strategy);
-    set_name(lua, "runner_up", &lists->strategies, cell->runner_up);
-    set_name(lua, "placement", &lists->placements, cell->placement);
+    names_set(lua, "strategy", &lists->strategies, cell->strategy);
+    names_set(lua, "runner_up", &lists->strategies, cell->runner_up);
+    names_set(lua, "placement", &lists->placements, cell->placement);
     set_number(lua, "time_us", cell->time_us);
     set_number(lua, "margin", cell->margin);
     set_state(lua, cell->state);
@@ -199,11 +189,7 @@ static int lua_cell(lua_State *lua) {
 static int lua_find(lua_State *lua) {
     struct table *table = table_lua_check(lua, 1);
     const struct lists *lists = lists_of(lua);
-    luaL_checktype(lua, 2, LUA_TTABLE);
-    struct cell_key key = block_key(lua, 2, lists);
-    key.fusion = field_name(lua, 2, "fusion", &lists->fusions);
-    key.hidden_size = (uint32_t)field_integer(lua, 2, "hidden_size");
-    key.num_tokens = (uint32_t)field_integer(lua, 2, "num_tokens");
+    struct cell_key key = cell_key_take(lua, 2);
     const struct cell *cell = table_find(table, &key);
     push_cell(lua, cell, lists);
     static const char *const fields[] = {"old_loss", "new_loss"};
@@ -224,8 +210,8 @@ static void set_choice(lua_State *lua, const char *field, const struct cell *cel
                        const struct lists *lists) {
     if (cell == NULL || cell->strategy == NAME_NONE) return;
     lua_createtable(lua, 0, 4);
-    set_name(lua, "strategy", &lists->strategies, cell->strategy);
-    set_name(lua, "runner_up", &lists->strategies, cell->runner_up);
+    names_set(lua, "strategy", &lists->strategies, cell->strategy);
+    names_set(lua, "runner_up", &lists->strategies, cell->runner_up);
     set_number(lua, "margin", cell->margin);
     set_state(lua, cell->state);
     set_number(lua, "confidence", cell->confidence);
@@ -239,15 +225,11 @@ static void push_change(void *context, const struct difference *difference) {
     const struct lists *lists = lists_of(lua);
     const struct cell_key *key = &difference->key;
     lua_createtable(lua, 0, 16); // and what generator/table/changes.lua adds
-    set_integer(lua, "world_size", key->world_size);
-    set_integer(lua, "nodes", key->nodes);
+    block_key_set(lua, key);
     set_integer(lua, "hidden_size", key->hidden_size);
     set_integer(lua, "num_tokens", key->num_tokens);
-    set_name(lua, "dtype", &lists->dtypes, key->dtype);
-    set_name(lua, "op", &lists->ops, key->op);
-    set_name(lua, "mode", &lists->modes, key->mode);
-    set_splits(lua, key->splits);
-    set_name(lua, "fusion", &lists->fusions, key->fusion);
+    splits_set(lua, key->splits);
+    names_set(lua, "fusion", &lists->fusions, key->fusion);
     set_choice(lua, "old", difference->old, lists);
     set_choice(lua, "new", difference->new, lists);
     lua_seti(lua, -2, ++list->count);
@@ -270,8 +252,7 @@ static int lua_left_out(lua_State *lua) {
     lua_newtable(lua);
     for (size_t i = 0; i < lists->strategies.count; i++) {
         if (table->rows_of_others[i] == 0) continue;
-        lua_pushinteger(lua, (lua_Integer)table->rows_of_others[i]);
-        lua_setfield(lua, -2, lists->strategies.name[i]);
+        set_integer(lua, lists->strategies.name[i], (lua_Integer)table->rows_of_others[i]);
     }
     lua_setfield(lua, -2, "strategies");
     return 1;
@@ -288,51 +269,48 @@ static int lua_free(lua_State *lua) {
 
 struct table **table_lua_push(lua_State *lua) {
     static const luaL_Reg methods[] = {
-        {"text", lua_text},       {"blocks", lua_blocks},     {"winners", lua_winners},
-        {"cell", lua_cell},       {"find", lua_find},         {"left_out", lua_left_out},
-        {"changes", lua_changes}, {"segments", lua_segments}, {NULL, NULL},
+        {"text", lua_text},       {"blocks", lua_blocks},
+        {"winners", lua_winners}, {"cell", lua_cell},
+        {"find", lua_find},       {"left_out", lua_left_out},
+        {"changes", lua_changes}, {"segments", lua_segments},
+        {"__gc", lua_free},       {NULL, NULL},
     };
     struct table **table = lua_newuserdatauv(lua, sizeof(struct table *), 0);
     *table = NULL;
-    if (luaL_newmetatable(lua, table_type)) {
-        luaL_newlib(lua, methods);
-        lua_setfield(lua, -2, "__index");
-        lua_pushcfunction(lua, lua_free);
-        lua_setfield(lua, -2, "__gc");
-    }
-    lua_setmetatable(lua, -2);
+    make_type(lua, table_type, methods);
+    luaL_setmetatable(lua, table_type);
     return table;
 }
 
-static int lua_read(lua_State *lua) {
+// Pushes the table in a text, and its arch; or nil and a message. `path` is for messages.
+static int push_parsed(lua_State *lua, const char *path, const char *text, size_t size) {
     struct problem problem;
     char arch[64];
-    const char *path = luaL_checkstring(lua, 1);
-    struct table **table = table_lua_push(lua);
-    size_t known = lists_of(lua)->strategies.count;
-    *table = table_read(path, lists_of(lua), arch, &problem);
-    if (*table == NULL && lists_learn_file(lua, path))
-        *table = table_read(path, lists_of(lua), arch, &problem);
-    if (*table == NULL) lists_forget(lua, known);
-    if (*table == NULL) return fail(lua, &problem);
-    lua_pushstring(lua, arch);
-    return 2;
-}
-
-static int lua_parse(lua_State *lua) {
-    struct problem problem;
-    char arch[64];
-    size_t size;
-    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
     struct table **table = table_lua_push(lua);
     size_t known = lists_of(lua)->strategies.count;
     *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
     if (*table == NULL && lists_learn(lua, text, size))
         *table = table_parse(path, text, size, lists_of(lua), arch, &problem);
     if (*table == NULL) lists_forget(lua, known);
-    if (*table == NULL) return fail(lua, &problem);
+    if (*table == NULL) return push_failed(lua, problem.text);
     lua_pushstring(lua, arch);
     return 2;
+}
+
+static int lua_read(lua_State *lua) {
+    struct file_map map;
+    struct problem problem;
+    const char *path = luaL_checkstring(lua, 1);
+    if (!file_open(path, &map, &problem)) return push_failed(lua, problem.text);
+    int results = push_parsed(lua, path, map.data, map.size);
+    file_close(&map);
+    return results;
+}
+
+static int lua_parse(lua_State *lua) {
+    size_t size;
+    const char *path = luaL_checkstring(lua, 1), *text = luaL_checklstring(lua, 2, &size);
+    return push_parsed(lua, path, text, size);
 }
 
 int luaopen_core_table(lua_State *lua) {

@@ -13,11 +13,11 @@ namespace {
 
 // Whether it is read; the text that it then has.
 bool read(const void *data, size_t size, std::string *text) {
-    file_in_memory file(data, size);
     const struct lists *lists = lists_of(fuzz::lua());
     struct problem problem = {};
     char arch[64];
-    struct table *table = table_read(file.path().c_str(), lists, arch, &problem);
+    struct table *table =
+        table_parse("table.csv", static_cast<const char *>(data), size, lists, arch, &problem);
     if (table == nullptr) {
         fuzz::check_message(problem.text);
         return false;
