@@ -4,7 +4,7 @@ local texts = require "base.text"
 
 local fail = {}
 
--- base/failure.h has the same name, for failures that C code raises.
+-- base/bindings.h has the same name, for failures that C code raises.
 local NAME = "gentables.failure"
 local failure = { __name = NAME }
 failure.__index = failure
@@ -74,6 +74,12 @@ function fail.work(message, ...) fail.with(1, message, ...) end
 -- Returns what a C module returned; nil, message becomes fail.input(message).
 function fail.unless(value, message)
   if not value then fail.with(2, "%s", message or "unknown error") end
+  return value
+end
+
+-- The same for a failed measurement, or a result that cannot be written.
+function fail.unless_done(value, message)
+  if not value then fail.work("%s", message) end
   return value
 end
 

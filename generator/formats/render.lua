@@ -135,8 +135,7 @@ function render.update(artifacts)
       written[artifact.path] = true
     end
   end
-  local ok, message = file.write_all(changed)
-  if not ok then fail.work("%s", message) end
+  fail.unless_done(file.write_all(changed))
   return written
 end
 

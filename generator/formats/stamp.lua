@@ -71,8 +71,7 @@ function stamp.keep(path, before, args, out, source, paths)
   if not only_tables_differ(before, after, paths) then return end
   local folder = path:match("^(.*)/[^/]*$")
   if folder then fail.unless(file.make_folder(folder)) end
-  local written, message = file.write(path, hash_of(after) .. "\n" .. table.concat(paths, "\n") .. "\n")
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write(path, hash_of(after) .. "\n" .. table.concat(paths, "\n") .. "\n"))
 end
 
 return stamp

@@ -189,14 +189,12 @@ end
 function sheets.save(list, paths)
   local parent = paths.xlsx and paths.xlsx:match("^(.+)/")
   if parent then
-    local made, message = file.make_folder(parent)
-    if not made then fail.work("%s", message) end
+    fail.unless_done(file.make_folder(parent))
   end
   for _, kind in ipairs { "xlsx", "folder" } do
     local path = paths[kind]
     if path then
-      local written, message = sheets["write_" .. kind](path, list)
-      if not written then fail.work("%s", message) end
+      fail.unless_done(sheets["write_" .. kind](path, list))
     end
   end
 end

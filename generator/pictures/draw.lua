@@ -85,8 +85,7 @@ function pictures.draw_all(rows, entries, progress)
   for _, entry in ipairs(entries) do
     local folder = entry.path:match("^(.*)/")
     if not folders[folder] then
-      local made, message = file.make_folder(folder)
-      if not made then fail.work("%s", message) end
+      fail.unless_done(file.make_folder(folder))
       folders[folder] = true
     end
   end

@@ -125,8 +125,7 @@ function regroup.lock(out) return folder_lock.take(folder_of(out)) end
 
 -- Makes the folder `out`, or the folder of the file `out`, if it is missing.
 function regroup.make_folder(out)
-  local made, message = file.make_folder(folder_of(out))
-  if not made then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(folder_of(out)))
 end
 
 -- Raises an error if `arch` is neither nil nor an arch.
@@ -141,8 +140,7 @@ end
 -- caller has locked the folder.
 function regroup.write(path, of_size, record)
   local _ <close> = folder_lock.of_rows(path)
-  local written, message = provenance.write(path, of_size.text, record)
-  if not written then fail.work("%s", message) end
+  fail.unless_done(provenance.write(path, of_size.text, record))
   local left_out = of_size.missing > 0 and (", %d without a time left out"):format(of_size.missing) or ""
   io.stdout:write(("wrote %s: %d rows%s, and %s\n"):format(path, of_size.count, left_out,
     provenance.path_of(path):match("[^/]*$")))

@@ -322,11 +322,10 @@ end
 
 local function write(job, search)
   local text = text_of(job, search)
-  local written, message = provenance.write(search.path, text, { world_size = search.size, arch = job.arch,
+  fail.unless_done(provenance.write(search.path, text, { world_size = search.size, arch = job.arch,
     fingerprint = job.fingerprint, machine = job.machine, bench = job.identity, spec = { hash = "transport" },
     placement = search.size > job.machine.cores and "oversubscribed" or "dedicated",
-    date = os.date("!%Y-%m-%dT%H:%M:%SZ"), no_time = {} })
-  if not written then fail.work("%s", message) end
+    date = os.date("!%Y-%m-%dT%H:%M:%SZ"), no_time = {} }))
 end
 
 -- Whether the file is of this machine and bench.

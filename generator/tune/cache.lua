@@ -220,8 +220,7 @@ function cache:save(job, cells)
   if #cells == 0 then return end
   local folder = self.path:match("^(.*)/[^/]*$")
   if folder then fail.unless(file.make_folder(folder)) end
-  local lock <close>, problem = io.open(self.path .. ".lock", "a")
-  if not lock then fail.work("%s", problem) end
+  local lock <close> = fail.unless_done(io.open(self.path .. ".lock", "a"))
   local locked, message = system.lock(lock, LOCK_PATIENCE)
   if not locked then fail.work("%s.lock: %s; another gentables writes there", self.path, message) end
   self.results = read(self.path)
@@ -231,8 +230,7 @@ function cache:save(job, cells)
     for key, results in pairs(kept_of(job, cell)) do self.results[key] = results end
   end
   local text = json.encode({ version = VERSION, results = self.results })
-  local written, why = file.write(self.path, text .. "\n")
-  if not written then fail.work("%s", why) end
+  fail.unless_done(file.write(self.path, text .. "\n"))
 end
 
 return cache

@@ -103,8 +103,7 @@ function merge_rows.write(job, csv, records, record)
     record.no_time = no_time_of(old, records, record.world_size)
   end
   local text = fail.unless(rows.text(csv, all))
-  local written, message = provenance.write(csv, text, record)
-  if not written then fail.work("%s", message) end
+  fail.unless_done(provenance.write(csv, text, record))
   if old then
     local words = "gentables: %s: %d rows of cells that were measured now are replaced by %d; %d others stay"
     job.progress:print(words:format(csv, go, #records, stay))

@@ -116,8 +116,7 @@ local function write_rows(job, folder, world_size)
 end
 
 local function put(path, text)
-  local written, message = file.write(path, text)
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write(path, text))
 end
 
 -- Reads the files in `folder` before anything is measured. Raises if rows or choices are of another machine;

@@ -199,8 +199,7 @@ return {
     add_drift(result, old, new)
     local text = diff_formats.of(args.format)(result)
     if args.out then
-      local written, message = file.write(args.out, text)
-      if not written then fail.work("%s", message) end
+      fail.unless_done(file.write(args.out, text))
     else
       io.stdout:write(text)
     end

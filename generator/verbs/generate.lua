@@ -54,8 +54,7 @@ return {
       paths[i] = out .. "/" .. made.file
       texts[i] = { path = paths[i], text = made.text }
     end
-    local made, message = file.make_folder(out)
-    if not made then fail.work("%s", message) end
+    fail.unless_done(file.make_folder(out))
     local _ <close> = not lock and folder_lock.take(out) or nil
     local written = render.update(texts)
     for _, path in ipairs(paths) do print_state(written[path] and "written" or "unchanged", path) end

@@ -199,8 +199,7 @@ local function import_table(args, reader, options)
   for _, one in ipairs(tables) do
     local path = is_file and args.out or ("%s/%s/table.csv"):format(args.out:gsub("(.)/+$", "%1"), one.arch)
     regroup.make_folder(path)
-    local written, message = file.write(path, foreign.table_text(one.arch, one.cells))
-    if not written then fail.work("%s", message) end
+    fail.unless_done(file.write(path, foreign.table_text(one.arch, one.cells)))
     io.stdout:write(("wrote %s: %d cells of %s\n"):format(path, #one.cells, one.arch))
   end
 end

@@ -38,8 +38,7 @@ end
 -- Writes report.ARCH.xlsx, and prints what did not fit into it.
 local function write_workbook(source, out)
   local path = ("%s/report.%s.xlsx"):format(out, source.arch)
-  local notes, message = require("report.workbook").write(source, path)
-  if not notes then fail.work("%s", message) end
+  local notes = fail.unless_done(require("report.workbook").write(source, path))
   io.stdout:write("written   ", path, "\n")
   for _, note in ipairs(notes) do
     fail.note("%s: %s: %s", path, note[1], note[2])
@@ -71,10 +70,8 @@ return {
     local out = (args.out or args.data_dir[1]):gsub("(.)/+$", "%1")
     if args.xlsx then check_xlsx() end
     local page = require("report.report_html").page(sources)
-    local made, message = file.make_folder(out)
-    if not made then fail.work("%s", message) end
-    local written, problem = page:write(out .. "/report.html")
-    if not written then fail.work("%s", problem) end
+    fail.unless_done(file.make_folder(out))
+    local written = fail.unless_done(page:write(out .. "/report.html"))
     io.stdout:write("written   ", out, "/report.html\n")
     gaps.print(sources)
     for _, source in ipairs(args.xlsx and sources or {}) do write_workbook(source, out) end

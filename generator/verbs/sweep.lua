@@ -239,8 +239,7 @@ function sweep.run(args)
   job.began_at = began_at
   job.after_writing = args.history and function(files) keep_in_history(args.history, files) end
   local _ <close> = open_incumbent(args, job)
-  local made, message = file.make_folder(job.out)
-  if not made then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(job.out))
   if args.transport then return require("sweep.transport").run(job) end
   require("sweep.all_sizes").run(job)
 end

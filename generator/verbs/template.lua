@@ -20,8 +20,7 @@ function verb.run(args)
   end
   local text = template.load(args[1])(model)
   if file.holds(args.out, text) then return end -- keeps its date, so that nothing is compiled again
-  local written, message = file.write(args.out, text)
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write(args.out, text))
 end
 
 return verb

@@ -22,8 +22,7 @@ local function read(args)
 end
 
 local function write(path, text)
-  local written, message = file.write(path, text)
-  if not written then fail.work("%s", message) end
+  local written = fail.unless_done(file.write(path, text))
   io.stdout:write("written   ", path, "\n")
 end
 

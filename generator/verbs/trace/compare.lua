@@ -17,8 +17,7 @@ local function save(list, base, args)
 end
 
 local function write_page(page, path)
-  local written, message = page:write(path)
-  if not written then fail.work("%s", message) end
+  local written = fail.unless_done(page:write(path))
   print("written   " .. path)
 end
 

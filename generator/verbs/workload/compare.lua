@@ -225,8 +225,7 @@ return {
       add_all(out, sweeps, names)
       out:missing(why)
     end
-    local written, message = out:write(args.out)
-    if not written then fail.work("%s", message) end
+    local written = fail.unless_done(out:write(args.out))
     print("written   " .. args.out)
   end,
 }

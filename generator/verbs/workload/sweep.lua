@@ -139,8 +139,7 @@ local function write_summary(job, refused)
   local path = ("%s/nccl_thread_sweep_summary_%s.txt"):format(job.folder, job.stamp)
   local entries = entries_of(job, refused)
   local lines, marks = lines_of(entries)
-  local written, message = file.write(path, summary_of(job, entries, lines, marks))
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write(path, summary_of(job, entries, lines, marks)))
   return path, lines
 end
 
