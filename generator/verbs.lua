@@ -6,6 +6,7 @@
 -- verbs/trace.lua.
 local fail = require "base.fail"
 local options = require "base.options"
+local sequences = require "base.sequences"
 
 local verbs = {}
 
@@ -38,9 +39,7 @@ local function usage()
 end
 
 local function find(name)
-  for _, verb in ipairs(verbs.list) do
-    if verb.name == name then return verb end
-  end
+  return sequences.named(verbs.list, name)
 end
 
 -- Prints the commands of a verb: with --help on stdout, without a command on stderr.

@@ -5,6 +5,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local scratch = require "system.scratch"
+local sequences = require "base.sequences"
 local template = require "codec.template"
 
 local compiled = {}
@@ -40,10 +41,7 @@ function compiled.is_trtllm_header(text) return text:find("selectStrategyLookUpT
 -- Files for compiled.make that replace the headers of TensorRT-LLM that a customAllReduceUtils.h includes, on
 -- a GPU of this SM version.
 function compiled.trtllm_stubs(text, sm)
-  local strategies = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if strategy.trtllm then strategies[#strategies + 1] = strategy end
-  end
+  local strategies = sequences.filter(lists.strategies, function(strategy) return strategy.trtllm end)
   local others = { { path = "trtllm_stubs.h",
     text = compiled.render("regret/trtllm_stubs.h", { sm = sm, strategies = strategies }) } }
   local folders = {}

@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
+local sequences = require "base.sequences"
 
 local incumbent = {}
 
@@ -54,14 +55,12 @@ end
 -- A hash of the modules that a bench may load: the one that its environment names, or those beside it.
 function incumbent.print_of(program, environment)
   local folder = program:match("^(.*)/[^/]*$") or "."
-  local paths = {}
-  for _, name in ipairs(file.list(folder) or {}) do
-    if name:find("^gentables_incumbent.*%.so$") then paths[#paths + 1] = folder .. "/" .. name end
-  end
+  local paths = sequences.map(file.list(folder) or {}, function(name)
+    return name:find("^gentables_incumbent.*%.so$") and folder .. "/" .. name or nil
+  end)
   table.sort(paths)
   local named = environment.GENTABLES_INCUMBENT
-  local texts = {}
-  for _, path in ipairs(named and { named } or paths) do texts[#texts + 1] = file.read(path) or path end
+  local texts = sequences.map(named and { named } or paths, function(path) return file.read(path) or path end)
   return provenance.hash(table.concat(texts, "\0"))
 end
 

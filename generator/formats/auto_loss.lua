@@ -3,6 +3,7 @@
 -- could save.
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 
 local auto_loss = {}
 
@@ -13,11 +14,9 @@ local function cells_of(slice, may_win)
   local cells, by_shape = {}, {}
   for i = 1, slice.count do
     local shape = ("%d %d"):format(slice.hidden_size[i], slice.num_tokens[i])
-    local cell = by_shape[shape]
-    if not cell then
-      cell = { hidden_size = slice.hidden_size[i], num_tokens = slice.num_tokens[i] }
-      by_shape[shape], cells[#cells + 1] = cell, cell
-    end
+    local cell = sequences.entry(cells, by_shape, shape, function()
+      return { hidden_size = slice.hidden_size[i], num_tokens = slice.num_tokens[i] }
+    end)
     if slice.strategy[i] == NAME then
       cell.auto_us = slice.time_us[i]
     elseif may_win[slice.strategy[i]] then

@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 
 local gaps = {}
 
@@ -17,11 +18,9 @@ end
 -- The placements of a source (of rows_folder.read) that have rows without a recorded grid, as texts of
 -- rank_placement.size.
 local function placements_without_grid(source)
-  local out = {}
-  for _, entry in ipairs(source.files) do
-    if not has_grid(entry) then out[#out + 1] = rank_placement.size(entry.tp, entry.nodes) end
-  end
-  return out
+  return sequences.map(source.files, function(entry)
+    return not has_grid(entry) and rank_placement.size(entry.tp, entry.nodes) or nil
+  end)
 end
 
 local function count_block(found, canonical, b, block)

@@ -4,13 +4,12 @@
 local choices = require "core.choose"
 local fail = require "base.fail"
 local model = require "formats.model"
+local sequences = require "base.sequences"
 
 return function(source, old, new, lookup)
   local options = model.options_of(source, lookup or "nearest")
-  options.cells, options.only_cells, options.same_bits_as = {}, true, nil
+  options.cells = sequences.filter(new:blocks(), function(block) return not block.sizes_only end)
+  options.only_cells, options.same_bits_as = true, nil
   options.judged, options.least = { old, new }, true
-  for _, block in ipairs(new:blocks()) do
-    if not block.sizes_only then table.insert(options.cells, block) end
-  end
   return fail.unless(choices.select(source.rows, options))
 end

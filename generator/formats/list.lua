@@ -33,16 +33,13 @@
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 
 local formats = {}
 
 -- The values of `list` that are not in `known`.
 local function others(list, known)
-  local out = {}
-  for _, value in ipairs(list) do
-    if not lists.contains(known, value) then out[#out + 1] = value end
-  end
-  return out
+  return sequences.filter(list, function(value) return not lists.contains(known, value) end)
 end
 
 -- Whether the format's reader ignores numerics classes at unmeasured cells.
@@ -173,6 +170,12 @@ local OMPI_JSON_NODES = "its rules distinguish ranks on one node, one rank on ea
   "a job on M nodes with several ranks on each needs the file with nodesM in its name"
 local OMPI_HAN_NODES = "its rules distinguish communicators by size only; a job on M nodes needs the file " ..
   "with nodesM in its name, and a job on one node none"
+-- A row of a file for an MPI library, with the fields that all of these have.
+local function of_mpi(row)
+  row.archs, row.why_not, row.left_out = is_host, "MPI ranks are hosts", row.left_out or all_but_plain_sums
+  return row
+end
+
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
 formats.list = {
@@ -219,62 +222,49 @@ formats.list = {
     view = by_size(has_channels),
     lacks = lacks_rows(has_channels, "no row of an algorithm, protocol and number of channels of NCCL's; " ..
       "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
-  { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
+  of_mpi { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
     reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
     elsewhere = OMPI_ELSEWHERE,
-    archs = is_host, why_not = "MPI ranks are hosts",
-    left_out = all_but_plain_sums,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules() },
-  { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
+  of_mpi { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
     reader = "Open MPI 5.0.7 and later: coll_tuned_dynamic_rules_filename",
     elsewhere = OMPI_ELSEWHERE,
-    archs = is_host, why_not = "MPI ranks are hosts",
-    left_out = all_but_plain_sums,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules("5.0.7") },
-  { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
+  of_mpi { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
     reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
     elsewhere = OMPI_ELSEWHERE,
-    archs = is_host, why_not = "MPI ranks are hosts",
-    left_out = all_but_plain_sums,
     per_nodes = OMPI_JSON_NODES,
     view = ompi_json_rules,
     mute = true,
     lacks = lacks_ompi_rules("6.0") },
-  { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
+  of_mpi { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
     reader = "Open MPI 4.1 and later, on several nodes: coll_han_dynamic_rules_filename",
     elsewhere = "an unmeasured communicator size, and every other collective, stays with the component of " ..
       "Open MPI's own decision; beyond the measured sizes the outermost rule",
-    archs = is_host, why_not = "MPI ranks are hosts",
-    left_out = all_but_plain_sums,
     view = ompi_han,
     per_nodes = OMPI_HAN_NODES,
     lacks = function(source) return require("formats.ompi_han").lacks(source) end },
-  { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl", per_tp = true,
-    with = "ompi-parameters-rules",
+  of_mpi { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl",
+    per_tp = true, with = "ompi-parameters-rules",
     reader = "Open MPI: mpirun --tune, for one communicator size each",
     elsewhere = "it holds for the one communicator size that it is named after",
-    archs = is_host, why_not = "MPI ranks are hosts",
     left_out = function() return {} end,
     view = function(source) return { tp_tables = require("formats.ompi").searched(source) } end,
     lacks = function(source) return require("formats.ompi").lacks_search(source) end },
-  { name = "ompi-parameters-rules", file = "ompi_tp{tp}_rules.conf",
+  of_mpi { name = "ompi-parameters-rules", file = "ompi_tp{tp}_rules.conf",
     template = "tables/ompi_rules.conf.tmpl", per_tp = true,
     reader = "Open MPI, by ompi_tp{N}.conf: the rules that hold under its parameters",
     elsewhere = OMPI_ELSEWHERE,
-    archs = is_host, why_not = "MPI ranks are hosts",
-    left_out = all_but_plain_sums,
     view = function(source) return { tp_tables = require("formats.ompi").searched_with_rules(source) } end,
     lacks = function(source) return require("formats.ompi").lacks_searched_rules(source) end },
-  { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
+  of_mpi { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
     reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
     elsewhere = "an unmeasured communicator size gets recursive doubling; beyond the measured sizes the " ..
       "outermost entry",
-    archs = is_host, why_not = "MPI ranks are hosts",
-    left_out = all_but_plain_sums,
     view = by_size(is_mpich),
     mute = true,
     lacks = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
@@ -294,17 +284,13 @@ formats.list = {
 
 -- The names of all formats, or of those that an arch (a row of lists.archs) has.
 function formats.names(arch)
-  local names = {}
-  for _, format in ipairs(formats.list) do
-    if not arch or formats.is_for(format, arch) then names[#names + 1] = format.name end
-  end
-  return names
+  return sequences.map(formats.list, function(format)
+    return (not arch or formats.is_for(format, arch)) and format.name or nil
+  end)
 end
 
 function formats.find(name)
-  for _, format in ipairs(formats.list) do
-    if format.name == name then return format end
-  end
+  return sequences.named(formats.list, name)
 end
 
 -- The row of lists.archs, or all_archs.

@@ -16,6 +16,8 @@
 --   all_by_bytes  those of one node, then those of several
 --   strategies the strategies that won a cell of `all_tables` or `all_by_bytes`, and the fallback, in the
 --              list's order
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local settings = require "base.lazy" "choose.settings"
 local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
@@ -111,11 +113,7 @@ end
 -- The strategies that the format can name; nil: all.
 local function candidates_of(format)
   if not format.names then return nil end
-  local names = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if format.names(strategy) then names[#names + 1] = strategy.name end
-  end
-  return names
+  return sequences.field(sequences.filter(lists.strategies, format.names), "name")
 end
 
 local function has_winner(table_of, index, block)
@@ -132,24 +130,18 @@ end
 -- The block with `axes` of each placement. Rows of other tools have no mode; they are used for placements
 -- without rows of the required mode.
 local function find_blocks(table_of, axes)
-  local exact, unknown, placements = {}, {}, {}
+  local of_placement, found = {}, {}
   for index, block in ipairs(table_of:blocks()) do
     local has_shapes = not block.sizes_only and not block.splits -- formats have no axis for the rest
     local is_meant = has_shapes and block.dtype == axes.dtype and block.op == axes.op
     if is_meant and has_winner(table_of, index, block) then
       local placement = rank_placement.words(block.world_size, block.nodes)
+      local counts = block.mode == axes.mode or block.mode == "unknown" and not of_placement[placement]
       block.index = index
-      if block.mode == axes.mode then
-        exact[placement] = block
-      elseif block.mode == "unknown" then
-        unknown[placement] = block
-      end
+      if counts then of_placement[placement] = block end
     end
   end
-  local found = {}
-  for placement in pairs(exact) do placements[placement] = true end
-  for placement in pairs(unknown) do placements[placement] = true end
-  for placement in pairs(placements) do found[#found + 1] = exact[placement] or unknown[placement] end
+  for _, block in pairs(of_placement) do found[#found + 1] = block end
   table.sort(found, rank_placement.before)
   return found
 end
@@ -225,15 +217,13 @@ end
 local function plane_of(source, canonical)
   local plane = source.planes[canonical]
   if plane then return plane end
-  plane = { all_tables = {}, tp_tables = {}, tp_table_of = {}, on_nodes = {}, by_bytes = {} }
+  plane = { all_tables = {}, tp_tables = {}, tp_table_of = {}, on_nodes = {} }
   for i, block in ipairs(find_blocks(canonical, source.axes)) do
     plane.all_tables[i] = tp_table_of(canonical, block)
     enter_table(plane, plane.all_tables[i])
   end
   plane.all_by_bytes = blocks_by_bytes(canonical, source.axes)
-  for _, of in ipairs(plane.all_by_bytes) do
-    if of.nodes == 1 then table.insert(plane.by_bytes, of) end
-  end
+  plane.by_bytes = sequences.filter(plane.all_by_bytes, function(of) return of.nodes == 1 end)
   plane.seen, plane.strategies = strategies_in(plane.all_tables, plane.all_by_bytes), {}
   source.planes[canonical] = plane
   return plane
@@ -241,14 +231,9 @@ end
 
 -- The rows of the strategies that occur in a plane, and of the fallback, in the list's order.
 local function strategies_of(plane, fallback)
-  local out = plane.strategies[fallback]
-  if out then return out end
-  out = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if plane.seen[strategy.name] or strategy.name == fallback then out[#out + 1] = strategy end
-  end
-  plane.strategies[fallback] = out
-  return out
+  plane.strategies[fallback] = plane.strategies[fallback] or sequences.filter(lists.strategies,
+    function(strategy) return plane.seen[strategy.name] or strategy.name == fallback end)
+  return plane.strategies[fallback]
 end
 
 -- The strategy that readers of `format` (nil: one that names every strategy) use at unmeasured cells. A table
@@ -261,13 +246,9 @@ end
 
 -- The numbers of nodes of a source's rows, ascending.
 function model.node_counts(source)
-  local counts, seen = {}, {}
-  for _, entry in ipairs(source.files) do
-    local nodes = entry.nodes or 1
-    if not seen[nodes] then counts[#counts + 1], seen[nodes] = nodes, true end
-  end
-  table.sort(counts)
-  return counts
+  return ordering.sorted_keys(sequences.set(sequences.map(source.files, function(entry)
+    return entry.nodes or 1
+  end)))
 end
 
 -- The model for the template of `format`. `tp_tables` is empty if no row of one node has `axes`. Formats with
@@ -284,23 +265,14 @@ end
 
 -- Whether no row of a source has tokens and a hidden size.
 function model.is_by_bytes(source)
-  for _, slice in ipairs(source.rows:slices()) do
-    if not slice.sizes_only then return false end
-  end
-  return true
+  return not sequences.any(source.rows:slices(), function(slice) return not slice.sizes_only end)
 end
 
 -- The dtypes, ops and modes of a table, for people.
 function model.blocks_in_words(table_of)
-  local seen, out = {}, {}
-  for _, block in ipairs(table_of:blocks()) do
-    local words = ("%s %s %s"):format(block.dtype, block.op, block.mode)
-    if not seen[words] then
-      seen[words] = true
-      out[#out + 1] = words
-    end
-  end
-  return table.concat(out, "; ")
+  return table.concat(sequences.distinct(sequences.map(table_of:blocks(), function(block)
+    return ("%s %s %s"):format(block.dtype, block.op, block.mode)
+  end)), "; ")
 end
 
 return model

@@ -18,6 +18,8 @@ local file = require "core.file"
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
 local by_bytes = require "choose.by_bytes"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local ompi = {}
 
@@ -84,7 +86,7 @@ local function points_of(by_size)
     for name, time in pairs(times) do badness[name] = time / least - 1 end
     points[#points + 1] = { size = size, badness = badness, times = times }
   end
-  table.sort(points, function(a, b) return a.size < b.size end)
+  table.sort(points, ordering.by "size")
   return points
 end
 
@@ -139,10 +141,7 @@ end
 
 -- Whether any segment differs from the built-in decision.
 local function has_a_rule(segments)
-  for _, segment in ipairs(segments) do
-    if segment.strategy.ompi_algorithm then return true end
-  end
-  return false
+  return sequences.any(segments, function(segment) return segment.strategy.ompi_algorithm end)
 end
 
 -- Whether a setting was launched as often as the defaults.
@@ -202,7 +201,7 @@ function ompi.tp_tables(source, nodes)
       tp_tables[#tp_tables + 1] = { tp = tp, segments = search.alone }
     end
   end
-  table.sort(tp_tables, function(a, b) return a.tp < b.tp end)
+  table.sort(tp_tables, ordering.by "tp")
   return tp_tables
 end
 
@@ -214,17 +213,13 @@ function ompi.searched(source)
     best.tp = tp
     tp_tables[#tp_tables + 1] = best
   end
-  table.sort(tp_tables, function(a, b) return a.tp < b.tp end)
+  table.sort(tp_tables, ordering.by "tp")
   return tp_tables
 end
 
 -- Of these, those that have rules.
 function ompi.searched_with_rules(source)
-  local tp_tables = {}
-  for _, tp_table in ipairs(ompi.searched(source)) do
-    if tp_table.has_rules then tp_tables[#tp_tables + 1] = tp_table end
-  end
-  return tp_tables
+  return sequences.filter(ompi.searched(source), function(tp_table) return tp_table.has_rules end)
 end
 
 -- ---- rules ------------------------------------------------------------------------------------
@@ -245,14 +240,14 @@ end
 
 -- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
 -- entry of the largest size up to its own, so each gap gets an entry with the built-in decision.
-function ompi.communicators(tp_tables, exact)
-  local out, measured = {}, {}
-  for _, tp_table in ipairs(tp_tables) do measured[tp_table.tp] = true end
+-- `of`: the rules of a table, and `otherwise` the rule of gaps; nil: those of coll/tuned.
+function ompi.communicators(tp_tables, exact, of, otherwise)
+  local out, measured = {}, sequences.set(sequences.field(tp_tables, "tp"))
+  otherwise = otherwise or { first = 0, algorithm = 0, name = "the built-in decision" }
   for _, tp_table in ipairs(tp_tables) do
-    out[#out + 1] = { size = tp_table.tp, measured = true, rules = rules_of(tp_table) }
+    out[#out + 1] = { size = tp_table.tp, measured = true, rules = (of or rules_of)(tp_table) }
     if not exact and not measured[tp_table.tp + 1] then
-      out[#out + 1] = { size = tp_table.tp + 1,
-        rules = { { first = 0, algorithm = 0, name = "the built-in decision" } } }
+      out[#out + 1] = { size = tp_table.tp + 1, rules = { otherwise } }
     end
   end
   return out

@@ -36,19 +36,6 @@ local function rules_of(tp_table, usual)
   return rules
 end
 
--- The communicator sizes of a file: the measured ones, and one after each of them that has no other.
-local function communicators_of(tp_tables, usual)
-  local out, measured = {}, {}
-  for _, tp_table in ipairs(tp_tables) do measured[tp_table.tp] = true end
-  for _, tp_table in ipairs(tp_tables) do
-    out[#out + 1] = { size = tp_table.tp, measured = true, rules = rules_of(tp_table, usual) }
-    if not measured[tp_table.tp + 1] then
-      out[#out + 1] = { size = tp_table.tp + 1, rules = { { first = 0, component = usual } } }
-    end
-  end
-  return out
-end
-
 -- The model for jobs on `nodes` nodes: { tp_tables (empty on one node, where coll/han does nothing), nodes,
 -- usual = the component of unmeasured communicators, communicators = { { size, measured, rules = { { first,
 -- component }... } }... }, others = { { name, number }... } of the collectives that stay with `usual` }.
@@ -56,8 +43,10 @@ function ompi_han.view(source, nodes)
   local spans = rank_placement.spans(nodes)
   local usual = ompi.is_since(source, "5.0") and "han" or "tuned"
   local tp_tables = spans and by_bytes.tp_tables(source, may_win, nil, nodes) or {}
-  return { tp_tables = tp_tables, nodes = nodes, usual = usual,
-    communicators = communicators_of(tp_tables, usual), others = usual == "tuned" and OTHERS or {} }
+  local communicators = ompi.communicators(tp_tables, false,
+    function(tp_table) return rules_of(tp_table, usual) end, { first = 0, component = usual })
+  return { tp_tables = tp_tables, nodes = nodes, usual = usual, communicators = communicators,
+    others = usual == "tuned" and OTHERS or {} }
 end
 
 -- The measurements that are missing, as text; nil: none.

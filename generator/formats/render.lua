@@ -1,5 +1,6 @@
 -- Formats to texts, and texts to files: one artifact at a time, reproducible byte for byte (no date, no
 -- path).
+local sequences = require "base.sequences"
 local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -128,15 +129,11 @@ function render.text(source, format) return files_of(source, format)[1].text end
 -- Writes those of `artifacts` (a list of { path, text }, all in one folder) that have changed: all of them or
 -- none. Returns path -> whether it was written.
 function render.update(artifacts)
-  local changed, written = {}, {}
-  for _, artifact in ipairs(artifacts) do
-    if not file.holds(artifact.path, artifact.text) then
-      changed[#changed + 1] = { artifact.path, artifact.text }
-      written[artifact.path] = true
-    end
-  end
+  local changed = sequences.map(artifacts, function(artifact)
+    return not file.holds(artifact.path, artifact.text) and { artifact.path, artifact.text } or nil
+  end)
   fail.unless_done(file.write_all(changed))
-  return written
+  return sequences.set(sequences.field(changed, 1))
 end
 
 -- Whether --formats names it.
@@ -181,8 +178,7 @@ end
 -- The files in a folder (names) that formats of the arch once made, and do not make of these rows:
 -- { { file = name, why } }. `made`: of render.files.
 function render.stale(source, names, made, folder)
-  local is_made, stale = {}, {}
-  for _, file_made in ipairs(made) do is_made[file_made.file] = true end
+  local is_made, stale = sequences.set(sequences.field(made, "file")), {}
   local there = file.list(folder) or {}
   table.sort(there)
   for _, format in ipairs(render.formats(names, source.arch)) do
@@ -203,7 +199,7 @@ function render.files(source, names)
   for _, format in ipairs(render.formats(names, source.arch)) do
     local lacks = format.lacks and format.lacks(source)
     if not lacks then
-      for _, made in ipairs(files_of(source, format)) do files[#files + 1] = made end
+      sequences.append(files, files_of(source, format))
     elseif names and is_named(names, format.name) then
       fail.input("%s: %s: %s", source.data_dir, format.file, lacks)
     elseif format.plane then

@@ -4,6 +4,7 @@
 -- size and the time of its last change.
 local fail = require "base.fail"
 local file = require "core.file"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local system = require "core.system"
 
@@ -51,8 +52,7 @@ end
 
 -- Whether nothing but the tables at `paths` has changed between two states.
 local function only_tables_differ(before, after, paths)
-  local is_table = {}
-  for _, path in ipairs(paths) do is_table[path] = true end
+  local is_table = sequences.set(paths)
   for _, states in ipairs { before, after } do
     for name in pairs(states) do
       if not is_table[name] and before[name] ~= after[name] then return false end

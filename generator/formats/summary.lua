@@ -1,5 +1,6 @@
 -- The numbers of a report: shares of the strategies, margins, uncertain choices, the physical bound, and the
 -- reasons for missing times. The template has the texts.
+local sequences = require "base.sequences"
 local settings = require "choose.settings"
 local choice_cost = require "base.lazy" "formats.choice_cost"
 local choices = require "core.choose"
@@ -102,8 +103,8 @@ local function add(total, tally)
     total[name] = total[name] + tally[name]
   end
   for name, count in pairs(tally.wins) do total.wins[name] = (total.wins[name] or 0) + count end
-  table.move(tally.margins, 1, #tally.margins, #total.margins + 1, total.margins)
-  table.move(tally.bounds, 1, #tally.bounds, #total.bounds + 1, total.bounds)
+  sequences.append(total.margins, tally.margins)
+  sequences.append(total.bounds, tally.bounds)
   if tally.worst_loss then total.worst_loss = math.max(total.worst_loss or 0, tally.worst_loss) end
 end
 
@@ -180,8 +181,7 @@ end
 -- The expected gain of `sweep --refine`, as the end of a line; "" if there is none, or if no budget ended the
 -- sweep.
 local function refinement_in_words(files, uncertain)
-  local records = {}
-  for _, entry in ipairs(files) do records[#records + 1] = entry.provenance end
+  local records = sequences.field(files, "provenance")
   local sum = provenance.refinement(records)
   local words = sum and provenance.refinement_words(sum, uncertain, "them")
   return words and "; " .. words or ""
@@ -219,25 +219,17 @@ end
 -- rank_placement.size.
 function summary.without_time(source)
   local groups, known = {}, {}
-  local entries = table.move(source.files, 1, #source.files, 1, {})
-  table.move(source.refused or {}, 1, #(source.refused or {}), #entries + 1, entries)
-  for _, entry in ipairs(entries) do
+  for _, entry in ipairs(sequences.append(sequences.append({}, source.files), source.refused or {})) do
     for _, cell in ipairs(entry.provenance and entry.provenance.no_time or {}) do
       local size = rank_placement.size(entry.tp, entry.nodes)
-      local key = size .. "\0" .. cell.reason
-      local group = known[key]
-      if not group then
-        group = { tp = size, reason = cell.reason, strategies = {}, cells = 0, seen = {} }
-        known[key] = group
-        groups[#groups + 1] = group
-      end
+      local group = sequences.entry(groups, known, size .. "\0" .. cell.reason, function()
+        return { tp = size, reason = cell.reason, strategies = {}, cells = 0 }
+      end)
       group.cells = group.cells + 1
-      if not group.seen[cell.strategy] then
-        group.seen[cell.strategy] = true
-        table.insert(group.strategies, cell.strategy)
-      end
+      table.insert(group.strategies, cell.strategy)
     end
   end
+  for _, group in ipairs(groups) do group.strategies = sequences.distinct(group.strategies) end
   return groups
 end
 
@@ -316,18 +308,14 @@ local function left_out(view)
     end
   end
   if format.names then lines[#lines + 1] = cost_of_names(view) end
-  for _, line in ipairs(format.left_out and format.left_out(view) or {}) do lines[#lines + 1] = line end
-  return lines
+  return sequences.append(lines, format.left_out and format.left_out(view) or {})
 end
 
 -- The formats that are made of a source, in the list's order.
 local function made_formats(source)
-  local out = {}
-  for _, format in ipairs(formats.list) do
-    local is_made = formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
-    if is_made then out[#out + 1] = format end
-  end
-  return out
+  return sequences.filter(formats.list, function(format)
+    return formats.is_for(format, source.arch_row) and not (format.lacks and format.lacks(source))
+  end)
 end
 
 -- Every format of the arch of `source` (of model.load), except the report: { format, lines = the parts that
@@ -385,14 +373,11 @@ end
 
 -- Which sweeps of a source's rows were ended by their budget, and how to continue them, as text; nil: none.
 function summary.ended_by_budget(source)
-  local ended = {}
-  for _, entry in ipairs(source.files) do
+  return provenance.budget_words(sequences.map(source.files, function(entry)
     local record = entry.provenance
-    if record and record.complete == false then
-      ended[#ended + 1] = { tp = entry.tp, nodes = entry.nodes, budget_s = record.budget_s or 0 }
-    end
-  end
-  return provenance.budget_words(ended)
+    return record and record.complete == false
+      and { tp = entry.tp, nodes = entry.nodes, budget_s = record.budget_s or 0 } or nil
+  end))
 end
 
 -- The largest error of sums of 16 bits that a switch added, over all devices, in units in the last place, as
@@ -411,16 +396,15 @@ end
 -- The network interfaces of the files of rows that several nodes measured, with their rates, as text; nil:
 -- none is recorded.
 function summary.network(files)
-  local words, seen = {}, {}
+  local words = {}
   for _, entry in ipairs(files) do
     local network = entry.provenance and entry.provenance.network
     for _, of in ipairs(network and network.interfaces or {}) do
-      local rate = of.mbit_per_s and ("%s, %d Mbit/s"):format(of.interface, of.mbit_per_s)
+      words[#words + 1] = of.mbit_per_s and ("%s, %d Mbit/s"):format(of.interface, of.mbit_per_s)
         or of.interface .. ", unknown rate"
-      if not seen[rate] then words[#words + 1], seen[rate] = rate, true end
     end
   end
-  return words[1] and table.concat(words, "; ") or nil
+  return words[1] and table.concat(sequences.distinct(words), "; ") or nil
 end
 
 -- A sentence with the shapes for which the choices of a source are made, and the files that do not mention
@@ -428,10 +412,9 @@ end
 function summary.workload(source)
   local words = settings.workload_in_words(source)
   if not words then return nil end
-  local without = {}
-  for _, entry in ipairs(summary.formats(source)) do
-    if entry.format.mute or entry.format.view then without[#without + 1] = entry.format.file end
-  end
+  local without = sequences.map(summary.formats(source), function(entry)
+    return (entry.format.mute or entry.format.view) and entry.format.file or nil
+  end)
   return ("The choices are for %s. In cells without these, all shapes have equal weight. Files that do " ..
     "not mention this, or have no shapes: %s."):format(words, table.concat(without, ", "))
 end
@@ -448,10 +431,9 @@ end
 -- A line with the numerics class of a source's tables, and the files that do not mention it; nil: any class.
 function summary.restriction(source)
   if not settings.numerics_word(source) then return nil end
-  local mute = {}
-  for _, entry in ipairs(summary.formats(source)) do
-    if entry.format.mute then mute[#mute + 1] = entry.format.file end
-  end
+  local mute = sequences.map(summary.formats(source), function(entry)
+    return entry.format.mute and entry.format.file or nil
+  end)
   if source.stable then
     return ("In these tables all choices of a row of token counts have equal bits, and keep them when the " ..
       "tables are made again. In unmeasured cells programs get %s, unless their own rule differs (see " ..

@@ -16,6 +16,8 @@ local lists = require "lists.lists"
 local model = require "formats.model"
 local by_bytes = require "choose.by_bytes"
 local fail = require "base.fail"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local trtllm = {}
 
@@ -123,18 +125,16 @@ local function tp_tables_by_bytes(part)
   for _, fusion in ipairs(trtllm.fusions()) do
     local function may_win(strategy) return strategy.trtllm ~= nil end
     for _, tp_table in ipairs(by_bytes.tp_tables(part, may_win, fusion.name)) do
-      local steps = {}
-      for i, segment in ipairs(tp_table.segments) do
-        steps[i] = { from = segment.first, strategy = number_of(segment.strategy) }
-      end
-      if not of_tp[tp_table.tp] then
-        of_tp[tp_table.tp] = { tp = tp_table.tp, fusions = {} }
-        out[#out + 1] = of_tp[tp_table.tp]
-      end
-      table.insert(of_tp[tp_table.tp].fusions, { index = fusion.trtllm, steps = steps })
+      local steps = sequences.map(tp_table.segments, function(segment)
+        return { from = segment.first, strategy = number_of(segment.strategy) }
+      end)
+      local of = sequences.entry(out, of_tp, tp_table.tp, function()
+        return { tp = tp_table.tp, fusions = {} }
+      end)
+      table.insert(of.fusions, { index = fusion.trtllm, steps = steps })
     end
   end
-  table.sort(out, function(a, b) return a.tp < b.tp end)
+  table.sort(out, ordering.by "tp")
   return out
 end
 

@@ -20,6 +20,8 @@
 -- the test; Holm's method corrects for the number of series. Three families of tests share alpha: the
 -- machine, strategies with their fusions, and sizes with cells.
 local core = require "core.history"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local change_points = {}
@@ -112,10 +114,9 @@ end
 
 -- The changes with levels that differ by the threshold at least; those of the others are joined.
 local function large_ones(values, found, options)
-  local large = {}
-  for _, change in ipairs(found) do
-    if math.abs(change.shift) >= math.log(1 + options.threshold, 2) then large[#large + 1] = change end
-  end
+  local large = sequences.filter(found, function(change)
+    return math.abs(change.shift) >= math.log(1 + options.threshold, 2)
+  end)
   return #large == #found and found or measure(values, large)
 end
 
@@ -166,8 +167,7 @@ local function machine_of(effects, strategies, runs, options)
   local of_strategies, values, findings, others = {}, {}, {}, 0
   for i in ipairs(strategies) do of_strategies[i] = effects:of(1, i) end
   for run = 1, runs do
-    local present = {}
-    for _, of in ipairs(of_strategies) do present[#present + 1] = of[run] or nil end
+    local present = sequences.map(of_strategies, function(of) return of[run] or nil end)
     values[run] = statistics.median(present) or false
   end
   local found = measure(values, search(values, options, "machine"))
@@ -248,10 +248,9 @@ end
 local function differs_near(change, values, others, options)
   local differences = {}
   for run, value in ipairs(values) do differences[run] = value and others[run] and value - others[run] end
-  for _, other in ipairs(search(differences, options, "group")) do
-    if is_near(change, other) then return true end
-  end
-  return false
+  return sequences.any(search(differences, options, "group"), function(other)
+    return is_near(change, other)
+  end)
 end
 
 -- Whether a change is that of one of the groups around it, `reported`.
@@ -337,10 +336,7 @@ function change_points.find(model, options)
   end
   report_cells(cells, findings)
   for i, finding in ipairs(findings) do finding.order = i end
-  table.sort(findings, function(a, b)
-    if a.at ~= b.at then return a.at < b.at end
-    return a.order < b.order
-  end)
+  table.sort(findings, ordering.by("at", "order"))
   return { findings = findings, machine = machine, strategies = strategies }
 end
 

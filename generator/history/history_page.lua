@@ -3,6 +3,7 @@
 local history_text = require "history.history_text"
 local page = require "pages.page"
 local run_changes = require "history.run_changes"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local history_page = {}
@@ -123,11 +124,7 @@ local function add_changes(p, history)
 end
 
 local function starts_of(findings, is_wanted)
-  local out = {}
-  for _, finding in ipairs(findings) do
-    if is_wanted(finding) then out[#out + 1] = finding.at end
-  end
-  return out
+  return sequences.map(findings, function(finding) return is_wanted(finding) and finding.at or nil end)
 end
 
 local function add_lines(p, history, versions)

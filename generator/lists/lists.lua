@@ -12,6 +12,7 @@
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local communication = require "lists.communication"
+local sequences = require "base.sequences"
 
 local lists = {}
 
@@ -379,10 +380,7 @@ lists.archs = {
 
 -- Whether a list, of any kind, has this value.
 function lists.contains(list, wanted)
-  for _, value in ipairs(list) do
-    if value == wanted then return true end
-  end
-  return false
+  return sequences.any(list, function(value) return value == wanted end)
 end
 
 local found = {} -- kind -> name or alias -> row
@@ -394,9 +392,9 @@ function lists.drop_plugins(count)
 end
 
 local function search(kind, name)
-  for _, row in ipairs(lists[kind]) do
-    if row.name == name or lists.contains(row.aliases or {}, name) then return row end
-  end
+  return sequences.find(lists[kind], function(row)
+    return row.name == name or lists.contains(row.aliases or {}, name)
+  end)
 end
 
 -- The row of lists[kind] with this name or alias, or nil.
@@ -426,9 +424,7 @@ end
 
 -- The names of lists[kind], in order.
 function lists.names(kind)
-  local names = {}
-  for i, row in ipairs(lists[kind]) do names[i] = row.name end
-  return names
+  return sequences.field(lists[kind], "name")
 end
 
 -- Whether a strategy does this op.
@@ -449,10 +445,7 @@ end
 function lists.spans(row, nodes) return not row.span or (row.span == "nodes") == (nodes > 1) end
 
 local function spans_any(row, counts)
-  for _, nodes in ipairs(counts) do
-    if lists.spans(row, nodes) then return true end
-  end
-  return false
+  return sequences.any(counts, function(nodes) return lists.spans(row, nodes) end)
 end
 
 -- The names of the strategies that a backend runs, in order. `usual`: without optional ones, and those that
@@ -469,9 +462,7 @@ end
 
 -- The row of `archs` for an arch, or nil.
 function lists.arch(name)
-  for _, row in ipairs(lists.archs) do
-    if name:find(row.pattern) then return row end
-  end
+  return sequences.find(lists.archs, function(row) return name:find(row.pattern) end)
 end
 
 -- The kernels of bench/cuda: the `cuda` of the rows that describe one, with its strategy's name, and the ways

@@ -5,6 +5,7 @@
 -- is a short example; pictures/picture_slices.lua describes a slice. Optional fields beside `model`:
 -- needs_best (slices without choices have no picture) and over_tp_sizes (model takes the slices of all TP
 -- sizes). `documented`: drawn by default.
+local sequences = require "base.sequences"
 local kinds = {
   { name = "heatmap", documented = true, help = "the time of every strategy" },
   { name = "best_strategy", documented = true, help = "the best strategy of each cell" },
@@ -20,15 +21,11 @@ local kinds = {
 local list = { kinds = kinds }
 
 function list.names()
-  local names = {}
-  for i, kind in ipairs(kinds) do names[i] = kind.name end
-  return names
+  return sequences.field(kinds, "name")
 end
 
 function list.find(name)
-  for _, kind in ipairs(kinds) do
-    if kind.name == name then return kind end
-  end
+  return sequences.named(kinds, name)
 end
 
 return list

@@ -13,6 +13,7 @@ local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local rows_folder = require "rows.rows_folder"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local spec = require "rows.spec"
 
@@ -113,8 +114,7 @@ local function open(source, given)
     fail.input("%s: no row of %s; the rows are %s; --dtype, --op and --mode choose", source.data_dir,
       in_words(axes), all_in_words(slices))
   end
-  local sizes = {}
-  for i, placement in ipairs(placements) do sizes[i] = placement.size end
+  local sizes = sequences.field(placements, "size")
   return setmetatable({ source = source, arch = source.arch, axes = axes, chosen = chosen,
     placements = placements, tp_sizes = sizes, fusions = fusions_of(chosen, source.spec),
     shown = in_words(axes), left_out = left_out(slices, axes) }, methods)
@@ -261,11 +261,7 @@ local function machine_of(source)
 end
 
 local function strategies_of(slice)
-  local out = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if slice.rows[strategy.name] then out[#out + 1] = strategy end
-  end
-  return out
+  return sequences.filter(lists.strategies, function(strategy) return slice.rows[strategy.name] end)
 end
 
 -- The table of all cells; made by the first call.

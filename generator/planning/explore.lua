@@ -18,6 +18,7 @@
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local points = require "planning.points"
+local sequences = require "base.sequences"
 local shortlist = require "planning.shortlist"
 local statistics = require "base.statistics"
 
@@ -160,8 +161,7 @@ local function seconds_of(self, point) return self.seconds(point.cell, #self.spe
 
 -- The expected time above which a first point is costly: COSTLY medians of all first points.
 local function costly_s(self)
-  local all = {}
-  for i, point in ipairs(self.first) do all[i] = seconds_of(self, point) end
+  local all = sequences.map(self.first, function(point) return seconds_of(self, point) end)
   return #all > 0 and not self.exhaustive and COSTLY * statistics.lower_median(all) or math.huge
 end
 
@@ -316,10 +316,9 @@ function explore:is_new(cell)
 end
 
 local function lacks_strategy(self, point)
-  for _, name in ipairs(self.spec.strategies) do
-    if not (point.visits[name] or point.without[name]) then return true end
-  end
-  return false
+  return sequences.any(self.spec.strategies, function(name)
+    return not (point.visits[name] or point.without[name])
+  end)
 end
 
 -- Whether a cell would get its first visit or, at a first point, a missing strategy, if there were time.

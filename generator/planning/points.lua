@@ -1,6 +1,8 @@
 -- The points that a sweep may visit, and the results of its visits. See explore.lua.
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local points = {}
@@ -127,10 +129,7 @@ function points.ranked(point)
     for name, visits in pairs(point.visits) do
       if lists.may_win(name) then out[#out + 1] = { name = name, time = level(visits) } end
     end
-    table.sort(out, function(a, b)
-      if a.time ~= b.time then return a.time < b.time end
-      return a.name < b.name
-    end)
+    table.sort(out, ordering.by("time", "name"))
     point.ranked = out
   end
   return point.ranked

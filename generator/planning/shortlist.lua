@@ -1,5 +1,6 @@
 -- The strategies that may win at a point, predicted from the measured points. The variation between launches
 -- and the error of predictions are estimated from visits.
+local sequences = require "base.sequences"
 local sweep_points = require "planning.points"
 local statistics = require "base.statistics"
 local interpolation = require "choose.interpolation"
@@ -45,9 +46,7 @@ end
 
 -- The point of a list that is of `point`.
 local function entry_of(list, point)
-  for _, entry in ipairs(list) do
-    if entry.of == point then return entry end
-  end
+  return sequences.find(list, function(entry) return entry.of == point end)
 end
 
 -- The error of a rival's ratio to the best at a point as the other points predict it, in log2 for each

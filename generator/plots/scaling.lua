@@ -5,6 +5,7 @@ local colours = require "pages.colours"
 local geometry = require "pages.geometry"
 local lines = require "pages.lines"
 local lists = require "lists.lists"
+local sequences = require "base.sequences"
 
 local MOST_PANELS, MOST_LINES = 4, 7
 
@@ -70,10 +71,9 @@ local function marks_in_words(panels)
 end
 
 local function oversubscribed_in_words(slices)
-  local sizes = {}
-  for _, slice in ipairs(slices) do
-    if slice.oversubscribed then sizes[#sizes + 1] = tostring(slice.tp) end
-  end
+  local sizes = sequences.map(slices, function(slice)
+    return slice.oversubscribed and tostring(slice.tp) or nil
+  end)
   return #sizes > 0 and "More ranks than cores at TP " .. table.concat(sizes, ", ") .. "." or nil
 end
 
@@ -89,10 +89,9 @@ end
 
 -- The placements on several nodes, as a note; nil: none.
 local function nodes_in_words(slices)
-  local placements = {}
-  for _, slice in ipairs(slices) do
-    if slice.nodes > 1 then placements[#placements + 1] = slice.placement end
-  end
+  local placements = sequences.map(slices, function(slice)
+    return slice.nodes > 1 and slice.placement or nil
+  end)
   return #placements > 0 and table.concat(placements, ", ") .. "." or nil
 end
 

@@ -1,6 +1,7 @@
 -- Foreign files as rows and tables: runs a reader, and writes the cells of a foreign table as table.csv.
 local rank_placement = require "lists.rank_placement"
 local readers = require "reading.list"
+local sequences = require "base.sequences"
 local source = require "reading.source"
 
 local foreign = {}
@@ -19,10 +20,7 @@ end
 
 -- Whether a cell of these is of several nodes.
 local function span_nodes(cells)
-  for _, cell in ipairs(cells) do
-    if rank_placement.spans(cell.nodes) then return true end
-  end
-  return false
+  return sequences.any(cells, function(cell) return rank_placement.spans(cell.nodes) end)
 end
 
 -- The text of table.csv for cells in its order.

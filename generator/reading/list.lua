@@ -11,6 +11,7 @@
 --   gives  "rows" or "table"
 --   is     function(head) -> whether a file that begins with these bytes is of this kind
 --   help   what it reads, of which versions, with which options
+local sequences = require "base.sequences"
 local readers = {}
 
 -- The length of the beginning of a file that recognisers get.
@@ -101,22 +102,16 @@ readers.list = {
 }
 
 function readers.find(name)
-  for _, reader in ipairs(readers.list) do
-    if reader.name == name then return reader end
-  end
+  return sequences.named(readers.list, name)
 end
 
 -- The reader for a file that begins with these bytes, or nil.
 function readers.of(head)
-  for _, reader in ipairs(readers.list) do
-    if reader.is(head) then return reader end
-  end
+  return sequences.find(readers.list, function(reader) return reader.is(head) end)
 end
 
 function readers.names()
-  local names = {}
-  for i, reader in ipairs(readers.list) do names[i] = reader.name end
-  return names
+  return sequences.field(readers.list, "name")
 end
 
 return readers

@@ -1,6 +1,7 @@
 -- Converts rules over ranges of bytes to the cells of a table. Of the rules that match a size the first
 -- counts; each size at which another rule begins to count is a cell. A table's reader uses the cell of the
 -- largest size up to its own.
+local sequences = require "base.sequences"
 local ranges = {}
 
 -- The bounds at which another rule may begin to count, ascending; the first is 0.
@@ -19,9 +20,7 @@ local function starts_of(rules)
 end
 
 local function first_match(rules, bytes)
-  for _, rule in ipairs(rules) do
-    if rule.from <= bytes and bytes <= rule.to then return rule end
-  end
+  return sequences.find(rules, function(rule) return rule.from <= bytes and bytes <= rule.to end)
 end
 
 -- rules: { { from =, to = (bytes, inclusive), strategy =, line = }... }. Returns the cells of `world_size`

@@ -5,6 +5,7 @@ local report_data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
+local sequences = require "base.sequences"
 local winner_tables = require "report.winner_tables"
 local lists = require "lists.lists"
 local model = require "formats.model"
@@ -34,8 +35,7 @@ local SCRIPTS = { "report_data.js", "report_views.js", "report_details.js", "rep
   "report_list.js", "report.js" }
 
 local function own_script()
-  local texts = {}
-  for i, name in ipairs(SCRIPTS) do texts[i] = assert(file.read(own_file(name))) end
+  local texts = sequences.map(SCRIPTS, function(name) return assert(file.read(own_file(name))) end)
   return table.concat(texts, "\n")
 end
 
@@ -137,10 +137,9 @@ local function legend_of(views)
       for _, won in ipairs(block.total.shares) do wins[won.name] = (wins[won.name] or 0) + won.count end
     end
   end
-  local out = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if wins[strategy.name] then out[#out + 1] = { strategy = strategy, cells = wins[strategy.name] } end
-  end
+  local out = sequences.map(lists.strategies, function(strategy)
+    return wins[strategy.name] and { strategy = strategy, cells = wins[strategy.name] } or nil
+  end)
   table.sort(out, function(a, b)
     if a.cells ~= b.cells then return a.cells > b.cells end
     return a.strategy.name < b.strategy.name
@@ -360,8 +359,7 @@ end
 -- ---- the page ---------------------------------------------------------------------------------
 
 local function title_of_page(views)
-  local names = {}
-  for i, view in ipairs(views) do names[i] = view.arch end
+  local names = sequences.field(views, "arch")
   local others = report_html.go_by_bytes(views)
   for _, view in ipairs(views) do
     for _, block in ipairs(view.blocks) do others = others or block.op ~= "allreduce" end
@@ -401,9 +399,7 @@ end
 
 -- The data of each view for the page's scripts.
 function report_html.archs(views)
-  local out = {}
-  for i, view in ipairs(views) do out[i] = view.data end
-  return out
+  return sequences.field(views, "data")
 end
 
 -- Whether any table has shapes that can be looked up.
@@ -416,8 +412,7 @@ end
 
 -- The page (of pages/page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).
 function report_html.page(sources)
-  local views = {}
-  for i, source in ipairs(sources) do views[i] = view_of(source) end
+  local views = sequences.map(sources, view_of)
   local names = shown_names(views)
   local p = page.new(title_of_page(views), { lead = lead_of(views),
     style = assert(file.read(own_file "report.css")) .. winner_tables.style(names),

@@ -13,6 +13,7 @@ local cost = require "planning.cost"
 local process = require "core.process"
 local progress = require "system.progress"
 local machines = require "machine.machines"
+local sequences = require "base.sequences"
 local tp_size = require "sweep.tp_size"
 local writing = require "sweep.writing"
 
@@ -58,11 +59,7 @@ end
 
 -- The states of TP sizes that have cells to measure.
 local function open_sizes(job)
-  local open = {}
-  for _, state in ipairs(job.states) do
-    if state:is_open() then open[#open + 1] = state end
-  end
-  return open
+  return sequences.filter(job.states, function(state) return state:is_open() end)
 end
 
 -- If the budget is too small for the starts of all launches and one sample of every first point, enlarges the
@@ -173,10 +170,7 @@ end
 
 -- Whether every TP size has rows of this machine.
 local function has_rows(job)
-  for _, state in ipairs(job.states) do
-    if #state.with == 0 then return false end
-  end
-  return true
+  return not sequences.any(job.states, function(state) return #state.with == 0 end)
 end
 
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), choice (of

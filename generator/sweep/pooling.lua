@@ -8,6 +8,7 @@
 local cell_records = require "rows.cell_records"
 local columns = require "lists.columns"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local statistics = require "base.statistics"
 
@@ -15,9 +16,7 @@ local pooling = {}
 
 -- The values of a field, without those that are nil.
 local function field(records, name)
-  local out = {}
-  for _, record in ipairs(records) do out[#out + 1] = record[name] end
-  return out
+  return sequences.map(records, function(record) return record[name] end)
 end
 
 local function sum(list)

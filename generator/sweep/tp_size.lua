@@ -23,6 +23,7 @@ local provisional_table = require "planning.provisional_table"
 local rank_placement = require "lists.rank_placement"
 local pooling = require "sweep.pooling"
 local refinement = require "planning.refinement"
+local sequences = require "base.sequences"
 local writing = require "sweep.writing"
 
 local tp_size = {}
@@ -226,8 +227,7 @@ function tp_size:leaves_rows(regime) return not regime.keeps and next(self.known
 
 -- The round trips of all regimes, as text.
 function tp_size:roundtrips()
-  local words = {}
-  for i, regime in ipairs(self.regimes) do words[i] = ("%.2f"):format(regime.roundtrip_us) end
+  local words = sequences.map(self.regimes, function(regime) return ("%.2f"):format(regime.roundtrip_us) end)
   return table.concat(words, ", ")
 end
 
@@ -237,10 +237,7 @@ local function is_finished(self, job)
   if not old or not old.spec or old.spec.hash ~= job.recorded_spec.hash then return false end
   if not self.was_cut_off and old.complete == false then return false end
   if job.exhaustive and not old.exhaustive then return false end
-  for _, entry in ipairs(old.no_time) do
-    if entry.failed then return false end
-  end
-  return true
+  return not sequences.any(old.no_time, function(entry) return entry.failed end)
 end
 
 -- Reads the journal of an earlier sweep, if it counts, and notes the parts that do not.

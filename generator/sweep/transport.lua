@@ -24,6 +24,7 @@ local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
 local scratch = require "system.scratch"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local statistics = require "base.statistics"
 
@@ -211,11 +212,7 @@ end
 
 -- The settings of a list that are not left out.
 local function remaining(settings)
-  local out = {}
-  for _, setting in ipairs(settings) do
-    if not setting.left_out then out[#out + 1] = setting end
-  end
-  return out
+  return sequences.filter(settings, function(setting) return not setting.left_out end)
 end
 
 -- Launches each setting once, in random order, until the time is over. The defaults come last, so that
@@ -360,10 +357,7 @@ end
 
 -- The TP sizes of the job on one node.
 local function sizes_of(job)
-  local sizes = {}
-  for _, of in ipairs(job.placements) do
-    if of.nodes == 1 then sizes[#sizes + 1] = of.world_size end
-  end
+  local sizes = sequences.map(job.placements, function(of) return of.nodes == 1 and of.world_size or nil end)
   if #sizes == 0 then fail.input("--transport searches on one node, and no TP size is on one") end
   return sizes
 end

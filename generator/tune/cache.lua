@@ -16,6 +16,7 @@ local json = require "codec.json"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local system = require "core.system"
 
 local cache = {}
@@ -141,10 +142,7 @@ end
 -- Whether a cell's times are of several runs.
 local function are_of_several_passes(cell)
   local first = cell.results[1]
-  for _, result in ipairs(cell.results) do
-    if result.pass ~= first.pass then return true end
-  end
-  return false
+  return sequences.any(cell.results, function(result) return result.pass ~= first.pass end)
 end
 
 -- Adds the stored results to the cells of a job.

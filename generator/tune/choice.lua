@@ -8,6 +8,7 @@ local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 local to_rows = require "tune.to_rows"
 
@@ -102,9 +103,9 @@ end
 -- The entry in `running`, fastest first, of this name in tables; of two ways of an epilogue the faster one.
 -- Without a name the fastest.
 local function entry_of(job, running, name)
-  for _, entry in ipairs(running) do
-    if not name or to_rows.name(job, entry.strategy) == name then return entry end
-  end
+  return sequences.find(running, function(entry)
+    return not name or to_rows.name(job, entry.strategy) == name
+  end)
 end
 
 -- The entries of these ways that may be chosen: not those that the list of strategies excludes from choices,
@@ -195,10 +196,7 @@ local function print_cost(job)
 end
 
 local function has_times(job)
-  for _, cell in ipairs(job.cells) do
-    if cell.best then return true end
-  end
-  return false
+  return sequences.any(job.cells, function(cell) return cell.best end)
 end
 
 -- Prints the choice of each cell, its margin, and its state unless it is certain.

@@ -4,6 +4,7 @@
 -- How to add one: a Lua pattern in one of these lists.
 local file = require "core.file"
 local provenance = require "rows.provenance"
+local sequences = require "base.sequences"
 
 local environment = {}
 
@@ -23,10 +24,7 @@ local COUNT_NOT = {
 }
 
 local function matches(name, patterns)
-  for _, pattern in ipairs(patterns) do
-    if name:find(pattern) then return true end
-  end
-  return false
+  return sequences.any(patterns, function(pattern) return name:find(pattern) end)
 end
 
 -- The variables of an environment (name -> value) that may change a time.

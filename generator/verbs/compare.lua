@@ -57,7 +57,7 @@ return {
       sources[i] = model.load(folder, rows_folder.only_arch(folder, given))
     end
     local page = require("report.comparison_page").page(sources, labels_of(args, folders))
-    local written = fail.unless_done(page:write(args.out))
+    fail.unless_done(page:write(args.out))
     io.stdout:write("written   ", args.out, "\n")
     gaps.print(sources)
   end,

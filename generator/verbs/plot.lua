@@ -9,14 +9,12 @@ local names_in_help = require("base.options").names_in_help
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
+local sequences = require "base.sequences"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
 local function documented()
-  local names = {}
-  for _, kind in ipairs(kinds.kinds) do
-    if kind.documented then names[#names + 1] = kind.name end
-  end
+  local names = sequences.map(kinds.kinds, function(kind) return kind.documented and kind.name or nil end)
   return table.concat(names, ",")
 end
 

@@ -71,7 +71,7 @@ return {
     if args.xlsx then check_xlsx() end
     local page = require("report.report_html").page(sources)
     fail.unless_done(file.make_folder(out))
-    local written = fail.unless_done(page:write(out .. "/report.html"))
+    fail.unless_done(page:write(out .. "/report.html"))
     io.stdout:write("written   ", out, "/report.html\n")
     gaps.print(sources)
     for _, source in ipairs(args.xlsx and sources or {}) do write_workbook(source, out) end

@@ -13,6 +13,7 @@ local machines = require "machine.machines"
 local network = require "machine.network"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 local settings = require "choose.settings"
 local spec = require "rows.spec"
 local system = require "core.system"
@@ -78,10 +79,7 @@ local function placements_of(args, of_spec)
       and (not args.nodes or lists.contains(args.nodes, of.nodes))
   end
   local placements, skipped = spec.placements(of_spec)
-  local out = {}
-  for _, of in ipairs(placements) do
-    if is_selected(of) then out[#out + 1] = of end
-  end
+  local out = sequences.filter(placements, function(of) return is_selected(of) end)
   for _, of in ipairs(skipped) do
     if is_selected(of) then
       print(("TP %d on %d node%s: skipped: %s"):format(of.world_size, of.nodes, of.nodes == 1 and "" or "s",

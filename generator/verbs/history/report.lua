@@ -22,7 +22,7 @@ local function read(args)
 end
 
 local function write(path, text)
-  local written = fail.unless_done(file.write(path, text))
+  fail.unless_done(file.write(path, text))
   io.stdout:write("written   ", path, "\n")
 end
 

@@ -17,7 +17,7 @@ local function save(list, base, args)
 end
 
 local function write_page(page, path)
-  local written = fail.unless_done(page:write(path))
+  fail.unless_done(page:write(path))
   print("written   " .. path)
 end
 

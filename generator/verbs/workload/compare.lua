@@ -5,6 +5,7 @@ local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
 local page = require "pages.page"
+local sequences = require "base.sequences"
 local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
 local store = require "workload.store"
@@ -12,8 +13,7 @@ local findings = require "workload.findings"
 
 -- The configurations of any sweep, in order: { name, threads, channels, [i] = the i-th sweep's result }.
 local function results_of(sweeps)
-  local lists = {}
-  for i, sweep in ipairs(sweeps) do lists[i] = sweep:measured() end
+  local lists = sequences.map(sweeps, function(sweep) return sweep:measured() end)
   local list = configurations.of(lists)
   for _, one in ipairs(list) do
     one.name = findings.name(one)
@@ -24,8 +24,7 @@ end
 
 -- Adds the reason for each configuration that one sweep has and another lacks.
 local function add_missing(out, sweeps, names)
-  local lists = {}
-  for i, sweep in ipairs(sweeps) do lists[i] = sweep.entries end
+  local lists = sequences.field(sweeps, "entries")
   for _, one in ipairs(configurations.of(lists)) do
     for i = 1, #sweeps do
       local why = not one[i] and "not measured" or not one[i].result and one[i].reason
@@ -225,7 +224,7 @@ return {
       add_all(out, sweeps, names)
       out:missing(why)
     end
-    local written = fail.unless_done(out:write(args.out))
+    fail.unless_done(out:write(args.out))
     print("written   " .. args.out)
   end,
 }

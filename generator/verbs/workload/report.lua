@@ -54,7 +54,7 @@ function report.make(folder, args)
   local sweep = store.read(folder)
   local code = #sweep:measured() > 0 and analyse(sweep, args) or 1
   local path = sweep.folder .. "/" .. PAGE
-  local written = fail.unless_done(sweep_page.of(sweep):write(path))
+  fail.unless_done(sweep_page.of(sweep):write(path))
   print("written   " .. path)
   return code
 end

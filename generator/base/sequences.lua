@@ -1,0 +1,70 @@
+-- Functions of lists: new lists from old ones, and searches. They change no list but that of `append` and
+-- `entry`.
+local ordering = require "base.ordering"
+
+local sequences = {}
+
+-- The results of of(value, index) for the values of a list, in order, without nil.
+function sequences.map(list, of)
+  local out = {}
+  for i, value in ipairs(list) do out[#out + 1] = of(value, i) end
+  return out
+end
+
+-- The values of a list for which is_wanted(value) is true.
+function sequences.filter(list, is_wanted)
+  local out = {}
+  for _, value in ipairs(list) do
+    if is_wanted(value) then out[#out + 1] = value end
+  end
+  return out
+end
+
+-- The field `key` of each value of a list, without nil.
+function sequences.field(list, key)
+  return sequences.map(list, function(value) return value[key] end)
+end
+
+-- The first value of a list for which is_wanted(value) is true; or nil.
+function sequences.find(list, is_wanted)
+  for _, value in ipairs(list) do
+    if is_wanted(value) then return value end
+  end
+end
+
+-- The first value of a list with this `name`; or nil.
+function sequences.named(list, name)
+  return sequences.find(list, function(value) return value.name == name end)
+end
+
+-- Whether is_such(value) is true for any value of a list.
+function sequences.any(list, is_such)
+  for _, value in ipairs(list) do
+    if is_such(value) then return true end
+  end
+  return false
+end
+
+-- The values of a list, each once, in the order of their first places.
+function sequences.distinct(list) return ordering.add_new({}, list) end
+
+-- The values of a list as the keys of a set.
+function sequences.set(list)
+  local set = {}
+  for _, value in ipairs(list) do set[value] = true end
+  return set
+end
+
+-- Appends the values of another list, and returns the first list.
+function sequences.append(list, other) return table.move(other, 1, #other, #list + 1, list) end
+
+-- The value of `map` for a key. For a new key it is make(), which joins the list.
+function sequences.entry(list, map, key, make)
+  if map[key] == nil then
+    map[key] = make()
+    list[#list + 1] = map[key]
+  end
+  return map[key]
+end
+
+return sequences
