@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/student.h"
+#include "estimate/student.h"
 
 static const double CLIP = 4;           // standard deviations
 static const double LEAST_T2 = 6;       // the square of Student's t below which nothing is significant

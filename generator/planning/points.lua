@@ -2,7 +2,6 @@
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local ordering = require "base.ordering"
-local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local points = {}
