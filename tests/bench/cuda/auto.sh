@@ -52,8 +52,7 @@ export GENTABLES_INCUMBENT
 auto() {
     settings=$1
     shift
-    bench "$settings" -b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --strategies AUTO,ONESHOT "$@"
-    [ "$status" = 0 ] || fail "$*: exit code $status"
+    ends 0 "$settings" -b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --strategies AUTO,ONESHOT "$@"
     asked=$(sed -n 's/^asked \([0-9]*\) times$/\1/p' "$WORK/err")
     lookup_us=$(sed -n 's/^at least \([0-9]*\) us$/\1/p' "$WORK/err")
 }
@@ -125,26 +124,23 @@ return { arch = "gpu", tp = { 2 }, hidden_sizes = { 64 }, num_tokens = { 1, 4 },
   table = { mode = "$2" } }
 END
 }
-# gentables CODE VERB...: with the stand-ins.
-gentables() {
-    wanted=$1
-    shift
-    status=0
-    STAND_IN="" LD_LIBRARY_PATH=$folder "$GENTABLES" "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
-    [ "$status" = "$wanted" ] || fail "$*: exit code $status"
+# sweeps CODE FOLDER OPTION...: by the spec in the folder.
+sweeps() {
+    code=$1 to=$2
+    shift 2
+    gentables "$code" "" sweep --out "$to" --bench "$BENCH" "$@"
 }
 rows=benchmark.tp2.sm90.csv
 mkdir "$WORK/first"
 spec "$WORK/first" eager
-gentables 0 sweep --out "$WORK/first" --bench "$BENCH"
-grep -q "no time for 2: unavailable: no incumbent: .* --incumbent HEADER" "$WORK/out" ||
-    fail "no incumbent, in a sweep"
-gentables 0 generate --data-dir "$WORK/first" --arch sm90
-gentables 0 generate --data-dir "$WORK/first" --arch all --formats trtllm-header
+sweeps 0 "$WORK/first"
+printed out "no time for 2: unavailable: no incumbent: .* --incumbent HEADER"
+gentables 0 "" generate --data-dir "$WORK/first" --arch sm90
+gentables 0 "" generate --data-dir "$WORK/first" --arch all --formats trtllm-header
 # Rows of AUTO belong to the given header.
 cp -r "$WORK/first" "$WORK/named"
 for again in "measures again: .*the incumbent" "up to date"; do
-    gentables 0 sweep --out "$WORK/named" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
+    sweeps 0 "$WORK/named" --incumbent "$WORK/first/allreduce_table.h"
     grep -q "$again" "$WORK/out" "$WORK/err" || fail "another incumbent: not $again"
 done
 # swept MODE HEADER
@@ -153,15 +149,14 @@ swept() {
     out=$WORK/$mode
     mkdir "$out"
     spec "$out" "$mode"
-    gentables 0 sweep --out "$out" --bench "$BENCH" --incumbent "$WORK/first/$2"
-    grep -q ",AUTO,NONE,allreduce,.*,$mode," "$out/$rows" || fail "$2, $mode: no row of AUTO"
+    sweeps 0 "$out" --incumbent "$WORK/first/$2"
+    printed "$mode/$rows" ",AUTO,NONE,allreduce,.*,$mode,"
     awk 'BEGIN { FS = OFS = "," } $6 == "AUTO" { $9 = $10 = $11 = $13 = $14 = $15 = $21 = "0.0001" } 1' \
         "$out/$rows" >"$WORK/rows" && mv "$WORK/rows" "$out/$rows"
     rm "$out/${rows%.csv}.json" # it describes the rows before the change
-    gentables 0 generate --data-dir "$out" --arch sm90
+    gentables 0 "" generate --data-dir "$out" --arch sm90
     if cut -d , -f 1-12 "$out/table.csv" | grep -q AUTO; then fail "a table chose AUTO"; fi
-    grep -q "^AUTO, the call through the incumbent's lookup, took 0.00 times" "$out/report.md" ||
-        fail "$2, $mode: no line about AUTO"
+    printed "$mode/report.md" "^AUTO, the call through the incumbent's lookup, took 0.00 times"
     said=$(grep -c "go into a graph with what the lookup chose" "$out/report.md" || true)
     [ "$said" = "$([ "$mode" = graph ] && echo 1 || echo 0)" ] || fail "$mode: the note about AUTO in graphs"
 }
@@ -171,33 +166,30 @@ swept graph customAllReduceUtils.h
 mkdir "$WORK/drop_in"
 spec "$WORK/drop_in" eager
 sed -i 's/"gpu"/"sm90"/' "$WORK/drop_in/spec.lua"
-gentables 0 generate --sm_version 90 --save_csv_dir "$WORK/drop_in" --enable_auto \
+gentables 0 "" generate --sm_version 90 --save_csv_dir "$WORK/drop_in" --enable_auto \
     --incumbent "$WORK/first/customAllReduceUtils.h"
-grep -q "^AUTO, the call through the incumbent's lookup, took [0-9.]* times .* of 2 cells" "$WORK/out" ||
-    fail "AUTO of a sweep is not reported"
+printed out "^AUTO, the call through the incumbent's lookup, took [0-9.]* times .* of 2 cells"
 [ -f "$WORK/drop_in/gen_heuristic_code/generated_lookup_table.cpp" ] || fail "no table"
 
 # An invalid incumbent ends in one line, without a sweep.
 refused() {
     wanted_text=$1
     shift
-    gentables 2 "$@"
+    gentables 2 "" "$@"
     [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$wanted_text: more than one line"
     grep -qF -- "$wanted_text" "$WORK/err" || fail "not printed: $wanted_text"
     [ ! -e "$WORK/bad/$rows" ] || fail "$wanted_text: measured all the same"
 }
 mkdir "$WORK/bad"
 spec "$WORK/bad" eager
-refused "none.h: cannot be read: No such file" \
-    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/none.h"
-refused "has no lookup; allreduce_table.h or customAllReduceUtils.h is required" \
-    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/table.csv"
+set -- sweep --out "$WORK/bad" --bench "$BENCH" --incumbent
+refused "none.h: cannot be read: No such file" "$@" "$WORK/none.h"
+refused "has no lookup; allreduce_table.h or customAllReduceUtils.h is required" "$@" "$WORK/first/table.csv"
 sed '20,$s/;$//' "$WORK/first/allreduce_table.h" >"$WORK/cut.h"
-refused "cut.h: does not compile with" \
-    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/cut.h"
+refused "cut.h: does not compile with" "$@" "$WORK/cut.h"
 sed -i 's/, "AUTO"//' "$WORK/bad/spec.lua"
-refused "--incumbent requires AUTO, which is not among the spec's strategies" \
-    sweep --out "$WORK/bad" --bench "$BENCH" --incumbent "$WORK/first/allreduce_table.h"
+refused "--incumbent requires AUTO, which is not among the spec's strategies" "$@" \
+    "$WORK/first/allreduce_table.h"
 refused "--incumbent requires --enable_auto" \
     generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
 refused "--incumbent requires a sweep; with --data_dir there is none" \

@@ -9,8 +9,7 @@ refused() {
     wanted=$2
     settings=$1
     shift 2
-    bench "$settings" "$@"
-    [ "$status" = 2 ] || fail "$wanted: exit code $status"
+    ends 2 "$settings" "$@"
     [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$wanted: more than one line"
     grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "$wanted: not printed"
 }
@@ -20,11 +19,9 @@ refused() {
 without() {
     strategy=$1 settings=$2 wanted=$3
     shift 3
-    bench "$settings" -b 256 -e 256 --samples 2 --budget 0.03 "$@"
-    [ "$status" = 0 ] || fail "$strategy, $wanted: exit code $status"
+    ends 0 "$settings" -b 256 -e 256 --samples 2 --budget 0.03 "$@"
     grep "^# .* $strategy  *" "$WORK/out" | grep -qF "$wanted" || fail "$strategy: not printed: $wanted"
-    grep -q "^  *256 .* sum  *[A-Z_]*  *$above_0 " "$WORK/out" ||
-        fail "$strategy, $wanted: no other strategy has a time"
+    printed out "^  *256 .* sum  *[A-Z_]*  *$above_0 "
 }
 
 only
@@ -55,11 +52,8 @@ grep -q "^# .*$none; use a smaller --workspace" "$WORK/out" || fail "the exhaust
 # The memory of a GPU is divided among its ranks; data that do not fit at once are made one after the other.
 # fits SETTINGS OPTION...
 fits() {
-    bench "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.03 --workspace 4M --arena 16G
-    [ "$status" = 0 ] || fail "data above the GPU's memory: exit code $status"
-    for strategy in ONESHOT TWOSHOT; do
-        grep -q "^  *256 .* sum  *$strategy  *$above_0 " "$WORK/out" || fail "no memory is left for $strategy"
-    done
+    ends 0 "$@" -b 256 -e 256 --hidden-size 64 --samples 2 --budget 0.03 --workspace 4M --arena 16G
+    for strategy in ONESHOT TWOSHOT; do printed out "^  *256 .* sum  *$strategy  *$above_0 "; done
 }
 fits "memory_mib=100"
 fits "memory_mib=186 granularity_kib=32768" # the unit of allocations, of small ones, too
@@ -86,10 +80,8 @@ slow_first() {
 beside slow_first slow_first
 # A cell with a communicator that hangs is lost; the next cell gets a new communicator.
 lost() {
-    bench "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.03 --timeout 3 --strategies ONESHOT,NCCL
-    [ "$status" = 0 ] || fail "a communicator that is lost: exit code $status"
-    grep "^# .* NCCL  *" "$WORK/out" | grep -qF "making a communicator: no answer within 18 s" ||
-        fail "a communicator that is lost: not printed"
+    ends 0 "nccl_lost=2" -b 256 -e 512 -f 2 --samples 2 --budget 0.03 --timeout 3 --strategies ONESHOT,NCCL
+    printed out "^# .* NCCL  *.*making a communicator: no answer within 18 s"
     grep -q "^  *512 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "no other communicator"
 }
 beside lost lost
@@ -106,18 +98,14 @@ grep -q "^  *256 .* sum  *NCCL  *$above_0 " "$WORK/out" || fail "several ranks o
 unset NCCL_MULTI_RANK_GPU_ENABLE
 
 # A driver that fails permanently ends the bench, with a message; the caller starts another bench.
-bench "sticky" -b 256 -e 256
-[ "$status" = 1 ] || fail "a sticky error: exit code $status"
-grep -q "gentables-bench: a launch: an error of the stand-in" "$WORK/err" ||
-    fail "a sticky error: not printed"
+ends 1 "sticky" -b 256 -e 256
+printed err "gentables-bench: a launch: an error of the stand-in"
 # So does a GPU that hangs: the bench stops the kernels, and the deadline ends. NCCL, which then waits for its
 # graphs, delays no rank.
 # hangs SETTINGS OPTION...
 hangs() {
-    bench "$@" -b 256 -e 256 --timeout 5
-    [ "$status" = 1 ] || fail "a GPU that hangs: $*: exit code $status"
-    grep -q "gentables-bench: rank [01]'s GPU hung for 5 s" "$WORK/err" ||
-        fail "a GPU that hangs: $*: not printed"
+    ends 1 "$@" -b 256 -e 256 --timeout 5
+    printed err "gentables-bench: rank [01]'s GPU hung for 5 s"
 }
 beside in_a_graph hangs "hang_on=gentables_norm" --fusion RESIDUAL_RMS_NORM --mode graph \
     --strategies NCCL,NCCL_UNFUSED

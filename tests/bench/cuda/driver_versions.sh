@@ -7,7 +7,7 @@ some="-b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 --strategies ONES
 
 # without_nvls REASON: NVLS_ONESHOT has no time, for this reason.
 without_nvls() {
-    grep "^# .* NVLS_ONESHOT  *" "$WORK/out" | grep -qF "$1" || fail "NVLS_ONESHOT: not printed: $1"
+    printed out "^# .* NVLS_ONESHOT  .*$1"
 }
 
 # ---- an older driver -------------------------------------------------------------------------------------
@@ -18,10 +18,8 @@ bench ""
 major=$(sed -n 's/.*no CUDA driver .*; version \([0-9]*\)\.0 or later is required$/\1/p' "$WORK/err")
 [ "${LEAST_DRIVER:-${major}000}" = "${major}000" ] || fail "the least driver is not $LEAST_DRIVER"
 only cuda nvidia-ml
-bench "driver=$((major - 1))090"
-[ "$status" = 2 ] || fail "a driver of an older major version: exit code $status"
-grep -q "^gentables-bench: the CUDA driver is for $((major - 1)).9, older than this program's CUDA $major; " \
-    "$WORK/err" || fail "a driver of an older major version: not printed"
+ends 2 "driver=$((major - 1))090"
+printed err "^gentables-bench: the CUDA driver is for $((major - 1)).9, older than this program's CUDA $major"
 
 # shellcheck disable=SC2086
 bench "multicast" $some
@@ -36,21 +34,17 @@ all_timed "a driver without newer functions" ONESHOT
 without_nvls "the driver has no multicast; 12.1 or later has it"
 sed 's/cuStreamCreate/cuStreamAbsent/g' "$folder/libcuda.so.1" >"$WORK/patched"
 mv "$WORK/patched" "$folder/libcuda.so.1"
-bench ""
-[ "$status" = 2 ] || fail "a driver without streams: exit code $status"
-grep -q "^gentables-bench: the CUDA driver has no cuStreamCreate; a newer driver is required" "$WORK/err" ||
-    fail "a driver without streams: not printed"
+ends 2 ""
+printed err "^gentables-bench: the CUDA driver has no cuStreamCreate; a newer driver is required"
 
 # ---- kernels that the driver does not load, or compiles ---------------------------------------------------
 
 only cuda nvidia-ml
-bench "old_ptx"
-[ "$status" = 2 ] || fail "PTX of a later compiler: exit code $status"
+ends 2 "old_ptx"
 [ "$(grep -c . "$WORK/err")" = 1 ] || fail "PTX of a later compiler: more than one line"
 if [ "$IS_COMPILED" = ON ]; then
-    grep -q "^gentables-bench: kernels were built by CUDA [0-9.]*; this driver, for [0-9.]*, cannot load \
-them (CUDA_ERROR 222); -DGENTABLES_CUDA_ARCHITECTURES=90 builds code" "$WORK/err" ||
-        fail "PTX of a later compiler: not printed"
+    printed err "^gentables-bench: kernels were built by CUDA [0-9.]*; this driver, for [0-9.]*, cannot load \
+them (CUDA_ERROR 222); -DGENTABLES_CUDA_ARCHITECTURES=90 builds code"
 fi
 
 # compiled SETTINGS PTX: a warning for all ranks, and a line in the provenance of each.
@@ -58,10 +52,8 @@ compiled() {
     # shellcheck disable=SC2086
     bench "multicast $1" $some
     [ "$(grep -c . "$WORK/err")" = 1 ] || fail "$1: not one line of all ranks"
-    grep -q "^gentables-bench: warning: the driver compiled the kernels at load, from PTX $2" "$WORK/err" ||
-        fail "$1: no warning"
-    printf 'quit\n' | STAND_IN="$1" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
-        >"$WORK/hello" 2>"$WORK/err" || fail "$1: the bench does not serve"
+    printed err "^gentables-bench: warning: the driver compiled the kernels at load, from PTX $2"
+    serves "$1"
     [ "$(grep -c "^device .* kernels=ptx_$2_compiled_at_load " "$WORK/hello")" = 2 ] ||
         fail "$1: no line about the kernels"
 }
@@ -73,8 +65,7 @@ all_timed "PTX with multicast" ONESHOT NVLS_ONESHOT
 
 # Code is not compiled at load: that of the GPU's own version, or of another one with the same major version.
 for code in "sm=90" "sm=103 binary=100"; do
-    printf 'quit\n' | STAND_IN="$code" LD_LIBRARY_PATH=$folder "$BENCH" --serve --workspace 64K \
-        >"$WORK/out" 2>"$WORK/err" || fail "$code: the bench does not serve"
+    serves "$code"
     [ ! -s "$WORK/err" ] || fail "$code: a warning"
-    [ "$(grep -c "^device .* kernels=sm_${code##*=} " "$WORK/out")" = 2 ] || fail "$code: not in the lines"
+    [ "$(grep -c "^device .* kernels=sm_${code##*=} " "$WORK/hello")" = 2 ] || fail "$code: not in the lines"
 done

@@ -55,6 +55,42 @@ bench() {
         >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
+# ends CODE SETTINGS OPTION...: the same, with this exit code.
+ends() {
+    wanted_status=$1
+    shift
+    bench "$@"
+    [ "$status" = "$wanted_status" ] || fail "$*: exit code $status"
+}
+
+# request HIDDEN_SIZE NUM_TOKENS MODE [FIELD...]: prints a request for two samples, and the end of requests.
+request() {
+    echo "measure id=1 op=allreduce dtype=bfloat16 fusion=NONE hidden_size=$1 num_tokens=$2 mode=$3" \
+        "min_samples=2 max_samples=2 budget_us=100000 precision=0.5 seed=1 ${4:-}"
+    echo quit
+}
+
+# serves SETTINGS: the bench starts, and ends without a request; its output in $WORK/hello.
+serves() {
+    printf 'quit\n' | STAND_IN=$1 LD_LIBRARY_PATH=$folder timeout 100 "$BENCH" --serve --workspace 64K \
+        >"$WORK/hello" 2>"$WORK/err" || fail "$1: the bench does not serve"
+}
+
+# gentables CODE SETTINGS ARGUMENT...: gentables with these stand-ins and this exit code.
+gentables() {
+    wanted_status=$1 settings=$2 status=0
+    shift 2
+    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$GENTABLES" "$@" >"$WORK/out" 2>"$WORK/err" ||
+        status=$?
+    [ "$status" = "$wanted_status" ] || fail "$settings, $*: exit code $status"
+}
+
+# printed FILE PATTERN: this file of $WORK, such as `out` or `err` of the last run, has a line with this
+# pattern.
+printed() {
+    grep -q -- "$2" "$WORK/$1" || fail "$1 lacks: $2"
+}
+
 # Puts a script that only runs the program into $WORK/bin, in place of compute-sanitizer, which needs a GPU.
 sanitizer_in_place() {
     mkdir -p "$WORK/bin"

@@ -1,32 +1,18 @@
 # Shared by the tests of plug-ins on GPUs. Sourced, after lib_stand_in.sh.
 # shellcheck shell=sh disable=SC2034,SC2154
 
-# tune SETTINGS ARGUMENT...
-tune() {
-    settings=$1
-    shift
-    status=0
-    STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 200 "$GENTABLES" tune --backend cuda --bench "$BENCH" \
-        --samples "${samples:-3}" --warm-up 1 --cache "$WORK/tune.json" --fresh --json --sanitizer none "$@" \
-        >"$WORK/out" 2>"$WORK/err" ||
-        status=$?
-}
-
-# tuned SETTINGS ARGUMENT...: the same, with exit code 0.
+# tuned SETTINGS ARGUMENT...
 tuned() {
-    tune "$@"
-    [ "$status" = 0 ] || fail "$*: exit code $status"
+    tune_settings=$1
+    shift
+    gentables 0 "$tune_settings" tune --backend cuda --bench "$BENCH" --samples "${samples:-3}" --warm-up 1 \
+        --cache "$WORK/tune.json" --fresh --json --sanitizer none "$@"
 }
 
 # quiet SETTINGS ARGUMENT...: the same, and nothing on stderr.
 quiet() {
     tuned "$@"
     [ ! -s "$WORK/err" ] || fail "$*: unexpected message"
-}
-
-# printed FILE PATTERN: `out` or `err` of the last run has a line with this pattern.
-printed() {
-    grep -q -- "$2" "$WORK/$1" || fail "$1 lacks: $2"
 }
 
 # has STRATEGY...: expects a time of each.

@@ -20,8 +20,7 @@ END
     rm -f "$WORK"/notes.*
     NOTES=$WORK/notes
     export NOTES
-    bench "" --pass "$WORK/input" --plugin "$PLUGINS/fused.so" "$@"
-    [ "$status" = 0 ] || fail "a pass: $status"
+    ends 0 "" --pass "$WORK/input" --plugin "$PLUGINS/fused.so" "$@"
 }
 
 # timed: expects a time of every candidate of every request, reduced in each way.
@@ -68,8 +67,7 @@ measure op=allreduce dtype=bfloat16 count=200000 strategies=NCCL
 measure op=broadcast dtype=bfloat16 count=220000 strategies=NCCL
 measure op=broadcast dtype=bfloat16 count=2000000 strategies=NCCL
 END
-bench "" --pass "$WORK/input" --arena 2M
-[ "$status" = 0 ] || fail "an order after the other: $status"
+ends 0 "" --pass "$WORK/input" --arena 2M
 printed out "^row id=1 strategy=NCCL .* samples=3 "
 printed out "^row id=2 strategy=NCCL .* samples=3 "
 printed out "^none id=3 strategy=NCCL .*its data need"
@@ -88,28 +86,21 @@ allreduces() {
 }
 for mode in graph eager; do
     allreduces $mode >"$WORK/input"
-    bench "nccl_breaks=256" --pass "$WORK/input"
-    [ "$status" = 0 ] || fail "a communicator that is lost, $mode: $status"
-    for id in 1 3; do
-        printed out "^row id=$id strategy=NCCL .* mode=$mode "
-    done
+    ends 0 "nccl_breaks=256" --pass "$WORK/input"
+    for id in 1 3; do printed out "^row id=$id strategy=NCCL .* mode=$mode "; done
     printed out "^none id=2 strategy=NCCL .*NCCL, allreduce: the stand-in"
     if grep "a graph holds" "$WORK/err"; then fail "a graph is left of a communicator that is lost"; fi
 done
 # If the second communicator is lost, too, a prepared op gets a third; no op is called without one.
-bench "nccl_breaks=256 nccl_breaks_behind=512:1024" --pass "$WORK/input"
-[ "$status" = 0 ] || fail "two communicators that are lost: $status"
+ends 0 "nccl_breaks=256 nccl_breaks_behind=512,1024" --pass "$WORK/input"
 printed out "^row id=1 strategy=NCCL "
-for id in 2 3; do
-    printed out "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in"
-done
+for id in 2 3; do printed out "^none id=$id strategy=NCCL .*NCCL, allreduce: the stand-in"; done
 
 # If the host is always late for a candidate, the candidate has a reason in place of a time; here the host is
 # late after verification.
 echo "pass samples=3 warm_up=1 seed=1 sync=pass
 measure op=allreduce dtype=bfloat16 count=512 strategies=ONESHOT,NCCL" >"$WORK/input"
-bench "slow_on=oneshot slow_after=20" --pass "$WORK/input"
-[ "$status" = 0 ] || fail "a host that is late: $status"
+ends 0 "slow_on=oneshot slow_after=20" --pass "$WORK/input"
 printed out "^row id=1 strategy=NCCL "
 printed out "^none id=1 strategy=ONESHOT .*a host took longer than its GPU's delay"
 if grep "^row .*strategy=ONESHOT " "$WORK/out"; then fail "a time although the host is late"; fi
@@ -156,9 +147,6 @@ bench "gpus=1" --pass "$WORK/input" --loopback
 in_rows ONESHOT TWOSHOT
 
 # One candidate with a separate epilogue has no name of its own here.
-status=0
-LD_LIBRARY_PATH=$folder "$GENTABLES" tune --backend cuda --bench "$BENCH" --op allreduce --sizes 4K \
-    --fusion RESIDUAL_RMS_NORM --hidden-size 64 --plugin "$PLUGINS/fused.so" \
-    --strategies NOTED,NOTED_EPILOGUE >"$WORK/out" 2>"$WORK/err" || status=$?
-[ "$status" = 2 ] || fail "a twin by its name: $status"
+gentables 2 "" tune --backend cuda --bench "$BENCH" --op allreduce --sizes 4K --fusion RESIDUAL_RMS_NORM \
+    --hidden-size 64 --plugin "$PLUGINS/fused.so" --strategies NOTED,NOTED_EPILOGUE
 printed err "NOTED_EPILOGUE is NOTED with its epilogue apart.*NOTED is required"

@@ -49,8 +49,7 @@ is_rebuilt "libabsent.so: cannot open shared object file"
 only_prints "gentables-bench: out of memory on GPU 0"
 verify GENTABLES_VERIFY_SECONDS=60
 [ "$status" = 1 ] || fail "a GPU without memory: exit code $status"
-grep -q "^FAILED  start: gentables-bench: out of memory on GPU 0" "$WORK/out" ||
-    fail "the report lacks the failed start"
+printed out "^FAILED  start: gentables-bench: out of memory on GPU 0"
 if grep -q "^rebuilding" "$WORK/out"; then fail "rebuilt for a GPU without memory"; fi
 
 # If the build fails, nothing else is tried, and its last lines are printed.
@@ -65,6 +64,5 @@ tail -n 1 "$WORK/out" | grep -q "^FAILED: the rebuild failed; see " || fail "a f
 never_starts
 verify GENTABLES_VERIFY_SECONDS=60 GENTABLES_VERIFY_START=5 GENTABLES_VERIFY_PARTS=eager
 [ "$status" = 1 ] || fail "a program that does not start, nor build: exit code $status"
-grep -q "^the rebuild failed; the parts try the program as it is" "$WORK/out" ||
-    fail "no line about the build"
+printed out "^the rebuild failed; the parts try the program as it is"
 tail -n 1 "$WORK/out" | grep -q "^FAILED: start eager; see " || fail "the part is not tried"

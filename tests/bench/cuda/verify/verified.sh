@@ -66,11 +66,9 @@ rm -r "$WORK/verified"
 verify "gpus=1 memory_mib=32 sticky_on=twoshot" GENTABLES_VERIFY_MOST_TOKENS=8 GENTABLES_VERIFY_PARTS=rows.tp2
 [ "$status" = 1 ] || fail "an error: exit code $status"
 [ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "a GPU for each of two ranks, on a machine with one"
-grep -q "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch" "$WORK/out" ||
-    fail "no line about an error"
+printed out "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
-grep -q "TWOSHOT was at work; the part continues without it" "$WORK/out" ||
-    fail "the strategy that broke the GPU is not reported"
+printed out "TWOSHOT was at work; the part continues without it"
 [ "$(grep -c "^row .* strategy=ONESHOT " "$WORK/verified/rows.tp2.txt")" = 8 ] ||
     fail "others lose rows where one fails"
 has "8 token(s), NONE: ONESHOT $above_0 us (aim: 4.5), floor + $number us; .*; FP8 + $number us (aim: 0.5)\$"

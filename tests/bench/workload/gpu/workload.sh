@@ -29,8 +29,7 @@ for dtype in bfloat16 float16; do
         --trace "$WORK/${dtype}_%r.json"
     keep_rules "$WORK/${dtype}"_[012].json
 done
-grep -q '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json" ||
-    die "the trace has no GEMM of bfloat16"
+has '"Input type":\["c10::BFloat16","c10::BFloat16"\]' "$WORK/bfloat16_0.json"
 has '"name":"ncclGentables_NCCL_ALLREDUCE_f16".*"dtype":"Half"' "$WORK/float16_0.json"
 
 # GEMMs of several types in a step: elements that are summed and sent together have one type.
@@ -66,8 +65,7 @@ grep -q 'traces are timed by events: no CUPTI' "$log" || die "the log lacks the 
 
 # Streams wait, not the host: the time to enqueue a wait is not waiting.
 gpus "" 0 workload sweep --backend cuda -f "$spread" -p 2 -c 28 -t 256 --steps 1 --warm-up 0 -o "$WORK/waits"
-grep -q '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json" ||
-    die "a wait on a GPU is not 0"
+has '"await_us": 0\.0\>' "$WORK/waits/256thread/nccl_28channels/result.json"
 
 # ---- settings that NCCL rejects without failing: in the log and in the summary, with or without -t ----
 # -t also sets RCCL's own variable for the threads, and replaces its value.
@@ -93,8 +91,7 @@ swept=$WORK/sweep_20260102_030410
 summary=$swept/nccl_thread_sweep_summary_20260102_030410.txt
 said='NCCL: Invalid NCCL_NTHREADS 250 .must be a multiple of 32.'
 for file in "$summary" "$stdout"; do
-    grep -q "\[1\] 250 threads x 28, 42 channels: $said" "$file" ||
-        die "no line with the configurations that NCCL refused"
+    has "\[1\] 250 threads x 28, 42 channels: $said" "$file"
     grep -q '\[2\] all: traces are timed by events: no CUPTI' "$file" || die "no note for all configurations"
     [ "$(grep -c 'NCCL: ' "$file")$(grep -c 'no CUPTI' "$file")" = 11 ] || die "a text occurs twice"
 done
@@ -115,7 +112,7 @@ lonely() {
     gpus "$settings" 1 workload run --backend cuda -f "$reduced" -p 2 --steps 1 "$@"
     one_line "rank 1$what"
 }
-lonely ': NCCL makes no communicator: invalid usage' nccl_refuses_rank=1 --warm-up 0
+lonely ": NCCL makes no communicator: the stand-in's error 5" nccl_refuses_rank=1 --warm-up 0
 lonely ': an event: .*719' "broken_rank=1 broken_after=0" --warm-up 0 # in set-up
 # A step reads one time, a traced one many more: those of two verified steps, then of one of each kind.
 for place in "1 its results" "3 serial step" "4 overlapped step" "5 traced step" \

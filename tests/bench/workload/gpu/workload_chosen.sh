@@ -16,26 +16,21 @@ unasked() {
 swept=$WORK/sweep_20260102_030411
 unasked "" 0 -c 28,42 -t 256,512 -o "$swept"
 for file in "$stdout" "$swept"/nccl_thread_sweep_20*.log; do
-    grep -q 'cuda: 2 GPUs are usable; --backend host selects the host' "$file" ||
-        die "no reason for the backend"
+    has 'cuda: 2 GPUs are usable; --backend host selects the host' "$file"
 done
 grep -q '"backend": *"cuda"' "$swept/workload.json" || die "a GPU can be used, and is not taken"
-grep -q '4 measured, 0 already present, 0 failed' "$stdout" ||
-    die "the sweep did not measure on the visible GPUs"
+has '4 measured, 0 already present, 0 failed' "$stdout"
 # A sweep resumes with the backend of its beginning, or reports why it cannot.
 unasked "gpus=0" 0 -c 28,42 -t 256,512 -o "$swept"
-grep -q '^backend   cuda: this sweep was begun on it$' "$stdout" ||
-    die "no reason for the backend of a resumed sweep"
+has '^backend   cuda: this sweep was begun on it$' "$stdout"
 grep -q '0 measured, 4 already present' "$stdout" || die "what is there was measured again"
 unasked "" 2 -c 2 -t 1 -o "$swept" --backend host
 one_line 'was measured with another backend; give another --out, or --fresh'
 unasked "" 0 -c 2 -t 1 -o "$WORK/requested" --backend host
-grep -q '"backend": *"host"' "$WORK/requested/workload.json" ||
-    die "another backend than that of --backend"
+has '"backend": *"host"' "$WORK/requested/workload.json"
 if grep -q '^backend' "$stdout"; then die "a requested backend has a reason"; fi
 unasked "" 0 -c 2,3 -t 1 -o "$WORK/requested"
-grep -q '^backend   host: this sweep was begun on it$' "$stdout" ||
-    die "the sweep does not resume on the host"
+has '^backend   host: this sweep was begun on it$' "$stdout"
 grep -q '1 measured, 1 already present' "$stdout" || die "the sweep of the host does not continue"
 unasked "gpus=0" 2 -c 28 -t 256 -o "$WORK/none"
 one_line '--threads: 256 is impossible; .* on the host because no GPU can be used: no GPU: the driver'
@@ -63,12 +58,10 @@ gpus "" 0 workload run -f "$reduced" -p 2 -c 2 -t 64 --steps 1 --warm-up 0
 has '^backend   cuda: all ranks on one GPU, by --transport builtin; NCCL was not found' "$stdout"
 only cuda nccl
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
-grep -q '^backend   host: no GPU can be used: libcublasLt' "$stdout" ||
-    die "no reason for the host without cuBLASLt"
+has '^backend   host: no GPU can be used: libcublasLt' "$stdout"
 only
 gpus "" 0 workload run -f "$reduced" -p 2 --steps 1 --warm-up 0
-grep -q '^backend   host: no GPU can be used: no CUDA driver' "$stdout" ||
-    die "no reason for the host without a driver"
+has '^backend   host: no GPU can be used: no CUDA driver' "$stdout"
 
 # ---- missing libraries and GPUs ----
 only cuda cublasLt nccl
@@ -79,7 +72,7 @@ fails() { # SETTINGS PATTERN
 fails gpus=1 '2 ranks and 1 GPU: each rank needs a GPU'
 fails gpus=0 'no GPU: the driver sees none'
 fails memory_mib=100 'out of memory'
-fails nccl_refuses 'NCCL makes no communicator: invalid usage; no such thing'
+fails nccl_refuses "NCCL makes no communicator: the stand-in's error 5; no such thing"
 fails refuses 'cuBLASLt does not compute this'
 only cuda cublasLt
 fails "" 'NCCL was not found'

@@ -23,8 +23,7 @@ own 0 "gpus=1 module_loading=LAZY" "$reduced" -p 2 -c 3 -t 64
 own 0 "gpus=1 real_clock" "$WORK/bucketed.lua" -p 2 -c 2 -t 96 --trace "$WORK/own%r.json"
 keep_rules "$WORK"/own[01].json
 grep -q '"name":"ncclGentables_TWOSHOT_bf16"' "$WORK/own1.json" || die "the trace does not name our kernel"
-grep -q 'all ranks share one GPU: kernels are real, links are not' "$stdout" ||
-    die "no line about the shared GPU"
+has 'all ranks share one GPU: kernels are real, links are not' "$stdout"
 # Our blocks leave multiprocessors free, so that a GEMM with blocks that wait for each other goes on.
 own 0 "gpus=1 gemms_wait" "$reduced" -p 2 -c 9 -t 64
 has '64 threads, 9 channels were requested; 64 threads, 3 channels were used; all ranks share' "$stdout"
@@ -70,8 +69,7 @@ grep -Eq '^32 +4 +ok +[0-9.]+ +32 +3 ' "$summary" ||
     die "the summary has no sweep over the blocks of our own kernels"
 ends_with 0 "$GENTABLES" workload report "$WORK/sweep_20260102_030406" --csv --without plots,comparisons,merge
 has '1 of 8 multiprocessors stay free for GEMMs' "$summary"
-grep -q '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html" ||
-    die "the summary lacks the shared GPU"
+has '2 ranks on one GPU; .*links are not' "$WORK/sweep_20260102_030406/workload.html"
 
 # Resumed on a machine with another GPU: the measured runs stay, and none of the other GPU are added.
 kept=$(cat "$WORK"/sweep_20260102_030406/32thread/nccl_*channels/result.json | cksum)
