@@ -23,8 +23,8 @@ static void expect(int tp_size, enum gentables_sm90_fusion fusion, int hidden_si
 int main(void) {
     expect(2, GENTABLES_SM90_FUSION_NONE, 1024, 1, "ONESHOT", 1);
     expect(2, GENTABLES_SM90_FUSION_NONE, 1024, 16, "TWOSHOT", 1);
-    expect(2, GENTABLES_SM90_FUSION_NONE, 2048, 16, "NCCL", 1);
-    expect(2, GENTABLES_SM90_FUSION_NONE, 1100, 100, "TWOSHOT", 1);
+    expect(2, GENTABLES_SM90_FUSION_RESIDUAL_RMS_NORM, 1024, 16, "TWOSHOT", 1);
+    expect(2, GENTABLES_SM90_FUSION_NONE, 2700, 2, "ONESHOT", 1);
     expect(8, GENTABLES_SM90_FUSION_NONE, 1024, 1, "NCCL_SYMMETRIC", 0);
     return wrong;
 }

@@ -4,16 +4,9 @@
 . "$(dirname -- "$0")/lib.sh"
 
 begin "failing_cell_$2"
-if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then
-    echo "skipped: the package has no bench (no MPI)"
-    exit 77
-fi
-prefix=$work/prefix
-cp -R "$GENTABLES_PREFIX" "$prefix"
-cp "$1" "$prefix/bin/gentables-bench"
+needs_bench
+measured_by "$1"
 table=$project/tables/host/table.csv
-GENTABLES_LAUNCHER='env RANKS={ranks}'
-export GENTABLES_LAUNCHER
 configure -G "$2"
 
 # Without any cell nothing is rendered, and the last message is the sweep's.

@@ -6,8 +6,8 @@
 
 begin "edited_generator_$1"
 source=$work/source
-program=$work/prefix/bin/gentables
-cp -R "$GENTABLES_PREFIX" "$work/prefix"
+own_prefix
+program=$prefix/bin/gentables
 mkdir "$source"
 for folder in bench cmake generator templates; do cp -R "$GENTABLES_SOURCE/$folder" "$source"; done
 GENTABLES_HOME=$source

@@ -4,10 +4,7 @@
 . "$(dirname -- "$0")/lib.sh"
 
 begin gen_tables
-if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then
-    echo "skipped: the package has no bench (no MPI)"
-    exit 77
-fi
+needs_bench
 configure -G Ninja
 passes target gen-tables
 for file in benchmark.tp2.host.csv benchmark.tp2.host.json table.csv allreduce_table.h; do

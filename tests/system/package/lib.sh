@@ -4,6 +4,10 @@
 # shellcheck shell=sh
 set -eu
 
+# What the consumer has committed of its GPUs: rows, and their header and table.
+golden=$GENTABLES_SOURCE/tests/golden/sm90
+committed="benchmark.tp2.sm90.csv benchmark.tp4.sm90.csv allreduce_table.h table.csv"
+
 # begin NAME: a fresh copy of the consumer in $project, to be built in $build; $output gets the output of
 # commands.
 begin() {
@@ -14,6 +18,8 @@ begin() {
     rm -rf "$work"
     mkdir -p "$work"
     cp -R "$GENTABLES_SOURCE/tests/system/consumer" "$project"
+    mkdir "$project/tables/sm90"
+    for file in $committed; do cp "$golden/$file" "$project/tables/sm90"; done
     case $1 in *"Unix Makefiles"*) prove_with_make "$1" ;; esac
 }
 
@@ -25,7 +31,7 @@ prove_with_make() {
     . "$SOURCE/tests/proof.sh"
     proof_name=$(echo "$1" | tr ' ' _)
     inputs=$(cd "$SOURCE" && find CMakeLists.txt generator bench cmake tests/system/package/lib.sh \
-        tests/system/consumer tests/system/consumer_trtllm -type f \
+        tests/system/consumer tests/golden/sm90 tests/system/consumer_trtllm -type f \
         \( -name CMakeLists.txt -o -path 'cmake/*' ! -name dev.sh ! -name check.lua -o -path 'tests/*' \))
     cd "$SOURCE"
     # shellcheck disable=SC2086 # a list
@@ -68,5 +74,27 @@ target() {
 
 # same_tables: expects that the project's tables are unchanged, file for file.
 same_tables() {
-    passes diff -r "$GENTABLES_SOURCE/tests/system/consumer/tables" "$project/tables"
+    for file in $committed; do passes cmp "$golden/$file" "$project/tables/sm90/$file"; done
+    [ "$(find "$project/tables" -type f | wc -l)" = 5 ] || die "there are other files"
+}
+
+# needs_bench: ends the test if the package has no bench.
+needs_bench() {
+    [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ] && return
+    echo "skipped: the package has no bench (no MPI)"
+    exit 77
+}
+
+# own_prefix: uses a copy of the installed package, which a test may change.
+own_prefix() {
+    prefix=$work/prefix
+    cp -R "$GENTABLES_PREFIX" "$prefix"
+}
+
+# measured_by STAND_IN: uses this program as the bench.
+measured_by() {
+    own_prefix
+    cp "$1" "$prefix/bin/gentables-bench"
+    GENTABLES_LAUNCHER='env RANKS={ranks}'
+    export GENTABLES_LAUNCHER
 }

@@ -4,16 +4,10 @@
 . "$(dirname -- "$0")/lib.sh"
 
 begin refine_tables
-if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench" ]; then
-    echo "skipped: the package has no bench (no MPI)"
-    exit 77
-fi
-prefix=$work/prefix
-cp -R "$GENTABLES_PREFIX" "$prefix"
-cp "$1" "$prefix/bin/gentables-bench"
+needs_bench
+measured_by "$1"
 rows=$project/tables/host/benchmark.tp2.host.csv
-GENTABLES_LAUNCHER='env RANKS={ranks}' STAND_IN_LOG=$work/requests
-export GENTABLES_LAUNCHER STAND_IN_LOG
+export STAND_IN_LOG="$work/requests"
 configure -G Ninja
 
 passes env STAND_IN_FAULT=spent STAND_IN_AT="id=2 " cmake --build "$build" --target gen-tables
