@@ -73,19 +73,21 @@ static void answer_strategy(const char *request, const char *strategy) {
            strcmp(strategy, "MPI") == 0 ? 7u : 9u);
 }
 
-// The number of answers and greetings in the log before this one.
-static int answers_before(void) {
+// The number of lines in the log that begin so, but for this one, which the log already has.
+static int lines_before(const char *beginning) {
     const char *path = getenv("STAND_IN_LOG");
     FILE *file = path != NULL ? fopen(path, "r") : NULL;
-    int count = -1; // the log already has this one
-    for (int byte; file != NULL && (byte = getc(file)) != EOF;) count += byte == '\n';
+    char line[LINE_SIZE];
+    int count = -1;
+    while (file != NULL && fgets(line, sizeof line, file) != NULL)
+        count += strncmp(line, beginning, strlen(beginning)) == 0;
     if (file != NULL) fclose(file);
-    return count < 0 ? 0 : count;
+    return count;
 }
 
 static double roundtrip(void) {
     const char *at = setting("STAND_IN_ROUNDTRIPS", "0.1");
-    for (int left = answers_before(); left > 0 && strchr(at, ',') != NULL; left--) at = strchr(at, ',') + 1;
+    for (int left = lines_before(""); left > 0 && strchr(at, ',') != NULL; left--) at = strchr(at, ',') + 1;
     return strtod(at, NULL);
 }
 
@@ -113,11 +115,6 @@ static void die(const char *request) {
     abort();
 }
 
-static void leave(const char *request) {
-    (void)request;
-    _exit(3);
-}
-
 static void hang(const char *request) {
     (void)request;
     for (;;) pause();
@@ -136,30 +133,6 @@ static void say(const char *text) {
     fflush(stdout);
 }
 
-static void garbage(const char *request) {
-    (void)request;
-    say("Segment ID: 7 \033[31mred\n");
-}
-
-static void no_time(const char *request) {
-    char text[256];
-    snprintf(text, sizeof text,
-             "row id=%ld strategy=MPI time_us=nan low_us=1 high_us=1 samples=1 min_us=1 p95_us=1 p99_us=1 "
-             "skew_us=0 bound_us=0 bits=0 mode=eager accumulate=fp32 placement=dedicated\n",
-             number(request, "id"));
-    say(text);
-}
-
-static void silent_about_one(const char *request) {
-    printf("done id=%ld roundtrip_us=0.1\n", number(request, "id"));
-    fflush(stdout);
-}
-
-static void wrong_id(const char *request) {
-    printf("done id=%ld roundtrip_us=0.1\n", number(request, "id") + 1000);
-    fflush(stdout);
-}
-
 // No strategy has a time, because the budget is spent.
 static void spent(const char *request) {
     char strategies[LINE_SIZE];
@@ -169,12 +142,6 @@ static void spent(const char *request) {
     }
     printf("done id=%ld roundtrip_us=0.1\n", number(request, "id"));
     fflush(stdout);
-}
-
-static void refuse(const char *request) {
-    (void)request;
-    say("error reason=no such fusion\n");
-    _exit(1);
 }
 
 // TWOSHOT ends the bench in every request that names it.
@@ -189,23 +156,39 @@ static void blame(const char *request) {
     _exit(1);
 }
 
+// A fault calls a function, or prints a line, in which %ld is the request's number, and then ends the bench
+// with `code`, if that is not 0.
 static const struct fault {
     const char *name;
     void (*happen)(const char *request);
+    const char *line;
+    int code;
 } faults[] = {
-    {"die", die},
-    {"leave", leave},
-    {"hang", hang},
-    {"late", late},
-    {"garbage", garbage},
-    {"no_time", no_time},
-    {"silent_about_one", silent_about_one},
-    {"wrong_id", wrong_id},
-    {"refuse", refuse},
-    {"blame", blame},
-    {"spent", spent},
-    {NULL, NULL},
+    {.name = "die", .happen = die},
+    {.name = "leave", .line = "", .code = 3},
+    {.name = "hang", .happen = hang},
+    {.name = "late", .happen = late},
+    {.name = "garbage", .line = "Segment ID: 7 \033[31mred\n"},
+    {.name = "no_time",
+     .line = "row id=%ld strategy=MPI time_us=nan low_us=1 high_us=1 samples=1 min_us=1 p95_us=1 p99_us=1 "
+             "skew_us=0 bound_us=0 bits=0 mode=eager accumulate=fp32 placement=dedicated\n"},
+    {.name = "silent_about_one", .line = "done id=%ld roundtrip_us=0.1\n"},
+    {.name = "wrong_id", .line = "done id=100%ld roundtrip_us=0.1\n"},
+    {.name = "refuse", .line = "error reason=no such fusion\n", .code = 1},
+    {.name = "blame", .happen = blame},
+    {.name = "spent", .happen = spent},
+    {.name = NULL},
 };
+
+static void occur(const struct fault *fault, const char *request) {
+    if (fault->happen != NULL) {
+        fault->happen(request);
+        return;
+    }
+    printf(fault->line, number(request, "id"));
+    fflush(stdout);
+    if (fault->code != 0) _exit(fault->code);
+}
 
 static const char *const start_faults[] = {"die_at_start", "mute_at_start", "other_protocol", "other_bench",
                                            NULL};
@@ -227,20 +210,10 @@ static int has_start_fault(const char *name) {
 
 // ---- main -------------------------------------------------------------------------------------
 
-static int processes_before(void) {
-    const char *path = getenv("STAND_IN_LOG");
-    FILE *file = path != NULL ? fopen(path, "r") : NULL;
-    char line[LINE_SIZE];
-    int count = -1; // the log already has this one
-    while (file != NULL && fgets(line, sizeof line, file) != NULL) count += strncmp(line, "pid ", 4) == 0;
-    if (file != NULL) fclose(file);
-    return count;
-}
-
 // The state of the device at the end.
 static void report_end(void) {
     if (getenv("STAND_IN_DEVICES") == NULL) return;
-    if (processes_before() == 0) {
+    if (lines_before("pid ") == 0) {
         say("device rank=0 clock_mhz=1900 least_clock_mhz=1200 throttle_seen=0x40 "
             "largest_switch_error_ulp=0.71\n");
     } else {
@@ -274,7 +247,7 @@ static void serve(void) {
         log_line(line);
         const struct fault *fault = fault_now(line);
         if (fault != NULL) {
-            fault->happen(line);
+            occur(fault, line);
         } else {
             answer(line);
         }

@@ -9,10 +9,6 @@ int nvmlDeviceGetHandleByPciBusId_v2(const char *bus, void **device);
 int nvmlDeviceGetClockInfo(void *device, int which, unsigned *mhz);
 int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *reasons);
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active);
-int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *value);
-int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *value);
-int nvmlDeviceGetMaxPcieLinkGeneration(void *device, unsigned *value);
-int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value);
 
 static _Atomic int times_asked;
 static bool is_hot(int time) {
@@ -41,26 +37,20 @@ int nvmlDeviceGetCurrentClocksThrottleReasons(void *device, unsigned long long *
     *reasons = is_hot(times_asked++) ? 0x40 : 4;
     return 0;
 }
-int nvmlDeviceGetCurrPcieLinkGeneration(void *device, unsigned *value) {
-    (void)device;
-    *value = 4;
-    return 0;
-}
-int nvmlDeviceGetCurrPcieLinkWidth(void *device, unsigned *value) {
-    (void)device;
-    *value = 8;
-    return 0;
-}
-int nvmlDeviceGetMaxPcieLinkGeneration(void *device, unsigned *value) {
-    (void)device;
-    *value = 5;
-    return 0;
-}
-int nvmlDeviceGetMaxPcieLinkWidth(void *device, unsigned *value) {
-    (void)device;
-    *value = 16;
-    return 0;
-}
+
+// A function that returns one value of each PCIe link.
+#define PCIE_LINK(name, the_value)                                                                           \
+    int nvmlDeviceGet##name(void *device, unsigned *value);                                                  \
+    int nvmlDeviceGet##name(void *device, unsigned *value) {                                                 \
+        (void)device;                                                                                        \
+        *value = the_value;                                                                                  \
+        return 0;                                                                                            \
+    }
+PCIE_LINK(CurrPcieLinkGeneration, 4)
+PCIE_LINK(CurrPcieLinkWidth, 8)
+PCIE_LINK(MaxPcieLinkGeneration, 5)
+PCIE_LINK(MaxPcieLinkWidth, 16)
+
 int nvmlDeviceGetNvLinkState(void *device, unsigned link, int *is_active) {
     (void)device;
     *is_active = link < 4;
