@@ -37,22 +37,19 @@ begins() {
     [ -n "$victim" ] || fail "no rank 1 among $pids"
 }
 
+# fails_by SIGNAL: after rank 1 got the signal.
+fails_by() {
+    kill "-$1" "$victim"
+    if wait "$launcher"; then fail "a rank that got SIG$1 went unnoticed"; fi
+    ! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
+    [ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
+}
+
 # Rank 1 is killed after the first result.
 begins 3 --strategies ONESHOT,TWOSHOT
-kill -KILL "$victim"
-status=0
-wait "$launcher" || status=$?
-[ "$status" -ne 0 ] || fail "a dead rank went unnoticed"
-! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
-[ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
+fails_by KILL
 
 # A rank that is stopped: the others end at the deadline, and report it.
 begins 2 --timeout 5 --strategies ONESHOT
-kill -STOP "$victim"
-status=0
-wait "$launcher" || status=$?
-[ "$status" -ne 0 ] || fail "a hung rank went unnoticed"
-grep -q "rank 1 is stopped, in .*; rank 0 waited for 5 s" "$WORK/err" ||
-    fail "the culprit is not named: $(cat "$WORK/err")"
-! pgrep -f "^$BENCH .*--samples 100000" >"$WORK/left" || fail "processes are left: $(cat "$WORK/left")"
-[ -z "$(ls -A "$WORK/shm")" ] || fail "segments are left"
+fails_by STOP
+printed err "rank 1 is stopped, in .*; rank 0 waited for 5 s"

@@ -15,3 +15,8 @@ fail() {
     echo "$*" >&2
     exit 1
 }
+
+# printed FILE PATTERN: this file of $WORK has a line with this pattern.
+printed() {
+    grep -q -- "$2" "$WORK/$1" || fail "$1 lacks '$2': $(head -c 2000 "$WORK/$1")"
+}
