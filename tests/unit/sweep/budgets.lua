@@ -14,10 +14,7 @@ local SIGTERM = 15
 -- Sweeps what may change a choice, and expects this exit code. Returns the seconds that the first request has
 -- left (nil: it has no limit), stdout and stderr.
 function TestBudgets:adaptive(code, ...)
-  local command = { lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in, "--launcher",
-    "env RANKS={ranks}", ... }
-  local ended, out, err = lib.run(command, self:environment())
-  lu.assertEquals(ended, "exit code " .. code, err)
+  local out, err = lib.ends(code, "", lib.sweep_by(nil, self.folder, self:environment(), ...))
   local asked = self:requests()
   local left = asked[1] and asked[1]:match(" left_us=(%d+) ")
   return left and tonumber(left) / 1e6, out, err
@@ -58,8 +55,7 @@ function TestBudgets:test_another_budget_in_the_spec_measures_nothing_again()
   lu.assertStrContains(self:sweep_well(), "up to date, 20 rows")
   lu.assertEquals(self:requests(), {})
   lu.assertEquals(lib.read(self.csv) .. lib.read(self.json), before)
-  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host" }
-  lu.assertEquals({ ended, err }, { "exit code 0", "" })
+  lu.assertEquals(self:generates(0, ""), "")
 end
 
 -- TP 2 has half of the time; it needs little, so that TP 4 has nearly all of it.
@@ -153,9 +149,8 @@ function TestBudgets:test_the_reports_state_that_its_budget_ended_it()
   self:cut_off_at(4)
   self:generates(0, "")
   lu.assertStrContains(lib.read(self.folder .. "/report.md"), "\n" .. HOW_TO_REFINE .. "\n")
-  local ended, _, err = lib.run { lib.gentables, "report", "--data-dir", self.folder, "--arch", "host",
-    "--out", self.folder }
-  lu.assertEquals(ended, "exit code 0", err)
+  lib.ends(0, "", lib.run { lib.gentables, "report", "--data-dir", self.folder, "--arch", "host", "--out",
+    self.folder })
   lu.assertStrContains(lib.read(self.folder .. "/report.html"), "The budget of 20 s ended the sweep at TP 2.")
   self:sweep_well({}, "--refine")
   self:generates(0, "")

@@ -110,9 +110,7 @@ function TestSweep:test_a_program_that_prints_no_version_is_refused_with_its_own
   } do
     lib.write(program, "#!/bin/sh\n" .. script .. "\n")
     assert(os.execute(("chmod +x '%s'"):format(program)))
-    local ended, _, errors = lib.run { lib.gentables, "sweep", "--out", self.folder, "--bench", program }
-    lu.assertEquals(ended, "exit code 2", errors)
-    lu.assertStrContains(errors, words)
+    lib.ends(2, words, lib.run { lib.gentables, "sweep", "--out", self.folder, "--bench", program })
   end
 end
 
@@ -227,9 +225,8 @@ RANKS=$1; export RANKS; shift; exec "$@"]]):gsub("COUNT", count))
   if starts then lib.write(count, tostring(starts)) end
   lib.write(self.folder .. "/spec.lua", (small_spec:gsub("tp = { 2 }", "tp = { 2, 4 }")
     :gsub(from or "^$", to or "")))
-  local ended, out, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
-    "--exhaustive", "--launcher", "sh " .. self.folder .. "/launch.sh {ranks}" }, self:environment(settings))
-  lu.assertEquals(ended, "exit code " .. code, err)
+  local out, err = lib.ends(code, "", lib.sweep_by("sh " .. self.folder .. "/launch.sh {ranks}", self.folder,
+    self:environment(settings), "--exhaustive"))
   return err, out
 end
 
@@ -342,10 +339,8 @@ function TestSweep:test_a_bench_that_dies_at_its_start_is_started_again()
 >%s
 exec "$@"]]):format(started, lost, started))
   local launcher = ("sh %s/launch.sh env RANKS={ranks}"):format(self.folder)
-  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
-    "--exhaustive", "--launcher", launcher }, self:environment())
+  local _, err = lib.ends(0, "", lib.sweep_by(launcher, self.folder, self:environment(), "--exhaustive"))
   lu.assertEquals(err, "gentables: TP 2: the bench died: killed by SIGKILL (Killed)" .. started_again)
-  lu.assertEquals(ended, "exit code 0")
   lu.assertEquals(#self:pids(), 2)
   lu.assertEquals(#self:requests(), 16)
   self:has_all_rows()

@@ -1,4 +1,5 @@
 -- Shared by the tests of the sweep: scratch folders, running gentables like a user, the stand-in bench.
+local lu = require "luaunit"
 local file = require "core.file"
 local process = require "core.process"
 local system = require "core.system"
@@ -50,6 +51,20 @@ end
 
 -- Runs a command to its end, and returns the same.
 function lib.run(argv, environment) return lib.finish(assert(process.start(argv, environment))) end
+
+-- lib.ends(0, "", lib.run(...)): expects this exit code, and a part of stderr. Returns stdout and stderr.
+function lib.ends(code, part, ended, out, errors)
+  lu.assertEquals(ended, "exit code " .. code, errors)
+  lu.assertStrContains(errors, part)
+  return out, errors
+end
+
+-- Sweeps into `folder` with the stand-in as bench, started by this launcher (nil: for one node). Returns the
+-- same as lib.run.
+function lib.sweep_by(launcher, folder, environment, ...)
+  return lib.run({ lib.gentables, "sweep", "--out", folder, "--bench", lib.stand_in, "--launcher",
+    launcher or "env RANKS={ranks}", ... }, environment)
+end
 
 -- The command that sweeps all cells into `folder` with the stand-in as bench; `...` are further arguments.
 function lib.sweep_command(folder, ...)

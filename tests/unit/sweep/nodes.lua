@@ -32,8 +32,8 @@ end
 
 -- Sweeps and expects success; returns stdout.
 function TestNodes:sweep_well(...)
-  local ended, out, err = self:sweep(...)
-  lu.assertEquals({ ended, err }, { "exit code 0", "" })
+  local out, err = lib.ends(0, "", self:sweep(...))
+  lu.assertEquals(err, "")
   return out
 end
 
@@ -129,20 +129,15 @@ function TestNodes:sweep_in_allocation(time, ...)
     lib.write(self.folder .. "/" .. name, "#!/bin/sh\n" .. lines .. "\n")
     assert(os.execute(("chmod +x '%s/%s'"):format(self.folder, name)))
   end
-  return lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in, "--launcher",
-    LAUNCHER, "--nodes", "2", "--tp", "2", ... }, { "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=x",
-    ("PATH=%s:/usr/bin:/bin"):format(self.folder) })
+  return lib.sweep_by(LAUNCHER, self.folder, { "SLURM_JOB_ID=7", "SLURM_JOB_NODELIST=x",
+    ("PATH=%s:/usr/bin:/bin"):format(self.folder) }, "--nodes", "2", "--tp", "2", ...)
 end
 
 function TestNodes:test_a_sweep_ends_before_its_allocation()
-  local ended, out, err = self:sweep_in_allocation("1:15")
-  lu.assertEquals(ended, "exit code 0", err)
-  lu.assertStrContains(out, "budget: 45 s, because the allocation ends in 75 s\n")
-  ended, out, err = self:sweep_in_allocation("5:00", "--fresh")
-  lu.assertEquals(ended, "exit code 0", err)
-  lu.assertNotStrContains(out, "budget:")
-  local refused, _, message = self:sweep_in_allocation("0:20", "--fresh")
-  lu.assertEquals(refused, "exit code 2")
+  lu.assertStrContains(lib.ends(0, "", self:sweep_in_allocation("1:15")),
+    "budget: 45 s, because the allocation ends in 75 s\n")
+  lu.assertNotStrContains(lib.ends(0, "", self:sweep_in_allocation("5:00", "--fresh")), "budget:")
+  local _, message = lib.ends(2, "", self:sweep_in_allocation("0:20", "--fresh"))
   lu.assertStrMatches(message,
     "gentables: the allocation's time of 0 is too small for one sample per cell; [^\n]*\n")
 end
@@ -150,8 +145,7 @@ end
 -- ---- the bench --------------------------------------------------------------------------------
 
 function TestNodes:test_another_placement_than_wanted_is_refused()
-  local ended, _, err = self:sweep("env RANKS={ranks} NODES=1", "--nodes", "2", "--tp", "4")
-  lu.assertEquals(ended, "exit code 1")
+  local _, err = lib.ends(1, "", self:sweep("env RANKS={ranks} NODES=1", "--nodes", "2", "--tp", "4"))
   lu.assertStrMatches(err, "gentables: TP 4 on 2 nodes: the launcher placed 4 ranks on 1 node, not on 2; "
     .. "[^\n]*\n")
   lu.assertEquals(self:placements(), "")

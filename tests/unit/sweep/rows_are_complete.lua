@@ -27,21 +27,21 @@ end
 
 function TestComplete:tearDown() lib.clean(self.folder) end
 
--- Sweeps what may change a choice, at TP 2, by the spec that is not beside the rows.
-function TestComplete:sweep()
-  local ended, out, err = lib.run { lib.gentables, "sweep", self.folder .. "/spec.lua", "--out", self.rows,
-    "--tp", "2", "--bench", lib.stand_in, "--launcher", "env RANKS={ranks}" }
-  lu.assertEquals(ended, "exit code 0", err)
-  lu.assertStrContains(out, "unlikely to change a choice")
-  return out
+-- Sweeps by the spec that is not beside the rows. Returns stdout.
+function TestComplete:sweep_by_spec(...)
+  return (lib.ends(0, "", lib.sweep_by(nil, self.rows, nil, self.folder .. "/spec.lua", ...)))
 end
 
--- Makes the tables; returns the folder and stderr.
-function TestComplete:generate(name)
+-- Sweeps what may change a choice, at TP 2.
+function TestComplete:sweep()
+  lu.assertStrContains(self:sweep_by_spec("--tp", "2"), "unlikely to change a choice")
+end
+
+-- Makes the tables, with this exit code and a part of stderr. Returns the folder and stderr.
+function TestComplete:generate(name, code, part)
   local out = self.folder .. "/" .. name
-  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", self.rows, "--arch", "host",
-    "--out", out }
-  lu.assertEquals(ended, "exit code 0", err)
+  local _, err = lib.ends(code or 0, part or "",
+    lib.run { lib.gentables, "generate", "--data-dir", self.rows, "--arch", "host", "--out", out })
   return out, err
 end
 
@@ -84,8 +84,7 @@ function TestComplete:test_merged_rows_keep_the_spec_that_their_sweeps_share()
   self:sweep()
   local before = self:generate "before"
   local merged = self.folder .. "/merged"
-  local ended, _, err = lib.run { lib.gentables, "merge", self.csv, "--out", merged }
-  lu.assertEquals(ended, "exit code 0", err)
+  lib.ends(0, "", lib.run { lib.gentables, "merge", self.csv, "--out", merged })
   self.rows = merged
   have_same_files(before, (self:generate "after"))
 end
@@ -103,9 +102,7 @@ function TestComplete:test_a_recorded_spec_that_is_none_is_rejected_with_the_fil
   local record = provenance.read(self.json)
   record.spec.keys.num_tokens = { 0 }
   lib.write(self.json, json.encode(record))
-  local ended, _, err = lib.run { lib.gentables, "generate", "--data-dir", self.rows, "--arch", "host" }
-  lu.assertEquals(ended, "exit code 2")
-  lu.assertStrContains(err, self.json .. ":1: num_tokens has 0; valid are whole numbers from 1 to ")
+  self:generate("unused", 2, self.json .. ":1: num_tokens has 0; valid are whole numbers from 1 to ")
 end
 
 -- Files of an earlier version have only the hash of the spec, and the workload may change. A sweep records
@@ -113,12 +110,7 @@ end
 function TestComplete:test_the_next_sweep_adds_the_spec_to_rows_of_an_earlier_version()
   self:sweep()
   lib.write(self.folder .. "/shapes.csv", WORKLOAD .. "256,1024,9\n")
-  local function sweep_again()
-    local ended, out = lib.run { lib.gentables, "sweep", self.folder .. "/spec.lua", "--out", self.rows,
-      "--tp", "2", "--bench", lib.stand_in, "--launcher", "env RANKS={ranks}" }
-    lu.assertEquals(ended, "exit code 0")
-    lu.assertStrContains(out, "up to date")
-  end
+  local function sweep_again() lu.assertStrContains(self:sweep_by_spec("--tp", "2"), "up to date") end
   sweep_again()
   local new = lib.read(self.json)
   lu.assertStrContains(new, "256,1024,9")
@@ -134,9 +126,7 @@ end
 function TestComplete:test_each_file_of_rows_has_the_grid_of_its_own_spec()
   self:sweep()
   lib.write(self.folder .. "/spec.lua", (SPEC:gsub("tp = { 2, 4 }", "tp = { 4 }"):gsub("256, 1024", "512")))
-  local ended, _, err = lib.run { lib.gentables, "sweep", self.folder .. "/spec.lua", "--out", self.rows,
-    "--bench", lib.stand_in, "--launcher", "env RANKS={ranks}", "--exhaustive" }
-  lu.assertEquals(ended, "exit code 0", err)
+  self:sweep_by_spec "--exhaustive"
   local text = lib.read(self:generate "out" .. "/table.csv")
   lu.assertStrContains(text, "host,2,NONE,bfloat16,allreduce,eager,1024,256,")
   lu.assertNotStrContains(text, "host,2,NONE,bfloat16,allreduce,eager,1024,512,")

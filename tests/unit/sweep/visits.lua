@@ -215,9 +215,9 @@ local CHANGE_LINES = [[RANKS=$1; export RANKS; shift; "$@" | sed -u -f "$(dirnam
 function TestRepeats:sweep_with(commands, ...)
   lib.write(self.folder .. "/change.sed", table.concat(commands, "\n") .. "\n")
   lib.write(self.folder .. "/launch.sh", CHANGE_LINES)
-  local ended, out, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
-    "--exhaustive", "--launcher", ("sh %s/launch.sh {ranks}"):format(self.folder), ... }, self:environment())
-  lu.assertEquals({ ended, err }, { "exit code 0", "" })
+  local out, err = lib.ends(0, "", lib.sweep_by(("sh %s/launch.sh {ranks}"):format(self.folder), self.folder,
+    self:environment(), "--exhaustive", ...))
+  lu.assertEquals(err, "")
   return out
 end
 
