@@ -14,8 +14,7 @@ function TestAlike:tearDown() self.case:clean() end
 
 -- A sweep in which rank 1 differs ends in one line that names it, and leaves no process and no file.
 function TestAlike:expect(message, faults, launcher)
-  local ended, _, err = self.case:run(faults, launcher)
-  lu.assertEquals(ended, "exit code 1")
+  local _, err = lib.ends(1, "", self.case:run(faults, launcher))
   lu.assertEquals(select(2, err:gsub("\n", "")), 1, err)
   lu.assertStrContains(err, "gentables: TP 2: the bench reports: " .. message)
   lu.assertFalse(file.exists(self.case.csv))

@@ -40,8 +40,7 @@ function TestCluster:tearDown() lib.clean(self.folder) end
 function TestCluster:run_lines(lines)
   lib.write(self.folder .. "/lines", ("set -e\ncd '%s'\nPATH=%s:$PATH\nexport PATH\n%s"):format(self.folder,
     programs, lines))
-  local ended, out, err = lib.run { "sh", self.folder .. "/lines" }
-  lu.assertEquals(ended, "exit code 0", err)
+  local out = lib.ends(0, "", lib.run { "sh", self.folder .. "/lines" })
   return out
 end
 

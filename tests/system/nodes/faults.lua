@@ -28,8 +28,7 @@ end
 
 -- Sweeps over these nodes; at their start they fail, with this as the last line.
 function TestFaults:cannot_start(pattern, ...)
-  local ended, _, err = lib.run(self:sweep_over(...))
-  lu.assertEquals(ended, "exit code 1")
+  local _, err = lib.ends(1, "", lib.run(self:sweep_over(...)))
   lu.assertStrMatches(err:match("([^\n]*)\n$"), "gentables: TP 2 on 2 nodes: " .. pattern)
   lu.assertFalse(file.exists(self.csv))
   lib.leaves_nothing(pattern)
@@ -63,24 +62,21 @@ end
 function TestFaults:resumes_on(...)
   local kept = lib.finished_cells(self.csv)
   lu.assertTrue(kept > 0 and kept < CELLS, kept .. " cells are kept")
-  local ended, out, err = lib.run(self:sweep_over(...))
-  lu.assertEquals(ended, "exit code 0", err)
+  local out = lib.ends(0, "", lib.run(self:sweep_over(...)))
   lu.assertStrContains(out, ("TP 2 on 2 nodes: %d of %d cells to measure"):format(CELLS - kept, CELLS))
   lu.assertEquals(#assert(rows.records(self.csv)), CELLS)
 end
 
 function TestFaults:test_a_killed_node()
-  local ended, _, err = self:disturbed(function() lib.kill_node("node3") end, "node1", "node3")
-  lu.assertEquals(ended, "exit code 1", err)
-  lu.assertStrContains(err, "mpirun cannot reach all nodes")
+  lib.ends(1, "mpirun cannot reach all nodes",
+    self:disturbed(function() lib.kill_node("node3") end, "node1", "node3"))
   lib.leaves_nothing("a killed node")
   self:resumes_on("node1", "node2")
 end
 
 -- mpirun, which waits for the other node, does not always pass on the message of the ranks.
 local function check_cut_link(self)
-  local ended, _, err = self:disturbed(function() lib.cut("node2") end, "node1", "node2")
-  lu.assertEquals(ended, "exit code 1", err)
+  local _, err = lib.ends(1, "", self:disturbed(function() lib.cut("node2") end, "node1", "node2"))
   local is_clear = err:find("a rank of another node, or the link to it, does not respond", 1, true)
     or err:find("the bench did not answer within", 1, true)
   lu.assertNotNil(is_clear, err)

@@ -11,8 +11,7 @@ function TestHostfile:tearDown() lib.clean(self.folder) end
 
 function TestHostfile:test_a_sweep_over_nodes()
   local command = lib.sweep_command(self.folder, "--hostfile", lib.hosts)
-  local ended, _, err = lib.run(command)
-  lu.assertEquals(ended, "exit code 0", err)
+  lib.ends(0, "", lib.run(command))
   for nodes = 1, 2 do
     local records = assert(rows.records(lib.rows_of(self.folder, nodes)))
     lu.assertEquals(#records, 2)

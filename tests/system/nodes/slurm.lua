@@ -12,8 +12,7 @@ function TestSlurm:tearDown() lib.clean(self.folder) end
 
 -- Runs a sweep, and checks that it measures all cells and leaves nothing.
 function TestSlurm:measures(command, what)
-  local ended, _, err = lib.run(command)
-  lu.assertEquals(ended, "exit code 0", err)
+  lib.ends(0, "", lib.run(command))
   lu.assertEquals(#assert(rows.records(lib.rows_of(self.folder, 2))), 2)
   lib.leaves_nothing(what)
 end
@@ -47,8 +46,7 @@ end
 function TestSlurm:resumes(command)
   local kept = lib.finished_cells(self.csv)
   lu.assertTrue(kept > 0 and kept < CELLS, kept .. " cells are kept")
-  local ended, out, err = lib.run(command)
-  lu.assertEquals(ended, "exit code 0", err)
+  local out = lib.ends(0, "", lib.run(command))
   lu.assertStrContains(out, ("TP 2 on 2 nodes: %d of %d cells to measure"):format(CELLS - kept, CELLS))
   lu.assertEquals(#assert(rows.records(self.csv)), CELLS)
 end

@@ -185,8 +185,7 @@ function TestLauncher:test_a_session_folder_is_removed_and_no_other()
     [("prterun.%sx.123.0"):format(here)] = true }
   for name in pairs(names) do assert(file.make_folder(self.folder .. "/" .. name)) end
   lib.write(script, 'require("conversation.launcher").remove_session_folder(123)\n')
-  local ended, _, errors = lib.run({ lib.gentables, "lua", script }, { "TMPDIR=" .. self.folder })
-  lu.assertEquals(ended, "exit code 0", errors)
+  lib.ends(0, "", lib.run({ lib.gentables, "lua", script }, { "TMPDIR=" .. self.folder }))
   for name, stays in pairs(names) do
     lu.assertEquals(file.exists(self.folder .. "/" .. name), stays, name)
   end

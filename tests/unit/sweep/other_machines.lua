@@ -93,8 +93,7 @@ function TestMachines:test_changed_limits_and_launchers_are_named()
   lu.assertStrContains(self:sweep_well(), "measures again: changed: the spec's min_samples (20, now 7)\n")
   local command = lib.sweep_command(self.folder)
   for i, word in ipairs(command) do command[i] = word:gsub("^env RANKS", "env OTHER=1 RANKS") end
-  local ended, out = lib.run(command)
-  lu.assertEquals(ended, "exit code 0")
+  local out = lib.ends(0, "", lib.run(command))
   lu.assertStrContains(out, "measures again: changed: the launcher\n")
 end
 
