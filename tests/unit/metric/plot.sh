@@ -71,8 +71,7 @@ echo 'no run' >"$WORK/named/notes.txt"
 ends_with 0 plot TTFT --traces "$WORK/named/" --out "$WORK/out"
 [ "$(cat "$stdout")" = "$WORK/out/ttft_vs_config.png: 5 runs of 2 implementations" ] ||
     die "stdout lacks the picture or its runs"
-grep -q 'left out, load balancer on or off: .*_eplboff.*, .*_eplbon' "$stderr" ||
-    die "no line about runs that differ in the load balancer"
+has 'left out, load balancer on or off: .*_eplboff.*, .*_eplbon' "$stderr"
 grep -q 'left out, not a serving run: another-group4$' "$stderr" || die "another-group4"
 grep -q 'left out, at settings of no panel: .*_64_16384\]-group12$' "$stderr" || die "64_16384"
 [ "$(wc -l <"$stderr")" = 3 ] || die "more on stderr"
@@ -141,10 +140,8 @@ carded d 64 8192 deep_ep vllm 8
 card cards/e "$(settings many 8192)"
 card cards/f
 ends_with 0 plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
-grep -q 'left out, workload.data.max-num-seqs of its card is no count: e$' "$stderr" ||
-    die "no line about run e"
-grep -q 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr" ||
-    die "no line about run f"
+has 'left out, workload.data.max-num-seqs of its card is no count: e$' "$stderr"
+has 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr"
 points "L:Baseline:32:12 L:DefaultAll2All:32:9 L:deep_ep:64:8 \
 R:Baseline:2048:10 R:Baseline:8192:12 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9"
 # Runs with cards that differ in other settings make no line.

@@ -76,14 +76,11 @@ for text in '- a list' 'a: [' 'a word' '' '*unknown'; do
     refused "Error: Invalid workload YAML format" "card.yaml"
 done
 run_folder bare training
-ends_with 1 "$GENTABLES" metric TTFT --trace "$WORK/bare"
-refused "Error: TTFT metric requires inference phase, found: training" "card.yaml"
-ends_with 1 "$GENTABLES" metric request_throughput --trace "$WORK/bare"
-refused "Error: Request throughput metric requires inference phase, found: training" "card.yaml"
-ends_with 1 "$GENTABLES" metric output_throughput --trace "$WORK/bare"
-refused "Error: Output throughput metric requires inference phase, found: training" "card.yaml"
-ends_with 1 "$GENTABLES" metric TPOT --trace "$WORK/bare"
-refused "Error: TPOT metric requires inference phase, found: training" "card.yaml"
+for pair in TTFT:TTFT TPOT:TPOT "request_throughput:Request throughput" \
+    "output_throughput:Output throughput"; do
+    ends_with 1 "$GENTABLES" metric "${pair%:*}" --trace "$WORK/bare"
+    refused "Error: ${pair#*:} metric requires inference phase, found: training" "card.yaml"
+done
 run_folder bare inference
 cp "$WORK/bare/card.yaml" "$WORK/bare/other.yml"
 failed 'card.yaml, other.yml' metric TTFT --trace "$WORK/bare"

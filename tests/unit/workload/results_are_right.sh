@@ -49,8 +49,7 @@ for transport in builtin mpi; do
         ends_with 0 "$GENTABLES" workload run -f "$file" -p 2 --steps 1 --warm-up 0 --transport "$transport" \
             -c 3 -t 2 --trace "$WORK/mixed%r.json"
         traces_have_types 37 91 "$WORK"/mixed[01].json
-        grep -q '^OpenBLAS computes in fp32: the time of a GEMM of a 16-bit type' "$stdout" ||
-            die "the computing type is not reported"
+        has '^OpenBLAS computes in fp32: the time of a GEMM of a 16-bit type' "$stdout"
         right 3 "$file" --transport "$transport" -c 2 -t 1
     done
 done
