@@ -1,18 +1,9 @@
 -- Jobs that read JSON of gentables itself, and of serving runs: provenance, thresholds, caches, results.
-local file = require "core.file"
 local json = require "fuzz.structure.json"
 local tokens = require "fuzz.structure.tokens"
 local trial = require "fuzz.structure.trial"
 
-local source, work = os.getenv("SOURCE"), os.getenv("WORK") or "structure"
-
-local function read(name) return assert(file.read(source .. "/" .. name)) end
-
-local function job(arguments, files, name)
-  arguments.files, arguments.targets = files, { name }
-  arguments.mutate = arguments.mutate or json.mutate
-  return arguments
-end
+local read, job, work = trial.text, trial.mutated_by(json.mutate), os.getenv("WORK") or "structure"
 
 -- The texts of `files`, with `prefix` in place of out/.
 local function moved(files, prefix)
@@ -39,24 +30,18 @@ local function with(files, more)
   return out
 end
 
--- A second run of `tune` into the files of the first.
-local tune = lying("tune")
-local tuned = trial.made(tune, work .. "/documents/tuned")
-local function tune_again(name, target)
-  local row = table.move(tune, 2, #tune, 2, { name })
-  row.partial, row.programs, row.code = true, tune.programs, tune.code
-  return job(row, with(tune.files, tuned), target)
+-- A function of a name and a target: a second run of this job of benches.lua, into the files of the first.
+local function second_run(first_name, folder)
+  local first = lying(first_name)
+  local made = trial.made(first, work .. "/documents/" .. folder)
+  return function(name, target)
+    local row = table.move(first, 2, #first, 2, { name })
+    row.partial, row.programs, row.code = true, first.programs, first.code
+    return job(row, with(first.files, made), target)
+  end
 end
-
--- A second run of `workload sweep`, and a report of the first.
-local sweep = lying("workload sweep")
-local swept = trial.made(sweep, work .. "/documents/workload")
+local tune_again, workload_again = second_run("tune", "tuned"), second_run("workload sweep", "workload")
 local RESULT = "out/sweep/1thread/nccl_2channels/result.json"
-local function workload_again(name, target)
-  local row = table.move(sweep, 2, #sweep, 2, { name })
-  row.partial, row.programs, row.code = true, sweep.programs, sweep.code
-  return job(row, with(sweep.files, swept), target)
-end
 
 local golden_rows = { ["in/benchmark.tp2.sm90.csv"] = read("tests/golden/sm90/benchmark.tp2.sm90.csv") }
 local card = "workload:\n  model:\n    phase: inference\n    moe: true\n"

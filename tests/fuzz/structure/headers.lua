@@ -1,12 +1,8 @@
 -- Jobs that read C headers and the texts of other programs.
-local file = require "core.file"
 local json = require "fuzz.structure.json"
 local liar = require "fuzz.structure.liar"
 local tokens = require "fuzz.structure.tokens"
-
-local source = os.getenv("SOURCE")
-
-local function read(name) return assert(file.read(source .. "/" .. name)) end
+local trial = require "fuzz.structure.trial"
 
 local words = { "/*", "*/", "//", "\\\n", "{", "}", "{{", "}}", ";", "static", "inline", "const", "-1",
   "{-1,-1}", "=",
@@ -15,15 +11,9 @@ local words = { "/*", "*/", "//", "\\\n", "{", "}", "{{", "}}", ";", "static", "
   "AllReduceBestStrategyTableSM90", "AllReduceBestStrategyTableSM100", "// TP:[2, 4]\n", "// Hidden:[1]\n",
   "// Tokens:[1]\n", "__attribute__((constructor)) void x(void) { for (;;); }", "abort();", "for (;;);",
   "*(int *)0 = 1;", "R\"(", "'", '"' }
-local mutate = tokens.mutator(words)
+local read, job = trial.text, trial.mutated_by(tokens.mutator(words))
 
 local rows = read("tests/golden/sm90/benchmark.tp2.sm90.csv")
-
-local function job(arguments, files, name)
-  arguments.files, arguments.targets = files, { name }
-  arguments.mutate = arguments.mutate or mutate
-  return arguments
-end
 
 local list = {
   job({ "regret", "regret", "--table", "in/t.h", "--rows", "in/benchmark.tp2.sm90.csv", crashes = true,

@@ -1,12 +1,8 @@
 -- Jobs that read CSV: rows, tables, and the CSVs of other programs.
 local csv = require "fuzz.structure.csv"
-local file = require "core.file"
-
 local trial = require "fuzz.structure.trial"
 
-local source, work = os.getenv("SOURCE"), os.getenv("WORK") or "structure"
-
-local function read(name) return assert(file.read(source .. "/" .. name)) end
+local read, job, work = trial.text, trial.mutated_by(csv.mutate), os.getenv("WORK") or "structure"
 
 local rows, rows_of_4 = read("tests/golden/sm90/benchmark.tp2.sm90.csv"),
   read("tests/golden/sm90/benchmark.tp4.sm90.csv")
@@ -18,28 +14,25 @@ Time (%),Total Time (ns),Instances,Avg (ns),Med (ns),Min (ns),Max (ns),StdDev (n
 40.0,4000,2,2000.0,2000.0,1000,3000,10.0,"ncclDevKernel_AllReduce_Sum_f32_RING_LL(int, 4)"
 ]]
 
--- A job that mutates the file `name`, and others given in `more`.
-local function job(arguments, files, name)
-  arguments.files, arguments.targets, arguments.mutate = files, { name }, csv.mutate
-  return arguments
-end
-
 local folder = { ["in/rows/benchmark.tp2.sm90.csv"] = rows, ["in/rows/benchmark.tp4.sm90.csv"] = rows_of_4 }
 local rows_2, rows_4 = "in/rows/benchmark.tp2.sm90.csv", "in/rows/benchmark.tp4.sm90.csv"
 
+local function generate(name, arch, files, target, ...)
+  return job({ name, "generate", "--data-dir", "in/rows", "--arch", arch, "--out", "out/tables", ... }, files,
+    target)
+end
+
 local list = {
-  job({ "generate", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables" }, folder,
-    rows_4),
-  job({ "generate stable", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables",
-    "--numerics", "stable", "--choose", "corner" }, { [rows_2] = rows }, rows_2),
-  job({ "generate ours", "generate", "--data-dir", "in/rows", "--arch", "host", "--out", "out/tables" },
-    { ["in/rows/benchmark.tp2.host.csv"] = ours }, "in/rows/benchmark.tp2.host.csv"),
-  job({ "generate nodes", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables" },
-    { [rows_2] = rows, ["in/rows/benchmark.tp4.nodes2.sm90.csv"] = read("tests/fuzz/corpus/rows/nodes.csv") },
+  generate("generate", "sm90", folder, rows_4),
+  generate("generate stable", "sm90", { [rows_2] = rows }, rows_2, "--numerics", "stable", "--choose",
+    "corner"),
+  generate("generate ours", "host", { ["in/rows/benchmark.tp2.host.csv"] = ours },
+    "in/rows/benchmark.tp2.host.csv"),
+  generate("generate nodes", "sm90", { [rows_2] = rows,
+    ["in/rows/benchmark.tp4.nodes2.sm90.csv"] = read("tests/fuzz/corpus/rows/nodes.csv") },
     "in/rows/benchmark.tp4.nodes2.sm90.csv"),
-  job({ "against", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables", "--against",
-    "in/table.csv", "--formats", "table" }, { [rows_2] = rows, ["in/table.csv"] = table_csv },
-    "in/table.csv"),
+  generate("against", "sm90", { [rows_2] = rows, ["in/table.csv"] = table_csv }, "in/table.csv", "--against",
+    "in/table.csv", "--formats", "table"),
   job({ "diff", "diff", "in/old.csv", "in/new.csv", code = 1 }, { ["in/old.csv"] = table_csv,
     ["in/new.csv"] = table_csv:gsub(",ONESHOT,", ",TWOSHOT,") }, "in/new.csv"),
   job({ "diff rows", "diff", "in/old.csv", "in/rows", "--format", "json", code = 1 },
@@ -58,9 +51,9 @@ local list = {
     folder, rows_2),
   job({ "history", "history", "add", "in/rows", "--database", "out/h.db", "--date", "2026-01-01",
     partial = true, needs = "core.sqlite" }, folder, rows_2),
-  job({ "shapes", "generate", "--data-dir", "in/rows", "--arch", "sm90", "--out", "out/tables", "--formats",
-    "table", "--workload", "in/shapes.csv" }, { [rows_2] = rows,
-    ["in/shapes.csv"] = "tokens,hidden_size,weight\n1,1024,3\n16,2880,1\n256,1024,0.5\n" }, "in/shapes.csv"),
+  generate("shapes", "sm90", { [rows_2] = rows,
+    ["in/shapes.csv"] = "tokens,hidden_size,weight\n1,1024,3\n16,2880,1\n256,1024,0.5\n" }, "in/shapes.csv",
+    "--formats", "table", "--workload", "in/shapes.csv"),
   job({ "overhead", "metric", "communicationOverhead", "--csv1", "in/a.csv", "--csv2", "in/b.csv",
     documented = true }, { ["in/a.csv"] = kernels, ["in/b.csv"] = kernels:gsub("6000", "7000") }, "in/b.csv"),
 }

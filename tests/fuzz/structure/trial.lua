@@ -1,4 +1,5 @@
--- One run of a job with a mutant, in limits, and its verdict.
+-- Shared by the lists of jobs: texts of the sources, and rows in which one file is mutated. And one run of
+-- a job with a mutant, in limits, and its verdict.
 --
 --   local job = trial.prepare(row, folder)       -- row: see structure.lua
 --   local ran = trial.run(job, name, mutant)     -- { code, err, signature, complaint }; complaint: nil or
@@ -14,6 +15,17 @@ local file = require "core.file"
 local system = require "core.system"
 
 local trial = {}
+
+function trial.text(name) return assert(file.read(os.getenv("SOURCE") .. "/" .. name)) end
+
+-- A function job(row, files, name): the row with these files, of which `name` is mutated, by row.mutate or
+-- else by `mutate`.
+function trial.mutated_by(mutate)
+  return function(row, files, name)
+    row.files, row.targets, row.mutate = files, { name }, row.mutate or mutate
+    return row
+  end
+end
 
 local CPU_SECONDS, PATIENCE, MEMORY_KIB, FILE_BLOCKS = 20, 120, 2 << 20, 1 << 20
 local MOST_LINE = 4200 -- bytes of a message: those of fail.lua, and the file's name
