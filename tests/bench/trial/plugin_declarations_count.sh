@@ -88,16 +88,13 @@ in_both_places() {
 
 # Ranks may get nothing; then they may write nothing.
 uneven() {
-    fault="splits $1"
-    tuned --op alltoallv --splits "$1" --sizes 4K --dtype float32 --plugin "$PLUGINS/uneven.so" \
-        --strategies MPI,GATHERED --json
-    timed MPI GATHERED
+    taken uneven --op alltoallv --splits "$1" --sizes 4K --strategies MPI,GOOD
+    timed MPI GOOD
     quiet
 }
 bad_uneven() {
-    tune --op alltoallv --splits 0:1 --sizes 4K --dtype float32 --plugin "$PLUGINS/bad_uneven.so" \
-        --strategies MPI,GATHERED --json
-    printed err "GATHERED: .* beyond a buffer; it is left out"
+    taken uneven --op alltoallv --splits 0:1 --sizes 4K --strategies MPI,FAULTY
+    printed err "FAULTY: .* beyond a buffer; it is left out"
 }
 
 # Only with an epilogue.

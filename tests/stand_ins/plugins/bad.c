@@ -1,6 +1,7 @@
 // A plug-in with one fault in the candidate FAULTY, and none in the candidate GOOD. The name of its file
 // selects the fault: bad_crash.so and so on; under another name it has none. Both do an allreduce and an
-// allgather of floats through the allgather callback.
+// allgather of floats through the allgather callback; those of bad_uneven.so do an alltoallv, of which some
+// counts may be 0.
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -42,11 +43,15 @@ struct state {
     void *map; // of a file in /dev/shm
 };
 
+enum { MOST_RANKS = 16 };
+
 struct plan {
     struct state *state;
     gt_call call;
     uint32_t candidate;
-    float *all, *receive; // of the last call of FAULTY
+    size_t sent;                                                 // elements that each rank gathers
+    size_t send_offset, counts[MOST_RANKS], offsets[MOST_RANKS]; // of an alltoallv
+    float *receive;                                              // of the last call of FAULTY
     pthread_t writers[64];
     size_t writer_count;
 };
@@ -169,6 +174,16 @@ static gt_status bad_init(const gt_rank *rank, void **state) {
     return misbehave_at_start(made);
 }
 
+// Keeps the places of an alltoallv, which are valid only during prepare.
+static void keep_parts(struct plan *plan, const gt_call *call) {
+    plan->sent = call->send_elements; // the same on all ranks: weights are of destinations
+    plan->send_offset = call->send_offsets[plan->state->rank.rank];
+    for (int from = 0; from < plan->state->rank.world_size; from++) {
+        plan->counts[from] = call->receive_counts[from];
+        plan->offsets[from] = call->receive_offsets[from];
+    }
+}
+
 static gt_status bad_prepare(void *state, uint32_t candidate, const gt_call *call, size_t *workspace_bytes,
                              void **plan) {
     if (fault == fault_in_place && candidate == 1 && call->place != GT_PLACE_IN) return GT_FAILED;
@@ -177,7 +192,9 @@ static gt_status bad_prepare(void *state, uint32_t candidate, const gt_call *cal
     made->state = state;
     made->call = *call;
     made->candidate = candidate;
-    *workspace_bytes = (size_t)call->count * (size_t)made->state->rank.world_size * sizeof(float);
+    made->sent = (size_t)call->count;
+    if (call->op == GT_OP_ALLTOALLV) keep_parts(made, call);
+    *workspace_bytes = made->sent * (size_t)made->state->rank.world_size * sizeof(float);
     *plan = made;
     return GT_OK;
 }
@@ -319,6 +336,15 @@ static void fused(const struct plan *plan, const gt_buffers *buffers, const floa
     }
 }
 
+// Takes the parts of an alltoallv. FAULTY writes even if it gets nothing.
+static void take_parts(const struct plan *plan, const float *all, float *receive) {
+    for (size_t from = 0; from < (size_t)plan->state->rank.world_size; from++) {
+        for (size_t i = 0; i < plan->counts[from]; i++)
+            receive[plan->offsets[from] + i] = all[from * plan->sent + plan->send_offset + i];
+    }
+    if (plan->candidate == 1 && plan->counts[0] == 0) receive[0] = 1;
+}
+
 static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
     struct plan *todo = plan;
     const gt_host *host = todo->state->rank.host;
@@ -327,7 +353,7 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
     float *receive = buffers->receive;
     bool is_faulty = todo->candidate == 1;
     (void)stream;
-    if (host->allgather(host->context, buffers->send, all, count * sizeof(float)) != 0) {
+    if (host->allgather(host->context, buffers->send, all, todo->sent * sizeof(float)) != 0) {
         todo->state->error = "no allgather";
         return GT_FAILED;
     }
@@ -337,6 +363,7 @@ static gt_status bad_run(void *plan, const gt_buffers *buffers, void *stream) {
         if (fault == fault_fused_late && is_faulty) todo->receive = buffers->residual_out;
         return GT_OK;
     }
+    if (todo->call.op == GT_OP_ALLTOALLV) take_parts(todo, all, receive);
     for (size_t i = 0; todo->call.op == GT_OP_ALLREDUCE && i < count; i++) {
         receive[i] = all[i];
         for (int rank = 1; rank < todo->state->rank.world_size; rank++)
@@ -418,6 +445,7 @@ static void misdescribe_calls(void) {
         faulty.fusions |= 1u << GT_FUSION_RESIDUAL_RMS_NORM;
         good.fusions = faulty.fusions;
         break;
+    case fault_uneven: good.ops = faulty.ops = 1u << GT_OP_ALLTOALLV; break;
     case fault_fused_only: faulty.fusions = 1u << GT_FUSION_RESIDUAL_RMS_NORM; break;
     case fault_fusionless: faulty.fusions = 0; break;
     default: break;
