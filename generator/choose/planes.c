@@ -14,10 +14,7 @@ static bool competes(const struct inputs *of, const struct row *row) {
 }
 
 static bool is_in_plane(const struct plane *plane, const struct cell_key *key) {
-    const struct grid_block *block = plane->block;
-    return key->world_size == block->world_size && key->nodes == block->nodes && key->dtype == block->dtype &&
-           key->op == block->op && key->mode == block->mode && key->fusion == block->fusion[plane->fusion] &&
-           key->splits == block->splits && (key->hidden_size == HIDDEN_SIZE_NONE) == block->has_no_shape;
+    return key->fusion == plane->block->fusion[plane->fusion] && grid_block_is_of(plane->block, key);
 }
 
 // ---- rows to their cells
@@ -122,17 +119,24 @@ static void lay_out_rows(struct plane *plane) {
     }
 }
 
+enum { NO_LEVEL = SIZE_MAX };
+
+// The index in `levels` of a strategy at a cell; NO_LEVEL: the plane does not have it.
+static size_t level_of(const struct plane *plane, const struct cell_key *key, uint8_t strategy) {
+    if (!is_in_plane(plane, key) || plane->index_of[strategy] == NAME_NONE) return NO_LEVEL;
+    size_t cell = grid_cell_number(plane->block, plane->fusion, key);
+    if (cell == GRID_NO_CELL) return NO_LEVEL;
+    return plane->index_of[strategy] * plane->cells + cell - plane->first_cell;
+}
+
 // Enters derived times, at cells without measured ones.
 static void lay_out_derived(struct plane *plane) {
     const struct selection *selection = plane->of->selection;
     for (size_t i = 0; i < selection->derived_count; i++) {
         const struct derived_time *derived = &selection->derived[i];
-        if (!is_in_plane(plane, &derived->key) || plane->index_of[derived->strategy] == NAME_NONE) continue;
+        size_t at = level_of(plane, &derived->key, derived->strategy);
+        if (at == NO_LEVEL || plane->row_of[at] != NO_ROW) continue;
         if (is_barred_loopback(plane->of, derived->placement)) continue;
-        size_t cell = grid_cell_number(plane->block, plane->fusion, &derived->key);
-        if (cell == GRID_NO_CELL) continue;
-        size_t at = plane->index_of[derived->strategy] * plane->cells + cell - plane->first_cell;
-        if (plane->row_of[at] != NO_ROW) continue;
         plane->levels[at] = log2(derived->time_us);
         plane->derived_placement = derived->placement;
     }
@@ -143,11 +147,8 @@ static void lay_out_untried(struct plane *plane) {
     const struct selection *selection = plane->of->selection;
     for (size_t i = 0; i < selection->untried_count; i++) {
         const struct untried_strategy *untried = &selection->untried[i];
-        if (!is_in_plane(plane, &untried->key) || plane->index_of[untried->strategy] == NAME_NONE) continue;
-        size_t cell = grid_cell_number(plane->block, plane->fusion, &untried->key);
-        if (cell == GRID_NO_CELL) continue;
-        size_t at = plane->index_of[untried->strategy] * plane->cells + cell - plane->first_cell;
-        plane->untried[at] = isnan(plane->levels[at]);
+        size_t at = level_of(plane, &untried->key, untried->strategy);
+        if (at != NO_LEVEL) plane->untried[at] = isnan(plane->levels[at]);
     }
 }
 

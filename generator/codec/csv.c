@@ -44,6 +44,12 @@ bool csv_quoted_field(const char **at, const char *line_end, struct csv_text *fi
     return problem_set(problem, "text after a closing quote; a comma or the end of the line must follow");
 }
 
+bool csv_equals(const struct csv_text *field, const char *text) {
+    size_t length = strlen(text); // 0: `begin` may be NULL
+    return (size_t)(field->end - field->begin) == length &&
+           (length == 0 || memcmp(field->begin, text, length) == 0);
+}
+
 struct csv_shown csv_show(const struct csv_text *text) {
     struct csv_shown shown;
     size_t size = (size_t)(text->end - text->begin), limit = sizeof shown.text - 4;

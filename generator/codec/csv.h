@@ -35,6 +35,9 @@ static inline bool csv_field(const char **at, const char *line_end, struct csv_t
     return true;
 }
 
+// Whether a field has this text.
+bool csv_equals(const struct csv_text *field, const char *text);
+
 // `text` for messages: cut to fit, with "?" in place of control characters.
 struct csv_shown {
     char text[64];

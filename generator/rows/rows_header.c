@@ -9,24 +9,19 @@ static const char *const idle_columns[] = {"algbw_GBps", "version"};
 static const struct column shape = {.name = "shape", .kind = COLUMN_SHAPE};
 static const struct column ignored = {.kind = COLUMN_IGNORED};
 
-bool rows_field_is(const struct csv_text *text, const char *name) {
-    size_t length = strlen(name);
-    return (size_t)(text->end - text->begin) == length && memcmp(text->begin, name, length) == 0;
-}
-
 static const struct column *find_column(const struct csv_text *field, const struct columns *columns,
                                         bool *other_name) {
     for (size_t i = 0; i < columns->count; i++) {
         const struct column *column = &columns->of[i];
-        *other_name = column->other_name != NULL && rows_field_is(field, column->other_name);
-        if (*other_name || rows_field_is(field, column->name)) return column;
+        *other_name = column->other_name != NULL && csv_equals(field, column->other_name);
+        if (*other_name || csv_equals(field, column->name)) return column;
     }
-    return rows_field_is(field, shape.name) ? &shape : &ignored;
+    return csv_equals(field, shape.name) ? &shape : &ignored;
 }
 
 static bool is_idle(const struct csv_text *field) {
     for (size_t i = 0; i < sizeof idle_columns / sizeof *idle_columns; i++) {
-        if (rows_field_is(field, idle_columns[i])) return true;
+        if (csv_equals(field, idle_columns[i])) return true;
     }
     return false;
 }

@@ -112,7 +112,7 @@ static bool parse_launches(struct line_parser *parser, const struct column *colu
 static bool parse_bits(struct line_parser *parser, const struct column *column,
                        const struct csv_text *field) {
     parser->detail.bits = 0;
-    parser->detail.bits_vary = rows_field_is(field, rows_bits_vary);
+    parser->detail.bits_vary = csv_equals(field, rows_bits_vary);
     if (parser->detail.bits_vary) return true;
     if (number_parse_hex(field->begin, field->end, &parser->detail.bits)) return true;
     return fail_field(parser, column, field, "it must be 16 hexadecimal digits, varies or empty");

@@ -41,9 +41,6 @@ struct line_parser {
     struct row_detail detail;
 };
 
-// Whether a field's text is `name`.
-bool rows_field_is(const struct csv_text *text, const char *name);
-
 // Fills source->header, which is zero before, from the first line of the file. False: `problem` names file
 // and column.
 bool rows_read_header(struct rows_source *source, const struct csv_text *line, const struct columns *columns,

@@ -69,18 +69,18 @@ static void axis_free(struct axis *axis) {
 
 // ---- blocks
 
-static bool block_is_of(const struct grid_block *block, const struct cell_key *key) {
+bool grid_block_is_of(const struct grid_block *block, const struct cell_key *key) {
     return block->world_size == key->world_size && block->nodes == key->nodes && block->dtype == key->dtype &&
            block->op == key->op && block->mode == key->mode && block->splits == key->splits &&
            block->has_no_shape == (key->hidden_size == HIDDEN_SIZE_NONE);
 }
 
 static struct grid_block *find_block(struct grid *grid, const struct cell_key *key) {
-    if (grid->recent < grid->block_count && block_is_of(&grid->blocks[grid->recent], key)) {
+    if (grid->recent < grid->block_count && grid_block_is_of(&grid->blocks[grid->recent], key)) {
         return &grid->blocks[grid->recent];
     }
     for (size_t i = 0; i < grid->block_count; i++) {
-        if (!block_is_of(&grid->blocks[i], key)) continue;
+        if (!grid_block_is_of(&grid->blocks[i], key)) continue;
         grid->recent = i;
         return &grid->blocks[i];
     }

@@ -56,6 +56,9 @@ size_t grid_find(struct grid *grid, const struct cell_key *key);
 // The number of the cell of this key in a block, of its fusion at index `fusion`; or GRID_NO_CELL.
 size_t grid_cell_number(const struct grid_block *block, size_t fusion, const struct cell_key *key);
 
+// Whether a cell is in a block, if that has its fusion, hidden size and tokens.
+bool grid_block_is_of(const struct grid_block *block, const struct cell_key *key);
+
 // The fields of a block in the keys of its cells; the other fields are 0.
 struct cell_key grid_block_key(const struct grid_block *block);
 

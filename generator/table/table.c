@@ -10,17 +10,14 @@
 #include "codec/number.h"
 #include "system/huge_pages.h"
 
-static const char table_header[] =
-    "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
-    "runner_up,margin,state,confidence,expected loss,worst loss (us),basis";
+#define OWN_COLUMNS                                                                                          \
+    "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"                        \
+    "runner_up,margin,state,confidence,expected loss,worst loss (us),basis"
+#define MORE_COLUMNS ",size,splits" // in tables with splits, or with sizes without tokens and hidden size
+#define NODES_COLUMN ",nodes"       // in tables with cells of several nodes
+
 // Earlier tables have no state and no losses, but a regret, which is not read; the first have no basis.
-static const char old_header[] =
-    "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"
-    "runner_up,margin,confidence,regret,basis";
-// Further columns, in tables with splits, or with sizes without tokens and hidden size.
-static const char more_header[] = ",size,splits";
-// The last column, in tables with cells of several nodes.
-static const char nodes_header[] = ",nodes";
+static const char known_columns[] = OWN_COLUMNS MORE_COLUMNS NODES_COLUMN ",regret";
 // The column `basis`: the time of the choice was measured at the cell's own shape, or derived from shapes
 // around it.
 static const char measured[] = "measured", derived[] = "derived";
@@ -188,12 +185,12 @@ char *table_text(const struct table *table, const char *arch, const struct lists
     size_t line = strlen(arch) + longest_name(&lists->fusions) + longest_name(&lists->dtypes) +
                   longest_name(&lists->ops) + longest_name(&lists->modes) +
                   2 * longest_name(&lists->strategies) + NUMBERS_IN_A_LINE * NUMBER_TEXT_SIZE +
-                  sizeof table_header + SPLITS_TEXT_SIZE;
+                  sizeof known_columns + SPLITS_TEXT_SIZE;
     char *text = large_allocate((table->grid.cell_count + 1) * line), *out = text;
     if (text == NULL) return NULL;
-    out = put(out, table_header, strlen(table_header));
-    if (columns.more) out = put(out, more_header, strlen(more_header));
-    if (columns.nodes) out = put(out, nodes_header, strlen(nodes_header));
+    out = put(out, OWN_COLUMNS, strlen(OWN_COLUMNS));
+    if (columns.more) out = put(out, MORE_COLUMNS, strlen(MORE_COLUMNS));
+    if (columns.nodes) out = put(out, NODES_COLUMN, strlen(NODES_COLUMN));
     *out++ = '\n';
     for (size_t i = 0; i < table->grid.block_count; i++) {
         const struct grid_block *block = &table->grid.blocks[i];
@@ -207,7 +204,7 @@ char *table_text(const struct table *table, const char *arch, const struct lists
 
 // ---- text to cells
 
-enum table_column {
+enum table_column { // in the order of known_columns
     TABLE_ARCH,
     TABLE_WORLD_SIZE,
     TABLE_FUSION,
@@ -228,20 +225,8 @@ enum table_column {
     TABLE_SIZE,
     TABLE_SPLITS,
     TABLE_NODES,
-    TABLE_IGNORED,
+    TABLE_REGRET,
     TABLE_COLUMNS,
-};
-
-// The columns of a file in their order, without the optional ones.
-static const uint8_t columns_in_order[] = {
-    TABLE_ARCH,        TABLE_WORLD_SIZE, TABLE_FUSION,   TABLE_DTYPE, TABLE_OP,        TABLE_MODE,
-    TABLE_HIDDEN_SIZE, TABLE_NUM_TOKENS, TABLE_STRATEGY, TABLE_TIME,  TABLE_RUNNER_UP, TABLE_MARGIN,
-    TABLE_STATE,       TABLE_CONFIDENCE, TABLE_EXPECTED, TABLE_WORST, TABLE_BASIS,
-};
-static const uint8_t old_columns_in_order[] = {
-    TABLE_ARCH,      TABLE_WORLD_SIZE,  TABLE_FUSION,     TABLE_DTYPE,    TABLE_OP,
-    TABLE_MODE,      TABLE_HIDDEN_SIZE, TABLE_NUM_TOKENS, TABLE_STRATEGY, TABLE_TIME,
-    TABLE_RUNNER_UP, TABLE_MARGIN,      TABLE_CONFIDENCE, TABLE_IGNORED,  TABLE_BASIS,
 };
 
 struct table_line {
@@ -264,11 +249,6 @@ static bool fail_at(struct table_reader *reader, const char *what) {
     return problem_set(reader->problem, "%s:%zu: %s", reader->path, reader->line_number, what);
 }
 
-static bool equals(const struct csv_text *cell, const char *word) {
-    size_t length = (size_t)(cell->end - cell->begin);
-    return length == strlen(word) && (length == 0 || memcmp(cell->begin, word, length) == 0);
-}
-
 static bool take_name(const struct csv_text *cell, const struct names *names, uint8_t *index) {
     *index = names_find(names, cell->begin, cell->end);
     return *index != NAME_NONE;
@@ -288,7 +268,7 @@ static bool take_share(const struct csv_text *cell, double *value) {
 
 static bool take_state(const struct csv_text *cell, enum state *state) {
     for (*state = STATE_NONE; *state < STATES; (*state)++) {
-        if (equals(cell, table_state_names[*state])) return true;
+        if (csv_equals(cell, table_state_names[*state])) return true;
     }
     return false;
 }
@@ -344,7 +324,7 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     if (!take_nodes(&cells[TABLE_NODES], &line->key)) {
         return fail_at(reader, "nodes is a whole number above 0 that divides world_size");
     }
-    if (equals(strategy, unmeasured)) return true;
+    if (csv_equals(strategy, unmeasured)) return true;
     if (!take_name(strategy, &lists->strategies, &line->cell.strategy))
         return fail_at(reader, "unknown strategy");
     if (runner_up->begin != runner_up->end &&
@@ -360,9 +340,9 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     if (!ok)
         return fail_at(reader, "a broken number or state; a number may be missing, a time is above 0, "
                                "a state is certain, tie or uncertain");
-    line->cell.derived = equals(&cells[TABLE_BASIS], derived);
-    return line->cell.derived || equals(&cells[TABLE_BASIS], measured) || equals(&cells[TABLE_BASIS], "") ||
-           fail_at(reader, "a basis is measured or derived");
+    line->cell.derived = csv_equals(&cells[TABLE_BASIS], derived);
+    return line->cell.derived || csv_equals(&cells[TABLE_BASIS], measured) ||
+           csv_equals(&cells[TABLE_BASIS], "") || fail_at(reader, "a basis is measured or derived");
 }
 
 static bool take_line(struct table_reader *reader, const struct csv_text *text, struct table_line *line) {
@@ -377,44 +357,35 @@ static bool take_line(struct table_reader *reader, const struct csv_text *text, 
     return take_cells(reader, cells, line);
 }
 
-// Whether a header begins with `beginning`, which ends at a comma or at its end.
-static bool begins_with(const struct csv_text *line, const char *beginning, size_t length) {
-    size_t own = (size_t)(line->end - line->begin);
-    return own >= length && memcmp(line->begin, beginning, length) == 0 &&
-           (own == length || line->begin[length] == ',');
+// The column of this name; TABLE_COLUMNS: none.
+static size_t column_of(const struct csv_text *name) {
+    const char *at = known_columns;
+    for (size_t column = 0; column < TABLE_COLUMNS; column++) {
+        size_t length = strcspn(at, ",");
+        bool is_long = (size_t)(name->end - name->begin) == length;
+        if (is_long && memcmp(name->begin, at, length) == 0) return column;
+        at += length + 1;
+    }
+    return TABLE_COLUMNS;
 }
 
-// Reads the end of a header; false: it has unknown columns.
-static bool read_optional_columns(struct table_reader *reader, struct csv_text rest) {
-    size_t more = strlen(more_header), nodes = strlen(nodes_header);
-    if (begins_with(&rest, more_header, more)) {
-        reader->order[reader->columns++] = TABLE_SIZE;
-        reader->order[reader->columns++] = TABLE_SPLITS;
-        rest.begin += more;
-    }
-    if (begins_with(&rest, nodes_header, nodes)) {
-        reader->order[reader->columns++] = TABLE_NODES;
-        rest.begin += nodes;
-    }
-    return rest.begin == rest.end;
-}
-
+// Reads the order of the columns; false: one is unknown, twice there, or missing.
 static bool read_table_header(struct table_reader *reader, const struct csv_text *line) {
-    size_t length = strlen(table_header), old = strlen(old_header), oldest = old - strlen(",basis");
-    size_t read;
-    if (begins_with(line, table_header, length)) {
-        reader->columns = sizeof columns_in_order;
-        memcpy(reader->order, columns_in_order, sizeof columns_in_order);
-        read = length;
-    } else if (begins_with(line, old_header, oldest)) {
-        bool has_basis = begins_with(line, old_header, old);
-        reader->columns = sizeof old_columns_in_order - !has_basis;
-        memcpy(reader->order, old_columns_in_order, sizeof old_columns_in_order);
-        read = has_basis ? old : oldest;
-    } else {
-        return false;
+    bool has[TABLE_COLUMNS] = {false};
+    const char *at = line->begin;
+    struct csv_text name;
+    struct problem ignored;
+    do {
+        if (!csv_field(&at, line->end, &name, &ignored)) return false;
+        size_t column = column_of(&name);
+        if (column == TABLE_COLUMNS || has[column]) return false;
+        has[column] = true;
+        reader->order[reader->columns++] = (uint8_t)column;
+    } while (at++ != line->end);
+    for (size_t column = TABLE_ARCH; column <= TABLE_MARGIN; column++) {
+        if (!has[column]) return false;
     }
-    return read_optional_columns(reader, (struct csv_text){line->begin + read, line->end, false});
+    return has[TABLE_CONFIDENCE];
 }
 
 static bool read_lines(struct table_reader *reader, struct csv_text text) {
@@ -425,7 +396,7 @@ static bool read_lines(struct table_reader *reader, struct csv_text text) {
     bool there = csv_line(&text, &line);
     if (!there || !read_table_header(reader, &line)) {
         return problem_set(reader->problem, "%s:1: is no table; a table begins with %s", reader->path,
-                           table_header);
+                           OWN_COLUMNS);
     }
     while (csv_line(&text, &line)) {
         reader->line_number++;

@@ -219,14 +219,16 @@ function tests.test_strategies_with_other_bits_are_no_reference()
   luaunit.assertEquals(with_records_beside(rows_beside, options), "TWOSHOT")
 end
 
--- Earlier tables have a regret in place of state and losses; the first have no basis.
+-- Earlier tables have a regret in place of state and losses; the first have no basis. The order of columns is
+-- free.
 function tests.test_earlier_tables_are_read()
   local path = folder .. "/earlier.csv"
   local header = "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us)," ..
     "runner_up,margin,confidence,regret"
   local line = "host,2,NONE,bfloat16,allreduce,eager,1024,1,ONESHOT,4.5000,MPI,0.1000,0.9900,0.0200"
   for _, text in ipairs { header .. "\n" .. line .. "\n", header .. ",basis\n" .. line .. ",derived\n",
-    header .. ",basis,size,splits\n" .. line .. ",derived,,\n" } do
+    header .. ",basis,size,splits\n" .. line .. ",derived,,\n",
+    "basis," .. header .. "\nderived," .. line .. "\n" } do
     assert(file.write(path, text))
     local cell = assert(tables.read(path)):cell(1, 1, 1, 1)
     luaunit.assertEquals({ cell.strategy, cell.margin, cell.confidence, cell.state },
@@ -352,6 +354,8 @@ function tests.test_a_broken_table_is_refused_with_its_line()
   end
   refused("", "1: is no table")
   refused(text:gsub("confidence", "confidences"), "1: is no table")
+  refused(text:gsub("margin", "state", 1), "1: is no table")
+  refused(text:gsub(",margin", "", 1), "1: is no table")
   refused(text:gsub("certain", "sure", 1), "2: a broken number or state")
   refused(text:gsub("ONESHOT", "SLOW", 1), "2: unknown strategy")
   refused(text:gsub("4.5000", "0.0000", 1), "2: a broken number")
