@@ -45,6 +45,11 @@ function sequences.any(list, is_such)
   return false
 end
 
+-- Whether is_such(value) is true for all values of a list.
+function sequences.all(list, is_such)
+  return not sequences.any(list, function(value) return not is_such(value) end)
+end
+
 -- The values of a list, each once, in the order of their first places.
 function sequences.distinct(list) return ordering.add_new({}, list) end
 
@@ -57,6 +62,20 @@ end
 
 -- Appends the values of another list, and returns the first list.
 function sequences.append(list, other) return table.move(other, 1, #other, #list + 1, list) end
+
+-- A new table with these fields of a table.
+function sequences.pick(from, fields)
+  local out = {}
+  for _, field in ipairs(fields) do out[field] = from[field] end
+  return out
+end
+
+-- The number of keys of a map.
+function sequences.count(map)
+  local count = 0
+  for _ in pairs(map) do count = count + 1 end
+  return count
+end
 
 -- The value of `map` for a key. For a new key it is make(), which joins the list.
 function sequences.entry(list, map, key, make)

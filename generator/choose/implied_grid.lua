@@ -1,6 +1,7 @@
 -- The grid of rows without a recorded one, such as rows of other tools: per placement, dtype, op, mode and
 -- splits, all fusions, sizes and strategies that the rows have.
-local sorted_keys = require("base.ordering").sorted_keys
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local implied_grid = {}
 
@@ -14,12 +15,6 @@ end
 local function at(map, key)
   map[key] = map[key] or {}
   return map[key]
-end
-
-local function size_of(set)
-  local count = 0
-  for _ in pairs(set) do count = count + 1 end
-  return count
 end
 
 -- Whether rows (core.rows) of a placement, { tp, nodes }, leave a cell of their grid without a row, in grids
@@ -37,11 +32,11 @@ function implied_grid.has_holes(all, placement)
         shapes[hidden_size << 32 | num_tokens] = true
       end
       block.rows = (block.rows or 0) + columns.count
-      block.least = math.min(block.least or math.huge, size_of(shapes))
+      block.least = math.min(block.least or math.huge, sequences.count(shapes))
     end
   end
   for _, block in pairs(blocks) do
-    local cells = size_of(block.hidden_sizes) * size_of(block.num_tokens)
+    local cells = sequences.count(block.hidden_sizes) * sequences.count(block.num_tokens)
     if block.least < cells and cells * block.rows <= MAX_STEPS then return true end
   end
   return false
@@ -53,9 +48,7 @@ local function spec_of(block)
   local keys = { fusions = "fusion", hidden_sizes = "hidden_size", num_tokens = "num_tokens",
     strategies = "strategy" }
   for key, field in pairs(keys) do
-    local seen = {}
-    for _, row in ipairs(block) do seen[row[field]] = true end
-    spec[key] = sorted_keys(seen)
+    spec[key] = ordering.sorted_keys(sequences.set(sequences.field(block, field)))
   end
   spec.dtypes, spec.splits, spec.table = { first.dtype }, first.splits, { op = first.op, mode = first.mode }
   return spec
@@ -64,15 +57,13 @@ end
 -- The grids of records (of rows.records) of one placement that are small enough for interpolation: { { spec =
 -- what derive.times takes, records }... }.
 function implied_grid.of(records)
-  local blocks, out = {}, {}
-  for _, row in ipairs(records) do table.insert(at(blocks, block_of(row)), row) end
-  for _, key in ipairs(sorted_keys(blocks)) do
-    local spec = spec_of(blocks[key])
-    if #spec.hidden_sizes * #spec.num_tokens * #blocks[key] <= MAX_STEPS then
-      out[#out + 1] = { spec = spec, records = blocks[key] }
-    end
-  end
-  return out
+  local blocks = ordering.groups(records, block_of)
+  table.sort(blocks, ordering.by "key")
+  return sequences.map(blocks, function(block)
+    local spec = spec_of(block)
+    local is_small = #spec.hidden_sizes * #spec.num_tokens * #block <= MAX_STEPS
+    return is_small and { spec = spec, records = block } or nil
+  end)
 end
 
 return implied_grid

@@ -5,6 +5,7 @@ local provenance = require "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local run_changes = require "history.run_changes"
+local sequences = require "base.sequences"
 
 local history_entries = {}
 
@@ -12,11 +13,10 @@ local history_entries = {}
 local function files_of(path)
   local names = file.list(path)
   if not names then return { path } end
-  local out = {}
   path = path:gsub("(.)/+$", "%1")
-  for _, name in ipairs(names) do
-    if rank_placement.of_file_name(name) then out[#out + 1] = path .. "/" .. name end
-  end
+  local out = sequences.map(names, function(name)
+    return rank_placement.of_file_name(name) and path .. "/" .. name or nil
+  end)
   table.sort(out)
   if #out == 0 then fail.input("%s: has no benchmark.tp{N}.{arch}.csv; gentables sweep makes them", path) end
   return out

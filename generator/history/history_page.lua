@@ -27,11 +27,8 @@ svg.levels .version { stroke: var(--soft); stroke-dasharray: 2 3; }
 
 -- The values above their median.
 local function centred(values)
-  local known, out = {}, {}
-  for _, value in ipairs(values) do known[#known + 1] = value or nil end
-  local middle = statistics.median(known) or 0
-  for run, value in ipairs(values) do out[run] = value and value - middle end
-  return out
+  local middle = statistics.median(sequences.map(values, function(value) return value or nil end)) or 0
+  return sequences.map(values, function(value) return value and value - middle end)
 end
 
 local function range_of(values)
@@ -128,8 +125,7 @@ local function starts_of(findings, is_wanted)
 end
 
 local function add_lines(p, history, versions)
-  local findings, figures, runs = history.result.findings, {}, {}
-  for i, version in ipairs(versions) do runs[i] = version.run end
+  local findings, figures, runs = history.result.findings, {}, sequences.field(versions, "run")
   local function add(title, values, is_wanted)
     figures[#figures + 1] = { title = title,
       markup = lines(values, starts_of(findings, is_wanted), runs, title .. " over runs") }
@@ -140,8 +136,7 @@ local function add_lines(p, history, versions)
       return finding.kind ~= "machine" and finding.values == entry.values
     end)
   end
-  local shown, left_out = {}, 0
-  for _, entry in ipairs(history.result.strategies) do shown[entry.values] = true end
+  local shown, left_out = sequences.set(sequences.field(history.result.strategies, "values")), 0
   for _, finding in ipairs(findings) do
     if finding.kind ~= "machine" and not shown[finding.values] then
       shown[finding.values] = true

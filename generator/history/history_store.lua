@@ -14,6 +14,7 @@ local file = require "core.file"
 local json = require "codec.json"
 local launch_levels = require "history.launch_levels"
 local optional = require "base.optional"
+local sequences = require "base.sequences"
 
 local history_store = {}
 
@@ -134,20 +135,22 @@ local function launches_text(record)
 end
 
 local function series_values(record)
-  local out = {}
-  for i, name in ipairs(CELL) do out[i] = record[name] or "" end
-  return out
+  return sequences.map(CELL, function(name) return record[name] or "" end)
 end
 
 local function series_key(values) return table.concat(values, " ") end
 
+-- Runs an insertion for each list of values.
+local function insert(self, sql, lists)
+  local done, message = self.database:insert(sql, lists)
+  if not done then fail.work("%s: %s", self.path, message) end
+end
+
 -- The ids of the series of records, which are added where they are new: series_key -> id.
 local function ids_of(self, records)
-  local lists, ids = {}, {}
-  for i, record in ipairs(records) do lists[i] = series_values(record) end
-  local done, message = self.database:insert(("INSERT OR IGNORE INTO series (%s) VALUES (%s)"):format(
-    table.concat(CELL, ", "), ("?, "):rep(#CELL - 1) .. "?"), lists)
-  if not done then fail.work("%s: %s", self.path, message) end
+  local ids = {}
+  insert(self, ("INSERT OR IGNORE INTO series (%s) VALUES (%s)"):format(table.concat(CELL, ", "),
+    ("?, "):rep(#CELL - 1) .. "?"), sequences.map(records, series_values))
   run(self, ("SELECT id, %s FROM series"):format(table.concat(CELL, ", ")), function(id, ...)
     ids[series_key { ... }] = id
   end)
@@ -192,8 +195,7 @@ local function add(self, entry)
   if replaces then delete(self, earlier) end
   run(self, "INSERT INTO runs VALUES (?, ?, ?, ?, ?, ?, ?)", nil, id, arch, size, entry.date, entry.hash,
     json.compact(entry.provenance), nodes)
-  local done, message = self.database:insert("INSERT INTO times VALUES (?, ?, ?, ?, ?)", times)
-  if not done then fail.work("%s: %s", self.path, message) end
+  insert(self, "INSERT INTO times VALUES (?, ?, ?, ?, ?)", times)
   return replaces and "replaced" or "added"
 end
 

@@ -2,22 +2,10 @@
 -- launch of its cell (estimate/contrasts.h). A row without launches has the log2 of its time.
 local cell_records = require "rows.cell_records"
 local core = require "core.history"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local launch_levels = {}
-
--- The records by cell: a list of lists, in the order of the first record of each.
-local function by_cell(records)
-  local cells, index_of = {}, {}
-  for _, record in ipairs(records) do
-    local key = cell_records.key(cell_records.record(record))
-    if not index_of[key] then
-      cells[#cells + 1] = {}
-      index_of[key] = #cells
-    end
-    table.insert(cells[index_of[key]], record)
-  end
-  return cells
-end
 
 local function add_cell(times, index, cell, place_of)
   local last = 0
@@ -36,13 +24,11 @@ end
 
 -- records (of core.rows, each cell and strategy once) -> { [record] = level }
 function launch_levels.of(records)
-  local cells, place_of, names = by_cell(records), {}, {}
-  for _, record in ipairs(records) do
-    if not place_of[record.strategy] then
-      place_of[record.strategy], names[#names + 1] = #names, record.strategy
-    end
-  end
-  local times = {}
+  local cells = ordering.groups(records, function(record)
+    return cell_records.key(cell_records.record(record))
+  end)
+  local names, place_of, times = sequences.distinct(sequences.field(records, "strategy")), {}, {}
+  for i, name in ipairs(names) do place_of[name] = i - 1 end
   for index, cell in ipairs(cells) do add_cell(times, index, cell, place_of) end
   local levels, out = core.levels(times), {}
   local level_of = {}

@@ -37,7 +37,7 @@ local LESS_UNCERTAIN = 0.5        -- factor on the expected loss of a choice for
 -- The sum of the expected losses of the uncertain choices that a visit of a point informs: those of the cells
 -- to which a lookup sends the point or one beside it. 0 if the point has all its launches.
 local function loss_around(self, point)
-  if points.count(point.launches) >= self.launches then return 0 end
+  if sequences.count(point.launches) >= self.launches then return 0 end
   local sum = 0
   for _, cell in ipairs(point.informs) do sum = sum + (self.uncertain[cell] or 0) end
   return sum
@@ -46,7 +46,7 @@ end
 -- Whether a point has to be visited whatever its choice: the first ones, and all of an exhaustive sweep.
 local function is_due(self, point)
   local needed = self.exhaustive and self.launches or point.is_first and FIRST_LAUNCHES or 0
-  return points.count(point.launches) < math.min(needed, self.launches)
+  return sequences.count(point.launches) < math.min(needed, self.launches)
 end
 
 -- Whether the first visit of a point measures a strategy. The first points get all of them, so that none is
@@ -140,7 +140,7 @@ local function most_uncertain(self, launch)
     for _, point in ipairs(plane.points) do
       local loss = loss_around(self, point)
       local task = loss > 0 and task_at(self, point, launch)
-      local rate = task and loss / (1 + points.count(point.launches))
+      local rate = task and loss / (1 + sequences.count(point.launches))
         / self.seconds(task.cell, #task.strategies)
       if task and rate > most then best, most = task, rate end
     end
@@ -173,7 +173,7 @@ local function begin_launch(self, launch)
   local now, later, limit, level = {}, {}, costly_s(self), {}
   for _, point in ipairs(self.first) do
     if #wanted(self, point, launch) > 0 then
-      local waits = points.count(point.launches) > 0 and seconds_of(self, point) > limit
+      local waits = sequences.count(point.launches) > 0 and seconds_of(self, point) > limit
       table.insert(waits and later or now, point)
     end
   end
@@ -335,16 +335,15 @@ local function each_needed(self, visit)
   local needed = self.exhaustive and self.launches or FIRST_LAUNCHES
   for _, point in ipairs(self.first) do
     local strategies = #wanted(self, point, 0)
-    local launches = math.max(1, needed - points.count(point.launches))
+    local launches = math.max(1, needed - sequences.count(point.launches))
     if strategies > 0 then visit(point.cell, strategies, launches) end
   end
 end
 
 -- The number of further visits that are known to be needed.
 function explore:outlook()
-  local total = 0
+  local total = sequences.count(self.uncertain)
   each_needed(self, function(_, _, launches) total = total + launches end)
-  for _ in pairs(self.uncertain) do total = total + 1 end
   return total
 end
 

@@ -2,6 +2,7 @@
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local points = {}
@@ -90,12 +91,9 @@ end
 function points.make_planes(self, cells)
   local planes, by_name = {}, {}
   for _, cell in ipairs(cells) do
-    local name = cell.dtype .. " " .. cell.fusion
-    local plane = by_name[name]
-    if not plane then
-      plane = { any = cell, points = {}, grid = {} }
-      by_name[name], planes[#planes + 1] = plane, plane
-    end
+    local plane = sequences.entry(planes, by_name, cell.dtype .. " " .. cell.fusion, function()
+      return { any = cell, points = {}, grid = {} }
+    end)
     plane.grid[cell.hidden_size] = plane.grid[cell.hidden_size] or {}
     plane.grid[cell.hidden_size][cell.num_tokens] = cell
   end
@@ -107,12 +105,6 @@ function points.make_planes(self, cells)
 end
 
 -- ---- results of a point -----------------------------------------------------------------------
-
-function points.count(map)
-  local total = 0
-  for _ in pairs(map) do total = total + 1 end
-  return total
-end
 
 -- log2 of the median over a strategy's launches.
 local function level(visits)

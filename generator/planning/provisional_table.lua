@@ -5,18 +5,17 @@ local choices = require "core.choose"
 local derive = require "choose.derive"
 local fail = require "base.fail"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 
 local provisional_table = {}
 
 -- The blocks of the spec's grid, one for each data type.
 local function blocks_of(spec, world_size, nodes)
-  local out = {}
-  for i, dtype in ipairs(spec.dtypes) do
-    out[i] = { world_size = world_size, nodes = nodes, dtype = dtype, op = spec.table.op,
+  return sequences.map(spec.dtypes, function(dtype)
+    return { world_size = world_size, nodes = nodes, dtype = dtype, op = spec.table.op,
       mode = spec.table.mode, fusions = spec.fusions, hidden_sizes = spec.hidden_sizes,
       num_tokens = spec.num_tokens }
-  end
-  return out
+  end)
 end
 
 local function in_order(by_key)
@@ -28,9 +27,9 @@ end
 
 -- The keys of the cells (rows/cell_records.lua) of these records, as a set.
 local function cells_of(list)
-  local set = {}
-  for _, record in ipairs(list) do set[cell_records.key(cell_records.record(record))] = true end
-  return set
+  return sequences.set(sequences.map(list, function(record)
+    return cell_records.key(cell_records.record(record))
+  end))
 end
 
 -- The expected loss of each uncertain choice, by the key of its cell. A choice where a strategy is untried

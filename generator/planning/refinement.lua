@@ -8,6 +8,7 @@
 -- time (cost.lua), a launch as long as the last start. The draws are the same in each run. Nothing here
 -- measures.
 local cell_records = require "rows.cell_records"
+local sequences = require "base.sequences"
 
 local refinement = {}
 refinement.__index = refinement
@@ -69,12 +70,6 @@ end
 
 -- ---- the refinement of a sweep ----------------------------------------------------------------
 
-local function count(set)
-  local total = 0
-  for _ in pairs(set) do total = total + 1 end
-  return total
-end
-
 -- The number of choices that are uncertain before, and not after. Others may become uncertain meanwhile.
 local function count_settled(before, after)
   local settled = 0
@@ -120,7 +115,7 @@ function refinement.expect(options)
     launch, self.clock = launch + 1, self.clock + self.start_s
     for task in function() return self.planner:next(launch) end do visit(self, task, launch) end
   end
-  return { settles = count_settled(before, self.make_table(self.visits)), uncertain = count(before),
+  return { settles = count_settled(before, self.make_table(self.visits)), uncertain = sequences.count(before),
     measures = self.measures, seconds = math.ceil(10 * self.clock) / 10 }
 end
 

@@ -135,7 +135,7 @@ function shortlist.expect(self, point, name)
   learn(self)
   for _, entry in ipairs(ranked(point)) do
     if entry.name == name then
-      return entry.time, shortlist.launch_noise(self) / math.sqrt(sweep_points.count(point.visits[name]))
+      return entry.time, shortlist.launch_noise(self) / math.sqrt(sequences.count(point.visits[name]))
     end
   end
   local list = point.plane.measured[name]

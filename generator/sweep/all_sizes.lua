@@ -42,11 +42,10 @@ end
 -- which no bench starts any more. If it is cut off between two files, the journals are still there, and the
 -- next sweep writes the files again. Returns the files that have new rows.
 local function write_sizes(job)
-  local written = {}
   process.hold_signals(true)
-  for _, state in ipairs(job.states) do
-    if writing.write(state, job) then written[#written + 1] = state.csv end
-  end
+  local written = sequences.map(job.states, function(state)
+    return writing.write(state, job) and state.csv or nil
+  end)
   drop_empty_journals(job)
   for _, state in ipairs(job.states) do
     if state.journal and not state.refusal then state.journal:remove() end
@@ -56,11 +55,6 @@ local function write_sizes(job)
 end
 
 -- ---- measuring --------------------------------------------------------------------------------
-
--- The states of TP sizes that have cells to measure.
-local function open_sizes(job)
-  return sequences.filter(job.states, function(state) return state:is_open() end)
-end
 
 -- If the budget is too small for the starts of all launches and one sample of every first point, enlarges the
 -- default budget, and raises for a given one.
@@ -128,13 +122,10 @@ end
 -- Raises, before anything is written, if no bench started at all, or if the rows of a TP size at which none
 -- starts are of another machine: a table is never made of two machines. Returns the states without a bench.
 local function check_refused(job, open)
-  local refused, has_started = {}, false
-  for _, state in ipairs(open) do
-    if state.refusal then refused[#refused + 1] = state end
-  end
-  for _, state in ipairs(job.states) do -- now, or in an interrupted sweep that left its results in a journal
-    has_started = has_started or state.launches > 0 or (state.taken_up and not state.refusal)
-  end
+  local refused = sequences.filter(open, function(state) return state.refusal end)
+  local has_started = sequences.any(job.states, function(state) -- or in an interrupted sweep, with a journal
+    return state.launches > 0 or (state.taken_up and not state.refusal)
+  end)
   if #refused == 0 then return {} end
   if not has_started then
     drop_empty_journals(job)
@@ -168,11 +159,6 @@ local function settle(job)
   end
 end
 
--- Whether every TP size has rows of this machine.
-local function has_rows(job)
-  return not sequences.any(job.states, function(state) return #state.with == 0 end)
-end
-
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), choice (of
 -- choose.settings, for the planner), arch, backend, placements, hosts, network, budget_s (nil: no limit),
 -- budget_name (the option that gave it; nil: it is the default), refine_s (the budget of --refine without
@@ -183,7 +169,7 @@ function all_sizes.run(job)
   job.states = {}
   for i, placement in ipairs(job.placements) do job.states[i] = tp_size.load(job, placement) end
   outcome.announce(job)
-  local open = open_sizes(job)
+  local open = sequences.filter(job.states, tp_size.is_open)
   check_budget(job, open)
   job.limits = limits_of(job)
   job.progress, job.later = progress.new(), 0 -- `later`: visits at TP sizes that follow
@@ -200,7 +186,8 @@ function all_sizes.run(job)
   local written = write_sizes(job)
   outcome.print(job)
   if job.after_writing and written[1] then job.after_writing(written) end
-  if #refused == 0 and has_rows(job) then leftovers.remove(job) end
+  local has_rows = sequences.all(job.states, function(state) return #state.with > 0 end) -- every TP size
+  if #refused == 0 and has_rows then leftovers.remove(job) end
   outcome.raise(job, refused)
 end
 

@@ -8,6 +8,7 @@
 local cell_records = require "rows.cell_records"
 local lists = require "lists.lists"
 local points = require "planning.points"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local statistics = require "base.statistics"
 
@@ -39,16 +40,15 @@ end
 
 -- The strategies of a visit's rows that are to be measured again.
 function disturbance:to_repeat(rows)
-  local best_us, out = math.huge, {}
-  if #self.widths < ENOUGH then return out end
+  local best_us = math.huge
+  if #self.widths < ENOUGH then return {} end
   for _, record in ipairs(rows) do
     if lists.may_win(record.strategy) then best_us = math.min(best_us, record.time_us) end
   end
-  for _, record in ipairs(rows) do
+  return sequences.map(rows, function(record)
     local may_win = lists.may_win(record.strategy) and record.low_us <= points.RIVAL_RATIO * best_us
-    if may_win and self:is_disturbed(record) then out[#out + 1] = record.strategy end
-  end
-  return out
+    return may_win and self:is_disturbed(record) and record.strategy or nil
+  end)
 end
 
 -- Enters the results of a repeated measurement, { rows, no_time }, into the first one: the narrower interval
@@ -79,9 +79,8 @@ local fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "
 function disturbance.marks(regime, all, earlier, ranks)
   local out = {}
   for key, by_launch in pairs(regime.visits) do
-    local disturbed, launches = 0, 0
+    local disturbed, launches = 0, sequences.count(by_launch)
     for _, record in pairs(by_launch) do
-      launches = launches + 1
       if regime.disturbance:is_disturbed(record) then disturbed = disturbed + 1 end
     end
     if 2 * disturbed >= launches then out[key] = all[key] end
@@ -90,14 +89,9 @@ function disturbance.marks(regime, all, earlier, ranks)
     local key = cell_records.key(cell_records.record(mark, mark.strategy, ranks))
     if all[key] and not regime.visits[key] then out[key] = all[key] end
   end
-  local marked = {}
-  for i, key in ipairs(sorted_keys(out)) do marked[i] = out[key] end
+  local marked = sequences.map(sorted_keys(out), function(key) return out[key] end)
   table.sort(marked, cell_records.before)
-  for i, row in ipairs(marked) do
-    marked[i] = {}
-    for _, name in ipairs(fields) do marked[i][name] = row[name] end
-  end
-  return marked
+  return sequences.map(marked, function(row) return sequences.pick(row, fields) end)
 end
 
 return disturbance

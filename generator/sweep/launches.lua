@@ -14,6 +14,7 @@ local hosts = require "conversation.hosts"
 local lists = require "lists.lists"
 local process = require "core.process"
 local protocol = require "conversation.protocol"
+local sequences = require "base.sequences"
 
 local launches = {}
 
@@ -84,10 +85,9 @@ end
 
 -- Drops from a result the strategies for which the bench had no time left. Returns whether there are any.
 local function drop_unreached(result)
-  local kept = {}
-  for _, record in ipairs(result.no_time) do
-    if record.reason ~= protocol.BUDGET_SPENT then kept[#kept + 1] = record end
-  end
+  local kept = sequences.filter(result.no_time, function(record)
+    return record.reason ~= protocol.BUDGET_SPENT
+  end)
   local is_late = #kept < #result.no_time
   result.no_time = kept
   return is_late
@@ -180,10 +180,7 @@ end
 local function without(task, strategy)
   local rest = {}
   for name, value in pairs(task) do rest[name] = value end
-  rest.strategies = {}
-  for _, name in ipairs(task.strategies) do
-    if name ~= strategy then table.insert(rest.strategies, name) end
-  end
+  rest.strategies = sequences.filter(task.strategies, function(name) return name ~= strategy end)
   return rest
 end
 

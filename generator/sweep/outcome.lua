@@ -4,9 +4,11 @@ local fail = require "base.fail"
 local file = require "core.file"
 local leftovers = require "sweep.leftovers"
 local lists = require "lists.lists"
+local ordering = require "base.ordering"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 
 local outcome = {}
 
@@ -36,12 +38,9 @@ local function winners(with)
   end
   local tally, ranked, count = {}, {}, 0
   for _, record in pairs(best) do
-    local entry = tally[record.strategy]
-    if not entry then
-      entry = { strategy = record.strategy, cells = 0, from = record.size, to = record.size }
-      tally[record.strategy] = entry
-      ranked[#ranked + 1] = entry
-    end
+    local entry = sequences.entry(ranked, tally, record.strategy, function()
+      return { strategy = record.strategy, cells = 0, from = record.size, to = record.size }
+    end)
     entry.cells, count = entry.cells + 1, count + 1
     entry.from, entry.to = math.min(entry.from, record.size), math.max(entry.to, record.size)
   end
@@ -91,12 +90,9 @@ local function print_cut_off(job, state)
 end
 
 local function print_without(state)
-  local counts, reasons = {}, {}
-  for _, entry in ipairs(state.without) do
-    if not counts[entry.reason] then reasons[#reasons + 1] = entry.reason end
-    counts[entry.reason] = (counts[entry.reason] or 0) + 1
+  for _, group in ipairs(ordering.groups(state.without, function(entry) return entry.reason end)) do
+    print(("      no time for %d: %s"):format(#group, group.key))
   end
-  for _, reason in ipairs(reasons) do print(("      no time for %d: %s"):format(counts[reason], reason)) end
   if state.derived then
     local words = "      not measured: %d, unlikely to change a choice; --exhaustive measures them"
     print(words:format(state.derived))
@@ -171,15 +167,11 @@ end
 
 -- Raises for TP sizes at which no bench started. `goes_on`: the end of the message.
 function outcome.fail_for(refused, goes_on)
-  local sizes, reasons = {}, {}
-  for _, state in ipairs(refused) do
-    local reason = state.refusal_message
-    if not sizes[reason] then reasons[#reasons + 1], sizes[reason] = reason, {} end
-    table.insert(sizes[reason], rank_placement.size(state.size, state.nodes))
-  end
-  for i, reason in ipairs(reasons) do
-    reasons[i] = ("TP %s: %s"):format(table.concat(sizes[reason], ", "), reason)
-  end
+  local groups = ordering.groups(refused, function(state) return state.refusal_message end)
+  local reasons = sequences.map(groups, function(group)
+    local sizes = sequences.map(group, function(of) return rank_placement.size(of.size, of.nodes) end)
+    return ("TP %s: %s"):format(table.concat(sizes, ", "), group.key)
+  end)
   fail.work("%s%s", table.concat(reasons, "; "), goes_on)
 end
 

@@ -12,12 +12,9 @@ local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local statistics = require "base.statistics"
 
-local pooling = {}
+local field = sequences.field
 
--- The values of a field, without those that are nil.
-local function field(records, name)
-  return sequences.map(records, function(record) return record[name] end)
-end
+local pooling = {}
 
 local function sum(list)
   local total = 0
@@ -36,7 +33,7 @@ local pools = {
 local function interval(records)
   local count = #records
   if count < 6 then
-    return math.min(table.unpack(field(records, "low_us"))), math.max(table.unpack(field(records, "high_us")))
+    return pools.least(field(records, "low_us")), math.max(table.unpack(field(records, "high_us")))
   end
   local sorted = field(records, "time_us")
   table.sort(sorted)
@@ -48,10 +45,8 @@ end
 
 -- The hash of the result's bits if all launches have the same; else "varies".
 local function common_bits(records)
-  for _, record in ipairs(records) do
-    if record.bits ~= records[1].bits then return "varies" end
-  end
-  return records[1].bits
+  local bits = records[1].bits
+  return sequences.all(records, function(record) return record.bits == bits end) and bits or "varies"
 end
 
 -- The median of each launch, false without one; nil if no launch is among those that a row can hold.
@@ -90,9 +85,8 @@ end
 -- The reverse: { [launch] = record } of a row. Each launch has its own median and its share of the samples;
 -- the other columns are the same for all.
 function pooling.split(row)
-  local times, count = row.launches or { row.time_us }, 0
-  for _, time in ipairs(times) do count = count + (time and 1 or 0) end
-  local out, left = {}, row.samples
+  local times = row.launches or { row.time_us }
+  local out, left, count = {}, row.samples, #sequences.map(times, function(time) return time or nil end)
   for launch, time in ipairs(times) do
     if time then
       local samples = math.max(1, left // count)

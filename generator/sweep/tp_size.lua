@@ -148,10 +148,8 @@ end
 function tp_size:take_journal(found)
   self.continues = true
   for _, cell in ipairs(found.cells) do
-    local regime, of_spec = self:regime_of { roundtrip_us = cell.roundtrip_us }, {}
-    for _, record in ipairs(cell.rows) do
-      if is_in_spec(self.job.spec, record) then of_spec[#of_spec + 1] = record end
-    end
+    local regime = self:regime_of { roundtrip_us = cell.roundtrip_us }
+    local of_spec = sequences.filter(cell.rows, function(record) return is_in_spec(self.job.spec, record) end)
     regime.launch = math.max(regime.launch, cell.launch)
     note_visit(regime, cell.cell, cell.launch, of_spec, cell.no_time)
   end
@@ -294,11 +292,9 @@ end
 
 -- The number of the spec's cells without complete results, and of all its cells.
 function tp_size:count_open()
-  local open, planner = 0, (self:chosen() or self).planner
-  for _, cell in ipairs(self.cells) do
-    if not cell.skip and planner:is_open(cell) then open = open + 1 end
-  end
-  return open, #self.cells
+  local planner = (self:chosen() or self).planner
+  local open = sequences.filter(self.cells, function(cell) return not cell.skip and planner:is_open(cell) end)
+  return #open, #self.cells
 end
 
 -- The regime of the rows to write: the finished one, else that with the most visits; nil without any.
@@ -320,18 +316,22 @@ function tp_size:take_visit(regime, cell, with, without)
   note_visit(regime, cell, regime.launch, with, without)
 end
 
--- Marks a strategy as failed in a cell; the next sweep tries it again.
-function tp_size.leave_out(regime, cell, strategy, reason)
+-- The record of a strategy that failed in a cell, entered where it has no time.
+local function note_failure(regime, cell, strategy, reason)
   local record = cell_records.record(cell, strategy, { reason = reason, failed = true })
   if not regime.visits[cell_records.key(record)] then regime.why[cell_records.key(record)] = record end
-  regime.planner:keep_without(record)
+  return record
+end
+
+-- Marks a strategy as failed in a cell; the next sweep tries it again.
+function tp_size.leave_out(regime, cell, strategy, reason)
+  regime.planner:keep_without(note_failure(regime, cell, strategy, reason))
 end
 
 -- Marks a task as permanently failed: its untimed strategies stay unmeasured.
 function tp_size.take_failure(regime, task, failure)
   for _, strategy in ipairs(task.strategies) do
-    local record = cell_records.record(task.cell, strategy, { reason = failure.reason, failed = true })
-    if not regime.visits[cell_records.key(record)] then regime.why[cell_records.key(record)] = record end
+    note_failure(regime, task.cell, strategy, failure.reason)
   end
   regime.planner:give_up(task.cell)
 end
@@ -427,12 +427,6 @@ end
 local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason",
   "failed", "skipped" }
 
-local function entry_of(record)
-  local entry = {}
-  for _, name in ipairs(no_time_fields) do entry[name] = record[name] end
-  return entry
-end
-
 -- The cells of the grid that the budget did not reach, as a set of their keys.
 function tp_size:unreached_cells()
   local set, planner = {}, (self:chosen() or self).planner
@@ -472,7 +466,7 @@ function tp_size:settle(job)
   end
   table.sort(self.with, cell_records.before)
   table.sort(self.without, cell_records.before)
-  for i, record in ipairs(self.without) do self.without[i] = entry_of(record) end
+  for i, record in ipairs(self.without) do self.without[i] = sequences.pick(record, no_time_fields) end
 end
 
 -- The budget, in seconds, that ended the sweep of the rows to write; nil: none did, and they are complete. 0:

@@ -20,6 +20,7 @@ local launcher = require "conversation.launcher"
 local lists = require "lists.lists"
 local ompi = require "formats.ompi"
 local ompi_parameters = require "sweep.ompi_parameters"
+local ordering = require "base.ordering"
 local process = require "core.process"
 local progress = require "system.progress"
 local provenance = require "rows.provenance"
@@ -55,7 +56,7 @@ end
 -- The bench of a launch writes its times to `path`, as JSON.
 local function command_of(job, size, setting, path)
   local words = launcher.plain_command(size, job.machine.cores)
-  local function add(...) table.move({ ... }, 1, select("#", ...), #words + 1, words) end
+  local function add(...) sequences.append(words, { ... }) end
   for _, parameter in ipairs(ompi.parameters_of(setting.text)) do
     add("--mca", parameter.name, parameter.value)
   end
@@ -250,14 +251,9 @@ end
 
 -- The faster half of each family: a setting that is slower on average may be the best at some sizes.
 local function faster_halves(search, settings)
-  local by_family, families, kept = {}, {}, {}
-  for _, setting in ipairs(settings) do
-    local family = setting.family
-    if not by_family[family] then by_family[family], families[#families + 1] = {}, family end
-    table.insert(by_family[family], setting)
-  end
-  for _, family in ipairs(families) do
-    for _, setting in ipairs(faster_half(search, by_family[family])) do kept[#kept + 1] = setting end
+  local kept = {}
+  for _, family in ipairs(ordering.groups(settings, function(setting) return setting.family end)) do
+    sequences.append(kept, faster_half(search, family))
   end
   return kept
 end
@@ -334,13 +330,9 @@ local function is_current(job, search)
 end
 
 local function print_unfinished(job, search)
-  local out, reasons = {}, {}
-  for _, setting in ipairs(search.order) do
-    local reason = setting.left_out
-    if reason and not out[reason] then out[reason], reasons[#reasons + 1] = 0, reason end
-    if reason then out[reason] = out[reason] + 1 end
+  for _, group in ipairs(ordering.groups(search.order, function(setting) return setting.left_out end)) do
+    print(("      left out: %d, %s"):format(#group, group.key))
   end
-  for _, reason in ipairs(reasons) do print(("      left out: %d, %s"):format(out[reason], reason)) end
   if search.unfinished then
     print(("      not finished in %g s: %s was cut off, with %d settings left; use a larger --budget")
       :format(job.budget_s, search.unfinished, #search.finalists))

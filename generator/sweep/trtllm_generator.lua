@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
 local lists = require "lists.lists"
+local sequences = require "base.sequences"
 local system = require "core.system"
 
 local trtllm_generator = {}
@@ -32,10 +33,9 @@ end
 -- The strategies of a sweep for the arch; raises if this build cannot measure it.
 local function strategies_of(arch, with_auto)
   local backend = lists.arch(arch).backend
-  local strategies = {} -- that its table can name
-  for _, name in ipairs(lists.strategies_of(backend, true)) do
-    if lists.find("strategies", name).trtllm then strategies[#strategies + 1] = name end
-  end
+  local strategies = sequences.filter(lists.strategies_of(backend, true), function(name)
+    return lists.find("strategies", name).trtllm -- its table can name it
+  end)
   if #strategies == 0 then
     fail.input("no --data_dir, and this gentables cannot measure %s (no backend %s); --data_dir DIR with " ..
       "benchmark.tp{2,4,8}.%s.csv is required", arch, backend, arch)
@@ -99,8 +99,7 @@ end
 -- Prints, after the table is written, the TP sizes without rows, and the result of AUTO.
 function trtllm_generator.report(args, source)
   if not args.sm_version then return end
-  local there = {}
-  for _, entry in ipairs(source.files) do there[entry.tp] = true end
+  local there = sequences.set(sequences.field(source.files, "tp"))
   for _, tp in ipairs(lists.trtllm_grid.tp) do
     if not there[tp] then
       fail.note("no %s/benchmark.tp%d.%s.csv: its cells are %d, as all unmeasured ones", args.data_dir, tp,

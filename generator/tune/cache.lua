@@ -47,9 +47,7 @@ local texts = { strategy = is_text, epilogue = is_text, reason = is_text,
 
 -- Whether the times of a result without a reason are those of a measurement.
 local function is_measured(value)
-  for _, name in ipairs(TIMES) do
-    if not value[name] then return false end
-  end
+  if not sequences.all(TIMES, function(name) return value[name] end) then return false end
   local is_whole = math.type(value.samples) == "integer" and value.samples > 0
   return is_whole and value.time_us >= rows.TIME_LEAST_US and value.high_us <= rows.TIME_MOST_US
     and value.low_us >= 0 and value.low_us <= value.time_us and value.time_us <= value.high_us
@@ -74,9 +72,7 @@ local function is_cache(content)
   end
   for key, results in pairs(content.results) do
     if type(key) ~= "string" or type(results) ~= "table" or #results == 0 then return false end
-    for _, result in ipairs(results) do
-      if not is_result(result) then return false end
-    end
+    if not sequences.all(results, is_result) then return false end
   end
   return true
 end
@@ -161,17 +157,12 @@ end
 -- The cells at this number of ranks that have to be measured. Times of different launches are not comparable:
 -- if the cache lacks one candidate of a cell, all are measured, except those that are excluded already.
 function cache.missing(_, job, world_size)
-  local missing = {}
-  for _, cell in ipairs(job.cells) do
-    local open = false
-    for _, name in ipairs(cell.candidates) do
-      open = open or not (cell.known[name] or job.excluded[name])
-    end
-    if cell.world_size == world_size and open then
-      cell.results, cell.no_time = {}, {}
-      missing[#missing + 1] = cell
-    end
-  end
+  local missing = sequences.filter(job.cells, function(cell)
+    return cell.world_size == world_size and sequences.any(cell.candidates, function(name)
+      return not (cell.known[name] or job.excluded[name])
+    end)
+  end)
+  for _, cell in ipairs(missing) do cell.results, cell.no_time = {}, {} end
   job.measured = (job.measured or 0) + #missing
   return missing
 end

@@ -14,27 +14,21 @@ local to_rows = require "tune.to_rows"
 
 local choice = {}
 
+local function kind_of(entry) return entry.strategy .. " " .. entry.epilogue end
+
 -- The results of one cell by candidate and epilogue, launches together, fastest first.
 local function by_candidate(cell)
   local found, ranked = {}, {}
   for _, result in ipairs(cell.results) do
-    local key = result.strategy .. " " .. result.epilogue
-    local entry = found[key]
-    if not entry then
-      entry = { strategy = result.strategy, epilogue = result.epilogue, launches = {}, results = {} }
-      found[key], ranked[#ranked + 1] = entry, entry
-    end
-    table.insert(entry.launches, result.time_us)
+    local entry = sequences.entry(ranked, found, kind_of(result), function()
+      return { strategy = result.strategy, epilogue = result.epilogue, first = result, results = {} }
+    end)
     table.insert(entry.results, result)
   end
   for _, entry in ipairs(ranked) do
-    local low, high, times = {}, {}, {}
-    for i, result in ipairs(entry.results) do
-      low[i], high[i], times[i] = result.low_us, result.high_us, result.time_us
-    end
-    entry.time_us = statistics.median(times)
-    entry.low_us, entry.high_us = statistics.median(low), statistics.median(high)
-    entry.first = entry.results[1]
+    local function median_of(key) return statistics.median(sequences.field(entry.results, key)) end
+    entry.launches = sequences.field(entry.results, "time_us")
+    entry.time_us, entry.low_us, entry.high_us = median_of "time_us", median_of "low_us", median_of "high_us"
   end
   table.sort(ranked, function(a, b)
     if a.time_us ~= b.time_us then return a.time_us < b.time_us end
@@ -48,8 +42,6 @@ local function add_gain(entry, found)
   local separate = found[entry.strategy .. " separate"]
   if entry.epilogue == "fused" and separate then entry.fusion_gain = separate.time_us / entry.time_us end
 end
-
-local function kind_of(entry) return entry.strategy .. " " .. entry.epilogue end
 
 -- Drops from a cell the candidates that are excluded, had no time in some launch, or are missing in one:
 -- times of different launches are not comparable.
@@ -111,13 +103,10 @@ end
 -- The entries of these ways that may be chosen: not those that the list of strategies excludes from choices,
 -- such as the call through an incumbent's lookup.
 local function running_of(cell, is_way)
-  local running = {}
-  for _, entry in ipairs(cell.ranked) do
+  return sequences.filter(cell.ranked, function(entry)
     local known = lists.find("strategies", entry.strategy)
-    local may_win = not (known and known.candidate == false)
-    if is_way(entry.epilogue) and may_win then running[#running + 1] = entry end
-  end
-  return running
+    return is_way(entry.epilogue) and not (known and known.candidate == false)
+  end)
 end
 
 local function choose(job, canonical, cell)
@@ -195,10 +184,6 @@ local function print_cost(job)
       #changes > 0 and 100 * statistics.median(changes) or 0))
 end
 
-local function has_times(job)
-  return sequences.any(job.cells, function(cell) return cell.best end)
-end
-
 -- Prints the choice of each cell, its margin, and its state unless it is certain.
 function choice.report(job)
   local head
@@ -209,20 +194,19 @@ function choice.report(job)
     head = this
     print("  " .. line_of(cell))
   end
-  local is_printed = {}
+  local reasons = {}
   for _, cell in ipairs(job.cells) do
-    for _, entry in ipairs(cell.no_time) do
-      local words = ("%s: %s"):format(entry.strategy, entry.reason)
-      if not is_printed[words] then print("no time: " .. words) end
-      is_printed[words] = true
-    end
+    sequences.append(reasons, sequences.map(cell.no_time, function(entry)
+      return ("no time: %s: %s"):format(entry.strategy, entry.reason)
+    end))
   end
+  for _, words in ipairs(sequences.distinct(reasons)) do print(words) end
   for _, candidate in ipairs(job.candidates) do
     local reason = job.excluded[candidate.name]
     if reason then print(("left out: %s: %s"):format(candidate.name, reason)) end
   end
   print_cost(job)
-  if job.launches == 1 and has_times(job) then
+  if job.launches == 1 and sequences.any(job.cells, function(cell) return cell.best end) then
     print("one launch: states assume the usual noise between launches; --launches 5 measures it")
   end
   if (job.measured or 0) == 0 then print("all results are from the cache; --fresh measures again") end

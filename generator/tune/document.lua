@@ -6,6 +6,7 @@ local json = require "codec.json"
 local lists = require "lists.lists"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
+local sequences = require "base.sequences"
 local splits = require "lists.splits"
 
 local document = {}
@@ -134,24 +135,14 @@ local function key_of(cell)
 end
 
 -- The names of the ops of cells, each once.
-local function ops_of(cells)
-  local names, seen = {}, {}
-  for _, cell in ipairs(cells) do
-    if not seen[cell.op] then names[#names + 1] = cell.op end
-    seen[cell.op] = true
-  end
-  return table.concat(names, ", ")
-end
+local function ops_of(cells) return table.concat(sequences.distinct(sequences.field(cells, "op")), ", ") end
 
 -- The document of `now` and of the cells of `before` that stay, and a text about both. `libraries`: the paths
 -- of plug-ins that answered now, which are not excluded any more.
 function document.join(now, before, libraries)
-  local cells, is_new, stay, gone = table.move(now.cells, 1, #now.cells, 1, json.array {}), {}, {}, 0
-  for _, cell in ipairs(now.cells) do is_new[key_of(cell)] = true end
-  for _, cell in ipairs(before.cells) do
-    if is_new[key_of(cell)] then gone = gone + 1 else stay[#stay + 1] = cell end
-  end
-  table.move(stay, 1, #stay, #cells + 1, cells)
+  local is_new = sequences.set(sequences.map(now.cells, key_of))
+  local stay = sequences.filter(before.cells, function(cell) return not is_new[key_of(cell)] end)
+  local cells = sequences.append(sequences.append(json.array {}, now.cells), stay)
   local excluded = {}
   for _, of in ipairs { before.excluded, now.excluded } do
     for name, reason in pairs(of) do excluded[name] = reason end
@@ -162,7 +153,7 @@ function document.join(now, before, libraries)
     end
   end
   local words = ("cells measured now: %d of %s, %d of them in place of older ones; kept: %d%s"):format(
-    #now.cells, ops_of(now.cells), gone, #stay, #stay > 0 and " of " .. ops_of(stay) or "")
+    #now.cells, ops_of(now.cells), #before.cells - #stay, #stay, #stay > 0 and " of " .. ops_of(stay) or "")
   for _, path in ipairs(libraries) do excluded[path] = nil end
   return whole(now, cells, excluded), words
 end

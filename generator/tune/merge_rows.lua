@@ -10,6 +10,7 @@ local lists = require "lists.lists"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 
 local merge_rows = {}
 
@@ -40,39 +41,28 @@ function merge_rows.read(job, csv)
 end
 
 -- The cells of these records, as a set.
-local function cells_of(records)
-  local cells = {}
-  for _, record in ipairs(records) do cells[cell_of(record)] = true end
-  return cells
-end
+local function cells_of(records) return sequences.set(sequences.map(records, cell_of)) end
 
 -- The records of both; how many of the old ones stay, and how many are replaced.
 local function join(old, records)
-  local is_new, all = cells_of(records), table.move(records, 1, #records, 1, {})
-  for _, record in ipairs(old.records) do
-    if not is_new[cell_of(record)] then all[#all + 1] = record end
-  end
-  local stay = #all - #records
-  return all, stay, #old.records - stay
+  local is_new = cells_of(records)
+  local stay = sequences.filter(old.records, function(record) return not is_new[cell_of(record)] end)
+  return sequences.append(sequences.append({}, records), stay), #stay, #old.records - #stay
 end
 
 -- The old entries without a time, except those of cells that were measured now.
 local function no_time_of(old, records, world_size)
-  local is_new, kept = cells_of(records), {}
-  for _, entry in ipairs(old.record.no_time) do
-    local is_measured = is_new[cell_of(cell_records.record(entry, nil, { world_size = world_size }))]
-    if not is_measured then kept[#kept + 1] = entry end
-  end
-  return kept
+  local is_new = cells_of(records)
+  return sequences.filter(old.record.no_time, function(entry)
+    return not is_new[cell_of(cell_records.record(entry, nil, { world_size = world_size }))]
+  end)
 end
 
 local function plugins_of(before, now)
   if not before or not now then return now or before end
-  local candidates, is_now = json.array {}, {}
-  for i, entry in ipairs(now.candidates) do candidates[i], is_now[entry.strategy] = entry, true end
-  for _, entry in ipairs(before.candidates) do
-    if not is_now[entry.strategy] then candidates[#candidates + 1] = entry end
-  end
+  local is_now = sequences.set(sequences.field(now.candidates, "strategy"))
+  local others = sequences.filter(before.candidates, function(entry) return not is_now[entry.strategy] end)
+  local candidates = sequences.append(sequences.append(json.array {}, now.candidates), others)
   return { libraries = now.libraries, candidates = candidates }
 end
 
@@ -84,8 +74,7 @@ local function complete(record, before)
   record.plugins = plugins_of(before.plugins, record.plugins)
   if record.placement ~= before.placement then record.placement = "unknown" end
   if record.fingerprint == before.fingerprint then return record end
-  local prints = json.array {}
-  for i, print in ipairs(before.bench.merged or { before.fingerprint }) do prints[i] = print end
+  local prints = sequences.append(json.array {}, before.bench.merged or { before.fingerprint })
   if not lists.contains(prints, record.fingerprint) then prints[#prints + 1] = record.fingerprint end
   record.bench = { merged = prints }
   record.fingerprint = provenance.imported_fingerprint(record.machine, record.bench)

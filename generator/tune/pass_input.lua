@@ -7,6 +7,7 @@
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 local splits = require "lists.splits"
 local epilogue_ways = require "tune.epilogue_ways"
 
@@ -25,7 +26,7 @@ end
 
 -- The ops of --op that the backend measures, in the order given.
 function pass_input.read_ops(args, backend)
-  local ops, seen, is_named = {}, {}, {}
+  local ops, is_named = {}, {}
   local function find(word) return lists.find("ops", word) or lists.find("ops", plain_name(word)) end
   for word in args.op:gmatch("[^,]+") do
     local row = find(word)
@@ -40,12 +41,13 @@ function pass_input.read_ops(args, backend)
       fail.input("--op: %s is no op that is measured here; valid ops: allreduce, allgather, reducescatter, "
         .. "alltoall, alltoallv, broadcast", word)
     end
-    if not seen[row.name] then ops[#ops + 1] = row end
-    seen[row.name] = true
+    ops[#ops + 1] = row
   end
   if #ops == 0 then fail.input("--op: no op") end
-  if args.splits and not seen.alltoallv then fail.input("--splits requires --op alltoallv") end
-  return ops
+  if args.splits and not sequences.named(ops, "alltoallv") then
+    fail.input("--splits requires --op alltoallv")
+  end
+  return sequences.distinct(ops)
 end
 
 local function read_size(text)
@@ -115,19 +117,17 @@ end
 
 -- Notes which sizes were rounded to whole tokens, and which ops have no epilogue.
 local function note_fusion(job, fusion, rounded, token_bytes)
-  local without = {}
-  for _, op in ipairs(fusion and job.ops or {}) do
-    if op.name ~= "allreduce" then without[#without + 1] = op.name end
-  end
+  local without = sequences.filter(fusion and sequences.field(job.ops, "name") or {}, function(name)
+    return name ~= "allreduce"
+  end)
   if #without > 0 and #without == #job.ops then fail.input("--fusion requires --op allreduce") end
   if #without > 0 then
     job.notes[#job.notes + 1] = ("gentables: --fusion is of the allreduce; %s measured without"):format(
       table.concat(without, ", ") .. (#without == 1 and " is" or " are"))
   end
-  local words = {}
-  for i, pair in ipairs(rounded) do
-    words[i] = ("%s as %s"):format(quantities.exact_bytes(pair[1]), quantities.exact_bytes(pair[2]))
-  end
+  local words = sequences.map(rounded, function(pair)
+    return ("%s as %s"):format(quantities.exact_bytes(pair[1]), quantities.exact_bytes(pair[2]))
+  end)
   if #words > 0 then
     job.notes[#job.notes + 1] = ("gentables: with an epilogue a size is of whole tokens, of %s each: %s")
       :format(quantities.exact_bytes(token_bytes), table.concat(words, ", "))
@@ -200,13 +200,10 @@ function pass_input.choose_candidates(job, text, cells)
     end
   end
   for _, cell in ipairs(cells) do
-    cell.candidates = {}
-    for _, candidate in ipairs(job.candidates) do
+    cell.candidates = sequences.map(job.candidates, function(candidate)
       local named = wanted and wanted[candidate.name] or not wanted and candidate.usual
-      if named and candidate.ops[cell.op] then
-        cell.candidates[#cell.candidates + 1] = candidate.name
-      end
-    end
+      return named and candidate.ops[cell.op] and candidate.name or nil
+    end)
     if #cell.candidates == 0 then fail.input("no candidate implements %s; see --strategies", cell.op) end
   end
 end

@@ -7,11 +7,13 @@ local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local launcher = require "conversation.launcher"
+local ordering = require "base.ordering"
 local pass_input = require "tune.pass_input"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
 local scratch = require "system.scratch"
+local sequences = require "base.sequences"
 local epilogue_ways = require "tune.epilogue_ways"
 
 local rank_group = {}
@@ -147,17 +149,14 @@ end
 -- Sets the requests of each cell: its candidates that are not excluded, and of these those in the set `only`
 -- (nil: all). Returns the cells that have any.
 local function request(job, cells, only)
-  local requested = {}
   for _, cell in ipairs(cells) do
-    cell.requested = {}
-    for _, name in ipairs(cell.candidates) do
-      if not job.excluded[name] and (not only or only[name]) then table.insert(cell.requested, name) end
-    end
+    cell.requested = sequences.filter(cell.candidates, function(name)
+      return not job.excluded[name] and (not only or only[name])
+    end)
     cell.requests = only and { { fusion = cell.fusion, names = cell.requested } }
       or epilogue_ways.requests(job, cell, cell.requested)
-    if #cell.requested > 0 then requested[#requested + 1] = cell end
   end
-  return requested
+  return sequences.filter(cells, function(cell) return #cell.requested > 0 end)
 end
 
 local function with_exact_heap()
@@ -185,13 +184,10 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   local argv = backend.command(job, world_size)
   -- The heap is counted on the host only: the driver of a GPU allocates at any time.
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
-  argv = table.move(argv, 1, #argv, #before + 1, before)
-  if under then table.move(under, 1, #under, #argv + 1, argv) end
+  argv = sequences.append(sequences.append(before, argv), under or {})
   local timeout = (under and SLOWER or 1) * job.timeout
-  local words_of_bench = { job.program, "--" .. kind, input_path, "--timeout", tostring(timeout) }
-  table.move(words_of_bench, 1, #words_of_bench, #argv + 1, argv)
-  local own = backend.arguments(setting(job, cells), world_size)
-  table.move(own, 1, #own, #argv + 1, argv)
+  sequences.append(argv, { job.program, "--" .. kind, input_path, "--timeout", tostring(timeout) })
+  sequences.append(argv, backend.arguments(setting(job, cells), world_size))
   local reason, words = follow(job, with_plugins(argv, plugins), timeout + START_S, on_line)
   return reason, print_logs(job, words)
 end
@@ -265,18 +261,16 @@ local function look_closer(job, world_size, cells, path, names)
   end
 end
 
+-- The candidates of a plug-in that are not left out.
+local function living_names(job, path)
+  return sequences.filter(ordering.sorted_keys(job.owned[path]), function(name)
+    return not job.excluded[name]
+  end)
+end
+
 -- The plug-ins that have a candidate left; the others are not loaded.
 local function living(job)
-  local paths = {}
-  for _, path in ipairs(job.plugins) do
-    for name in pairs(job.owned[path]) do
-      if not job.excluded[name] then
-        paths[#paths + 1] = path
-        break
-      end
-    end
-  end
-  return paths
+  return sequences.filter(job.plugins, function(path) return #living_names(job, path) > 0 end)
 end
 
 local function words_of(job, world_size, number, fields)
@@ -287,7 +281,7 @@ end
 -- Adds the results of a launch that ended well to the cell. A candidate without a time in one launch has
 -- none; its reason is kept once.
 local function keep(cell)
-  for _, result in ipairs(cell.fresh) do cell.results[#cell.results + 1] = result end
+  sequences.append(cell.results, cell.fresh)
   local has = {}
   for _, entry in ipairs(cell.no_time) do has[entry.strategy .. " " .. entry.epilogue] = true end
   for _, entry in ipairs(cell.fresh_no_time) do
@@ -303,10 +297,7 @@ local function exclude_culprit(job, world_size, name, what)
   local rest = not job.excluded[name] and { name } or {}
   for _, path in ipairs(#rest == 0 and living(job) or {}) do
     if job.owned[path][name] then
-      for each in pairs(job.owned[path]) do
-        if not job.excluded[each] then rest[#rest + 1] = each end
-      end
-      what = "its plug-in: " .. what
+      rest, what = living_names(job, path), "its plug-in: " .. what
     end
   end
   table.sort(rest)

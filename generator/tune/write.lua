@@ -9,6 +9,7 @@ local json = require "codec.json"
 local lists = require "lists.lists"
 local merge_rows = require "tune.merge_rows"
 local provenance = require "rows.provenance"
+local sequences = require "base.sequences"
 local tables = require "core.table"
 local template = require "codec.template"
 local to_rows = require "tune.to_rows"
@@ -29,15 +30,12 @@ local function chosen_in(cell, epilogue)
 end
 
 -- The group of a cell in `groups`; adds it if it is new.
-local function group_of(groups, cell, epilogue)
-  for _, found in ipairs(groups) do
-    if found.op == cell.op and found.world_size == cell.world_size and found.dtype == cell.dtype
-      and found.epilogue == epilogue then return found end
-  end
-  local made = { op = cell.op, world_size = cell.world_size, dtype = cell.dtype, splits = cell.splits,
-    epilogue = epilogue, chosen = {}, by_size = {} }
-  groups[#groups + 1] = made
-  return made
+local function group_of(groups, by_key, cell, epilogue)
+  local key = ("%s %d %s %s"):format(cell.op, cell.world_size, cell.dtype, epilogue)
+  return sequences.entry(groups, by_key, key, function()
+    return { op = cell.op, world_size = cell.world_size, dtype = cell.dtype, splits = cell.splits,
+      epilogue = epilogue, chosen = {}, by_size = {} }
+  end)
 end
 
 -- Neighbouring sizes with the same choice are one range; the border between two sizes is their geometric
@@ -64,11 +62,11 @@ end
 -- of the epilogue in each range. Of several cells of one size the first, which is the newest, counts; of an
 -- alltoallv the splits of the first, because a call names none.
 local function ranges_of(cells, of_pairs)
-  local groups = {}
+  local groups, by_key = {}, {}
   for _, cell in ipairs(cells) do
     local epilogue = of_pairs and cell.fusion or nil
     local chosen = (epilogue or not of_pairs) and chosen_in(cell, epilogue)
-    local found = chosen and group_of(groups, cell, epilogue)
+    local found = chosen and group_of(groups, by_key, cell, epilogue)
     if found and found.splits ~= cell.splits then
       found.other_splits = cell.splits
     elseif found and not found.by_size[cell.size] then
@@ -90,19 +88,18 @@ end
 
 -- The provenance of the rows, in the form of a sweep's; with the parameters of plug-ins.
 local function provenance_of(job, world_size, records)
-  local plugins = json.array {}
-  for _, candidate in ipairs(job.candidates) do
-    if candidate.plugin and candidate.usual then
-      local name = to_rows.name(job, candidate.name)
-      plugins[#plugins + 1] = { strategy = name, parameters = candidate.parameters }
-    end
-  end
+  local plugins = sequences.map(job.candidates, function(candidate)
+    local name = to_rows.name(job, candidate.name)
+    local is_usual = candidate.plugin and candidate.usual
+    return is_usual and { strategy = name, parameters = candidate.parameters } or nil
+  end)
   local limits = { min_samples = job.samples, max_samples = job.samples, cell_us = 0 }
   return { world_size = world_size, arch = job.arch, machine = job.machine, bench = job.identity,
     fingerprint = provenance.fingerprint(job.machine, { bench = job.identity, plugins = job.libraries },
       limits, job.launcher),
     launches = job.launches, placement = records[1].placement, date = os.date("!%Y-%m-%dT%H:%M:%SZ"),
-    plugins = #plugins > 0 and { libraries = job.libraries, candidates = plugins } or nil, no_time = {} }
+    plugins = #plugins > 0 and { libraries = job.libraries, candidates = json.array(plugins) } or nil,
+    no_time = {} }
 end
 
 local function rows_path(job, folder, world_size)
@@ -113,10 +110,6 @@ local function write_rows(job, folder, world_size)
   local records = to_rows.records(job, world_size)
   if #records == 0 then return end
   merge_rows.write(job, rows_path(job, folder, world_size), records, provenance_of(job, world_size, records))
-end
-
-local function put(path, text)
-  fail.unless_done(file.write(path, text))
 end
 
 -- Reads the files in `folder` before anything is measured. Raises if rows or choices are of another machine;
@@ -141,8 +134,8 @@ function write.all(job, folder)
   local before = document.read(folder .. "/tuned.json", job)
   local whole, words = document.of(job), nil
   if before then whole, words = document.join(whole, before, job.plugins) end
-  put(folder .. "/tuned.json", json.encode(whole) .. "\n")
-  put(folder .. "/gentables_tuned.py", python(whole))
+  fail.unless_done(file.write(folder .. "/tuned.json", json.encode(whole) .. "\n"))
+  fail.unless_done(file.write(folder .. "/gentables_tuned.py", python(whole)))
   if words then
     job.progress:print(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))
   end
