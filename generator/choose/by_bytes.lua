@@ -20,7 +20,7 @@ local choices = require "core.choose"
 local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
-local sorted_keys = require("base.ordering").sorted_keys
+local ordering = require "base.ordering"
 
 local by_bytes = {}
 
@@ -48,7 +48,7 @@ local function find_slices(source, fusion, nodes)
   end
   local ordered = {}
   for _, slice in pairs(found) do ordered[#ordered + 1] = slice end
-  table.sort(ordered, function(a, b) return a.world_size < b.world_size end)
+  table.sort(ordered, ordering.by "world_size")
   return ordered
 end
 
@@ -88,7 +88,7 @@ end
 -- that they have.
 local function witnesses_of(shapes)
   local all, measured = {}, {}
-  for _, key in ipairs(sorted_keys(shapes)) do
+  for _, key in ipairs(ordering.sorted_keys(shapes)) do
     all[#all + 1] = shapes[key]
     if shapes[key].is_measured then measured[#measured + 1] = shapes[key] end
   end
@@ -113,7 +113,7 @@ end
 -- with a measured time.
 local function points_of(source, slice, allowed, by_size)
   local points, measured, sizes_with_shapes, are_measured = {}, {}, {}, {}
-  local sorted = sorted_keys(by_size)
+  local sorted = ordering.sorted_keys(by_size)
   for i, size in ipairs(sorted) do sizes_with_shapes[i], are_measured[i] = witnesses_of(by_size[size]) end
   local losses = choices.losses(source.rows, slice, sizes_with_shapes,
     { may_win = allowed, loopback = source.loopback })

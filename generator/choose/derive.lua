@@ -6,6 +6,7 @@ local implied_grid = require "choose.implied_grid"
 local interpolation = require "choose.interpolation"
 local lists = require "lists.lists"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 
 local derive = {}
 
@@ -134,12 +135,9 @@ end
 
 -- The rows of a file that have tokens and a hidden size, without loopback rows that do not compete.
 local function rows_with_shapes(source, path)
-  local out = {}
-  for _, row in ipairs(fail.unless(rows.records(path))) do
-    local competes = source.loopback or row.placement ~= "loopback"
-    if row.num_tokens and competes then out[#out + 1] = row end
-  end
-  return out
+  return sequences.filter(fail.unless(rows.records(path)), function(row)
+    return row.num_tokens and (source.loopback or row.placement ~= "loopback")
+  end)
 end
 
 local function shape_of(record)
@@ -151,19 +149,17 @@ end
 -- message of the strategy. In rows of another tool, a strategy without a row beside others may be one that
 -- cannot run there.
 local function in_holes(times, records)
-  local has_row, least, largest, out = {}, {}, {}, {}
+  local has_row, least, largest = {}, {}, {}
   for _, row in ipairs(records) do
     local plane, elements = plane_of(row), row.hidden_size * row.num_tokens
     if lists.may_win(row.strategy) then has_row[shape_of(row)] = true end
     least[plane] = math.min(least[plane] or elements, elements)
     largest[plane] = math.max(largest[plane] or elements, elements)
   end
-  for _, time in ipairs(times) do
+  return sequences.filter(times, function(time)
     local plane, elements = plane_of(time), time.hidden_size * time.num_tokens
-    local is_inside = elements >= least[plane] and elements <= largest[plane]
-    if is_inside and not has_row[shape_of(time)] then out[#out + 1] = time end
-  end
-  return out
+    return elements >= least[plane] and elements <= largest[plane] and not has_row[shape_of(time)]
+  end)
 end
 
 -- The derived times of a file without a recorded grid: in the grid that the rows imply, or in that of
@@ -175,7 +171,7 @@ local function times_without_grid(source, entry, is_sweep)
     local no_time = entry.provenance and entry.provenance.no_time or {}
     local times = derive.times(grid.spec, entry.tp, grid.records, no_time, entry.nodes)
     if not is_sweep then times = in_holes(times, grid.records) end
-    table.move(times, 1, #times, #out + 1, out)
+    sequences.append(out, times)
   end
   return out
 end
@@ -216,9 +212,8 @@ function derive.untried_of_source(source)
   for _, entry in ipairs(source.files) do
     local sweep = sweep_of_file(source, entry)
     if sweep then
-      local untried = derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time,
-        sweep.times, entry.nodes)
-      table.move(untried, 1, #untried, #out + 1, out)
+      sequences.append(out, derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time,
+        sweep.times, entry.nodes))
     end
   end
   source.untried = out
@@ -230,10 +225,7 @@ end
 function derive.of_source(source)
   if source.derived then return source.derived end
   local out = {}
-  for _, entry in ipairs(source.files) do
-    local times = times_of_file(source, entry)
-    table.move(times, 1, #times, #out + 1, out)
-  end
+  for _, entry in ipairs(source.files) do sequences.append(out, times_of_file(source, entry)) end
   source.derived = out
   return out
 end

@@ -14,13 +14,9 @@ local WORDS = { "-O2", "-shared", "-fPIC" } -- as a program's: what a lookup cos
 
 -- The strategies of TensorRT-LLM's tables that the backend has.
 local function choices_of(backend)
-  local choices = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if strategy.trtllm and lists.may_win(strategy.name) and lists.runs_on(strategy, backend) then
-      choices[#choices + 1] = strategy
-    end
-  end
-  return choices
+  return sequences.filter(lists.strategies, function(strategy)
+    return strategy.trtllm and lists.may_win(strategy.name) and lists.runs_on(strategy, backend)
+  end)
 end
 
 local function of_trtllm(path, text, arch)

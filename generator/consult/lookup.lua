@@ -77,10 +77,7 @@ local function look_up_header(path, text, prefix, shapes, options)
   return answers, facts
 end
 
-local strategy_by_number = {}
-for _, strategy in ipairs(lists.strategies) do
-  if strategy.trtllm then strategy_by_number[strategy.trtllm] = strategy.name end
-end
+local strategy_by_number = lists.trtllm_strategies()
 
 -- Lines of a number and a cell to answers. TensorRT-LLM's tables have none for shapes of several nodes.
 local function numbers_to_answers(lines, shapes)

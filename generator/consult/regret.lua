@@ -8,6 +8,8 @@ local lookup = require "consult.lookup"
 local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local rows_folder = require "rows.rows_folder"
+local sequences = require "base.sequences"
+local statistics = require "base.statistics"
 
 local regret = {}
 
@@ -16,17 +18,14 @@ local regret = {}
 -- The shapes of the rows, in order: { world_size, fusion, ..., rows = { strategy -> record } }. All rows have
 -- to be of one machine.
 function regret.shapes(paths)
-  local by_key, shapes, files = {}, {}, {}
-  for i, path in ipairs(paths) do files[i] = { path = path } end
-  rows_folder.read_provenance(files)
+  local by_key, shapes = {}, {}
+  rows_folder.read_provenance(sequences.map(paths, function(path) return { path = path } end))
   for _, path in ipairs(paths) do
     for _, record in ipairs(fail.unless(rows.records(path))) do
-      local key = cell_records.key(cell_records.record(record))
-      if not by_key[key] then
-        by_key[key] = cell_records.record(record, nil, { rows = {} })
-        shapes[#shapes + 1] = by_key[key]
-      end
-      by_key[key].rows[record.strategy] = record
+      local shape = sequences.entry(shapes, by_key, cell_records.key(cell_records.record(record)), function()
+        return cell_records.record(record, nil, { rows = {} })
+      end)
+      shape.rows[record.strategy] = record
     end
   end
   table.sort(shapes, cell_records.before)
@@ -69,9 +68,7 @@ local function percentile(sorted, share) return sorted[math.max(1, math.ceil(sha
 
 local function summary_of(values)
   table.sort(values)
-  local total = 0
-  for _, value in ipairs(values) do total = total + value end
-  return { mean = #values > 0 and total / #values or 0, p99 = percentile(values, 0.99),
+  return { mean = #values > 0 and statistics.sum(values) / #values or 0, p99 = percentile(values, 0.99),
     worst = values[#values] or 0 }
 end
 
@@ -125,11 +122,7 @@ local function aliased(shapes, answers, facts)
   local by_cell, order = {}, {}
   for i, answer in ipairs(answers) do
     if answer.cell then
-      if not by_cell[answer.cell] then
-        by_cell[answer.cell] = {}
-        order[#order + 1] = by_cell[answer.cell]
-      end
-      table.insert(by_cell[answer.cell], shapes[i])
+      table.insert(sequences.entry(order, by_cell, answer.cell, function() return {} end), shapes[i])
     end
   end
   local found = { cells = 0, shapes = 0, torn = 0, loss = 0 }

@@ -21,20 +21,11 @@ local sequences = require "base.sequences"
 
 local trtllm = {}
 
--- The fusions in the order of their numbers.
-function trtllm.fusions()
-  local fusions = {}
-  for _, fusion in ipairs(lists.fusions) do
-    if fusion.trtllm then fusions[fusion.trtllm + 1] = fusion end
-  end
-  return fusions
-end
-
 -- The TP size with every fusion of TensorRT-LLM's table, measured or not.
 local function with_all_fusions(tp_table)
   local by_name, fusions = {}, {}
   for _, fusion in ipairs(tp_table.fusions) do by_name[fusion.name] = fusion end
-  for i, fusion in ipairs(trtllm.fusions()) do
+  for i, fusion in ipairs(lists.trtllm_fusions()) do
     fusions[i] = { name = fusion.name, rows = by_name[fusion.name] and by_name[fusion.name].rows }
   end
   return { tp = tp_table.tp, mode = tp_table.mode, hidden_sizes = tp_table.hidden_sizes,
@@ -122,7 +113,7 @@ end
 
 local function tp_tables_by_bytes(part)
   local out, of_tp = {}, {}
-  for _, fusion in ipairs(trtllm.fusions()) do
+  for _, fusion in ipairs(lists.trtllm_fusions()) do
     local function may_win(strategy) return strategy.trtllm ~= nil end
     for _, tp_table in ipairs(by_bytes.tp_tables(part, may_win, fusion.name)) do
       local steps = sequences.map(tp_table.segments, function(segment)
@@ -156,8 +147,8 @@ local function widen(most, made)
 end
 
 function trtllm.view(source, format)
-  local view = { tables = {}, most = { tp = 0, hidden_sizes = 0, num_tokens = 0 }, fusions = trtllm.fusions(),
-    fallback = lists.arch("sm90").fallback }
+  local view = { tables = {}, most = { tp = 0, hidden_sizes = 0, num_tokens = 0 },
+    fusions = lists.trtllm_fusions(), fallback = lists.arch("sm90").fallback }
   for _, part in ipairs(source.parts) do
     local made = table_of(part, format)
     if #made.tp_tables > 0 then

@@ -12,6 +12,7 @@
 --
 -- Columns of rows are in lists/columns.lua, formats in formats/list.lua.
 local communication = require "lists.communication"
+local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
 local lists = {}
@@ -414,17 +415,31 @@ end
 -- The strategy with this algorithm and protocol, in lower case as in files of NCCL's tuner, and this number
 -- of channels (nil: chosen by NCCL); nil if there is none.
 function lists.nccl_strategy(algorithm, protocol, channels)
-  for _, row in ipairs(lists.strategies) do
+  return sequences.find(lists.strategies, function(row)
     local nccl = row.nccl
-    if nccl and nccl.algorithm == algorithm and nccl.protocol == protocol and nccl.channels == channels then
-      return row
-    end
-  end
+    return nccl and nccl.algorithm == algorithm and nccl.protocol == protocol and nccl.channels == channels
+  end)
 end
 
 -- The names of lists[kind], in order.
 function lists.names(kind)
   return sequences.field(lists[kind], "name")
+end
+
+-- TensorRT-LLM's number -> the name of a strategy.
+function lists.trtllm_strategies()
+  local names = {}
+  for _, row in ipairs(lists.strategies) do
+    if row.trtllm then names[row.trtllm] = row.name end
+  end
+  return names
+end
+
+-- The rows of TensorRT-LLM's fusions, in the order of its numbers.
+function lists.trtllm_fusions()
+  local fusions = sequences.filter(lists.fusions, function(row) return row.trtllm end)
+  table.sort(fusions, ordering.by "trtllm")
+  return fusions
 end
 
 -- Whether a strategy does this op.
@@ -451,13 +466,11 @@ end
 -- The names of the strategies that a backend runs, in order. `usual`: without optional ones, and those that
 -- run on none of these numbers of nodes (nil: { 1 }). `op`: only those that do it.
 function lists.strategies_of(backend, usual, op, nodes)
-  local names = {}
-  for _, row in ipairs(lists.strategies) do
+  return sequences.field(sequences.filter(lists.strategies, function(row)
     local left_out = usual and (row.optional or not spans_any(row, nodes or { 1 }))
       or op and not lists.does(row, op)
-    if lists.runs_on(row, backend) and not left_out then names[#names + 1] = row.name end
-  end
-  return names
+    return lists.runs_on(row, backend) and not left_out
+  end), "name")
 end
 
 -- The row of `archs` for an arch, or nil.

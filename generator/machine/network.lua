@@ -1,6 +1,7 @@
 -- The network of a machine: the interfaces that are up, with their rates, for the provenance of rows from
 -- several nodes.
 local file = require "core.file"
+local ordering = require "base.ordering"
 
 local network = {}
 
@@ -46,7 +47,7 @@ function network.interfaces(root)
     local folder = (root or "/sys/class") .. "/" .. class
     for _, name in ipairs(file.list(folder) or {}) do add(out, folder, name) end
   end
-  table.sort(out, function(a, b) return a.interface < b.interface end)
+  table.sort(out, ordering.by "interface")
   return out
 end
 

@@ -8,6 +8,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local template = require "codec.template"
 local workers = require "system.workers"
 
@@ -26,12 +27,10 @@ local function model_of(kind, rows, of)
     end
     return module.model(slice)
   end
-  local slices = {}
-  for _, tp in ipairs(rows.tp_sizes) do
+  return module.model(sequences.map(rows.tp_sizes, function(tp)
     local slice = rows:slice(tp, of.fusion)
-    if slice and slice.has_best then slices[#slices + 1] = slice end
-  end
-  return module.model(slices)
+    return slice and slice.has_best and slice or nil
+  end))
 end
 
 -- Draws one picture of `rows` (of picture_slices.lua): of = { tp =, fusion =, path = that ends in .png or
@@ -81,14 +80,8 @@ end
 -- Draws entries. Returns the number of pictures, and a line for each reason why others are missing. Raises a
 -- failure after the other pictures are drawn.
 function pictures.draw_all(rows, entries, progress)
-  local folders = {}
-  for _, entry in ipairs(entries) do
-    local folder = entry.path:match("^(.*)/")
-    if not folders[folder] then
-      fail.unless_done(file.make_folder(folder))
-      folders[folder] = true
-    end
-  end
+  local folders = sequences.map(entries, function(entry) return entry.path:match("^(.*)/") end)
+  for _, folder in ipairs(sequences.distinct(folders)) do fail.unless_done(file.make_folder(folder)) end
   rows:table() -- once, and not in every child
   local results = workers.map(entries, function(entry) return draw_in_child(rows, entry) end,
     { progress = progress, title = "pictures" })
@@ -98,13 +91,12 @@ function pictures.draw_all(rows, entries, progress)
       failed = failed or result
     elseif result.value == "" then
       count = count + 1
-    elseif not left_out[result.value] then
-      left_out[result.value] = true
+    else
       left_out[#left_out + 1] = result.value
     end
   end
   if failed then fail.with(failed.code, "%s", failed.value) end
-  return count, left_out
+  return count, sequences.distinct(left_out)
 end
 
 return pictures

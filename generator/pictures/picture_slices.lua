@@ -28,13 +28,7 @@ local function in_words(axes)
 end
 
 local function all_in_words(slices)
-  local seen, out = {}, {}
-  for _, slice in ipairs(slices) do
-    local words = in_words(slice)
-    if not seen[words] then out[#out + 1] = words end
-    seen[words] = true
-  end
-  return table.concat(out, "; ")
+  return table.concat(sequences.distinct(sequences.map(slices, in_words)), "; ")
 end
 
 -- The value of `name` if all slices have the same, else nil.
@@ -85,24 +79,20 @@ end
 
 -- The axes of rows that are not shown, as text, or nil.
 local function left_out(slices, axes)
-  local others = {}
-  for _, slice in ipairs(slices) do
-    local shown = slice.dtype == axes.dtype and slice.op == axes.op
-      and (slice.mode == axes.mode or slice.mode == "unknown")
-    if not shown then others[#others + 1] = slice end
-  end
+  local others = sequences.filter(slices, function(slice)
+    return not (slice.dtype == axes.dtype and slice.op == axes.op
+      and (slice.mode == axes.mode or slice.mode == "unknown"))
+  end)
   return #others > 0 and all_in_words(others) or nil
 end
 
 -- The fusions of any TP size or of the spec, in the list's order.
 local function fusions_of(chosen, wanted)
-  local out = {}
-  for _, fusion in ipairs(lists.fusions) do
-    local found = wanted ~= nil and lists.contains(wanted.fusions, fusion.name)
-    for _, fusions in pairs(chosen) do found = found or fusions[fusion.name] ~= nil end
-    if found then out[#out + 1] = fusion.name end
-  end
-  return out
+  return sequences.filter(lists.names "fusions", function(name)
+    local found = wanted ~= nil and lists.contains(wanted.fusions, name)
+    for _, fusions in pairs(chosen) do found = found or fusions[name] ~= nil end
+    return found
+  end)
 end
 
 local function open(source, given)
@@ -147,11 +137,9 @@ end
 
 -- A sorted list of the values in these lists, and the index of each.
 local function axis(...)
-  local seen = {}
-  for _, list in ipairs { ... } do
-    for _, value in ipairs(list) do seen[value] = true end
-  end
-  local values, index_of = sorted_keys(seen), {}
+  local all, index_of = {}, {}
+  for _, list in ipairs { ... } do sequences.append(all, list) end
+  local values = sorted_keys(sequences.set(all))
   for i, value in ipairs(values) do index_of[value] = i end
   return values, index_of
 end
@@ -244,20 +232,20 @@ local function reasons_of(source, key)
     for _, cell in ipairs(of_this and file.provenance and file.provenance.no_time or {}) do
       local fits = cell.fusion == key.fusion and cell.dtype == key.dtype and cell.op == key.op
         and cell.mode == key.mode
-      if fits and not known[cell.reason] then
-        known[cell.reason] = { reason = cell.reason, count = 0 }
-        reasons[#reasons + 1] = known[cell.reason]
+      if fits then
+        local entry = sequences.entry(reasons, known, cell.reason, function()
+          return { reason = cell.reason, count = 0 }
+        end)
+        entry.count = entry.count + 1
       end
-      if fits then known[cell.reason].count = known[cell.reason].count + 1 end
     end
   end
   return reasons
 end
 
 local function machine_of(source)
-  for _, file in ipairs(source.files) do
-    if file.provenance then return machines.describe(file.provenance.machine) end
-  end
+  local record = provenance.first(source.files)
+  return record and machines.describe(record.machine)
 end
 
 local function strategies_of(slice)

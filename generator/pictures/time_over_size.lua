@@ -3,6 +3,8 @@
 -- of a doubling.
 local geometry = require "pages.geometry"
 local lines = require "pages.lines"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local time_over_size = {}
@@ -33,22 +35,18 @@ local function groups_of(slice, grid, is_thinned)
         if is_thinned then
           size = 2.0 ^ (math.floor(math.log(size, 2) * PER_DOUBLING + 0.5) / PER_DOUBLING)
         end
-        if not known[size] then
-          known[size] = { size = size, rows = {} }
-          groups[#groups + 1] = known[size]
-        end
-        table.insert(known[size].rows, row)
+        local group = sequences.entry(groups, known, size, function() return { size = size, rows = {} } end)
+        table.insert(group.rows, row)
       end
     end
   end
-  table.sort(groups, function(a, b) return a.size < b.size end)
+  table.sort(groups, ordering.by "size")
   return groups
 end
 
 -- One number of each row: its median over the rows that have it, the least and the greatest; nil if none has.
 local function over(rows, value)
-  local list = {}
-  for _, row in ipairs(rows) do list[#list + 1] = value(row) end
+  local list = sequences.map(rows, value)
   if #list == 0 then return nil end
   table.sort(list)
   return statistics.median(list), list[1], list[#list]

@@ -5,6 +5,7 @@ local colours = require "pages.colours"
 local geometry = require "pages.geometry"
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local summary = require "formats.summary"
 
 local overview = {}
@@ -108,12 +109,10 @@ local function legend_of(tp_tables, blocks, width)
     for _, share in ipairs(blocks[tp_table.block].total.shares) do seen[share.name] = true end
     if blocks[tp_table.block].total.unmeasured > 0 then legend.unmeasured = true end
   end
-  local entries = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if seen[strategy.name] then
-      entries[#entries + 1] = { strategy = strategy, text = strategy.mark .. " " .. strategy.name }
-    end
-  end
+  local entries = sequences.map(lists.strategies, function(strategy)
+    local text = strategy.mark .. " " .. strategy.name
+    return seen[strategy.name] and { strategy = strategy, text = text } or nil
+  end)
   if legend.unmeasured then entries[#entries + 1] = { text = "unmeasured" } end
   for _, entry in ipairs(entries) do
     local wide = 24 + math.ceil(#entry.text * LETTER) + 20

@@ -5,6 +5,7 @@ local colours = require "pages.colours"
 local geometry = require "pages.geometry"
 local lines = require "pages.lines"
 local lists = require "lists.lists"
+local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
 local MOST_PANELS, MOST_LINES = 4, 7
@@ -58,15 +59,15 @@ end
 
 -- The strategies that win at a point, with their marks.
 local function marks_in_words(panels)
-  local seen, out = {}, {}
+  local seen = {}
   for _, panel in ipairs(panels) do
     for _, series in ipairs(panel.series) do
       for _, point in ipairs(series.points) do seen[point.strategy] = true end
     end
   end
-  for _, strategy in ipairs(lists.strategies) do
-    if seen[strategy.name] then out[#out + 1] = strategy.mark .. " " .. strategy.name end
-  end
+  local out = sequences.map(lists.strategies, function(strategy)
+    return seen[strategy.name] and strategy.mark .. " " .. strategy.name or nil
+  end)
   return "The best strategy stands above each point: " .. table.concat(out, ", ") .. "."
 end
 
@@ -79,11 +80,9 @@ end
 
 -- The slice with the fewest nodes of each TP size, ascending; `slices`: ascending by nodes.
 local function one_of_each_size(slices)
-  local out, seen = {}, {}
-  for _, slice in ipairs(slices) do
-    if not seen[slice.tp] then out[#out + 1], seen[slice.tp] = slice, true end
-  end
-  table.sort(out, function(a, b) return a.tp < b.tp end)
+  local out, of_size = {}, {}
+  for _, slice in ipairs(slices) do sequences.entry(out, of_size, slice.tp, function() return slice end) end
+  table.sort(out, ordering.by "tp")
   return out
 end
 
@@ -109,8 +108,7 @@ local function model(slices)
   if #slices < 2 then return nil, "there is one TP size only" end
   local hidden_sizes = evenly_spaced(common(slices, "hidden_sizes"), MOST_PANELS)
   local num_tokens = evenly_spaced(common(slices, "num_tokens"), MOST_LINES)
-  local tp_sizes, panels = {}, {}
-  for i, slice in ipairs(slices) do tp_sizes[i] = slice.tp end
+  local panels = {}
   for p, hidden_size in ipairs(hidden_sizes) do
     local panel = { title = ("hidden size %d"):format(hidden_size), series = {} }
     for i, tokens in ipairs(num_tokens) do
@@ -125,7 +123,7 @@ local function model(slices)
   return lines.model(first, { title = ("Scaling over TP sizes, %s"):format(slices[1].fusion), panels = panels,
     legend = { table.unpack(panels[1].series) },
     notes = notes_of(panels, slices),
-    x = { label = "TP size", values = tp_sizes },
+    x = { label = "TP size", values = sequences.field(slices, "tp") },
     y = { label = "time of the best strategy (µs)", ticks = geometry.log_ticks } })
 end
 

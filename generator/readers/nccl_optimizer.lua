@@ -1,6 +1,5 @@
 -- Measurements for optimize_config.py of NCCL's example tuner: a strategy for each algorithm, protocol and
 -- number of channels (NCCL_RING_LL128_8CH). --nodes chooses one of several numbers of nodes.
-local lists = require "lists.lists"
 
 local REQUIRED = { "collective", "size_bytes", "algorithm", "protocol", "channels", "nodes", "ranks",
   "latency_us" }
@@ -21,26 +20,17 @@ local function columns_of(source, line, text)
   return names
 end
 
-local function strategy_of(source, line, named)
-  local channels = source:whole(line, "channels", named.channels, -1, 1024)
-  local row = lists.nccl_strategy(named.algorithm, named.protocol, channels ~= -1 and channels or nil)
-  if not row then
-    source:fail(line, "no strategy is %s, %s, %d channels; the list of them is nccl in lists/lists.lua",
-      source.shown(named.algorithm), source.shown(named.protocol), channels)
-  end
-  return row.name
-end
-
 local function row(source, line, named, nodes)
   local dtype = source:dtype("bfloat16")
   local size, bytes = source:whole(line, "size_bytes", named.size_bytes), source.bytes_of(dtype)
   if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
   local num_tokens, hidden_size = source:shape(line, size // bytes)
   local placement = source:placement(line, source:whole(line, "ranks", named.ranks, 1, 65535), nodes)
+  local channels = source:whole(line, "channels", named.channels, -1, 1024)
   return source.record { line = line, world_size = placement.world_size, nodes = placement.nodes,
     ranks_per_node = placement.ranks_per_node, dtype = dtype, size = size, num_tokens = num_tokens,
-    hidden_size = hidden_size, strategy = strategy_of(source, line, named),
-    time_us = source:time(line, "latency_us", named.latency_us) }
+    hidden_size = hidden_size, time_us = source:time(line, "latency_us", named.latency_us),
+    strategy = source:nccl_strategy(line, named.algorithm, named.protocol, channels, source.shown) }
 end
 
 return function(source)

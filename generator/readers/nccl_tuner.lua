@@ -4,6 +4,7 @@
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
 local ranges = require "reading.ranges"
+local sequences = require "base.sequences"
 
 local MOST_CHARACTERS = 255
 local COLLECTIVES = { allreduce = true, broadcast = true, reduce = true, allgather = true,
@@ -28,13 +29,7 @@ local function strategy_of(source, line, fields)
   elseif not known.protocol[protocol] then
     source:fail(line, "unknown protocol %s, which the plugin would take for simple", source.shown(protocol))
   end
-  local row = lists.nccl_strategy(algorithm, protocol, channels ~= -1 and channels or nil)
-  if not row then
-    source:fail(line, "no strategy is %s, %s, %d channels; the list of them is nccl in lists/lists.lua",
-      algorithm,
-      protocol, channels)
-  end
-  return row.name
+  return source:nccl_strategy(line, algorithm, protocol, channels, tostring)
 end
 
 local function rule_of(source, line, text)
@@ -65,10 +60,10 @@ end
 
 -- Adds a placement to a list, { { world_size, nodes, line }... }, that does not have it.
 local function add_placement(placements, ranks, nodes, line)
-  for _, placement in ipairs(placements) do
-    if placement.world_size == ranks and placement.nodes == nodes then return end
-  end
-  placements[#placements + 1] = { world_size = ranks, nodes = nodes, line = line }
+  local is_there = sequences.any(placements, function(placement)
+    return placement.world_size == ranks and placement.nodes == nodes
+  end)
+  if not is_there then table.insert(placements, { world_size = ranks, nodes = nodes, line = line }) end
 end
 
 -- The placements that have a table: --tp and --nodes, or those that rules name. Rules for any number of nodes
@@ -94,13 +89,10 @@ end
 
 -- Those rules that hold for a placement.
 local function rules_of(rules, placement)
-  local out = {}
-  for _, rule in ipairs(rules) do
-    local fits = (rule.ranks == -1 or rule.ranks == placement.world_size)
+  return sequences.filter(rules, function(rule)
+    return (rule.ranks == -1 or rule.ranks == placement.world_size)
       and (rule.nodes == -1 or rule.nodes == placement.nodes)
-    if fits then out[#out + 1] = rule end
-  end
-  return out
+  end)
 end
 
 return function(source)
@@ -111,8 +103,7 @@ return function(source)
   if #rules == 0 then source:fail(nil, "has no rule for allreduce") end
   for _, placement in ipairs(placements_of(source, rules)) do
     local fields = source:placement(placement.line, placement.world_size, placement.nodes)
-    local of_size = ranges.cells(source, rules_of(rules, placement), fields.world_size, fields.nodes)
-    table.move(of_size, 1, #of_size, #cells + 1, cells)
+    sequences.append(cells, ranges.cells(source, rules_of(rules, placement), fields.world_size, fields.nodes))
   end
   return { tables = { { cells = cells } } }
 end

@@ -7,23 +7,16 @@
 -- The numbers are those of AllReduceStrategyType. Those of an older enum cannot be distinguished from them.
 -- So 1 and 2, which no present generator writes, are refused unless --era names their enum.
 local lists = require "lists.lists"
+local sequences = require "base.sequences"
 
 local FIRST_TP, FIRST_HIDDEN, FIRST_TOKENS = 2, 128, 1
 local MOST = { 15, 4, 16, 31 } -- TP sizes, fusions, hidden sizes, token counts
 
 local header = {}
 
-local function todays_numbers()
-  local names = {}
-  for _, strategy in ipairs(lists.strategies) do
-    if strategy.trtllm then names[strategy.trtllm] = strategy.name end
-  end
-  return names
-end
-
 -- How to add an era: its name, its line of help, and the strategies by number.
 header.eras = {
-  { name = "today", help = "MIN_LATENCY 1, UB 2, ONESHOT 4, TWOSHOT 5", numbers = todays_numbers() },
+  { name = "today", help = "MIN_LATENCY 1, UB 2, ONESHOT 4, TWOSHOT 5", numbers = lists.trtllm_strategies() },
   { name = "oneshot1", help = "NCCL 0, ONESHOT 1, TWOSHOT 2, AUTO 3",
     numbers = { [0] = "NCCL", "ONESHOT", "TWOSHOT", "AUTO" } },
 }
@@ -129,7 +122,7 @@ end
 
 local function flatten(nested)
   local out = {}
-  for _, entry in ipairs(nested) do table.move(entry, 1, #entry, #out + 1, out) end
+  for _, entry in ipairs(nested) do sequences.append(out, entry) end
   return out
 end
 
@@ -196,25 +189,15 @@ local function axes_of(source, scan, tp_table, index, before)
     check_axis(source, scan, tp_table.comments.Tokens, tokens, "token counts")
 end
 
-local function fusion_names()
-  local names = {}
-  for _, fusion in ipairs(lists.fusions) do
-    if fusion.trtllm then names[fusion.trtllm + 1] = fusion.name end
-  end
-  return names
-end
-
 -- ---- numbers to strategies --------------------------------------------------------------------
 
 local function era_of(source)
   local name = source.options.era
   if not name then return header.eras[1], true end
-  for _, era in ipairs(header.eras) do
-    if era.name == name then return era end
-  end
-  local names = {}
-  for i, era in ipairs(header.eras) do names[i] = ("%s (%s)"):format(era.name, era.help) end
-  source:fail(nil, "--era %s is none; valid: %s", name, table.concat(names, " and "))
+  local era = sequences.named(header.eras, name)
+  if era then return era end
+  source:fail(nil, "--era %s is none; valid: %s", name, table.concat(sequences.map(header.eras,
+    function(known) return ("%s (%s)"):format(known.name, known.help) end), " and "))
 end
 
 local function strategy_of(source, scan, entry, may_lack)
@@ -236,7 +219,8 @@ end
 
 -- The cells of a table, in the order of table.csv.
 local function cells_of(source, scan, table_of)
-  local cells, dtype, names, tp = {}, source:dtype("bfloat16"), fusion_names(), 0
+  local cells, dtype, tp = {}, source:dtype("bfloat16"), 0
+  local names = sequences.field(lists.trtllm_fusions(), "name")
   for t, tp_table in ipairs(table_of) do
     local hidden_sizes, num_tokens
     tp, hidden_sizes, num_tokens = axes_of(source, scan, tp_table, t, tp)

@@ -2,6 +2,7 @@
 -- hold for a number of ranks.
 local lists = require "lists.lists"
 local ranges = require "reading.ranges"
+local sequences = require "base.sequences"
 
 local ompi_config = {}
 
@@ -33,8 +34,7 @@ function ompi_config.cells(source, sizes, rules_of)
   for _, size in ipairs(source.options.tp or sizes) do
     local rules = rules_of(size)
     if not rules then source:fail(nil, "has no rules for %d ranks", size) end
-    local of_size = size ~= before and ranges.cells(source, rules, size) or {}
-    table.move(of_size, 1, #of_size, #cells + 1, cells)
+    sequences.append(cells, size ~= before and ranges.cells(source, rules, size) or {})
     before = size
   end
   return { tables = { { arch = "host", cells = cells } } }

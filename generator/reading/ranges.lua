@@ -2,21 +2,16 @@
 -- counts; each size at which another rule begins to count is a cell. A table's reader uses the cell of the
 -- largest size up to its own.
 local sequences = require "base.sequences"
+local sorted_keys = require("base.ordering").sorted_keys
 local ranges = {}
 
 -- The bounds at which another rule may begin to count, ascending; the first is 0.
 local function starts_of(rules)
-  local seen, starts = { [0] = true }, { 0 }
+  local starts = { [0] = true }
   for _, rule in ipairs(rules) do
-    for _, start in ipairs { rule.from, rule.to < math.maxinteger and rule.to + 1 or 0 } do
-      if not seen[start] then
-        seen[start] = true
-        starts[#starts + 1] = start
-      end
-    end
+    starts[rule.from], starts[rule.to < math.maxinteger and rule.to + 1 or 0] = true, true
   end
-  table.sort(starts)
-  return starts
+  return sorted_keys(starts)
 end
 
 local function first_match(rules, bytes)

@@ -97,6 +97,17 @@ function source:name(line, kind, what, text)
   return row.name
 end
 
+-- The strategy of an algorithm, a protocol and a number of channels (-1: chosen by NCCL) of NCCL's tuner.
+-- `shown`: how a message shows the two names.
+function source:nccl_strategy(line, algorithm, protocol, channels, shown)
+  local row = lists.nccl_strategy(algorithm, protocol, channels ~= -1 and channels or nil)
+  if not row then
+    self:fail(line, "no strategy is %s, %s, %d channels; the list of them is nccl in lists/lists.lua",
+      shown(algorithm), shown(protocol), channels)
+  end
+  return row.name
+end
+
 -- The data type of the command line, or `default`.
 function source:dtype(default)
   local name = self.options.dtype or default

@@ -7,6 +7,7 @@ local json = require "codec.json"
 local machines = require "machine.machines"
 local winner_tables = require "report.winner_tables"
 local page = require "pages.page"
+local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 local side_by_side = require "pages.side_by_side"
 local summary = require "formats.summary"
@@ -45,12 +46,6 @@ local function share_cell(share) return share and { text = percent(share), value
 local function change_cell(ratio) return side_by_side.change(ratio and 1, ratio, summary.least_margin) end
 
 -- ---- the sweeps -------------------------------------------------------------------------------
-
-local function record_of(source)
-  for _, entry in ipairs(source.files) do
-    if entry.provenance then return entry.provenance end
-  end
-end
 
 -- A value of JSON as text; nil for nil.
 local function text_of(value)
@@ -93,7 +88,7 @@ end
 
 local function add_sources(p, comparison, labels)
   local records, rows, count = {}, {}, #labels
-  for s, sweep in ipairs(comparison.sweeps) do records[s] = record_of(sweep.source) end
+  for s, sweep in ipairs(comparison.sweeps) do records[s] = provenance.first(sweep.source.files) end
   rows[1] = fact_row("Arch", count, function(s) return comparison.sweeps[s].source.arch end)
   rows[2] = fact_row("Measured", count, function(s) return records[s] and text_of(records[s].date) end)
   for _, fact in ipairs(facts_of(records)) do
@@ -363,15 +358,13 @@ local function add_missing(p, comparison, labels)
   end
   for s = 2, #labels do
     local total = sum_of(comparison, s)
-    if total.only_base > 0 then
-      p:text(("%s of %s missing in %s."):format(quantities.counted(total.only_base, "shape"), labels[1],
-        labels[s]))
+    local sides = { { total.only_base, labels[1], labels[s] }, { total.only_other, labels[s], labels[1] } }
+    for _, side in ipairs(sides) do
+      if side[1] > 0 then
+        any = true
+        p:text(("%s of %s missing in %s."):format(quantities.counted(side[1], "shape"), side[2], side[3]))
+      end
     end
-    if total.only_other > 0 then
-      p:text(("%s of %s missing in %s."):format(quantities.counted(total.only_other, "shape"), labels[s],
-        labels[1]))
-    end
-    any = any or total.only_base + total.only_other > 0
   end
   if not any then p:text("Nothing: all sweeps have the same shapes.") end
 end

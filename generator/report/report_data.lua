@@ -9,6 +9,7 @@ local rank_placement = require "lists.rank_placement"
 local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local render = require "formats.render"
+local sequences = require "base.sequences"
 local summary = require "formats.summary"
 
 local report_data = {}
@@ -120,46 +121,38 @@ end
 
 -- ---- the table --------------------------------------------------------------------------------
 
--- The cells of a fusion in one list; false for unmeasured ones.
-local function cells_of(fusion)
-  local cells = {}
-  for _, row in ipairs(fusion.rows) do
-    for _, cell in ipairs(row) do cells[#cells + 1] = cell end
-  end
-  return cells
+-- The values of rows in one list, such as the cells of a fusion; false for unmeasured ones.
+local function in_one(rows)
+  local out = {}
+  for _, row in ipairs(rows) do sequences.append(out, row) end
+  return out
+end
+
+-- A letter for each value of a list: letter_of(value), or "." without one.
+local function in_letters(list, letter_of)
+  return table.concat(sequences.map(list, function(value) return value and letter_of(value) or "." end))
 end
 
 local function names_as_letters(cells, field)
-  local out = {}
-  for i, cell in ipairs(cells) do out[i] = cell and letters[cell[field]] or "." end
-  return table.concat(out)
+  return in_letters(cells, function(cell) return letters[cell[field]] end)
 end
 
 local function field_of(cells, field)
-  local out = {}
-  for i, cell in ipairs(cells) do out[i] = cell and cell[field] or false end
-  return column(out, #cells)
+  return column(sequences.map(cells, function(cell) return cell and cell[field] or false end), #cells)
 end
 
 -- The choices of the incumbent ([h][t] = name or false) as letters; nil without an incumbent.
 local function incumbent(choices)
-  if not choices then return nil end
-  local out = {}
-  for _, row in ipairs(choices) do
-    for _, name in ipairs(row) do out[#out + 1] = name and letters[name] or "." end
-  end
-  return table.concat(out)
+  return choices and in_letters(in_one(choices), function(name) return letters[name] end)
 end
 
 -- The first letters of the cells' states; "." where there is none.
 local function states_of(cells)
-  local out = {}
-  for i, cell in ipairs(cells) do out[i] = cell and cell.state and cell.state:sub(1, 1) or "." end
-  return table.concat(out)
+  return in_letters(cells, function(cell) return cell.state and cell.state:sub(1, 1) end)
 end
 
 local function fusion_of(source, block, fusion)
-  local cells = cells_of(fusion)
+  local cells = in_one(fusion.rows)
   return { name = fusion.name, best = names_as_letters(cells, "strategy"),
     second = names_as_letters(cells, "runner_up"), margin = field_of(cells, "margin"),
     confidence = field_of(cells, "confidence"), expected = field_of(cells, "expected_loss"),
@@ -176,11 +169,7 @@ local function header_of(source)
   for i, tp_table in ipairs(view.all_tables) do
     local fusions = {}
     for _, fusion in ipairs(tp_table.fusions) do
-      local out = {}
-      for _, row in ipairs(fusion.rows) do
-        for _, winner in ipairs(row) do out[#out + 1] = winner and letters[winner.name] or "." end
-      end
-      fusions[fusion.name] = table.concat(out)
+      fusions[fusion.name] = in_letters(in_one(fusion.rows), function(winner) return letters[winner.name] end)
     end
     tp_tables[i] = { tp = rank_placement.size(tp_table.tp, tp_table.nodes),
       hidden = tp_table.hidden_sizes, tokens = tp_table.num_tokens,
@@ -196,16 +185,11 @@ local function trtllm_of(source)
   local format = formats.find "trtllm"
   if not formats.is_for(format, source.arch_row) then return nil end
   if #model.for_format(source, format).tp_tables == 0 then return nil end
-  local by_number, cells, fusions = {}, {}, {}
-  for _, strategy in ipairs(lists.strategies) do
-    if strategy.trtllm then by_number[strategy.trtllm] = letters[strategy.name] end
-  end
+  local by_number, cells = lists.trtllm_strategies(), {}
   for row in render.text(source, format):gmatch("{([%d,]+)}") do
-    for number in row:gmatch("%d+") do cells[#cells + 1] = by_number[tonumber(number)] end
+    for number in row:gmatch("%d+") do cells[#cells + 1] = letters[by_number[tonumber(number)]] end
   end
-  for _, fusion in ipairs(lists.fusions) do
-    if fusion.trtllm then fusions[fusion.trtllm + 1] = fusion.name end
-  end
+  local fusions = sequences.field(lists.trtllm_fusions(), "name")
   local grid = lists.trtllm_grid
   return { tp = grid.tp, fusions = fusions, hidden = grid.hidden_sizes, tokens = grid.num_tokens,
     cells = table.concat(cells), fallback = letters.NCCL_SYMMETRIC }

@@ -11,6 +11,7 @@ local lists = require "lists.lists"
 local model = require "formats.model"
 local page = require "pages.page"
 local machines = require "machine.machines"
+local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
 local choice_cost = require "formats.choice_cost"
@@ -67,33 +68,25 @@ end
 
 -- The rows of the overview: one for each TP size and data type, with the fusions that it has.
 local function overview_of(view, fusions)
-  local rows, several = {}, false
-  for _, block in ipairs(view.blocks) do several = several or words_of(block) ~= words_of(view.blocks[1]) end
-  for _, block in ipairs(view.blocks) do
-    local row = { tp = size_of_ranks(block), words = several and words_of(block) or "", pictures = {} }
-    for f, name in ipairs(fusions) do
-      row.pictures[f] = false
-      for _, fusion in ipairs(block.by_fusion) do
-        if fusion.name == name and fusion.tally.unmeasured < fusion.tally.cells then
-          row.pictures[f] = { id = report_data.id(view.arch, block, name), tally = fusion.tally,
-            svg = winner_tables.small_picture(block, fusion) }
-        end
-      end
-    end
-    rows[#rows + 1] = row
-  end
-  return rows
+  local several = #sequences.distinct(sequences.map(view.blocks, words_of)) > 1
+  return sequences.map(view.blocks, function(block)
+    local pictures = sequences.map(fusions, function(name)
+      local fusion = sequences.named(block.by_fusion, name)
+      return fusion and fusion.tally.unmeasured < fusion.tally.cells and { tally = fusion.tally,
+        id = report_data.id(view.arch, block, name), svg = winner_tables.small_picture(block, fusion),
+      } or false
+    end)
+    return { tp = size_of_ranks(block), words = several and words_of(block) or "", pictures = pictures }
+  end)
 end
 
 -- The fusions of the spec and of any block, in the list's order.
 local function fusions_of(view)
-  local out, spec = {}, view.source.spec
-  for _, fusion in ipairs(lists.fusions) do
-    local found = spec ~= nil and spec.fusions ~= nil and lists.contains(spec.fusions, fusion.name)
-    for _, block in ipairs(view.blocks) do found = found or lists.contains(block.fusions, fusion.name) end
-    if found then out[#out + 1] = fusion.name end
-  end
-  return out
+  local spec = view.source.spec
+  return sequences.filter(lists.names "fusions", function(name)
+    return spec and spec.fusions and lists.contains(spec.fusions, name)
+      or sequences.any(view.blocks, function(block) return lists.contains(block.fusions, name) end)
+  end)
 end
 
 local function title_of(view, block, fusion)
@@ -299,18 +292,11 @@ local function caches_in_words(caches)
   return table.concat(out, ", ")
 end
 
--- The provenance of the first file that has one, or nil.
-local function record_of(source)
-  for _, entry in ipairs(source.files) do
-    if entry.provenance then return entry.provenance end
-  end
-end
-
 local function add_machine(p, views)
   p:section("Machine", { id = "machine" })
   for _, view in ipairs(views) do
     if #views > 1 then p:heading(view.arch) end
-    local record = record_of(view.source)
+    local record = provenance.first(view.source.files)
     if record then
       local machine, bench = record.machine, record.bench
       p:facts { { "CPU", machine.cpu }, { "GPU", machine.gpu }, { "Cores", machine.cores },
@@ -348,10 +334,9 @@ local function add_missing(p, views)
       for _, line in ipairs(entry.lines) do lines[#lines + 1] = { entry.format.file, line } end
     end
     if #lines > 0 then p:table { columns = { "file", "leaves out" }, rows = lines } end
-    local elsewhere = {}
-    for i, entry in ipairs(summary.elsewhere(view.source)) do
-      elsewhere[i] = { entry.format.file, entry.text }
-    end
+    local elsewhere = sequences.map(summary.elsewhere(view.source), function(entry)
+      return { entry.format.file, entry.text }
+    end)
     p:table { columns = { "file", "unmeasured shapes" }, rows = elsewhere, plain = true }
   end
 end
@@ -371,8 +356,8 @@ end
 local function lead_of(views)
   local blocks, files = {}, {}
   for _, view in ipairs(views) do
-    table.move(view.blocks, 1, #view.blocks, #blocks + 1, blocks)
-    table.move(view.source.files, 1, #view.source.files, #files + 1, files)
+    sequences.append(blocks, view.blocks)
+    sequences.append(files, view.source.files)
   end
   local total = summary.totals(blocks)
   local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
@@ -392,7 +377,7 @@ local function lead_of(views)
   end
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end
-  local record = #views == 1 and record_of(views[1].source)
+  local record = #views == 1 and provenance.first(views[1].source.files)
   if record then out[#out + 1] = ("Measured on %s."):format(machines.describe(record.machine)) end
   return table.concat(out, "\n")
 end

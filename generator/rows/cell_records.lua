@@ -2,6 +2,7 @@
 -- order of records. Nothing here measures, reads or writes.
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 
 local cell_records = {}
 
@@ -100,11 +101,9 @@ end
 function cell_records.missing(spec, cells, done)
   local missing = {}
   for _, cell in ipairs(cells) do
-    local strategies = {}
-    for _, strategy in ipairs(cell.skip and {} or spec.strategies) do
-      local key = cell_records.key(cell_records.record(cell, strategy))
-      if not done[key] then strategies[#strategies + 1] = strategy end
-    end
+    local strategies = sequences.filter(cell.skip and {} or spec.strategies, function(strategy)
+      return not done[cell_records.key(cell_records.record(cell, strategy))]
+    end)
     if #strategies > 0 then missing[#missing + 1] = { cell = cell, strategies = strategies } end
   end
   return missing

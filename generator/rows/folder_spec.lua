@@ -6,6 +6,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local provenance = require "base.lazy" "rows.provenance"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local spec = require "base.lazy" "rows.spec"
 
@@ -29,14 +30,14 @@ end
 -- The keys in which two specs differ, as text; nil: none. The rows of one placement do not depend on `arch`
 -- and on the other placements.
 local function different_keys(a, b)
-  local all, out = {}, {}
+  local all = {}
   for _, of in ipairs { a, b } do
     for key in pairs(of) do all[key] = true end
   end
   all.arch, all.tp, all.nodes, all.ranks_per_node = nil, nil, nil, nil
-  for _, key in ipairs(sorted_keys(all)) do
-    if not provenance.same(a[key] or {}, b[key] or {}) then out[#out + 1] = key end
-  end
+  local out = sequences.filter(sorted_keys(all), function(key)
+    return not provenance.same(a[key] or {}, b[key] or {})
+  end)
   return out[1] and table.concat(out, ", ")
 end
 

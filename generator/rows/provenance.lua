@@ -9,6 +9,7 @@ local json = require "codec.json"
 local machines = require "machine.machines"
 local rank_placement = require "lists.rank_placement"
 local system = require "core.system"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 
 local provenance = {}
@@ -91,14 +92,12 @@ end
 -- Completes a record of rows from several machines or benches; `sources` is a list of { path =, record = (or
 -- nil) }.
 function provenance.merged(record, sources)
-  local names, prints, seen = {}, {}, {}
-  for i, source in ipairs(sources) do
-    local of = source.record
-    local words = machines.describe(of and of.machine or {})
-    if not seen[words] then names[#names + 1] = words end
-    seen[words] = true
-    prints[i] = of and of.fingerprint or "unknown"
-  end
+  local names = sequences.distinct(sequences.map(sources, function(source)
+    return machines.describe(source.record and source.record.machine or {})
+  end))
+  local prints = sequences.map(sources, function(source)
+    return source.record and source.record.fingerprint or "unknown"
+  end)
   record.machine, record.bench = { machines = json.array(names) }, { merged = json.array(prints) }
   record.fingerprint = provenance.hash(json.encode({ record.machine, record.bench }))
   return record
@@ -243,6 +242,9 @@ function provenance.read(path)
   if problem then return nil, ("%s: %s; sweep --fresh replaces it"):format(path, problem) end
   return record
 end
+
+-- The first record in the `provenance` of these files; nil if none has one.
+function provenance.first(files) return sequences.field(files, "provenance")[1] end
 
 -- The TP sizes at which a budget ended the sweep, and how to continue it, as text; nil: none. `ended`: a list
 -- of { tp, nodes, budget_s (seconds; 0: unknown) }.

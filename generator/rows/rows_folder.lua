@@ -14,7 +14,8 @@ local machines = require "base.lazy" "machine.machines"
 local provenance = require "base.lazy" "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
-local sorted_keys = require("base.ordering").sorted_keys
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local spec = require "base.lazy" "rows.spec"
 
 local rows_folder = {}
@@ -22,11 +23,6 @@ local rows_folder = {}
 -- A text that is the same for two files, or placements of a spec, if and only if they have the same ranks and
 -- nodes.
 local function placement_of(entry) return rank_placement.words(entry.tp or entry.world_size, entry.nodes) end
-
-local function before(a, b)
-  if a.nodes ~= b.nodes then return a.nodes < b.nodes end
-  return a.tp < b.tp
-end
 
 -- The benchmark files of the arch, by nodes and TP size; {} where there is none. With `allow_loopback`, those
 -- of ranks on one GPU are used for placements without others.
@@ -43,7 +39,7 @@ function rows_folder.files(data_dir, arch, allow_loopback)
   end
   add(arch)
   if allow_loopback then add(arch .. "-loopback") end
-  table.sort(found, before)
+  table.sort(found, ordering.by("nodes", "tp"))
   return found
 end
 
@@ -56,7 +52,7 @@ function rows_folder.only_arch(data_dir, given, other)
     local _, _, arch = rank_placement.of_file_name(name)
     if arch then seen[arch] = true end
   end
-  local archs = sorted_keys(seen)
+  local archs = ordering.sorted_keys(seen)
   if #archs == 0 then
     fail.input("%s: %s benchmark.tp{N}.{arch}.csv; gentables sweep writes them", data_dir,
       other and ("neither %s nor"):format(other) or "no")
@@ -77,9 +73,7 @@ end
 
 -- Reads benchmark files, { { path = }... }; reports a time of 0.0.
 function rows_folder.read_rows(found)
-  local paths = {}
-  for i, entry in ipairs(found) do paths[i] = entry.path end
-  local read = fail.unless(rows.read(paths))
+  local read = fail.unless(rows.read(sequences.field(found, "path")))
   local left_out = {}
   for _, missing in ipairs(read:missing()) do left_out[missing.path] = missing.count end
   for _, entry in ipairs(read:files()) do
@@ -234,7 +228,7 @@ local function find_parts(data_dir)
       end
     end
   end
-  table.sort(found, function(a, b) return a.sm < b.sm end)
+  table.sort(found, ordering.by "sm")
   return found
 end
 
@@ -242,7 +236,7 @@ end
 -- one, else the oldest. `text`: as --sm has them; nil: all.
 local function reached_by(found, text)
   if not text then return found end
-  local kept, seen = {}, {}
+  local seen = {}
   for word in text:gmatch("[^,]+") do
     local sm = word:find("^%d+$") and math.tointeger(tonumber(word))
     if not sm then fail.input("--sm %s: %s is no SM version; valid: numbers such as 80,90", text, word) end
@@ -252,10 +246,7 @@ local function reached_by(found, text)
     end
     seen[reached] = true
   end
-  for _, part in ipairs(found) do
-    if seen[part] then kept[#kept + 1] = part end
-  end
-  return kept
+  return sequences.filter(found, function(part) return seen[part] end)
 end
 
 -- The folders with rows of SM versions in `data_dir`, for all versions or those that `text` reaches; see

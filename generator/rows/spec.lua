@@ -8,6 +8,7 @@ local file = require "core.file"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local splits = require "lists.splits"
 
@@ -104,16 +105,13 @@ end
 local function names(kind)
   return function(source, key, value)
     check_list(source, key, value)
-    local wanted, ordered = {}, {}
+    local wanted = {}
     for _, name in ipairs(value) do
       local canonical = check_name(source, key, kind, name)
       if wanted[canonical] then reject(source, key, "%s has %s twice", key, canonical) end
       wanted[canonical] = true
     end
-    for _, row in ipairs(lists[kind]) do
-      if wanted[row.name] then ordered[#ordered + 1] = row.name end
-    end
-    return ordered
+    return sequences.filter(lists.names(kind), function(name) return wanted[name] end)
   end
 end
 
@@ -124,15 +122,24 @@ local function check_arch(source, key, value)
   return value
 end
 
+-- Raises unless the value of `key` is a table with keys of `known` only. `example`: of its content.
+local function check_map(source, key, value, known, example)
+  if type(value) ~= "table" then
+    reject(source, key, "%s is not a table; write %s = { %s }", key, key, example)
+  end
+  for name in pairs(value) do
+    if known[name] == nil then
+      reject(source, tostring(name), 'unknown key "%s" in %s; valid keys: %s', tostring(name), key,
+        names_of(known))
+    end
+  end
+end
+
 local function check_limits(source, key, value)
-  if type(value) ~= "table" then reject(source, key, "limits is not a table; write limits = { ... }") end
+  check_map(source, key, value, largest_limits, "...")
   local limits = {}
   for name, default in pairs(spec.default_limits) do limits[name] = default end
   for name, limit in pairs(value) do
-    if largest_limits[name] == nil then
-      reject(source, tostring(name), 'unknown key "%s" in limits; valid keys: %s', tostring(name),
-        names_of(largest_limits))
-    end
     local least = name == "seconds" and 0 or 1
     if math.type(limit) ~= "integer" or limit < least or limit > largest_limits[name] then
       reject(source, name, "%s is %s; valid is a whole number from %d to %d", name, tostring(limit), least,
@@ -148,31 +155,18 @@ local function check_limits(source, key, value)
 end
 
 local function check_table(source, key, value)
-  if type(value) ~= "table" then
-    reject(source, key, "table is not a table; write table = { dtype = ... }")
-  end
-  local kinds = { dtype = "dtypes", op = "ops", mode = "modes" }
+  local kinds = { dtype = "dtypes", mode = "modes", op = "ops" }
+  check_map(source, key, value, kinds, "dtype = ...")
   local checked = {}
-  for name, text in pairs(value) do
-    if not kinds[name] then
-      reject(source, tostring(name), 'unknown key "%s" in table; valid keys: dtype, op, mode', tostring(name))
-    end
-    checked[name] = check_name(source, name, kinds[name], text)
-  end
+  for name, text in pairs(value) do checked[name] = check_name(source, name, kinds[name], text) end
   return checked
 end
 
 -- Checks the types; choose/settings.lua checks the values.
 local function check_choice(source, key, value)
   local known = { numerics = "string", workload = "string", at = "string", regret = "number" }
-  if type(value) ~= "table" then
-    reject(source, key, "choice is not a table; write choice = { numerics = ... }")
-  end
+  check_map(source, key, value, known, "numerics = ...")
   for name, text in pairs(value) do
-    if not known[name] then
-      reject(source, tostring(name), 'unknown key "%s" in choice; valid keys: %s', tostring(name),
-        names_of(known))
-    end
     if type(text) ~= known[name] then
       reject(source, name, "%s is %s; valid is a %s", name, tostring(text),
         known[name] == "string" and "text" or "number")

@@ -30,6 +30,7 @@
 -- Rows without intervals (of other tools) cannot be tested: there a loss of `untested` or more is material.
 local core_rows = require "core.rows"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 local student = require "core.student"
 local tables = require "core.table"
@@ -176,9 +177,9 @@ function changes.percent(share) return share and ("%+.1f%%"):format(100 * share)
 function changes.shifted(result)
   local out = {}
   for _, verdict in ipairs { "slower", "faster" } do
-    for _, entry in ipairs(result.strategies or {}) do
-      if entry.verdict == verdict then out[#out + 1] = entry end
-    end
+    sequences.append(out, sequences.filter(result.strategies or {}, function(entry)
+      return entry.verdict == verdict
+    end))
   end
   return out
 end

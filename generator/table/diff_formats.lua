@@ -2,6 +2,7 @@
 local changes = require "table.changes"
 local rank_placement = require "lists.rank_placement"
 local escape = require "codec.markdown".escape
+local sequences = require "base.sequences"
 
 local diff_formats = {}
 
@@ -154,14 +155,9 @@ diff_formats.list = {
   { name = "github", write = github },
 }
 
-diff_formats.names = {}
-for i, format in ipairs(diff_formats.list) do diff_formats.names[i] = format.name end
+diff_formats.names = sequences.field(diff_formats.list, "name")
 
--- function(result) -> text of the format with this name, or nil.
-function diff_formats.of(name)
-  for _, format in ipairs(diff_formats.list) do
-    if format.name == name then return format.write end
-  end
-end
+-- function(result) -> text of the format with this name, which is one of diff_formats.names.
+function diff_formats.of(name) return sequences.named(diff_formats.list, name).write end
 
 return diff_formats

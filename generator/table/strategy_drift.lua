@@ -8,6 +8,7 @@
 -- once (Efron, 1982, chapter 3). Its distribution is Student's, with one degree of freedom less than the
 -- smaller sweep has launches.
 local cell_records = require "rows.cell_records"
+local ordering = require "base.ordering"
 local statistics = require "base.statistics"
 local student = require "core.student"
 
@@ -113,7 +114,7 @@ function strategy_drift.compare(old_records, new_records, options)
   for _, entry in ipairs(statistics.holm(list, options.alpha, #list)) do
     entry.verdict = entry.shift > 0 and "slower" or "faster"
   end
-  table.sort(list, function(a, b) return a.strategy < b.strategy end)
+  table.sort(list, ordering.by "strategy")
   return list, 2 ^ drift - 1
 end
 

@@ -7,6 +7,7 @@ local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local readers = require "reading.list"
+local sequences = require "base.sequences"
 local names_in_help = require("base.options").names_in_help
 local source = require "reading.source"
 local sorted_keys = require("base.ordering").sorted_keys
@@ -95,14 +96,11 @@ local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_to
 -- The provenance of imported rows. Facts that the files lack, such as the CPU, are absent. `devices`: those
 -- of each number of ranks, if the files have them.
 local function record_of(of_size, arch, facts, no_time, devices)
-  local entries, placement = {}, nil
-  for _, entry in ipairs(no_time) do
-    if entry.world_size == of_size.world_size and (entry.nodes or 1) == of_size.nodes then
-      local kept = {}
-      for _, name in ipairs(no_time_fields) do kept[name] = entry[name] end
-      entries[#entries + 1] = kept
-    end
-  end
+  local placement
+  local entries = sequences.map(no_time, function(entry)
+    local is_its_own = entry.world_size == of_size.world_size and (entry.nodes or 1) == of_size.nodes
+    return is_its_own and sequences.pick(entry, no_time_fields) or nil
+  end)
   for _, record in ipairs(of_size.records or {}) do
     placement = placement or record.placement
     if placement ~= record.placement then placement = "unknown" end
