@@ -187,18 +187,13 @@ static bool choose_rows(const struct choosing *choosing, const struct plane *pla
 // The classes of equal bits in a plane. False: out of memory.
 static bool find_classes(const struct plane *plane, uint8_t class_of[NAMES_MAX]) {
     const struct inputs *of = plane->of;
-    const struct grid_block *block = plane->block;
-    const struct slice_key slice = {.splits = block->splits,
-                                    .world_size = block->world_size,
-                                    .nodes = block->nodes,
-                                    .dtype = block->dtype,
-                                    .op = block->op,
-                                    .mode = block->mode,
-                                    .fusion = block->fusion[plane->fusion],
-                                    .sizes_only = block->has_no_shape};
+    struct cell_key first = grid_block_key(plane->block);
+    first.fusion = plane->block->fusion[plane->fusion];
+    first.hidden_size = plane->block->hidden_sizes.value[0];
     struct numerics *numerics = malloc(sizeof *numerics);
     uint8_t barred = of->selection->loopback ? NAME_NONE : of->loopback;
-    bool ok = numerics != NULL && numerics_relate(of->rows, slice, barred, of->lists, numerics);
+    bool ok =
+        numerics != NULL && numerics_relate(of->rows, slice_key_of(&first), barred, of->lists, numerics);
     if (ok) numerics_classes(numerics, of->selection->same_bits_as, class_of);
     free(numerics);
     return ok;
@@ -316,9 +311,9 @@ static bool find_evidence(struct choosing *choosing) {
     choosing->evidence = calloc(grid->block_count + 1, sizeof *choosing->evidence);
     bool ok = choosing->evidence != NULL;
     for (size_t i = 0; ok && i < grid->block_count; i++) {
+        const struct cell_key first = grid_key(grid, grid->blocks[i].first_cell);
         const struct evidence_scope scope = {
-            .block = grid_key(grid, grid->blocks[i].first_cell),
-            .sizes_only = grid->blocks[i].has_no_shape,
+            .block = slice_key_of(&first),
             .may_win = of->selection->may_win,
             .keeps_far = of->selection->same_bits_as != NAME_NONE || of->selection->is_stable,
             .barred = of->selection->loopback ? NAME_NONE : of->loopback,

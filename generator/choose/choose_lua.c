@@ -165,13 +165,7 @@ static const struct evidence *take_evidence(lua_State *lua, const struct rows *r
     }
     const struct names *placements = &lists->placements;
     const struct evidence_scope scope = {
-        .block = {.splits = slice.splits,
-                  .world_size = slice.world_size,
-                  .nodes = slice.nodes,
-                  .dtype = slice.dtype,
-                  .op = slice.op,
-                  .mode = slice.mode},
-        .sizes_only = slice.sizes_only,
+        .block = slice,
         .may_win = may_win,
         .barred = field_boolean(lua, 4, "loopback") ? NAME_NONE : names_index(placements, "loopback"),
         .oversubscribed = names_index(placements, "oversubscribed"),

@@ -50,7 +50,7 @@ static void take_entries(const struct rows *rows, struct slice_key key, const st
                          uint8_t barred, struct classes *all) {
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->row[i];
-        if (!slice_key_equal(slice_key_of(row), key) || !lists->candidate[row->strategy]) continue;
+        if (!slice_key_equal(slice_key_of(&row->key), key) || !lists->candidate[row->strategy]) continue;
         if (barred != NAME_NONE && row->placement == barred) continue;
         all->entries[all->count++] = (struct entry){
             .shape = (uint64_t)row->key.hidden_size << 32 | row->key.num_tokens,

@@ -23,7 +23,7 @@ static size_t take_bits(const struct rows *rows, struct slice_key slice, uint8_t
         const struct row *row = &rows->row[i];
         const struct row_detail *detail = &rows->detail[i];
         if (detail->bits == 0 && !detail->bits_vary) continue;
-        if (!slice_key_equal(slice_key_of(row), slice) || !lists->candidate[row->strategy]) continue;
+        if (!slice_key_equal(slice_key_of(&row->key), slice) || !lists->candidate[row->strategy]) continue;
         if (barred != NAME_NONE && row->placement == barred) continue;
         numerics->varies[row->strategy] |= detail->bits_vary;
         if (detail->bits_vary) continue;

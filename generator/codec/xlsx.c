@@ -23,7 +23,7 @@
 #include "system/cleanup.h"
 #include "system/file.h"
 
-static const char book_type[] = "gentables.xlsx";
+static const char book_type[] = "gentables.xlsx", unwritten[] = "cannot be written: ";
 
 // Limits of a workbook, and widths of columns in characters.
 enum { MOST_ROWS = LXW_ROW_MAX, MOST_COLUMNS = LXW_COL_MAX, MOST_CELL_UNITS = 32767 };
@@ -71,13 +71,18 @@ static int drop(lua_State *lua) {
     return 0;
 }
 
-// Drops a book for which an allocation failed. Its memory is not freed, because it may be invalid.
-static int fail_without_memory(lua_State *lua, struct book *book) {
+// Drops a book that cannot be completed.
+static int fail_with(lua_State *lua, struct book *book, const char *what, const char *reason) {
     struct problem problem;
-    book->workbook = NULL;
     drop_book(book);
-    problem_set(&problem, "%s: out of memory; the old file is unchanged", book->path);
+    problem_set(&problem, "%s: %s%s; the old file is unchanged", book->path, what, reason);
     return push_failed(lua, problem.text);
+}
+
+// The same, after a failed allocation. The book's memory is not freed, because it may be invalid.
+static int fail_without_memory(lua_State *lua, struct book *book) {
+    book->workbook = NULL;
+    return fail_with(lua, book, "out of memory", "");
 }
 
 // The folder of the file. The library's temporary files are there, too, so that a full disk is an error when
@@ -367,11 +372,7 @@ static int add_sheet(lua_State *lua) {
     sheet.worksheet = workbook_add_worksheet(book->workbook, name);
     hush_end(&hush);
     if (sheet.worksheet == NULL && hush.reason != 0 && hush.reason != ENOMEM) {
-        struct problem problem;
-        problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
-                    strerror(hush.reason));
-        drop_book(book);
-        return push_failed(lua, problem.text);
+        return fail_with(lua, book, unwritten, strerror(hush.reason));
     }
     if (hush.lost_memory) return fail_without_memory(lua, book);
     if (sheet.worksheet == NULL) return luaL_error(lua, "no sheet can be called %s", name);
@@ -401,18 +402,12 @@ static int close_book(lua_State *lua) {
     bool has_other_reason = error != LXW_NO_ERROR && hush.reason != 0 && hush.reason != ENOMEM;
     if (hush.lost_memory && !has_other_reason) return fail_without_memory(lua, book);
     if (error == LXW_NO_ERROR && stream_errors() != book->stream_errors) {
-        problem_set(&problem,
-                    "%s: cannot be written: a temporary file in its folder is incomplete (is the disk full?);"
-                    " the old file is unchanged",
-                    book->path);
-        drop_book(book);
-        return push_failed(lua, problem.text);
+        return fail_with(lua, book, unwritten,
+                         "a temporary file in its folder is incomplete (is the disk full?)");
     }
     if (error != LXW_NO_ERROR) {
-        problem_set(&problem, "%s: cannot be written: %s; the old file is unchanged", book->path,
-                    hush.reason != 0 ? strerror(hush.reason) : lxw_strerror(error));
-        drop_book(book);
-        return push_failed(lua, problem.text);
+        const char *reason = hush.reason != 0 ? strerror(hush.reason) : lxw_strerror(error);
+        return fail_with(lua, book, unwritten, reason);
     }
     bool is_written = file_stage_commit(&book->stage, false, &problem);
     drop_book(book);

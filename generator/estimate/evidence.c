@@ -76,10 +76,9 @@ static uint8_t method_of(const struct lists *lists, size_t s) {
 // ---- rows to times
 
 static bool is_in_scope(const struct row *row, const struct evidence_scope *scope) {
-    const struct cell_key *key = &row->key, *block = &scope->block;
-    return key->world_size == block->world_size && key->nodes == block->nodes && key->dtype == block->dtype &&
-           key->op == block->op && key->mode == block->mode && key->splits == block->splits &&
-           (key->hidden_size == HIDDEN_SIZE_NONE) == scope->sizes_only && scope->may_win[row->strategy] &&
+    struct slice_key block = slice_key_of(&row->key);
+    block.fusion = scope->block.fusion;
+    return slice_key_equal(block, scope->block) && scope->may_win[row->strategy] &&
            (scope->barred == NAME_NONE || row->placement != scope->barred);
 }
 
@@ -126,7 +125,7 @@ static bool collect_cells(struct evidence *evidence, const struct rows *rows,
         evidence->is_of_cpus = evidence->is_of_cpus || family_of(strategy) == FAMILY_MPI;
         evidence->is_oversubscribed = evidence->is_oversubscribed || row->placement == scope->oversubscribed;
         double elements = (double)row->key.num_tokens * row->key.hidden_size;
-        evidence->log2_element_bytes = scope->sizes_only ? 0 : log2((double)row->size_bytes / elements);
+        evidence->log2_element_bytes = scope->block.sizes_only ? 0 : log2((double)row->size_bytes / elements);
     }
     qsort(evidence->cells, evidence->cell_count, sizeof *evidence->cells, by_shape);
     size_t kept = 0;
@@ -256,7 +255,7 @@ bool evidence_make(const struct rows *rows, const struct evidence_scope *scope, 
     if (rows->detail == NULL) return true;
     struct evidence *made = calloc(1, sizeof *made);
     if (made == NULL) return false;
-    made->sizes_only = scope->sizes_only;
+    made->sizes_only = scope->block.sizes_only;
     made->strategies = lists->strategies.count;
     bool ok = collect_cells(made, rows, scope, lists, &count);
     made->has_chunks = made->is_of_cpus && !made->is_oversubscribed && scope->block.world_size == 2;

@@ -19,9 +19,8 @@ struct evidence_shape {
 
 // The rows from which evidence is made.
 struct evidence_scope {
-    struct cell_key block; // of which world_size, nodes, dtype, op, mode and splits count
-    bool sizes_only;       // rows without tokens and hidden sizes; else those with both
-    const bool *may_win;   // by strategy
+    struct slice_key block; // the rows of all its fusions
+    const bool *may_win;    // by strategy
     bool keeps_far; // whether strategies that are slow everywhere stay, because the fast ones may not win
     uint8_t barred; // the placement of rows that do not count; NAME_NONE: none
     uint8_t oversubscribed; // the index of that name in the list of placements

@@ -100,7 +100,7 @@ struct slice_key {
     uint8_t dtype, op, mode, fusion;
     bool sizes_only; // without tokens and hidden sizes
 };
-struct slice_key slice_key_of(const struct row *row);
+struct slice_key slice_key_of(const struct cell_key *key);
 bool slice_key_equal(struct slice_key a, struct slice_key b);
 
 // The text in the column of bits for bits that vary.

@@ -14,8 +14,7 @@ static_assert(NUMBERS_MAX == 16, "rows_no_detail has as many");
 
 const char rows_bits_vary[] = "varies";
 
-struct slice_key slice_key_of(const struct row *row) {
-    const struct cell_key *key = &row->key;
+struct slice_key slice_key_of(const struct cell_key *key) {
     return (struct slice_key){
         key->splits, key->world_size, key->nodes,  key->dtype,
         key->op,     key->mode,       key->fusion, key->hidden_size == HIDDEN_SIZE_NONE};

@@ -52,7 +52,7 @@ int rows_lua_slices(lua_State *lua) {
     struct slice_key *keys = NULL; // few; in Lua's memory, so that an error leaks nothing
     size_t *counts = NULL, found = 0, room = 0, last = 0;
     for (size_t i = 0; i < rows->count; i++) {
-        struct slice_key key = slice_key_of(&rows->row[i]);
+        struct slice_key key = slice_key_of(&rows->row[i].key);
         if (found == 0 || !slice_key_equal(keys[last], key)) {
             for (last = 0; last < found && !slice_key_equal(keys[last], key); last++) continue;
         }
@@ -176,7 +176,7 @@ int rows_lua_slice(lua_State *lua) {
     for (int i = 0; i < column_count; i++) lua_newtable(lua);
     lua_Integer count = 0;
     for (size_t i = 0; i < rows->count; i++) {
-        if (!slice_key_equal(slice_key_of(&rows->row[i]), key)) continue;
+        if (!slice_key_equal(slice_key_of(&rows->row[i].key), key)) continue;
         struct row row = rows->row[i];
         const struct row_detail *detail = rows_detail_of(rows, i);
         count++;
