@@ -229,13 +229,11 @@ local words = { [0] = "ignore", "basic_linear", "nonoverlapping", "recursive_dou
   "segmented_ring", "rabenseifner" }
 
 local function rules_of(tp_table)
-  local rules = {}
-  for i, segment in ipairs(tp_table.segments) do
+  return sequences.map(tp_table.segments, function(segment)
     local number = segment.strategy.ompi_algorithm or 0
-    rules[i] = { first = segment.first, last = segment.last, algorithm = number, word = words[number],
+    return { first = segment.first, last = segment.last, algorithm = number, word = words[number],
       name = number == 0 and "the built-in decision" or words[number] }
-  end
-  return rules
+  end)
 end
 
 -- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
@@ -309,11 +307,10 @@ end
 
 -- The versions of Open MPI with which the rows and searches of a source were measured, if they are recorded.
 local function versions_of(source)
-  local versions = {}
-  for _, entry in ipairs(source.files) do
+  local versions = sequences.map(source.files, function(entry)
     local machine = entry.provenance and entry.provenance.machine
-    versions[#versions + 1] = machine and machine.mpi and machine.mpi:match("^Open MPI (%d[%d.]*)")
-  end
+    return machine and machine.mpi and machine.mpi:match("^Open MPI (%d[%d.]*)")
+  end)
   for _, search in pairs(searches_of(source)) do
     versions[#versions + 1] = search.best.library:match("^%d[%d.]*")
   end

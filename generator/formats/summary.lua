@@ -1,5 +1,6 @@
 -- The numbers of a report: shares of the strategies, margins, uncertain choices, the physical bound, and the
 -- reasons for missing times. The template has the texts.
+local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 local settings = require "choose.settings"
 local choice_cost = require "base.lazy" "formats.choice_cost"
@@ -78,10 +79,7 @@ end
 local function shares(tally)
   local out = {}
   for name, count in pairs(tally.wins) do out[#out + 1] = { name = name, count = count } end
-  table.sort(out, function(a, b)
-    if a.count ~= b.count then return a.count > b.count end
-    return a.name < b.name
-  end)
+  table.sort(out, ordering.by("-count", "name"))
   return out
 end
 
@@ -233,21 +231,24 @@ function summary.without_time(source)
   return groups
 end
 
+-- The caches of a machine as text; nil: unknown.
+function summary.caches_in_words(caches)
+  local names = caches and ordering.sorted_keys(caches)
+  return names and table.concat(sequences.map(names, function(name)
+    return name .. " " .. tostring(caches[name])
+  end), ", ")
+end
+
 -- The disturbed rows of a source, the widest interval first: { tp (of rank_placement.size), entry = a mark of
 -- the provenance } ...
 function summary.disturbed(source)
   local found = {}
   for _, of in ipairs(source.files) do
     for _, entry in ipairs(of.provenance and of.provenance.disturbed or {}) do
-      found[#found + 1] = { tp = rank_placement.size(of.tp, of.nodes), entry = entry, place = #found }
+      found[#found + 1] = { tp = rank_placement.size(of.tp, of.nodes), entry = entry }
     end
   end
-  local function ratio(of) return of.entry.high_us / math.max(of.entry.low_us, 1e-9) end
-  table.sort(found, function(a, b)
-    if ratio(a) ~= ratio(b) then return ratio(a) > ratio(b) end
-    return a.place < b.place
-  end)
-  return found
+  return ordering.falling(found, function(of) return of.entry.high_us / math.max(of.entry.low_us, 1e-9) end)
 end
 
 -- The place where a restriction of choices costs the most time, from sums of formats.choice_cost; "" if it

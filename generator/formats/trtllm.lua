@@ -85,13 +85,11 @@ local function number_of(strategy) return strategy and strategy.trtllm end
 
 -- A row's thresholds; -1 is the strategy of unmeasured cells.
 local function steps_of_row(tp_table, segments)
-  local steps = {}
-  for i, segment in ipairs(segments) do
+  return sequences.map(segments, function(segment, i)
     local strategy = lists.strategies[segment.strategy]
-    steps[i] = { from = i > 1 and tp_table.num_tokens[segment.first] or 0,
+    return { from = i > 1 and tp_table.num_tokens[segment.first] or 0,
       strategy = number_of(strategy) or -1 }
-  end
-  return steps
+  end)
 end
 
 local function by_tokens(view)
@@ -99,11 +97,10 @@ local function by_tokens(view)
   for i, tp_table in ipairs(view.tp_tables) do
     out[i] = { tp = tp_table.tp, fusions = {} }
     for f, fusion in ipairs(tp_table.fusions) do
-      local rows = {}
-      for h, hidden_size in ipairs(tp_table.hidden_sizes) do
-        rows[h] = { hidden_size = hidden_size,
+      local rows = sequences.map(tp_table.hidden_sizes, function(hidden_size, h)
+        return { hidden_size = hidden_size,
           steps = steps_of_row(tp_table, view.canonical:segments(tp_table.block, f, h)) }
-      end
+      end)
       local index = lists.find("fusions", fusion.name).trtllm
       if index then table.insert(out[i].fusions, { index = index, rows = rows }) end
     end

@@ -302,13 +302,11 @@ end
 -- ---- all --------------------------------------------------------------------------------------
 
 local function cells_of(effects, list, indices, options)
-  local out = {}
-  for i, series in ipairs(list) do
+  return sequences.map(list, function(series, i)
     local values = effects:rest(i)
-    out[i] = { values = values, changes = search(values, options, "cell"), series = series,
+    return { values = values, changes = search(values, options, "cell"), series = series,
       cell = indices[i][4] }
-  end
-  return out
+  end)
 end
 
 -- See the head of this file.
@@ -329,11 +327,10 @@ function change_points.find(model, options)
     end
   end
   for _, family in ipairs(families) do correct(family, options) end
-  local strategies = {}
-  for i, entry in ipairs(levels[1]) do
-    report_group(entry, {}, findings, options)
-    strategies[i] = { strategy = entry.series.strategy, values = entry.values }
-  end
+  for _, entry in ipairs(levels[1]) do report_group(entry, {}, findings, options) end
+  local strategies = sequences.map(levels[1], function(entry)
+    return { strategy = entry.series.strategy, values = entry.values }
+  end)
   report_cells(cells, findings)
   for i, finding in ipairs(findings) do finding.order = i end
   table.sort(findings, ordering.by("at", "order"))

@@ -102,17 +102,16 @@ local function versions_of(history)
 end
 
 local function add_changes(p, history)
-  local rows = {}
-  for i, finding in ipairs(history_text.latest_first(history)) do
+  local rows = sequences.map(history_text.latest_first(history), function(finding)
     local is_slower = finding.shift > 0
-    rows[i] = {
+    return {
       { text = history_text.percent(finding.shift), value = finding.shift, class = is_slower and "worse"
         or "better" },
       history_text.subject(finding), { text = history_text.span(history, finding), value = finding.at },
       { text = history.runs[finding.at].date, class = "date" }, finding.cells > 0 and finding.cells or nil,
       history_text.cause(history, finding),
     }
-  end
+  end)
   if #rows == 0 then return p:text("No change.") end
   p:table { caption = "Changes, the latest first", rows = rows,
     columns = { { title = "time", help = "change of the time" }, "what", "runs", "from",
@@ -157,10 +156,9 @@ local function add_lines(p, history, versions)
 end
 
 local function add_versions(p, history, versions)
-  local rows = {}
-  for i, version in ipairs(versions) do
-    rows[i] = { version.run, { text = history.runs[version.run].date, class = "date" }, version.text }
-  end
+  local rows = sequences.map(versions, function(version)
+    return { version.run, { text = history.runs[version.run].date, class = "date" }, version.text }
+  end)
   if #rows > 0 then
     p:table { caption = "Changes of the machine and of versions", columns = { "run", "date", "change" },
       rows = rows }

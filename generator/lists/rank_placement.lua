@@ -5,17 +5,16 @@ local rank_placement = {}
 -- Whether the ranks are on several nodes.
 function rank_placement.spans(nodes) return (nodes or 1) > 1 end
 
--- The name of a file of rows, without its ending: benchmark.tp8.host, benchmark.tp8.nodes2.host. `kind`:
--- the first word, by default benchmark.
-function rank_placement.file_name(world_size, nodes, arch, kind)
+-- The name of a file of rows, without its ending: benchmark.tp8.host, benchmark.tp8.nodes2.host.
+function rank_placement.file_name(world_size, nodes, arch)
   local part = rank_placement.spans(nodes) and (".nodes%d"):format(nodes) or ""
-  return ("%s.tp%d%s.%s"):format(kind or "benchmark", world_size, part, arch)
+  return ("benchmark.tp%d%s.%s"):format(world_size, part, arch)
 end
 
 -- The number of ranks, the number of nodes and the arch in the name of a file of rows, with or without its
--- folder; nil for other names. `ending`: without the dot, by default csv.
-function rank_placement.of_file_name(path, ending)
-  local size, rest = path:match("([^/]*)$"):match("^benchmark%.tp(%d+)%.(.+)%." .. (ending or "csv") .. "$")
+-- folder; nil for other names.
+function rank_placement.of_file_name(path)
+  local size, rest = path:match("([^/]*)$"):match("^benchmark%.tp(%d+)%.(.+)%.csv$")
   if not size then return nil end
   local nodes, arch = rest:match("^nodes(%d+)%.(.+)$")
   return math.tointeger(tonumber(size)), nodes and math.tointeger(tonumber(nodes)) or 1, arch or rest

@@ -2,6 +2,8 @@
 -- each strategy wins.
 local lists = require "lists.lists"
 local maps = require "pages.maps"
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local summary = require "formats.summary"
 
 local best_strategy = { needs_best = true }
@@ -9,24 +11,18 @@ local best_strategy = { needs_best = true }
 -- The winners of a slice, most first: { { strategy = row of lists.strategies, count =, share = }... },
 -- and the number of cells that have one.
 function best_strategy.distribution(slice)
-  local counts, cells, out = {}, 0, {}
+  local counts, cells = {}, 0
   for h = 1, #slice.hidden_sizes do
     for _, cell in pairs(slice.best[h]) do
       counts[cell.strategy] = (counts[cell.strategy] or 0) + 1
       cells = cells + 1
     end
   end
-  for _, strategy in ipairs(lists.strategies) do
+  local out = sequences.map(lists.strategies, function(strategy)
     local count = counts[strategy.name]
-    if count then
-      out[#out + 1] = { strategy = strategy, count = count, share = count / cells, index = #out }
-    end
-  end
-  table.sort(out, function(a, b)
-    if a.count ~= b.count then return a.count > b.count end
-    return a.index < b.index
+    return count and { strategy = strategy, count = count, share = count / cells } or nil
   end)
-  return out, cells
+  return ordering.falling(out, function(of) return of.count end), cells
 end
 
 -- The legend of the strategies that win in any cell.

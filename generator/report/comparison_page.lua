@@ -1,6 +1,7 @@
 -- The page of gentables compare: a summary of changes, the sweeps, maps of every table side by side and as
 -- differences, all numbers, and missing cells. sweep_comparison.lua has the numbers.
 local colours = require "pages.colours"
+local ordering = require "base.ordering"
 local sweep_comparison = require "report.sweep_comparison"
 local file = require "core.file"
 local json = require "codec.json"
@@ -324,15 +325,12 @@ local function add_numbers(p, comparison, labels)
         for s = 1, count do any = any or of[s] end
         if any then
           local row, most = number_row(group, h, t, count)
-          all[#all + 1] = { row = row, most = most, order = #all }
+          all[#all + 1] = { row = row, most = most }
         end
       end
     end
   end
-  table.sort(all, function(a, b)
-    if a.most ~= b.most then return a.most > b.most end
-    return a.order < b.order
-  end)
+  ordering.falling(all, function(entry) return entry.most end)
   local rows = {}
   for i = 1, math.min(MOST_ROWS, #all) do rows[i] = all[i].row end
   local columns = side_by_side.row({ "TP", "fusion", "data", "tokens or size", "hidden" }, count, function(s)

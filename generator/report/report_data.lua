@@ -165,17 +165,16 @@ end
 -- The borders and cells of the C header, as in its template.
 local function header_of(source)
   local view = model.for_format(source, formats.find "c")
-  local tp_tables = {}
-  for i, tp_table in ipairs(view.all_tables) do
+  local tp_tables = sequences.map(view.all_tables, function(tp_table)
     local fusions = {}
     for _, fusion in ipairs(tp_table.fusions) do
       fusions[fusion.name] = in_letters(in_one(fusion.rows), function(winner) return letters[winner.name] end)
     end
-    tp_tables[i] = { tp = rank_placement.size(tp_table.tp, tp_table.nodes),
+    return { tp = rank_placement.size(tp_table.tp, tp_table.nodes),
       hidden = tp_table.hidden_sizes, tokens = tp_table.num_tokens,
       hidden_borders = lookup_rule.borders(tp_table.hidden_sizes),
       token_borders = lookup_rule.borders(tp_table.num_tokens), mode = tp_table.mode, fusions = fusions }
-  end
+  end)
   if #tp_tables == 0 then return nil end
   return { tpTables = tp_tables, fallback = letters[view.fallback], axes = source.axes }
 end
@@ -246,16 +245,15 @@ end
 -- One arch: `source` (of model.load), and its canonical table's `blocks` (of summary.blocks); their fusions
 -- may have the incumbent's choices as `old`.
 function report_data.of(source, blocks)
-  local out = {}
-  for i, block in ipairs(blocks) do
+  local out = sequences.map(blocks, function(block)
     local fusions = {}
     for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
     -- By bytes, tokens are bytes, and there is one hidden size.
-    out[i] = { tp = rank_placement.size_of(block), dtype = block.dtype, op = op_of(block), mode = block.mode,
+    return { tp = rank_placement.size_of(block), dtype = block.dtype, op = op_of(block), mode = block.mode,
       bytes = lists.find("dtypes", block.dtype).bytes,
       hidden = block.sizes_only and { 1 } or block.hidden_sizes, tokens = block.num_tokens, fusions = fusions,
       bus = block.sizes_only and report_data.bus_factor(block) or nil }
-  end
+  end)
   return { name = source.arch, blocks = out, header = header_of(source), trtllm = trtllm_of(source),
     uncertain = { with = summary.uncertain_in_words(true), without = summary.uncertain_in_words(false) } }
 end

@@ -1,6 +1,7 @@
 -- report.html: the best strategies, one table with all its times, a lookup of shapes, the confidence of
 -- choices, all numbers, the machine. report_html.page(sources) returns a page (pages/page.lua).
 local colours = require "pages.colours"
+local ordering = require "base.ordering"
 local report_data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -206,11 +207,7 @@ local function most_uncertain(views)
       end
     end
   end
-  table.sort(all, function(a, b)
-    if a.sure ~= b.sure then return a.sure < b.sure end
-    if a.margin ~= b.margin then return a.margin < b.margin end
-    return a.order < b.order
-  end)
+  table.sort(all, ordering.by("sure", "margin", "order"))
   local rows = {}
   for i = 1, math.min(MOST_UNCERTAIN, #all) do rows[i] = all[i].row end
   return rows, #all
@@ -240,11 +237,10 @@ end
 -- The cost of stable numerics.
 local function add_stable_cost(p, view)
   local costs, total = choice_cost.of_stable(view.source)
-  local rows = {}
-  for i, sums in ipairs(costs) do
-    rows[i] = { size_of_ranks(sums.slice), sums.fusion, words_of(sums.slice), sums.cells, sums.other,
+  local rows = sequences.map(costs, function(sums)
+    return { size_of_ranks(sums.slice), sums.fusion, words_of(sums.slice), sums.cells, sums.other,
       share(sums.cost, 2), summary.most_in_words(sums) }
-  end
+  end)
   p:text(summary.stable_cost_in_words(total))
   p:table { columns = { "TP", "fusion", "data", "cells", "other choice", "cost, mean", "at most" },
     rows = rows, may_go = { "data" } }
@@ -284,14 +280,6 @@ end
 
 -- ---- machine, and cells that formats leave out ------------------------------------------------
 
-local function caches_in_words(caches)
-  if not caches then return nil end
-  local out = {}
-  for name, size in pairs(caches) do out[#out + 1] = name .. " " .. tostring(size) end
-  table.sort(out)
-  return table.concat(out, ", ")
-end
-
 local function add_machine(p, views)
   p:section("Machine", { id = "machine" })
   for _, view in ipairs(views) do
@@ -301,7 +289,7 @@ local function add_machine(p, views)
       local machine, bench = record.machine, record.bench
       p:facts { { "CPU", machine.cpu }, { "GPU", machine.gpu }, { "Cores", machine.cores },
         { "Topology", machines.topology_in_words(machine.topology) },
-        { "Caches", caches_in_words(machine.caches) }, { "Memory, GiB", machine.memory_gib },
+        { "Caches", summary.caches_in_words(machine.caches) }, { "Memory, GiB", machine.memory_gib },
         { "System", machine.os }, { "MPI", machine.mpi },
         { "Network of the nodes", summary.network(view.source.files) },
         { "Largest error of sums in the switch", summary.largest_switch_error(view.source.files) },

@@ -6,6 +6,7 @@ local columns_of_files = require "lists.columns"
 local formats = require "formats.list"
 local model = require "formats.model"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local summary = require "formats.summary"
 
@@ -19,10 +20,9 @@ local size_of_ranks = rank_placement.size_of
 -- ---- the sheets -------------------------------------------------------------------------------
 
 local function shares_in_words(tally)
-  local words = {}
-  for i, share in ipairs(tally.shares) do
-    words[i] = ("%s %.1f %%"):format(share.name, 100 * share.count / (tally.cells - tally.unmeasured))
-  end
+  local words = sequences.map(tally.shares, function(share)
+    return ("%s %.1f %%"):format(share.name, 100 * share.count / (tally.cells - tally.unmeasured))
+  end)
   return table.concat(words, ", ")
 end
 
@@ -135,10 +135,9 @@ end
 
 -- The cells of the spec without a time, or nil if all have one.
 local function missing_sheet(source)
-  local rows = {}
-  for i, group in ipairs(summary.without_time(source)) do
-    rows[i] = { group.tp, group.cells, table.concat(group.strategies, ", "), group.reason }
-  end
+  local rows = sequences.map(summary.without_time(source), function(group)
+    return { group.tp, group.cells, table.concat(group.strategies, ", "), group.reason }
+  end)
   if #rows == 0 then return nil end
   return { name = "without time", rows = rows,
     columns = { "TP", "cells × strategies", "strategies", "reason" } }
@@ -146,12 +145,11 @@ end
 
 -- The classes of equal bits, or nil if no row has bits.
 local function numerics_sheet(source)
-  local rows = {}
-  for i, class in ipairs((summary.numerics(source))) do
+  local rows = sequences.map((summary.numerics(source)), function(class)
     local of = class.slice
-    rows[i] = { source.arch, size_of_ranks(of), of.dtype, of.op, of.mode, of.fusion,
+    return { source.arch, size_of_ranks(of), of.dtype, of.op, of.mode, of.fusion,
       table.concat(class.names, ", "), class.shapes, class.of, class.cost, class.worst }
-  end
+  end)
   if #rows == 0 then return nil end
   return { name = "numerics", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",
     "class of equal bits", "shapes", "of", "costs, mean", "costs, at worst" },

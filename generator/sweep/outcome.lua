@@ -44,10 +44,7 @@ local function winners(with)
     entry.cells, count = entry.cells + 1, count + 1
     entry.from, entry.to = math.min(entry.from, record.size), math.max(entry.to, record.size)
   end
-  table.sort(ranked, function(a, b)
-    if a.cells ~= b.cells then return a.cells > b.cells end
-    return a.strategy < b.strategy
-  end)
+  table.sort(ranked, ordering.by("-cells", "strategy"))
   return ranked, count
 end
 
