@@ -6,6 +6,7 @@
 local child_process = require "system.child_process"
 local file = require "core.file"
 local scratch = require "system.scratch"
+local sequences = require "base.sequences"
 
 local gnuplot = {}
 
@@ -40,6 +41,35 @@ function gnuplot.svg(width_inches, height_inches)
     'background "#ffffff"\n'
   return words:format(math.floor(width_inches * USUAL_DPI + 0.5), math.floor(height_inches * USUAL_DPI + 0.5),
     FONT_POINTS, USUAL_DPI / POINTS)
+end
+
+function gnuplot.number(value) return ("%.9g"):format(value) end
+
+-- The ticks of an axis for a script: their texts (`is_blank`: none) at the values of their field `key`.
+function gnuplot.tick_list(ticks, key, is_blank)
+  return table.concat(sequences.map(ticks, function(tick)
+    return gnuplot.quote(is_blank and "" or tick.text) .. " " .. gnuplot.number(tick[key])
+  end), ", ")
+end
+
+-- For scripts of pictures of this size, in inches: `across` and `up` are positions as shares of it, `texts`
+-- is the labels of a frame's texts, `margins` puts the next plot into a panel.
+function gnuplot.places(width, height)
+  local function across(x) return ("%.5f"):format(x / width) end
+  local function up(y) return ("%.5f"):format(y / height) end
+  local function texts(list)
+    return table.concat(sequences.map(list, function(text, i)
+      return ('set label %d %s at screen %s, screen %s left font "%s,%s" tc rgb "%s"'):format(i,
+        gnuplot.quote(text.text), across(text.x), up(text.y), text.bold and "Sans:Bold" or "Sans",
+        gnuplot.number(text.points), text.colour)
+    end), "\n")
+  end
+  local function margins(panel)
+    local words = "set lmargin at screen %s\nset rmargin at screen %s\nset bmargin at screen %s\n"
+      .. "set tmargin at screen %s"
+    return words:format(across(panel.left), across(panel.right), up(panel.bottom), up(panel.top))
+  end
+  return across, up, texts, margins
 end
 
 -- Runs gnuplot with `text` as its stdin. Returns true | nil, message: of stderr the last line, without the
