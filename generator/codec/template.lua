@@ -64,8 +64,7 @@ end
 function template.compile(text, name)
   local environment = {}
   local code = "local _out, _value = ... " .. translate(text, name)
-  local chunk, message = load(code, "@" .. name, "t", environment)
-  if not chunk then fail.input("%s", message) end
+  local chunk = fail.unless(load(code, "@" .. name, "t", environment))
   return function(model)
     for key in pairs(environment) do environment[key] = nil end -- set by the last rendering
     setmetatable(environment, { __index = function(_, key)

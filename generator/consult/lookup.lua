@@ -131,8 +131,7 @@ local function block_for(blocks, shape)
 end
 
 local function look_up_table(path, shapes)
-  local table_of, problem = tables.read(path)
-  if not table_of then fail.input("%s", problem) end
+  local table_of = fail.unless(tables.read(path))
   local blocks, answers = table_of:blocks(), {}
   for i, shape in ipairs(shapes) do
     local block = block_for(blocks, shape)

@@ -165,9 +165,8 @@ local function read(path)
 end
 
 local function write(folder, text)
-  local done, message = file.make_folder(folder)
-  if done then done, message = file.write(folder:gsub("/*$", "", 1) .. "/" .. results_name, text) end
-  if not done then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(folder))
+  fail.unless_done(file.write(folder:gsub("/*$", "", 1) .. "/" .. results_name, text))
 end
 
 return {

@@ -186,8 +186,7 @@ function experts.read(dir)
   local index_of, groups = {}, {}
   for i, layer in ipairs(layers) do index_of[layer] = i end
   for i, layer in ipairs(layer_of) do groups[i] = index_of[layer] end
-  local logs, message = require("core.gates").read(paths, groups)
-  if not logs then fail.work("%s", message) end
+  local logs = fail.unless_done(require("core.gates").read(paths, groups))
   local balance = balance_of(logs.totals)
   if not balance then
     fail_with_json("No gate log data found in ", folder,
@@ -238,16 +237,14 @@ end
 
 local function draw(report, steps, folder)
   local gnuplot, template = require "pages.gnuplot", require "codec.template"
-  local made, message = file.make_folder(folder)
-  if not made then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(folder))
   local largest = 0.0
   for _, load in ipairs(report.totals) do largest = math.max(largest, load) end
   local script = template.load(gentables.home .. "/templates/plots/expert_load.gp.tmpl") {
     gnuplot = gnuplot, report = report, points = points_of(steps), last_step = #steps.mean,
     largest = largest, unit = unit_of(largest), tick_distance = tick_distance }
   local path = folder .. "/" .. PICTURE
-  local drawn, problem = gnuplot.draw(script, path)
-  if not drawn then fail.work("%s", problem) end
+  fail.unless_done(gnuplot.draw(script, path))
   io.stderr:write(("wrote %s\n"):format(path))
 end
 

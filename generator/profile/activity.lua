@@ -32,16 +32,14 @@ end
 
 local function read_file(path)
   local reader = require "core.activity"
-  local format, message = reader.format(path)
-  if not format then fail.input("%s", message) end
+  local format = fail.unless(reader.format(path))
   if path:find("%.nsys%-rep$") or path:find("%.qdrep$") then
     fail.input("%s: Nsight's own format; nsys export --type sqlite makes a file that can be read", path)
   end
   if format == "sqlite" then
     return require("profile.nsys").read(path, need("core.sqlite", "SQLite"))
   end
-  local read, problem = reader.read(path)
-  if not read then fail.input("%s", problem) end
+  local read = fail.unless(reader.read(path))
   return read
 end
 

@@ -60,8 +60,7 @@ local function save(rows, folder, threads)
     end
   end
   if #lines > 0 then files[#files + 1] = { folder .. "/tunableop_untuned0.csv", table.concat(lines) } end
-  local written, message = file.write_all(files)
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write_all(files))
 end
 
 -- ---- rows ----------------------------------------------------------------------------------------------

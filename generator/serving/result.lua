@@ -20,8 +20,7 @@ end
 
 -- The value of the key in one file: a finite number, or nil where the file has no such key.
 local function value_in(path, key)
-  local text, message = file.read(path)
-  if not text then fail.work("%s", message) end
+  local text = fail.unless_done(file.read(path))
   local picked, problem = json.pick(text, key)
   if not picked then fail.work("%s: not a result file: %s", path, problem) end
   local value = picked[key]

@@ -267,11 +267,9 @@ local function check_use(args, row)
 end
 
 local function draw(model, folder, path)
-  local made, message = file.make_folder(folder)
-  if not made then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(folder))
   local script = template.load(gentables.home .. "/templates/plots/vs_config.gp.tmpl")(model)
-  local drawn, problem = gnuplot.draw(script, path)
-  if not drawn then fail.work("%s", problem) end
+  fail.unless_done(gnuplot.draw(script, path))
 end
 
 local function count(number, word) return ("%d %s%s"):format(number, word, number == 1 and "" or "s") end

@@ -48,9 +48,8 @@ end
 -- of the lookup of AUTO, or nil.
 local function sweep(folder, text, incumbent)
   local path = folder .. "/spec.lua"
-  local made, message = file.make_folder(folder)
-  if made and not file.exists(path) then made, message = file.write(path, text) end
-  if not made then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(folder))
+  if not file.exists(path) then fail.unless_done(file.write(path, text)) end
   local words = { system.program(), "sweep", path, "--out", folder, "--exhaustive" }
   if incumbent then table.move({ "--incumbent", incumbent }, 1, 2, #words + 1, words) end
   local ran = child_process.run(words, { grace = GRACE, on_line = function(line)

@@ -46,9 +46,8 @@ local function endings_of(names)
 end
 
 local function check_gnuplot(endings)
-  local ready, message = gnuplot.is_here()
-  if ready and lists.contains(endings, "png") then ready, message = gnuplot.has_font() end
-  if not ready then fail.work("%s", message) end
+  fail.unless_done(gnuplot.is_here())
+  if lists.contains(endings, "png") then fail.unless_done(gnuplot.has_font()) end
 end
 
 local function print_left_out(rows)

@@ -89,8 +89,7 @@ end
 -- ---- files -------------------------------------------------------------------------------------
 
 local function write(path, text)
-  local written, message = file.write(path, text)
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write(path, text))
 end
 
 -- Removes a file, or a folder with its content; of a link, only the link. Ignores errors.
@@ -269,8 +268,7 @@ end
 function store:prepare(threads, channels)
   self:forget(threads, channels)
   for rank = 0, self.settings.ranks - 1 do
-    local made, message = file.make_folder((self:trace(threads, channels, rank):gsub("/[^/]*$", "")))
-    if not made then fail.work("%s", message) end
+    fail.unless_done(file.make_folder((self:trace(threads, channels, rank):gsub("/[^/]*$", ""))))
   end
 end
 

@@ -22,10 +22,9 @@ gemm_command.options = {
 
 -- Writes a sheet as DIR/NAME.csv and prints its path.
 function gemm_command.write(folder, sheet)
-  local made, message = file.make_folder(folder)
   local path = folder .. "/" .. sheets.csv_name(sheet)
-  if made then made, message = file.write(path, sheets.csv(sheet)) end
-  if not made then fail.work("%s", message) end
+  fail.unless_done(file.make_folder(folder))
+  fail.unless_done(file.write(path, sheets.csv(sheet)))
   print(("written   %s: %d rows"):format(path, #sheet.rows))
 end
 

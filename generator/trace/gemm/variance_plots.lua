@@ -213,8 +213,7 @@ local function draw_one(rows, picture, out)
   local model = picture.model(rows_with(rows, picture.factors))
   model.terminal = gnuplot.png(model.width, model.height)
   local script = template.load(gentables.home .. "/templates/plots/boxes.gp.tmpl")(model)
-  local drawn, message = gnuplot.draw(script, ("%s/%s.png"):format(out, picture.name))
-  if not drawn then fail.work("%s", message) end
+  fail.unless_done(gnuplot.draw(script, ("%s/%s.png"):format(out, picture.name)))
   return ""
 end
 
@@ -223,11 +222,9 @@ end
 function variance_plots.draw(rows, out)
   local pictures, notes = possible(rows)
   if #pictures == 0 then fail.input("no row has threads, channel or rank: there is nothing to draw over") end
-  local ready, message = gnuplot.is_here()
-  if ready then ready, message = gnuplot.has_font() end
-  if not ready then fail.work("%s", message) end
-  local made, problem = file.make_folder(out)
-  if not made then fail.work("%s", problem) end
+  fail.unless_done(gnuplot.is_here())
+  fail.unless_done(gnuplot.has_font())
+  fail.unless_done(file.make_folder(out))
   local paths = {}
   local results = workers.map(pictures, function(picture) return draw_one(rows, picture, out) end)
   for i, result in ipairs(results) do

@@ -68,8 +68,7 @@ end
 function stamps:keep(name, stamp, text, paths)
   text = text or ""
   local there = inventory(paths_of(paths, text)) or stamp
-  local written, message = file.write(self:path(name), ("%s %s\n%s"):format(stamp, there, text))
-  if not written then fail.work("%s", message) end
+  fail.unless_done(file.write(self:path(name), ("%s %s\n%s"):format(stamp, there, text)))
 end
 
 -- Removes temporary files of a killed run in these folders, and in their folders of CSVs.

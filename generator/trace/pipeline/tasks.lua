@@ -140,8 +140,7 @@ function tasks.gemm(pipeline, found, traces)
     local path = ("%s/%s"):format(pipeline.analysis, sheets.csv_name(sheet))
     out[#out + 1] = { name = sheet.name, files = { path }, stamp = stamp_of_all(traces, kind), title = path,
       run = function()
-        local written, message = file.write(path, sheets.csv(sheet))
-        if not written then fail.work("%s", message) end
+        fail.unless_done(file.write(path, sheets.csv(sheet)))
         return ""
       end }
   end

@@ -151,8 +151,7 @@ end
 function job:save(list, base)
   local folder = base:match("^(.*)/[^/]*$")
   if folder then
-    local made, message = require("core.file").make_folder(folder)
-    if not made then fail.work("%s", message) end
+    fail.unless_done(require("core.file").make_folder(folder))
   end
   sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
   job.print_written(base, self, #list)
