@@ -10,7 +10,7 @@ function ordering.sorted_keys(map)
 end
 
 -- A comparison for table.sort by these fields of two tables: the first that differs decides. Ascending; with
--- "-" before its name, descending.
+-- "-" before its name, descending. Before all values comes an absent one.
 function ordering.by(...)
   local fields = {}
   for i, field in ipairs { ... } do fields[i] = { field:match("^(%-?)(.*)$") } end
@@ -18,8 +18,8 @@ function ordering.by(...)
     for _, field in ipairs(fields) do
       local x, y = a[field[2]], b[field[2]]
       if x ~= y then
-        if field[1] == "-" then return y < x end
-        return x < y
+        if field[1] == "-" then x, y = y, x end
+        return x == nil or y ~= nil and x < y
       end
     end
     return false

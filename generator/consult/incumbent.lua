@@ -54,7 +54,6 @@ function incumbent.print_of(program, environment)
   local paths = sequences.map(file.list(folder) or {}, function(name)
     return name:find("^gentables_incumbent.*%.so$") and folder .. "/" .. name or nil
   end)
-  table.sort(paths)
   local named = environment.GENTABLES_INCUMBENT
   local texts = sequences.map(named and { named } or paths, function(path) return file.read(path) or path end)
   return provenance.hash(table.concat(texts, "\0"))

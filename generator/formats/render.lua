@@ -180,7 +180,6 @@ end
 function render.stale(source, names, made, folder)
   local is_made, stale = sequences.set(sequences.field(made, "file")), {}
   local there = file.list(folder) or {}
-  table.sort(there)
   for _, format in ipairs(render.formats(names, source.arch)) do
     for _, name in ipairs(format.lacks and there or {}) do
       if is_of(format, name) and not is_made[name] then

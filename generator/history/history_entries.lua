@@ -17,7 +17,6 @@ local function files_of(path)
   local out = sequences.map(names, function(name)
     return rank_placement.of_file_name(name) and path .. "/" .. name or nil
   end)
-  table.sort(out)
   if #out == 0 then fail.input("%s: has no benchmark.tp{N}.{arch}.csv; gentables sweep makes them", path) end
   return out
 end

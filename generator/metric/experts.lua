@@ -16,10 +16,7 @@ local PICTURE = "token_to_expert_assignment.png"
 -- The names in a folder, sorted; nil if `path` is not a folder. Raises if the folder cannot be read.
 local function entries(path)
   local names, message = file.list(path)
-  if names then
-    table.sort(names)
-    return names
-  end
+  if names then return names end
   if message:find("Not a directory", 1, true) then return nil end
   fail.work("%s", message)
 end

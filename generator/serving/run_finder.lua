@@ -150,9 +150,8 @@ end
 -- read.
 function run_finder.find(traces)
   trace_dir.check(traces)
-  local names, found, left_out = fail.unless(file.list(traces)), {}, {}
-  table.sort(names)
-  for _, name in ipairs(names) do
+  local found, left_out = {}, {}
+  for _, name in ipairs(fail.unless(file.list(traces))) do
     local run, reason = find_run(traces, name)
     if run then found[#found + 1] = run end
     if reason then add_name(left_out, reason, name) end

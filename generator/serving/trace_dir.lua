@@ -8,11 +8,6 @@ local fail_as_documented = require "serving.documented_failure"
 
 local trace_dir = {}
 
-local function sorted(names)
-  table.sort(names)
-  return names
-end
-
 -- The names in `dir` that match one of the patterns, sorted.
 local function names_in(dir, ...)
   local found = {}
@@ -24,7 +19,7 @@ local function names_in(dir, ...)
       end
     end
   end
-  return sorted(found)
+  return found
 end
 
 local function is_folder(path) return file.list(path) ~= nil end

@@ -31,11 +31,10 @@ end
 -- { path, words, is_search, is_in_spec, other = another machine or nil }... of the folder, in order of their
 -- names; `words`: the placement of the rows.
 local function find(job)
-  local found, names = {}, fail.unless(file.list(job.out))
+  local found = {}
   local measured = file_names(job.placements, job.arch)
   local of_spec = file_names(spec.placements(job.spec), job.arch)
-  table.sort(names)
-  for _, name in ipairs(names) do
+  for _, name in ipairs(fail.unless(file.list(job.out))) do
     local tp, nodes, arch = rank_placement.of_file_name(name)
     local searched = name:match("^transport%.tp%d+%.(.*)%.csv$")
     if searched == job.arch or arch == job.arch and not measured[name] then

@@ -410,23 +410,24 @@ static int lua_remove_tree(lua_State *lua) {
     return 0;
 }
 
-// list(folder) -> the names in it without . and .., in any order, or nil, message
+static int is_inside(const struct dirent *entry) {
+    return strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+}
+
+// list(folder) -> the names in it without . and .., sorted, or nil, message
 static int lua_list(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
-    DIR *folder = opendir(path);
-    if (folder == NULL) return fail_to_read(lua, path);
-    lua_newtable(lua);
-    lua_Integer count = 0;
-    for (struct dirent *entry; errno = 0, (entry = readdir(folder)) != NULL;) {
-        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
-        lua_pushstring(lua, entry->d_name);
-        lua_seti(lua, -2, ++count);
+    struct dirent **entries;
+    int count = scandir(path, &entries, is_inside, alphasort);
+    if (count < 0) return fail_to_read(lua, path);
+    lua_createtable(lua, count, 0);
+    for (int i = 0; i < count; i++) {
+        lua_pushstring(lua, entries[i]->d_name);
+        lua_seti(lua, -2, i + 1);
+        free(entries[i]);
     }
-    int reason = errno;
-    closedir(folder);
-    if (reason == 0) return 1;
-    errno = reason;
-    return fail_to_read(lua, path);
+    free(entries);
+    return 1;
 }
 
 // make_folder(path) -> true, or nil, message; makes missing parents too; an existing folder is no error

@@ -8,6 +8,7 @@
 local csv = require "codec.csv"
 local fail = require "base.fail"
 local file = require "core.file"
+local ordering = require "base.ordering"
 local sheets = require "pages.sheets"
 
 local sources = {}
@@ -16,11 +17,7 @@ local ANALYSIS = "tracelens_analysis"
 
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
-local function names_in(folder)
-  local names = fail.unless(file.list(folder))
-  table.sort(names)
-  return names
-end
+local function names_in(folder) return fail.unless(file.list(folder)) end
 
 local function csvs_in(folder)
   local out = {}
@@ -31,16 +28,10 @@ local function csvs_in(folder)
   return out
 end
 
-local function parsed(text, path)
-  local found = fail.unless(csv.parse(text, path))
-  return { columns = found.columns, rows = found.rows }
-end
-
 local function of_folder(path, label)
   local report = { label = label, sheets = {}, names = csvs_in(path) }
   for _, name in ipairs(report.names) do
-    local file_path = path .. "/" .. name .. ".csv"
-    report.sheets[name] = parsed(fail.unless(file.read(file_path)), file_path)
+    report.sheets[name] = fail.unless(csv.read(path .. "/" .. name .. ".csv"))
   end
   return report
 end
@@ -49,11 +40,11 @@ end
 local function of_trace(path, label)
   local one = fail.unless(require("trace.ops.rank").open(path))
   local list, notes = require("trace.reports.rank_report").sheets(one)
-  local report = { label = label, sheets = {}, names = {}, warning = nil }
-  report.warning = require("trace.reports.rank_report").warning(path, notes)
+  local warning = require("trace.reports.rank_report").warning(path, notes)
+  local report = { label = label, sheets = {}, names = {}, warning = warning }
   for i, sheet in ipairs(list) do
     report.names[i] = sheet.name
-    report.sheets[sheet.name] = parsed(sheets.csv(sheet), path)
+    report.sheets[sheet.name] = fail.unless(csv.parse(sheets.csv(sheet), path))
   end
   return report
 end
@@ -79,12 +70,7 @@ local function entries_in(analysis, folder, pattern)
       end
     end
   end
-  table.sort(out, function(a, b)
-    for _, field in ipairs { "threads", "channels", "rank" } do
-      if a[field] ~= b[field] then return (a[field] or -1) < (b[field] or -1) end
-    end
-    return a.path < b.path
-  end)
+  table.sort(out, ordering.by("threads", "channels", "rank", "path"))
   return out
 end
 

@@ -38,9 +38,7 @@ local function inventory(paths)
   for _, path in ipairs(paths) do
     if not file.exists(path) then return nil end
     found[#found + 1] = path:match("[^/]*$")
-    local names = file.list(path) or {}
-    table.sort(names)
-    for _, name in ipairs(names) do
+    for _, name in ipairs(file.list(path) or {}) do
       if name:find("%.csv$") then found[#found + 1] = name end
     end
   end

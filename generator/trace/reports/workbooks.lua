@@ -6,15 +6,14 @@
 --               jobs, replay = options of replay/replay_run.lua, or nil }
 --
 -- Without a pattern the rank follows any of SPELLINGS; without filters the traces are those of rank 0.
-local pack = require "codec.pack"
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local per_trace = require "trace.runs.per_trace"
 local quantities = require "base.quantities"
 local run_folder = require "trace.runs.run_folder"
 local sheet_list = require "trace.reports.list"
 local sheets = require "pages.sheets"
-local workers = require "system.workers"
 
 local workbooks = {}
 
@@ -25,12 +24,6 @@ local FIRST_RANK = "0"
 local DEEPEST = 64 -- folders below the base
 
 -- ---- the traces --------------------------------------------------------------------------------
-
-local function sorted_names(folder)
-  local names = fail.unless(file.list(folder))
-  table.sort(names)
-  return names
-end
 
 local function holds_all(path, filters)
   for _, filter in ipairs(filters) do
@@ -70,7 +63,7 @@ end
 
 -- Calls take(folder, name) for every file below the folder.
 local function walk(folder, take, depth)
-  for _, name in ipairs(sorted_names(folder)) do
+  for _, name in ipairs(fail.unless(file.list(folder))) do
     local path = folder .. "/" .. name
     if file.status(path) ~= "folder" then
       take(folder, name)
@@ -144,28 +137,26 @@ local function modules(options)
   return out
 end
 
--- The data of a rank for the report, as a text.
-local function summary_of(entry, options, threads)
-  local rank = fail.unless(require("trace.ops.rank").open(entry.path, { workers = threads }))
+-- The data of a rank for the report.
+local function summary_of(rank, entry, options)
   local out = { rank = entry.rank, info = rank.trace:info() }
   for _, part in ipairs(modules(options)) do out[part.field] = part.collect(rank) end
   if options.several then
     out.collectives = require("trace.collectives.rank_sheets").digest(rank.trace, entry.rank)
   end
-  return pack.pack(out)
+  return out
 end
 
 -- The summaries of all ranks, or nil, reason.
 local function read_ranks(configuration, options)
-  local jobs = options.jobs or workers.jobs()
-  local threads = math.max(1, workers.jobs() // math.min(jobs, #configuration.files))
-  local results = workers.map(configuration.files, function(entry)
-    return summary_of(entry, options, threads)
-  end, { jobs = jobs, progress = true, title = configuration.folder })
+  local results = per_trace.map(configuration.files, function(rank, entry)
+    return summary_of(rank, entry, options)
+  end, { jobs = options.jobs, progress = true, title = configuration.folder,
+    open = require("trace.ops.rank").open })
   local ranks = {}
   for i, result in ipairs(results) do
-    if not result.ok then return nil, result.value end
-    ranks[i] = pack.unpack(result.value)
+    if not result.ok then return nil, result.message end
+    ranks[i] = result.value
   end
   return ranks
 end

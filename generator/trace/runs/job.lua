@@ -149,10 +149,6 @@ end
 
 -- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, by the options.
 function job:save(list, base)
-  local folder = base:match("^(.*)/[^/]*$")
-  if folder then
-    fail.unless_done(require("core.file").make_folder(folder))
-  end
   sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
   job.print_written(base, self, #list)
   self.done = self.done + 1

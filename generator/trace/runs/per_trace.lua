@@ -7,12 +7,13 @@ local workers = require "system.workers"
 local per_trace = {}
 
 -- files = { { path, ... }... } -> for each { ok = true, value = the result of fn(t, file), as codec/pack.lua
--- can pack it } or { ok = false, message, code }. `options` are those of workers.map.
+-- can pack it } or { ok = false, message, code }. `options` are those of workers.map, and open(path, options)
+-- in place of opening.open.
 function per_trace.map(files, fn, options)
-  local jobs = options and options.jobs or workers.jobs()
+  local jobs, open = options.jobs or workers.jobs(), options.open or opening.open
   local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #files)))
   local results = workers.map(files, function(entry)
-    local t = fail.unless(opening.open(entry.path, { workers = threads }))
+    local t = fail.unless(open(entry.path, { workers = threads }))
     return pack.pack(fn(t, entry))
   end, options)
   for i, result in ipairs(results) do

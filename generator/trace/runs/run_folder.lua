@@ -8,7 +8,7 @@
 -- those in files.
 local fail = require "base.fail"
 local file = require "core.file"
-local sorted_keys = require("base.ordering").sorted_keys
+local ordering = require "base.ordering"
 
 local run_folder = {}
 
@@ -192,12 +192,6 @@ local function by_rank(a, b)
   return a.path < b.path
 end
 
-local function by_configuration(a, b)
-  if a.threads ~= b.threads then return (a.threads or -1) < (b.threads or -1) end
-  if a.channels ~= b.channels then return (a.channels or -1) < (b.channels or -1) end
-  return a.folder < b.folder
-end
-
 -- Two files of one rank: the intended one is unknown.
 local function duplicate(configuration)
   local seen = {}
@@ -230,7 +224,7 @@ function run_folder.find(paths, options)
   end
   local found = of_files(named)
   table.move(found, 1, #found, #configurations + 1, configurations)
-  table.sort(configurations, by_configuration)
+  table.sort(configurations, ordering.by("threads", "channels", "folder"))
   local any = false
   for _, configuration in ipairs(configurations) do
     table.sort(configuration.files, by_rank)
@@ -288,7 +282,7 @@ function run_folder.select(found, filters)
   if #kept > 0 then return { configurations = kept, sweep = found.sweep } end
   local has = {}
   for _, name in ipairs { "threads", "channels", "ranks" } do
-    local list = sorted_keys(there[name])
+    local list = ordering.sorted_keys(there[name])
     if #list > 0 then has[#has + 1] = name .. " " .. table.concat(list, ", ") end
   end
   fail.input("no trace passes --threads, --channels and --ranks; valid: %s", table.concat(has, "; "))
@@ -314,7 +308,7 @@ local function usual_world_size(infos)
   for _, info in pairs(infos) do
     if info.world_size then count[info.world_size] = (count[info.world_size] or 0) + 1 end
   end
-  for _, size in ipairs(sorted_keys(count)) do
+  for _, size in ipairs(ordering.sorted_keys(count)) do
     if not best or count[size] > count[best] then best = size end
   end
   return best, best and count[best]
