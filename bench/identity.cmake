@@ -3,7 +3,7 @@
 #   -DRENDERED=files -P identity.cmake
 file(GLOB_RECURSE sources RELATIVE ${ROOT} ${ROOT}/*.c ${ROOT}/*.h ${ROOT}/*.txt)
 list(FILTER sources EXCLUDE REGEX # other programs
-     "^(workload/|replay/|incumbent/|plugins/examples/|libraries/blas\\.)")
+     "^(workload/|replay/|incumbent/|plugins/examples/|libraries/(blas|functions)\\.)")
 list(FILTER sources EXCLUDE REGEX "^${LEAVE_OUT}/")
 list(SORT sources)
 set(all "${COMPILER} ${FLAGS}")

@@ -17,15 +17,9 @@ typedef void blas_sgemm(int order, int trans_a, int trans_b, int m, int n, int k
                         int lda, const float *b, int ldb, float beta, float *c, int ldc);
 typedef void blas_dgemm(int order, int trans_a, int trans_b, int m, int n, int k, double alpha,
                         const double *a, int lda, const double *b, int ldb, double beta, double *c, int ldc);
-// bfloat16 times bfloat16 to float; a bfloat16 is the upper half of a float.
-typedef void blas_sbgemm(int order, int trans_a, int trans_b, int m, int n, int k, float alpha,
-                         const unsigned short *a, int lda, const unsigned short *b, int ldb, float beta,
-                         float *c, int ldc);
-
 struct blas {
     blas_sgemm *sgemm;
     blas_dgemm *dgemm;
-    blas_sbgemm *sbgemm;              // NULL where this build of the library has none
     void (*set_threads)(int threads); // of every call from now on; 1 for calls of several threads
     int threads;                      // that one call uses
     char core[32];                    // the processor that the library took this one for: "Haswell"

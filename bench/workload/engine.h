@@ -53,7 +53,7 @@ struct engine_description {
 struct engine {
     const char *name;
     bool needs_blas;
-    bool fails_on_all_ranks; // step, give and take never fail on one rank alone
+    bool fails_on_all_ranks; // step and move never fail on one rank alone
     // Collective. -1 with `reason`, the same on all ranks; or after rank_fails, and then nothing is closed.
     int (*open)(const struct engine_setup *setup, void **state, char reason[PROGRAM_REASON]);
     void (*close)(void *state);
@@ -62,9 +62,9 @@ struct engine {
     // has the reason.
     uint64_t (*step)(void *state, enum step_mode mode, struct step_notes *notes);
     const char *(*problem)(const void *state);
-    // Copies the program's arrays to where steps use them, and back. -1: it failed.
-    int (*give)(void *state);
-    int (*take)(void *state);
+    // Copies the program's arrays to where steps use them (`to_gpu`), and back. -1: it failed. NULL: they are
+    // there.
+    int (*move)(void *state, bool to_gpu);
 };
 
 extern const struct engine engine_host, engine_cuda, engine_loopback;

@@ -193,19 +193,18 @@ static int one_step(struct run *run, enum step_mode mode, size_t number) {
     return 0;
 }
 
-static int give(struct run *run) {
-    return run->engine->give(run->state) == 0 ? 0 : report_failure(run, "its arrays");
-}
-
-static int take(struct run *run) {
-    return run->engine->take(run->state) == 0 ? 0 : report_failure(run, "its results");
+static int move_arrays(struct run *run, bool to_gpu) {
+    const struct engine *engine = run->engine;
+    if (engine->move == NULL || engine->move(run->state, to_gpu) == 0) return 0;
+    return report_failure(run, to_gpu ? "its arrays" : "its results");
 }
 
 // Runs one step of this kind on poisoned arrays and verifies it. -1 with `reason`, the same on all ranks.
 static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
     char first[PROGRAM_REASON] = "";
     program_poison(run->program);
-    if (give(run) != 0 || one_step(run, mode, 0) != 0 || take(run) != 0) return refuse(reason, failure(run));
+    if (move_arrays(run, true) != 0 || one_step(run, mode, 0) != 0 || move_arrays(run, false) != 0)
+        return refuse(reason, failure(run));
     if (!group_barrier(run->group)) return refuse(reason, group_failure(run->group));
     int wrong = verify(run->program, group_comm(run->group), first), ranks = run->group->size;
     int wrongs[MAX_RANKS];

@@ -2,7 +2,6 @@
 // transposed ones, and computes out^T = B^T * A^T: A and B are exchanged. Its own choice is the first
 // algorithm of its heuristic for these sizes and this workspace; the others can be chosen, too.
 #include <cublasLt.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,25 +29,15 @@ enum { MOST_ALGORITHMS = 32 };
     X(cublasLtMatmulPreferenceSetAttribute)
 
 static struct {
-#define MEMBER(name) __typeof__(&(name)) name;
-    CUBLASLT_FUNCTIONS(MEMBER)
-#undef MEMBER
+    CUBLASLT_FUNCTIONS(FUNCTION_MEMBER)
     cublasLtHandle_t handle;
 } lt;
-
-static const char *look_up_functions(void *library) {
-#define LOOK_UP(name)                                                                                        \
-    *(void **)&lt.name = dlsym(library, #name);                                                              \
-    if (lt.name == NULL) return #name;
-    CUBLASLT_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-    return NULL;
-}
 
 int cublaslt_load(char reason[], size_t reason_size) {
     char name[32];
     snprintf(name, sizeof name, "libcublasLt.so.%d", CUBLAS_VER_MAJOR);
-    const struct gpu_library wanted = {"GENTABLES_CUBLASLT", name, "cuBLASLt", look_up_functions};
+    const struct gpu_library wanted = {"GENTABLES_CUBLASLT", name, "cuBLASLt",
+                                       FUNCTION_NAMES(CUBLASLT_FUNCTIONS), &lt};
     return gpu_load(&wanted, reason, reason_size);
 }
 

@@ -1,6 +1,5 @@
 // Calls on the driver's first GPU, timed by events on their stream. Other work is enqueued before a call and
 // keeps the GPU busy until the whole call is enqueued, so that its time does not include the launch.
-#include <dlfcn.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,16 +23,14 @@ CUdeviceptr gpu_address(const void *data) {
 }
 
 int gpu_load(const struct gpu_library *wanted, char reason[], size_t reason_size) {
-    const char *path = getenv(wanted->variable);
-    bool is_set = path != NULL && *path != '\0';
-    void *library = dlopen(is_set ? path : wanted->soname, RTLD_NOW | RTLD_LOCAL);
-    const char *missing = library != NULL ? wanted->look_up(library) : NULL;
+    void *library =
+        library_open(wanted->variable, (const char *const[]){wanted->soname, NULL}, reason, reason_size);
+    const char *missing =
+        library != NULL ? functions_look_up(library, wanted->names, wanted->functions) : NULL;
     if (library != NULL && missing == NULL) return 0;
     if (missing != NULL)
         snprintf(reason, reason_size, "the library loaded as %s lacks %s", wanted->title, missing);
-    else if (is_set)
-        snprintf(reason, reason_size, "%s: %s", wanted->variable, dlerror());
-    else
+    else if (*reason == '\0')
         snprintf(reason, reason_size, "%s was not found; add its folder to LD_LIBRARY_PATH, or set %s=FILE",
                  wanted->soname, wanted->variable);
     return -1;

@@ -3,7 +3,6 @@
 // made, in the library's order. A convolution with a bias is two operations in one graph. A transposed
 // convolution is the gradient of a convolution with respect to its input.
 #include <cudnn_graph.h>
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,26 +26,16 @@ enum { MOST_DESCRIPTORS = 2 * 3 * MOST_CONFIGURATIONS + 64 };
     X(cudnnBackendExecute)
 
 static struct {
-#define MEMBER(name) __typeof__(&(name)) name;
-    CUDNN_FUNCTIONS(MEMBER)
-#undef MEMBER
+    CUDNN_FUNCTIONS(FUNCTION_MEMBER)
     cudnnHandle_t handle;
 } cudnn;
-
-static const char *look_up_functions(void *library) {
-#define LOOK_UP(name)                                                                                        \
-    *(void **)&cudnn.name = dlsym(library, #name);                                                           \
-    if (cudnn.name == NULL) return #name;
-    CUDNN_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-    return NULL;
-}
 
 static int open_library(int threads, char reason[REASON_SIZE]) {
     (void)threads;
     char name[32];
     snprintf(name, sizeof name, "libcudnn.so.%d", CUDNN_MAJOR);
-    const struct gpu_library wanted = {"GENTABLES_CUDNN", name, "cuDNN", look_up_functions};
+    const struct gpu_library wanted = {"GENTABLES_CUDNN", name, "cuDNN", FUNCTION_NAMES(CUDNN_FUNCTIONS),
+                                       &cudnn};
     if (gpu_load(&wanted, reason, REASON_SIZE) != 0) return -1;
     cudnnStatus_t status = cudnn.cudnnCreate(&cudnn.handle);
     if (status == CUDNN_STATUS_SUCCESS) status = cudnn.cudnnSetStream(cudnn.handle, (cudaStream_t)gpu.stream);

@@ -3,6 +3,7 @@
 #define REPLAY_GPU_H
 
 #include "libraries/cuda_driver.h"
+#include "libraries/functions.h"
 
 // The workspace of calls.
 enum { WORKSPACE_BYTES = 64 << 20 };
@@ -23,7 +24,8 @@ int gpu_open(int number, char reason[], size_t reason_size);
 // A library that is loaded at run time, by its environment variable, or by its name.
 struct gpu_library {
     const char *variable, *soname, *title; // "GENTABLES_CUBLASLT", "libcublasLt.so.13", "cuBLASLt"
-    const char *(*look_up)(void *library); // looks its functions up; returns the first missing one, or NULL
+    const char *const *names;              // of its functions
+    void *functions;                       // where they go (libraries/functions.h)
 };
 
 // Loads the library. -1, with a reason.

@@ -1,7 +1,6 @@
 // Loads oneDNN, and hides the differences between its versions; see onednn_api.h.
 #include "onednn_api.h"
 
-#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,31 +8,6 @@
 struct onednn onednn;
 
 // ---- loading --------------------------------------------------------------------------------------------
-
-static void *load(char reason[]) {
-    char name[32];
-    snprintf(name, sizeof name, "libdnnl.so.%d", DNNL_VERSION_MAJOR);
-    const char *path = getenv("GENTABLES_ONEDNN");
-    if (path != NULL && *path != '\0') {
-        void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (library == NULL) snprintf(reason, REASON_SIZE, "GENTABLES_ONEDNN: %s", dlerror());
-        return library;
-    }
-    void *library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-    if (library == NULL)
-        snprintf(reason, REASON_SIZE, "no oneDNN: no %s (Debian: libdnnl2; or GENTABLES_ONEDNN=FILE)", name);
-    return library;
-}
-
-// The functions' names and where their addresses go.
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
-#define ONEDNN_ROW(name) {#name, offsetof(struct onednn, name)},
-    ONEDNN_COMMON(ONEDNN_ROW) ONEDNN_OWN(ONEDNN_ROW)
-#undef ONEDNN_ROW
-};
 
 // oneDNN's threads are those of OpenMP, which reads the environment when it is loaded. By default GNU's
 // threads poll for the next call for some milliseconds, and would share the cores with the threads that
@@ -49,17 +23,17 @@ static void prepare_threads(int threads) {
 
 int onednn_load(int threads, char reason[REASON_SIZE]) {
     prepare_threads(threads);
-    void *library = load(reason);
+    char name[32];
+    snprintf(name, sizeof name, "libdnnl.so.%d", DNNL_VERSION_MAJOR);
+    void *library = library_open("GENTABLES_ONEDNN", (const char *const[]){name, NULL}, reason, REASON_SIZE);
+    if (library == NULL && *reason == '\0')
+        snprintf(reason, REASON_SIZE, "no oneDNN: no %s (Debian: libdnnl2; or GENTABLES_ONEDNN=FILE)", name);
     if (library == NULL) return -1;
-    for (size_t i = 0; i < sizeof functions / sizeof functions[0]; i++) {
-        void *address = dlsym(library, functions[i].name);
-        if (address == NULL) {
-            snprintf(reason, REASON_SIZE, "the library loaded as oneDNN %d lacks %s", DNNL_VERSION_MAJOR,
-                     functions[i].name);
-            return -1;
-        }
-        // POSIX guarantees that a function's address fits a void pointer; C does not.
-        memcpy((char *)&onednn + functions[i].offset, &address, sizeof address);
+    const char *missing = functions_look_up(library, FUNCTION_NAMES(ONEDNN_FUNCTIONS), &onednn);
+    if (missing != NULL) {
+        snprintf(reason, REASON_SIZE, "the library loaded as oneDNN %d lacks %s", DNNL_VERSION_MAJOR,
+                 missing);
+        return -1;
     }
     if (onednn.dnnl_version()->major != DNNL_VERSION_MAJOR) {
         snprintf(reason, REASON_SIZE, "oneDNN is of version %d, and this was built for %d",

@@ -5,6 +5,7 @@
 
 #include <dnnl.h>
 
+#include "libraries/functions.h"
 #include "replay/op.h"
 
 #define ONEDNN_COMMON(X)                                                                                     \
@@ -51,12 +52,11 @@ typedef const_dnnl_memory_desc_t onednn_layout_pointer;
 typedef const dnnl_memory_desc_t *onednn_layout_pointer;
 #endif
 
+#define ONEDNN_FUNCTIONS(X) ONEDNN_COMMON(X) ONEDNN_OWN(X)
+
 // The loaded functions, by their names.
 struct onednn {
-#define ONEDNN_MEMBER(name) __typeof__(name) *name;
-    ONEDNN_COMMON(ONEDNN_MEMBER)
-    ONEDNN_OWN(ONEDNN_MEMBER)
-#undef ONEDNN_MEMBER
+    ONEDNN_FUNCTIONS(FUNCTION_MEMBER)
     dnnl_engine_t engine;
     dnnl_stream_t stream;
 };

@@ -155,19 +155,12 @@ static bool move_array(struct state *state, size_t index, bool to_gpu) {
            finish(state, state->step->end);
 }
 
-static int move_arrays(struct state *state, bool to_gpu) {
+static int move_arrays(void *of, bool to_gpu) {
+    struct state *state = of;
     for (size_t i = 0; i < state->setup->program->array_count; i++) {
         if (!move_array(state, i, to_gpu)) return -1;
     }
     return 0;
-}
-
-static int give(void *of) {
-    return move_arrays(of, true);
-}
-
-static int take(void *of) {
-    return move_arrays(of, false);
 }
 
 // ---- a step ---------------------------------------------------------------------------------------------
@@ -460,5 +453,4 @@ const struct engine engine_cuda = {.name = "cuda",
                                    .describe = describe,
                                    .step = step,
                                    .problem = problem,
-                                   .give = give,
-                                   .take = take};
+                                   .move = move_arrays};

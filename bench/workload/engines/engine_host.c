@@ -113,18 +113,10 @@ static const char *problem(const void *of) {
     return failure != NULL ? failure : "";
 }
 
-// The arrays are where they are worked on.
-static int nothing(void *of) {
-    (void)of;
-    return 0;
-}
-
 const struct engine engine_host = {.name = "host",
                                    .needs_blas = true,
                                    .open = open_engine,
                                    .close = close_engine,
                                    .describe = describe,
                                    .step = step,
-                                   .problem = problem,
-                                   .give = nothing,
-                                   .take = nothing};
+                                   .problem = problem};

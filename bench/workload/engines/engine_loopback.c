@@ -233,20 +233,13 @@ static const char *problem(const void *of) {
 
 // ---- arrays ---------------------------------------------------------------------------------------------
 
-static int move_arrays(struct state *state, bool to_gpu) {
+static int move_arrays(void *of, bool to_gpu) {
+    struct state *state = of;
     if (to_gpu) gpu_shared_write_arrays(&state->shared);
     MPI_Barrier(group_comm(state->setup->group)); // all have written theirs
     bool well = agree(state, !is_first(state) || shared_gpu_copy(&state->gpu, to_gpu));
     if (well && !to_gpu) gpu_shared_read_arrays(&state->shared);
     return well ? 0 : -1;
-}
-
-static int give(void *of) {
-    return move_arrays(of, true);
-}
-
-static int take(void *of) {
-    return move_arrays(of, false);
 }
 
 const struct engine engine_loopback = {.name = "cuda",
@@ -256,5 +249,4 @@ const struct engine engine_loopback = {.name = "cuda",
                                        .describe = describe,
                                        .step = step,
                                        .problem = problem,
-                                       .give = give,
-                                       .take = take};
+                                       .move = move_arrays};

@@ -5,13 +5,13 @@
 #include "gpu_activity.h"
 
 #include <cupti.h>
-#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "libraries/functions.h"
 #include "ranks/group.h"
 
 enum { BUFFER_BYTES = 1 << 20, ALIGNMENT = 8, CLOCK_READINGS = 16 };
@@ -41,9 +41,7 @@ enum { CLOCKS_DIFFER_NS = 1000000 };
     X(cuptiActivityPopExternalCorrelationId)
 
 static struct {
-#define MEMBER(name) __typeof__(&(name)) name;
-    CUPTI_FUNCTIONS(MEMBER)
-#undef MEMBER
+    CUPTI_FUNCTIONS(FUNCTION_MEMBER)
     CUpti_SubscriberHandle subscriber;
 } cupti;
 
@@ -278,15 +276,6 @@ static bool stop(void) {
 
 // ---- opening --------------------------------------------------------------------------------------------
 
-static const char *look_up_functions(void *library) {
-#define LOOK_UP(name)                                                                                        \
-    *(void **)&cupti.name = dlsym(library, #name);                                                           \
-    if (cupti.name == NULL) return #name;
-    CUPTI_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-    return NULL;
-}
-
 static bool load(char reason[], size_t reason_size) {
     char name[32];
     snprintf(name, sizeof name, "libcupti.so.%d", CUDA_VERSION / 1000);
@@ -295,7 +284,7 @@ static bool load(char reason[], size_t reason_size) {
         snprintf(reason, reason_size, "no CUPTI (%s)", name);
         return false;
     }
-    const char *missing = look_up_functions(library);
+    const char *missing = functions_look_up(library, FUNCTION_NAMES(CUPTI_FUNCTIONS), &cupti);
     uint32_t version = 0;
     if (missing == NULL) cupti.cuptiGetVersion(&version);
     if (missing == NULL && version >= CUPTI_API_VERSION) return true;

@@ -1,13 +1,13 @@
 // Collectives by NCCL; see gpu_nccl.h.
 #include "gpu_nccl.h"
 
-#include <dlfcn.h>
 #include <mpi.h>
 #include <nccl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "libraries/functions.h"
 #include "nccl_log.h"
 #include "ranks/group_mpi.h"
 #include "workload/engine.h"
@@ -27,9 +27,7 @@
     X(ncclGroupEnd)
 
 static struct {
-#define MEMBER(name) __typeof__(&(name)) name;
-    NCCL_FUNCTIONS(MEMBER)
-#undef MEMBER
+    NCCL_FUNCTIONS(FUNCTION_MEMBER)
     ncclComm_t comm;
     struct nccl_log log;
     int ranks;
@@ -46,18 +44,10 @@ static void set_count(const char *name, int count) {
 
 // ---- opening --------------------------------------------------------------------------------------------
 
-static const char *look_up_functions(void *library) {
-#define LOOK_UP(name)                                                                                        \
-    *(void **)&nccl.name = dlsym(library, #name);                                                            \
-    if (nccl.name == NULL) return #name;
-    NCCL_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-    return NULL;
-}
-
 int gpu_nccl_load(char reason[PROGRAM_REASON]) {
     void *library = dlopen("libnccl.so.2", RTLD_NOW);
-    const char *missing = library != NULL ? look_up_functions(library) : NULL;
+    const char *missing =
+        library != NULL ? functions_look_up(library, FUNCTION_NAMES(NCCL_FUNCTIONS), &nccl) : NULL;
     if (library == NULL) snprintf(reason, PROGRAM_REASON, "NCCL was not found (libnccl.so.2)");
     if (missing != NULL) snprintf(reason, PROGRAM_REASON, "NCCL is too old: it has no %s", missing);
     return library != NULL && missing == NULL ? 0 : -1;

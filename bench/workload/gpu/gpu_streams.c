@@ -1,7 +1,6 @@
 // Streams and their events; see gpu_streams.h.
 #include "gpu_streams.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 
 enum { LEAST_READINGS = 4, MOST_READINGS = 32 };
@@ -9,14 +8,8 @@ enum { LEAST_READINGS = 4, MOST_READINGS = 32 };
 struct gpu_streams gpu_streams;
 
 const char *gpu_streams_load(void) {
-    const char *missing = NULL;
     void *library = dlopen("libcuda.so.1", RTLD_NOW); // which is loaded already
-#define LOOK_UP(name)                                                                                        \
-    *(void **)&gpu_streams.name = library != NULL ? dlsym(library, #name) : NULL;                            \
-    if (gpu_streams.name == NULL) missing = #name;
-    GPU_STREAM_FUNCTIONS(LOOK_UP)
-#undef LOOK_UP
-    return missing;
+    return functions_look_up(library, FUNCTION_NAMES(GPU_STREAM_FUNCTIONS), &gpu_streams);
 }
 
 CUresult gpu_streams_make_first(CUstream *stream) {

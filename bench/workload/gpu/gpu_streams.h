@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "libraries/cuda_driver.h"
+#include "libraries/functions.h"
 
 #define GPU_STREAM_FUNCTIONS(X)                                                                              \
     X(cuCtxGetStreamPriorityRange)                                                                           \
@@ -14,9 +15,7 @@
     X(cuStreamWaitEvent)
 
 struct gpu_streams {
-#define MEMBER(name) __typeof__(&(name)) name;
-    GPU_STREAM_FUNCTIONS(MEMBER)
-#undef MEMBER
+    GPU_STREAM_FUNCTIONS(FUNCTION_MEMBER)
 };
 extern struct gpu_streams gpu_streams;
 
