@@ -43,18 +43,12 @@ statistics statistics_of(std::vector<double> &values, double rounding) {
 
 grouping grouped(const selection &of, const std::vector<uint32_t> &group_of, uint32_t groups) {
     grouping result;
-    result.first.assign(groups + 1, 0);
-    for (const instance &one : of.instances) {
-        uint32_t group = group_of[one.combo];
-        if (group != NONE) result.first[group + 1]++;
-    }
-    for (size_t i = 1; i < result.first.size(); i++) result.first[i] += result.first[i - 1];
-    result.instances.resize(result.first.back());
-    std::vector<uint32_t> next(result.first.begin(), result.first.end() - 1);
-    for (uint32_t i = 0; i < of.instances.size(); i++) {
-        uint32_t group = group_of[of.instances[i].combo];
-        if (group != NONE) result.instances[next[group]++] = i;
-    }
+    sort_into(groups, result.first, result.instances, [&](auto take) {
+        for (uint32_t i = 0; i < of.instances.size(); i++) {
+            uint32_t group = group_of[of.instances[i].combo];
+            if (group != NONE) take(group, i);
+        }
+    });
     return result;
 }
 

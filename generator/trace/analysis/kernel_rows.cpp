@@ -1,6 +1,7 @@
 // Kernels by their launches, and the short ones among them: see groups.h.
 #include <algorithm>
-#include <unordered_map>
+#include <map>
+#include <tuple>
 
 #include "groups.h"
 
@@ -12,22 +13,8 @@ struct row_key {
     uint32_t parent, first_kernel, arguments, kernel;
     int32_t stream;
     bool is_of_op;
-    bool operator==(const row_key &other) const {
-        return parent == other.parent && first_kernel == other.first_kernel && arguments == other.arguments &&
-               kernel == other.kernel && stream == other.stream && is_of_op == other.is_of_op;
-    }
-};
-
-struct row_hash {
-    size_t operator()(const row_key &key) const {
-        uint64_t hash = 0;
-        for (uint64_t part :
-             {key.parent, key.first_kernel, key.arguments, key.kernel, uint32_t(key.stream)}) {
-            hash = (hash ^ part) * 0x9E3779B97F4A7C15U;
-            hash ^= hash >> 29;
-        }
-        return hash;
-    }
+    auto all() const { return std::tie(parent, first_kernel, arguments, kernel, stream, is_of_op); }
+    bool operator<(const row_key &other) const { return all() < other.all(); }
 };
 
 // Adds up GPU events by key.
@@ -49,7 +36,7 @@ class row_list {
 
   private:
     std::vector<kernel_row> rows_;
-    std::unordered_map<row_key, size_t, row_hash> indices_;
+    std::map<row_key, size_t> indices_;
 };
 
 // The nearest op, else the launch.

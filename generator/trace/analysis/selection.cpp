@@ -4,6 +4,7 @@
 // steps as ops are nested.
 #include "selection.h"
 
+#include <numeric>
 #include <string>
 #include <unordered_map>
 
@@ -22,31 +23,17 @@ void add_instance(selection &to, slot_list &slots, uint32_t event) {
 
 // Gives every instance its GPU events, in the order of `indices`. `owners(index, take)` calls take(instance)
 // for each instance that has this GPU event.
-template <class Indices, class Owners> void hand_out(selection &to, const Indices &indices, Owners owners) {
-    to.first.assign(to.instances.size() + 1, 0);
-    for (uint32_t index : indices) owners(index, [&](uint32_t instance) { to.first[instance + 1]++; });
-    for (size_t i = 1; i < to.first.size(); i++) to.first[i] += to.first[i - 1];
-    to.gpu.resize(to.first.back());
-    std::vector<uint32_t> next(to.first.begin(), to.first.end() - 1);
-    for (uint32_t index : indices)
-        owners(index, [&](uint32_t instance) { to.gpu[next[instance]++] = index; });
+template <class Owners> void hand_out(selection &to, const std::vector<uint32_t> &indices, Owners owners) {
+    sort_into(to.instances.size(), to.first, to.gpu, [&](auto take) {
+        for (uint32_t index : indices) owners(index, [&](uint32_t instance) { take(instance, index); });
+    });
 }
 
 // All indices of analysis::gpu, by time.
-struct by_time {
-    uint32_t count;
-    struct iterator {
-        uint32_t at;
-        uint32_t operator*() const { return at; }
-        void operator++() { at++; }
-        bool operator!=(const iterator &other) const { return at != other.at; }
-    };
-    iterator begin() const { return {0}; }
-    iterator end() const { return {count}; }
-};
-
-by_time all_by_time(const analysis &analysis) {
-    return {uint32_t(analysis.gpu.size())};
+std::vector<uint32_t> all_by_time(const analysis &analysis) {
+    std::vector<uint32_t> all(analysis.gpu.size());
+    std::iota(all.begin(), all.end(), 0);
+    return all;
 }
 
 // The instances above a GPU event.

@@ -67,6 +67,18 @@ struct backward {
 };
 std::vector<backward> backwards(const trace &of);
 
+// Sorts items into buckets: each(take) calls take(bucket, item) for every item, twice in the same order. Sets
+// the first index of each bucket, and the end; and the items.
+template <class Each>
+void sort_into(size_t buckets, std::vector<uint32_t> &first, std::vector<uint32_t> &items, Each each) {
+    first.assign(buckets + 1, 0);
+    each([&](uint32_t bucket, uint32_t) { first[bucket + 1]++; });
+    for (size_t i = 1; i < first.size(); i++) first[i] += first[i - 1];
+    items.resize(first.back());
+    std::vector<uint32_t> next(first.begin(), first.end() - 1);
+    each([&](uint32_t bucket, uint32_t item) { items[next[bucket]++] = item; });
+}
+
 // Fills combos (combos.cpp). The functions above call it.
 void combine(selection &to);
 

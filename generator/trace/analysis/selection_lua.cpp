@@ -13,8 +13,7 @@
 //       spec = { "time" | "computing" | "subtree" | "duration", work }, work[combo]: the value is work / time
 //   S:details(map, groups) -> columns kernel_details_summary, trunc_kernel_details; nil: no kernels
 //   S:instances(map, group) -> columns, a row for each instance
-//       { uid, start, stop, time, op_start, kernel, kernel_start, kernel_time }: its first kernel's start,
-//       its last one's end, and its longest kernel
+//       { uid, start, stop, time, kernel }: its first kernel's start, its last one's end, and its longest kernel
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -236,9 +235,6 @@ int instances(lua_State *lua) {
     set("start", [&](uint32_t i) { return of.gpu_at(of.first[i]).start; });
     set("stop", [&](uint32_t i) { return last_end(of, i); });
     set("time", [&](uint32_t i) { return of.instances[i].time; });
-    set("op_start", [&](uint32_t i) { return of.op(of.instances[i]).start; });
-    set("kernel_start", [&](uint32_t i) { return longest(of, i)->start; });
-    set("kernel_time", [&](uint32_t i) { return longest(of, i)->duration; });
     set_list(lua, "kernel", chosen.size(),
              [&](size_t i) { push_text(lua, *of.of->of, of.of->at(*longest(of, chosen[i])).name); });
     return 1;

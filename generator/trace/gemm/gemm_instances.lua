@@ -7,8 +7,8 @@ local gemm_instances = {}
 
 -- The GEMMs of an open trace, by descending sum of their times: columns, rows (cells as in the sheet GEMM),
 -- and instances(row) → one table per instance that has GPU events, in order of the file:
---   { uid, op, start_us, stop_us, time_us, op_start_us, longest_kernel, longest_start_us, longest_time_us }
--- start and stop: of its first and last GPU event; time: the union of them; op_start: the start of the op.
+--   { uid, op, start_us, stop_us, time_us, longest_kernel }
+-- start and stop: of its first and last GPU event; time: the union of them.
 -- All times in µs as the trace counts them.
 function gemm_instances.gemm(trace)
   local list, _, selection, map = per_op.of(rank.of(trace), "modelled", perf_model.of, per_op.forward_sheet,
@@ -18,8 +18,7 @@ function gemm_instances.gemm(trace)
     local name, columns, out = sheet.rows[row][1], selection:instances(map, sheet.groups[row]), {}
     for i, uid in ipairs(columns.uid) do
       out[i] = { uid = uid, op = name, start_us = columns.start[i], stop_us = columns.stop[i],
-        time_us = columns.time[i], op_start_us = columns.op_start[i], longest_kernel = columns.kernel[i],
-        longest_start_us = columns.kernel_start[i], longest_time_us = columns.kernel_time[i] }
+        time_us = columns.time[i], longest_kernel = columns.kernel[i] }
     end
     return out
   end
