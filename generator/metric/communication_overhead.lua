@@ -161,7 +161,7 @@ local function read(path)
     fail_as_documented("Error: CSV file not found: " .. path,
       "%s does not exist; give a kernel summary", path)
   end
-  return kernel_kinds.of(fail.unless(kernel_summary.read(path)))
+  return kernel_kinds.of(kernel_summary.read(path))
 end
 
 local function write(folder, text)

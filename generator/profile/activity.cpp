@@ -14,7 +14,6 @@ extern "C" {
 }
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <map>
@@ -30,53 +29,6 @@ namespace {
 
 constexpr int64_t UNKNOWN = -1;
 
-// ---- Shapes -----------------------------------------------------------------------------------
-
-using shapes = std::vector<std::vector<int64_t>>;
-
-// Goes through JSON without blanks.
-struct cursor {
-    std::string_view left;
-
-    bool take(char c) {
-        bool is = !left.empty() && left.front() == c;
-        if (is) left.remove_prefix(1);
-        return is;
-    }
-
-    bool take(int64_t &number) {
-        auto [end, error] = std::from_chars(left.data(), left.data() + left.size(), number);
-        if (error != std::errc()) return false;
-        left.remove_prefix(size_t(end - left.data()));
-        return true;
-    }
-};
-
-// One shape: a list of plain numbers.
-bool take_shape(cursor &from, std::vector<int64_t> &shape) {
-    if (!from.take('[')) return false;
-    if (from.take(']')) return true;
-    do {
-        int64_t size;
-        if (!from.take(size)) return false;
-        shape.push_back(size);
-    } while (from.take(','));
-    return from.take(']');
-}
-
-// The shapes of an operation's arguments; empty unless every argument has a shape of plain numbers, or no
-// shape. Lists of tensors have other shapes.
-shapes shapes_in(std::string_view dims) {
-    shapes all;
-    cursor from{dims};
-    if (!from.take('[')) return {};
-    do {
-        all.emplace_back();
-        if (!take_shape(from, all.back())) return {};
-    } while (from.take(','));
-    return from.take(']') && from.left.empty() ? all : shapes();
-}
-
 // ---- The kept events -----------------------------------------------------------------------------
 
 struct timed {
@@ -90,7 +42,6 @@ enum list { KERNELS, COPIES, SETS, MARKS, GEMMS, LISTS };
 struct activity {
     ::trace::trace trace;
     std::vector<timed> lists[LISTS];
-    std::map<uint32_t, ::shapes> shapes; // of the argument sets of GEMMs
     uint64_t left_out = 0;
 };
 
@@ -148,8 +99,6 @@ void take_events(activity &to) {
         auto found = collective == trace::NONE ? announced.find(event.external) : announced.end();
         if (list == KERNELS && found != announced.end()) collective = found->second;
         to.lists[list].push_back({start, start + length, i, collective});
-        if (list != GEMMS || event.arguments == trace::NONE || to.shapes.count(event.arguments) > 0) continue;
-        to.shapes[event.arguments] = shapes_in(trace.names[trace.argument_sets[event.arguments].dims]);
     }
     for (std::vector<timed> &list : to.lists) {
         std::stable_sort(list.begin(), list.end(),
@@ -238,12 +187,8 @@ void push_gemm(lua_State *lua, const activity &from, const timed &row, int names
     set_integer(lua, "thread", event.track);
     set_integer(lua, "start", row.start);
     set_integer(lua, "stop", row.stop);
-    auto found = from.shapes.find(event.arguments);
-    if (found == from.shapes.end() || found->second.empty()) return;
-    set_list(lua, "dims", found->second.size(), [&](size_t i) {
-        const std::vector<int64_t> &shape = found->second[i];
-        push_list(lua, shape.size(), [&](size_t k) { lua_pushinteger(lua, lua_Integer(shape[k])); });
-    });
+    if (event.arguments == trace::NONE) return;
+    set_text(lua, "dims", from.trace.names[from.trace.argument_sets[event.arguments].dims]);
 }
 
 void push_activity(lua_State *lua, const activity &from) {

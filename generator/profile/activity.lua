@@ -30,6 +30,13 @@ local function need(module, library)
     fail.work("profiler files need %s, and this gentables was built without %s", module, library)
 end
 
+-- The shapes of an operation's arguments, from JSON without blanks; nil unless every argument has a shape of
+-- plain numbers, or no shape. Lists of tensors have other shapes.
+local function shapes_in(text)
+  local rest = text:gsub("%[[-%d,]*%]", "")
+  return rest:find("^%[,*%]$") and json.decode(text) or nil
+end
+
 local function read_file(path)
   local reader = require "core.activity"
   local format = fail.unless(reader.format(path))
@@ -40,6 +47,7 @@ local function read_file(path)
     return require("profile.nsys").read(path, need("core.sqlite", "SQLite"))
   end
   local read = fail.unless(reader.read(path))
+  for _, gemm in ipairs(read.gemms) do gemm.dims = gemm.dims and shapes_in(gemm.dims) end
   return read
 end
 

@@ -7,6 +7,7 @@
 -- (kernel_summary_sqlite.lua). One kernel per name. med_ns and std_ns are nil if the file does not have them;
 -- std_ns is that of the sample, as in nsys (n - 1; one call: 0). time_pct is computed from the totals,
 -- because files round theirs to 0.1, and the errors add up over many kernels.
+local fail = require "base.fail"
 local file = require "core.file"
 
 local kernel_summary = {}
@@ -21,18 +22,15 @@ local function set_shares(kernels)
   return total_ns
 end
 
--- The summary in the file at `path`, or nil, message. Kernels are in the order of the file; those of a
--- database in the order of nsys stats: the largest total first.
+-- The summary in the file at `path`. Kernels are in the order of the file; those of a database in the order
+-- of nsys stats: the largest total first.
 function kernel_summary.read(path)
-  local head, message = file.read(path, #sqlite_magic)
-  if not head then return nil, message end
-  local reader = head == sqlite_magic and "profile.kernel_summary_sqlite" or "profile.kernel_summary_csv"
-  local kernels
-  kernels, message = require(reader).read(path)
-  if not kernels then return nil, message end
+  local is_sqlite = fail.unless(file.read(path, #sqlite_magic)) == sqlite_magic
+  local reader = is_sqlite and "profile.kernel_summary_sqlite" or "profile.kernel_summary_csv"
+  local kernels = require(reader).read(path)
   local total_ns = set_shares(kernels)
   if not total_ns then
-    return nil, path .. ": all times of its kernels are 0; a summary with times is required"
+    fail.input("%s: all times of its kernels are 0; a summary with times is required", path)
   end
   return { kernels = kernels, total_ns = total_ns }
 end

@@ -5,6 +5,7 @@
 -- Lines before the header, and other reports in the same file, are skipped. This file selects lines and
 -- columns; kernel_fields.lua reads their fields.
 local csv = require "core.csv"
+local fail = require "base.fail"
 local file = require "core.file"
 local kernel_fields = require "profile.kernel_fields"
 
@@ -171,26 +172,25 @@ local function choose(path, found)
     kind[#kind + 1] = summary
   end
   local summaries = #plain > 0 and plain or by_grid
-  if #summaries == 0 then return nil, no_summary:format(path) end
+  if #summaries == 0 then fail.input(no_summary, path) end
   if #summaries > 1 then
-    return nil, ("%s:%d: a second kernel summary, after that of line %d; at most one is allowed")
-      :format(path, summaries[2].line, summaries[1].line)
+    fail.input("%s:%d: a second kernel summary, after that of line %d; at most one is allowed", path,
+      summaries[2].line, summaries[1].line)
   end
   if #summaries[1].kernels == 0 then
-    return nil, ("%s:%d: a kernel summary without a kernel"):format(path, summaries[1].line)
+    fail.input("%s:%d: a kernel summary without a kernel", path, summaries[1].line)
   end
   return summaries[1].kernels
 end
 
--- The kernels in the CSV file at `path`, or nil, message.
+-- The kernels in the CSV file at `path`.
 function kernel_summary_csv.read(path)
-  local text, message = file.read(path)
-  if not text then return nil, message end
+  local text = fail.unless(file.read(path))
   local head = text:sub(1, 2)
-  if head == "\xFF\xFE" or head == "\xFE\xFF" then return nil, path .. ": is UTF-16; save it as UTF-8" end
+  if head == "\xFF\xFE" or head == "\xFE\xFF" then fail.input("%s: is UTF-16; save it as UTF-8", path) end
   if text:sub(1, 3) == "\xEF\xBB\xBF" then text = text:sub(4) end
   local found, problem, line = scan(text)
-  if not found then return nil, ("%s:%d: %s"):format(path, line, problem) end
+  if not found then fail.input("%s:%d: %s", path, line, problem) end
   return choose(path, found)
 end
 

@@ -3,8 +3,11 @@
 --
 -- Durations are counted by their length: a clock with steps of some nanoseconds gives only thousands of
 -- lengths for millions of calls, and all results are computed exactly from these counts.
+local fail = require "base.fail"
+local nsys = require "profile.nsys"
 local optional = require "base.optional"
 local ordering = require "base.ordering"
+
 local kernel_summary_sqlite = {}
 
 local kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL"
@@ -12,90 +15,69 @@ local kernel_table = "CUPTI_ACTIVITY_KIND_KERNEL"
 -- The columns of a kernel's name, the best first; the version of nsys determines which exist.
 local name_columns = { "demangledName", "shortName", "mangledName" }
 
--- Columns of a table by name; empty if the table is missing.
-local function columns_of(database, name)
-  local columns = {}
-  local done, message = database:query(("PRAGMA table_info(%s)"):format(name), function(_, column)
-    columns[column] = true
-  end)
-  if not done then return nil, message end
-  return columns
+-- The column of a kernel's name.
+local function name_column(source)
+  local columns = nsys.columns_of(source, kernel_table)
+  if not columns then
+    fail.input("%s: has no table %s: no CUDA kernel was traced; give a profile with --trace=cuda that "
+      .. "launches kernels", source.path, kernel_table)
+  end
+  local found = name_columns[1]
+  for i = #name_columns, 1, -1 do
+    if columns[name_columns[i]] then found = name_columns[i] end
+  end
+  for _, name in ipairs { "start", "end", found } do
+    if not columns[name] then
+      fail.input("%s: its table %s has no column %s", source.path, kernel_table, name)
+    end
+  end
+  local strings = nsys.columns_of(source, "StringIds")
+  if not (strings and strings.id and strings.value) then
+    fail.input("%s: has no table StringIds with the names of kernels", source.path)
+  end
+  return found
 end
 
--- The columns that may contain a kernel's name, or nil, message.
-local function check_schema(database)
-  local columns, message = columns_of(database, kernel_table)
-  if not columns then return nil, message end
-  if not next(columns) then
-    return nil, "has no table " .. kernel_table .. ": no CUDA kernel was traced; "
-      .. "give a profile with --trace=cuda that launches kernels"
-  end
-  local names = {}
-  for _, name in ipairs(name_columns) do
-    if columns[name] then names[#names + 1] = name end
-  end
-  for _, name in ipairs { "start", "end", names[1] or name_columns[1] } do
-    if not columns[name] then return nil, ("its table %s has no column %s"):format(kernel_table, name) end
-  end
-  local strings
-  strings, message = columns_of(database, "StringIds")
-  if not strings then return nil, message end
-  if not strings.id or not strings.value then
-    return nil, "has no table StringIds with the names of kernels"
-  end
-  return names
-end
+-- Adds `count` calls of this duration.
+local function add(calls, duration, count) calls[duration] = (calls[duration] or 0) + count end
 
--- { [id of the name] = { [duration in ns] = calls } }, or nil, message.
-local function count_durations(database, name_column)
+-- { [id of the name] = { [duration in ns] = calls } }
+local function count_durations(source)
   local by_id, broken = {}, 0
-  local sql = ('SELECT "%s", "end" - start FROM %s'):format(name_column, kernel_table)
-  local done, message = database:query(sql, function(id, duration)
+  local sql = ('SELECT "%s", "end" - start FROM %s'):format(name_column(source), kernel_table)
+  nsys.query(source, sql, function(id, duration)
     if not id or math.type(duration) ~= "integer" or duration < 0 then
       broken = broken + 1
       return
     end
-    local calls = by_id[id]
-    if not calls then
-      calls = {}
-      by_id[id] = calls
-    end
-    calls[duration] = (calls[duration] or 0) + 1
+    by_id[id] = by_id[id] or {}
+    add(by_id[id], duration, 1)
   end)
-  if not done then return nil, message end
   if broken > 0 then
-    return nil, ("%d of its kernels have no name, no end, or an end before the start"):format(broken)
+    fail.input("%s: %d of its kernels have no name, no end, or an end before the start", source.path, broken)
   end
   if not next(by_id) then
-    return nil, ("its table %s is empty: no CUDA kernel was traced"):format(kernel_table)
+    fail.input("%s: its table %s is empty: no CUDA kernel was traced", source.path, kernel_table)
   end
   return by_id
 end
 
--- The text of a name; some exports have it in place of its id. nil, message if it is missing.
-local function name_of(database, id)
+-- The text of a name; some exports have it in place of its id.
+local function name_of(source, id)
   if type(id) == "string" then return id end
   local name
-  local done, message = database:query("SELECT value FROM StringIds WHERE id = ?", function(value)
-    name = value
-  end, id)
-  if not done then return nil, message end
-  if not name then return nil, ("its table StringIds has no name %s, which a kernel refers to"):format(id) end
-  return name
+  nsys.query(source, "SELECT value FROM StringIds WHERE id = ?", function(value) name = value end, id)
+  if name then return name end
+  fail.input("%s: its table StringIds has no name %s, which a kernel refers to", source.path, id)
 end
 
--- Adds up the durations of ids with the same text; or nil, message.
-local function by_text(database, by_id)
+-- Adds up the durations of ids with the same text.
+local function by_text(source, by_id)
   local by_name = {}
   for id, calls in pairs(by_id) do
-    local name, message = name_of(database, id)
-    if not name then return nil, message end
-    local known = by_name[name]
-    if not known then
-      by_name[name] = calls
-    else
-      for duration, count in pairs(calls) do known[duration] = (known[duration] or 0) + count end
-    end
+    local name = name_of(source, id)
+    by_name[name] = by_name[name] or {}
+    for duration, count in pairs(calls) do add(by_name[name], duration, count) end
   end
   return by_name
 end
@@ -131,32 +113,20 @@ local function summarize(name, calls)
     std_ns = sample_std(durations, calls, mean, instances) }
 end
 
-local function read_kernels(database)
-  local names, message = check_schema(database)
-  if not names then return nil, message end
-  local by_id, by_name
-  by_id, message = count_durations(database, names[1])
-  if not by_id then return nil, message end
-  by_name, message = by_text(database, by_id)
-  if not by_name then return nil, message end
-  local kernels = {}
-  for name, calls in pairs(by_name) do kernels[#kernels + 1] = summarize(name, calls) end
-  table.sort(kernels, ordering.by("-total_ns", "instances", "name")) -- as nsys stats
-  return kernels
-end
-
--- The kernels in the database at `path`, or nil, message.
+-- The kernels in the database at `path`.
 function kernel_summary_sqlite.read(path)
-  local core = optional "core.sqlite"
-  if not core then
-    return nil, path .. ": gentables was built without SQLite; give the CSV of nsys stats --format csv"
+  local sqlite = optional "core.sqlite"
+  if not sqlite then
+    fail.input("%s: gentables was built without SQLite; give the CSV of nsys stats --format csv", path)
   end
-  local database, message = core.open(path)
-  if not database then return nil, ("%s: cannot be read: %s"):format(path, message) end
-  local kernels
-  kernels, message = read_kernels(database)
+  local database, message = sqlite.open(path)
+  if not database then fail.input("%s: cannot be read: %s", path, message) end
+  local source, kernels = { path = path, database = database }, {}
+  for name, calls in pairs(by_text(source, count_durations(source))) do
+    kernels[#kernels + 1] = summarize(name, calls)
+  end
   database:close()
-  if not kernels then return nil, ("%s: %s"):format(path, message) end
+  table.sort(kernels, ordering.by("-total_ns", "instances", "name")) -- as nsys stats
   return kernels
 end
 

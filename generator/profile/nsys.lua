@@ -4,16 +4,16 @@ local fail = require "base.fail"
 
 local nsys = {}
 
--- Of one database, with its path for errors.
-local function query(source, sql, each, ...)
+-- Calls each(column...) for the rows of a query of source.database; errors name source.path.
+function nsys.query(source, sql, each, ...)
   local done, message = source.database:query(sql, each, ...)
   if not done then fail.input("%s: %s", source.path, message) end
 end
 
 -- The columns of a table as a set; nil: the table is missing.
-local function columns_of(source, name)
+function nsys.columns_of(source, name)
   local columns
-  query(source, "SELECT name FROM pragma_table_info(?)", function(column)
+  nsys.query(source, "SELECT name FROM pragma_table_info(?)", function(column)
     columns = columns or {}
     columns[column] = true
   end, name)
@@ -45,8 +45,8 @@ local function read_table(source, table_name, columns, name, name_id)
   local list = empty()
   local function column(wanted) return columns[wanted] and ('t."%s"'):format(wanted) or "NULL" end
   local join = name_id and source.has_strings and ("LEFT JOIN StringIds s ON s.id = t.%s"):format(name_id)
-  query(source, ("SELECT t.start, t.\"end\", %s, %s, %s, %s, %s FROM %s t %s ORDER BY t.start"):format(name,
-    column "deviceId", column "streamId", column "bytes", column "globalPid", table_name, join or ""),
+  nsys.query(source, ("SELECT t.start, t.\"end\", %s, %s, %s, %s, %s FROM %s t %s ORDER BY t.start"):format(
+    name, column "deviceId", column "streamId", column "bytes", column "globalPid", table_name, join or ""),
     function(start, stop, ...)
       if math.type(start) == "integer" and math.type(stop) == "integer" and stop >= start then
         append(list, start, stop, ...)
@@ -59,7 +59,7 @@ end
 
 local function read_kernels(source)
   local table_name = "CUPTI_ACTIVITY_KIND_KERNEL"
-  local columns = columns_of(source, table_name)
+  local columns = nsys.columns_of(source, table_name)
   if not columns then
     fail.input("%s: has no kernels: no table %s; nsys profile --trace cuda records them", source.path,
       table_name)
@@ -77,7 +77,7 @@ local copy_kinds = "CASE t.copyKind WHEN 1 THEN 'Memcpy HtoD' WHEN 2 THEN 'Memcp
   "WHEN 8 THEN 'Memcpy DtoD' WHEN 9 THEN 'Memcpy HtoH' WHEN 10 THEN 'Memcpy PtoP' ELSE 'Memcpy' END"
 
 local function read_optional(source, table_name, name)
-  local columns = columns_of(source, table_name)
+  local columns = nsys.columns_of(source, table_name)
   if not columns then return empty() end
   if name == copy_kinds and not columns.copyKind then name = "'Memcpy'" end
   return read_table(source, table_name, columns, name)
@@ -85,14 +85,14 @@ end
 
 -- NVTX ranges that could be marks of steps.
 local function read_marks(source)
-  local list, columns = empty(), columns_of(source, "NVTX_EVENTS")
+  local list, columns = empty(), nsys.columns_of(source, "NVTX_EVENTS")
   if not columns or not (columns.text and columns["end"]) then return list end
   local text, join = "n.text", ""
   if columns.textId and source.has_strings then
     text, join = "coalesce(n.text, s.value)", "LEFT JOIN StringIds s ON s.id = n.textId"
   end
   local thread = columns.globalTid and "n.globalTid" or "NULL"
-  query(source, ([[SELECT n.start, n."end", %s AS words, %s FROM NVTX_EVENTS n %s
+  nsys.query(source, ([[SELECT n.start, n."end", %s AS words, %s FROM NVTX_EVENTS n %s
     WHERE n."end" IS NOT NULL AND (words LIKE 'ProfilerStep#%%' OR words LIKE 'step%%' OR words LIKE 'iter%%')
     ORDER BY n.start]]):format(text, thread, join),
     function(start, stop, name, global) append(list, start, stop, name, nil, nil, nil, global) end)
@@ -101,7 +101,7 @@ end
 
 -- Graphs that were recorded as a whole contain no kernels: every sum would be too small.
 local function refuse_whole_graphs(source)
-  if columns_of(source, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE") then
+  if nsys.columns_of(source, "CUPTI_ACTIVITY_KIND_GRAPH_TRACE") then
     fail.input("%s: has CUDA graphs without their kernels; nsys profile --cuda-graph-trace node records them",
       source.path)
   end
@@ -112,7 +112,7 @@ function nsys.read(path, sqlite)
   local database, message = sqlite.open(path)
   if not database then fail.input("%s: %s", path, message) end
   local source = { path = path, database = database, left_out = 0 }
-  source.has_strings = columns_of(source, "StringIds") ~= nil
+  source.has_strings = nsys.columns_of(source, "StringIds") ~= nil
   refuse_whole_graphs(source)
   local read = { collectives = {}, gemms = {},
     kernels = read_kernels(source),

@@ -13,7 +13,7 @@
 //       spec = { "time" | "computing" | "subtree" | "duration", work }, work[combo]: the value is work / time
 //   S:details(map, groups) -> columns kernel_details_summary, trunc_kernel_details; nil: no kernels
 //   S:instances(map, group) -> columns, a row for each instance
-//       { uid, start, stop, time, kernel }: its first kernel's start, its last one's end, and its longest kernel
+//       { uid, start, stop, time, kernel }: its first kernel's start, its last one's end, its longest kernel
 #include <algorithm>
 #include <cmath>
 #include <cstring>
