@@ -5,6 +5,8 @@ local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
 local json = require "codec.json"
+local ordering = require "base.ordering"
+local quantities = require "base.quantities"
 local run_finder = require "serving.run_finder"
 local result = require "serving.result"
 local template = require "codec.template"
@@ -54,18 +56,9 @@ end
 
 -- The lines: Baseline and DefaultAll2All first, then by name.
 local function lines_of(runs)
-  local lines = {}
-  for _, run in ipairs(runs) do
-    if not lines[run.line] then
-      lines[run.line] = { label = run.line }
-      table.insert(lines, lines[run.line])
-    end
-  end
-  table.sort(lines, function(a, b)
-    local first, second = fixed_styles[a.label] ~= nil, fixed_styles[b.label] ~= nil
-    if first ~= second then return first end
-    return a.label < b.label
-  end)
+  local lines = ordering.groups(runs, function(run) return run.line end)
+  for _, line in ipairs(lines) do line.label, line.turn = line.key, fixed_styles[line.key] and 1 or 2 end
+  table.sort(lines, ordering.by("turn", "label"))
   local others = 0
   for _, line in ipairs(lines) do
     local style = fixed_styles[line.label] or { colour = other_colours[others % #other_colours + 1],
@@ -88,32 +81,25 @@ local function check_twice(points)
 end
 
 -- The points of one line in one panel, over the setting that varies.
-local function points_of(runs, line, panel)
+local function points_of(line, panel)
   local points = {}
-  for _, run in ipairs(runs) do
-    if run.line == line.label and run[panel.fixed] == panel.at then
-      points[#points + 1] = { x = run[panel.varies], y = run.value, run = run }
+  for _, run in ipairs(line) do
+    if run[panel.fixed] == panel.at then
+      points[#points + 1] = { x = run[panel.varies], y = run.value, run = run, dir = run.dir }
     end
   end
-  table.sort(points, function(a, b)
-    if a.x ~= b.x then return a.x < b.x end
-    return a.run.dir < b.run.dir
-  end)
+  table.sort(points, ordering.by("x", "dir"))
   check_twice(points)
   return points
 end
 
 -- The values of the setting that varies, each once, in order.
 local function values_of(lists)
-  local values, seen = {}, {}
+  local has = {}
   for _, points in ipairs(lists) do
-    for _, point in ipairs(points) do
-      if not seen[point.x] then values[#values + 1] = point.x end
-      seen[point.x] = true
-    end
+    for _, point in ipairs(points) do has[point.x] = true end
   end
-  table.sort(values)
-  return values
+  return ordering.sorted_keys(has)
 end
 
 -- ---- the picture ------------------------------------------------------------------------------
@@ -150,9 +136,9 @@ local function value_range(model)
   return bottom, high + margin
 end
 
-local function panel_of(lines, row, panel, runs)
+local function panel_of(lines, row, panel)
   local lists = {}
-  for i, line in ipairs(lines) do lists[i] = points_of(runs, line, panel) end
+  for i, line in ipairs(lines) do lists[i] = points_of(line, panel) end
   local values = values_of(lists)
   return {
     points = lists, values = values, axis = panel.varies, at = panel.at,
@@ -209,7 +195,7 @@ local function model_of(row, runs)
   local lines = lines_of(runs)
   local model = { all_series = lines, panels = {},
     value_label = ("%s (%s)%s"):format(row.label, row.unit, better_in_words[row.better] or "") }
-  for i, panel in ipairs(panels) do model.panels[i] = panel_of(lines, row, panel, runs) end
+  for i, panel in ipairs(panels) do model.panels[i] = panel_of(lines, row, panel) end
   for _, line in ipairs(lines) do line.legend = legible(line.label) end
   model.low, model.high = value_range(model)
   lay_out(model)
@@ -222,13 +208,11 @@ local function output_name(row) return (output_names[row.name] or row.name:lower
 
 -- The settings of the found runs, for the message that none is shown.
 local function settings_in_words(runs)
-  local words, seen = {}, {}
+  local words = {}
   for _, run in ipairs(runs) do
-    local word = ("%d/%d"):format(run["max-num-seqs"], run["max-num-batched-tokens"])
-    if not seen[word] and #words < 8 then words[#words + 1] = word end
-    seen[word] = true
+    ordering.add_new(words, { ("%d/%d"):format(run["max-num-seqs"], run["max-num-batched-tokens"]) })
   end
-  return table.concat(words, ", ")
+  return table.concat(words, ", ", 1, math.min(#words, 8))
 end
 
 local function check_data(traces, runs, shown)
@@ -272,8 +256,6 @@ local function draw(model, folder, path)
   fail.unless_done(gnuplot.draw(script, path))
 end
 
-local function count(number, word) return ("%d %s%s"):format(number, word, number == 1 and "" or "s") end
-
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
 function series_plot.run(args, row)
@@ -286,8 +268,8 @@ function series_plot.run(args, row)
   local path = folder .. "/" .. output_name(row)
   draw(model, folder, path)
   if args.json then return print_json(row, path, model) end
-  io.stdout:write(("%s: %s of %s\n"):format(path, count(#shown, "run"),
-    count(#model.all_series, "implementation")))
+  io.stdout:write(("%s: %s of %s\n"):format(path, quantities.counted(#shown, "run"),
+    quantities.counted(#model.all_series, "implementation")))
 end
 
 return series_plot

@@ -155,20 +155,18 @@ end
 -- Lines are drawn side by side, so that their bars do not cover each other.
 local function interaction(rows)
   local _, channel_names, channels = groups_of(rows, "channel")
-  local _, _, threads = groups_of(rows, "threads")
+  local by_threads = ordering.groups(rows, function(row) return row.threads end)
+  table.sort(by_threads, ordering.by("key"))
   local index_of, lines, legend = {}, {}, {}
   for i, channel in ipairs(channels) do index_of[channel] = i end
-  for i, count in ipairs(threads) do
-    local of_these = {}
-    for _, row in ipairs(rows) do
-      if row.threads == count then of_these[#of_these + 1] = row end
-    end
+  for i, of_these in ipairs(by_threads) do
     local line = { colour = line_colours[(i - 1) % #line_colours + 1], points = {}, dash = "line",
-      point = line_points[(i - 1) % #line_points + 1], text = quantities.counted(count, "thread") }
+      point = line_points[(i - 1) % #line_points + 1], text = quantities.counted(of_these.key, "thread") }
     local groups, _, values = groups_of(of_these, "channel")
     for g, list in ipairs(groups) do
       local box = distributions.box(list)
-      line.points[g] = { index_of[values[g]] + 0.06 * (i - (#threads + 1) / 2), box.median, box.q1, box.q3 }
+      local x = index_of[values[g]] + 0.06 * (i - (#by_threads + 1) / 2)
+      line.points[g] = { x, box.median, box.q1, box.q3 }
     end
     lines[i], legend[i] = line, line
   end
