@@ -4,14 +4,9 @@
 -- usage: gentables lua check_rounds.lua RESULT.json...
 local json = require "codec.json"
 local file = require "core.file"
+local median = require("base.statistics").median
 
 local function near(a, b, what) assert(math.abs(a - b) <= 1e-4 * math.abs(b) + 1e-9, what) end
-
-local function median(numbers)
-  table.sort(numbers)
-  local middle = #numbers // 2
-  return #numbers % 2 == 1 and numbers[middle + 1] or (numbers[middle] + numbers[middle + 1]) / 2
-end
 
 for _, path in ipairs(arg) do
   local result, costs = json.decode(file.read(path)), {}

@@ -4,12 +4,7 @@
 -- usage: gentables lua check_waits.lua RESULT.json TRACE_OF_RANK_0.json TRACE_OF_RANK_1.json...
 local json = require "codec.json"
 local file = require "core.file"
-
-local function median(numbers)
-  table.sort(numbers)
-  local middle = #numbers // 2
-  return #numbers % 2 == 1 and numbers[middle + 1] or (numbers[middle] + numbers[middle + 1]) / 2
-end
+local median = require("base.statistics").median
 
 local result = json.decode(file.read(arg[1]))
 assert(#result.ranks == #arg - 1, "not a trace for each rank")

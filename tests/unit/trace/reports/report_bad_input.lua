@@ -12,10 +12,10 @@ local function note(notes, what)
   end
 end
 
-local TestBadInput = {}
+local trace
+local TestBadInput = { setUp = function() trace = small_trace.new() end }
 
 function TestBadInput.test_a_whole_trace_has_no_notes()
-  local trace = small_trace.new()
   trace:ran("aten::mm", 0, 5, MATRICES)
   local sheets, notes = trace:sheets("whole")
   luaunit.assertEquals(notes, {})
@@ -24,7 +24,6 @@ function TestBadInput.test_a_whole_trace_has_no_notes()
 end
 
 function TestBadInput.test_gpu_events_that_overlap_on_a_stream_keep_their_durations_and_are_counted()
-  local trace = small_trace.new()
   trace:ran("aten::mm", 0, 10, MATRICES, { at = 100 })
   trace:ran("aten::mm", 20, 10, MATRICES, { at = 104 }) -- 6 of it beside the first
   trace:op("aten::mm", 40, 10, MATRICES)
@@ -42,7 +41,6 @@ function TestBadInput.test_gpu_events_that_overlap_on_a_stream_keep_their_durati
 end
 
 function TestBadInput.test_missing_shapes_leave_ops_out_counted()
-  local trace = small_trace.new()
   for i = 0, 2 do
     trace:ran("aten::mm", 20 * i, 5)
   end
@@ -57,7 +55,6 @@ function TestBadInput.test_missing_shapes_leave_ops_out_counted()
 end
 
 function TestBadInput.test_arguments_of_any_form_do_no_harm()
-  local trace = small_trace.new()
   local forms = { { dims = { "x", { 8, 2 } } }, { dims = { { 4, 8 }, { 8, { 2 } } } },
     { dims = { { -1, 8 }, { 8, 2 } } }, { dims = { { 4, 8 } } }, { dims = {} }, { dims = { {}, {} } },
     { dims = { { { 4, 8 } }, { 8, 2 } } }, { dims = { { 4.5, 8 }, { 8, 2 } } }, { types = { 1, 2 } } }
@@ -80,7 +77,6 @@ function TestBadInput.test_arguments_of_any_form_do_no_harm()
 end
 
 function TestBadInput.test_without_gpu_events_times_are_zero_and_it_is_reported()
-  local trace = small_trace.new()
   trace:op("aten::mm", 0, 10, MATRICES)
   local sheets, notes = trace:sheets("no_gpu")
   luaunit.assertEquals(note(notes, "no GPU events"), 0)
@@ -93,7 +89,6 @@ function TestBadInput.test_without_gpu_events_times_are_zero_and_it_is_reported(
 end
 
 function TestBadInput.test_without_flows_correlations_link()
-  local trace = small_trace.new()
   trace:ran("aten::mm", 0, 5, MATRICES, { without_flow = true })
   local sheets, notes = trace:sheets("no_flows")
   luaunit.assertEquals(notes, {})
@@ -101,7 +96,6 @@ function TestBadInput.test_without_flows_correlations_link()
 end
 
 function TestBadInput.test_kernels_without_a_launch_are_reported_and_counted_on_request()
-  local trace = small_trace.new()
   trace:kernel(100, 10)
   local sheets, notes = trace:sheets("unlinked")
   luaunit.assertEquals(note(notes, "unlinked"), 1)
@@ -113,7 +107,6 @@ function TestBadInput.test_kernels_without_a_launch_are_reported_and_counted_on_
 end
 
 function TestBadInput.test_an_op_with_kernels_of_no_time_has_no_rate()
-  local trace = small_trace.new()
   trace:ran("aten::mm", 0, 0, MATRICES)
   local gemm = trace:sheets("no_time").GEMM
   luaunit.assertEquals(gemm.cell(1, "Kernel Time (µs)_sum"), 0.0)
@@ -121,7 +114,6 @@ function TestBadInput.test_an_op_with_kernels_of_no_time_has_no_rate()
 end
 
 function TestBadInput.test_ops_without_gpu_events_are_reported()
-  local trace = small_trace.new()
   trace:ran("aten::mm", 0, 6, MATRICES)
   trace:op("aten::mm", 20, 10, MATRICES)
   local sheets, notes = trace:sheets("idle")
@@ -132,7 +124,6 @@ end
 
 -- Threads without a name in the trace are one row, and so are arguments that differ only in omitted parts.
 function TestBadInput.test_no_two_rows_of_a_sheet_have_the_same_key()
-  local trace = small_trace.new()
   for i = 0, 3 do
     local types = i < 2 and { "float", "float" } or { "c10::BFloat16", "float" }
     trace:op("my::op", 20 * i, 10, { dims = MATRICES.dims, types = types, tid = i % 2 + 1 })
@@ -146,7 +137,6 @@ function TestBadInput.test_no_two_rows_of_a_sheet_have_the_same_key()
 end
 
 function TestBadInput.test_names_that_need_quotes_are_python_literals()
-  local trace = small_trace.new()
   trace:op("my::'op'", 0, 10, { dims = { {} }, types = { "it's" }, concrete = { 'say "it\'s"\n' } })
   trace:launch(1, 5, { kernel = "kernel<'a'>" })
   local ops = trace:sheets("quotes").ops_unique_args

@@ -6,16 +6,18 @@ local small_trace = require "unit.trace.reports.small_trace"
 local MATRICES = { dims = { { 4, 8 }, { 8, 2 } }, types = { "float", "float" },
   strides = { { 8, 1 }, { 2, 1 } }, concrete = { "", "" } }
 
+local trace
+local function new_trace() trace = small_trace.new() end
+
 local function names(sheet)
   local out = {}
   for row = 1, sheet and #sheet.rows or 0 do out[row] = sheet.cell(row, "name") end
   return out
 end
 
-local TestLaunchers = {}
+local TestLaunchers = { setUp = new_trace }
 
 function TestLaunchers.test_a_launch_counts_for_the_op_around_it()
-  local trace = small_trace.new()
   trace:op("outer", 0, 100)
   trace:op("aten::mm", 10, 20, MATRICES)
   trace:launch(12, 5)
@@ -30,7 +32,6 @@ function TestLaunchers.test_a_launch_counts_for_the_op_around_it()
 end
 
 function TestLaunchers.test_execute_is_a_frame_and_a_launch_without_an_op_stands_for_itself()
-  local trace = small_trace.new()
   trace:op("my::op", 0, 40)
   trace:op("execute", 10, 20)
   trace:launch(12, 5)
@@ -41,7 +42,6 @@ function TestLaunchers.test_execute_is_a_frame_and_a_launch_without_an_op_stands
 end
 
 function TestLaunchers.test_communication_is_no_op_but_is_below_one()
-  local trace = small_trace.new()
   trace:op("outer", 0, 100)
   trace:launch(10, 5)
   trace:launch(20, 50, { kernel = "ncclDevKernel_AllReduce" })
@@ -52,7 +52,6 @@ function TestLaunchers.test_communication_is_no_op_but_is_below_one()
 end
 
 function TestLaunchers.test_a_category_comes_from_the_first_kernel_if_no_name_has_it()
-  local trace = small_trace.new()
   trace:ran("my::one", 0, 5, nil, { kernel = "void at::native::reduce_kernel<512>()" })
   trace:ran("my::two", 20, 4, nil, { kernel = "void at::native::vectorized_elementwise_kernel<4>()" })
   trace:ran("triton_poi_fused", 40, 3)
@@ -65,7 +64,6 @@ end
 
 -- An op below it fills memory first, and an allreduce of its own runs before that.
 function TestLaunchers.test_an_op_has_one_category_on_all_sheets()
-  local trace = small_trace.new()
   trace:op("aten::max_pool2d_with_indices_backward", 0, 100)
   trace:launch(2, 3, { kernel = "ncclDevKernel_AllReduce" })
   trace:op("aten::zero_", 10, 20)
@@ -90,7 +88,6 @@ function TestLaunchers.test_an_op_has_one_category_on_all_sheets()
 end
 
 function TestLaunchers.test_without_communication_the_op_stands_in_one_row_with_its_own_category()
-  local trace = small_trace.new()
   trace:op("aten::max_pool2d_with_indices_backward", 0, 100)
   trace:op("aten::zero_", 10, 20)
   trace:launch(12, 3, { kernel = "void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>" })
@@ -100,7 +97,6 @@ function TestLaunchers.test_without_communication_the_op_stands_in_one_row_with_
 end
 
 function TestLaunchers.test_numbers_of_kernels_are_a_column_if_rows_depend_on_them()
-  local trace = small_trace.new()
   trace:ran("my::op", 0, 5)
   trace:ran("my::op", 20, 4)
   trace:launch(23, 3)
@@ -112,7 +108,6 @@ function TestLaunchers.test_numbers_of_kernels_are_a_column_if_rows_depend_on_th
 end
 
 function TestLaunchers.test_only_pauses_shorter_than_the_limit_are_micro_idle_time()
-  local trace = small_trace.new()
   for i, start in ipairs { 100, 115, 124 } do -- pauses of 5 and 4 µs
     trace:ran("my::op", 20 * i, i == 2 and 5 or 10, nil, { at = start })
   end
@@ -124,17 +119,15 @@ function TestLaunchers.test_only_pauses_shorter_than_the_limit_are_micro_idle_ti
 end
 
 function TestLaunchers.test_rows_of_the_same_time_stand_in_the_order_of_the_file()
-  local trace = small_trace.new()
   for i, name in ipairs { "c", "a", "b" } do
     trace:ran(name, 20 * i, 5)
   end
   luaunit.assertEquals(names(trace:sheets("ties").ops_summary), { "c", "a", "b" })
 end
 
-local TestPerOp = {}
+local TestPerOp = { setUp = new_trace }
 
 function TestPerOp.test_gemms_count_all_kernels_below_them_and_busy_time_once()
-  local trace = small_trace.new()
   trace:op("aten::mm", 10, 50, MATRICES)
   trace:op("my::inner", 20, 30)
   trace:launch(22, 10, { at = 1000, stream = 7 })
@@ -149,7 +142,6 @@ function TestPerOp.test_gemms_count_all_kernels_below_them_and_busy_time_once()
 end
 
 function TestPerOp.test_an_op_below_another_of_its_sheet_is_not_listed_again()
-  local trace = small_trace.new()
   local args = { dims = { { 2, 8 }, {}, { 8 }, { 8 } }, types = { "float", "ScalarList", "float", "float" },
     concrete = { "", "[8]", "", "" } }
   trace:op("aten::layer_norm", 0, 50, args)
@@ -159,7 +151,6 @@ function TestPerOp.test_an_op_below_another_of_its_sheet_is_not_listed_again()
 end
 
 function TestPerOp.test_an_upsampling_below_the_overload_that_calls_it_is_not_listed_again()
-  local trace = small_trace.new()
   local dims, types = { { 1, 2, 4, 5 }, {}, {} }, { "float", "", "ScalarList" }
   trace:op("aten::upsample_nearest2d", 0, 50, { dims = dims, types = types,
     concrete = { "", "", "[2., 2.]" } })
@@ -175,7 +166,6 @@ function TestPerOp.test_an_upsampling_below_the_overload_that_calls_it_is_not_li
 end
 
 function TestPerOp.test_max_of_two_tensors_is_element_by_element()
-  local trace = small_trace.new()
   trace:op("aten::max", 0, 50, { dims = { { 4, 8 }, { 8 } }, types = { "float", "float" } })
   trace:op("aten::maximum", 10, 30, { dims = { { 4, 8 }, { 8 } }, types = { "float", "float" } })
   trace:launch(12, 5, { kernel = "void at::native::elementwise_kernel<128>()" })
@@ -194,7 +184,6 @@ end
 
 -- Time stamps are rounded to doubles, and so is the mean of equal values.
 function TestPerOp.test_equal_times_have_no_deviation()
-  local trace = small_trace.new()
   for i, start in ipairs { 300000.303, 524288.109, 700000.777, 999999.991, 5300000.1, 9900000.3 } do
     trace:op("aten::mm", 400000 * i, 300000.1, MATRICES)
     trace:launch(400000 * i + 1, 7.103, { at = start })
@@ -211,7 +200,6 @@ function TestPerOp.test_equal_times_have_no_deviation()
 end
 
 function TestPerOp.test_nested_ops_of_a_kind_are_listed_and_reported()
-  local trace = small_trace.new()
   local args = { dims = { { 8 }, { 8 } }, types = { "float", "float" } }
   trace:op("aten::div", 0, 50, args)
   trace:op("aten::div", 10, 30, args)
@@ -223,7 +211,6 @@ function TestPerOp.test_nested_ops_of_a_kind_are_listed_and_reported()
 end
 
 function TestPerOp.test_columns_that_only_other_ops_have_are_nan()
-  local trace = small_trace.new()
   trace:ran("aten::mm", 0, 5, MATRICES, { kernel = "Cijk_Alik_Bljk_x" })
   trace:ran("aten::mm", 20, 4, MATRICES)
   local gemm = trace:sheets("nan").GEMM
@@ -237,7 +224,7 @@ local ATTENTION = { dims = { QUERY, QUERY, QUERY, {}, {} },
   concrete = { "", "", "", "0.", "True" } }
 
 -- A forward op, and its backward on another thread.
-local function add_attention(trace)
+local function add_attention()
   ATTENTION.sequence = 11
   trace:op("aten::scaled_dot_product_attention", 0, 60, { sequence = 11 })
   trace:op("aten::_scaled_dot_product_flash_attention", 10, 30, ATTENTION)
@@ -249,8 +236,7 @@ local function add_attention(trace)
 end
 
 function TestPerOp.test_a_backward_is_the_row_of_its_forward_op()
-  local trace = small_trace.new()
-  add_attention(trace)
+  add_attention()
   local sheets = trace:sheets("backward")
   luaunit.assertEquals(names(sheets.SDPA_bwd), { "aten::_scaled_dot_product_flash_attention" })
   luaunit.assertEquals(sheets.SDPA_bwd.cell(1, "Kernel Time (µs)_sum"), 9.0)
@@ -259,11 +245,10 @@ function TestPerOp.test_a_backward_is_the_row_of_its_forward_op()
   luaunit.assertEquals(sheets.SDPA_fwd.cell(1, "GFLOPS_first"), 2 * 2 * 3 * 5 * 5 * 14 / 2 / 1e9)
 end
 
-local TestUnified = {}
+local TestUnified = { setUp = new_trace }
 
 function TestUnified.test_a_backward_op_has_the_sums_of_its_forward()
-  local trace = small_trace.new()
-  add_attention(trace)
+  add_attention()
   local unified = trace:sheets("unified_backward").unified_perf_summary
   luaunit.assertEquals(names(unified), { "FlashBackward0", "aten::_scaled_dot_product_flash_attention" })
   luaunit.assertEquals(unified.cell(1, "has_perf_model"), "True")
@@ -271,7 +256,6 @@ function TestUnified.test_a_backward_op_has_the_sums_of_its_forward()
 end
 
 function TestUnified.test_events_without_an_op_are_a_row_of_their_own()
-  local trace = small_trace.new()
   trace:op("outer", 0, 100)
   trace:op("aten::mm", 10, 20, MATRICES)
   trace:launch(12, 5)
@@ -285,7 +269,6 @@ end
 
 -- The second launch runs first, on another stream.
 function TestUnified.test_kernels_stand_in_order_of_launch_and_time_is_the_union()
-  local trace = small_trace.new()
   trace:op("my::op", 0, 50)
   trace:launch(1, 10, { at = 105, stream = 7, kernel = "launched_first" })
   trace:launch(3, 10, { at = 100, stream = 8, kernel = "void at::native::reduce_kernel<1>" })
@@ -299,7 +282,6 @@ function TestUnified.test_kernels_stand_in_order_of_launch_and_time_is_the_union
 end
 
 function TestUnified.test_ops_with_other_kernels_are_other_combos_of_one_row()
-  local trace = small_trace.new()
   for i, kernel in ipairs { "one", "other", "one" } do
     trace:ran("my::op", 20 * i, i, nil, { kernel = kernel })
   end
@@ -313,8 +295,7 @@ end
 
 -- Two backwards of one forward op: neither has its sums.
 function TestUnified.test_one_of_several_backwards_has_no_sums()
-  local trace = small_trace.new()
-  add_attention(trace)
+  add_attention()
   trace:op("autograd::engine::evaluate_function: OtherBackward0", 300, 50, { sequence = 11, tid = 2 })
   trace:op("OtherBackward0", 305, 40, { tid = 2, sequence = 11 })
   trace:launch(310, 20, { tid = 2 })
@@ -328,8 +309,7 @@ end
 
 -- Every linked GPU event except communication is in exactly one row.
 function TestUnified.test_every_gpu_event_counts_once()
-  local trace = small_trace.new()
-  add_attention(trace)
+  add_attention()
   trace:op("deep", 300, 100)
   for i = 1, 8 do trace:op("my::" .. i, 300 + i, 100 - 4 * i) end
   for i = 1, 40 do trace:launch(310 + i, i) end
