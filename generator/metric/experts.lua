@@ -5,6 +5,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local fail_as_documented = require "serving.documented_failure"
+local sequences = require "base.sequences"
 local trace_dir = require "serving.trace_dir"
 
 local experts = {}
@@ -23,11 +24,9 @@ end
 
 -- The folders in `dir` with names that match the pattern, sorted.
 local function folders_in(dir, pattern)
-  local found = {}
-  for _, name in ipairs(entries(dir) or {}) do
-    if name:find(pattern) and entries(dir .. "/" .. name) then found[#found + 1] = name end
-  end
-  return found
+  return sequences.filter(entries(dir) or {}, function(name)
+    return name:find(pattern) and entries(dir .. "/" .. name)
+  end)
 end
 
 -- Ends with an error in the form that other tools print for gate logs.
@@ -60,7 +59,7 @@ end
 -- The logs below `folder`: their paths, the layer of each, and all layers in order. Adds folders without logs
 -- to `notes`.
 local function find_logs(folder, notes)
-  local paths, layer_of, layers, seen = {}, {}, {}, {}
+  local paths, layer_of = {}, {}
   for _, name in ipairs(folders_in(folder, "^gates_logs_")) do
     local before = #paths
     for _, log in ipairs(entries(folder .. "/" .. name)) do
@@ -68,14 +67,13 @@ local function find_logs(folder, notes)
       if layer then
         layer = layer:find("^%d%d?%d?%d?%d?%d?$") and tonumber(layer) or layer
         paths[#paths + 1], layer_of[#paths + 1] = ("%s/%s/%s"):format(folder, name, log), layer
-        if not seen[layer] then layers[#layers + 1] = layer end
-        seen[layer] = true
       end
     end
     if #paths == before then
       notes[#notes + 1] = ("%s/%s: has no gate_logs_*.json"):format(folder, name)
     end
   end
+  local layers = sequences.distinct(layer_of)
   table.sort(layers, layer_before)
   return paths, layer_of, layers
 end
@@ -148,8 +146,7 @@ end
 
 -- The report as it is printed.
 local function report_of(folder, logs, balance, layers, file_count)
-  local rows = {}
-  for i, layer in ipairs(layers) do rows[i] = layer_row(layer, logs.groups[i]) end
+  local rows = sequences.map(layers, function(layer, i) return layer_row(layer, logs.groups[i]) end)
   return json.object {
     { "totals", json.array(logs.totals) },
     { "normalized", json.array(balance.shares) },

@@ -13,6 +13,8 @@
 --   key      serving metrics: its name in the result files
 --   label    serving metrics: its name in errors and pictures
 
+local sequences = require "base.sequences"
+
 local list = {}
 
 local vllm = "result files of vLLM's serving benchmark"
@@ -90,17 +92,9 @@ list.metrics = {
 }
 
 -- The row of a metric, or nil.
-function list.find(name)
-  for _, row in ipairs(list.metrics) do
-    if row.name == name then return row end
-  end
-end
+function list.find(name) return sequences.named(list.metrics, name) end
 
 -- All names, in the order of the list.
-function list.names()
-  local names = {}
-  for i, row in ipairs(list.metrics) do names[i] = row.name end
-  return names
-end
+function list.names() return sequences.field(list.metrics, "name") end
 
 return list

@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lua_data = require "codec.lua_data"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local collective = {}
 
@@ -45,8 +46,7 @@ end
 -- ---- kernels of a user's file -----------------------------------------------------------------
 
 local KEYS = { "pattern", "operation", "library", "algorithm", "source" }
-local operations = {}
-for _, row in ipairs(communication.operations) do operations[row[2]] = true end
+local operations = sequences.set(sequences.field(communication.operations, 2))
 
 local function check_keys(where, row)
   for key, value in pairs(row) do

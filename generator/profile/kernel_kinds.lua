@@ -2,6 +2,7 @@
 -- reads no files; kernel_summary.lua does.
 local communication = require "lists.communication"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local kernel_kinds = {}
 
@@ -15,14 +16,10 @@ local words = { moe = { "moe", "expert" }, attention = { "attention", "flash", "
 
 -- Whether one of the words is in a text.
 local function holds_any(text, list)
-  for i = 1, #list do
-    if text:find(list[i], 1, true) then return true end
-  end
-  return false
+  return sequences.any(list, function(word) return text:find(word, 1, true) end)
 end
 
-local is_listed = {}
-for _, name in ipairs(kernel_kinds.collectives) do is_listed[name] = true end
+local is_listed = sequences.set(kernel_kinds.collectives)
 
 local function collective_of(kernel)
   local name = communication.operation_of_kernel(kernel)

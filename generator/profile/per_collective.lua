@@ -15,6 +15,7 @@ local json = require "codec.json"
 local ordering = require "base.ordering"
 local kernels = require "profile.kernels"
 local call_matching = require "profile.call_matching"
+local sequences = require "base.sequences"
 
 local per_collective = {}
 
@@ -92,10 +93,7 @@ end
 
 -- The calls with known bytes, and the number of the others.
 function per_collective.sized(calls)
-  local sized = {}
-  for _, call in ipairs(calls) do
-    if call.bytes then sized[#sized + 1] = call end
-  end
+  local sized = sequences.filter(calls, function(call) return call.bytes end)
   return sized, #calls - #sized
 end
 

@@ -15,6 +15,7 @@ local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
 local request = require "replay.request"
+local sequences = require "base.sequences"
 
 local chosen_ops = { field = "replay" }
 
@@ -26,17 +27,14 @@ local kinds = { gemm = "gemm", convolution = "conv" }
 -- ---- one rank ------------------------------------------------------------------------------------------
 
 local function texts_of(cells)
-  local out = {}
-  for i, cell in ipairs(cells) do out[i] = ("%s=%s"):format(cell.name, cell.value) end
-  return out
+  return sequences.map(cells, function(cell) return ("%s=%s"):format(cell.name, cell.value) end)
 end
 
 -- Whether a kernel's name is of AMD's libraries, which identifies the device if a trace does not name it.
 local function is_amd(kernels)
-  for _, name in ipairs(kernels) do
-    if name:find("Cijk_", 1, true) or name:find("miopen", 1, true) then return true end
-  end
-  return false
+  return sequences.any(kernels, function(name)
+    return name:find("Cijk_", 1, true) or name:find("miopen", 1, true)
+  end)
 end
 
 local MIXED = "more than one type" -- of an op's calls: their times cannot be separated
@@ -166,10 +164,8 @@ end
 -- The number that all ranks have in common, or nil.
 local function multiprocessors_of(lists)
   local first = lists[1] and lists[1].multiprocessors
-  for _, list in ipairs(lists) do
-    if list.multiprocessors ~= first then return nil end
-  end
-  return first
+  local differs = sequences.any(lists, function(list) return list.multiprocessors ~= first end)
+  return not differs and first or nil
 end
 
 -- A way out for ops that are left out, by the reason; other reasons have none.
@@ -196,10 +192,9 @@ end
 
 -- Adds a note on ranks without any op, if other ranks have some: the chosen ops are of the others.
 local function add_silent(notes, lists)
-  local silent = {}
-  for _, list in ipairs(lists) do
-    if #list.ops == 0 and not next(list.left_out) then silent[#silent + 1] = list.path end
-  end
+  local silent = sequences.map(lists, function(list)
+    return #list.ops == 0 and not next(list.left_out) and list.path or nil
+  end)
   if #silent == 0 or #silent == #lists then return end
   notes[#notes + 1] = ("%s: no GEMM or convolution with kernels there; the chosen ops are of the other"
     .. " ranks"):format(paths_in_words(silent))
@@ -219,7 +214,7 @@ local function left_out_of(lists)
 end
 
 function chosen_ops.choose(lists)
-  local entries = pooled.by_key(pooled.lists(lists, "ops"), function(op) return op.key end)
+  local entries = pooled.by_key(sequences.field(lists, "ops"), function(op) return op.key end)
   local left_out, notes = left_out_of(lists)
   return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
     multiprocessors = multiprocessors_of(lists), left_out = left_out, notes = notes,

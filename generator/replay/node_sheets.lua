@@ -2,6 +2,7 @@
 -- of earlier such reports; then come the op's parameters, then the results and their circumstances.
 local ordering = require "base.ordering"
 local grouping = require "trace.ops.grouping"
+local sequences = require "base.sequences"
 
 local node_sheets = {}
 
@@ -138,9 +139,8 @@ local function parameter_columns(rows)
   end
   for _, name in ipairs(names) do
     columns[#columns + 1] = { "param: " .. name, function(of)
-      for _, param in ipairs(of.op.params) do
-        if param.name == name then return param.value end
-      end
+      local param = sequences.named(of.op.params, name)
+      return param and param.value
     end }
   end
   return columns
@@ -166,10 +166,9 @@ end
 
 -- rows = { gemm = { row... }, conv = { row... } }, about = { { what, value }... } -> sheets
 function node_sheets.make(rows, about)
-  local out = {}
-  for _, kind in ipairs(kinds) do
-    if #rows[kind.key] > 0 then out[#out + 1] = sheet_of(kind, rows[kind.key]) end
-  end
+  local out = sequences.map(kinds, function(kind)
+    return #rows[kind.key] > 0 and sheet_of(kind, rows[kind.key]) or nil
+  end)
   out[#out + 1] = { name = "node_replay", columns = { "what", "value" }, rows = about }
   return out
 end

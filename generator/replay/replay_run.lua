@@ -18,6 +18,7 @@ local process = require "core.process"
 local progress = require "system.progress"
 local request = require "replay.request"
 local runner = require "replay.runner"
+local sequences = require "base.sequences"
 local system = require "core.system"
 local tunableop = require "replay.tunableop"
 
@@ -276,13 +277,6 @@ end
 
 -- ---- all of it -----------------------------------------------------------------------------------------
 
-local function any(list, holds)
-  for _, item in ipairs(list) do
-    if holds(item) then return true end
-  end
-  return false
-end
-
 local function start_runner(options, threads)
   return runner.start { program = options.program, backend = options.backend, threads = threads,
     tries_all = options.tries_all, patience = options.patience }
@@ -312,7 +306,7 @@ local function start(chosen, rows, options)
   at.is_same = at.runner and #chosen.devices == 1 and chosen.devices[1] == at.runner.device or false
   if at.is_same and at.runner.backend == "host" then take_threads(at, chosen, options) end
   local function is_amd(row) return row.is_amd end
-  if any(rows.all, is_amd) then
+  if sequences.any(rows.all, is_amd) then
     local device = amd.device()
     at.is_bench_same = device ~= nil and device == chosen.devices[1]
   end

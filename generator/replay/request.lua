@@ -12,6 +12,7 @@
 -- `op` is a row of families.lua, `call` its arguments, `perf` the result of perf_model.lua for them.
 local element_types = require "lists.element_types"
 local python_literals = require "codec.python_literals"
+local sequences = require "base.sequences"
 
 local request = {}
 
@@ -224,12 +225,7 @@ local function type_of_both(op, call)
   return nil, ("A and B are of different types (%s and %s)"):format(dtype, other)
 end
 
-local function is_empty(sizes)
-  for _, extent in ipairs(sizes) do
-    if extent == 0 then return true end
-  end
-  return false
-end
+local function is_empty(sizes) return sequences.any(sizes, function(extent) return extent == 0 end) end
 
 local function gemm(op, call, perf)
   if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
@@ -288,11 +284,7 @@ end
 
 local function joined(list, from) return table.concat(list, ",", from or 1) end
 
-local function as_integers(list)
-  local out = {}
-  for i, value in ipairs(list) do out[i] = math.tointeger(value) end
-  return out
-end
+local function as_integers(list) return sequences.map(list, math.tointeger) end
 
 local function convolution(op, call, perf)
   local dtype, why = type_of(call, op.input)
@@ -342,9 +334,8 @@ function request.saved(one, id, threads)
 end
 
 function request.value(one, name)
-  for _, field in ipairs(one.fields) do
-    if field[1] == name then return field[2] end
-  end
+  local field = sequences.find(one.fields, function(field) return field[1] == name end)
+  return field and field[2]
 end
 
 function request.read(line)

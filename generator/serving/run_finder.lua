@@ -4,6 +4,7 @@
 --   for _, run in ipairs(run_finder.find("trace_collection")) do print(run.dir, run.label) end
 local fail = require "base.fail"
 local file = require "core.file"
+local sequences = require "base.sequences"
 local trace_dir = require "serving.trace_dir"
 
 local run_finder = {}
@@ -72,10 +73,7 @@ local function circumstances_of(card)
 end
 
 local function is_left_out(name)
-  for _, word in ipairs(left_out_by_name) do
-    if name:find(word, 1, true) then return true end
-  end
-  return false
+  return sequences.any(left_out_by_name, function(word) return name:find(word, 1, true) end)
 end
 
 local function is_plain_file(message) return message:find("Not a directory", 1, true) ~= nil end

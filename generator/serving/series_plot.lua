@@ -9,6 +9,7 @@ local ordering = require "base.ordering"
 local quantities = require "base.quantities"
 local run_finder = require "serving.run_finder"
 local result = require "serving.result"
+local sequences = require "base.sequences"
 local template = require "codec.template"
 
 local series_plot = {}
@@ -32,10 +33,7 @@ local output_names = { output_throughput = "throughput" } -- others: the metric'
 -- ---- from runs to lines -----------------------------------------------------------------------
 
 local function is_shown(run)
-  for _, panel in ipairs(panels) do
-    if run[panel.fixed] == panel.at then return true end
-  end
-  return false
+  return sequences.any(panels, function(panel) return run[panel.fixed] == panel.at end)
 end
 
 -- The runs that a panel shows, each with its value. Prints the runs at other settings on stderr.
@@ -137,8 +135,7 @@ local function value_range(model)
 end
 
 local function panel_of(lines, row, panel)
-  local lists = {}
-  for i, line in ipairs(lines) do lists[i] = points_of(line, panel) end
+  local lists = sequences.map(lines, function(line) return points_of(line, panel) end)
   local values = values_of(lists)
   return {
     points = lists, values = values, axis = panel.varies, at = panel.at,

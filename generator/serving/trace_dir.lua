@@ -5,21 +5,16 @@ local file = require "core.file"
 local json = require "codec.json"
 local optional = require "base.optional"
 local fail_as_documented = require "serving.documented_failure"
+local sequences = require "base.sequences"
 
 local trace_dir = {}
 
 -- The names in `dir` that match one of the patterns, sorted.
 local function names_in(dir, ...)
-  local found = {}
-  for _, name in ipairs(fail.unless(file.list(dir))) do
-    for _, pattern in ipairs { ... } do
-      if name:find(pattern) then
-        found[#found + 1] = name
-        break
-      end
-    end
-  end
-  return found
+  local patterns = { ... }
+  return sequences.filter(fail.unless(file.list(dir)), function(name)
+    return sequences.any(patterns, function(pattern) return name:find(pattern) end)
+  end)
 end
 
 local function is_folder(path) return file.list(path) ~= nil end
@@ -79,8 +74,8 @@ function trace_dir.results(dir)
     fail_as_documented("Error: results_json directory not found", "%s: is not a folder, or cannot be read",
       folder)
   end
-  local paths = {}
-  for i, name in ipairs(names_in(folder, "^[^.].*%.json$")) do paths[i] = folder .. "/" .. name end
+  local names = names_in(folder, "^[^.].*%.json$")
+  local paths = sequences.map(names, function(name) return folder .. "/" .. name end)
   if #paths == 0 then fail.work("%s: has no *.json, as a serving benchmark writes them", folder) end
   return paths
 end

@@ -1,6 +1,7 @@
 -- The options that measuring commands share, and their meaning: counts, ranks, the workload.
 local fail = require "base.fail"
 local lists = require "lists.lists"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local numbers = require "base.numbers"
 local description = require "workload.description"
@@ -75,17 +76,15 @@ end
 
 -- "1,2,4" -> { 1, 2, 4 }, each once, in their order.
 local function counts(text, option, backend, no_gpu)
-  local out, seen = {}, {}
+  local out = {}
   for word in (text .. ","):gmatch("([^,]*),") do
     if word == "" then
       fail.input("--%s: %q has an empty entry; whole numbers from 1 to %d, with a comma between two of them,"
         .. " are required%s", option, text, backend[option], of_gpus(option, backend, no_gpu) or "")
     end
-    local number = whole(word, option, 1, backend[option], of_gpus(option, backend, no_gpu))
-    if not seen[number] then out[#out + 1] = number end
-    seen[number] = true
+    out[#out + 1] = whole(word, option, 1, backend[option], of_gpus(option, backend, no_gpu))
   end
-  return out
+  return sequences.distinct(out)
 end
 
 function common_options.backend(text) return one_of(text, "backend", backends) end
@@ -143,9 +142,8 @@ function common_options.counts(args, kind)
 end
 
 local function transport_of(args)
-  local names, known = backends[args.backend].transports, {}
-  for _, name in ipairs(names) do known[name] = true end
-  return one_of(args.transport or names[1], "transport", known)
+  local names = backends[args.backend].transports
+  return one_of(args.transport or names[1], "transport", sequences.set(names))
 end
 
 -- One for each core, or for each GPU that can be used.

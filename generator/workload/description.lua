@@ -4,6 +4,7 @@
 --     an error with the file, the key and the valid values.
 local fail = require "base.fail"
 local file = require "core.file"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local limits = require "workload.limits"
 local lists = require "lists.lists"
@@ -83,8 +84,7 @@ end
 -- ---- parts -------------------------------------------------------------------------------------
 
 local BACKENDS = { host = true, cuda = true }
-local DTYPES = {}
-for _, name in ipairs(lists.names("dtypes")) do DTYPES[name] = true end
+local DTYPES = sequences.set(lists.names("dtypes"))
 
 -- The dtype of each backend; a missing one is an error when it is needed.
 local function dtype(at, value)
@@ -196,10 +196,8 @@ end
 -- ---- files -------------------------------------------------------------------------------------
 
 local function path_of(text)
-  for _, name in ipairs(description.shipped) do
-    if text == name then return ("%s/workloads/%s.lua"):format(gentables.home, name) end
-  end
-  return text
+  return lists.contains(description.shipped, text) and ("%s/workloads/%s.lua"):format(gentables.home, text)
+    or text
 end
 
 -- Checks the text of a file; `path` is for messages.

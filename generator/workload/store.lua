@@ -13,6 +13,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
 local result_fields = require "workload.result_fields"
+local sequences = require "base.sequences"
 local system = require "core.system"
 
 local store = {}
@@ -103,8 +104,7 @@ end
 
 -- A hash of the settings that must be the same; each result has that of its settings as `of`.
 local function id_of(settings)
-  local parts = {}
-  for i, row in ipairs(same) do parts[i] = tostring(settings[row[1]]) end
+  local parts = sequences.map(same, function(row) return tostring(settings[row[1]]) end)
   return system.hash(table.concat(parts, "\0"))
 end
 
@@ -345,11 +345,7 @@ end
 
 -- The measured configurations.
 function store:measured()
-  local out = {}
-  for _, entry in ipairs(self.entries) do
-    if entry.result then out[#out + 1] = entry end
-  end
-  return out
+  return sequences.filter(self.entries, function(entry) return entry.result end)
 end
 
 return store

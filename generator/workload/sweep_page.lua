@@ -4,6 +4,7 @@ local chart = require "workload.chart"
 local csv = require "codec.csv"
 local file = require "core.file"
 local page = require "pages.page"
+local sequences = require "base.sequences"
 local variance_plots = require "trace.gemm.variance_plots"
 local findings = require "workload.findings"
 
@@ -18,8 +19,7 @@ local function add_words(out, sweep, measured)
   out:section("Findings")
   out:text(findings.best(measured))
   out:note(findings.LAUNCHES)
-  local results = {}
-  for i, entry in ipairs(measured) do results[i] = entry.result end
+  local results = sequences.field(measured, "result")
   out:text(findings.why(results, sweep.settings.ranks))
   local unit, length = findings.unit_of(results)
   out:figures { { title = ("A step: GEMMs alone, each collective waited for, overlapped (%s; %s)"):format(
@@ -49,11 +49,7 @@ local function interval(summary, scale, format)
 end
 
 -- The unit of tables of these entries, and its length in us.
-local function unit_of(measured)
-  local results = {}
-  for i, entry in ipairs(measured) do results[i] = entry.result end
-  return findings.unit_of(results)
-end
+local function unit_of(measured) return findings.unit_of(sequences.field(measured, "result")) end
 
 local function add_steps(out, measured)
   local unit, length = unit_of(measured)

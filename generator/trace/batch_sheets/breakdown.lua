@@ -2,6 +2,7 @@
 -- of one group: the first row below that matches the name of its kernel or its op, in lower case.
 local communication = require "lists.communication"
 local families = require "trace.ops.families"
+local sequences = require "base.sequences"
 
 local rules = {
   { group = "Comms", communicates = true },
@@ -28,10 +29,7 @@ local groups = { "Attention", "GEMM", "Conv", "Norm", "UpSample", "Pad", "Elemwi
   "Triton", "Comms", "Memcpy", "Other" }
 
 local function holds_any(text, patterns)
-  for _, pattern in ipairs(patterns or {}) do
-    if text:find(pattern) then return true end
-  end
-  return false
+  return sequences.any(patterns or {}, function(pattern) return text:find(pattern) end)
 end
 
 -- A name in lower case. FlashInfer's kernels and ops are not all attention, as the name of the library is.

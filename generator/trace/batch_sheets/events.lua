@@ -2,6 +2,7 @@
 -- ranks.
 local grouping = require "trace.ops.grouping"
 local pooled = require "trace.ops.pooled_statistics"
+local sequences = require "base.sequences"
 
 local columns = { "category", "name", "count", "duration (µs)_sum", "duration (µs)_mean",
   "duration (µs)_std", "duration (µs)_min", "duration (µs)_max", "percent of category" }
@@ -13,7 +14,7 @@ return {
 
   make = function(ranks)
     local totals = {}
-    local rows = pooled.joined(pooled.lists(ranks, "events"), function(row)
+    local rows = pooled.joined(sequences.field(ranks, "events"), function(row)
       return row.category .. "\0" .. row.name
     end)
     for _, row in ipairs(rows) do

@@ -1,6 +1,7 @@
 -- The sheet kernel_launchers: the ops that launched GPU events other than communication, over all ranks.
 local grouping = require "trace.ops.grouping"
 local pooled = require "trace.ops.pooled_statistics"
+local sequences = require "base.sequences"
 
 return {
   field = "launchers",
@@ -23,7 +24,7 @@ return {
 
   make = function(ranks)
     local total, up_to = 0.0, 0.0
-    local rows = pooled.joined(pooled.lists(ranks, "launchers"), function(row)
+    local rows = pooled.joined(sequences.field(ranks, "launchers"), function(row)
       return row.name .. "\0" .. row.category
     end)
     for _, row in ipairs(rows) do total = total + row.sum end

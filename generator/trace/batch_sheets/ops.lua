@@ -5,6 +5,7 @@ local grouping = require "trace.ops.grouping"
 local ordering = require "base.ordering"
 local perf_model = require "trace.ops.perf_model"
 local pooled = require "trace.ops.pooled_statistics"
+local sequences = require "base.sequences"
 
 -- The families of ops in each sheet, by the names of their own sheets.
 local batch_sheets = {
@@ -102,7 +103,7 @@ end
 -- The names of all parameters, in order of first appearance.
 local function parameters(rows)
   local names = {}
-  for _, row in ipairs(rows) do ordering.add_new(names, pooled.lists(row.first.params, "name")) end
+  for _, row in ipairs(rows) do ordering.add_new(names, sequences.field(row.first.params, "name")) end
   return names
 end
 
@@ -110,9 +111,7 @@ local function together(group)
   local row = { first = group[1], measured = {}, count = 0 }
   for _, one in ipairs(group) do row.count = row.count + one.count end
   for i = 1, #measures do
-    local parts = {}
-    for k, one in ipairs(group) do parts[k] = one.measured[i] end
-    row.measured[i] = pooled.together(parts)
+    row.measured[i] = pooled.together(sequences.map(group, function(one) return one.measured[i] end))
   end
   return row
 end
@@ -156,13 +155,11 @@ return {
   end,
 
   make = function(ranks)
-    local groups, out = pooled.by_key(pooled.lists(ranks, "ops"), function(row) return row.key end), {}
+    local groups, out = pooled.by_key(sequences.field(ranks, "ops"), function(row) return row.key end), {}
     for i, sheet in ipairs(batch_sheets) do
-      local mine = {}
-      for _, group in ipairs(groups) do
-        if group[1].sheet == sheet.name then mine[#mine + 1] = group end
-      end
-      out[i] = make_one(sheet.name, mine)
+      out[i] = make_one(sheet.name, sequences.filter(groups, function(group)
+        return group[1].sheet == sheet.name
+      end))
     end
     return out
   end,

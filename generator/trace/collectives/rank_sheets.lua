@@ -6,6 +6,7 @@ local kinds = require "trace.collectives.kinds"
 local matching = require "trace.collectives.matching"
 local incomplete = require "trace.collectives.incomplete"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local rank_sheets = {}
@@ -126,9 +127,7 @@ local function fill_statistics(row, what, values, names)
 end
 
 local function statistic_columns(what, names)
-  local out = {}
-  for i, name in ipairs(names) do out[i] = what .. "_" .. name end
-  return out
+  return sequences.map(names, function(name) return what .. "_" .. name end)
 end
 
 -- ---- the sheets --------------------------------------------------------------------------------
@@ -169,8 +168,8 @@ local function durations_of(all, ranks)
     return row.rank, metadata.group, metadata.ranks, metadata.name, metadata.group_size, metadata.dtype,
       metadata.in_elements, metadata.out_elements
   end)) do
-    out[i] = { rank = group[1].rank, metadata = group[1].metadata, durations = {} }
-    for k, row in ipairs(group) do out[i].durations[k] = row.duration end
+    out[i] = { rank = group[1].rank, metadata = group[1].metadata,
+      durations = sequences.field(group, "duration") }
   end
   return out
 end
@@ -329,13 +328,7 @@ local function notes_sheet(notes)
   return sheet
 end
 
-local function with_rows(list)
-  local out = {}
-  for _, sheet in ipairs(list) do
-    if #sheet.rows > 0 then out[#out + 1] = sheet end
-  end
-  return out
-end
+local function with_rows(list) return sequences.filter(list, function(sheet) return #sheet.rows > 0 end) end
 
 -- ranks = { { rank, base_nanoseconds, events, metadata }... }, as rank_sheets.digest makes them -> the sheets
 -- with rows (none: no collective), and notes: `notes` and the incomplete parts, as texts.

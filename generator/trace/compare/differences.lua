@@ -6,6 +6,7 @@
 -- sheets = { [name] = { columns = names, rows = { { [column] = text }... } } } }; see sources.lua.
 local grouping = require "trace.ops.grouping"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local sheet_list = require "trace.reports.list"
 
 local differences = {}
@@ -28,22 +29,13 @@ local rules = {
 }
 
 local function rule_of(column)
-  for _, rule in ipairs(rules) do
-    if column:find(rule.pattern) then return rule.join end
-  end
-end
-
-local function set_of(list)
-  local set = {}
-  for _, item in ipairs(list) do set[item] = true end
-  return set
+  local rule = sequences.find(rules, function(rule) return column:find(rule.pattern) end)
+  return rule and rule.join
 end
 
 -- The first sheet of this name, for its columns.
 local function example(reports, name)
-  for _, report in ipairs(reports) do
-    if report.sheets[name] then return report.sheets[name] end
-  end
+  return sequences.map(reports, function(report) return report.sheets[name] end)[1]
 end
 
 -- All columns of a sheet in any report, in order of first appearance.
@@ -71,7 +63,7 @@ local function shape_of(reports, name)
     end
     if #keys == 0 then keys[1] = example(reports, name).columns[1] end
   end
-  local is_key = set_of(keys)
+  local is_key = sequences.set(keys)
   for _, column in ipairs(columns) do
     local join = not is_key[column] and rule_of(column)
     if join then values[#values + 1] = { name = column, join = join } end
@@ -89,15 +81,14 @@ local join = {
   only = function(values) return #values == 1 and values[1] or nil end,
   mean = function(values, weights)
     if #values == 1 then return values[1] end
-    local products, all = {}, grouping.total(weights)
-    for i, value in ipairs(values) do products[i] = value * weights[i] end
+    local all = grouping.total(weights)
+    local products = sequences.map(values, function(value, i) return value * weights[i] end)
     return all > 0 and grouping.total(products) / all or nil
   end,
 }
 
 local function key_of(row, keys)
-  local parts = {}
-  for i, column in ipairs(keys) do parts[i] = row[column] or "" end
+  local parts = sequences.map(keys, function(column) return row[column] or "" end)
   return table.concat(parts, "\0"), parts
 end
 

@@ -6,6 +6,7 @@ local csv = require "codec.csv"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local page = require "pages.page"
+local sequences = require "base.sequences"
 local side_by_side = require "pages.side_by_side"
 local statistics = require "base.statistics"
 
@@ -56,12 +57,6 @@ end
 
 -- ---- reports -----------------------------------------------------------------------------------
 
-local function labels_of(list)
-  local labels = {}
-  for i, one in ipairs(list) do labels[i] = one.label end
-  return labels
-end
-
 -- One number of each report.
 local function row_of(reports, sheet, name, column)
   local values = {}
@@ -72,9 +67,7 @@ local function row_of(reports, sheet, name, column)
 end
 
 local function time_line_rows(reports)
-  local rows = {}
-  for i, name in ipairs(time_rows) do rows[i] = row_of(reports, "gpu_timeline", name, "time ms") end
-  return rows
+  return sequences.map(time_rows, function(name) return row_of(reports, "gpu_timeline", name, "time ms") end)
 end
 
 local function category_rows(reports)
@@ -91,7 +84,7 @@ end
 
 -- The page of reports (as differences.lua takes them).
 function report_page.of_reports(reports)
-  local labels = labels_of(reports)
+  local labels = sequences.field(reports, "label")
   local out = page.new("Comparison of reports: " .. table.concat(labels, ", "),
     { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
   out:section("GPU time line", { note = "ms" })
@@ -121,15 +114,12 @@ end
 
 -- The configurations of any sweep, in order.
 local function configurations_of(sweeps)
-  local lists = {}
-  for i, sweep in ipairs(sweeps) do lists[i] = sweep.reports end
-  return configurations.of(lists)
+  return configurations.of(sequences.field(sweeps, "reports"))
 end
 
 local function add_time_lines(out, sweeps, labels)
   out:section("GPU time line by configuration", { note = "ms, mean over the ranks of each sweep" })
-  local times, rows = {}, {}
-  for i, sweep in ipairs(sweeps) do times[i] = times_of(sweep) end
+  local times, rows = sequences.map(sweeps, times_of), {}
   for _, one in ipairs(configurations_of(sweeps)) do
     for _, name in ipairs(time_rows) do
       local values = {}
@@ -210,10 +200,7 @@ local function add_missing(out, sweeps, labels)
     end
   end
   for i = 1, #sweeps do
-    local absent = {}
-    for _, name in ipairs(all) do
-      if not has[i][name] then absent[#absent + 1] = name end
-    end
+    local absent = sequences.filter(all, function(name) return not has[i][name] end)
     if #absent > 0 then
       out:missing(("%s: %d reports: %s"):format(labels[i], #absent, table.concat(absent, "; ", 1,
         math.min(#absent, 8)) .. (#absent > 8 and "; ..." or "")))

@@ -5,6 +5,7 @@
 --   report_pairs.sheets(comparison) -> the sheets
 local differences = require "trace.compare.differences"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local sources = require "trace.compare.sources"
 
 local report_pairs = {}
@@ -60,9 +61,7 @@ end
 
 -- Reads the reports of a comparison.
 function report_pairs.read(comparison)
-  local reports = {}
-  for i, entry in ipairs(comparison.reports) do reports[i] = sources.read(entry.path, entry.label) end
-  return reports
+  return sequences.map(comparison.reports, function(entry) return sources.read(entry.path, entry.label) end)
 end
 
 function report_pairs.sheets(comparison) return differences.sheets(report_pairs.read(comparison)) end

@@ -9,6 +9,7 @@ local csv = require "codec.csv"
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 
 local sources = {}
@@ -20,12 +21,7 @@ local function base_name(path) return path:match("([^/]+)/*$") or path end
 local function names_in(folder) return fail.unless(file.list(folder)) end
 
 local function csvs_in(folder)
-  local out = {}
-  for _, name in ipairs(names_in(folder)) do
-    local sheet = name:match("^(.+)%.csv$")
-    if sheet then out[#out + 1] = sheet end
-  end
-  return out
+  return sequences.map(names_in(folder), function(name) return name:match("^(.+)%.csv$") end)
 end
 
 local function of_folder(path, label)
@@ -86,10 +82,9 @@ local function sweep_of(path, analysis)
 end
 
 local function is_sweep(path)
-  for _, name in ipairs(names_in(path)) do
-    if name:find("^%d+thread$") and file.status(path .. "/" .. name) == "folder" then return true end
-  end
-  return false
+  return sequences.any(names_in(path), function(name)
+    return name:find("^%d+thread$") and file.status(path .. "/" .. name) == "folder"
+  end)
 end
 
 function sources.find(path)

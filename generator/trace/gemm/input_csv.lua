@@ -2,6 +2,7 @@
 -- rank, and by the op's name and all its parameters. Its other columns are kept.
 local csv = require "codec.csv"
 local fail = require "base.fail"
+local sequences = require "base.sequences"
 
 local input_csv = {}
 
@@ -21,19 +22,16 @@ end
 
 -- The key of a GEMM in a CSV's row: { title of the sheet GEMM, value }.
 local function identity(row, columns)
-  local out = {}
-  for _, column in ipairs(columns) do
+  return sequences.map(columns, function(column)
     local title = column:match("^col_(name)$") or column:match("^col_(param: .*)$")
-    if title then out[#out + 1] = { title, plain(row[column]) } end
-  end
-  return out
+    return title and { title, plain(row[column]) }
+  end)
 end
 
 -- path -> { path, columns, rows, of(entry) -> indices of its rows }
 function input_csv.read(path)
   local found = fail.unless(csv.read(path))
-  local there = {}
-  for _, column in ipairs(found.columns) do there[column] = true end
+  local there = sequences.set(found.columns)
   for _, column in ipairs { "threads", "channel", "rank", "col_name" } do
     if not there[column] then
       fail.input("%s: has no column %s; give the CSV of trace variance", path, column)

@@ -11,6 +11,7 @@ local file = require "core.file"
 local ordering = require "base.ordering"
 local gnuplot = require "pages.gnuplot"
 local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 local template = require "codec.template"
 local workers = require "system.workers"
 
@@ -80,22 +81,14 @@ end
 
 -- The rows with a value of all these factors.
 local function rows_with(rows, names)
-  local out = {}
-  for _, row in ipairs(rows) do
-    local has_all = true
-    for _, name in ipairs(names) do has_all = has_all and row[name] ~= nil end
-    if has_all then out[#out + 1] = row end
-  end
-  return out
+  return sequences.filter(rows, function(row)
+    return not sequences.any(names, function(name) return row[name] == nil end)
+  end)
 end
 
 -- The factors that any row has.
 local function factors_of(rows)
-  local names = {}
-  for _, name in ipairs(order) do
-    if #rows_with(rows, { name }) > 0 then names[#names + 1] = name end
-  end
-  return names
+  return sequences.filter(order, function(name) return #rows_with(rows, { name }) > 0 end)
 end
 
 -- The values of a factor, ascending, and the times of each.
@@ -146,8 +139,7 @@ local function boxplot(rows, name)
 end
 
 local function violins(rows)
-  local panels = {}
-  for i, name in ipairs(factors_of(rows)) do panels[i] = panel_of(rows, name, "violin") end
+  local panels = sequences.map(factors_of(rows), function(name) return panel_of(rows, name, "violin") end)
   return boxes.model(subtitle(rows), { title = TITLE .. ", distributions", panels = panels,
     y_label = Y_LABEL, is_log = wants_log(rows), notes = { violin_note } })
 end

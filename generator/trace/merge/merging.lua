@@ -4,6 +4,8 @@ local core = require "core.merge"
 local fail = require "base.fail"
 local file = require "core.file"
 local run_folder = require "trace.runs.run_folder"
+local sequences = require "base.sequences"
+local statistics = require "base.statistics"
 local workers = require "system.workers"
 
 local merging = {}
@@ -13,9 +15,7 @@ merging.categories = { "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cu
   "gpu_user_annotation", "user_annotation", "ac2g", "fwdbwd", "cpu_instant_event" }
 
 local function categories_with(more)
-  local out = table.move(merging.categories, 1, #merging.categories, 1, {})
-  for _, name in ipairs(more or {}) do out[#out + 1] = name end
-  return out
+  return sequences.append(sequences.append({}, merging.categories), more or {})
 end
 
 -- The notes on one rank's events.
@@ -58,19 +58,12 @@ local function notes_of_ranks(configuration, found)
   return notes
 end
 
-local function total(found, count)
-  local sum = 0
-  for _, one in ipairs(found) do sum = sum + one[count] end
-  return sum
-end
-
 -- Inputs are never changed, even if one of them is given as the output.
 local function is_an_input(path, files)
   local real_path = file.real_path(path)
-  for _, entry in ipairs(files) do
-    if real_path and real_path == file.real_path(entry.path) then return true end
-  end
-  return false
+  return real_path and sequences.any(files, function(entry)
+    return real_path == file.real_path(entry.path)
+  end)
 end
 
 -- Merges a configuration (of run_folder.find) to `path`, or leaves `path` unchanged. `options`: gzip (true,
@@ -98,7 +91,7 @@ function merging.merge(path, configuration, options)
   for _, one in ipairs(found) do
     for _, count in pairs(one.kept) do events = events + count end
   end
-  local lone = total(found, "lone_flows")
+  local lone = statistics.sum(sequences.field(found, "lone_flows"))
   return { ranks = #found, events = events - lone, lone_flows = lone, notes = notes, found = found }
 end
 

@@ -3,6 +3,7 @@
 local element_types = require "lists.element_types"
 local families = require "trace.ops.families"
 local python_literals = require "codec.python_literals"
+local sequences = require "base.sequences"
 
 local none = python_literals.none
 local arguments = {}
@@ -24,9 +25,7 @@ end
 -- ---- Arguments, by their index from 0 --------------------------------------------------------------------
 
 local function doubles_of(list)
-  local out = {}
-  for i, value in ipairs(list) do out[i] = type(value) == "number" and value + 0.0 or value end
-  return out
+  return sequences.map(list, function(value) return type(value) == "number" and value + 0.0 or value end)
 end
 
 -- The shape of an argument: a list of integers, empty for a number; nil: it has none, or it is a list of

@@ -59,11 +59,4 @@ function pooled.by_key(lists, key_of)
   return ordering.groups(all, key_of)
 end
 
--- field of every rank's summary.
-function pooled.lists(ranks, field)
-  local out = {}
-  for i, rank in ipairs(ranks) do out[i] = rank[field] end
-  return out
-end
-
 return pooled

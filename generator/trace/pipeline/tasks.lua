@@ -8,6 +8,7 @@
 -- options_text, without (set of steps), gzip, threads_each.
 local rank_sheets = require "trace.collectives.rank_sheets"
 local configuration_report = require "trace.collectives.configuration_report"
+local sequences = require "base.sequences"
 local sources = require "trace.compare.sources"
 local report_pairs = require "trace.compare.report_pairs"
 local pack = require "codec.pack"
@@ -84,17 +85,11 @@ function tasks.trace(pipeline, entry)
     end }
 end
 
-local function paths_of(configuration)
-  local paths = {}
-  for i, entry in ipairs(configuration.files) do paths[i] = entry.path end
-  return paths
-end
-
 -- One trace of all ranks, for a viewer.
 function tasks.merge(pipeline, configuration)
   local path = ("%s/merged_traces/%s"):format(pipeline.out, merging.file_name(configuration, pipeline.gzip))
   return { name = path:match("[^/]*$"), files = { path }, title = path, configuration = configuration,
-    stamp = stamps.of(paths_of(configuration), "merge"),
+    stamp = stamps.of(sequences.field(configuration.files, "path"), "merge"),
     run = function()
       fail.unless(file.make_folder(folder_of(path)))
       local merged = merging.must_merge(path, configuration,

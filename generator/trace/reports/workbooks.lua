@@ -12,6 +12,7 @@ local ordering = require "base.ordering"
 local per_trace = require "trace.runs.per_trace"
 local quantities = require "base.quantities"
 local run_folder = require "trace.runs.run_folder"
+local sequences = require "base.sequences"
 local sheet_list = require "trace.reports.list"
 local sheets = require "pages.sheets"
 
@@ -26,19 +27,13 @@ local DEEPEST = 64 -- folders below the base
 -- ---- the traces --------------------------------------------------------------------------------
 
 local function holds_all(path, filters)
-  for _, filter in ipairs(filters) do
-    if not path:find(filter, 1, true) then return false end
-  end
-  return true
+  return not sequences.any(filters, function(filter) return not path:find(filter, 1, true) end)
 end
 
 -- Whether a path passes the filters.
 local function is_wanted(path, filters)
   if filters then return holds_all(path, filters) end
-  for _, spelling in ipairs(SPELLINGS) do
-    if path:find(spelling .. FIRST_RANK, 1, true) then return true end
-  end
-  return false
+  return sequences.any(SPELLINGS, function(spelling) return path:find(spelling .. FIRST_RANK, 1, true) end)
 end
 
 -- The number after the pattern in a file's name; nil: there is none.
@@ -177,9 +172,8 @@ end
 
 -- Ranks of a group of another size are not compared with the others.
 local function add_collectives(list, configuration, ranks, notes)
-  local infos, compared = {}, {}
-  for i, rank in ipairs(ranks) do infos[i] = rank.info end
-  local more, left_out = run_folder.check(configuration, infos)
+  local compared = {}
+  local more, left_out = run_folder.check(configuration, sequences.field(ranks, "info"))
   table.move(more, 1, #more, #notes + 1, notes)
   for i, rank in ipairs(ranks) do
     if not left_out[i] then compared[#compared + 1] = rank.collectives end

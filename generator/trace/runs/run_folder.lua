@@ -9,6 +9,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local run_folder = {}
 
@@ -116,10 +117,9 @@ local function new_configuration(folder, paths)
 end
 
 local function has_child(folder, is_one)
-  for _, name in ipairs(file.list(folder) or {}) do
-    if is_one(name) and is_folder(folder .. "/" .. name) then return true end
-  end
-  return false
+  return sequences.any(file.list(folder) or {}, function(name)
+    return is_one(name) and is_folder(folder .. "/" .. name)
+  end)
 end
 
 local function add_channels(out, folder, trace_name)

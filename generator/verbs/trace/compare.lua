@@ -5,6 +5,7 @@ local differences = require "trace.compare.differences"
 local report_pairs = require "trace.compare.report_pairs"
 local fail = require "base.fail"
 local file = require "core.file"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
@@ -134,8 +135,7 @@ return {
   },
   example = "gentables trace compare sweep_base sweep_new --label base --label new --out comparison",
   run = function(args)
-    local found = {}
-    for i, path in ipairs(args) do found[i] = sources.find(path) end
+    local found = sequences.map(args, sources.find)
     local kind = kind_of(found)
     if #found == 1 and kind == "report" then
       fail.input("%s: a second report to compare it with is missing", args[1])

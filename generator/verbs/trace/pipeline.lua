@@ -6,6 +6,7 @@ local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local progress = require "system.progress"
+local sequences = require "base.sequences"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
 local workers = require "system.workers"
@@ -144,8 +145,7 @@ end
 -- ---- the command -------------------------------------------------------------------------------
 
 local function without_of(args)
-  local without, known = {}, {}
-  for _, step in ipairs(STEPS) do known[step] = true end
+  local without, known = {}, sequences.set(STEPS)
   for _, given in ipairs(args.without or {}) do
     for step in given:gmatch("[^,]+") do
       if not known[step] then
