@@ -122,6 +122,16 @@ static bool fill_cell(const struct choosing *choosing, const struct plane *plane
     return losses != NULL;
 }
 
+// Marks a cell as not measured. Nothing about a predicted choice was measured at its number of nodes, so it
+// is uncertain.
+static void set_basis(struct cell *cell, const struct derived_time *predicted) {
+    cell->basis = predicted == NULL ? BASIS_DERIVED : BASIS_PREDICTED;
+    if (predicted == NULL) return;
+    cell->low_us = predicted->low_us;
+    cell->high_us = predicted->high_us;
+    cell->state = STATE_UNCERTAIN;
+}
+
 static struct cell cell_of(const struct plane *plane, const struct row_of_cells *of, size_t hidden,
                            size_t tokens) {
     const struct rows *rows = plane->of->rows;
@@ -131,9 +141,10 @@ static struct cell cell_of(const struct plane *plane, const struct row_of_cells 
     const struct candidate *winner = &candidates[point->chosen];
     struct choice choice = select_describe(candidates, point->count, point->chosen);
     size_t cell = hidden * plane->block->num_tokens.count + tokens;
-    uint32_t row = plane->row_of[plane->index_of[winner->strategy] * plane->cells + cell];
+    size_t at = plane->index_of[winner->strategy] * plane->cells + cell;
+    uint32_t row = plane->row_of[at];
     const struct row_detail *detail = row == NO_ROW ? &rows_no_detail : rows_detail_of(rows, row);
-    return (struct cell){
+    struct cell found = {
         .time_us = row == NO_ROW ? exp2(winner->level) : rows->row[row].time_us,
         .margin = choice.margin,
         .confidence = choice.confidence,
@@ -145,8 +156,11 @@ static struct cell cell_of(const struct plane *plane, const struct row_of_cells 
         .strategy = winner->strategy,
         .runner_up = choice.runner_up == NO_RUNNER_UP ? NAME_NONE : candidates[choice.runner_up].strategy,
         .placement = row == NO_ROW ? plane->derived_placement : rows->row[row].placement,
-        .derived = row == NO_ROW,
+        .low_us = NAN,
+        .high_us = NAN,
     };
+    if (row == NO_ROW) set_basis(&found, plane->predicted == NULL ? NULL : plane->predicted[at]);
+    return found;
 }
 
 // Computes the losses of the judged tables' choices in the bin of a cell.

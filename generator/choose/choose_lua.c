@@ -20,7 +20,8 @@
 //     only_cells    rows between `cells` make no cells, but count for the bins that they lie in
 //     workload      { { hidden_size =, num_tokens =, weight = }... }
 //     derived       { { world_size =, ..., num_tokens =, strategy =, placement =, time_us = }... }: times
-//                   that were not measured
+//                   that were not measured; those with predicted = true, low_us =, high_us = count in planes
+//                   without rows, too
 //     untried       { { world_size =, ..., num_tokens =, strategy = }... }: strategies that may do a cell,
 //                   and have no time at it or near it; they win nothing, but make other choices uncertain
 //     incumbent     a table that keeps the choices that lose hardly more than the best

@@ -63,8 +63,13 @@ bool chains_fill(const struct rows *rows, struct grid *grid, bool least, const s
 
 // ---- the cells
 
-// Finds the strategies that have a time in the plane, or are untried there, and may win, in the order of the
-// list, so that the order of rows has no effect. Counts the rows of others.
+// Whether the time was predicted for the plane.
+static bool is_predicted_in(const struct plane *plane, const struct derived_time *derived) {
+    return derived->predicted && is_in_plane(plane, &derived->key);
+}
+
+// Finds the strategies that have a time in the plane, or are predicted or untried there, and may win, in the
+// order of the list, so that the order of rows has no effect. Counts the rows of others.
 static void find_strategies(struct plane *plane, struct left_out *left_out) {
     const struct inputs *of = plane->of;
     bool is_found[NAMES_MAX] = {false};
@@ -86,6 +91,12 @@ static void find_strategies(struct plane *plane, struct left_out *left_out) {
         bool counts = selection->may_win[untried->strategy] && is_in_plane(plane, &untried->key);
         is_found[untried->strategy] = is_found[untried->strategy] || counts;
     }
+    for (size_t i = 0; i < selection->derived_count; i++) {
+        const struct derived_time *derived = &selection->derived[i];
+        bool counts = selection->may_win[derived->strategy] && is_predicted_in(plane, derived);
+        is_found[derived->strategy] = is_found[derived->strategy] || counts;
+        plane->has_predicted = plane->has_predicted || counts;
+    }
     memset(plane->index_of, NAME_NONE, sizeof plane->index_of);
     for (size_t s = 0; s < NAMES_MAX; s++) {
         if (!is_found[s]) continue;
@@ -102,7 +113,9 @@ static bool allocate(struct plane *plane) {
     if (plane->levels == NULL || plane->row_of == NULL || plane->untried == NULL) return false;
     memset(plane->row_of, 0xff, (levels + 1) * sizeof *plane->row_of);
     for (size_t i = 0; i < levels; i++) plane->levels[i] = NAN;
-    return true;
+    if (!plane->has_predicted) return true;
+    plane->predicted = calloc(levels + 1, sizeof(const struct derived_time *));
+    return plane->predicted != NULL;
 }
 
 static void lay_out_rows(struct plane *plane) {
@@ -139,6 +152,7 @@ static void lay_out_derived(struct plane *plane) {
         if (is_barred_loopback(plane->of, derived->placement)) continue;
         plane->levels[at] = log2(derived->time_us);
         plane->derived_placement = derived->placement;
+        if (derived->predicted && plane->predicted != NULL) plane->predicted[at] = derived;
     }
 }
 
@@ -263,6 +277,7 @@ static void stand_in_for(struct plane *plane, size_t cell, const struct stand_in
             size_t from = s * plane->cells + shape->cell;
             plane->levels[to] = plane->levels[from];
             plane->row_of[to] = plane->row_of[from];
+            if (plane->predicted != NULL) plane->predicted[to] = plane->predicted[from];
         }
     }
 }
@@ -353,6 +368,7 @@ void plane_free(struct plane *plane) {
     free(plane->levels);
     free(plane->row_of);
     free(plane->untried);
+    free(plane->predicted);
     free(plane->extra);
     free(plane->extra_levels);
     free(plane->extra_rows);

@@ -1,5 +1,6 @@
-// One plane of a table (one block and fusion) laid out for choosing: one array with the measured and derived
-// levels of all its strategies, the measured shapes between its cells, and the shapes of the workload.
+// One plane of a table (one block and fusion) laid out for choosing: one array with the measured, derived and
+// predicted levels of all its strategies, the measured shapes between its cells, and the shapes of the
+// workload.
 #ifndef GENTABLES_PLANES_H
 #define GENTABLES_PLANES_H
 
@@ -41,10 +42,13 @@ struct plane {
     size_t fusion, first_cell, cells;
     uint8_t strategies[NAMES_MAX], index_of[NAMES_MAX];
     size_t strategy_count;
+    bool has_predicted;
     double *levels; // [strategy][cell]
     uint8_t derived_placement;
     uint32_t *row_of; // [strategy][cell], or NO_ROW
-    bool *untried;    // [strategy][cell]: no level, because the sweep did not try it there
+    const struct derived_time *
+        *predicted; // [strategy][cell], or NULL; NULL: no time of the plane is predicted
+    bool *untried;  // [strategy][cell]: no level, because the sweep did not try it there
     struct shape_levels *extra;
     double *extra_levels; // [extra][strategy]
     uint32_t *extra_rows; // the same; NO_ROW: none

@@ -2,6 +2,7 @@
 #include "select_options.h"
 
 #include <lauxlib.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/bindings.h"
@@ -105,6 +106,9 @@ static void take_derived(lua_State *lua, int options, const struct lists *lists,
         derived[i].strategy = names_field(lua, item, "strategy", &lists->strategies);
         derived[i].placement = names_field(lua, item, "placement", &lists->placements);
         derived[i].time_us = field_number(lua, item, "time_us");
+        derived[i].predicted = field_boolean(lua, item, "predicted");
+        derived[i].low_us = derived[i].predicted ? field_number(lua, item, "low_us") : (double)NAN;
+        derived[i].high_us = derived[i].predicted ? field_number(lua, item, "high_us") : (double)NAN;
     }
     selection->derived = derived;
     selection->derived_count = count;

@@ -7,11 +7,13 @@
 
 struct lua_State;
 
-// A derived time, and the placement of the rows from which it was derived.
+// A derived time, and the placement of the rows from which it was derived. A time predicted from other
+// numbers of nodes has an interval; else its ends are NAN.
 struct derived_time {
     struct cell_key key;
-    double time_us;
+    double time_us, low_us, high_us;
     uint8_t strategy, placement;
+    bool predicted;
 };
 
 // A strategy that may do a cell, and has no time at it or near it.

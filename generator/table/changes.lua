@@ -103,9 +103,11 @@ local function test_by_rows(change, judged, options)
 end
 
 -- The test without rows: by the figures of the new table's runner-up, if that was the old choice. The
--- difference of two strategies that tie is noise.
+-- difference of two strategies that tie is noise. Predicted times are no evidence.
 local function test_by_table(change)
-  if change.new.runner_up ~= change.old.strategy or not change.new.margin then return end
+  if change.new.runner_up ~= change.old.strategy or not change.new.margin or change.new.predicted then
+    return
+  end
   change.lost = change.new.margin
   local new = change.new
   change.p = new.confidence and (new.state == "tie" and 1 or math.min(1, 2 * (1 - new.confidence))) or nil
@@ -168,7 +170,10 @@ function changes.cell_in_words(change)
     splits .. " " .. change.mode .. ", " .. shape
 end
 
-function changes.strategy(cell) return cell and cell.strategy or "unmeasured" end
+function changes.strategy(cell)
+  if not cell then return "unmeasured" end
+  return cell.strategy .. (cell.predicted and " (predicted)" or "")
+end
 
 function changes.percent(share) return share and ("%+.1f%%"):format(100 * share) or "unknown" end
 

@@ -79,6 +79,8 @@ local function json(result)
       nodes = rank_placement.spans(change.nodes) and change.nodes or nil, mode = change.mode,
       hidden_size = change.hidden_size, num_tokens = change.num_tokens,
       old = change.old and change.old.strategy, new = change.new and change.new.strategy, lost = change.lost,
+      old_predicted = change.old and change.old.predicted,
+      new_predicted = change.new and change.new.predicted,
       p = change.p, verdict = change.verdict, material = changes.is_material(change) }
   end
   local strategies = result.strategies and writer.array {}

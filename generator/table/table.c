@@ -13,14 +13,14 @@
 #define OWN_COLUMNS                                                                                          \
     "arch,world_size,fusion,dtype,op,mode,hidden_size,num_tokens,strategy,time (us),"                        \
     "runner_up,margin,state,confidence,expected loss,worst loss (us),basis"
-#define MORE_COLUMNS ",size,splits" // in tables with splits, or with sizes without tokens and hidden size
-#define NODES_COLUMN ",nodes"       // in tables with cells of several nodes
+#define MORE_COLUMNS     ",size,splits" // in tables with splits, or with sizes without tokens and hidden size
+#define NODES_COLUMN     ",nodes"       // in tables with cells of several nodes
+#define INTERVAL_COLUMNS ",low (us),high (us)" // in tables with predicted cells: of their times
 
 // Earlier tables have no state and no losses, but a regret, which is not read; the first have no basis.
-static const char known_columns[] = OWN_COLUMNS MORE_COLUMNS NODES_COLUMN ",regret";
-// The column `basis`: the time of the choice was measured at the cell's own shape, or derived from shapes
-// around it.
-static const char measured[] = "measured", derived[] = "derived";
+static const char known_columns[] = OWN_COLUMNS MORE_COLUMNS NODES_COLUMN INTERVAL_COLUMNS ",regret";
+// The words of the column `basis`.
+static const char *const bases[BASES] = {"measured", "derived", "predicted"};
 static const char unmeasured[] = "unmeasured";
 static const double SMALLEST = 5e-5; // losses and probabilities below this are written as 0
 
@@ -33,6 +33,8 @@ const struct cell table_unmeasured = {.time_us = NAN,
                                       .worst = NAN,
                                       .worst_us = NAN,
                                       .bound_us = NAN,
+                                      .low_us = NAN,
+                                      .high_us = NAN,
                                       .strategy = NAME_NONE,
                                       .runner_up = NAME_NONE};
 
@@ -90,10 +92,8 @@ static char *put_cell(char *out, const struct cell *cell, const struct lists *li
         out = put_share(out, fabs(numbers[i]) < SMALLEST ? 0 : numbers[i]);
     }
     *out++ = ',';
-    if (cell->derived) {
-        out = put(out, derived, strlen(derived));
-    } else if (!isnan(cell->time_us)) { // a table of another program has no times
-        out = put(out, measured, strlen(measured));
+    if (!isnan(cell->time_us)) { // a table of another program has no times
+        out = put(out, bases[cell->basis], strlen(bases[cell->basis]));
     }
     return out;
 }
@@ -104,14 +104,17 @@ static bool block_needs_more(const struct grid_block *block) {
 
 // The optional columns of a table.
 struct optional_columns {
-    bool more, nodes;
+    bool more, nodes, interval;
 };
 
 static struct optional_columns find_columns(const struct table *table) {
-    struct optional_columns columns = {false, false};
+    struct optional_columns columns = {false, false, false};
     for (size_t i = 0; i < table->grid.block_count; i++) {
         columns.more |= block_needs_more(&table->grid.blocks[i]);
         columns.nodes |= table->grid.blocks[i].nodes > 1;
+    }
+    for (size_t i = 0; i < table->grid.cell_count && !columns.interval; i++) {
+        columns.interval = table->cells[i].basis == BASIS_PREDICTED;
     }
     return columns;
 }
@@ -135,6 +138,13 @@ static char *put_more(char *out, const struct grid_block *block, uint32_t size_b
 static char *put_nodes(char *out, const struct grid_block *block) {
     *out++ = ',';
     return number_print_unsigned(out, block->nodes);
+}
+
+static char *put_interval(char *out, const struct cell *cell) {
+    *out++ = ',';
+    out = put_share(out, cell->low_us);
+    *out++ = ',';
+    return put_share(out, cell->high_us);
 }
 
 // Writes the beginning of all lines of a block and fusion. Returns its length.
@@ -162,9 +172,11 @@ static char *put_cells(char *out, const struct table *table, const struct grid_b
         for (size_t t = 0; t < block->num_tokens.count; t++) {
             out = put(out, beginning, length);
             out = put_shape(out, block, block->hidden_sizes.value[h], block->num_tokens.value[t]);
-            out = put_cell(out, cell++, lists);
+            out = put_cell(out, cell, lists);
             if (columns.more) out = put_more(out, block, block->num_tokens.value[t]);
             if (columns.nodes) out = put_nodes(out, block);
+            if (columns.interval) out = put_interval(out, cell);
+            cell++;
             *out++ = '\n';
         }
     }
@@ -180,7 +192,7 @@ static size_t longest_name(const struct names *names) {
 }
 
 char *table_text(const struct table *table, const char *arch, const struct lists *lists, size_t *size) {
-    enum { NUMBERS_IN_A_LINE = 10 };
+    enum { NUMBERS_IN_A_LINE = 12 };
     struct optional_columns columns = find_columns(table);
     size_t line = strlen(arch) + longest_name(&lists->fusions) + longest_name(&lists->dtypes) +
                   longest_name(&lists->ops) + longest_name(&lists->modes) +
@@ -191,6 +203,7 @@ char *table_text(const struct table *table, const char *arch, const struct lists
     out = put(out, OWN_COLUMNS, strlen(OWN_COLUMNS));
     if (columns.more) out = put(out, MORE_COLUMNS, strlen(MORE_COLUMNS));
     if (columns.nodes) out = put(out, NODES_COLUMN, strlen(NODES_COLUMN));
+    if (columns.interval) out = put(out, INTERVAL_COLUMNS, strlen(INTERVAL_COLUMNS));
     *out++ = '\n';
     for (size_t i = 0; i < table->grid.block_count; i++) {
         const struct grid_block *block = &table->grid.blocks[i];
@@ -225,6 +238,8 @@ enum table_column { // in the order of known_columns
     TABLE_SIZE,
     TABLE_SPLITS,
     TABLE_NODES,
+    TABLE_LOW,
+    TABLE_HIGH,
     TABLE_REGRET,
     TABLE_COLUMNS,
 };
@@ -269,6 +284,16 @@ static bool take_share(const struct csv_text *cell, double *value) {
 static bool take_state(const struct csv_text *cell, enum state *state) {
     for (*state = STATE_NONE; *state < STATES; (*state)++) {
         if (csv_equals(cell, table_state_names[*state])) return true;
+    }
+    return false;
+}
+
+// The basis; none in tables of other programs.
+static bool take_basis(const struct csv_text *cell, enum basis *basis) {
+    *basis = BASIS_MEASURED;
+    if (csv_equals(cell, "")) return true;
+    for (; *basis < BASES; (*basis)++) {
+        if (csv_equals(cell, bases[*basis])) return true;
     }
     return false;
 }
@@ -340,9 +365,12 @@ static bool take_cells(struct table_reader *reader, const struct csv_text *cells
     if (!ok)
         return fail_at(reader, "a broken number or state; a number may be missing, a time is above 0, "
                                "a state is certain, tie or uncertain");
-    line->cell.derived = csv_equals(&cells[TABLE_BASIS], derived);
-    return line->cell.derived || csv_equals(&cells[TABLE_BASIS], measured) ||
-           csv_equals(&cells[TABLE_BASIS], "") || fail_at(reader, "a basis is measured or derived");
+    if (!take_basis(&cells[TABLE_BASIS], &line->cell.basis)) {
+        return fail_at(reader, "a basis is measured, derived or predicted");
+    }
+    return (take_share(&cells[TABLE_LOW], &line->cell.low_us) &&
+            take_share(&cells[TABLE_HIGH], &line->cell.high_us)) ||
+           fail_at(reader, "the interval of a predicted time is two numbers");
 }
 
 static bool take_line(struct table_reader *reader, const struct csv_text *text, struct table_line *line) {

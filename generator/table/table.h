@@ -9,6 +9,10 @@
 enum state { STATE_NONE, STATE_CERTAIN, STATE_TIE, STATE_UNCERTAIN, STATES };
 extern const char *const table_state_names[STATES];
 
+// Where the time of a choice is from: measured at the cell's shape, interpolated between shapes, or predicted
+// from other numbers of nodes.
+enum basis { BASIS_MEASURED, BASIS_DERIVED, BASIS_PREDICTED, BASES };
+
 // A cell; NAN: there is no such number.
 struct cell {
     double time_us, margin;
@@ -18,7 +22,8 @@ struct cell {
     double bound_us;             // the physical bound; not in the CSV
     uint8_t strategy, runner_up; // NAME_NONE: unmeasured; no runner-up
     uint8_t placement;           // of the winner's row; not in the CSV
-    bool derived;                // the time of the winner was interpolated
+    enum basis basis;            // of the winner's time
+    double low_us, high_us;      // the 95 % interval of a predicted time
 };
 
 extern const struct cell table_unmeasured;

@@ -4,8 +4,8 @@
 // - times(rows, changes): see cell_times.c.
 // - table:changes(new) gives { { world_size =, nodes =, dtype =, op =, mode =, fusion =, hidden_size =,
 //   num_tokens =, splits (nil: none), old, new = { strategy =, runner_up =, margin =, state =, confidence =,
-//   expected_loss = } or nil }... } of the cells with different choices, and the number of cells that have a
-//   choice in both.
+//   expected_loss =, predicted = true or nil } or nil }... } of the cells with different choices, and the
+//   number of cells that have a choice in both.
 // - table:text(arch) gives the CSV.
 // - table:blocks() gives a list of { world_size =, nodes =, dtype =, op =, mode =, fusions = {},
 //   hidden_sizes = {}, num_tokens = {}, splits (nil: none), sizes_only (bytes in place of num_tokens, and no
@@ -14,11 +14,11 @@
 //   0: unmeasured.
 // - table:segments(block, fusion, hidden) gives the runs of cells with the same winner in such a row:
 //   { { first =, last = indices of token counts, strategy = an index in the list or 0, margin =, confidence =
-//   the least of its cells, worst_loss = the greatest, derived = whether any of them is }... }. A number that
-//   no cell has is missing.
+//   the least of its cells, worst_loss = the greatest, derived, predicted = whether any of them is }... }. A
+//   number that no cell has is missing.
 // - table:cell(block, fusion, hidden, tokens) gives { strategy =, time_us =, runner_up =, margin =, state =,
-//   confidence =, expected_loss =, worst_loss =, worst_loss_us =, bound_us =, placement =, derived = }, or
-//   nil if the cell is unmeasured.
+//   confidence =, expected_loss =, worst_loss =, worst_loss_us =, bound_us =, placement =, derived =,
+//   predicted =, low_us =, high_us = }, or nil if the cell is unmeasured.
 // - table:find{ world_size =, ... } gives the same, by the cell's own values (nodes: by default 1); with
 //   old_loss and new_loss, the expected losses of the choices of the tables that select judged.
 // - table:left_out() gives { loopback = rows, strategies = { NAME = rows } } that did not compete.
@@ -132,7 +132,10 @@ static int push_cell(lua_State *lua, const struct cell *cell, const struct lists
     set_number(lua, "worst_loss", cell->worst);
     set_number(lua, "worst_loss_us", cell->worst_us);
     set_number(lua, "bound_us", cell->bound_us);
-    set_boolean(lua, "derived", cell->derived);
+    set_number(lua, "low_us", cell->low_us);
+    set_number(lua, "high_us", cell->high_us);
+    set_boolean(lua, "derived", cell->basis == BASIS_DERIVED);
+    set_boolean(lua, "predicted", cell->basis == BASIS_PREDICTED);
     return 1;
 }
 
@@ -148,12 +151,13 @@ static double most(double a, double b) {
 
 static void push_segment(lua_State *lua, const struct cell *cells, size_t first, size_t last) {
     double margin = NAN, confidence = NAN, worst = NAN;
-    bool derived = false;
+    bool derived = false, predicted = false;
     for (size_t i = first; i <= last; i++) {
         margin = least(margin, cells[i].margin);
         confidence = least(confidence, cells[i].confidence);
         worst = most(worst, cells[i].worst);
-        derived = derived || cells[i].derived;
+        derived = derived || cells[i].basis == BASIS_DERIVED;
+        predicted = predicted || cells[i].basis == BASIS_PREDICTED;
     }
     lua_createtable(lua, 0, 7);
     set_integer(lua, "first", (lua_Integer)first + 1);
@@ -163,6 +167,7 @@ static void push_segment(lua_State *lua, const struct cell *cells, size_t first,
     set_number(lua, "confidence", confidence);
     set_number(lua, "worst_loss", worst);
     set_boolean(lua, "derived", derived);
+    set_boolean(lua, "predicted", predicted);
 }
 
 static int lua_segments(lua_State *lua) {
@@ -216,6 +221,7 @@ static void set_choice(lua_State *lua, const char *field, const struct cell *cel
     set_state(lua, cell->state);
     set_number(lua, "confidence", cell->confidence);
     set_number(lua, "expected_loss", cell->expected);
+    if (cell->basis == BASIS_PREDICTED) set_boolean(lua, "predicted", true);
     lua_setfield(lua, -2, field);
 }
 
