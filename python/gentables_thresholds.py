@@ -64,7 +64,7 @@ class Thresholds:
         self.capability = document.get("capability")
         self.arch, self.dtype = document.get("arch"), document.get("dtype")
         self.fallback = document["fallback"]
-        self._rules, self._custom = {}, {}
+        self._rules, self._custom, self._predicted = {}, {}, set()
         self._read_sizes(path, 1, document.get("world_sizes"))
         for nodes, by_tp_size in by_nodes.items():
             _check(nodes.isdigit(), path, "%s is no number of nodes" % nodes)
@@ -78,6 +78,8 @@ class Thresholds:
             placement, custom = (nodes, int(name)), table.get("custom_max_bytes", 0)
             self._rules[placement] = _read_rules(path, name, table.get("rules"))
             self._custom[placement] = custom
+            if "predicted_bytes" in table:
+                self._predicted.add(placement)
             _check(_is_size(custom), path, "%s: custom_max_bytes is no size" % name)
 
     @classmethod
@@ -92,8 +94,12 @@ class Thresholds:
             raise ThresholdsError("%s: cannot be read: %s" % (path, error)) from error
 
     def world_sizes(self, nodes=1):
-        """The TP sizes that were measured on this number of nodes, ascending."""
+        """The TP sizes that were measured or predicted on this number of nodes, ascending."""
         return sorted(size for on, size in self._rules if on == nodes)
+
+    def is_predicted(self, world_size, nodes):
+        """Whether the choices were predicted from times on fewer nodes."""
+        return (nodes, world_size) in self._predicted
 
     def strategy(self, world_size, size_bytes, nodes=1):
         """The name of the strategy for a message of size_bytes on each rank."""

@@ -2,10 +2,12 @@
 -- nothing.
 --
 -- by_bytes.tp_tables(source, may_win, fusion, nodes) gives, per TP size: { tp, mode, points, segments,
--- measured }; of the rows of `fusion` (nil: NONE, the plain sums) of source.axes, on `nodes` nodes (nil:
--- one).
+-- measured, predicted }; of the rows of `fusion` (nil: NONE, the plain sums) of source.axes, on `nodes` nodes
+-- (nil: one).
 --   points    ascending { size, badness = { strategy -> expected loss } }
---   measured  { first, last = bytes }: the smallest and the largest size with a measured time
+--   measured  { first, last = bytes }: the smallest and the largest size with a measured time or, of a
+--             `predicted` table, with a predicted one
+--   predicted whether all times were predicted from other numbers of nodes
 --   segments  ascending { first, last = bytes, both inclusive, strategy = row of lists.strategies, points };
 --             the first starts at 0, the last has no `last`
 --
@@ -21,6 +23,7 @@ local derive = require "base.lazy" "choose.derive"
 local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
 local ordering = require "base.ordering"
+local predictions = require "base.lazy" "predict.predictions"
 
 local by_bytes = {}
 
@@ -33,11 +36,21 @@ local function is_of(slice, time)
     time.fusion == slice.fusion
 end
 
+-- The slices of the rows of a source, then those of its predictions, { ..., is_predicted = true }.
+local function all_slices(source)
+  local slices, found = source.rows:slices(), predictions.of_source(source)
+  for _, block in ipairs(found and found.blocks or {}) do
+    slices[#slices + 1] = { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
+      op = block.op, mode = block.mode, fusion = block.fusion, sizes_only = false, is_predicted = true }
+  end
+  return slices
+end
+
 -- The slice of each TP size on `nodes` nodes that has the axes; rows of other tools, which have no mode, are
 -- used if there is none.
 local function find_slices(source, fusion, nodes)
   local found = {}
-  for _, slice in ipairs(source.rows:slices()) do
+  for _, slice in ipairs(all_slices(source)) do
     local axes = source.axes
     local has_axes = slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == fusion
     if has_axes and slice.nodes == nodes then
@@ -59,11 +72,19 @@ local function add_time(by_size, size, tokens, hidden_size, strategy, time_us, i
   shape.times[strategy], shape.is_measured = time_us, shape.is_measured or is_measured
 end
 
+-- The times of a slice that are not in rows: predicted ones, which count as measured ones do elsewhere, or
+-- else those that a sweep left out.
+local function other_times_of(source, slice)
+  if slice.is_predicted then return predictions.times(source), true end
+  return derive.of_source(source), false
+end
+
 -- size -> key -> a shape for choices.losses, with its times of the strategies that may win, and is_measured:
 -- whether any of these times was measured.
 local function times_of(source, slice, may_win)
   local names = { "num_tokens", "hidden_size", "size", "strategy", "placement", "time_us" }
-  local columns, by_size = source.rows:slice(slice, names), {}
+  local columns = slice.is_predicted and { count = 0 } or source.rows:slice(slice, names)
+  local by_size = {}
   local function is_wanted(strategy, placement)
     return may_win[strategy] and (source.loopback or placement ~= "loopback")
   end
@@ -74,10 +95,11 @@ local function times_of(source, slice, may_win)
     end
   end
   local bytes = lists.find("dtypes", slice.dtype).bytes
-  for _, time in ipairs(derive.of_source(source)) do
+  local times, are_measured = other_times_of(source, slice)
+  for _, time in ipairs(times) do
     if is_of(slice, time) and is_wanted(time.strategy, time.placement) then
       add_time(by_size, time.num_tokens * time.hidden_size * bytes, time.num_tokens, time.hidden_size,
-        time.strategy, time.time_us, false)
+        time.strategy, time.time_us, are_measured)
     end
   end
   return by_size
@@ -225,7 +247,7 @@ function by_bytes.tp_tables(source, may_win, fusion, nodes)
     local points, measured = points_of(source, slice, allowed, times_of(source, slice, allowed))
     if measured.first then
       tp_tables[#tp_tables + 1] = { tp = slice.world_size, mode = slice.mode, points = points,
-        measured = measured,
+        measured = measured, predicted = slice.is_predicted or nil,
         segments = by_bytes.segments(points, source.regret) }
     end
   end

@@ -65,7 +65,8 @@ local function look_up_header(path, text, prefix, shapes, options)
   local facts = said_of(text)
   facts.cells = text:find("struct " .. prefix .. "_row", 1, true) ~= nil
   local source = render("c", { path = compiled.absolute(path), prefix = prefix, prints_cells = facts.cells,
-    has_nodes = text:find(prefix .. "_select_nodes", 1, true) ~= nil })
+    has_nodes = text:find(prefix .. "_select_nodes", 1, true) ~= nil,
+    has_predicted = text:find(prefix .. "_is_predicted_nodes", 1, true) ~= nil })
   local answers = compile_and_run(path, { compiler = os.getenv("CC") or "cc", suffix = "c",
     source = source }, input_of(shapes, true), options)
   for i, line in ipairs(answers) do

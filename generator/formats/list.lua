@@ -28,6 +28,7 @@
 --             compete
 --   elsewhere what its reader does with unmeasured cells; {fallback} is model.fallback's
 --   mute      it has no room for the name of its numerics class
+--   measured_only  why it has no predicted choices, as text
 --   left_out  function(model) -> list of further parts that it leaves out, for the report (required
 --             with `view` of an arch, and called without a model)
 local lists = require "lists.lists"
@@ -77,9 +78,9 @@ function formats.file_on(format, nodes)
 end
 
 -- The tables by message size of several nodes: { { nodes, tp_tables }... }, ascending.
-local function on_nodes(source, may_win)
+local function on_nodes(source, format, may_win)
   local out = {}
-  for _, nodes in ipairs(require("formats.model").node_counts(source)) do
+  for _, nodes in ipairs(require("formats.model").node_counts(source, format.measured_only)) do
     local tp_tables = nodes > 1 and require("choose.by_bytes").tp_tables(source, may_win, nil, nodes) or {}
     if #tp_tables > 0 then out[#out + 1] = { nodes = nodes, tp_tables = tp_tables } end
   end
@@ -88,9 +89,10 @@ end
 
 -- The model of a format by message size, of the strategies that it can name.
 local function by_size(may_win, more)
-  return function(source)
+  return function(source, format)
     local by_bytes = require "choose.by_bytes"
-    local view = { tp_tables = by_bytes.tp_tables(source, may_win), on_nodes = on_nodes(source, may_win),
+    local view = { tp_tables = by_bytes.tp_tables(source, may_win),
+      on_nodes = on_nodes(source, format, may_win),
       numerics = require("choose.settings").numerics_word(source),
       fallback = require("formats.model").fallback(source) }
     for key, value in pairs(more or {}) do view[key] = value end
@@ -137,9 +139,9 @@ local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 local CUSTOM = { ONESHOT = true, TWOSHOT = true, TWOLEVEL = true, TWOLEVEL_SHARDED = true }
 local function is_custom(strategy) return CUSTOM[strategy.name] == true end
 
-local function ompi_rules(source, _, nodes)
+local function ompi_rules(source, format, nodes)
   return { tp_tables = require("formats.ompi").tp_tables(source, nodes), nodes = nodes or 1,
-    node_counts = require("formats.model").node_counts(source) }
+    node_counts = require("formats.model").node_counts(source, format.measured_only) }
 end
 
 local function ompi_json_rules(source, format, nodes)
@@ -176,6 +178,7 @@ local function of_mpi(row)
   return row
 end
 
+local NO_MARK = "there is no room for a mark"
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
 formats.list = {
@@ -220,6 +223,7 @@ formats.list = {
     archs = is_gpu, why_not = "NCCL runs on GPUs",
     left_out = all_but_plain_sums,
     view = by_size(has_channels),
+    measured_only = "a file cannot leave a call to NCCL's own decision",
     lacks = lacks_rows(has_channels, "no row of an algorithm, protocol and number of channels of NCCL's; " ..
       "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
   of_mpi { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
@@ -240,6 +244,7 @@ formats.list = {
     per_nodes = OMPI_JSON_NODES,
     view = ompi_json_rules,
     mute = true,
+    measured_only = NO_MARK,
     lacks = lacks_ompi_rules("6.0") },
   of_mpi { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
     reader = "Open MPI 4.1 and later, on several nodes: coll_han_dynamic_rules_filename",
@@ -267,6 +272,7 @@ formats.list = {
       "outermost entry",
     view = by_size(is_mpich),
     mute = true,
+    measured_only = NO_MARK,
     lacks = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
       "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec") },
   { name = "table", file = "table.csv",

@@ -6,8 +6,9 @@
 --   canonical  the canonical table (core.table) of the strategies that the format can name
 --   axes       { dtype, op, mode } that formats without such axes hold
 --   tp_tables  a table for each TP size on one node, ascending, with cells of `axes`: { tp, nodes, block,
---              mode, hidden_sizes, num_tokens, fusions = { { name, rows = { winners... } } } }; a winner is a
---              row of lists.strategies, or false where nothing was measured
+--              mode, hidden_sizes, num_tokens, fusions = { { name, rows = { winners... } } }, predicted =
+--              whether from other numbers of nodes }; a winner is a row of lists.strategies, or false where
+--              nothing was measured
 --   tp_table_of  TP size -> its table
 --   on_nodes   the tables of ranks on several nodes: { { nodes, tp_tables }... }, ascending
 --   all_tables those of one node, then those of several
@@ -24,6 +25,7 @@ local derive = require "base.lazy" "choose.derive"
 local fail = require "base.fail"
 local gaps = require "formats.gaps"
 local lists = require "lists.lists"
+local predictions = require "base.lazy" "predict.predictions"
 local rank_placement = require "lists.rank_placement"
 local rows_folder = require "rows.rows_folder"
 
@@ -31,11 +33,23 @@ local model = {}
 
 -- ---- the source -------------------------------------------------------------------------------
 
+-- The cells and the derived times of a source, with the predicted ones.
+local function with_predictions(source)
+  local found, cells, times = predictions.of_source(source), source.cells, derive.of_source(source)
+  if not found then return cells, times end
+  cells = table.move(cells, 1, #cells, 1, {})
+  times = table.move(times, 1, #times, 1, {})
+  table.move(found.blocks, 1, #found.blocks, #cells + 1, cells)
+  table.move(found.times, 1, #found.times, #times + 1, times)
+  return cells, times
+end
+
 -- The options of a choice of a source for a reader with this lookup (of core.table).
 function model.options_of(source, lookup)
-  return { loopback = source.loopback, least = source.least, cells = source.cells,
+  local cells, times = with_predictions(source)
+  return { loopback = source.loopback, least = source.least, cells = cells,
     only_cells = #source.cells > 0, lookup = source.corner and "exact" or lookup,
-    derived = derive.of_source(source), untried = derive.untried_of_source(source),
+    derived = times, untried = derive.untried_of_source(source),
     same_bits_as = source.same_bits_as, workload = source.workload, regret = source.regret }
 end
 
@@ -153,9 +167,21 @@ local function winners_of(table_of, index, fusion, hidden)
   return row
 end
 
-local function tp_table_of(table_of, block)
+-- Whether the choices of a block are predicted from other numbers of nodes.
+local function is_predicted(source, block)
+  local found = predictions.of_source(source)
+  for _, of in ipairs(found and found.blocks or {}) do
+    if of.world_size == block.world_size and of.nodes == block.nodes and of.dtype == block.dtype
+      and of.op == block.op and of.mode == block.mode then
+      return true
+    end
+  end
+end
+
+local function tp_table_of(source, table_of, block)
   local tp_table = { tp = block.world_size, nodes = block.nodes, block = block.index, mode = block.mode,
-    hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {} }
+    hidden_sizes = block.hidden_sizes, num_tokens = block.num_tokens, fusions = {},
+    predicted = is_predicted(source, block) }
   for f, name in ipairs(block.fusions) do
     local fusion = { name = name, rows = {} }
     for h = 1, #block.hidden_sizes do fusion.rows[h] = winners_of(table_of, block.index, f, h) end
@@ -219,7 +245,7 @@ local function plane_of(source, canonical)
   if plane then return plane end
   plane = { all_tables = {}, tp_tables = {}, tp_table_of = {}, on_nodes = {} }
   for i, block in ipairs(find_blocks(canonical, source.axes)) do
-    plane.all_tables[i] = tp_table_of(canonical, block)
+    plane.all_tables[i] = tp_table_of(source, canonical, block)
     enter_table(plane, plane.all_tables[i])
   end
   plane.all_by_bytes = blocks_by_bytes(canonical, source.axes)
@@ -244,11 +270,11 @@ function model.fallback(source, format)
   return not has_own_rule and source.same_bits_as or source.arch_row.fallback
 end
 
--- The numbers of nodes of a source's rows, ascending.
-function model.node_counts(source)
-  return ordering.sorted_keys(sequences.set(sequences.map(source.files, function(entry)
-    return entry.nodes or 1
-  end)))
+-- The numbers of nodes of a source's rows and predictions, ascending. `only_measured`: of its rows.
+function model.node_counts(source, only_measured)
+  local counts = sequences.map(source.files, function(entry) return entry.nodes or 1 end)
+  if not only_measured then sequences.append(counts, predictions.node_counts(source)) end
+  return ordering.sorted_keys(sequences.set(counts))
 end
 
 -- The model for the template of `format`. `tp_tables` is empty if no row of one node has `axes`. Formats with

@@ -236,14 +236,15 @@ local function rules_of(tp_table)
   end)
 end
 
--- The communicator sizes of a rules file: { size, measured, rules }. Unless `exact`, the reader uses the
--- entry of the largest size up to its own, so each gap gets an entry with the built-in decision.
+-- The communicator sizes of a rules file: { size, measured, predicted, rules }. Unless `exact`, the reader
+-- uses the entry of the largest size up to its own, so each gap gets an entry with the built-in decision.
 -- `of`: the rules of a table, and `otherwise` the rule of gaps; nil: those of coll/tuned.
 function ompi.communicators(tp_tables, exact, of, otherwise)
   local out, measured = {}, sequences.set(sequences.field(tp_tables, "tp"))
   otherwise = otherwise or { first = 0, algorithm = 0, name = "the built-in decision" }
   for _, tp_table in ipairs(tp_tables) do
-    out[#out + 1] = { size = tp_table.tp, measured = true, rules = (of or rules_of)(tp_table) }
+    out[#out + 1] = { size = tp_table.tp, measured = true, predicted = tp_table.predicted,
+      rules = (of or rules_of)(tp_table) }
     if not exact and not measured[tp_table.tp + 1] then
       out[#out + 1] = { size = tp_table.tp + 1, rules = { otherwise } }
     end
@@ -252,9 +253,10 @@ function ompi.communicators(tp_tables, exact, of, otherwise)
 end
 
 -- The communicators of a file of Open MPI 6 for jobs on `nodes` nodes: { size, rules, distribution }. Its
--- rules distinguish communicators on one node, and those with one rank on each node; these come first.
+-- rules distinguish communicators on one node, and those with one rank on each node; these come first. It has
+-- no room for marks, so predicted choices are left out.
 function ompi.distributed(source, nodes)
-  local counts = require("formats.model").node_counts(source)
+  local counts = require("formats.model").node_counts(source, true)
   local out, others = {}, {}
   local function add(tp_table, distribution, list)
     local communicator = ompi.communicators({ tp_table }, true)[1]

@@ -100,7 +100,7 @@ end
 -- The files of a format with one for each number of nodes.
 local function files_on_nodes(source, format)
   local files, fill = {}, template_of(format)
-  for _, nodes in ipairs(model.node_counts(source)) do
+  for _, nodes in ipairs(model.node_counts(source, format.measured_only)) do
     local view = view_of(source, format, nodes)
     if #view.tp_tables > 0 then
       files[#files + 1] = { file = formats.file_on(format, nodes), text = fill(view) }

@@ -48,12 +48,12 @@ function summary.words_of(block)
 end
 
 -- The numbers of a tally that add up.
-summary.COUNTS = { "cells", "unmeasured", "derived", "certain", "tie", "uncertain", "oversubscribed", "loss",
-  "with_loss" }
+summary.COUNTS = { "cells", "unmeasured", "derived", "predicted", "certain", "tie", "uncertain",
+  "oversubscribed", "loss", "with_loss" }
 
 local function new_tally()
-  return { cells = 0, unmeasured = 0, derived = 0, certain = 0, tie = 0, uncertain = 0, oversubscribed = 0,
-    margins = {}, bounds = {}, wins = {}, loss = 0, with_loss = 0 }
+  return { cells = 0, unmeasured = 0, derived = 0, predicted = 0, certain = 0, tie = 0, uncertain = 0,
+    oversubscribed = 0, margins = {}, bounds = {}, wins = {}, loss = 0, with_loss = 0 }
 end
 
 -- Enters a cell (nil: unmeasured) into a tally.
@@ -65,6 +65,7 @@ local function enter(tally, cell)
   end
   tally.wins[cell.strategy] = (tally.wins[cell.strategy] or 0) + 1
   if cell.derived then tally.derived = tally.derived + 1 end
+  if cell.predicted then tally.predicted = tally.predicted + 1 end
   if cell.state then tally[cell.state] = tally[cell.state] + 1 end
   if cell.placement == "oversubscribed" then tally.oversubscribed = tally.oversubscribed + 1 end
   if cell.margin then tally.margins[#tally.margins + 1] = cell.margin end
@@ -152,6 +153,14 @@ function summary.totals(blocks)
     for _, block in ipairs(blocks) do total[name] = total[name] + block.total[name] end
   end
   return total
+end
+
+-- How many cells were measured, interpolated and predicted, from summary.totals; `what`: cells, shapes, ...
+function summary.measured_in_words(total, what)
+  local measured = total.cells - total.unmeasured - total.derived - total.predicted
+  return ("%d of %d %s were measured%s%s"):format(measured, total.cells, what,
+    total.derived > 0 and (", %d interpolated"):format(total.derived) or "",
+    total.predicted > 0 and (", %d predicted from fewer nodes"):format(total.predicted) or "")
 end
 
 local function placement_of(of) return rank_placement.words(of.world_size, of.nodes) end

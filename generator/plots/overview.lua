@@ -83,8 +83,8 @@ local function row_of(tp_table, block, y, columns)
   local width = math.min(LARGEST_CELL, room // #block.num_tokens)
   local height = HIGHEST_CELL
   local row = { panels = {}, y_ticks = {}, x_ticks = {} }
-  row.name = ("%s%s"):format(rank_placement.words(tp_table.tp, tp_table.nodes),
-    block.total.oversubscribed > 0 and "*" or "")
+  row.name = ("%s%s%s"):format(rank_placement.words(tp_table.tp, tp_table.nodes),
+    block.total.oversubscribed > 0 and "*" or "", block.total.predicted > 0 and " (predicted)" or "")
   local step = math.max(NARROWEST_PANEL, #block.num_tokens * width) + LEFT + GAP
   for f, fusion in ipairs(block.by_fusion) do
     row.panels[f] = panel_of(block, fusion, EDGE + LEFT + (f - 1) * step, y + TITLE, width, height)

@@ -8,6 +8,7 @@ local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
 local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
+local predictions = require "base.lazy" "predict.predictions"
 local render = require "formats.render"
 local sequences = require "base.sequences"
 local summary = require "formats.summary"
@@ -81,15 +82,27 @@ local function append(lists_by_key, key, value)
   table.insert(lists_by_key[key], value)
 end
 
--- [letter] = { t =, l =, h =, b =, d =, o = } of one fusion of a block: time, interval, bound; of strategies
--- with interpolated times also the places of these in the list, from 0, and the measured shapes between the
--- grid's lines, each as tokens and hidden size.
+-- Enters the predicted times of a fusion of a block, and their places into `places`, by letter.
+local function enter_predicted(source, block, fusion, all, places, index_of)
+  for _, record in ipairs(predictions.times(source)) do
+    local at = is_of(record, block, fusion) and index_of(record.hidden_size, record.num_tokens)
+    if at then
+      local of = lists_of(all, record.strategy)
+      of.t[at], of.l[at], of.h[at] = record.time_us, record.low_us, record.high_us
+      append(places, letters[record.strategy], at - 1)
+    end
+  end
+end
+
+-- [letter] = { t =, l =, h =, b =, d =, o =, p = } of one fusion of a block: time, interval, bound; of
+-- strategies with interpolated times also the places of these in the list, from 0, and the measured shapes
+-- between the grid's lines, each as tokens and hidden size; of those with predicted times their places.
 local function times_of(source, block, fusion)
   local rows = source.rows:slice { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
     op = block.op, mode = block.mode, fusion = fusion, splits = block.splits or "",
     sizes_only = block.sizes_only }
   local hidden, tokens = indices_of(block.hidden_sizes), indices_of(block.num_tokens)
-  local all, derived, between, width = {}, {}, {}, #block.num_tokens
+  local all, derived, between, predicted, width = {}, {}, {}, {}, #block.num_tokens
   local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
     local h, t = hidden[hidden_size], tokens[num_tokens]
     return h and t and (h - 1) * width + t
@@ -107,6 +120,7 @@ local function times_of(source, block, fusion)
       append(derived, letters[record.strategy], at - 1)
     end
   end
+  enter_predicted(source, block, fusion, all, predicted, index_of)
   local out, count = {}, #block.hidden_sizes * width
   for key, of in pairs(all) do
     out[key] = {}
@@ -115,6 +129,7 @@ local function times_of(source, block, fusion)
       out[key].d = table.concat(derived[key], " ")
       out[key].o = between[key] and table.concat(between[key], " ")
     end
+    out[key].p = predicted[key] and table.concat(predicted[key], " ")
   end
   return out
 end

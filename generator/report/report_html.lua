@@ -6,6 +6,7 @@ local report_data = require "report.report_data"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
+local predicted_in_words = require "formats.predicted_in_words"
 local sequences = require "base.sequences"
 local winner_tables = require "report.winner_tables"
 local lists = require "lists.lists"
@@ -77,7 +78,8 @@ local function overview_of(view, fusions)
         id = report_data.id(view.arch, block, name), svg = winner_tables.small_picture(block, fusion),
       } or false
     end)
-    return { tp = size_of_ranks(block), words = several and words_of(block) or "", pictures = pictures }
+    local tp = size_of_ranks(block) .. (block.total.predicted > 0 and ", predicted" or "")
+    return { tp = tp, words = several and words_of(block) or "", pictures = pictures }
   end)
 end
 
@@ -94,6 +96,7 @@ local function title_of(view, block, fusion)
   local of = block.sizes_only and "" or fusion.name .. ", "
   local words = ("%s, TP %s, %s%s"):format(view.arch, size_of_ranks(block), of, words_of(block))
   if block.total.oversubscribed > 0 then words = words .. "; more ranks than cores" end
+  if block.total.predicted > 0 then words = words .. "; predicted from fewer nodes" end
   return words
 end
 
@@ -349,8 +352,7 @@ local function lead_of(views)
   end
   local total = summary.totals(blocks)
   local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
-  local out = { ("%d of %d %s were measured%s. %s"):format(total.cells - total.unmeasured - total.derived,
-    total.cells, what, total.derived > 0 and (", %d interpolated"):format(total.derived) or "",
+  local out = { ("%s. %s"):format(summary.measured_in_words(total, what),
     summary.rule(views[1].source, what)) }
   out[#out + 1] = summary.sureness(files, blocks)
   out[#out + 1] = ("Uncertain: %s."):format(summary.uncertain_in_words(total.with_loss > 0))
@@ -362,6 +364,8 @@ local function lead_of(views)
     local found = view.source.gaps
     if found then out[#out + 1] = ("%s: %s."):format(view.arch, gaps.words(found)) end
     out[#out + 1] = summary.ended_by_budget(view.source)
+    local predicted = predicted_in_words.lines(view.source)
+    table.move(predicted, 1, #predicted, #out + 1, out)
   end
   local workload = #views == 1 and summary.workload(views[1].source)
   if workload then out[#out + 1] = workload end

@@ -49,6 +49,10 @@ local function summary_sheet(source, blocks)
     colours = { ["margin, median"] = { SHAKY, SURE }, ["worst loss, most"] = { FAST, SLOW } } }
 end
 
+local table_columns = { "arch", "TP", "dtype", "op", "mode", "fusion", "hidden size", "tokens", "strategy",
+  "time (µs)", "runner-up", "margin", "state", "confidence", "expected loss", "worst loss (µs)",
+  "share of the bound", "ranks" }
+
 local function table_row(source, block, fusion, h, t)
   local cell = fusion.rows[h][t]
   local row = { source.arch, size_of_ranks(block), block.dtype, block.op, block.mode, fusion.name,
@@ -61,23 +65,29 @@ local function table_row(source, block, fusion, h, t)
   row[13], row[14], row[15], row[16] = cell.state, cell.confidence, cell.expected_loss, cell.worst_loss_us
   row[17] = cell.bound_us and cell.bound_us / cell.time_us
   row[18] = cell.placement
+  row[19] = cell.predicted and "predicted" or cell.derived and "derived" or "measured"
+  row[20], row[21] = cell.low_us, cell.high_us
   return row
 end
 
--- One line for each cell.
+-- One line for each cell. Tables with predicted choices have further columns.
 local function table_sheet(source, blocks)
-  local rows = {}
+  local rows, columns = {}, table.move(table_columns, 1, #table_columns, 1, {})
+  if summary.totals(blocks).predicted > 0 then
+    for _, name in ipairs { "basis", "low (µs)", "high (µs)" } do columns[#columns + 1] = name end
+  end
   for _, block in ipairs(blocks) do
     for _, fusion in ipairs(block.by_fusion) do
       for h = 1, #block.hidden_sizes do
-        for t = 1, #block.num_tokens do rows[#rows + 1] = table_row(source, block, fusion, h, t) end
+        for t = 1, #block.num_tokens do
+          rows[#rows + 1] = table.move(table_row(source, block, fusion, h, t), 1, #columns, 1, {})
+        end
       end
     end
   end
-  return { name = "table", rows = rows, columns = { "arch", "TP", "dtype", "op", "mode", "fusion",
-    "hidden size", "tokens", "strategy", "time (µs)", "runner-up", "margin", "state", "confidence",
-    "expected loss", "worst loss (µs)", "share of the bound", "ranks" },
-    formats = { ["time (µs)"] = MICROSECONDS, margin = PERCENT, confidence = PERCENT,
+  return { name = "table", rows = rows, columns = columns,
+    formats = { ["time (µs)"] = MICROSECONDS, ["low (µs)"] = MICROSECONDS, ["high (µs)"] = MICROSECONDS,
+      margin = PERCENT, confidence = PERCENT,
       ["expected loss"] = PERCENT, ["worst loss (µs)"] = MICROSECONDS,
       ["share of the bound"] = PERCENT },
     colours = { ["time (µs)"] = { FAST, SLOW }, margin = { SHAKY, SURE }, confidence = { SHAKY, SURE } } }

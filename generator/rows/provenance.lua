@@ -103,8 +103,12 @@ function provenance.merged(record, sources)
   return record
 end
 
--- The hash of a spec of spec.load.
-function provenance.spec_hash(spec) return provenance.hash(json.encode(spec)) end
+-- The hash of the keys of a spec of spec.load on which rows depend: predictions are made from rows.
+function provenance.spec_hash(spec)
+  local keys = {}
+  for key, value in pairs(spec) do keys[key] = key ~= "predict" and value or nil end
+  return provenance.hash(json.encode(keys))
+end
 
 -- The field `spec` of a record: the spec's hash, its keys as spec.load returns them, so that rows have their
 -- grid, limits and table settings without spec.lua (spec.recorded reads them), and the text of the workload

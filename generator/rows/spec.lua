@@ -27,6 +27,8 @@ spec.default_limits = { message_bytes = 64 << 20, min_samples = 20, max_samples 
 local largest_limits = { message_bytes = 1 << 40, min_samples = 1000000, max_samples = 1000000,
   cell_us = 1000000000000, launches = rows.LAUNCHES_MAX, seconds = 1000000000 }
 
+local MOST_NODES = 65535 -- of a cell
+
 -- ---- lines of the file, for messages ----------------------------------------------------------
 
 -- The line on which `key` is set, or 1.
@@ -189,6 +191,7 @@ local keys = {
   tp = integers(2, lists.most_ranks),
   nodes = integers(1, lists.most_ranks),
   ranks_per_node = integer(1, lists.most_ranks),
+  predict = integers(3, MOST_NODES),
   dtypes = names("dtypes"),
   fusions = names("fusions"),
   hidden_sizes = integers(1, 1 << 24),
@@ -239,6 +242,15 @@ local function full_table(given, dtype)
   return { dtype = given.dtype or dtype, op = given.op or default.op, mode = given.mode or default.mode }
 end
 
+-- Numbers of nodes that are measured are not predicted, nor are those between them.
+local function check_predict(source, found)
+  local largest = found.nodes and found.nodes[#found.nodes] or 1
+  if found.predict and found.predict[1] <= largest then
+    reject(source, "predict", "predict has %d; valid are numbers of nodes above the largest measured one, "
+      .. "%d", found.predict[1], largest)
+  end
+end
+
 local function fill_in(source, found)
   found.dtypes = found.dtypes or { spec.default_table.dtype }
   found.limits = found.limits or check_limits(source, "limits", {})
@@ -256,6 +268,7 @@ local function fill_in(source, found)
     reject(source, found.nodes and "nodes" or "ranks_per_node",
       "no TP size fits these nodes; tp is nodes x ranks_per_node, the same number of ranks on each node")
   end
+  check_predict(source, found)
   if not lists.contains(found.dtypes, found.table.dtype) then
     reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)
   end
@@ -314,8 +327,8 @@ local function check_measurable(found, source)
 end
 
 -- Reads the spec at `path` for a sweep. Returns { arch, tp, nodes (nil: { 1 }), ranks_per_node (nil: any),
--- dtypes, fusions, hidden_sizes, num_tokens, strategies, limits, table, splits (nil: none), choice (nil: not
--- given) }, and limits.seconds (nil: not given; 0: no limit).
+-- predict (numbers of nodes; nil: none), dtypes, fusions, hidden_sizes, num_tokens, strategies, limits,
+-- table, splits (nil: none), choice (nil: not given) }, and limits.seconds (nil: not given; 0: no limit).
 function spec.load(path)
   local keys_of, source = read(path)
   local found, seconds = complete(keys_of, source)

@@ -7,6 +7,7 @@ local formats = require "formats.list"
 local gaps = require "formats.gaps"
 local model = require "formats.model"
 local options = require "base.options"
+local predicted_in_words = require "formats.predicted_in_words"
 local render = require "formats.render"
 local stamp = require "formats.stamp"
 local trtllm_generator = require "sweep.trtllm_generator"
@@ -59,6 +60,7 @@ return {
     local written = render.update(texts)
     for _, path in ipairs(paths) do print_state(written[path] and "written" or "unchanged", path) end
     gaps.print { source }
+    predicted_in_words.print { source }
     trtllm_generator.report(args, source)
     if before then stamp.keep(args.stamp, before, args, out, source, paths) end
   end,

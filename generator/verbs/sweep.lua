@@ -240,6 +240,9 @@ function sweep.run(args)
   fail.unless_done(file.make_folder(job.out))
   if args.transport then return require("sweep.transport").run(job) end
   require("sweep.all_sizes").run(job)
+  if job.spec.predict then
+    require("formats.predicted_in_words").print { require("formats.model").load(job.out, job.arch) }
+  end
 end
 
 return sweep

@@ -42,6 +42,9 @@ function cellIndex(block, h, t) { return h * block.tokens.length + t; }
 // Whether the time of a strategy at this place of its list is interpolated.
 function isInterpolated(owner, index) { return numbers(owner, "d")?.includes(index) ?? false; }
 
+// The same of a time that is predicted from fewer nodes.
+function isPredicted(owner, index) { return numbers(owner, "p")?.includes(index) ?? false; }
+
 // One cell: its place, the choice, and the times of every strategy, the fastest first.
 function cellOf(choice, h, t) {
   const { block, fusion } = choice, index = cellIndex(block, h, t);
@@ -51,7 +54,7 @@ function cellOf(choice, h, t) {
     if (Number.isNaN(time)) continue;
     rows.push({ letter, time, low: numberAt(owner, "l", index), high: numberAt(owner, "h", index),
       bound: numberAt(owner, "b", index), strategy: DATA.strategies[letter], owner,
-      interpolated: isInterpolated(owner, index) });
+      interpolated: isInterpolated(owner, index), predicted: isPredicted(owner, index) });
   }
   rows.sort((a, b) => a.time - b.time || a.strategy.place - b.strategy.place);
   const least = Math.min(...rows.filter((row) => !row.strategy.never).map((row) => row.time));

@@ -19,11 +19,14 @@ function verdict(cell) {
   if (cell.rows.some((row) => row.letter === cell.best && row.interpolated)) {
     words.push("Its time here is interpolated.");
   }
+  const predicted = cell.rows.some((row) => row.predicted);
+  if (predicted) words.push("The times are predicted from fewer nodes.");
   if (cell.second !== ".") {
     const margin = `${percent(Math.abs(cell.margin))} ${cell.margin < 0 ? "less" : "more"}`;
     words.push(`${nameOf(cell.second)} loses ${margin}.`);
   } else {
-    words.push("No other strategy was measured.");
+    words.push(predicted ? "No other strategy is surely faster than the library's own decision."
+      : "No other strategy was measured.");
   }
   if (!Number.isNaN(cell.confidence)) {
     words.push(`The choice is ${sureness(cell.confidence)} likely to lose at most 2 %; its expected loss is ` +
@@ -69,6 +72,7 @@ function measuredShapes(row, cell) {
 }
 
 function basis(row, cell) {
+  if (row.predicted) return "predicted from fewer nodes";
   if (!row.interpolated) return "measured";
   return "interpolated from " + measuredShapes(row, cell).slice(0, NEAREST)
     .map(([tokens, hidden]) => `${tokens} × ${hidden}`).join(", ") + ", …";
@@ -93,7 +97,7 @@ function detailsTable(cell) {
   const digits = decimalsFor(cell.rows[0].time);
   const has = { interval: cell.rows.some((row) => !Number.isNaN(row.low)),
     bound: cell.rows.some((row) => !Number.isNaN(row.bound)),
-    basis: cell.rows.some((row) => row.interpolated) };
+    basis: cell.rows.some((row) => row.interpolated || row.predicted) };
   const columns = [["strategy"], [""], ["time (µs)", "number"]];
   if (has.interval) columns.push(["95 % interval", "number"]);
   columns.push(["longer than the fastest", "number"]);
