@@ -80,14 +80,15 @@ end
 -- The judgements of a source (of model.load), by ranks on each node: { { nodes, ranks_per_node, from = the
 -- other numbers of nodes, shapes, mean, certain, worst = losses of the choices as shares of the least time,
 -- where = the shape of the worst, library = the mean loss of the library's own decision, predicted =
--- predicted times that have a row, inside = those of them with a row in the interval }... }.
-function held_out.of_source(source)
+-- predicted times that have a row, inside = those of them with a row in the interval }... }. `from_bytes`:
+-- only of messages of at least so many bytes.
+function held_out.of_source(source, from_bytes)
   local results, out = {}, {}
   for _, plane in ipairs(measured_times.planes(source)) do
     local result = #plane.counts >= predictions.FEWEST and result_of(results, plane)
     if result then
       measured_times.each_shape(plane, function(shape)
-        judge(result, plane, shape, source.arch_row.fallback)
+        if shape.bytes >= (from_bytes or 0) then judge(result, plane, shape, source.arch_row.fallback) end
       end)
     end
   end
