@@ -178,8 +178,10 @@ local function direct_uses(test, modules)
     nodes[path] = true
     local text = assert(file.read(path))
     each_required(text, modules, function(name) nodes[name] = true end)
-    for verb in text:gmatch('[Gg][Ee][Nn][Tt][Aa][Bb][Ll][Ee][Ss]}?"?%s*,?%s*"?(%l+)') do
-      if verb_names[verb] then nodes["verbs." .. verb] = true end
+    for _, start in ipairs { '[Gg][Ee][Nn][Tt][Aa][Bb][Ll][Ee][Ss]}?"?%s*,?%s*"?', "succeeds " } do
+      for verb in text:gmatch(start .. "(%l+)") do
+        if verb_names[verb] then nodes["verbs." .. verb] = true end
+      end
     end
     for name in text:gmatch('#include "([%w_./]+)"') do
       for _, root in ipairs { "bench/", "generator/" } do

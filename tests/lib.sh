@@ -47,11 +47,15 @@ one_line() {
     grep -Eq -- "$1" "$stderr" || die "stderr lacks: $1"
 }
 
+# succeeds ARGUMENT...: gentables with these arguments ends with exit code 0.
+succeeds() { ends_with 0 "$GENTABLES" "$@"; }
+
 # ends_in_one_line CODE PATTERN COMMAND...: runs it; expects this exit code and one line with this pattern.
 # rejects PATTERN ARGUMENT...: the same for gentables with these arguments, and exit code 2.
-# failed PATTERN ARGUMENT...: the same with exit code 1.
+# failed PATTERN ARGUMENT...: the same with exit code 1; warns: with exit code 0.
 rejects() { gentables_ends 2 "$@"; }
 failed() { gentables_ends 1 "$@"; }
+warns() { gentables_ends 0 "$@"; }
 gentables_ends() {
     wanted_code=$1 wanted_line=$2
     shift 2

@@ -16,7 +16,7 @@ imports() {
     read_file=$1
     written=$2
     shift 2
-    ends_with 0 "$GENTABLES" import "$read_file" --out "$written" "$@"
+    succeeds import "$read_file" --out "$written" "$@"
 }
 
 # refuses PATTERN FILE OPTION...: expects one line with PATTERN; nothing is written.

@@ -8,7 +8,7 @@ b=$WORK/b
 # merges OPTION...: joins into $WORK/out.
 merges() {
     rm -rf "$WORK/out"
-    ends_with 0 "$GENTABLES" merge --out "$WORK/out" "$@"
+    succeeds merge --out "$WORK/out" "$@"
 }
 
 # stays_apart PATTERN OPTION...: expects a rejection in one line; nothing is written.
@@ -43,7 +43,7 @@ for tp in 2 4; do
     cmp "$host/benchmark.tp$tp.host.csv" "$WORK/out/benchmark.tp$tp.host.csv" || die "rows of TP $tp changed"
 done
 cp "$host/spec.lua" "$WORK/out" # it selects the derived values of cells without a row
-ends_with 0 "$GENTABLES" check --data-dir "$WORK/out" --arch host --tables "$host" --formats table,c
+succeeds check --data-dir "$WORK/out" --arch host --tables "$host" --formats table,c
 
 # Another machine, run or bench; rows of an unknown machine.
 imports "$inputs/nccl_tests.txt" "$WORK/gpu.csv"
@@ -60,7 +60,7 @@ merges --arch sm90 --across-machines "$WORK/gpu.csv" "$WORK/other.csv" "$inputs/
 lines "$WORK/out/benchmark.tp2.sm90.csv" 7
 grep -q '"machines": \["2 NVIDIA H100 80GB HBM3", .*H200.*, "an unknown machine"\]' \
     "$WORK/out/benchmark.tp2.sm90.json" || die "the machines are not named"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/out" --arch sm90 --formats report
+succeeds generate --data-dir "$WORK/out" --arch sm90 --formats report
 has_lines "$WORK/out/report.md" '| Merged | an unknown machine |'
 
 # Another arch; the same cell and strategy twice; rows that were edited by hand.

@@ -58,10 +58,10 @@ each() {
 
 for arch in host host-mpich sm90; do
     measured $arch "$WORK/$arch"
-    ends_with 0 "$GENTABLES" generate --data-dir "$WORK/$arch" --arch $arch --out "$WORK/tables/$arch"
+    succeeds generate --data-dir "$WORK/$arch" --arch $arch --out "$WORK/tables/$arch"
     mkdir "$WORK/one.$arch"
     cp "$WORK/$arch/benchmark.tp4.$arch.csv" "$WORK/one.$arch"
-    ends_with 0 "$GENTABLES" generate --data-dir "$WORK/one.$arch" --arch $arch --out "$WORK/one.tables/$arch"
+    succeeds generate --data-dir "$WORK/one.$arch" --arch $arch --out "$WORK/one.tables/$arch"
 done
 host=$WORK/tables/host
 
@@ -120,7 +120,7 @@ PYTHONPATH=$SOURCE/python ends_with 0 python3 "$WORK/ask.py"
 set --
 for rows_file in "$WORK"/host/benchmark.*.csv; do set -- "$@" --rows "$rows_file"; done
 for artifact in allreduce_table.h thresholds.json table.csv; do
-    ends_with 0 "$GENTABLES" regret --table "$host/$artifact" --json "$@"
+    succeeds regret --table "$host/$artifact" --json "$@"
     has '"unmeasured": 0' "$WORK/stdout"
     has '"unanswered": 0' "$WORK/stdout"
     ! grep -q '"worst": *[0-9.]*[1-9]' "$WORK/stdout" || die "$artifact loses time: $(cat "$WORK/stdout")"
@@ -218,8 +218,7 @@ each sm90 in_tuner
 ! grep '^allreduce' "$WORK/one.tables/sm90/nccl_tuner.csv" | grep -qv ',-1,4$' || die "nodes of one node"
 
 # The tuner's file is read back as a table with these nodes.
-ends_with 0 "$GENTABLES" import "$WORK/tables/sm90/nccl_tuner.csv" --arch sm90 --hidden-size 1024 \
-    --out "$WORK/tuner.csv"
+succeeds import "$WORK/tables/sm90/nccl_tuner.csv" --arch sm90 --hidden-size 1024 --out "$WORK/tuner.csv"
 read_back() {
     case $5 in
     NCCL_TREE_LL_8CH) name=$5 ;;
@@ -248,8 +247,8 @@ for _, name in ipairs { "tp4", "tp4.nodes2" } do
   record.network = provenance.of_network({ { interface = "eth0", mbit_per_s = 1000 } }, { "a", "b" })
 end
 END
-ends_with 0 "$GENTABLES" lua "$WORK/network.lua" "$WORK/host"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WORK/named"
+succeeds lua "$WORK/network.lua" "$WORK/host"
+succeeds generate --data-dir "$WORK/host" --arch host --out "$WORK/named"
 has '^[|] Network of the nodes [|] eth0, 1000 Mbit/s [|]$' "$WORK/named/report.md"
 ! grep -q Network "$host/report.md" || die "a network of rows without provenance"
 

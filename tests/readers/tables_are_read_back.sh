@@ -21,8 +21,7 @@ imports "$WORK/crlf.h" "$read_table" --arch sm90
 cmp "$read_table" "$WORK/sm90.csv" || die "another table with CRLF"
 
 # Our own header and fragment have the choices of table.csv, if these were measured.
-ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tests/golden/sm90" --arch sm90 --out "$WORK/ours" \
-    --formats trtllm
+succeeds generate --data-dir "$SOURCE/tests/golden/sm90" --arch sm90 --out "$WORK/ours" --formats trtllm
 imports "$WORK/ours/generated_lookup_table.cpp" "$read_table"
 lines "$read_table" 1261
 has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT,,,,,,,,'
@@ -30,9 +29,8 @@ has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,1024,1,ONESHOT,,
 # The complete header of gentables; its TP sizes have axes of their own.
 mkdir -p "$WORK/tables/sm90"
 cp "$golden"/benchmark.*.csv "$WORK/tables/sm90"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/tables" --arch all --out "$WORK/tables" --choose corner
-ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/corner" --formats table \
-    --choose corner
+succeeds generate --data-dir "$WORK/tables" --arch all --out "$WORK/tables" --choose corner
+succeeds generate --data-dir "$golden" --arch sm90 --out "$WORK/corner" --formats table --choose corner
 imports "$WORK/tables/customAllReduceUtils.h" "$read_table"
 has_lines "$read_table" 'sm90,2,NONE,bfloat16,allreduce,unknown,2880,16,TWOSHOT,,,,,,,,' \
     'sm90,2,NONE,bfloat16,allreduce,unknown,2880,256,unmeasured,,,,,,,,'
@@ -89,8 +87,7 @@ for tp in 2 4; do
     awk -F, 'NR == 1 || $7 == "NONE"' "$SOURCE/tables/host/benchmark.tp$tp.host.csv" \
         >"$WORK/host/benchmark.tp$tp.host.csv"
 done
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/host" --arch host --out "$WORK/rules" \
-    --formats ompi,ompi-v2,ompi-json
+succeeds generate --data-dir "$WORK/host" --arch host --out "$WORK/rules" --formats ompi,ompi-v2,ompi-json
 for rules in ompi_rules.conf ompi_rules_v2.conf ompi_rules.json; do
     imports "$WORK/rules/$rules" "$WORK/$rules.csv" --tp 2,4
 done
@@ -105,4 +102,4 @@ for _, path in ipairs(arg) do
   assert(read:text(arch) == file.read(path), path)
 end
 END
-ends_with 0 "$GENTABLES" lua "$WORK/same.lua" "$WORK/sm90.csv" "$WORK/ompi_rules.conf.csv" "$read_table"
+succeeds lua "$WORK/same.lua" "$WORK/sm90.csv" "$WORK/ompi_rules.conf.csv" "$read_table"

@@ -22,7 +22,7 @@ add() { # STRATEGY TIME BITS
     echo "2,bfloat16,$shape,$1,NONE,allreduce,$2,$2,$2,$3" >>"$data/benchmark.tp2.host.csv"
 }
 generate() { # OPTION...
-    ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch host "$@"
+    succeeds generate --data-dir "$data" --arch host "$@"
 }
 wins() { # HIDDEN STRATEGIES: expects these choices, in the order of the token counts
     found=$(awk -F, -v hidden="$1" '$7 == hidden { printf "%s%s", sep, $9; sep = " " }' "$data/table.csv")
@@ -69,7 +69,7 @@ generate --numerics stable
 wins 1024 "TWOSHOT TWOSHOT TWOSHOT"
 wins 65536 "MPI MPI MPI"
 by_bytes MPI # the first in the list of two classes with three cells each
-ends_with 0 "$GENTABLES" check --data-dir "$data" --arch host --numerics stable
+succeeds check --data-dir "$data" --arch host --numerics stable
 generate --against none --numerics stable
 wins 1024 "MPI MPI MPI"
 wins 65536 "TWOSHOT TWOSHOT TWOSHOT"
@@ -89,7 +89,7 @@ by_bytes TWOSHOT
 sed 's/,MPI,/,NCCL,/' "$data/benchmark.tp2.host.csv" >"$data/benchmark.tp2.sm90.csv"
 sed 's/^host,/sm90,/' "$WORK/other.csv" >"$WORK/sm90.csv"
 for numerics in stable same-as=TWOSHOT any; do
-    ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --against "$WORK/sm90.csv" \
+    succeeds generate --data-dir "$data" --arch sm90 --against "$WORK/sm90.csv" \
         --numerics $numerics --formats trtllm
     grep -v '// numerics' "$data/generated_lookup_table.cpp" >"$WORK/$numerics.cpp"
 done
@@ -153,6 +153,6 @@ echo 'return { arch = "host", tp = { 2 }, hidden_sizes = { 1024 }, num_tokens = 
 generate --against none
 has '"numerics": "stable"' "$data/thresholds.json"
 by_bytes "MPI ONESHOT"
-ends_with 0 "$GENTABLES" report --data-dir "$data" --arch host --out "$WORK/page"
+succeeds report --data-dir "$data" --arch host --out "$WORK/page"
 has "choices? differs? from those of --numerics any" "$WORK/page/report.html"
 rejects "stable=AUTO is no class" generate --data-dir "$data" --arch host --numerics stable=AUTO

@@ -19,7 +19,7 @@ time_of() { # HIDDEN TOKENS STRATEGY TIME LOW HIGH [TP]
 regret() { # TABLE ROWS OPTION...
     table=$1 rows=$2
     shift 2
-    ends_with 0 "$GENTABLES" regret --table "$table" --rows "$rows" "$@"
+    succeeds regret --table "$table" --rows "$rows" "$@"
 }
 
 # ONESHOT up to 16 tokens, TWOSHOT from 256 on.
@@ -30,8 +30,7 @@ for tokens in 1 16; do
 done
 time_of 1024 256 ONESHOT 30 29 31
 time_of 1024 256 TWOSHOT 10 9.9 10.1
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch sm90 --formats c,table,trtllm,thresholds \
-    --choose corner
+succeeds generate --data-dir "$WORK/rows" --arch sm90 --formats c,table,trtllm,thresholds --choose corner
 
 # Fresh rows: at 63 tokens the header answers ONESHOT (the border is 64), as is best, and flooring reads 32,
 # the same; at 100 the header answers TWOSHOT, where ONESHOT takes 10 (9 to 12) against 15 (14 to 16): 50 %,
@@ -100,7 +99,7 @@ ends_with 1 "$GENTABLES" regret --table "$WORK/rows/allreduce_table.h" --rows "$
 prints '3 shapes of another data type, operation or fusion left out'
 
 # The complete header for TensorRT-LLM, and one of another author, are called by their own lookup.
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch all --out "$WORK/rows" --choose corner
+succeeds generate --data-dir "$WORK/rows" --arch all --out "$WORK/rows" --choose corner
 regret "$WORK/rows/customAllReduceUtils.h" "$fresh"
 prints '3 shapes looked up'
 prints 'as measured'

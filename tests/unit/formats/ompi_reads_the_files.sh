@@ -31,7 +31,7 @@ columns="world_size,library,setting,strategy,size,time (us),low (us),high (us),l
         done
     done
 } >"$WORK/data/transport.tp2.host.csv"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 mpicc -O1 "$SOURCE/tests/unit/formats/calls_of_rank.c" -o "$WORK/calls" >"$stdout" 2>"$stderr" ||
     die "no compiler"
 cd "$WORK/out"
@@ -59,10 +59,9 @@ tuned=$(calls --tune ompi_tp2.conf)
 [ "$tuned" = "256 0 0 65536 1 8192 " ] || die "the parameter file was not read: $tuned"
 rm ompi_rules.conf
 [ "$(calls --tune ompi_tp2.conf)" = "$tuned" ] || die "the parameter file needs rules that are not its own"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/both" \
-    --formats ompi-parameters
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/both" --formats ompi-parameters
 if [ ! -e "$WORK/both/ompi_tp2_rules.conf" ]; then die "a parameter file without its rules"; fi
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 # Variables of the environment reach the ranks.
 timeout 200 mpirun $root -n 1 --tune ompi_tp2.conf env >"$stdout"
 has '^UCX_TLS=posix$' "$stdout"
@@ -79,8 +78,8 @@ sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
 one_line 'Open MPI 6.0 and later read it, and the rows are of Open MPI 5.0.7'
 # check detects that the times of the search changed, or are missing.
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
-ends_with 0 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+succeeds check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 sed -i 's/12345/23456/' "$WORK/data/transport.tp2.host.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 has '^-btl_vader_eager_limit = 12345$' "$stdout"
@@ -89,7 +88,7 @@ ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WO
 has 'out/ompi_tp2.conf: has no rows here; remove it .no transport.tp' "$stdout"
 has 'out/ompi_tp2_rules.conf: has no rows here; remove it .no transport.tp' "$stdout"
 # Version 2 is the same with another head, and JSON is read as such. These rows do not name their library.
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"
 sed 's/ *#.*//; s/^\([0-9]* [0-9] 0 0\) 0$/\1/' ompi_rules_v2.conf | grep '^[0-9]' >"$WORK/v2"
 sed 's/ *#.*//' ompi_rules.conf | grep '^[0-9]' >"$WORK/v1"
@@ -113,8 +112,7 @@ fi
         done
     done
 } >"$WORK/data/benchmark.tp4.nodes2.host.csv"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" \
-    --formats ompi,ompi-han
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi,ompi-han
 if [ -e ompi_han.conf ]; then die "a file for coll/han on one node, where it does nothing"; fi
 timeout 200 mpirun $root -n 1 --mca coll_han_dump_dynamic_rules true --mca coll_han_verbose 30 \
     --mca coll_base_verbose 30 --mca coll_han_use_dynamic_file_rules true \

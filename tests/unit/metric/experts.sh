@@ -22,7 +22,7 @@ gate_log() {
 reads() {
     run=$1
     shift
-    ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/$run" "$@"
+    succeeds metric token_to_expert_assignment --trace "$WORK/$run" "$@"
 }
 
 # prints KEYS VALUE: expects this value below these keys of the JSON on stdout, as python writes it.
@@ -107,10 +107,10 @@ ends_with 0 sh -c 'cd "$1" && "$2" metric token_to_expert_assignment --trace def
 prints totals '[1.0, 2.0]'
 
 # Several runs: a table, or a list.
-ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/even" --trace "$WORK/hand"
+succeeds metric token_to_expert_assignment --trace "$WORK/even" --trace "$WORK/hand"
 [ "$(wc -l <"$stdout")" = 3 ] || die "not a heading and two rows"
 sed -n 3p "$stdout" | grep -q "0.745356 .* $WORK/hand\$" || die "no row of the second run"
-ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$WORK/even" --trace "$WORK/hand" --json
+succeeds metric token_to_expert_assignment --trace "$WORK/even" --trace "$WORK/hand" --json
 prints 1.totals '[4.0, 12.0, 0.0, 8.0]'
 
 # Any layout and any form of number, against python3.

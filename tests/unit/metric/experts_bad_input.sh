@@ -55,8 +55,7 @@ ends
 refused "{\"error\": \"Gates logs directory not found: $run\"}" 'gates_logs_'
 mkdir -p "$run/gates_logs_0" "$run/gates_logs_1"
 for i in 0 2 3; do printf '%s' "$good" >"$run/gates_logs_0/gate_logs_$i.json"; done
-ends_with 0 "$GENTABLES" metric token_to_expert_assignment --trace "$run"
-one_line 'gates_logs_1: has no gate_logs'
+warns 'gates_logs_1: has no gate_logs' metric token_to_expert_assignment --trace "$run"
 rmdir "$run/gates_logs_1"
 
 # Lists that are missing, unequal or uneven.
@@ -166,7 +165,7 @@ for line in io.lines(folder .. "/list") do
 end
 assert(good > 100 and bad > 500, "too few of a kind")
 END
-ends_with 0 "$GENTABLES" lua "$WORK/judge.lua" "$WORK/broken"
+succeeds lua "$WORK/judge.lua" "$WORK/broken"
 
 # Unreadable files. Last, because it is left out if there is no unprivileged user.
 chmod 000 "$log"

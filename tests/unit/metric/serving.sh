@@ -20,7 +20,7 @@ END
 
 # prints NAME RUN TEXT
 prints() {
-    ends_with 0 "$GENTABLES" metric "$1" --trace "$WORK/$2"
+    succeeds metric "$1" --trace "$WORK/$2"
     [ "$(cat "$stdout")" = "$3" ] || die "$1 of $2 is not $3"
     [ ! -s "$stderr" ] || die "something on stderr"
 }
@@ -36,7 +36,7 @@ prints median_ITL 'a[baseline_32_8192]' 0.0025
 # 0.1 + 0.2 is 0.30000000000000004 in doubles, and half of that 0.15000000000000002.
 prints output_throughput 'a[baseline_32_8192]' 0.15000000000000002
 
-ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/a[baseline_32_8192]" --json
+succeeds metric TTFT --trace "$WORK/a[baseline_32_8192]" --json
 python3 - "$stdout" <<'END' || die "the JSON is not what two values give"
 import json, math, statistics, sys
 run, values = json.load(open(sys.argv[1])), [4518.32, 4000.5]
@@ -50,7 +50,7 @@ END
 run_folder b inference
 mv "$WORK/b/card.yaml" "$WORK/b/card.yml"
 result b x.json 7 1
-ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b" --trace "$WORK/a[baseline_32_8192]"
+succeeds metric TTFT --trace "$WORK/b" --trace "$WORK/a[baseline_32_8192]"
 [ "$(sed -n 2p "$stdout")" = "    7.0      1  $WORK/b" ] || die "no row of the table for b"
 [ "$(sed -n 3p "$stdout")" = "4259.41      2  $WORK/a[baseline_32_8192]" ] || die "no row of the table for a"
 
@@ -106,7 +106,7 @@ rmdir "$WORK/b/results_json/y.json"
 
 # A key that only some files have: its mean over those, with a message. A key that no file has is not 0.
 printf '{"completed": 1}' >"$WORK/b/results_json/z.json"
-ends_with 0 "$GENTABLES" metric TTFT --trace "$WORK/b"
+succeeds metric TTFT --trace "$WORK/b"
 [ "$(cat "$stdout")" = 7.0 ] || die "not the TTFT of the only file with one"
 one_line '1 of 2 files have no mean_ttft_ms'
 failed 'none of its 2 files has mean_tpot_ms' metric TPOT --trace "$WORK/b"

@@ -10,7 +10,7 @@ python3 "$SOURCE/tests/unit/profile/make_trace.py" "$WORK"
 is() {
     metric=$1 expected=$2 file=$3
     shift 3
-    ends_with 0 "$GENTABLES" metric "$metric" --trace "$WORK/$file" "$@"
+    succeeds metric "$metric" --trace "$WORK/$file" "$@"
     [ "$(cat "$stdout")" = "$expected" ] || die "$metric of $file is not $expected"
     [ ! -s "$stderr" ] || die "$metric of $file: unexpected message"
 }
@@ -19,7 +19,7 @@ is() {
 row() {
     metric=$1 expected=$2 file=$3
     shift 3
-    ends_with 0 "$GENTABLES" metric "$metric" --trace "$WORK/$file" "$@"
+    succeeds metric "$metric" --trace "$WORK/$file" "$@"
     [ "$(tail -n 1 "$stdout" | tr -s ' ')" = "$expected" ] || die "$metric of $file is not: $expected"
 }
 
@@ -67,7 +67,7 @@ is load_imbalance 2.0 node.sqlite
 is stragglers 0.5 node.sqlite
 
 # JSON, for programs.
-ends_with 0 "$GENTABLES" metric stragglers --trace "$WORK/rank0.json" --trace "$WORK/rank1.json" --json
+succeeds metric stragglers --trace "$WORK/rank0.json" --trace "$WORK/rank1.json" --json
 python3 - "$stdout" <<'END' || die "not the JSON of stragglers"
 import json, sys
 found = json.load(open(sys.argv[1]))
@@ -75,14 +75,14 @@ assert found["value"] == 0.5 and found["count"] == 2 and found["straggler"].ends
 assert [rank["communication_ms"] for rank in found["ranks"]] == [0.08, 0.04]
 assert len(found["files"]) == 2
 END
-ends_with 0 "$GENTABLES" metric step_time --trace "$WORK/rank0.json" --json
+succeeds metric step_time --trace "$WORK/rank0.json" --json
 python3 - "$stdout" <<'END' || die "not the JSON of step_time"
 import json, sys
 found = json.load(open(sys.argv[1]))
 assert found["unit"] == "ms" and found["ranks"][0]["steps"] == 2
 assert (found["ranks"][0]["min_ms"], found["ranks"][0]["max_ms"]) == (0.2, 0.3)
 END
-ends_with 0 "$GENTABLES" metric memory_bandwidth --trace "$WORK/rank0.sqlite" --json
+succeeds metric memory_bandwidth --trace "$WORK/rank0.sqlite" --json
 grep -q '"Memcpy HtoD": {' "$stdout" || die "the copy's direction is not named"
 
 # Missing facts are named.

@@ -8,14 +8,13 @@ python3 "$SOURCE/tests/unit/profile/make_trace.py" "$WORK"
 
 # refuses PATTERN FILE: expects one line, and nothing on stdout.
 refuses() {
-    ends_with 2 timeout 200 "$GENTABLES" metric kernel_time --trace "$WORK/$2"
-    one_line "$2: .*$1|$2: $1"
+    ends_in_one_line 2 "$2: .*$1|$2: $1" timeout 200 "$GENTABLES" metric kernel_time --trace "$WORK/$2"
     [ ! -s "$stdout" ] || die "a number was printed"
 }
 
 # is VALUE FILE
 is() {
-    ends_with 0 "$GENTABLES" metric kernel_time --trace "$WORK/$2"
+    succeeds metric kernel_time --trace "$WORK/$2"
     [ "$(cat "$stdout")" = "$1" ] || die "kernel_time of $2 is not $1"
 }
 

@@ -7,7 +7,7 @@ python3 "$SOURCE/tests/perf/make_rows.py" "$WORK/rows" small
 sed '/,ONESHOT,RESIDUAL_RMS_NORM,/d; /,16384,8192,/d' "$WORK/rows/benchmark.tp2.sm90.csv" >"$WORK/fewer"
 mv "$WORK/fewer" "$WORK/rows/benchmark.tp2.sm90.csv"
 for out in one other; do
-    ends_with 0 "$GENTABLES" generate --data-dir "$WORK/rows" --arch sm90 --out "$WORK/$out"
+    succeeds generate --data-dir "$WORK/rows" --arch sm90 --out "$WORK/$out"
 done
 cmp "$WORK/one/best_strategy.svg" "$WORK/other/best_strategy.svg" || die "the same rows give other bytes"
 grep -q '^!\[.*\](best_strategy.svg)$' "$WORK/one/report.md" || die "report.md does not show it"
@@ -46,8 +46,7 @@ assert "unmeasured" in wanted["TP 2, NONE"].values()
 END
 
 # Unmeasured cells have a dot, and TP sizes of more ranks than cores a star, as in report.md.
-ends_with 0 "$GENTABLES" generate --data-dir "$SOURCE/tests/unit/report/derived" --arch host \
-    --out "$WORK/derived"
+succeeds generate --data-dir "$SOURCE/tests/unit/report/derived" --arch host --out "$WORK/derived"
 python3 - "$WORK/derived" >"$stdout" 2>"$stderr" <<'END' || die "what was not measured is not marked"
 import collections, csv, re, sys
 import xml.etree.ElementTree as xml
@@ -81,5 +80,5 @@ while [ $i -le 60 ]; do
     echo "2,bfloat16,$((i * 2048)),$i,1024,NCCL,NONE,allreduce,9.5"
     i=$((i + 1))
 done >>"$WORK/many/benchmark.tp2.sm90.csv"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/many" --arch sm90
+succeeds generate --data-dir "$WORK/many" --arch sm90
 grep -q '60 token counts x 1 hidden sizes are too many' "$WORK/many/best_strategy.svg" || die "not printed"

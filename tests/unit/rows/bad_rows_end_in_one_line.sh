@@ -68,7 +68,7 @@ bad_bytes ':2: text after a closing quote' "$header\\n2,\"bfloat16\"x,2048,1,102
 bad_bytes 'csv: the last line has no line end, so it may be cut off' "$header\\n$row"
 bad_bytes 'csv: the last line has no line end, so it may be cut off' "$header\\n${row%.5}"
 printf '%s\n%s1' "$header" "$row" >"$csv" # 9.51: a cut changes it by less than 1 %
-ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch sm90 --out "$WORK/complete"
+succeeds generate --data-dir "$data" --arch sm90 --out "$WORK/complete"
 bad ':3: size is 4096; 1 tokens of hidden size 1024 are 2048 bytes of bfloat16' \
     '2,bfloat16,4096,1,1024,ONESHOT,NONE,allreduce,1.5'
 for time in 1e308 1e-320; do

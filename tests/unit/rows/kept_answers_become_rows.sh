@@ -22,7 +22,7 @@ kept=$WORK/rows.tp2.txt
     echo "done id=2 roundtrip_us=1.5"
     printf 'row id=3 strategy=ONESHOT time_us=4'
 } >"$kept"
-ends_with 0 "$GENTABLES" import "$kept" --arch sm90-loopback --out "$WORK/out"
+succeeds import "$kept" --arch sm90-loopback --out "$WORK/out"
 grep -q "left out, a line that is cut off: 1" "$stderr" || die "no message about the cut line"
 rows=$WORK/out/benchmark.tp2.sm90-loopback.csv
 [ "$(wc -l <"$rows")" = 3 ] || die "not two rows"
@@ -35,7 +35,7 @@ done
 
 # Ranks on several nodes are rows of these nodes.
 sed 's/^hello world_size=2 /&nodes=2 ranks_per_node=1 /' "$kept" >"$WORK/nodes.txt"
-ends_with 0 "$GENTABLES" import "$WORK/nodes.txt" --from bench-rows --arch sm90 --out "$WORK/nodes"
+succeeds import "$WORK/nodes.txt" --from bench-rows --arch sm90 --out "$WORK/nodes"
 has '^2,bfloat16,2048,1,1024,ONESHOT,.*,2,1$' "$WORK/nodes/benchmark.tp2.nodes2.sm90.csv"
 has '"reason": "fewer tokens than ranks"' "$WORK/nodes/benchmark.tp2.nodes2.sm90.json"
 

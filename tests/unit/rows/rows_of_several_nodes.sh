@@ -37,9 +37,9 @@ lines() {
 
 # Each number of nodes has its own choice; that of one node is as it is without the others.
 rows "$one" "$(measured ONESHOT 2)" "$(measured MPI 5)"
-ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch host --out "$WORK/single" --formats table
+succeeds generate --data-dir "$data" --arch host --out "$WORK/single" --formats table
 nodes_rows "$two" "$(measured ONESHOT 60 2 2)" "$(measured MPI 50 2 2)"
-ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch host --out "$WORK/both" --formats table
+succeeds generate --data-dir "$data" --arch host --out "$WORK/both" --formats table
 lines "$WORK/both/table.csv" 3
 for choice in 'ONESHOT,2[.].*,1' 'MPI,50[.].*,2'; do
     grep -q "^host,4,NONE,bfloat16,allreduce,eager,1024,1,$choice\$" "$WORK/both/table.csv" || die "$choice"
@@ -48,7 +48,7 @@ head -n 2 "$WORK/both/table.csv" | sed 's/,nodes$//; s/,1$//' | cmp - "$WORK/sin
     die "other bytes for one node"
 
 # A table is read back, and cells of other nodes are other cells.
-ends_with 0 "$GENTABLES" diff "$WORK/both/table.csv" "$WORK/both/table.csv"
+succeeds diff "$WORK/both/table.csv" "$WORK/both/table.csv"
 ends_with 1 "$GENTABLES" diff "$WORK/single/table.csv" "$WORK/both/table.csv"
 grep -q 'TP 4 on 2 nodes NONE bfloat16 allreduce' "$WORK/stdout" || die "diff does not name the nodes"
 sed 's/,2$/,3/' "$WORK/both/table.csv" >"$WORK/three.csv"
@@ -56,12 +56,12 @@ rejects 'three.csv:3: nodes is a whole number above 0 that divides world_size' d
     "$WORK/both/table.csv"
 
 # merge writes a file for each number of nodes, as they were.
-ends_with 0 "$GENTABLES" merge "$one" "$two" --out "$WORK/merged"
-ends_with 0 "$GENTABLES" merge "$two" --out "$WORK/of_two.csv"
+succeeds merge "$one" "$two" --out "$WORK/merged"
+succeeds merge "$two" --out "$WORK/of_two.csv"
 cmp "$WORK/of_two.csv" "$WORK/merged/benchmark.tp4.nodes2.host.csv" || die "other rows of two nodes"
 head -n 1 "$WORK/merged/benchmark.tp4.nodes2.host.csv" | grep -q ',nodes,ranks_per_node$' || die "columns"
 head -n 1 "$WORK/merged/benchmark.tp4.host.csv" | grep -q nodes && die "nodes in a file of one node"
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/merged" --arch host --formats table
+succeeds generate --data-dir "$WORK/merged" --arch host --formats table
 cmp "$WORK/merged/table.csv" "$WORK/both/table.csv" || die "another table of the merged rows"
 rejects 'of_four.csv: the rows are of TP 4, 4 on 2 nodes; name a folder' merge "$one" "$two" \
     --out "$WORK/of_four.csv"
@@ -74,7 +74,7 @@ spec() {
         >"$data/spec.lua"
 }
 spec 'nodes = { 2 }, fusions = { "NONE" }, table = { mode = "eager" }'
-ends_with 0 "$GENTABLES" generate --data-dir "$data" --arch host --out "$WORK/chosen" --formats table
+succeeds generate --data-dir "$data" --arch host --out "$WORK/chosen" --formats table
 one_line 'benchmark.tp4.host.csv: left out: spec.lua has no TP 4$'
 lines "$WORK/chosen/table.csv" 2
 spec 'nodes = { 1, 4 }'

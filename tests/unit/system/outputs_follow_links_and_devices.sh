@@ -25,8 +25,7 @@ write_to "$WORK/link"
 is_the_line "$WORK/elsewhere/file"
 [ "$(stat -c %a "$WORK/elsewhere/file")" = 640 ] || die "another mode"
 ln -s nothing "$WORK/dangling"
-ends_with 1 write_to "$WORK/dangling"
-one_line 'dangling: cannot be written: No such file'
+ends_in_one_line 1 'dangling: cannot be written: No such file' write_to "$WORK/dangling"
 [ -L "$WORK/dangling" ] || die "a link to nothing was replaced"
 [ ! -e "$WORK/nothing" ] || die "a link to nothing was followed"
 
@@ -58,10 +57,8 @@ for log in "$WORK/log" "$WORK/shown"; do
     [ "$(cat "$log")" = "$(printf 'before\n%s\nafter' "$line")" ] || die "$log contains: $(cat "$log")"
 done
 mkdir "$WORK/folder"
-ends_with 1 write_to "$WORK/folder"
-one_line 'folder: cannot be written: Is a directory$'
+ends_in_one_line 1 'folder: cannot be written: Is a directory$' write_to "$WORK/folder"
 if [ -c /dev/full ]; then
-    ends_with 1 write_to /dev/full
-    one_line '/dev/full: cannot be written: No space left on device$'
+    ends_in_one_line 1 '/dev/full: cannot be written: No space left on device$' write_to /dev/full
 fi
 [ -z "$(find "$WORK" -name '*.tmp')" ] || die "a temporary file is left"

@@ -22,8 +22,7 @@ folder() {
 tables() { # FOLDER OPTION...
     folder=$WORK/$1
     shift
-    ends_with 0 "$GENTABLES" generate --data-dir "$folder" --arch host --out "$folder" --formats table \
-        --choose corner "$@"
+    succeeds generate --data-dir "$folder" --arch host --out "$folder" --formats table --choose corner "$@"
 }
 prints() { # PATTERN
     grep -Eq -- "$1" "$stdout" || die "not printed: $1"
@@ -66,7 +65,7 @@ ends_with 1 diff "$WORK/one" "$WORK/one_new" --rows "$WORK/one_new" --fail-on ma
 
 # A choice for a bin is judged over the bin: at 4 tokens alone TWOSHOT is faster, over the bin ONESHOT.
 printf '1 5 20 0.2\n4 10 9 0.2\n16 20 60 0.2\n' | folder bins
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/bins" --arch host --out "$WORK/bins" --formats table
+succeeds generate --data-dir "$WORK/bins" --arch host --out "$WORK/bins" --formats table
 sed 's/,4,ONESHOT,10.0000,TWOSHOT/,4,TWOSHOT,9.0000,ONESHOT/' "$WORK/bins/table.csv" >"$WORK/corner.csv"
 ends_with 1 "$GENTABLES" diff "$WORK/corner.csv" "$WORK/bins"
 prints '^! .* 4 tokens: TWOSHOT -> ONESHOT: the old choice loses time \(the old takes \+31\.2%\)'
@@ -116,7 +115,7 @@ prints 'table.csv: 1 of 40 cells differ, 1 of them materially'
 
 # TensorRT-LLM's header, against the table that it was made of: facts that it cannot hold are no change.
 # (Chosen at the corners of the bins: else each is chosen for its own reader's bins.)
-ends_with 0 "$GENTABLES" generate --data-dir "$golden" --arch sm90 --out "$WORK/sm90" --choose corner
+succeeds generate --data-dir "$golden" --arch sm90 --out "$WORK/sm90" --choose corner
 ends_with 1 diff "$WORK/sm90/table.csv" "$WORK/sm90/generated_lookup_table.cpp"
 prints '^sm90: 1 of 8 cells differ' && prints 'SYMM_MEM -> NCCL' # the header has no name for SYMM_MEM
 sed 's/{4,8,8,8,/{5,8,8,8,/' "$WORK/sm90/generated_lookup_table.cpp" >"$WORK/header.cpp"

@@ -7,8 +7,7 @@ mkfifo "$WORK/pipe"
 ln -s /dev/zero "$WORK/endless"
 # refused ARGUMENT...: rejected, within a time that is far above what that takes.
 refused() {
-    ends_with 2 timeout 200 "$GENTABLES" "$@"
-    one_line "(pipe|endless): is not a file$"
+    ends_in_one_line 2 "(pipe|endless): is not a file$" timeout 200 "$GENTABLES" "$@"
 }
 for input in "$WORK/pipe" "$WORK/endless"; do
     refused import "$input" --out "$WORK/table.csv"

@@ -43,15 +43,15 @@ grep -q 'stderr: the fabric is on fire' "$failed/run_output.log" || die "the log
 [ -s "$sweep/nccl_thread_sweep_20260102_030405.log" ] || die "no log of the sweep"
 
 # A failed run is listed with its reason, and analysis does not expect its trace.
-ends_with 0 "$GENTABLES" workload report "$sweep" --csv --without plots,comparisons,merge
+succeeds workload report "$sweep" --csv --without plots,comparisons,merge
 [ ! -s "$stderr" ] || die "a failure is reported twice: $(cat "$stderr")"
-ends_with 0 "$GENTABLES" workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
+succeeds workload compare "$sweep" "$sweep" --label a --label b -o "$WORK/c.html"
 grep -q 'b, 1 thread, 3 channels: it died: exit code 3' "$WORK/c.html" || die "a gap has no reason"
 
 # ---- again: only failed or missing parts ----
 rm "$sweep/2thread/nccl_1channels/torch_profiler/rank1/trace_step19.json"
 kept=$(cksum "$sweep/1thread/nccl_1channels/result.json")
-ends_with 0 "$GENTABLES" workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
+succeeds workload pipeline -f "$tiny" -p 2 -c 1,3 -t 1,2 -o "$sweep" --csv
 if grep -q incomplete "$stderr"; then die "our own traces are incomplete"; fi
 grep -q '2 measured, 2 already present, 0 failed' "$stdout" || die "existing results were measured again"
 [ "$kept" = "$(cksum "$sweep/1thread/nccl_1channels/result.json")" ] || die "a finished result was touched"
@@ -91,23 +91,21 @@ awk -F, '$1 == "total_time" { total = $2 } $1 == "busy_time" { busy = $2 } $1 ==
     die "time between traced steps counts"
 
 # A trace names the processor like a replay: on the machine that wrote it the two are compared.
-ends_with 0 "$GENTABLES" replay "$sweep/1thread/nccl_1channels" --out "$WORK/replay" --csv --samples 1
+succeeds replay "$sweep/1thread/nccl_1channels" --out "$WORK/replay" --csv --samples 1
 replayed=$WORK/replay/node_replay_report_csvs
 grep -q '^Diff columns,.*processors of the same name' "$replayed/node_replay.csv" || die "no Diff columns"
 [ "$(awk -F, 'NR == 2 { print ($5 != "" && $6 != "") }' "$replayed/gemm_node_replay.csv")" = 1 ] ||
     die "a Diff column is empty"
 
 # ---- two sweeps in one page ----
-ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi \
-    --warm-up 2
+succeeds workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$WORK/other" --transport mpi --warm-up 2
 # elsewhere FIELD VALUE RESULT: gives it another machine.
 elsewhere() {
     sed "s/\"$1\": \"[^\"]*\"/\"$1\": \"$2\"/" "$3" >"$WORK/moved"
     mv "$WORK/moved" "$3"
 }
 elsewhere cpu "some other one" "$WORK/other/1thread/nccl_1channels/result.json"
-ends_with 0 "$GENTABLES" workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o \
-    "$WORK/c.html"
+succeeds workload compare "$sweep" "$WORK/other" --label ours --label '<mpi>' -o "$WORK/c.html"
 for text in 'ours and &lt;mpi&gt; have 1 configuration in common' 'differ in their transport: builtin, mpi' \
     'differ in their warm-up steps: 1, 2' 'differ in their processor: .*, some other one' \
     'GEMMs alone are not comparable in both' 'not analysed yet'; do
@@ -137,7 +135,7 @@ first=$odd/1thread/nccl_1channels
 [ -s "$first/torch_profiler/rank1/trace_step2.json" ] || die "no trace in a folder with %r in its name"
 : >"$first/result.json"
 truncate -s -3 "$odd/1thread/nccl_2channels/torch_profiler/rank0/trace_step2.json"
-ends_with 0 "$GENTABLES" workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
+succeeds workload compare "$odd" "$odd" --label a --label b -o "$WORK/c.html"
 has 'The difference of overlapped steps of 1 is unknown for fewer than 6 steps' "$WORK/c.html"
 one 0 -f "$tiny"
 grep -q '2 measured, 0 already present' "$stdout" || die "an empty result, or a cut trace, counts as measured"
@@ -151,7 +149,7 @@ one_line 'was measured with another OpenBLAS core: Elsewhere instead of .*; give
 
 # With other settings --fresh removes the old sweep, even if the new one fails early.
 one 0 -f "$tiny" --fresh
-ends_with 0 "$GENTABLES" workload report "$odd" --csv --without plots,comparisons
+succeeds workload report "$odd" --csv --without plots,comparisons
 has 'The order is unknown for fewer than 6 steps' "$odd/workload.html"
 ends_with 1 "$GENTABLES" workload sweep -f "$tiny" -p 3 -c 1 -t 1 -o "$odd" --steps 5 --fresh --launcher \
     'false {ranks}'
@@ -160,10 +158,10 @@ ends_with 1 "$GENTABLES" workload report "$odd" --csv
     die "old traces stay"
 grep -q 'No configuration was measured' "$odd/workload.html" || die "an old result counts"
 one 0 -f "$tiny" --fresh
-ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$odd" --steps 5 --fresh
+succeeds workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$odd" --steps 5 --fresh
 [ "$(find "$odd" -name 'trace_*.json' | wc -l)" = 2 ] || die "traces of another sweep stay"
 [ "$(grep -c ' ok ' "$odd"/nccl_thread_sweep_summary_*.txt)" = 1 ] || die "an old result is in the summary"
-ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$odd" --steps 5
+succeeds workload sweep -f "$tiny" -p 2 -c 1,2 -t 1 -o "$odd" --steps 5
 grep -q '1 measured, 1 already present' "$stdout" || die "an old result is taken for a new one"
 
 # Traces of others are not overwritten.
@@ -214,7 +212,7 @@ if kill -0 "$child" 2>/dev/null; then die "a child lives on"; fi
 has '1 thread, 1 channel: failed after .*: interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_*.log
 has 'failed: interrupted by SIGINT' "$WORK/cut/1thread/nccl_1channels/run_output.log"
 has '^1 +1 +interrupted +[0-9.]+ +- +- +interrupted by SIGINT' "$WORK"/cut/nccl_thread_sweep_summary_*.txt
-ends_with 0 "$GENTABLES" workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut"
+succeeds workload sweep -f "$tiny" -p 2 -c 1 -t 1 -o "$WORK/cut"
 grep -q '1 measured, 0 already present' "$stdout" || die "what was cut off counts as measured"
 
 # The summary lists configurations that were not started. Without -o the name of the folder is made from the

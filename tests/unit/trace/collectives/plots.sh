@@ -60,7 +60,7 @@ has_five "$WORK/same"
 # Runs outside of a sweep: trace variance leaves threads and channels empty.
 mkdir "$WORK/run"
 gzip -dc "$SOURCE/tests/golden/trace/h100_bert/h100_bert.json.gz" >"$WORK/run/rank0.json"
-ends_with 0 "$GENTABLES" trace variance "$WORK/run" --out "$WORK/run"
+succeeds trace variance "$WORK/run" --out "$WORK/run"
 ends_with 0 plots "$WORK/run/top5_gemm_kernels_time_variance.csv" --out "$WORK/ranks"
 over_ranks='variance_by_ranks_boxplot.png
 variance_violin_combined.png'

@@ -84,7 +84,7 @@ PYTHON
 sed 's/\x01/ /' "$WORK/run/rank0/t.json" >"$WORK/clean.json"
 ranks="0=$WORK/clean.json 1=$WORK/run/rank1/t.json.gz 2=$WORK/run/rank2/t.json"
 
-ends_with 0 "$GENTABLES" trace merge "$WORK/run" -o "$WORK/merged.json"
+succeeds trace merge "$WORK/run" -o "$WORK/merged.json"
 # shellcheck disable=SC2086
 python3 "$check" "$WORK/merged.json" $ranks || die "the merged trace differs"
 has ': 3 ranks, .*; 2 arrows without a second end are left out' "$stdout"
@@ -92,15 +92,15 @@ has 'rank2/t.json: no baseTimeNanoseconds' "$stderr"
 grep -q '"Rank 1 - GPU Stream (GPU 11)"' "$WORK/merged.json" || die "two GPUs of a rank are one"
 
 # Packed, by files, in another order of files; a number of ranks; more categories.
-ends_with 0 "$GENTABLES" trace merge "$WORK/run/rank2/t.json" "$WORK/run/rank1/t.json.gz" \
+succeeds trace merge "$WORK/run/rank2/t.json" "$WORK/run/rank1/t.json.gz" \
     "$WORK/run/rank0/t.json" --output "$WORK/packed.json.gz"
 gzip -dc "$WORK/packed.json.gz" >"$WORK/unpacked.json" || die "what is packed cannot be unpacked"
 cmp -s "$WORK/unpacked.json" "$WORK/merged.json" || die "packing, or the order of files, changes the trace"
-ends_with 0 "$GENTABLES" trace merge "$WORK/run" -n 2 -o "$WORK/two.json"
+succeeds trace merge "$WORK/run" -n 2 -o "$WORK/two.json"
 python3 "$check" "$WORK/two.json" "0=$WORK/clean.json" "1=$WORK/run/rank1/t.json.gz" || die "two ranks differ"
-ends_with 0 "$GENTABLES" trace merge "$WORK/run" -n 5 -o "$WORK/five.json"
+succeeds trace merge "$WORK/run" -n 5 -o "$WORK/five.json"
 grep -q 'no trace of rank 3, 4' "$stderr" || die "no message about missing ranks"
-ends_with 0 "$GENTABLES" trace merge "$WORK/run" --keep cpu_op --keep python_function -o "$WORK/more.json"
+succeeds trace merge "$WORK/run" --keep cpu_op --keep python_function -o "$WORK/more.json"
 [ "$(grep -c '"cat":"cpu_op"' "$WORK/more.json")" = 900 ] || die "--keep keeps nothing"
 
 # For any cuts of the files, and any number of threads.
@@ -134,8 +134,7 @@ bad() { # CODE PATTERN ARGUMENT...: expects that merging these to `kept.json` fa
     code_wanted=$1 pattern=$2
     shift 2
     echo before >"$WORK/kept.json"
-    ends_with "$code_wanted" "$GENTABLES" trace merge "$@" -o "$WORK/kept.json"
-    one_line "$pattern"
+    gentables_ends "$code_wanted" "$pattern" trace merge "$@" -o "$WORK/kept.json"
     [ "$(cat "$WORK/kept.json")" = before ] || die "what was there is gone"
     set -- "$WORK"/kept.json.*
     [ ! -e "$1" ] || die "a temporary file is left"
@@ -177,7 +176,7 @@ cat >"$WORK/odd.json" <<'JSON'
 {"ph":"X","cat":"kernel","name":"f","pid":0,"tid":7,"ts":1,"dur":1,"args":null}
 ]}
 JSON
-ends_with 0 "$GENTABLES" trace merge "$WORK/odd.json" -o "$WORK/odd_merged.json"
+succeeds trace merge "$WORK/odd.json" -o "$WORK/odd_merged.json"
 grep -q 'odd.json: 5 events are left out' "$stderr" || die "no message about omitted events"
 grep -q 'odd.json: 1 durations are negative' "$stderr" || die "no message about negative durations"
 grep -q 'odd.json: 1 ids are too long' "$stderr" || die "no message about long ids"
@@ -193,10 +192,9 @@ if [ -d "${GENTABLES_DATA:-}/traces" ]; then
         set -- "$@" "$rank=$real/$name.json.gz"
         rank=$((rank + 1))
     done
-    ends_with 0 "$GENTABLES" trace merge "$WORK/real" -o "$WORK/real.json.gz"
+    succeeds trace merge "$WORK/real" -o "$WORK/real.json.gz"
     python3 "$check" "$WORK/real.json.gz" "$@" || die "the merged real traces differ"
-    ends_with 0 "$GENTABLES" trace merge "$real/sampled_rank-0.json.gz" "$real/sampled_rank-1.json.gz" \
-        -o "$WORK/sampled.json"
+    succeeds trace merge "$real/sampled_rank-0.json.gz" "$real/sampled_rank-1.json.gz" -o "$WORK/sampled.json"
     python3 "$check" "$WORK/sampled.json" "0=$real/sampled_rank-0.json.gz" "1=$real/sampled_rank-1.json.gz" ||
         die "the sampled pair differs"
 fi

@@ -59,11 +59,11 @@ echo '{"traceEvents": [' >"$base/b/traces_rank_1_step_8.json"
 echo "not a rank" >"$base/a/notes_step_8.json"
 
 # The defaults: one rank. A dry run writes nothing.
-ends_with 0 "$GENTABLES" trace report -b "$base" -d
+succeeds trace report -b "$base" -d
 [ "$(grep -c ' -> ' "$stdout")" = 3 ] || die "not these configurations"
 [ "$(grep -c '  rank 0 ' "$stdout")" = 3 ] || die "not these traces"
 [ ! -e "$base/a/a_rank_0_performance_report.xlsx" ] || die "a dry run writes"
-ends_with 0 "$GENTABLES" trace report -b "$base" --csv
+succeeds trace report -b "$base" --csv
 grep -q "written   $base/sub/c/c_rank_0_performance_report_csvs: 1 rank$" "$stdout" || die "c is not written"
 [ ! -e "$base/a/a_rank_0_performance_report_csvs/nccl_long.csv" ] || die "a sheet of collectives for one rank"
 
@@ -148,15 +148,15 @@ PYTHON
 
 # The report's name, the pattern, packed traces.
 mkdir "$base/d" && gzip -c "$base/a/traces_rank_0_step_8.json" >"$base/d/node-r-0.json.gz"
-ends_with 0 "$GENTABLES" trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$WORK/named.xlsx" --csv
+succeeds trace report -b "$base/d" -e gz -p r- -f node- d/ -o "$WORK/named.xlsx" --csv
 [ -e "$WORK/named_csvs/gemm.csv" ] || die "the report has another name"
 
 # Both spellings of the rank in names, rank_0 and rank0; the paths that are there are printed.
 mkdir "$base/e" && cp "$base/a/traces_rank_0_step_8.json" "$base/e/rank0.json"
 cp "$base/a/traces_rank_1_step_8.json" "$base/e/rank1.json"
-ends_with 0 "$GENTABLES" trace report -b "$base/e" --csv
+succeeds trace report -b "$base/e" --csv
 [ -e "$base/e/e_rank_0_performance_report_csvs/gemm.csv" ] || die "rank0.json is not found"
-ends_with 0 "$GENTABLES" trace report -b "$base/e" -f rank
+succeeds trace report -b "$base/e" -f rank
 sed 's/^written   //; s/: 2 ranks$//' "$stdout" >"$WORK/written"
 [ -s "$WORK/written" ] || die "no path is printed"
 while IFS= read -r path; do [ -e "$path" ] || die "$path is printed and is not there"; done <"$WORK/written"

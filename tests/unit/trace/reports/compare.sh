@@ -32,7 +32,7 @@ printf 'name,param: M,Kernel Time (µs)_mean,Kernel Time (µs)_sum,name_count\na
     >"$WORK/base_csvs/GEMM.csv"
 
 # Rows of one key are summed first, not multiplied: 3 * 10 + 2 and 3 * 20 + 2; means are weighted.
-ends_with 0 "$GENTABLES" trace compare "$WORK/base_csvs" "$WORK/new_csvs" --out "$WORK/out"
+succeeds trace compare "$WORK/base_csvs" "$WORK/new_csvs" --out "$WORK/out"
 csvs=$WORK/out/compare_csvs
 is "$csvs/gpu_timeline.csv" 'type,base::time ms,new::time ms,time ms__new_diff,time ms__new_pct,'\
 'base::percent,new::percent,percent__new_diff,percent__new_pct' \
@@ -59,7 +59,7 @@ kernel='Parent op category,Parent cpu_op,Kernel name,Kernel stream,Kernel durati
 printf '%s\nGEMM,aten::mm,sgemm,7,5\n' "$kernel" >"$WORK/a100_csvs/kernel_summary.csv"
 printf '%s\nGEMM,aten::mm,sgemm,13,4\nGEMM,aten::mm,sgemm,14,2\n' "$kernel" \
     >"$WORK/h100_csvs/kernel_summary.csv"
-ends_with 0 "$GENTABLES" trace compare "$WORK/a100_csvs" "$WORK/h100_csvs" --out "$WORK/gpus"
+succeeds trace compare "$WORK/a100_csvs" "$WORK/h100_csvs" --out "$WORK/gpus"
 time='a100::Kernel Time (µs)_sum,h100::Kernel Time (µs)_sum,Kernel Time (µs)_sum__h100_diff,'\
 'Kernel Time (µs)_sum__h100_pct'
 is "$WORK/gpus/compare_csvs/GEMM_common.csv" "name,param: M,$time" 'aten::mm,8,14,7,-7,-50.0'
@@ -68,7 +68,7 @@ is "$WORK/gpus/compare_csvs/GEMM_common.csv" "name,param: M,$time" 'aten::mm,8,1
 [ ! -e "$WORK/gpus/compare_csvs/GEMM_only_baseline_h100.csv" ] || die "transpositions keep GEMMs apart"
 
 # Three, with labels that a page must escape.
-ends_with 0 "$GENTABLES" trace compare "$WORK/base_csvs" "$WORK/new_csvs" "$WORK/third_csvs" --label a \
+succeeds trace compare "$WORK/base_csvs" "$WORK/new_csvs" "$WORK/third_csvs" --label a \
     --label '<b>"x"' --label c --out "$WORK/three" --csv --html
 is "$WORK/three/compare_csvs/gpu_timeline.csv" 'type,a::time ms,"<b>""x""::time ms",c::time ms,'\
 '"time ms__<b>""x""_diff","time ms__<b>""x""_pct",time ms__c_diff,time ms__c_pct,a::percent,'\
@@ -101,7 +101,7 @@ for sweep in one two; do
 done
 rm "$WORK/two/tracelens_analysis/plots/variance_by_threads_boxplot.png"
 rm -r "$WORK/two/tracelens_analysis/512thread/individual_reports/perf_56ch_rank0_csvs"
-ends_with 0 "$GENTABLES" trace compare "$WORK/one" --out "$WORK/within" --csv
+succeeds trace compare "$WORK/one" --out "$WORK/within" --csv
 [ "$(cd "$WORK/within" && echo *)" = "compare_256thread_rank0_across_channels_csvs \
 compare_28ch_rank0_across_threads_csvs compare_512thread_rank0_across_channels_csvs \
 compare_56ch_rank0_across_threads_csvs compare_collective_28ch_across_threads_csvs" ] ||
@@ -111,8 +111,7 @@ grep -q '^type,256thread::time ms,512thread::time ms,' \
     "$WORK/within/compare_28ch_rank0_across_threads_csvs/gpu_timeline.csv" || die "tags are not the threads"
 has '^allreduce,Float,8,256,512,256,100.0,' \
     "$WORK/within/compare_collective_28ch_across_threads_csvs/nccl_summary_implicit_sync_common.csv"
-ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --label 'old & slow' --label new \
-    --out "$WORK/sweeps"
+succeeds trace compare "$WORK/one" "$WORK/two" --label 'old & slow' --label new --out "$WORK/sweeps"
 has '^total_time,284,568,284,100.0,' \
     "$WORK/sweeps/compare_256thread_28ch_rank0_across_sweeps_csvs/gpu_timeline.csv"
 page=$WORK/sweeps/comparison.html
@@ -121,10 +120,10 @@ for text in 'old &amp; slow' 'missing: plots/variance_violin_combined.png' \
     'missing: plots/variance_by_threads_boxplot.png'; do
     grep -qF "$text" "$page" || die "the page lacks: $text"
 done
-ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --html --out "$WORK/page"
+succeeds trace compare "$WORK/one" "$WORK/two" --html --out "$WORK/page"
 [ "$(ls "$WORK/page")" = comparison.html ] || die "more than the requested page"
 [ "$(cat "$stdout")" = "written   $WORK/page/comparison.html" ] || die "other files are reported than written"
-ends_with 0 "$GENTABLES" trace compare "$WORK/one" "$WORK/two" --out "$WORK/alone.html"
+succeeds trace compare "$WORK/one" "$WORK/two" --out "$WORK/alone.html"
 [ -s "$WORK/alone.html" ] || die "no page alone"
 
 # Invalid input.
