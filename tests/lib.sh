@@ -1,4 +1,4 @@
-# Shared by the shell tests of the generator. Sourced; GENTABLES (the program), SOURCE (the source tree) and
+# Shared by shell tests. Sourced; GENTABLES (the program), SOURCE (the source tree) and
 # WORK (a folder of this test's own) come from CMakeLists.txt.
 # shellcheck shell=sh
 set -eu
@@ -24,12 +24,15 @@ needs() {
     for tool; do command -v "$tool" >/dev/null || skip "no $tool"; done
 }
 
+# die TEXT...: ends the test, with the output of its last commands.
 die() {
-    echo "FAILED: $1"
-    echo "stdout:" && cat "$stdout"
-    echo "stderr:" && cat "$stderr"
+    echo "FAILED: $*"
+    for file in stdout stderr out err; do
+        if [ -f "$WORK/$file" ]; then sed "s/^/$file: /" "$WORK/$file" | tail -n 100; fi
+    done
     exit 1
 }
+fail() { die "$@"; }
 
 # ends_with CODE COMMAND...: runs it and expects this exit code.
 ends_with() {
@@ -71,6 +74,11 @@ ends_in_one_line() {
 # has PATTERN FILE: the file has a line with this extended expression.
 has() {
     grep -Eq -- "$1" "$2" || die "$2 lacks $1: $(head -c 2000 "$2")"
+}
+
+# printed FILE PATTERN: this file of $WORK, such as `out` or `err`, has a line with this basic expression.
+printed() {
+    grep -q -- "$2" "$WORK/$1" || die "$1 lacks: $2"
 }
 
 # rows FILE LINE...: a benchmark file of these lines, after the usual header.

@@ -3,10 +3,7 @@
 # graph looks it up at capture. If that strategy cannot run, AUTO falls back on NCCL; without NCCL it has no
 # time, and the output has the reason. A sweep uses the header that it is given; no table chooses AUTO.
 . "$(dirname "$0")/lib_stand_in.sh"
-if ! command -v cc >"$WORK/cc" || ! command -v c++ >"$WORK/cc"; then
-    echo "skipped: no C or C++ compiler"
-    exit 77
-fi
+needs cc c++
 only cuda nccl nvidia-ml
 
 # module NAME [STATEMENT]: compiles a lookup that returns NAME from 4 tokens on, counts its calls, and runs

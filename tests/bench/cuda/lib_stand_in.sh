@@ -1,17 +1,7 @@
 #!/bin/sh
 # Runs gentables-bench-cuda with stand-ins for the driver, NCCL and NVML, which the loader finds by its path.
 # BENCH: the program; STAND_INS: their folder; WORK: a folder of this test's own.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK"
-
-fail() {
-    echo "FAILED: $1"
-    for file in out err; do
-        if [ -f "$WORK/$file" ]; then sed "s/^/$file: /" "$WORK/$file" | tail -n 30; fi
-    done
-    exit 1
-}
+. "$SOURCE/tests/lib.sh"
 
 # only NAME...: a folder with these libraries alone; in place of the others, which this machine may have, are
 # files that cannot be loaded.
@@ -83,12 +73,6 @@ gentables() {
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$GENTABLES" "$@" >"$WORK/out" 2>"$WORK/err" ||
         status=$?
     [ "$status" = "$wanted_status" ] || fail "$settings, $*: exit code $status"
-}
-
-# printed FILE PATTERN: this file of $WORK, such as `out` or `err` of the last run, has a line with this
-# pattern.
-printed() {
-    grep -q -- "$2" "$WORK/$1" || fail "$1 lacks: $2"
 }
 
 # Puts a script that only runs the program into $WORK/bin, in place of compute-sanitizer, which needs a GPU.

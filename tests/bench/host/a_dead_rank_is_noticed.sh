@@ -3,7 +3,6 @@
 # is left.
 . "$(dirname "$0")/lib.sh"
 # The folder of Open MPI's segments; the bench's own never have a name.
-rm -rf "$WORK/shm"
 mkdir "$WORK/shm"
 OMPI_MCA_btl_vader_backing_directory=$WORK/shm
 export OMPI_MCA_btl_vader_backing_directory

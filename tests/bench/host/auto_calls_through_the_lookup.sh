@@ -3,10 +3,7 @@
 # AUTO falls back. Without a table, or with a table of unknown strategies, AUTO has a reason in place of a
 # time.
 . "$(dirname "$0")/lib.sh"
-command -v cc >"$WORK/cc" || {
-    echo "skipped: no C compiler"
-    exit 77
-}
+needs cc
 
 # module NAME: its lookup returns the second strategy from 1024 elements a token on, and prints that.
 module() {

@@ -40,6 +40,11 @@ prove_with_make() {
     trap 'if [ $? = 0 ]; then proof_holds; fi' EXIT
 }
 
+skip() {
+    echo "skipped: $1"
+    exit 77
+}
+
 die() {
     if [ -s "$output" ]; then cat "$output"; fi
     echo "FAILED: $1"
@@ -80,9 +85,7 @@ same_tables() {
 
 # needs_bench: ends the test if the package has no bench.
 needs_bench() {
-    [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ] && return
-    echo "skipped: the package has no bench (no MPI)"
-    exit 77
+    [ -x "$GENTABLES_PREFIX/bin/gentables-bench" ] || skip "the package has no bench (no MPI)"
 }
 
 # own_prefix: uses a copy of the installed package, which a test may change.

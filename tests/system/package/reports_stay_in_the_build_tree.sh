@@ -2,10 +2,7 @@
 # The target NAME-report makes page, workbook and pictures in the build tree, and leaves the project's folders
 # unchanged.
 . "$(dirname -- "$0")/lib.sh"
-command -v gnuplot >/dev/null || {
-    echo "skipped: there is no gnuplot here"
-    exit 77
-}
+command -v gnuplot >/dev/null || skip "there is no gnuplot here"
 
 begin reports
 configure -DCMAKE_BUILD_TYPE=Release

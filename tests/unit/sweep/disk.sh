@@ -3,12 +3,10 @@
 # next sweep resumes. Needs to mount; without that right it is skipped.
 #
 #   disk.sh GENTABLES STAND_IN
-set -eu
-
+. "$SOURCE/tests/lib.sh"
 if [ "${3:-}" != inside ]; then
     if ! unshare --mount --map-root-user true 2>/dev/null && ! unshare --mount true 2>/dev/null; then
-        echo "skipped: this test needs to mount, which is not permitted here"
-        exit 77
+        skip "this test needs to mount, which is not permitted here"
     fi
     if [ "$(id -u)" = 0 ]; then exec unshare --mount sh "$0" "$1" "$2" inside; fi
     exec unshare --mount --map-root-user sh "$0" "$1" "$2" inside
@@ -19,10 +17,7 @@ stand_in=$2
 folder=$(mktemp -d)
 trap 'umount "$folder" 2>/dev/null || :; rmdir "$folder"' EXIT
 
-if ! mount -t tmpfs -o size=256k tmpfs "$folder"; then
-    echo "skipped: no tmpfs can be mounted here"
-    exit 77
-fi
+mount -t tmpfs -o size=256k tmpfs "$folder" || skip "no tmpfs can be mounted here"
 
 cat >"$folder/spec.lua" <<'SPEC'
 return { arch = "host", tp = { 2 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" },
@@ -32,11 +27,6 @@ SPEC
 
 sweep() {
     "$gentables" sweep --out "$folder" --bench "$stand_in" --launcher 'env RANKS={ranks}' "$@"
-}
-
-fail() {
-    echo "FAILED: $*"
-    exit 1
 }
 
 # Sweeps and expects exit code 1 and one line on stderr that holds $1.

@@ -2,22 +2,10 @@
 # shellcheck disable=SC2034 # variables for the scripts that source it
 # Shared by the tests of tune. Sourced. BENCH, GENTABLES, PLUGINS, FAULT_CLOCK_LIBRARY and WORK come from
 # CMakeLists.txt.
-set -eu
 [ $# = 0 ] || WORK=$WORK/${1%% *} # see cases
-rm -rf "$WORK"
-mkdir -p "$WORK"
+. "$SOURCE/tests/lib.sh"
 XDG_CACHE_HOME=$WORK/cache
 export XDG_CACHE_HOME
-
-fail() {
-    echo "FAILED: $*" >&2
-    exit 1
-}
-
-skip() {
-    echo "skipped: $1"
-    exit 77
-}
 
 # cases "$@": each line of stdin is a command. Some run at once, each by this script in a folder of its own,
 # called with the number of a line and the line.
@@ -67,9 +55,4 @@ launcher() {
         echo "exec $mpirun -n \"\$ranks\" \"\$@\""
     } >"$WORK/launcher"
     chmod +x "$WORK/launcher"
-}
-
-# printed FILE PATTERN
-printed() {
-    grep -q -- "$2" "$WORK/$1" || fail "no '$2' in: $(cat "$WORK/out" "$WORK/err")"
 }

@@ -29,10 +29,7 @@ for setting in "has_fabric fabric:fabric" "has_fabric:file" ":file" "no_files:ip
 done
 
 # Each user can send to an abstract address.
-if [ "$(id -u)" != 0 ]; then
-    echo "skipped: only root can start a process of another user"
-    exit 77
-fi
+[ "$(id -u)" = 0 ] || skip "only root can start a process of another user"
 export STRANGER=65534
 started gpus=3 3 "$HANDLES" || fail "messages of another user"
 printed out '^file$'

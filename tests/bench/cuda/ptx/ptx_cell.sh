@@ -8,7 +8,7 @@ needs_nvcc $sm
 render_kernels 2
 "$GENTABLES" template "$SOURCE/templates/bench/cuda_helpers.cu.tmpl" --out "$WORK/helpers.cu"
 # shellcheck disable=SC2046
-ptx_inputs "" "$WORK/helpers.cu" "$SOURCE/tests/bench/cuda/lib_stand_in.sh" \
+ptx_inputs "" "$WORK/helpers.cu" "$SOURCE/tests/lib.sh" "$SOURCE/tests/bench/cuda/lib_stand_in.sh" \
     "$SOURCE"/tests/stand_ins/*.[ch]* $(find "$SOURCE/bench" -name '*.[ch]' | LC_ALL=C sort)
 
 # compile_image NAME: NAME.o from NAME.cu.

@@ -2,31 +2,17 @@
 # A toolkit of CUDA 12 builds the programs for GPUs, and they accept each driver for CUDA 12.
 # GENTABLES_CUDA12: the folder of the toolkit; CMAKE: the program; NCCL: the folder of its header; WORK: a
 # folder of this test's own. 77: there is no such toolkit.
-set -eu
-if [ -z "${GENTABLES_CUDA12:-}" ] || [ ! -x "$GENTABLES_CUDA12/bin/nvcc" ]; then
-    echo "skipped: there is no CUDA 12 here"
-    exit 77
-fi
-rm -rf "$WORK"
-mkdir -p "$WORK/nccl"
+. "$SOURCE/tests/lib.sh"
+[ -x "${GENTABLES_CUDA12:-/nonexistent}/bin/nvcc" ] || skip "there is no CUDA 12 here"
+mkdir "$WORK/nccl"
 cp "$NCCL/nccl.h" "$WORK/nccl" # that folder may have the headers of another toolkit
 
-# runs COMMAND...: prints the output of a command that fails.
-runs() {
-    "$@" >"$WORK/log" 2>&1 && return
-    echo "FAILED: $*"
-    tail -n 30 "$WORK/log"
-    exit 1
-}
-
 built=$WORK/built
-runs "$CMAKE" -S "$SOURCE" -B "$built" -G Ninja -DCUDAToolkit_ROOT="$GENTABLES_CUDA12" \
+ends_with 0 "$CMAKE" -S "$SOURCE" -B "$built" -G Ninja -DCUDAToolkit_ROOT="$GENTABLES_CUDA12" \
     -DNCCL_INCLUDE_DIR="$WORK/nccl" -DGENTABLES_CUDA_ARCHITECTURES=90 "-DGENTABLES_CUDA_TP=2;4"
-grep -q "^CUDAToolkit_NVCC_EXECUTABLE.*=$GENTABLES_CUDA12/bin/nvcc" "$built/CMakeCache.txt" || {
-    echo "FAILED: another nvcc was chosen"
-    exit 1
-}
-runs "$CMAKE" --build "$built" --target gentables-bench-cuda gentables-replay gentables-workload \
+grep -q "^CUDAToolkit_NVCC_EXECUTABLE.*=$GENTABLES_CUDA12/bin/nvcc" "$built/CMakeCache.txt" ||
+    die "another nvcc was chosen"
+ends_with 0 "$CMAKE" --build "$built" --target gentables-bench-cuda gentables-replay gentables-workload \
     stand_in_cuda stand_in_nvidia-ml
 
 # Their driver's version and functions are those of CUDA 12.0.

@@ -5,10 +5,8 @@
 . "$(dirname -- "$0")/../../../system/package/lib.sh"
 
 begin gen_tables_gpus
-if [ ! -x "$GENTABLES_PREFIX/bin/gentables-bench-cuda" ]; then
-    echo "skipped: the package has no bench for GPUs (no CUDA 12.4 or later)"
-    exit 77
-fi
+[ -x "$GENTABLES_PREFIX/bin/gentables-bench-cuda" ] ||
+    skip "the package has no bench for GPUs (no CUDA 12.4 or later)"
 tables=$project/tables/sm90-loopback
 mkdir -p "$tables" "$work/none" "$work/gpu"
 for absent in libcuda.so.1 libnccl.so.2 libnvidia-ml.so.1; do

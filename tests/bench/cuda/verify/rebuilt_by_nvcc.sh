@@ -5,10 +5,7 @@
 . "$(dirname "$0")/../lib_stand_in.sh"
 . "$(dirname "$0")/lib_rebuilt.sh"
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
-if [ ! -x "$nvcc" ]; then
-    echo "skipped: there is no nvcc here"
-    exit 77
-fi
+[ -x "$nvcc" ] || skip "there is no nvcc here"
 only cuda nccl nvidia-ml
 tests=$SOURCE/tests
 # shellcheck source=tests/proof.sh
@@ -16,7 +13,7 @@ tests=$SOURCE/tests
 # The inputs do not include the program, which a script replaces, nor images.c, which has whether the build
 # compiled kernels: a rebuild does.
 # shellcheck disable=SC2046
-proof_inputs "$tests"/bench/cuda/lib_stand_in.sh "$tests"/bench/cuda/verify/lib_rebuilt.sh \
+proof_inputs "$tests/lib.sh" "$tests"/bench/cuda/lib_stand_in.sh "$tests"/bench/cuda/verify/lib_rebuilt.sh \
     "$tests"/stand_ins/*.[ch]* "$tests"/stand_ins/engine/* "$taken"/*.sh \
     "$SOURCE/bench/cuda/device/images.c.in" \
     $(find "$taken/source" -type f ! -name images.c | LC_ALL=C sort) -- \

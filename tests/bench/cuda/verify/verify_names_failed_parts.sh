@@ -2,15 +2,8 @@
 # verify.sh with a bench that hangs, ends with an error, is wrong or prints no times: each failed part is
 # reported and listed in the last line, the others run, and the script ends in time. The bench is a script
 # here; a hang is a script that never ends.
-set -eu
-rm -rf "$WORK"
-mkdir -p "$WORK/bench" "$WORK/tools"
-
-fail() {
-    echo "FAILED: $1"
-    cat "$WORK/out" "$WORK/err"
-    exit 1
-}
+. "$SOURCE/tests/lib.sh"
+mkdir "$WORK/bench" "$WORK/tools"
 
 # BAD: parts and their faults, such as eager=hang.
 cat >"$WORK/bench/gentables-bench-cuda" <<'END_OF_BENCH'
