@@ -3,11 +3,7 @@ local lu = require "luaunit"
 local lib = require "system.nodes.lib"
 local rows = require "core.rows"
 
-local TestHostfile = {}
-
-function TestHostfile:setUp() self.folder = lib.new_folder("1, 2") end
-
-function TestHostfile:tearDown() lib.clean(self.folder) end
+local TestHostfile = lib.with_folder(lib.new_folder, "1, 2")
 
 function TestHostfile:test_a_sweep_over_nodes()
   local command = lib.sweep_command(self.folder, "--hostfile", lib.hosts)

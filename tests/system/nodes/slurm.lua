@@ -4,11 +4,7 @@ local lib = require "system.nodes.lib"
 local process = require "core.process"
 local rows = require "core.rows"
 
-local TestSlurm = {}
-
-function TestSlurm:setUp() self.folder = lib.new_folder() end
-
-function TestSlurm:tearDown() lib.clean(self.folder) end
+local TestSlurm = lib.with_folder(lib.new_folder)
 
 -- Runs a sweep, and checks that it measures all cells and leaves nothing.
 function TestSlurm:measures(command, what)

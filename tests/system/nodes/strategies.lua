@@ -49,11 +49,7 @@ local function answers(folder, asked, command)
   return out
 end
 
-local TestStrategies = {}
-
-function TestStrategies:setUp() self.folder = lib.new_folder() end
-
-function TestStrategies:tearDown() lib.clean(self.folder) end
+local TestStrategies = lib.with_folder(lib.new_folder)
 
 -- Checks the answers of ranks on two nodes.
 function TestStrategies:expect(ranks)

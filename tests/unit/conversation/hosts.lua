@@ -2,11 +2,7 @@
 local lu = require "luaunit"
 local lib = require "unit.sweep.lib"
 
-local TestHosts = {}
-
-function TestHosts:setUp() self.folder = lib.scratch("/tmp") end
-
-function TestHosts:tearDown() lib.clean(self.folder) end
+local TestHosts = lib.with_folder(lib.scratch, "/tmp")
 
 -- The names for a host file with this text (nil: without one), separated by spaces; or stderr, if they are
 -- refused.

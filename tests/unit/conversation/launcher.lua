@@ -6,11 +6,7 @@ local launcher = require "conversation.launcher"
 local lib = require "unit.sweep.lib"
 local system = require "core.system"
 
-local TestLauncher = {}
-
-function TestLauncher:setUp() self.folder = lib.scratch("/tmp") end
-
-function TestLauncher:tearDown() lib.clean(self.folder) end
+local TestLauncher = lib.with_folder(lib.scratch, "/tmp")
 
 -- The command line for `ranks` ranks on `cores` cores if mpirun prints `version`; nil: there is none. `over`:
 -- the nodes, as Lua's text.

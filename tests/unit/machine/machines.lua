@@ -5,7 +5,7 @@ local lu = require "luaunit"
 local machines = require "machine.machines"
 local workers = require "core.workers"
 
-local TestMachines = {}
+local TestMachines = lib.with_folder(lib.scratch)
 
 local has_hwloc = pcall(require, "core.topology")
 local function needs_hwloc() lu.skipIf(not has_hwloc, "built without hwloc") end
@@ -33,10 +33,6 @@ local PART = [[
  </object>
 </topology>
 ]]
-
-function TestMachines:setUp() self.folder = lib.scratch() end
-
-function TestMachines:tearDown() lib.clean(self.folder) end
 
 -- The facts that a process finds in this environment. `before`: Lua that runs first. `launcher`: words before
 -- the program.

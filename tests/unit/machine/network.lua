@@ -4,17 +4,13 @@ local file = require "core.file"
 local lib = require "unit.sweep.lib"
 local network = require "machine.network"
 
-local TestNetwork = {}
-
-function TestNetwork:setUp() self.root = lib.scratch() end
-
-function TestNetwork:tearDown() lib.clean(self.root) end
+local TestNetwork = lib.with_folder(lib.scratch)
 
 -- Writes files, path -> line.
 function TestNetwork:write(files)
   for path, line in pairs(files) do
-    assert(file.make_folder(self.root .. "/" .. path:match("^(.*)/")))
-    lib.write(self.root .. "/" .. path, line .. "\n")
+    assert(file.make_folder(self.folder .. "/" .. path:match("^(.*)/")))
+    lib.write(self.folder .. "/" .. path, line .. "\n")
   end
 end
 
@@ -24,20 +20,20 @@ function TestNetwork:test_interfaces_that_are_up()
     ["net/br0/operstate"] = "up", ["net/br0/bridge/x"] = "", ["net/veth1/operstate"] = "up",
     ["net/veth1/brport/x"] = "", ["net/eth2/operstate"] = "up", ["net/eth2/brport/x"] = "",
     ["net/eth2/device/x"] = "" }
-  lu.assertEquals(network.interfaces(self.root), { { interface = "eth0", mbit_per_s = 10000 },
+  lu.assertEquals(network.interfaces(self.folder), { { interface = "eth0", mbit_per_s = 10000 },
     { interface = "eth2" } })
 end
 
 function TestNetwork:test_a_rate_that_is_unknown()
   self:write { ["net/a/operstate"] = "up", ["net/a/speed"] = "-1", ["net/b/operstate"] = "up" }
-  lu.assertEquals(network.interfaces(self.root), { { interface = "a" }, { interface = "b" } })
+  lu.assertEquals(network.interfaces(self.folder), { { interface = "a" }, { interface = "b" } })
 end
 
 function TestNetwork:test_ports_of_infiniband()
   self:write { ["infiniband/mlx5_0/ports/1/state"] = "4: ACTIVE",
     ["infiniband/mlx5_0/ports/1/rate"] = "200 Gb/sec (4X HDR)",
     ["infiniband/mlx5_1/ports/1/state"] = "1: DOWN", ["infiniband/mlx5_1/ports/1/rate"] = "10 Gb/sec (4X)" }
-  lu.assertEquals(network.interfaces(self.root), { { interface = "mlx5_0:1", mbit_per_s = 200000 } })
+  lu.assertEquals(network.interfaces(self.folder), { { interface = "mlx5_0:1", mbit_per_s = 200000 } })
 end
 
 function TestNetwork.test_a_machine_without_a_network()

@@ -24,6 +24,14 @@ end
 
 function lib.clean(path) os.execute(("rm -rf '%s'"):format(path)) end
 
+-- A class of tests that have a folder each, self.folder = make(...).
+function lib.with_folder(make, ...)
+  local class, arguments = {}, { ... }
+  function class:setUp() self.folder = make(table.unpack(arguments)) end
+  function class:tearDown() lib.clean(self.folder) end
+  return class
+end
+
 function lib.read(path) return assert(file.read(path)) end
 
 function lib.write(path, text) assert(file.write(path, text)) end

@@ -13,11 +13,7 @@ if not probe then
 end
 probe:close(60)
 
-local TestReal = {}
-
-function TestReal:setUp() self.folder = lib.scratch() end
-
-function TestReal:tearDown() lib.clean(self.folder) end
+local TestReal = lib.with_folder(lib.scratch)
 
 function TestReal:test_every_tp_size_gets_its_rows()
   lib.write(self.folder .. "/spec.lua", [[
