@@ -22,15 +22,13 @@ ends 2 "driver=$((major - 1))090"
 printed err "^gentables-bench: the CUDA driver is for $((major - 1)).9, older than this program's CUDA $major"
 
 # shellcheck disable=SC2086
-bench "multicast" $some
-all_timed "a driver with all functions" ONESHOT NVLS_ONESHOT
+all_timed "ONESHOT NVLS_ONESHOT" bench "multicast" $some # a driver with all functions
 # The names of what drivers of CUDA 12.0 lack (cudaTypedefs.h has the version of each function).
 sed 's/cuMulticast/cuMissing__/g; s/cuEventElapsedTime_v2/cuEventMissingTime_v2/g' "$folder/libcuda.so.1" \
     >"$WORK/patched"
 mv "$WORK/patched" "$folder/libcuda.so.1"
 # shellcheck disable=SC2086
-bench "driver=${major}000 multicast" $some
-all_timed "a driver without newer functions" ONESHOT
+all_timed ONESHOT bench "driver=${major}000 multicast" $some
 without_nvls "the driver has no multicast; 12.1 or later has it"
 sed 's/cuStreamCreate/cuStreamAbsent/g' "$folder/libcuda.so.1" >"$WORK/patched"
 mv "$WORK/patched" "$folder/libcuda.so.1"
@@ -57,11 +55,9 @@ compiled() {
     [ "$(grep -c "^device .* kernels=ptx_$2_compiled_at_load " "$WORK/hello")" = 2 ] ||
         fail "$1: no line about the kernels"
 }
-compiled "ptx=80" 8.0
-all_timed "PTX without multicast" ONESHOT
+all_timed ONESHOT compiled "ptx=80" 8.0
 without_nvls "PTX before 9.0 has no multicast"
-compiled "sm=120 ptx=90" 9.0
-all_timed "PTX with multicast" ONESHOT NVLS_ONESHOT
+all_timed "ONESHOT NVLS_ONESHOT" compiled "sm=120 ptx=90" 9.0
 
 # Code is not compiled at load: that of the GPU's own version, or of another one with the same major version.
 for code in "sm=90" "sm=103 binary=100"; do

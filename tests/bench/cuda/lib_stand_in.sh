@@ -94,14 +94,16 @@ END
 
 above_0='[0-9.]*[1-9][0-9.]*' # a number of a table, as a pattern
 
-# all_timed NAME STRATEGY...: each has a time in the output, and nothing is wrong.
+# all_timed STRATEGIES COMMAND...: runs `bench`, or another function that sets $status; each of these has a
+# time in the output, and nothing is wrong.
 all_timed() {
-    name=$1
+    wanted_strategies=$1
     shift
-    [ "$status" = 0 ] || fail "$name: exit code $status"
-    for strategy in "$@"; do
+    "$@"
+    [ "$status" = 0 ] || fail "$*: exit code $status"
+    for strategy in $wanted_strategies; do
         grep -q "^  *[0-9].* sum  *$strategy  *$above_0 .* 0\$" "$WORK/out" ||
-            fail "$name: $strategy has no time"
+            fail "$*: $strategy has no time"
     done
-    grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$name: something is wrong"
+    grep -q "^# Out of bounds values : 0 OK" "$WORK/out" || fail "$*: something is wrong"
 }

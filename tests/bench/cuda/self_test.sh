@@ -4,13 +4,13 @@
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda
 
-# self_test SETTINGS OPTION...: its exit code in $status.
+# self_test CODE SETTINGS OPTION...: it has this exit code.
 self_test() {
-    settings=$1
-    shift
-    status=0
+    wanted_status=$1 settings=$2 status=0
+    shift 2
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" "$@" >"$WORK/out" 2>"$WORK/err" ||
         status=$?
+    [ "$status" = "$wanted_status" ] || fail "$settings, $*: exit code $status"
 }
 
 # prints PATTERN WHAT
@@ -24,16 +24,14 @@ fails_at() {
     shift 2
     settings=$1
     shift
-    self_test "$settings" --timeout 20 "$@" "--self-test=$stage"
-    [ "$status" = 1 ] || fail "$stage, $settings: exit code $status"
+    self_test 1 "$settings" --timeout 20 "$@" "--self-test=$stage"
     prints "^FAILED  $stage: .*$wanted" "$stage, $settings"
     prints "^FAILED: 1 of [12] stages failed" "$stage, $settings"
 }
 
 # ends_without STAGE PATTERN SETTINGS: it is skipped, for this reason.
 ends_without() {
-    self_test "$3" --timeout 60 "--self-test=$1"
-    [ "$status" = 0 ] || fail "$1, $3: exit code $status"
+    self_test 0 "$3" --timeout 60 "--self-test=$1"
     prints "^skipped $1: $2" "$1, $3"
 }
 
@@ -43,16 +41,14 @@ ends_without() {
 all_right() {
     settings=$1
     shift
-    self_test "$settings" --self-test --timeout 60
-    [ "$status" = 0 ] || fail "$settings: exit code $status"
+    self_test 0 "$settings" --self-test --timeout 60
     for stage in "$@"; do prints "^ok      $stage: " "$settings"; done
     prints "^passed: 0 of 14 stages failed" "$settings"
     [ "$(grep -c "^ok  " "$WORK/out")" = $# ] || fail "$settings: others are not skipped"
 }
 # With one GPU: the stages that are different there.
 for stage in barriers joint file processes; do
-    self_test "gpus=1" --timeout 60 "--self-test=$stage"
-    [ "$status" = 0 ] || fail "one GPU: exit code $status"
+    self_test 0 "gpus=1" --timeout 60 "--self-test=$stage"
     case $stage in
     barriers) prints "^ok      barriers: 10000 barriers of 2 ranks \(loopback\), .* us each" "one GPU" ;;
     joint) prints "^ok      joint: .* are right \(2 ranks, loopback\)" "one GPU" ;;
@@ -74,8 +70,7 @@ ends_without programmatic "sm_80 has none" "sm=80"
 ends_without multicast "the hardware has no multicast" "gpus=2"
 
 # Kernels that the driver compiles at load, from newer PTX, are as good as code.
-self_test "sm=120 ptx=90" --timeout 60 --self-test=context
-[ "$status" = 0 ] || fail "kernels from PTX: exit code $status"
+self_test 0 "sm=120 ptx=90" --timeout 60 --self-test=context
 prints "^ok      context: .*kernels of sm_120 from PTX 9.0, .*; the driver compiled them: build for sm_120$" \
     "kernels from PTX"
 
@@ -103,8 +98,7 @@ code() {
     wanted=$1 settings=$2
     shift 2
     for assignment in "$@"; do export "${assignment?}"; done
-    self_test "$settings" --timeout 60 --self-test=code
-    [ "$status" = 0 ] || fail "code: exit code $status"
+    self_test 0 "$settings" --timeout 60 --self-test=code
     prints "^ok      code: [1-9][0-9]+ kernels of TP 2, at most 40 registers, $wanted\$" "code"
 }
 path=$PATH
@@ -180,8 +174,7 @@ all_beside
 # refused SETTINGS TEXT OPTION...
 refused() {
     wanted=$2
-    self_test "$1" "$3"
-    [ "$status" = 2 ] || fail "$wanted: exit code $status"
+    self_test 2 "$1" "$3"
     grep -qF "gentables-bench: $wanted" "$WORK/err" || fail "not printed: $wanted"
     [ ! -s "$WORK/out" ] || fail "$wanted: prints stages"
 }
@@ -193,13 +186,11 @@ refused "" "no CUDA driver (libcuda.so.1)" --self-test
 # ---- the options that it names ---------------------------------------------------------------------------
 
 only cuda
-bench "no_programmatic multicast" --no-programmatic --no-multicast -b 512 -e 512 --hidden-size 64 \
-    --samples 2 --budget 0.03 --strategies ONESHOT,NVLS_ONESHOT
-all_timed "--no-programmatic" ONESHOT
+all_timed ONESHOT bench "no_programmatic multicast" --no-programmatic --no-multicast -b 512 -e 512 \
+    --hidden-size 64 --samples 2 --budget 0.03 --strategies ONESHOT,NVLS_ONESHOT
 grep "^# .* NVLS_ONESHOT  *" "$WORK/out" | grep -q "not used with --no-multicast" ||
     fail "--no-multicast: NVLS is not refused"
 # Kernels from older PTX cannot wait for the launch ahead, so there is no programmatic launch.
-bench "no_programmatic ptx=80" -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 --strategies ONESHOT
-all_timed "kernels from older PTX" ONESHOT
-self_test "" --handles fax --self-test
-[ "$status" = 2 ] || fail "--handles fax: exit code $status"
+all_timed ONESHOT bench "no_programmatic ptx=80" -b 512 -e 512 --hidden-size 64 --samples 2 --budget 0.03 \
+    --strategies ONESHOT
+self_test 2 "" --handles fax --self-test

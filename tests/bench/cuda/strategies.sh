@@ -14,79 +14,59 @@ fusions=$(sed -n 's/^fusion name=//p' "$WORK/out")
 for fusion in $fusions; do
     separate=$([ "$fusion" = NONE ] || echo NCCL_UNFUSED)
     # shellcheck disable=SC2086
-    bench "" $small --fusion "$fusion"
     # shellcheck disable=SC2086
-    all_timed "$fusion, a GPU each" $own NCCL NCCL_SYMMETRIC $separate
+    all_timed "$own NCCL NCCL_SYMMETRIC $separate" bench "" $small --fusion "$fusion"
 done
 # shellcheck disable=SC2086
 {
-    bench "gpus=1 module_loading=EAGER" $small --loopback --fusion RESIDUAL_RMS_NORM
-    all_timed "one launch for all" $own
-    bench "gpus=1" $small --streams
-    all_timed "a launch each" $own
-    bench "" $small --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
-    all_timed "graph" $own NCCL NCCL_UNFUSED
-    bench "gpus=1" $small --mode graph --loopback
-    all_timed "graph, one launch for all" $own
+    all_timed "$own" bench "gpus=1 module_loading=EAGER" $small --loopback --fusion RESIDUAL_RMS_NORM
+    all_timed "$own" bench "gpus=1" $small --streams
+    all_timed "$own NCCL NCCL_UNFUSED" bench "" $small --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+    all_timed "$own" bench "gpus=1" $small --mode graph --loopback
     # A launch for each rank, with as many blocks as fit: blocks of all ranks, twice, because the next launch
     # starts before the previous one has ended. If a GPU holds fewer blocks than it reports, there is an
     # error.
     many="-b 4096 -e 4096 --hidden-size 64 --samples 4 --budget 0.03 --fusion RESIDUAL_RMS_NORM"
-    bench "gpus=1" $many --streams --mode graph
-    all_timed "graph, a launch each" $own
+    all_timed "$own" bench "gpus=1" $many --streams --mode graph
     for strategy in ONESHOT TWOSHOT; do
         ends 1 "gpus=1 boasts" $many --streams --mode graph --strategies $strategy
         printed err "^stand-in: 32 blocks wait for each other on a GPU that holds 16 at once"
     done
     # Grids are equal on all ranks, though one GPU could hold more blocks than the other.
-    bench "multiprocessors=8,4" $many
-    all_timed "GPUs with different numbers of multiprocessors" $own
-    bench "clusters=4,0" $many --hidden-size 1024 -b 4096 -e 4096 --fusion RESIDUAL_RMS_NORM
-    all_timed "GPUs with different numbers of clusters" $own
+    all_timed "$own" bench "multiprocessors=8,4" $many
+    all_timed "$own" bench "clusters=4,0" $many --hidden-size 1024 -b 4096 -e 4096 --fusion RESIDUAL_RMS_NORM
     # Blocks of a cluster share a token, if two for each occupy at most half of the multiprocessors, and the
     # kernels were compiled for GPUs with clusters.
     token="-b 2048 -e 2048 --hidden-size 1024 --samples 4 --budget 0.03 --emulate-nvfp4"
     for fusion in $fusions; do
-        bench "gpus=1" $token --loopback --fusion $fusion
-        all_timed "$fusion, a cluster for each token" ONESHOT ONESHOT_NATIVE
+        all_timed "ONESHOT ONESHOT_NATIVE" bench "gpus=1" $token --loopback --fusion $fusion
     done
     ends 1 "no_clusters" $token --fusion RESIDUAL_RMS_NORM --strategies ONESHOT
-    bench "no_clusters" $token --strategies ONESHOT
-    all_timed "NONE, without clusters" ONESHOT
-    bench "no_clusters ptx=80" $token --fusion RESIDUAL_RMS_NORM --strategies ONESHOT
-    all_timed "kernels for GPUs without clusters" ONESHOT
-    bench "" $small --mode cold --dtype float32
-    all_timed "cold" $own NCCL
-    bench "" $small --mode cold_graph
-    all_timed "cold graph" $own NCCL
-    bench "gpus=1" $small --mode cold_graph --loopback
-    all_timed "cold graph, one launch for all" $own
+    all_timed ONESHOT bench "no_clusters" $token --strategies ONESHOT
+    all_timed ONESHOT bench "no_clusters ptx=80" $token --fusion RESIDUAL_RMS_NORM --strategies ONESHOT
+    all_timed "$own NCCL" bench "" $small --mode cold --dtype float32
+    all_timed "$own NCCL" bench "" $small --mode cold_graph
+    all_timed "$own" bench "gpus=1" $small --mode cold_graph --loopback
     for fusion in $fusions; do
         [ "$fusion" != NONE ] || continue
-        bench "gpus=1" $small --loopback --mode graph --fusion $fusion \
-            --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
-        all_timed "$fusion in several kernels" ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED
+        all_timed "ONESHOT ONESHOT_EPILOGUE ONESHOT_UNFUSED" bench "gpus=1" $small --loopback --mode graph \
+            --fusion $fusion --strategies ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
     done
     # With a GPU for each rank, epilogues are programmatic launches as well.
     ends 1 "no_programmatic" $small --fusion RESIDUAL_RMS_NORM --strategies NCCL_UNFUSED
-    bench "" $small --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
-    all_timed "chosen algorithms" NCCL_RING_LL_4CH NCCL_TREE_SIMPLE
+    all_timed "NCCL_RING_LL_4CH NCCL_TREE_SIMPLE" bench "" $small \
+        --strategies NCCL_RING_LL_4CH,NCCL_TREE_SIMPLE
     multicast="ONESHOT_MULTICAST NVLS_ONESHOT NVLS_TWOSHOT"
-    bench "multicast" $small --fusion RESIDUAL_RMS_NORM --strategies "$(echo "$multicast" | tr ' ' ',')"
-    all_timed "the switch" $multicast
-    bench "" $small -n 3
-    all_timed "calls in a row" ONESHOT NCCL
-    bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"
-    all_timed "a graph, as nccl-tests asks for it" ONESHOT NCCL
+    all_timed "$multicast" bench "multicast" $small --fusion RESIDUAL_RMS_NORM \
+        --strategies "$(echo "$multicast" | tr ' ' ',')"
+    all_timed "ONESHOT NCCL" bench "" $small -n 3 # calls in a row
+    all_timed "ONESHOT NCCL" bench "" $small -n 3 -w 1 -c 1 -G 1 -J "$WORK/graph.json"
     grep -q "nGpus 1 .* graph: 1\$" "$WORK/out" || fail "the table lacks the mode graph"
     grep -q '"nccl_version":"[0-9.]*".*"ngpus":1,.*"graph":1,.*"device_info":"stand-in GPU"' \
         "$WORK/graph.json" || fail "the JSON lacks the mode: $(head -c 800 "$WORK/graph.json")"
-    bench "gpus=1" --ranks 1 $small
-    all_timed "one rank" NCCL NCCL_SYMMETRIC
+    all_timed "NCCL NCCL_SYMMETRIC" bench "gpus=1" --ranks 1 $small
     # Data sets then begin at any address, which our own kernels do not support.
-    bench "" $small --hidden-size 100 -b 400 -e 400
-    all_timed "rows that are no multiple of 16 bytes" NCCL
+    all_timed NCCL bench "" $small --hidden-size 100 -b 400 -e 400
     printed out "ONESHOT .*hidden size x element size is no multiple of 16 bytes"
-    bench "" $small --hidden-size 1 -b 2 -e 2
-    all_timed "an element" NCCL
+    all_timed NCCL bench "" $small --hidden-size 1 -b 2 -e 2 # an element
 }

@@ -7,11 +7,9 @@ small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03"
 
 # shellcheck disable=SC2086
 {
-    bench "slow_host" $small --strategies ONESHOT --samples 2
-    all_timed "a host that is later than the GPUs' delay" ONESHOT
+    all_timed ONESHOT bench "slow_host" $small --strategies ONESHOT --samples 2
     for after in 0 20; do # at its first call; after verification
-        bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
-        all_timed "a host that is always late for another" TWOSHOT
+        all_timed TWOSHOT bench "slow_on=oneshot slow_after=$after" $small --strategies ONESHOT,TWOSHOT
         printed out "^# .* ONESHOT  .*a host took longer than its GPU's delay of [0-9]* us, 12 times"
     done
     for mode in graph cold_graph; do

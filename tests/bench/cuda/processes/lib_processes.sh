@@ -40,12 +40,16 @@ reason() {
     grep "^# .* $1  *" "$WORK/out" | grep -qF "$2" || fail "$1: not printed: $2"
 }
 
-# ended NAME CODE TEXT: expects one line, and that no process is left.
+# ended CODE TEXT COUNT SETTINGS OPTION...: runs processes; expects this exit code and one line, and that no
+# process is left.
 ended() {
-    [ "$status" = "$2" ] || fail "$1: exit code $status"
-    [ "$(grep -c "^gentables-bench: " "$WORK/err")" = 1 ] || fail "$1: not one line"
-    grep -q "^gentables-bench: $3" "$WORK/err" || fail "$1: not printed: $3"
-    nothing_is_left "$1"
+    wanted_status=$1 wanted=$2
+    shift 2
+    processes "$@"
+    [ "$status" = "$wanted_status" ] || fail "$*: exit code $status"
+    [ "$(grep -c "^gentables-bench: " "$WORK/err")" = 1 ] || fail "$*: not one line"
+    printed err "^gentables-bench: $wanted"
+    nothing_is_left "$*"
 }
 
 # Processes of this program with this test's folder of libraries.

@@ -5,22 +5,15 @@
 . "$(dirname "$0")/lib_processes.sh"
 
 # ---- every way to share memory, every strategy ----
-# shellcheck disable=SC2086
-{
-    processes 2 "multicast has_fabric fabric" --mode graph --fusion RESIDUAL_RMS_NORM_QUANT_FP8
-    all_timed "fabric handles" $own $switch $nccl NCCL_UNFUSED
-    processes 2 "multicast" --fusion RESIDUAL_RMS_NORM
-    all_timed "file descriptors" $own $switch $nccl NCCL_UNFUSED
-    processes 2 "no_files"
-    all_timed "CUDA IPC" $own $nccl
-    reason NVLS_ONESHOT "the hardware has no multicast"
-    processes 2 "own_gpu multicast"
-    all_timed "a GPU that only its process sees" $own $switch $nccl
-    processes 4 "gpus=4 multicast"
-    all_timed "four of them" $own $switch $nccl
-    processes 4 "gpus=4 multicast has_fabric fabric own_gpu" --strategies TWOSHOT,NVLS_TWOSHOT
-    all_timed "four by fabric handles" TWOSHOT NVLS_TWOSHOT
-}
+all_timed "$own $switch $nccl NCCL_UNFUSED" processes 2 "multicast has_fabric fabric" --mode graph \
+    --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+all_timed "$own $switch $nccl NCCL_UNFUSED" processes 2 "multicast" --fusion RESIDUAL_RMS_NORM
+all_timed "$own $nccl" processes 2 "no_files" # CUDA IPC
+reason NVLS_ONESHOT "the hardware has no multicast"
+all_timed "$own $switch $nccl" processes 2 "own_gpu multicast" # a GPU that only its process sees
+all_timed "$own $switch $nccl" processes 4 "gpus=4 multicast"
+all_timed "TWOSHOT NVLS_TWOSHOT" processes 4 "gpus=4 multicast has_fabric fabric own_gpu" \
+    --strategies TWOSHOT,NVLS_TWOSHOT
 
 # ---- if one kind of handle fails, the next one is used ----
 # reached WAY SETTINGS: expects that memory is shared in this way.
@@ -40,15 +33,11 @@ reached ipc "no_files has_files"        # or only a request for one fails
 reached ipc "bad_files"                 # they cannot be sent to the other ranks
 reached ipc "has_fabric fabric own_fabric bad_files multicast"
 printed out "^none id=1 strategy=NVLS_TWOSHOT .*no multicast for memory of the kind: ipc"
-processes 2 "no_files no_ipc"
-# shellcheck disable=SC2086
-all_timed "no way to share memory" $nccl
+all_timed "$nccl" processes 2 "no_files no_ipc"
 for strategy in $own $switch; do
     reason "$strategy" "ranks share no memory: ipc, sharing memory: an error of the stand-in"
 done
-processes 2 "multicast bad_team"
-# shellcheck disable=SC2086
-all_timed "a team that does not get to the others" $own $nccl
+all_timed "$own $nccl" processes 2 "multicast bad_team"
 for strategy in $switch; do
     reason "$strategy" "a file descriptor of memory, to rank 1: Bad file descriptor"
 done

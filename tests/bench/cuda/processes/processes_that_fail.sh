@@ -6,15 +6,13 @@
 
 # not_the_same: the data from other ranks is a copy, so ranks never meet.
 not_the_same() {
-    processes 2 "private_rank=1" --timeout 6
-    ended "memory that is not the same" 1 "rank [01]'s GPU hung for 6 s; its kernels gave up"
+    ended 1 "rank [01]'s GPU hung for 6 s; its kernels gave up" 2 "private_rank=1" --timeout 6
 }
 
 # ---- a rank that stops, or dies, amid the others' kernels; before and during the timing ----
 # stops KERNELS; dies KERNELS
 stops() {
-    processes 2 "stopped_rank=1 after_kernels=$1" --timeout 6
-    ended "a process that stops" 1 "rank 0's GPU hung for 6 s; its kernels gave up"
+    ended 1 "rank 0's GPU hung for 6 s; its kernels gave up" 2 "stopped_rank=1 after_kernels=$1" --timeout 6
 }
 dies() {
     processes 2 "dead_rank=1 after_kernels=$1" --timeout 6
@@ -29,25 +27,16 @@ for kernels in 0 30; do
 done
 
 # ---- settings that do not fit ----
-processes 2 "sm=90,80"
-ended "GPUs of two kinds" 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;"
-processes 2 "own_gpu sm=90,80"
-ended "GPUs of two kinds, each its own" 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;"
-processes 2 "gpus=1"
-ended "too few GPUs" 2 "unavailable: shared GPU: 2 processes, and each sees 1;"
-processes 4 "gpus=3"
-ended "too few GPUs for four" 2 "unavailable: shared GPU: 4 processes, and each sees 3;"
-processes 2 "no_peers"
-# shellcheck disable=SC2086
-all_timed "no peer access" $nccl
+ended 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;" 2 "sm=90,80"
+ended 2 "GPUs of several kinds: rank 0 has sm_90, rank 1 sm_80;" 2 "own_gpu sm=90,80"
+ended 2 "unavailable: shared GPU: 2 processes, and each sees 1;" 2 "gpus=1"
+ended 2 "unavailable: shared GPU: 4 processes, and each sees 3;" 4 "gpus=3"
+all_timed "$nccl" processes 2 "no_peers"
 for strategy in $own $switch; do reason "$strategy" "no peer access between the GPUs"; done
 
 # ---- a fault in one process ----
-processes 2 "multicast wrong_rank=1 wrong_on=twoshot"
-all_timed "one rank's output" ONESHOT NVLS_ONESHOT
+all_timed "ONESHOT NVLS_ONESHOT" processes 2 "multicast wrong_rank=1 wrong_on=twoshot"
 for strategy in TWOSHOT TWOSHOT_NATIVE NVLS_TWOSHOT; do reason "$strategy" "wrong result: out[0]"; done
-processes 2 "nccl_adds_wrong_rank=1"
-# shellcheck disable=SC2086
-all_timed "one rank's addend" $own
+all_timed "$own" processes 2 "nccl_adds_wrong_rank=1"
 reason NCCL "wrong result: out[0]"
 all_beside

@@ -42,20 +42,17 @@ none_is_left() {
 
 own="ONESHOT TWOSHOT ONESHOT_NATIVE TWOSHOT_NATIVE"
 switch="NVLS_ONESHOT NVLS_TWOSHOT"
-# shellcheck disable=SC2086
-{
-    processes "multicast" --mode graph --fusion RESIDUAL_RMS_NORM
-    all_timed "a GPU for each" $own $switch NCCL NCCL_SYMMETRIC NCCL_UNFUSED
-    processes "gpus=4 multicast has_fabric fabric" --ranks 4 --strategies TWOSHOT,NVLS_TWOSHOT
-    all_timed "four, by fabric handles" TWOSHOT NVLS_TWOSHOT
-    for handles in file ipc; do
-        processes "gpus=1" --loopback --handles "$handles" --fusion RESIDUAL_RMS_NORM_QUANT_FP8
-        all_timed "one GPU, $handles" $own
-        lines "warning: processes on one GPU get time slices of it" 1
-    done
-    processes "gpus=1" --loopback --ranks 4 --mode graph --strategies ONESHOT,TWOSHOT
-    all_timed "four on one GPU" ONESHOT TWOSHOT
-}
+all_timed "$own $switch NCCL NCCL_SYMMETRIC NCCL_UNFUSED" processes "multicast" --mode graph \
+    --fusion RESIDUAL_RMS_NORM
+all_timed "TWOSHOT NVLS_TWOSHOT" processes "gpus=4 multicast has_fabric fabric" --ranks 4 \
+    --strategies TWOSHOT,NVLS_TWOSHOT
+for handles in file ipc; do
+    all_timed "$own" processes "gpus=1" --loopback --handles "$handles" \
+        --fusion RESIDUAL_RMS_NORM_QUANT_FP8
+    lines "warning: processes on one GPU get time slices of it" 1
+done
+all_timed "ONESHOT TWOSHOT" processes "gpus=1" --loopback --ranks 4 --mode graph \
+    --strategies ONESHOT,TWOSHOT
 
 # Requests on standard input, which rank 0 reads.
 request 64 4 eager strategies=TWOSHOT,NVLS_TWOSHOT >"$WORK/requests"

@@ -31,21 +31,19 @@ only nccl nvidia-ml
     "$shared/tp2.o" "$shared/in_driver.o" -lpthread -ldl -lm -o "$folder/libcuda.so.1"
 
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
-# cell NAME SETTINGS STRATEGIES OPTION...
+# cell STRATEGIES SETTINGS OPTION...
 cell() {
-    name=$1 settings=$2 strategies=$3
-    shift 3
+    strategies=$1 settings=$2
+    shift 2
     # shellcheck disable=SC2086
-    bench "$settings" $small --strategies "$strategies" "$@"
-    # shellcheck disable=SC2046
-    all_timed "$name" $(echo "$strategies" | tr ',' ' ')
+    all_timed "$(echo "$strategies" | tr ',' ' ')" bench "$settings" $small --strategies "$strategies" "$@"
 }
 of_epilogue=ONESHOT,ONESHOT_EPILOGUE,ONESHOT_UNFUSED
-cell "a GPU each" "" ONESHOT,TWOSHOT
-cell "one launch for all" gpus=1 $of_epilogue,TWOSHOT --loopback --fusion RESIDUAL_RMS_NORM_QUANT_NVFP4
-cell "a launch each, in a graph" gpus=1 $of_epilogue --streams --mode graph --fusion RESIDUAL_RMS_NORM
-cell "a cluster for each token" gpus=1 ONESHOT --loopback --fusion RESIDUAL_RMS_NORM_QUANT_FP8 \
-    -b 2048 -e 2048 --hidden-size 1024
-cell "cold, in a graph" "" TWOSHOT --mode cold_graph
-cell "the switch" multicast ONESHOT_MULTICAST,NVLS_ONESHOT,NVLS_TWOSHOT --fusion RESIDUAL_RMS_NORM
+cell ONESHOT,TWOSHOT ""
+cell $of_epilogue,TWOSHOT gpus=1 --loopback --fusion RESIDUAL_RMS_NORM_QUANT_NVFP4
+cell $of_epilogue gpus=1 --streams --mode graph --fusion RESIDUAL_RMS_NORM
+# A cluster for each token.
+cell ONESHOT gpus=1 --loopback --fusion RESIDUAL_RMS_NORM_QUANT_FP8 -b 2048 -e 2048 --hidden-size 1024
+cell TWOSHOT "" --mode cold_graph
+cell ONESHOT_MULTICAST,NVLS_ONESHOT,NVLS_TWOSHOT multicast --fusion RESIDUAL_RMS_NORM
 proof_holds

@@ -13,14 +13,16 @@ needs_the_system() {
     [ -z "$others" ] || fail "$1 needs $others"
 }
 
-# verify NAME=VALUE...: its exit code in $status.
+# verify CODE NAME=VALUE...: it has this exit code.
 verify() {
-    status=0
+    wanted_status=$1 status=0
+    shift
     env "$@" STAND_IN="gpus=1" LD_LIBRARY_PATH="$folder" GENTABLES_VERIFY_TP=2 GENTABLES_VERIFY_HIDDEN=160 \
         GENTABLES_VERIFY_MOST_TOKENS=8 GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 \
         GENTABLES_VERIFY_TOKENS=1 GENTABLES_VERIFY_CHECK_TOKENS=3 GENTABLES_VERIFY_KERNELS_TOKENS=2 \
         GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_PATIENCE=500 GENTABLES_VERIFY_DEADLINE=60 \
         timeout 900 sh "$taken/verify.sh" "$taken" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
+    [ "$status" = "$wanted_status" ] || fail "$*: exit code $status"
 }
 
 # only_prints LINE: replaces the program by a script that prints this and fails.

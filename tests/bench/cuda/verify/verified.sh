@@ -8,27 +8,25 @@ small="$small GENTABLES_VERIFY_ROWS=1 GENTABLES_VERIFY_SAMPLES=2 GENTABLES_VERIF
 small="$small GENTABLES_VERIFY_WORKSPACE=256K GENTABLES_VERIFY_SECONDS=380 GENTABLES_VERIFY_PATIENCE=500"
 small="$small GENTABLES_VERIFY_STAGE=timers GENTABLES_VERIFY_DEADLINE=60 GENTABLES_VERIFY_KERNELS_TOKENS=2"
 
-# verify SETTINGS NAME=VALUE...: its exit code in $status.
+# verify CODE SETTINGS NAME=VALUE...: it has this exit code.
 verify() {
-    settings=$1
-    shift
-    status=0
+    wanted_status=$1 settings=$2 status=0
+    shift 2
     # shellcheck disable=SC2086
     env $small "$@" PATH="$WORK/bin:$PATH" STAND_IN="$settings" LD_LIBRARY_PATH="$folder" timeout 430 \
         sh "$VERIFY/verify.sh" "$VERIFY" "$WORK/verified" >"$WORK/out" 2>"$WORK/err" || status=$?
+    [ "$status" = "$wanted_status" ] || fail "$settings, $*: exit code $status"
 }
 
 sanitizer_in_place
 only nvidia-ml
-verify ""
-[ "$status" = 77 ] || fail "without a GPU: exit code $status"
+verify 77 ""
 [ "$(grep -c . "$WORK/out")" = 1 ] || fail "without a GPU: more than one line"
 grep -q "no CUDA driver" "$WORK/out" || fail "without a GPU: not printed"
 
 only cuda nccl nvidia-ml
 # Each start fills its arena, which takes most of the memory of such a GPU.
-verify "gpus=2 memory_mib=32" GENTABLES_VERIFY_MOST_TOKENS=2
-[ "$status" = 0 ] || fail "verify.sh: exit code $status"
+verify 0 "gpus=2 memory_mib=32" GENTABLES_VERIFY_MOST_TOKENS=2
 [ "$(tail -n 1 "$WORK/out")" = verified ] || fail "verify.sh: the last line is not: verified"
 for name in gpus.tp2 checked.tp2 rows.tp2 processes.tp2 streams eager cold cold_graph unfused one_rank \
     gpu_each sanitize-memcheck sanitize-racecheck sanitize-synccheck sanitize-initcheck; do
@@ -63,8 +61,8 @@ if is_loopback sm90; then fail "a GPU for each rank is no loopback"; fi
 # With one GPU all ranks share it. TWOSHOT and its variant end the bench if a request has them; another bench
 # continues without them, and no other strategy lacks a row.
 rm -r "$WORK/verified"
-verify "gpus=1 memory_mib=32 sticky_on=twoshot" GENTABLES_VERIFY_MOST_TOKENS=8 GENTABLES_VERIFY_PARTS=rows.tp2
-[ "$status" = 1 ] || fail "an error: exit code $status"
+verify 1 "gpus=1 memory_mib=32 sticky_on=twoshot" GENTABLES_VERIFY_MOST_TOKENS=8 \
+    GENTABLES_VERIFY_PARTS=rows.tp2
 [ ! -e "$WORK/verified/gpus.tp2.txt" ] || fail "a GPU for each of two ranks, on a machine with one"
 printed out "^FAILED  rows.tp2: exit code 1: gentables-bench: a launch"
 [ "$(grep -c "^hello" "$WORK/verified/rows.tp2.txt")" = 3 ] || fail "no other bench went on"
