@@ -53,8 +53,17 @@ auto() {
     asked=$(sed -n 's/^asked \([0-9]*\) times$/\1/p' "$WORK/err")
     lookup_us=$(sed -n 's/^at least \([0-9]*\) us$/\1/p' "$WORK/err")
 }
-has_time() { grep -q "^  *[0-9].* sum  *AUTO  *$above_0 .* 0\$" "$WORK/out" || fail "$*: AUTO has no time"; }
-has_none() { grep "^# .* AUTO  *" "$WORK/out" | grep -qF "$1" || fail "AUTO: not printed: $1"; }
+# has_time SETTINGS OPTION...; has_none REASON SETTINGS OPTION...: so run, AUTO has a time, or this reason.
+has_time() {
+    auto "$@"
+    printed out "^  *[0-9].* sum  *AUTO  *$above_0 .* 0\$"
+}
+has_none() {
+    reason=$1
+    shift
+    auto "$@"
+    grep "^# .* AUTO  *" "$WORK/out" | grep -qF "$reason" || fail "AUTO: not printed: $reason"
+}
 # time_is 'COMPARISON' TEXT: checks AUTO's microseconds.
 time_is() {
     awk "\$5 == \"AUTO\" && \$6 $1 { found = 1 } END { exit !found }" "$WORK/out" || fail "$2"
@@ -62,48 +71,35 @@ time_is() {
 
 module TWOSHOT
 for mode in eager cold graph cold_graph; do
-    auto "" --mode $mode
-    has_time "a GPU each, $mode"
+    has_time "" --mode $mode
 done
-auto "" --fusion RESIDUAL_RMS_NORM
-has_time "with an epilogue"
-auto "gpus=1" --loopback
-has_time "one launch for all"
-auto "gpus=1" --streams --mode graph
-has_time "a launch each, in a graph"
-auto "" -n 30 # in a row: whatever the budget, each of 2 ranks makes at least 6 calls
-has_time "calls in a row"
+has_time "" --fusion RESIDUAL_RMS_NORM
+has_time "gpus=1" --loopback
+has_time "gpus=1" --streams --mode graph
+has_time "" -n 30 # in a row: whatever the budget, each of 2 ranks makes at least 6 calls
 [ "$asked" -ge 12 ] || fail "12 calls or more, but $asked look-ups"
 
 # The time of an eager call includes the lookup on the host, although the GPU's events do not; the time of a
 # call in a graph does not include it.
 module TWOSHOT 'double begin = now(); while (now() - begin < 0.0005) {}'
-auto ""
-has_time "a slow lookup"
+has_time ""
 time_is ">= $lookup_us" "the lookup costs nothing"
-auto "" --mode graph --samples 3
-has_time "a slow lookup, in a graph"
+has_time "" --mode graph --samples 3
 time_is "< $lookup_us" "the lookup costs in a graph"
 
 # A strategy that cannot run falls back on NCCL; without NCCL there is no time, but a reason.
 module TWOSHOT 'return 1;'
-auto "" -b 128 -e 128
-has_time "fewer tokens than ranks"
-auto "gpus=1" --loopback -b 128 -e 128
-has_none "fewer tokens than ranks"
+has_time "" -b 128 -e 128
+has_none "fewer tokens than ranks" "gpus=1" --loopback -b 128 -e 128
 module NCCL
-auto "gpus=1" --loopback
-has_none "NCCL: duplicate GPU"
+has_none "NCCL: duplicate GPU" "gpus=1" --loopback
 module NCCL_SYMMETRIC
-auto "nccl_falls_back"
-has_time "NCCL that falls back"
+has_time "nccl_falls_back"
 module TWOSHOT 'return 7;'
-auto ""
-has_none "the incumbent's table chooses a strategy that this bench lacks"
+has_none "the incumbent's table chooses a strategy that this bench lacks" ""
 for name in NOSUCH AUTO; do
     module $name
-    auto ""
-    has_none "the incumbent's table has $name, which this bench lacks"
+    has_none "the incumbent's table has $name, which this bench lacks" ""
 done
 GENTABLES_INCUMBENT=$WORK/none.so
 auto ""

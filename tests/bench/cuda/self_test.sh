@@ -29,6 +29,14 @@ fails_at() {
     prints "^FAILED: 1 of [12] stages failed" "$stage, $settings"
 }
 
+# switches_off OPTION STAGE PATTERN SETTINGS...: the same, and the bench runs without it with this option.
+switches_off() {
+    option=$1
+    shift
+    fails_at "$@"
+    prints "^off     $stage; to run the bench without it: $option" "$stage, $settings"
+}
+
 # ends_without STAGE PATTERN SETTINGS: it is skipped, for this reason.
 ends_without() {
     self_test 0 "$3" --timeout 60 "--self-test=$1"
@@ -129,19 +137,14 @@ fails_at context "loading kernels of TP 2: an error of the stand-in" "no_binary"
 fails_at context "they are not for sm_90" "binary=80"
 fails_at context "from PTX 8.0, .*; the driver compiled them; they have no programmatic launches" "ptx=80"
 fails_at barriers "no peer access between the GPUs" "no_peers"
-fails_at joint "TWOSHOT, NONE, bfloat16, 4 x 256: wrong result: it changes after the call" \
+switches_off "--streams" joint "TWOSHOT, NONE, bfloat16, 4 x 256: wrong result: it changes after the call" \
     "gpus=1 late_on=twoshot"
-prints "^off     joint; to run the bench without it: --streams" "a late result"
-fails_at graph "ONESHOT, NONE, bfloat16, 4 x 256: wrong result" "gpus=1 lazy_graph=9"
-prints "^off     graph; to run the bench without it: --mode eager" "a wrong graph"
-fails_at programmatic "a launch: " "no_programmatic"
-prints "^off     programmatic; to run the bench without it: --no-programmatic" "programmatic launches"
-fails_at multicast "binding memory to a multicast team" "multicast team_fails"
-prints "^off     multicast; to run the bench without it: --no-multicast" "a team that fails"
+switches_off "--mode eager" graph "ONESHOT, NONE, bfloat16, 4 x 256: wrong result" "gpus=1 lazy_graph=9"
+switches_off "--no-programmatic" programmatic "a launch: " "no_programmatic"
+switches_off "--no-multicast" multicast "binding memory to a multicast team" "multicast team_fails"
 fails_at fabric "fabric, importing a peer's memory" "has_fabric fabric own_fabric"
 export OMPI_COMM_WORLD_RANK=0 # the process that the stand-in's settings name
-fails_at file "byte 0 that rank [01] wrote is 0 on rank [01], not" "private_rank=0"
-prints "^off     file; to run the bench without it: --handles ipc" "a handle of other memory"
+switches_off "--handles ipc" file "byte 0 that rank [01] wrote is 0 on rank [01], not" "private_rank=0"
 OMPI_COMM_WORLD_SIZE=2
 export OMPI_COMM_WORLD_SIZE
 fails_at barriers "ended by signal 9 .*, at: 10000 barriers of 2 ranks" "dead_rank=0"

@@ -11,9 +11,12 @@ taken() {
     tuned --dtype float32 --plugin "$PLUGINS/bad_$fault.so" --fresh --json "$@"
 }
 
-# timed NAME...: expects a time of each; quiet: expects no message.
+# timed NAMES FAULT ARGUMENT...: the same, and a time of each of these; quiet: expects no message.
 timed() {
-    for name in "$@"; do
+    names=$1
+    shift
+    taken "$@"
+    for name in $names; do
         grep -A 1 "\"strategy\": \"$name\"" "$WORK/out" | grep -q '"epilogue"' ||
             fail "$fault: no time of $name"
     done
@@ -24,15 +27,13 @@ quiet() {
 
 # Standard output of a candidate is no row, and no part of one.
 prints() {
-    taken prints --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
-    timed MPI GOOD FAULTY
+    timed "MPI GOOD FAULTY" prints --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     quiet
 }
 
 # A log is printed line by line, and is not mistaken for the line of a fault.
 logs() {
-    taken logs --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
-    timed MPI GOOD FAULTY
+    timed "MPI GOOD FAULTY" logs --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     printed err "^gentables: bad, rank 0: strategy MPI: crashed, says the log$"
     printed err "^gentables: bad, rank 1: strategy MPI: crashed, says the log$"
     [ "$(wc -l <"$WORK/err")" = 2 ] || fail "logs: $(cat "$WORK/err")"
@@ -40,15 +41,13 @@ logs() {
 
 # Large calls are tried, too.
 large() {
-    taken "$1" --op allreduce --sizes "$2" --strategies MPI,GOOD,FAULTY
-    timed MPI GOOD
+    timed "MPI GOOD" "$1" --op allreduce --sizes "$2" --strategies MPI,GOOD,FAULTY
     printed err "FAULTY: touched memory beyond a buffer; it is left out"
 }
 
 # A candidate without a call in its trial is reported.
 uncalled() {
-    taken large_only --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
-    timed MPI GOOD
+    timed "MPI GOOD" large_only --op allreduce --sizes 1K --strategies MPI,GOOD,FAULTY
     printed err "FAULTY: was not called in its trial: does not support so small a size"
     printed out '"reason": "does not support so small a size"'
 }
@@ -56,16 +55,14 @@ uncalled() {
 # Buffers have the declared alignment, also at sizes that are no multiple of it; an unaligned part of a buffer
 # in place is not used.
 aligned() {
-    taken aligned --op "$1" --sizes "$2" --strategies MPI,FAULTY
-    timed MPI FAULTY
+    timed "MPI FAULTY" aligned --op "$1" --sizes "$2" --strategies MPI,FAULTY
     quiet
 }
 
 # A candidate that works only in place is called in place, and rows have it; it gets no ops that have no such
 # place.
 in_place() {
-    taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY
-    timed MPI FAULTY
+    timed "MPI FAULTY" in_place --op allreduce --sizes 4K --strategies MPI,FAULTY
     quiet
     [ "$(grep -c '"place": "in"' "$WORK/out")" = 1 ] || fail "no row is in place: $(cat "$WORK/out")"
 }
@@ -75,9 +72,8 @@ in_no_place() {
     [ "$(wc -l <"$WORK/err")" = 1 ] || fail "in place, alltoall: $(cat "$WORK/err")"
 }
 in_place_fused() {
-    taken in_place --op allreduce --sizes 4K --strategies MPI,FAULTY --fusion RESIDUAL_RMS_NORM \
+    timed FAULTY in_place --op allreduce --sizes 4K --strategies MPI,FAULTY --fusion RESIDUAL_RMS_NORM \
         --hidden-size 256
-    timed FAULTY
     quiet
 }
 in_both_places() {
@@ -88,8 +84,7 @@ in_both_places() {
 
 # Ranks may get nothing; then they may write nothing.
 uneven() {
-    taken uneven --op alltoallv --splits "$1" --sizes 4K --strategies MPI,GOOD
-    timed MPI GOOD
+    timed "MPI GOOD" uneven --op alltoallv --splits "$1" --sizes 4K --strategies MPI,GOOD
     quiet
 }
 bad_uneven() {
@@ -112,9 +107,8 @@ fused_only_without() {
 
 # A library that crashes or hangs before it has described itself is left out, by its path, and no other.
 speechless() {
-    taken "$1" --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" --strategies MPI,CHUNKED_8192 \
-        --timeout $timeout
-    timed MPI CHUNKED_8192
+    timed "MPI CHUNKED_8192" "$1" --op allreduce --sizes 1K --plugin "$PLUGINS/chunked.so" \
+        --strategies MPI,CHUNKED_8192 --timeout $timeout
     printed err "bad_$1.so: $2; it is left out"
 }
 

@@ -25,6 +25,12 @@ wins() { # FUSION STRATEGIES
 generate() { # OPTION...
     succeeds generate --data-dir "$data" --arch host --against none "$@"
 }
+makes() { # FUSION STRATEGIES OPTION...: makes the table with these options; expects these choices
+    wanted_fusion=$1 wanted_choices=$2
+    shift 2
+    generate "$@"
+    wins "$wanted_fusion" "$wanted_choices"
+}
 has() { # FILE TEXT
     grep -Fq -- "$2" "$data/$1" || die "$1 lacks: $2"
 }
@@ -45,15 +51,12 @@ for tokens in 1 4 16; do
     time_of NONE $tokens ONESHOT 20 "0a,eager"
     time_of NONE $tokens TWOSHOT 10 "$([ $tokens = 4 ] && echo 0b || echo 0a),eager"
 done
-generate --numerics same-as=ONESHOT
-wins NONE "ONESHOT ONESHOT"
+makes NONE "ONESHOT ONESHOT" --numerics same-as=ONESHOT
 class_of NONE ONESHOT
 class_of NONE TWOSHOT
-generate
-wins NONE "TWOSHOT TWOSHOT"
+makes NONE "TWOSHOT TWOSHOT"
 sed -i 's/,0b,/,0a,/' "$data/benchmark.tp2.host.csv"
-generate --numerics same-as=ONESHOT
-wins NONE "TWOSHOT TWOSHOT"
+makes NONE "TWOSHOT TWOSHOT" --numerics same-as=ONESHOT
 class_of NONE "ONESHOT, TWOSHOT"
 
 # Strategies with varying bits are in no class; unknown bits (rows of another tool) are no evidence.
@@ -61,15 +64,12 @@ begin
 for tokens in 1 16; do time_of NONE $tokens ONESHOT 20 0a; done
 time_of NONE 1 TWOSHOT 10 0a
 time_of NONE 16 TWOSHOT 10 varies
-generate --numerics same-as=ONESHOT
-wins NONE "ONESHOT ONESHOT"
+makes NONE "ONESHOT ONESHOT" --numerics same-as=ONESHOT
 has report.md "TP 2, NONE: bits that are not the same each time, no class: TWOSHOT."
 lacks report.md "| NONE | TWOSHOT |"
-generate --numerics same-as=TWOSHOT # the requested strategy, whatever its bits
-wins NONE "TWOSHOT TWOSHOT"
+makes NONE "TWOSHOT TWOSHOT" --numerics same-as=TWOSHOT # the requested strategy, whatever its bits
 sed -i 's/,varies$/,/' "$data/benchmark.tp2.host.csv"
-generate --numerics same-as=ONESHOT
-wins NONE "TWOSHOT TWOSHOT"
+makes NONE "TWOSHOT TWOSHOT" --numerics same-as=ONESHOT
 lacks report.md "not the same each time"
 
 # If nothing of the class was measured, programs get the requested strategy, not MPI.
@@ -84,8 +84,7 @@ cp -R "$data" "$WORK/any"
 lacks allreduce_table.h numerics
 lacks thresholds.json numerics
 has thresholds.json '"fallback": "MPI"'
-generate --numerics same-as=ONESHOT
-wins RESIDUAL_RMS_NORM "unmeasured unmeasured"
+makes RESIDUAL_RMS_NORM "unmeasured unmeasured" --numerics same-as=ONESHOT
 has allreduce_table.h "numerics same-as=ONESHOT: only strategies with the bits of ONESHOT"
 has allreduce_table.h "FALLBACK = 0, /* ONESHOT */"
 lacks allreduce_table.h MPI
@@ -124,8 +123,7 @@ for tokens in 1 16; do
     time_of RESIDUAL_RMS_NORM_QUANT_FP8 $tokens ONESHOT 20 0a
     time_of RESIDUAL_RMS_NORM_QUANT_FP8 $tokens SYMM_MEM 10 0a
 done
-generate --numerics same-as=ONESHOT
-wins RESIDUAL_RMS_NORM "MPI MPI"
+makes RESIDUAL_RMS_NORM "MPI MPI" --numerics same-as=ONESHOT
 wins RESIDUAL_RMS_NORM_QUANT_NVFP4 "MPI MPI"
 class_of RESIDUAL_RMS_NORM_QUANT_NVFP4 TWOSHOT
 wins RESIDUAL_RMS_NORM_QUANT_FP8 "SYMM_MEM SYMM_MEM" # its plain sums were not measured

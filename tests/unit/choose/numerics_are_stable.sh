@@ -28,6 +28,12 @@ wins() { # HIDDEN STRATEGIES: expects these choices, in the order of the token c
     found=$(awk -F, -v hidden="$1" '$7 == hidden { printf "%s%s", sep, $9; sep = " " }' "$data/table.csv")
     [ "$found" = "$2" ] || die "hidden size $1: $found, not $2"
 }
+makes() { # HIDDEN STRATEGIES OPTION...: makes the table with these options; expects these choices
+    wanted_hidden=$1 wanted_choices=$2
+    shift 2
+    generate "$@"
+    wins "$wanted_hidden" "$wanted_choices"
+}
 by_bytes() { # STRATEGIES: expects these rules in thresholds.json
     found=$(sed -n 's/.*max_bytes.*"strategy": "\([^"]*\)".*/\1/p' "$data/thresholds.json" | paste -sd' ' -)
     [ "$found" = "$1" ] || die "by bytes: $found, not $1"
@@ -41,11 +47,9 @@ at 1024 256 40 20 35
 at 65536 1 10 60 11
 at 65536 16 60 45 55
 at 65536 256 90 60 70
-generate --against none --numerics any
-wins 1024 "ONESHOT TWOSHOT TWOSHOT"
+makes 1024 "ONESHOT TWOSHOT TWOSHOT" --against none --numerics any
 wins 65536 "ONESHOT MPI TWOSHOT"
-generate --against none --numerics stable
-wins 1024 "TWOSHOT TWOSHOT TWOSHOT"
+makes 1024 "TWOSHOT TWOSHOT TWOSHOT" --against none --numerics stable
 wins 65536 "ONESHOT MPI MPI"
 for file in allreduce_table.h report.md; do
     has "numerics stable: only strategies with equal bits in each row of token counts" "$data/$file"
@@ -65,22 +69,18 @@ at 65536 1 30 10 25
 at 65536 16 30 10 25
 at 65536 256 60 30 50
 cp "$WORK/earlier.csv" "$data/table.csv"
-generate --numerics stable
-wins 1024 "TWOSHOT TWOSHOT TWOSHOT"
+makes 1024 "TWOSHOT TWOSHOT TWOSHOT" --numerics stable
 wins 65536 "MPI MPI MPI"
 by_bytes MPI # the first in the list of two classes with three cells each
 succeeds check --data-dir "$data" --arch host --numerics stable
-generate --against none --numerics stable
-wins 1024 "MPI MPI MPI"
+makes 1024 "MPI MPI MPI" --against none --numerics stable
 wins 65536 "TWOSHOT TWOSHOT TWOSHOT"
 
 # If an earlier row has several classes, that of the most choices stays.
 sed '/,65536,256,/s/,MPI,/,TWOSHOT,/' "$WORK/earlier.csv" >"$WORK/mixed.csv"
-generate --against "$WORK/mixed.csv" --numerics stable
-wins 65536 "MPI MPI MPI"
+makes 65536 "MPI MPI MPI" --against "$WORK/mixed.csv" --numerics stable
 sed '/,1024,1,/s/,TWOSHOT,/,MPI,/' "$WORK/earlier.csv" >"$WORK/mixed.csv"
-generate --against "$WORK/mixed.csv" --numerics stable
-wins 1024 "TWOSHOT TWOSHOT TWOSHOT"
+makes 1024 "TWOSHOT TWOSHOT TWOSHOT" --against "$WORK/mixed.csv" --numerics stable
 
 # Formats with another lookup, or with fewer strategies, have the classes of table.csv.
 sed 's/,MPI,/,TWOSHOT,/; s/,ONESHOT,/,TWOSHOT,/' "$WORK/earlier.csv" >"$WORK/other.csv"
@@ -101,8 +101,7 @@ begin
 at 1024 1 10 0 0
 at 1024 16 30 10 0
 at 1024 256 60 10 0
-generate --against none --numerics stable
-wins 1024 "ONESHOT ONESHOT ONESHOT"
+makes 1024 "ONESHOT ONESHOT ONESHOT" --against none --numerics stable
 by_bytes ONESHOT
 
 # The same by bytes, where a format can name no strategy of the class of the table by shape.
@@ -126,10 +125,8 @@ for bits in varies ''; do
     at 1024 16 20 0 30
     at 1024 256 20 0 30
     sed -i "/,MPI,/s/0a\$/$bits/" "$data/benchmark.tp2.host.csv"
-    generate --against none --numerics any
-    wins 1024 "MPI ONESHOT ONESHOT"
-    generate --against none --numerics stable
-    wins 1024 "ONESHOT ONESHOT ONESHOT"
+    makes 1024 "MPI ONESHOT ONESHOT" --against none --numerics any
+    makes 1024 "ONESHOT ONESHOT ONESHOT" --against none --numerics stable
 done
 
 # Strategies that equal a third one, and differ from each other, are not in one class.
@@ -138,8 +135,7 @@ at 1024 1 20 30 10
 at 1024 16 20 30 0
 at 1024 256 20 10 0
 sed -i '/,1,1024,TWOSHOT,/s/0b$/0a/' "$data/benchmark.tp2.host.csv"
-generate --against none --numerics stable
-wins 1024 "MPI ONESHOT ONESHOT"
+makes 1024 "MPI ONESHOT ONESHOT" --against none --numerics stable
 
 # A named class; and the spec.
 generate --against none --numerics stable=TWOSHOT

@@ -14,6 +14,12 @@ ends() {
     [ ! -s "$stdout" ] || die "something on stdout"
 }
 
+# ends_in LINE PATTERN [RUN]: the same, in the line of other tools, and one of ours
+ends_in() {
+    ends "${3:-$run}"
+    refused "$1" "$2"
+}
+
 # bad_log TEXT PATTERN: one bad log among good ones; the pattern is what follows its name
 bad_log() {
     printf '%s' "$1" >"$log"
@@ -24,15 +30,12 @@ bad_log() {
 # bad_card TEXT LINE PATTERN
 bad_card() {
     printf '%s\n' "$1" >"$run/card.yaml"
-    ends
-    refused "$2" "$3"
+    ends_in "$2" "$3"
 }
 
-ends "$WORK/nowhere"
-refused "Error: Trace directory not found: $WORK/nowhere" "$WORK/nowhere"
+ends_in "Error: Trace directory not found: $WORK/nowhere" "$WORK/nowhere" "$WORK/nowhere"
 mkdir -p "$run/gates_logs_0"
-ends
-refused 'Error: No workload YAML file found in trace directory' "$run"
+ends_in 'Error: No workload YAML file found in trace directory' "$run"
 needs='Error: token_to_expert_assignment metric requires moe: true, found:'
 bad_card 'workload: {model: {moe: false}}' "$needs false" 'card.yaml: workload.model.moe: true'
 bad_card 'workload: {model: {moe: "true and more"}}' "$needs true and more" 'moe: true'
@@ -47,12 +50,10 @@ touch "$run/other.yml"
 ends && one_line 'card.yaml, other.yml'
 rm "$run/other.yml"
 
-ends
-refused "{\"error\": \"No gate log data found in $run\"}" 'gate_logs_LAYER.json'
+ends_in "{\"error\": \"No gate log data found in $run\"}" 'gate_logs_LAYER.json'
 [ "$(sed -n 1p "$stderr" | python3 -c 'import json; print(*json.loads(input()))')" = error ] || die "no JSON"
 rmdir "$run/gates_logs_0"
-ends
-refused "{\"error\": \"Gates logs directory not found: $run\"}" 'gates_logs_'
+ends_in "{\"error\": \"Gates logs directory not found: $run\"}" 'gates_logs_'
 mkdir -p "$run/gates_logs_0" "$run/gates_logs_1"
 for i in 0 2 3; do printf '%s' "$good" >"$run/gates_logs_0/gate_logs_$i.json"; done
 warns 'gates_logs_1: has no gate_logs' metric token_to_expert_assignment --trace "$run"
@@ -94,8 +95,7 @@ bad_log "$good {}" 'byte 73: { after the object'
 for i in 0 1 2 3; do
     printf '{"step": [1], "num_tokens": [0], "expert_loads": [[0, 0.0]]}' >"${log%1.json}$i.json"
 done
-ends
-refused "{\"error\": \"No gate log data found in $run\"}" 'no expert has any load'
+ends_in "{\"error\": \"No gate log data found in $run\"}" 'no expert has any load'
 for i in 0 1 2 3; do printf '%s' "$good" >"$run/gates_logs_0/gate_logs_$i.json"; done
 
 # Files that cannot be read are named, the first of them.

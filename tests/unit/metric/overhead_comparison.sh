@@ -14,8 +14,10 @@ summary() {
     } >"$file"
 }
 
+# compare [LAST_LINE]: of what it prints.
 compare() {
     succeeds metric communicationOverhead --csv1 "$WORK/a" --csv2 "$WORK/b" --out "$WORK/out"
+    [ $# = 0 ] || tail -n 1 "$stdout" | grep -Fqx "$1" || die "the last line is not: $1"
 }
 
 # results_hold EXPRESSION: a python condition on `baseline`, `eplb` and `comparison`.
@@ -24,8 +26,6 @@ results_hold() {
 globals().update(json.load(open(sys.argv[1])))
 assert eval(sys.argv[2])' "$results" "$1" || die "the results are not such that $1"
 }
-
-ends() { tail -n 1 "$stdout" | grep -Fqx "$1" || die "the last line is not: $1"; }
 
 moe=4000,4,1000,900,500,2000,600,fused_moe_kernel
 
@@ -40,8 +40,7 @@ summary "$WORK/a" $moe 100,1,100,100,100,100,0,ncclDevKernel_ReduceScatter_Sum_f
     50,1,50,50,50,50,0,reshape_and_cache_flash_kernel 900,1,900,900,900,900,0,flash_fwd \
     100,1,100,100,100,100,0,expert_sort
 cp "$WORK/a" "$WORK/b"
-compare
-ends '0 of 10 improved, 10 unchanged, 0 worse: overhead may outweigh benefits'
+compare '0 of 10 improved, 10 unchanged, 0 worse: overhead may outweigh benefits'
 results_hold 'baseline["collectives"]["Reduce"]["total_ms"] == 200e-6'
 results_hold 'baseline["collectives"]["ReduceScatter"]["total_ms"] == 100e-6'
 results_hold 'baseline["collectives"]["AllReduce"]["total_ms"] == 400e-6 == baseline["allreduce_total_ms"]'
@@ -64,34 +63,30 @@ results_hold 'list(baseline)[:4] == ["label", "moe_kernels", "moe_total_time_ms"
 nccl=1000,1,1000,1000,1000,1000,0,ncclDevKernel_Broadcast
 summary "$WORK/a" $moe $nccl
 summary "$WORK/b" 3000,4,750,700,500,1500,450,fused_moe_kernel $nccl # the same CV: 450 / 750
-compare
 # 4000 -> 3000, 1000 -> 750, 2000 -> 1500, 600 -> 450, 4 -> 3; CV stays 0.6, NCCL 1000.
-ends '5 of 7 improved, 2 unchanged, 0 worse: significant benefit'
+compare '5 of 7 improved, 2 unchanged, 0 worse: significant benefit'
 results_hold 'comparison["improved_count"] == 5 and comparison["total_count"] == 7'
 summary "$WORK/b" 5000,4,1250,900,500,1600,600,fused_moe_kernel $nccl
-compare # less: maximum, CV, maximum/minimum; more: total, average
-ends '3 of 7 improved, 2 unchanged, 2 worse: mixed results'
+# less: maximum, CV, maximum/minimum; more: total, average
+compare '3 of 7 improved, 2 unchanged, 2 worse: mixed results'
 summary "$WORK/b" 4000,4,1000,900,500,1600,600,fused_moe_kernel $nccl
-compare # less: maximum, maximum/minimum
-ends '2 of 7 improved, 5 unchanged, 0 worse: overhead may outweigh benefits'
+# less: maximum, maximum/minimum
+compare '2 of 7 improved, 5 unchanged, 0 worse: overhead may outweigh benefits'
 
 # 60 % is not over 60 %: AllReduce and AllToAll in both make ten figures, six of them less.
 summary "$WORK/a" $moe 100,1,100,100,100,100,0,nccl_AllReduce 100,1,100,100,100,100,0,nccl_AllToAll
 summary "$WORK/b" 3000,4,750,700,500,1500,450,fused_moe_kernel 90,1,90,90,90,90,0,nccl_AllReduce \
     110,1,110,110,110,110,0,nccl_AllToAll
-compare
-ends '6 of 10 improved, 3 unchanged, 1 worse: mixed results'
+compare '6 of 10 improved, 3 unchanged, 1 worse: mixed results'
 
 # Kernels of only one side are not compared, and are left out of its results; a minimum of 0 gives no ratio.
 summary "$WORK/b" 4000,4,1000,900,0,2000,600,fused_moe_kernel
-compare
-ends '0 of 5 improved, 5 unchanged, 0 worse: overhead may outweigh benefits'
+compare '0 of 5 improved, 5 unchanged, 0 worse: overhead may outweigh benefits'
 results_hold '"allreduce_total_ms" in baseline and "allreduce_total_ms" not in eplb'
 results_hold 'eplb["nccl_kernels"] == 0 and eplb["nccl_total_time_ms"] == 0'
 results_hold '"fused_moe_max_min_ratio" not in eplb'
 summary "$WORK/b" 10,1,10,10,10,10,0,gemm
-compare
-ends '0 of 0 improved, 0 unchanged, 0 worse: nothing to compare: they share no kernel of MoE or NCCL'
+compare '0 of 0 improved, 0 unchanged, 0 worse: nothing to compare: they share no kernel of MoE or NCCL'
 
 # The first row with fused_moe counts, and a message reports that there are more.
 summary "$WORK/b" 10,1,10,10,10,10,0,fused_moe_first 4000,4,1000,900,500,2000,600,fused_moe_kernel

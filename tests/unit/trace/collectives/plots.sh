@@ -81,28 +81,23 @@ wrong() {
     rejects "$pattern" trace plots "$@" --out "$WORK/none"
     no_pictures
 }
+# wrong_csv PATTERN TEXT
+wrong_csv() {
+    printf %b "${2:+$2\n}" >"$WORK/bad.csv"
+    wrong "$1" "$WORK/bad.csv"
+}
 wrong 'needs a CSV'
 wrong 'No such file' "$WORK/no.csv"
-: >"$WORK/bad.csv"
-wrong 'is empty' "$WORK/bad.csv"
-echo 'threads,channel,rank,time_diff_us' >"$WORK/bad.csv"
-wrong 'has no row' "$WORK/bad.csv"
-printf 'threads,channel,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
-wrong 'has no column rank' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n1,2,3,4\n1,2,3,fast\n' >"$WORK/bad.csv"
-wrong 'bad.csv:3: time_diff_us is "fast"' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n1,many,3,4\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: channel is "many"' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n1,2,3,\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: time_diff_us is ""' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n,,,4\n' >"$WORK/bad.csv"
-wrong 'no row has threads, channel or rank' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n1,2,3,nan\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: time_diff_us is "nan"' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n1,2,3\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: 3 fields; the header has 4' "$WORK/bad.csv"
-printf 'threads,channel,rank,time_diff_us\n1,"2,3,4\n' >"$WORK/bad.csv"
-wrong 'bad.csv:2: a quote is opened and not closed' "$WORK/bad.csv"
+wrong_csv 'is empty' ''
+wrong_csv 'has no row' 'threads,channel,rank,time_diff_us'
+wrong_csv 'has no column rank' 'threads,channel,time_diff_us\n1,2,3'
+wrong_csv 'bad.csv:3: time_diff_us is "fast"' 'threads,channel,rank,time_diff_us\n1,2,3,4\n1,2,3,fast'
+wrong_csv 'bad.csv:2: channel is "many"' 'threads,channel,rank,time_diff_us\n1,many,3,4'
+wrong_csv 'bad.csv:2: time_diff_us is ""' 'threads,channel,rank,time_diff_us\n1,2,3,'
+wrong_csv 'no row has threads, channel or rank' 'threads,channel,rank,time_diff_us\n,,,4'
+wrong_csv 'bad.csv:2: time_diff_us is "nan"' 'threads,channel,rank,time_diff_us\n1,2,3,nan'
+wrong_csv 'bad.csv:2: 3 fields; the header has 4' 'threads,channel,rank,time_diff_us\n1,2,3'
+wrong_csv 'bad.csv:2: a quote is opened and not closed' 'threads,channel,rank,time_diff_us\n1,"2,3,4'
 
 ends_with 1 env PATH=/nonexistent "$GENTABLES" trace plots "$WORK/all.csv" --out "$WORK/none"
 one_line 'pictures need gnuplot'
