@@ -8,6 +8,11 @@ refused() {
     rejects "refused.lua:.*$1" workload show -f "$file" -p "${2:-2}"
 }
 
+# gemm FIELDS: a workload of one GEMM with these fields.
+gemm() {
+    echo "return { name = 'x', tokens = 8, layers = { { name = 'l', gemms = { { name = 'g', $1 } } } } }"
+}
+
 step='layers = { { name = "l", gemms = { { name = "g", n = 8, k = 8 } } } }'
 
 echo "return { name = 'x', tokens = 8, colour = 1, $step }" |
@@ -20,12 +25,8 @@ echo "return { name = 'a b', tokens = 8, $step }" | refused 'name: a b is not a 
 echo "return { tokens = 8, $step }" | refused 'name: is missing'
 echo "return { name = 'x', tokens = 8 }" | refused 'layers: a list'
 echo "return { name = 'x', tokens = 8, layers = {} }" | refused 'layers: a list'
-echo "return { name = 'x', tokens = 8,
-    layers = { { name = 'l', gemms = { { name = 'g', n = -8, k = 8 } } } } }" |
-    refused 'layers\[1\].gemms\[1\].n: -8 is impossible'
-echo "return { name = 'x', tokens = 8,
-    layers = { { name = 'l', gemms = { { name = 'g', n = 8, kk = 8 } } } } }" |
-    refused 'layers\[1\].gemms\[1\]: unknown key kk'
+gemm "n = -8, k = 8" | refused 'layers\[1\].gemms\[1\].n: -8 is impossible'
+gemm "n = 8, kk = 8" | refused 'layers\[1\].gemms\[1\]: unknown key kk'
 echo "return { name = 'x', tokens = 8, layers = { { name = 'l', experts = { load = { 0 } },
     gemms = { { name = 'g', n = 8, k = 8 } } } } }" | refused '.*experts.load\[1\]: 0 is impossible'
 echo "return { name = 'x', tokens = 1, layers = { { name = 'l', experts = { load = { 1, 9 } },
@@ -47,77 +48,61 @@ for odd in "name = 'a $long', tokens = 8" "name = 'x', tokens = '$long'" \
     echo "return { $odd, $step }" | refused '00000[.][.][.]'
     if grep -q "$long" "$stderr"; then die "a value is printed whole"; fi
 done
-echo "return { name = 'x', tokens = 8,
-    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 'int7' } } } } }" |
+gemm "n = 8, k = 8, dtype = 'int7'" |
     refused 'layers\[1\].gemms\[1\].dtype: unknown type int7; valid: bfloat16, float16, float32'
-echo "return { name = 'x', tokens = 8,
-    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = { tpu = 'int7' } } } } } }" |
+gemm "n = 8, k = 8, dtype = { tpu = 'int7' }" |
     refused 'layers\[1\].gemms\[1\].dtype: unknown key tpu; valid: cuda, host'
-echo "return { name = 'x', tokens = 8,
-    layers = { { name = 'l', gemms = { { name = 'g', n = 8, k = 8, dtype = 16 } } } } }" |
-    refused 'layers\[1\].gemms\[1\].dtype: a table'
+gemm "n = 8, k = 8, dtype = 16" | refused 'layers\[1\].gemms\[1\].dtype: a table'
 
 # The limits of a step; a larger step is rejected before anything starts, in terms of the file.
 # gentables-workload accepts a step at its limit (without `end`, with which it would make the arrays).
 . "$SOURCE/tests/mpirun.sh"
-# at_most RANKS MOST MORE PATTERN: the workload on standard input, with either number in place of %.
+# at_most RANKS MOST MORE PATTERN WORKLOAD: with either number in place of %.
 at_most() {
-    cat >"$WORK/limit"
-    sed "s/%/$2/" "$WORK/limit" >"$WORK/most.lua"
+    echo "$5" | sed "s/%/$2/" >"$WORK/most.lua"
     succeeds workload show -f "$WORK/most.lua" -p "$1"
     sed '1,/^$/d; /^end$/d' "$stdout" >"$WORK/program"
     # Rank 0 reads the file itself: the mpirun of Open MPI 4.1.4 now and then crashes (in
     # orte_iof_hnp_read_local_handler) while it passes on the end of a long standard input.
     $mpirun -n "$1" sh -c 'exec "$0" <"$1"' "${GENTABLES%/*}/gentables-workload" "$WORK/program" \
         </dev/null >"$WORK/answer" 2>&1 || die "the program refuses $2: $(tail -n 20 "$WORK/answer")"
-    sed "s/%/$3/" "$WORK/limit" | refused "$4" "$1"
+    echo "$5" | sed "s/%/$3/" | refused "$4" "$1"
 }
 gemm="gemms = { { name = 'g', n = 1, k = 1 } }"
-at_most 2 50 51 'layers\[1\]: gives a step 102000 GEMMs, .*; maximum 100000' <<END
-local parts = % return { name = 'x', tokens = parts, micro_batches = parts, layers = { { name = 'l',
+at_most 2 50 51 'layers\[1\]: gives a step 102000 GEMMs, .*; maximum 100000' \
+    "local parts = % return { name = 'x', tokens = parts, micro_batches = parts, layers = { { name = 'l',
   copies = 1000, gemms = { { name = 'g', n = 1, k = 1, backward = false },
-    { name = 'h', n = 1, k = 1, backward = false } } } } }
-END
-at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions: .*; maximum 100000' <<END
-return { name = 'x', tokens = 33, micro_batches = 33, gradients = { bucket_bytes = 1 },
-  layers = { { name = 'l', copies = %, $gemm } } }
-END
-at_most 4 1048575 1048576 'l.g: tokens: .* sums of 1048576 products on each of 4 .* maximum 1048575' <<END
-return { name = 'x', tokens = %, layers = { { name = 'l', $gemm } } }
-END
-at_most 4 1048575 1048576 'l.g: m: a float32 is not exact for sums of 1048576 products' <<END
-return { name = 'x', tokens = 1,
-  layers = { { name = 'l', gemms = { { name = 'g', m = %, n = 1, k = 1 } } } } }
-END
-at_most 4 1048575 1048576 'l.g: k: a float32 is not exact for sums of 1048576 products' <<END
-return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = 1, k = % } } } } }
-END
-at_most 4 1048575 1048576 'l.g: n: a float32 is not exact for sums of 1048576 products' <<END
-return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = %, k = 1 } } } } }
-END
-at_most 6 699048 699052 'l.g: tokens: .* sums of 699052 products on each of 6 .* maximum 699050' <<END
-return { name = 'x', tokens = %, micro_batches = 4, layers = { { name = 'l', $gemm } } }
-END
-at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; maximum 2147483647' <<END
-return { name = 'x', tokens = 1, gradients = { bucket_bytes = 1 << 30 }, layers = { { name = 'l',
-  gemms = { { name = 'big', n = 1048576, k = 2047 }, { name = 'g', n = %, k = 1 } } } } }
-END
-at_most 2 2047 2048 'l: weights, n [*] k: 2147483648 elements' <<END
-return { name = 'x', tokens = 1, gradients = { collective = 'reduce_scatter' }, layers = { { name = 'l',
-  gemms = { { name = 'g', n = 1048576, k = % } } } } }
-END
-at_most 2 2047 2048 'l.g: tokens of experts: 2147483648 elements' <<END
-return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 } },
-  gemms = { { name = 'g', n = %, k = 1 } } } } }
-END
-at_most 2 1 2 'l: .* gets 2097152 tokens; maximum 1048576; give fewer tokens or a smaller .*' <<END
-return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 }, top_k = % },
-  $gemm } } }
-END
+    { name = 'h', n = 1, k = 1, backward = false } } } } }"
+at_most 2 1000 "1000, $gemm }, { name = 'm'" 'layers: a step has 100100 actions: .*; maximum 100000' \
+    "return { name = 'x', tokens = 33, micro_batches = 33, gradients = { bucket_bytes = 1 },
+  layers = { { name = 'l', copies = %, $gemm } } }"
+at_most 4 1048575 1048576 'l.g: tokens: .* sums of 1048576 products on each of 4 .* maximum 1048575' \
+    "return { name = 'x', tokens = %, layers = { { name = 'l', $gemm } } }"
+at_most 4 1048575 1048576 'l.g: m: a float32 is not exact for sums of 1048576 products' \
+    "return { name = 'x', tokens = 1,
+  layers = { { name = 'l', gemms = { { name = 'g', m = %, n = 1, k = 1 } } } } }"
+at_most 4 1048575 1048576 'l.g: k: a float32 is not exact for sums of 1048576 products' \
+    "return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = 1, k = % } } } } }"
+at_most 4 1048575 1048576 'l.g: n: a float32 is not exact for sums of 1048576 products' \
+    "return { name = 'x', tokens = 1, layers = { { name = 'l', gemms = { { name = 'g', n = %, k = 1 } } } } }"
+at_most 6 699048 699052 'l.g: tokens: .* sums of 699052 products on each of 6 .* maximum 699050' \
+    "return { name = 'x', tokens = %, micro_batches = 4, layers = { { name = 'l', $gemm } } }"
+at_most 2 1048575 1048576 'l.big: gradients, n [*] k: 2147483648 elements .*; maximum 2147483647' \
+    "return { name = 'x', tokens = 1, gradients = { bucket_bytes = 1 << 30 }, layers = { { name = 'l',
+  gemms = { { name = 'big', n = 1048576, k = 2047 }, { name = 'g', n = %, k = 1 } } } } }"
+at_most 2 2047 2048 'l: weights, n [*] k: 2147483648 elements' \
+    "return { name = 'x', tokens = 1, gradients = { collective = 'reduce_scatter' }, layers = { { name = 'l',
+  gemms = { { name = 'g', n = 1048576, k = % } } } } }"
+at_most 2 2047 2048 'l.g: tokens of experts: 2147483648 elements' \
+    "return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 } },
+  gemms = { { name = 'g', n = %, k = 1 } } } } }"
+at_most 2 1 2 'l: .* gets 2097152 tokens; maximum 1048576; give fewer tokens or a smaller .*' \
+    "return { name = 'x', tokens = 1048576, layers = { { name = 'l', experts = { load = { 1 }, top_k = % },
+  $gemm } } }"
 long=a123456789b123456789c123456789d123456789
-at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characters; maximum 63" <<END
-return { name = 'x', tokens = 1, layers = { { name = '$long', gemms = { { name = '%', n = 1, k = 1 } } } } }
-END
+at_most 2 e123456789f123456789gh e123456789f123456789ghi "$long.*has 64 characters; maximum 63" \
+    "return { name = 'x', tokens = 1,
+  layers = { { name = '$long', gemms = { { name = '%', n = 1, k = 1 } } } } }"
 # Before the sweep has a folder.
 rejects 'refused.lua: .* maximum 63' workload sweep -f "$WORK/refused.lua" -p 2 -o "$WORK/never"
 [ ! -e "$WORK/never" ] || die "an impossible sweep has begun"
