@@ -1,9 +1,6 @@
 -- Stated confidence and losses agree with held-out launches of this machine: sweeps of two and of four ranks
 -- are recorded, as the recorded rows were, and judged as they are. It takes minutes: GENTABLES_NIGHTLY=1.
-if os.getenv "GENTABLES_NIGHTLY" ~= "1" then
-  print("skipped: runs at night")
-  return 77
-end
+if os.getenv "GENTABLES_NIGHTLY" ~= "1" then require "skip" "runs at night" end
 local agree = require "recorded.lib_agreement"
 local child_process = require "system.child_process"
 local file = require "core.file"

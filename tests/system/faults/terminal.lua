@@ -8,10 +8,7 @@ local process = require "core.process"
 local CTRL_C, SOON = "\3", 60
 
 if lib.skip_without_mpirun() then return 77 end
-if not process.start({ "script", "--version" }) then
-  print("skipped: there is no script of util-linux")
-  return 77
-end
+if not process.start({ "script", "--version" }) then require "skip" "there is no script of util-linux" end
 
 local TestTerminal = {}
 

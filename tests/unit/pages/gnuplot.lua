@@ -13,10 +13,7 @@ local work = assert(os.getenv("WORK"))
 os.execute(("rm -rf '%s'"):format(work))
 
 local is_here = process.start({ "gnuplot", "--version" })
-if not is_here then
-  print("skipped: there is no gnuplot here")
-  return 77
-end
+if not is_here then require "skip" "there is no gnuplot here" end
 is_here:close(SOON)
 
 local TestGnuplot = {}

@@ -4,10 +4,7 @@ local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local lacks = lib.lacks("openblas", "onednn")
-if lacks then
-  print("skipped: " .. lacks)
-  return 77
-end
+if lacks then require "skip" (lacks) end
 
 local function two_ops(more)
   local one = lib.trace()

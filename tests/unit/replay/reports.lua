@@ -5,10 +5,7 @@ local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local lacks, device = lib.lacks("openblas", "onednn")
-if lacks then
-  print("skipped: " .. lacks)
-  return 77
-end
+if lacks then require "skip" (lacks) end
 
 -- GEMMs of 600, 300, 80, 18 and 2 µs: the fourth crosses 99%; and a convolution.
 local function trace()

@@ -9,10 +9,7 @@ local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
 
-if not lib.has_gnuplot() then
-  print("skipped: there is no gnuplot here")
-  return 77
-end
+if not lib.has_gnuplot() then require "skip" "there is no gnuplot here" end
 
 local DPI = 300
 local of_one_tp_size = { "heatmap", "best_strategy", "strategy_difference_heatmap", "time_vs_size",

@@ -7,10 +7,7 @@ local provenance = require "rows.provenance"
 local rows = require "core.rows"
 
 local probe = process.start({ "mpirun", "--version" })
-if not probe then
-  print("skipped: no mpirun")
-  return 77
-end
+if not probe then require "skip" "no mpirun" end
 probe:close(60)
 
 local TestReal = lib.with_folder(lib.scratch)
