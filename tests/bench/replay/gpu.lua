@@ -5,8 +5,7 @@ local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
-local out = lib.work .. "/out"
-local sheets = out .. "/node_replay_report_csvs"
+local out, sheets = lib.out, lib.sheets
 
 -- A folder with the libraries of these names; the others cannot be loaded.
 local function libraries(names)

@@ -5,8 +5,7 @@ local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
 local DEVICE = "AMD Instinct MI300X"
-local out = lib.work .. "/out"
-local sheets, ops = out .. "/node_replay_report_csvs", out .. "/node_replay_report_ops"
+local out, sheets, ops = lib.out, lib.sheets, lib.out .. "/node_replay_report_ops"
 
 local function trace()
   local one = lib.trace()
@@ -57,13 +56,7 @@ local TestAmd = {}
 -- The host's libraries do not matter here.
 function TestAmd.setUp()
   stand_ins()
-  lib.program("replay", [[
-echo "hello protocol=1 threads=1 device=a stand-in"
-echo "ready"
-while read -r line && [ "$line" != quit ]; do
-    echo "none id=x reason=not asked for"
-done
-]])
+  lib.program("replay", lib.serving '    echo "none id=x reason=not asked for"')
 end
 
 function TestAmd.test_command_lines_are_as_documented()

@@ -13,8 +13,7 @@ local function two_ops(more)
   return one
 end
 
-local out = lib.work .. "/out"
-local sheets = out .. "/node_replay_report_csvs"
+local out, sheets = lib.out, lib.sheets
 
 local function replay(front, trace, ...)
   lib.clean()
@@ -177,14 +176,9 @@ end
 -- more than the one before.
 function TestBadInput.test_a_budget_is_one_for_the_whole_command()
   lib.clean()
-  local program = lib.program("replay", [[
-echo "hello protocol=1 threads=1 backend=host device=a stand-in"
-echo "ready"
-while read -r line && [ "$line" != quit ]; do
+  local program = lib.program("replay", lib.serving [[
     echo "$line" >>"${0%/*}/asked"
-    echo "none id=x reason=not asked for"
-done
-]])
+    echo "none id=x reason=not asked for"]])
   local names, left = { "256", "512" }, {}
   for _, threads in ipairs(names) do
     lib.save(two_ops(), ("sweep/%sthread/nccl_28channels/torch_profiler/rank0/t.json"):format(threads))

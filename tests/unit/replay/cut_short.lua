@@ -4,8 +4,7 @@ local file = require "core.file"
 local lib = require "unit.replay.lib"
 local luaunit = require "luaunit"
 
-local out = lib.work .. "/out"
-local sheets = out .. "/node_replay_report_csvs"
+local out, sheets = lib.out, lib.sheets
 
 local function three_ops()
   local one = lib.trace()
@@ -26,12 +25,8 @@ end
 -- A program that records its requests, and answers as `cases`, which see $line; otherwise with as many
 -- samples as the request's maximum.
 local function program(cases)
-  return lib.program("replay", [[
-folder=${0%/*}
-echo "hello protocol=1 threads=1 backend=host device=a stand-in"
-echo "ready"
-while read -r line && [ "$line" != quit ]; do
-    echo "$line" >>"$folder/asked"
+  return lib.program("replay", lib.serving([[
+    echo "$line" >>"${0%/*}/asked"
     samples=5
     case $line in *max_samples=*) samples=${line##*max_samples=} samples=${samples%% *} ;; esac
     case $line in
@@ -39,9 +34,7 @@ while read -r line && [ "$line" != quit ]; do
     esac
     warm="warm_mean_us=1 warm_median_us=1 warm_low_us=1 warm_high_us=1 warm_samples=$samples"
     cold="cold_mean_us=2 cold_median_us=2 cold_low_us=2 cold_high_us=2 cold_samples=$samples"
-    echo "replayed id=x by=b computed=float32 kernel=k $warm $cold note="
-done
-]])
+    echo "replayed id=x by=b computed=float32 kernel=k $warm $cold note="]]))
 end
 
 -- Ctrl-C during the second op, which would run for long.

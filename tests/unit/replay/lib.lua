@@ -13,6 +13,10 @@ local traces = require "unit.trace.lib"
 
 local lib = setmetatable({}, { __index = traces })
 
+-- What the tests of replays write, with --out; and the sheets there, with --csv.
+lib.out = lib.work .. "/out"
+lib.sheets = lib.out .. "/node_replay_report_csvs"
+
 lib.replay = os.getenv("GENTABLES"):gsub("[^/]*$", "") .. "gentables-replay"
 
 function lib.trace()
@@ -96,6 +100,18 @@ function lib.program(name, text)
   assert(file.write(folder .. "/" .. name, "#!/bin/sh\n" .. text))
   os.execute(("chmod +x '%s/%s'"):format(folder, name))
   return folder .. "/" .. name
+end
+
+-- The text of a program that greets like gentables-replay and runs these lines for each request, which is
+-- $line.
+function lib.serving(lines, device)
+  return ([[
+echo "hello protocol=1 threads=1 backend=host device=%s"
+echo "ready"
+while read -r line && [ "$line" != quit ]; do
+%s
+done
+]]):format(device or "a stand-in", lines)
 end
 
 -- gentables-replay's name for this machine, and its libraries: { openblas = true... }.

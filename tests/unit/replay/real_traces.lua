@@ -5,8 +5,7 @@ local luaunit = require "luaunit"
 local data = os.getenv("GENTABLES_DATA")
 if not data then require "skip" "GENTABLES_DATA is not set" end
 
-local out = lib.work .. "/out"
-local sheets = out .. "/node_replay_report_csvs"
+local out, sheets = lib.out, lib.sheets
 
 local TestReal = {}
 
