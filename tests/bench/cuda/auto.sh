@@ -102,8 +102,8 @@ for name in NOSUCH AUTO; do
     has_none "the incumbent's table has $name, which this bench lacks" ""
 done
 GENTABLES_INCUMBENT=$WORK/none.so
-auto ""
-has_none "no incumbent: the bench was built without a table; name one with gentables sweep --incumbent HEADER"
+why="no incumbent: the bench was built without a table; name one with gentables sweep --incumbent HEADER"
+has_none "$why" ""
 unset GENTABLES_INCUMBENT
 bench "" -b 512 -e 512 --hidden-size 64 --samples 2
 if grep -q AUTO "$WORK/out"; then fail "AUTO was not requested"; fi

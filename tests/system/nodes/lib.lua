@@ -3,6 +3,7 @@
 local lu = require "luaunit"
 local file = require "core.file"
 local process = require "core.process"
+local rows = require "core.rows"
 local sweep_lib = require "unit.sweep.lib"
 
 local lib = setmetatable({}, { __index = sweep_lib })
@@ -134,6 +135,15 @@ end
 function lib.finished_cells(csv)
   local text = file.exists(csv .. ".part") and lib.read(csv .. ".part") or ""
   return select(2, text:gsub("\ndone ", ""))
+end
+
+-- Checks that of these cells some are finished, that they are kept, and that the command measures the others.
+function lib.resumes(csv, cells, command)
+  local kept = lib.finished_cells(csv)
+  lu.assertTrue(kept > 0 and kept < cells, kept .. " cells are kept")
+  local out = lib.ends(0, "", lib.run(command))
+  lu.assertStrContains(out, ("TP 2 on 2 nodes: %d of %d cells to measure"):format(cells - kept, cells))
+  lu.assertEquals(#assert(rows.records(csv)), cells)
 end
 
 -- The command of a sweep in this folder.

@@ -38,15 +38,6 @@ function TestSlurm:cut_short(command)
   return ended, err
 end
 
--- Checks that the finished cells are kept, and that the others are measured in another allocation.
-function TestSlurm:resumes(command)
-  local kept = lib.finished_cells(self.csv)
-  lu.assertTrue(kept > 0 and kept < CELLS, kept .. " cells are kept")
-  local out = lib.ends(0, "", lib.run(command))
-  lu.assertStrContains(out, ("TP 2 on 2 nodes: %d of %d cells to measure"):format(CELLS - kept, CELLS))
-  lu.assertEquals(#assert(rows.records(self.csv)), CELLS)
-end
-
 function TestSlurm:test_an_allocation_that_ends()
   lib.clean(self.folder)
   self.folder = lib.new_folder("2", "1, 2, 4, 8, 16, 32", 200000)
@@ -57,7 +48,7 @@ function TestSlurm:test_an_allocation_that_ends()
   lu.assertNotEquals(ended, "exit code 0", err)
   lu.assertStrContains(err, "gentables: TP 2 on 2 nodes")
   lib.leaves_nothing("an allocation that ends")
-  self:resumes(command)
+  lib.resumes(self.csv, CELLS, command)
 end
 
 return require "suites" { { "TestSlurm", TestSlurm } }

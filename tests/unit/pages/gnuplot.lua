@@ -76,6 +76,14 @@ local function stand_in(text)
   return { "PATH=" .. bin .. ":" .. os.getenv("PATH") }
 end
 
+-- The first line of such a process; afterwards only these names are in the folder.
+local function says(child, ...)
+  local line = child:read_line(SOON)
+  child:close(SOON)
+  lu.assertEquals(names(), { ... })
+  return line
+end
+
 local draw_and_print = [[
 print(gnuplot.draw(gnuplot.png(1, 1) .. "plot x\n", path))]]
 
@@ -142,36 +150,28 @@ function TestGnuplot.test_labels_run_nothing()
 end
 
 function TestGnuplot.test_without_gnuplot_there_is_one_line()
-  local child = other_process(draw_and_print, { "PATH=/nonexistent" })
-  local line = child:read_line(SOON)
-  lu.assertStrMatches(line, "nil\t.*/a%.png: gnuplot: No such file or directory; .*gnuplot%-nox.*")
-  child:close(SOON)
-  lu.assertEquals(names(), { "program.lua" })
+  lu.assertStrMatches(says(other_process(draw_and_print, { "PATH=/nonexistent" }), "program.lua"),
+    "nil\t.*/a%.png: gnuplot: No such file or directory; .*gnuplot%-nox.*")
 end
 
 function TestGnuplot.test_half_a_picture_is_none()
   local child = other_process(draw_and_print, stand_in [[
 output=$(sed -n '/^exit/q; s/^set output "\(.*\)"/\1/p' | sed 's/\\137/_/g')
 printf '\211PNG\r\n\032\n and no end' >"$output"]])
-  lu.assertStrContains(child:read_line(SOON), "no whole picture")
-  child:close(SOON)
-  lu.assertEquals(names(), { "bin", "program.lua" })
+  lu.assertStrContains(says(child, "bin", "program.lua"), "no whole picture")
 end
 
 function TestGnuplot.test_one_that_hangs_is_ended()
   local child = other_process("gnuplot.deadline_s = 0.1\n" .. draw_and_print, stand_in "sleep 1000")
-  lu.assertStrContains(child:read_line(SOON), "gnuplot did not end within 0.1 s")
-  child:close(SOON)
-  lu.assertEquals(names(), { "bin", "program.lua" })
+  lu.assertStrContains(says(child, "bin", "program.lua"), "gnuplot did not end within 0.1 s")
 end
 
 function TestGnuplot.test_a_signal_ends_the_wait()
   local child = other_process([[
 local ok, failure = pcall(gnuplot.draw, gnuplot.png(1, 1) .. "plot x\n", path)
 print(ok, failure, failure.code)]], stand_in "read -r line; kill -TERM $PPID; sleep 1000")
-  lu.assertEquals(child:read_line(SOON), ("false\tinterrupted by SIGTERM\t%d"):format(128 + SIGTERM))
-  child:close(SOON)
-  lu.assertEquals(names(), { "bin", "program.lua" })
+  lu.assertEquals(says(child, "bin", "program.lua"),
+    ("false\tinterrupted by SIGTERM\t%d"):format(128 + SIGTERM))
 end
 
 return require "suites" { { "TestGnuplot", TestGnuplot } }

@@ -1,4 +1,5 @@
 -- Shared by the tests of pages: files, the program, and a headless Chromium that drives a page.
+local csv = require "codec.csv"
 local file = require "core.file"
 local json = require "codec.json"
 
@@ -33,18 +34,8 @@ function lib.gentables(arguments, code)
   return text
 end
 
--- The lines of a CSV without quotes as records by the names in its head.
-function lib.csv(path)
-  local names, records = nil, {}
-  for line in io.lines(path) do
-    local record, fields = {}, {}
-    for field in (line .. ","):gmatch("([^,]*),") do fields[#fields + 1] = field end
-    for i, name in ipairs(names or {}) do record[name] = fields[i] end
-    if names then records[#records + 1] = record end
-    names = names or fields
-  end
-  return records
-end
+-- The rows of a CSV by the names in its head.
+function lib.csv(path) return assert(csv.read(path)).rows end
 
 local function find_browser()
   for _, name in ipairs { "chromium", "chromium-browser", "google-chrome" } do

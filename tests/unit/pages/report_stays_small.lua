@@ -32,17 +32,22 @@ local function write_rows(folder)
   end
 end
 
+-- The report of the rows in this folder; it is smaller than `most` bytes and has this number of cells.
+local function report(folder, most, cells)
+  lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(folder, folder))
+  local text = lib.read(folder .. "/report.html")
+  print(("%d bytes"):format(#text))
+  lu.assertTrue(#text < most)
+  lu.assertEquals(count(text, "<td class=s%d+>"), cells)
+  return text
+end
+
 local tests = {}
 
 function tests.test_sixty_thousand_rows()
   local folder = lib.folder "rows"
   write_rows(folder)
-  lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(folder, folder))
-  local text = lib.read(folder .. "/report.html")
-  print(("%d bytes"):format(#text))
-  lu.assertTrue(#text < 3e6)
-  lu.assertEquals(count(text, "<td class=s%d+>"), 3 * 2 * 50 * 50)
-  local times = 0
+  local text, times = report(folder, 3e6, 3 * 2 * 50 * 50), 0
   for column in text:gmatch('"t":"([^"]*)"') do times = times + count(column, "[^ ]+") end
   lu.assertEquals(times, 60000)
 end
@@ -53,11 +58,7 @@ function tests.test_half_a_million_rows()
   lu.skipIf(lib.run "command -v python3" ~= 0, "no python3")
   local folder = lib.folder "large"
   assert(lib.run("python3 '%s/tools/make_rows.py' '%s' large", data, folder) == 0)
-  lib.gentables(("report --data-dir '%s' --arch sm90 --out '%s'"):format(folder, folder))
-  local text = lib.read(folder .. "/report.html")
-  print(("%d bytes"):format(#text))
-  lu.assertTrue(#text < 3e6 * 504000 / 60000)
-  lu.assertEquals(count(text, "<td class=s%d+>"), 126000)
+  report(folder, 3e6 * 504000 / 60000, 126000)
 end
 
 return require "suites" { { "report_stays_small", tests } }

@@ -69,43 +69,24 @@ local function random_records(has_launches)
   return records
 end
 
+local function strategy_of(cell) return cell.strategy end
+
 -- hidden size -> tokens -> strategy
-local function choices_of(table_of)
-  local out, block = {}, table_of:blocks()[1]
-  for h, hidden_size in ipairs(block.hidden_sizes) do
-    out[hidden_size] = {}
-    for t, num_tokens in ipairs(block.num_tokens) do
-      local cell = table_of:cell(1, 1, h, t)
-      out[hidden_size][num_tokens] = cell and cell.strategy
-    end
-  end
-  return out
+local function choices_of(table_of, name)
+  return artifacts.of_axes(table_of:blocks()[1], function(h, t) return table_of:cell(1, 1, h, t) end,
+    name or strategy_of)
 end
 
 -- The same of axes and rows of anything; name(value) is its strategy.
 local function choices_in(axes, list, name)
-  local out = {}
-  for h, hidden_size in ipairs(axes.hidden_sizes) do
-    out[hidden_size] = {}
-    for t, num_tokens in ipairs(axes.num_tokens) do
-      local value = list[h][t]
-      out[hidden_size][num_tokens] = value and name(value) or nil
-    end
-  end
-  return out
+  return artifacts.of_axes(axes, function(h, t) return list[h][t] end, name)
 end
-
-local function strategy_of(cell) return cell.strategy end
 
 local function of_report(source, canonical)
   local found = report_data.of(source, summary.blocks(canonical))
   local names, block = report_data.strategies { found }, found.blocks[1]
-  local list, next_letter = {}, block.fusions[1].best:gmatch(utf8.charpattern)
-  for h = 1, #block.hidden do
-    list[h] = {}
-    for t = 1, #block.tokens do list[h][t] = next_letter() end
-  end
-  return choices_in({ hidden_sizes = block.hidden, num_tokens = block.tokens }, list,
+  local next_letter = block.fusions[1].best:gmatch(utf8.charpattern)
+  return artifacts.of_axes({ hidden_sizes = block.hidden, num_tokens = block.tokens }, next_letter,
     function(letter) return names[letter] and names[letter].name end)
 end
 
@@ -159,12 +140,10 @@ local function check_artifacts(source, canonical)
   local slice = picture_slices.of_folder(folder, "host"):slice(2, "NONE")
   lu.assertEquals(choices_in(slice, slice.best, strategy_of), expected)
   local comparison = sweep_comparison.of { source, source }
-  local group, of_group = comparison.groups[1], {}
-  for h, row in ipairs(group.cells) do
-    of_group[h] = {}
-    for t, cells in ipairs(row) do of_group[h][t] = cells[2] end
-  end
-  lu.assertEquals(choices_in(group, of_group, strategy_of), expected)
+  local group = comparison.groups[1]
+  lu.assertEquals(choices_in(group, group.cells, function(cells)
+    return cells[2] and cells[2].strategy
+  end), expected)
   lu.assertEquals({ group.against[2].faster, group.against[2].slower, group.against[2].changed }, { 0, 0, 0 })
   lu.assertEquals(changes.compare(read, canonical).changed, 0)
   check_figures(canonical, judge(source, read, canonical))
@@ -172,16 +151,9 @@ end
 
 -- The same as choices_of, with "?" behind uncertain ones.
 local function marked_choices_of(canonical)
-  local out, block = choices_of(canonical), canonical:blocks()[1]
-  for h, hidden_size in ipairs(block.hidden_sizes) do
-    for t, num_tokens in ipairs(block.num_tokens) do
-      local cell = canonical:cell(1, 1, h, t)
-      if cell and cell.state == "uncertain" then
-        out[hidden_size][num_tokens] = out[hidden_size][num_tokens] .. "?"
-      end
-    end
-  end
-  return out
+  return choices_of(canonical, function(cell)
+    return cell.strategy .. (cell.state == "uncertain" and "?" or "")
+  end)
 end
 
 -- What reports and pictures show, read from their text.

@@ -129,17 +129,22 @@ function artifacts.text_of(page, folder)
   return text
 end
 
--- The strategies in the marks of a picture of gnuplot: get(h, t) returns its cell, or nil.
-function artifacts.of_marks(axes, get)
+-- The choices of anything with these axes: get(h, t) returns its value, or nil; name(value) is the strategy.
+function artifacts.of_axes(axes, get, name)
   local out = {}
   for h, hidden_size in ipairs(axes.hidden_sizes) do
     out[hidden_size] = {}
     for t, num_tokens in ipairs(axes.num_tokens) do
-      local cell = get(h, t)
-      out[hidden_size][num_tokens] = cell and with_state(cell.text, name_of_mark) or nil
+      local value = get(h, t)
+      out[hidden_size][num_tokens] = value and name(value) or nil
     end
   end
   return out
+end
+
+-- The strategies in the marks of a picture of gnuplot: get(h, t) returns its cell, or nil.
+function artifacts.of_marks(axes, get)
+  return artifacts.of_axes(axes, get, function(cell) return with_state(cell.text, name_of_mark) end)
 end
 
 return artifacts
