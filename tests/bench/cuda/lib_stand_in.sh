@@ -39,7 +39,6 @@ bench() {
     shift
     status=0 # for the tests
     export status
-    # shellcheck disable=SC2086
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K \
         ${arena:+--arena "$arena"} "$@" \
         >"$WORK/out" 2>"$WORK/err" || status=$?

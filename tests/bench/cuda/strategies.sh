@@ -4,7 +4,6 @@
 # chains of a graph and back to back.
 . "$(dirname "$0")/lib_stand_in.sh"
 only cuda nccl nvidia-ml
-# shellcheck disable=SC2034 # for lib_stand_in.sh
 arena=256K # enough for chains of several calls; chains.sh has the longest
 
 small="-b 512 -e 512 --hidden-size 64 --samples 4 --budget 0.03 --emulate-nvfp4"
@@ -13,7 +12,6 @@ bench "" --candidates
 fusions=$(sed -n 's/^fusion name=//p' "$WORK/out")
 for fusion in $fusions; do
     separate=$([ "$fusion" = NONE ] || echo NCCL_UNFUSED)
-    # shellcheck disable=SC2086
     # shellcheck disable=SC2086
     all_timed "$own NCCL NCCL_SYMMETRIC $separate" bench "" $small --fusion "$fusion"
 done

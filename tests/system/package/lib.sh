@@ -27,7 +27,6 @@ begin() {
 # every run tests the program with Ninja.
 prove_with_make() {
     SOURCE=$GENTABLES_SOURCE WORK=$work
-    # shellcheck source=tests/proof.sh
     . "$SOURCE/tests/proof.sh"
     proof_name=$(echo "$1" | tr ' ' _)
     inputs=$(cd "$SOURCE" && find CMakeLists.txt generator bench cmake tests/system/package/lib.sh \

@@ -1,5 +1,4 @@
 #!/bin/sh
-# shellcheck disable=SC2034 # variables for the scripts that source it
 # Shared by the tests of tune. Sourced. BENCH, GENTABLES, PLUGINS, FAULT_CLOCK_LIBRARY and WORK come from
 # CMakeLists.txt.
 [ $# = 0 ] || WORK=$WORK/${1%% *} # see cases

@@ -38,7 +38,6 @@ lines() {
 # timed STRATEGY
 timed() { grep -q "\"strategy\": \"$1\"" "$WORK/out"; }
 
-# shellcheck disable=SC2016 # the script's own
 good='"$@" && status=0 || status=$?
 echo "========= ERROR SUMMARY: 0 errors"
 exit "$status"'

@@ -23,7 +23,6 @@ two_at_a_time compile_image helpers tp2
 parts=$(echo "$DRIVER" | tr ';' '\n' | grep -v '/\(helpers\|tp[0-9]*\)\.cpp\.o$')
 
 WORK=$WORK/cells
-# shellcheck source=tests/bench/cuda/lib_stand_in.sh
 . "$SOURCE/tests/bench/cuda/lib_stand_in.sh"
 only nccl nvidia-ml
 # shellcheck disable=SC2086

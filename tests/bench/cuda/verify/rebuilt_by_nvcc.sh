@@ -8,7 +8,6 @@ nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 [ -x "$nvcc" ] || skip "there is no nvcc here"
 only cuda nccl nvidia-ml
 tests=$SOURCE/tests
-# shellcheck source=tests/proof.sh
 . "$SOURCE/tests/proof.sh"
 # The inputs do not include the program, which a script replaces, nor images.c, which has whether the build
 # compiled kernels: a rebuild does.
