@@ -40,8 +40,7 @@ bench() {
     status=0 # for the tests
     export status
     STAND_IN=$settings LD_LIBRARY_PATH=$folder timeout 300 "$BENCH" --workspace 64K \
-        ${arena:+--arena "$arena"} "$@" \
-        >"$WORK/out" 2>"$WORK/err" || status=$?
+        ${arena:+--arena "$arena"} "$@" >"$WORK/out" 2>"$WORK/err" || status=$?
 }
 
 # ends CODE SETTINGS OPTION...: the same, with this exit code.

@@ -1,19 +1,12 @@
 #!/bin/sh
 # A table of one numerics class: no cell, derived ones and those at the edge included, has other bits, and
 # every file that can mentions the class.
-. "$SOURCE/tests/lib.sh"
-
-data=$WORK/rows
+. "$(dirname -- "$0")/lib.sh"
 columns="$header,low (us),high (us),bits"
 # time_of FUSION TOKENS STRATEGY TIME BITS [FILE]
 time_of() {
     echo "2,bfloat16,$(($2 * 2048)),$2,1024,$3,$1,allreduce,$4,$4,$4,$5" \
         >>"$data/${6:-benchmark.tp2.host.csv}"
-}
-begin() {
-    rm -rf "$data"
-    mkdir -p "$data"
-    echo "$columns" >"$data/benchmark.tp2.host.csv"
 }
 # winners FUSION: the choices of the table, in the order of the token counts
 winners() {
@@ -24,12 +17,6 @@ wins() { # FUSION STRATEGIES
 }
 generate() { # OPTION...
     succeeds generate --data-dir "$data" --arch host --against none "$@"
-}
-makes() { # FUSION STRATEGIES OPTION...: makes the table with these options; expects these choices
-    wanted_fusion=$1 wanted_choices=$2
-    shift 2
-    generate "$@"
-    wins "$wanted_fusion" "$wanted_choices"
 }
 has() { # FILE TEXT
     grep -Fq -- "$2" "$data/$1" || die "$1 lacks: $2"

@@ -1,14 +1,8 @@
 #!/bin/sh
 # --numerics stable: the choices along a row of token counts have equal bits, those of the earlier table where
 # there is one; the report has the cost.
-. "$SOURCE/tests/lib.sh"
-
-data=$WORK/rows
-begin() {
-    rm -rf "$data"
-    mkdir -p "$data"
-    echo "$header,low (us),high (us),bits" >"$data/benchmark.tp2.host.csv"
-}
+. "$(dirname -- "$0")/lib.sh"
+columns="$header,low (us),high (us),bits"
 # at HIDDEN TOKENS ONESHOT TWOSHOT MPI: their times, 0: none. ONESHOT and MPI have equal bits.
 at() {
     hidden_size=$1 num_tokens=$2
@@ -21,18 +15,9 @@ add() { # STRATEGY TIME BITS
     shape=$((hidden_size * num_tokens * 2)),$num_tokens,$hidden_size
     echo "2,bfloat16,$shape,$1,NONE,allreduce,$2,$2,$2,$3" >>"$data/benchmark.tp2.host.csv"
 }
-generate() { # OPTION...
-    succeeds generate --data-dir "$data" --arch host "$@"
-}
 wins() { # HIDDEN STRATEGIES: expects these choices, in the order of the token counts
     found=$(awk -F, -v hidden="$1" '$7 == hidden { printf "%s%s", sep, $9; sep = " " }' "$data/table.csv")
     [ "$found" = "$2" ] || die "hidden size $1: $found, not $2"
-}
-makes() { # HIDDEN STRATEGIES OPTION...: makes the table with these options; expects these choices
-    wanted_hidden=$1 wanted_choices=$2
-    shift 2
-    generate "$@"
-    wins "$wanted_hidden" "$wanted_choices"
 }
 by_bytes() { # STRATEGIES: expects these rules in thresholds.json
     found=$(sed -n 's/.*max_bytes.*"strategy": "\([^"]*\)".*/\1/p' "$data/thresholds.json" | paste -sd' ' -)
