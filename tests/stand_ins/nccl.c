@@ -226,12 +226,12 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t *comm, int ranks, ncclUniqueId id
     return open_communicator(comm, ranks, &id, rank, config->blocking != 0);
 }
 
-// The communicator exists when all ranks have arrived at its first meeting.
+// A communicator of processes exists when all ranks have arrived at its first meeting.
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t *result) {
     int is_there = comm->awaited > (uint64_t)comm->ranks || all_have_arrived(comm);
     int answers = now_s() >= comm->ready_s && !comm->is_lost && !has("nccl_never_answers");
     if (is_there) close_own(comm);
-    if (is_there && answers && comm->polls > 0) comm->polls--;
+    if ((is_there || !ARE_PROCESSES) && answers && comm->polls > 0) comm->polls--;
     *result = comm->spoilt != ncclSuccess ? comm->spoilt : comm->polls > 0 ? ncclInProgress : ncclSuccess;
     return ncclSuccess;
 }
@@ -247,6 +247,7 @@ static void end(struct ncclComm *comm, const char *how) {
         if (times == 0) fprintf(stderr, "stand-in: a graph holds a communicator that is %s\n", how);
         usleep(1000);
     }
+    close_own(comm);
 }
 
 // Unfinished calls end. The memory of the communicator stays, because streams may still contain its calls.
@@ -254,7 +255,6 @@ ncclResult_t ncclCommAbort(ncclComm_t comm) {
     static struct ncclComm *aborted;
     comm->spoilt = ncclInternalError;
     end(comm, "aborted");
-    close_own(comm);
     comm->next_aborted = __atomic_exchange_n(&aborted, comm, __ATOMIC_ACQ_REL);
     return ncclSuccess;
 }
