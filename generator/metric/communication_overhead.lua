@@ -9,6 +9,7 @@ local json = require "codec.json"
 local kernel_kinds = require "profile.kernel_kinds"
 local kernel_summary = require "profile.kernel_summary"
 local fail_as_documented = require "serving.documented_failure"
+local sequences = require "base.sequences"
 
 local in_ms, in_us = kernel_kinds.in_ms, kernel_kinds.in_us
 local ratio, max_min_ratio = kernel_kinds.ratio, kernel_kinds.max_min_ratio
@@ -24,23 +25,19 @@ local otherwise = "overhead may outweigh benefits"
 local nothing = {}
 
 local function top_json(top)
-  local list = {}
-  for i, kernel in ipairs(top) do
-    list[i] = json.object { { "name", kernel.name }, { "total_ms", in_ms(kernel.total_ns) },
+  return json.array(sequences.map(top, function(kernel)
+    return json.object { { "name", kernel.name }, { "total_ms", in_ms(kernel.total_ns) },
       { "pct", kernel.time_pct }, { "instances", kernel.instances } }
-  end
-  return json.array(list)
+  end))
 end
 
 local function collectives_json(kinds)
-  local fields = {}
-  for i, name in ipairs(kernel_kinds.collectives) do
+  return json.object(sequences.map(kernel_kinds.collectives, function(name)
     local sum = kinds.sums[name]
-    fields[i] = { name, sum and json.object { { "total_ms", in_ms(sum.total_ns) },
+    return { name, sum and json.object { { "total_ms", in_ms(sum.total_ns) },
       { "time_pct", sum.time_pct }, { "instances", sum.instances }, { "avg_us", in_us(sum.avg_ns) },
       { "min_us", in_us(sum.min_ns) }, { "max_us", in_us(sum.max_ns) } } }
-  end
-  return json.object(fields)
+  end))
 end
 
 -- One run of the results: the documented keys, then ours.
@@ -145,11 +142,10 @@ local function compare(baseline, eplb)
 end
 
 local function comparison_json(comparison)
-  local figures = {}
-  for i, row in ipairs(comparison.rows) do
-    figures[i] = json.object { { "name", row.name }, { "baseline", row.before }, { "eplb", row.after },
+  local figures = sequences.map(comparison.rows, function(row)
+    return json.object { { "name", row.name }, { "baseline", row.before }, { "eplb", row.after },
       { "result", row.result } }
-  end
+  end)
   local counts = comparison.counts
   return json.object { { "improved_count", counts.improved }, { "total_count", counts.total },
     { "unchanged_count", counts.unchanged }, { "worse_count", counts.worse },
@@ -171,10 +167,9 @@ end
 
 return {
   run = function(args)
-    local sides = {}
-    for i, run in ipairs(runs) do
-      sides[i] = { label = run.label, path = args[run.option], kinds = read(args[run.option]) }
-    end
+    local sides = sequences.map(runs, function(run)
+      return { label = run.label, path = args[run.option], kinds = read(args[run.option]) }
+    end)
     local comparison = compare(sides[1].kinds, sides[2].kinds)
     local results = json.encode(json.object {
       { "baseline", side_json(sides[1].label, sides[1].kinds) },

@@ -39,11 +39,9 @@ end
 
 -- Lines of equally wide columns, the first to the left.
 local function print_table(columns, rows)
-  local widths, lines = {}, { {} }
-  for k, column in ipairs(columns) do lines[1][k] = column.title end
+  local widths, lines = {}, { sequences.field(columns, "title") }
   for i, row in ipairs(rows) do
-    lines[i + 1] = {}
-    for k, column in ipairs(columns) do lines[i + 1][k] = cell(row[column.key]) end
+    lines[i + 1] = sequences.map(columns, function(column) return cell(row[column.key]) end)
   end
   for _, line in ipairs(lines) do
     for k, text in ipairs(line) do widths[k] = math.max(widths[k] or 0, #text) end

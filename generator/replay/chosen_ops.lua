@@ -155,12 +155,6 @@ local function chosen(entries, kind)
   return out
 end
 
-local function distinct_devices(lists)
-  local out = {}
-  for _, list in ipairs(lists) do ordering.add_new(out, { list.device }) end
-  return out
-end
-
 -- The number that all ranks have in common, or nil.
 local function multiprocessors_of(lists)
   local first = lists[1] and lists[1].multiprocessors
@@ -216,7 +210,8 @@ end
 function chosen_ops.choose(lists)
   local entries = pooled.by_key(sequences.field(lists, "ops"), function(op) return op.key end)
   local left_out, notes = left_out_of(lists)
-  return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"), devices = distinct_devices(lists),
+  return { gemm = chosen(entries, "gemm"), conv = chosen(entries, "conv"),
+    devices = sequences.distinct(sequences.field(lists, "device")),
     multiprocessors = multiprocessors_of(lists), left_out = left_out, notes = notes,
     is_traced = true }
 end

@@ -127,10 +127,9 @@ function run_finder.name_lines(found)
   local differing_of = {}
   for _, run in ipairs(found) do
     differing_of[run.label] = differing_of[run.label] or differing(found, run.label)
-    local words = {}
-    for i, name in ipairs(differing_of[run.label]) do
-      words[i] = run.circumstances[name] or name .. " unknown"
-    end
+    local words = sequences.map(differing_of[run.label], function(name)
+      return run.circumstances[name] or name .. " unknown"
+    end)
     run.line = #words == 0 and run.label or ("%s (%s)"):format(run.label, table.concat(words, ", "))
   end
 end

@@ -1,4 +1,6 @@
 -- The sheets kernels_0 ... kernels_n: every GPU event of each rank.
+local sequences = require "base.sequences"
+
 local columns = { "uid", "category", "name", "parent", "device", "stream", "ts", "dur", "correlation",
   "External id" }
 local PIECE = 10000 -- rows that are fetched at once
@@ -20,10 +22,8 @@ return {
   end,
 
   make = function(ranks)
-    local out = {}
-    for i, rank in ipairs(ranks) do
-      out[i] = { name = ("kernels_%d"):format(rank.rank), columns = columns, rows = rank.kernels }
-    end
-    return out
+    return sequences.map(ranks, function(rank)
+      return { name = ("kernels_%d"):format(rank.rank), columns = columns, rows = rank.kernels }
+    end)
   end,
 }

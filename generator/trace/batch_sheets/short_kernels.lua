@@ -3,6 +3,7 @@
 local grouping = require "trace.ops.grouping"
 local ordering = require "base.ordering"
 local pooled = require "trace.ops.pooled_statistics"
+local sequences = require "base.sequences"
 
 local LIMIT = 10 -- µs
 
@@ -11,12 +12,6 @@ local columns = { "Parent cpu_op", "Kernel name", "Short Kernel count", "Short K
   "Short Kernel duration (µs) max", "Short Kernel duration (µs) percent of total time" }
 
 local function key_of(row) return row.parent .. "\0" .. row.kernel end
-
-local function total_time(ranks)
-  local sum = 0
-  for _, rank in ipairs(ranks) do sum = sum + rank.short.total_us end
-  return sum
-end
 
 local function kernel_sheet(name, lists, total_us)
   local sheet = { name = name, columns = columns, rows = {} }
@@ -47,15 +42,14 @@ return {
   end,
 
   make = function(ranks)
-    local linked, unlinked, launched = {}, {}, {}
-    for i, rank in ipairs(ranks) do
-      linked[i], unlinked[i], launched[i] = rank.short.linked, rank.short.unlinked, {}
-      for _, row in ipairs(rank.short.linked) do
-        if row.parent ~= "" then table.insert(launched[i], row) end
-      end
-    end
-    local total_us = total_time(ranks)
+    local shorts = sequences.field(ranks, "short")
+    local linked = sequences.field(shorts, "linked")
+    local total_us = grouping.total(sequences.field(shorts, "total_us"))
+    local launched = sequences.map(linked, function(rows)
+      return sequences.filter(rows, function(row) return row.parent ~= "" end)
+    end)
     return { kernel_sheet("linked_short_kernels", linked, total_us),
-      kernel_sheet("unlinked_short_kernels", unlinked, total_us), count_sheet(launched) }
+      kernel_sheet("unlinked_short_kernels", sequences.field(shorts, "unlinked"), total_us),
+      count_sheet(launched) }
   end,
 }

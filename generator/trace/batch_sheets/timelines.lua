@@ -1,14 +1,13 @@
 -- The sheet gpu_timelines: the time of each rank's GPU by use, and average and std over ranks.
 local pooled = require "trace.ops.pooled_statistics"
+local sequences = require "base.sequences"
 local timeline = require "trace.sheets.timeline"
 
 -- The statistics of one number of each rank.
 local function over_ranks(values)
-  local parts = {}
-  for i, value in ipairs(values) do
-    parts[i] = { count = 1, sum = value, mean = value, min = value, max = value }
-  end
-  return pooled.together(parts)
+  return pooled.together(sequences.map(values, function(value)
+    return { count = 1, sum = value, mean = value, min = value, max = value }
+  end))
 end
 
 local units = { "time ms", "percent" }

@@ -57,10 +57,7 @@ end
 local function shape_of(reports, name)
   local columns, keys, values, weight = all_columns(reports, name), sheet_list.keys(name), {}, nil
   if not keys then
-    keys = {}
-    for _, column in ipairs(columns) do
-      if is_usual_key(column) then keys[#keys + 1] = column end
-    end
+    keys = sequences.filter(columns, is_usual_key)
     if #keys == 0 then keys[1] = example(reports, name).columns[1] end
   end
   local is_key = sequences.set(keys)
@@ -196,8 +193,8 @@ local function add_if_any(list, sheet)
 end
 
 local function add_sheets(list, reports, name)
-  local shape, tables = shape_of(reports, name), {}
-  for i, report in ipairs(reports) do tables[i] = by_key(report.sheets[name], shape) end
+  local shape = shape_of(reports, name)
+  local tables = sequences.map(reports, function(report) return by_key(report.sheets[name], shape) end)
   -- The time line has the same rows everywhere.
   local common = name == "gpu_timeline" and name or name .. "_common"
   add_if_any(list, common_sheet(common, reports, tables, shape))

@@ -59,10 +59,9 @@ end
 
 -- One number of each report.
 local function row_of(reports, sheet, name, column)
-  local values = {}
-  for i, report in ipairs(reports) do
-    values[i] = differences.number(report, sheet, name, column) or false
-  end
+  local values = sequences.map(reports, function(report)
+    return differences.number(report, sheet, name, column) or false
+  end)
   return comparison_row({ name }, values, #reports)
 end
 
@@ -71,15 +70,14 @@ local function time_line_rows(reports)
 end
 
 local function category_rows(reports)
-  local names, rows = {}, {}
+  local names = {}
   for _, report in ipairs(reports) do
     local sheet = report.sheets.ops_summary_by_category
     for _, row in ipairs(sheet and sheet.rows or {}) do ordering.add_new(names, { row["op category"] }) end
   end
-  for i, name in ipairs(names) do
-    rows[i] = row_of(reports, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
-  end
-  return rows
+  return sequences.map(names, function(name)
+    return row_of(reports, "ops_summary_by_category", name, "total_direct_kernel_time_ms")
+  end)
 end
 
 -- The page of reports (as differences.lua takes them).
@@ -177,14 +175,12 @@ end
 local function add_pictures(out, sweeps, labels)
   for _, picture in ipairs(pictures) do
     out:section(picture.title)
-    local figures = {}
-    for i, sweep in ipairs(sweeps) do
+    out:figures(sequences.map(sweeps, function(sweep, i)
       local path = ("plots/%s.png"):format(picture.name)
       local png = file.read(sweep.analysis .. "/" .. path)
       local alt = picture.title .. " of " .. labels[i]
-      figures[i] = { title = labels[i], alt = alt, png = png, missing = not png and path or nil }
-    end
-    out:figures(figures)
+      return { title = labels[i], alt = alt, png = png, missing = not png and path or nil }
+    end))
   end
 end
 

@@ -5,6 +5,7 @@ local input_csv = require "trace.gemm.input_csv"
 local gemm_instances = require "trace.gemm.gemm_instances"
 local ordering = require "base.ordering"
 local overlap = require "trace.gemm.overlap"
+local sequences = require "base.sequences"
 
 local variance = {}
 
@@ -36,23 +37,20 @@ local function extremes(instances)
 end
 
 local function all_of(instances, collectives)
-  local out = {}
-  for i, one in ipairs(instances) do
-    out[i] = { kernel = one.longest_kernel, start_us = one.start_us, time_us = one.time_us,
+  return sequences.map(instances, function(one)
+    return { kernel = one.longest_kernel, start_us = one.start_us, time_us = one.time_us,
       overlap = overlap.stretch(collectives, one.start_us, one.stop_us) }
-  end
-  return out
+  end)
 end
 
 -- The selected GEMMs: { { number, index in the input CSV | nil }... }.
 local function wanted(gemm, options)
-  local out = {}
-  for i, index in ipairs(options.input and options.indices or {}) do
-    out[i] = { input_csv.find(options.input, index, gemm), index }
+  if not options.input then
+    return sequences.map(most_varied(gemm, options.top_k), function(number) return { number } end)
   end
-  if options.input then return out end
-  for i, number in ipairs(most_varied(gemm, options.top_k)) do out[i] = { number } end
-  return out
+  return sequences.map(options.indices or {}, function(index)
+    return { input_csv.find(options.input, index, gemm), index }
+  end)
 end
 
 -- nil if no instance has GPU events.
@@ -74,11 +72,9 @@ end
 -- (input_csv.read); rows without a GEMM are left out.
 function variance.of(t, options)
   local gemm, collectives = gemm_instances.gemm(t), overlap.index(t:collectives())
-  local picked = {}
-  for _, one in ipairs(wanted(gemm, options)) do
-    local number, index = one[1], one[2]
-    if number then picked[#picked + 1] = describe(gemm, number, index, collectives, options.all) end
-  end
+  local picked = sequences.map(wanted(gemm, options), function(one)
+    return one[1] and describe(gemm, one[1], one[2], collectives, options.all)
+  end)
   return { columns = gemm.columns, picked = picked }
 end
 
@@ -185,14 +181,8 @@ end
 
 -- The columns of an input CSV that this module does not make.
 local function kept_columns(input)
-  local made, kept = {}, {}
-  for _, list in ipairs { TIMES, OVERLAP } do
-    for _, title in ipairs(list) do made[title] = true end
-  end
-  for _, column in ipairs(input.columns) do
-    if not made[column] then kept[#kept + 1] = column end
-  end
-  return kept
+  local made = sequences.set(sequences.append(sequences.append({}, TIMES), OVERLAP))
+  return sequences.filter(input.columns, function(column) return not made[column] end)
 end
 
 -- The rows of an input CSV (input_csv.read), followed by the columns of "timestamps" or "overlap", and the

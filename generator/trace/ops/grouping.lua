@@ -59,4 +59,14 @@ function row_type:add(...)
 end
 function grouping.row() return setmetatable({ n = 0 }, row_type) end
 
+-- The work of each combo as selection:group divides it by µs: TFLOP and TB.
+function grouping.rates(perf_models)
+  local flops, bytes = {}, {}
+  for combo, perf in pairs(perf_models) do
+    flops[combo] = perf.flops / 1e6
+    bytes[combo] = perf.bytes and perf.bytes / 1e6
+  end
+  return flops, bytes
+end
+
 return grouping

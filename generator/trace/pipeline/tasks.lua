@@ -114,10 +114,7 @@ function tasks.collectives(pipeline, configuration, answers, traces)
     run = function()
       local list, notes = configuration_report.sheets(configuration, answers)
       if #list > 0 then save(pipeline, list, base) else remove(pipeline, base) end
-      local summary
-      for _, sheet in ipairs(list) do
-        if sheet.name == configuration_report.SUMMARY then summary = sheet end
-      end
+      local summary = sequences.named(list, configuration_report.SUMMARY)
       for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end
       if #list == 0 then
         notes[#notes + 1] = configuration.folder .. ": no collectives, so no report of them"

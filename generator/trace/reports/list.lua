@@ -20,6 +20,8 @@
 --           reports, or false: that sheet is not compared }. A sheet without keys has the columns
 --           `name` and `param: ...` (but not `param: transpose`) as keys, and, without these, its
 --           first column.
+local sequences = require "base.sequences"
+
 local list = {}
 
 local arguments = { "Input Dims", "Input type", "Input Strides", "Concrete Inputs" }
@@ -84,21 +86,16 @@ function list.make_of_rank(rank, options, notes)
   local sheets = {}
   for _, row in ipairs(list.of_rank) do
     local make = row.make or require("trace.sheets." .. row.file).make
-    local made = make(rank, options, notes)
-    table.move(made, 1, #made, #sheets + 1, sheets)
+    sequences.append(sheets, make(rank, options, notes))
   end
   return sheets
 end
 
 -- The modules of `over_ranks` that these options select.
 function list.modules_over_ranks(options)
-  local modules = {}
-  for _, row in ipairs(list.over_ranks) do
-    if not row.option or options[row.option] then
-      modules[#modules + 1] = require("trace.batch_sheets." .. row.file)
-    end
-  end
-  return modules
+  return sequences.map(list.over_ranks, function(row)
+    return (not row.option or options[row.option]) and require("trace.batch_sheets." .. row.file) or nil
+  end)
 end
 
 return list

@@ -178,17 +178,13 @@ local function add_collectives(list, configuration, ranks, notes)
   for i, rank in ipairs(ranks) do
     if not left_out[i] then compared[#compared + 1] = rank.collectives end
   end
-  local made = require("trace.collectives.rank_sheets").make(compared, more)
-  table.move(made, 1, #made, #list + 1, list)
+  sequences.append(list, (require("trace.collectives.rank_sheets").make(compared, more)))
 end
 
 -- The sheets of a configuration, and notes.
 local function sheets_of(configuration, ranks, options)
   local list, notes = {}, {}
-  for _, part in ipairs(modules(options)) do
-    local made = part.make(ranks)
-    table.move(made, 1, #made, #list + 1, list)
-  end
+  for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
   if #ranks > 1 then add_collectives(list, configuration, ranks, notes) end
   list[#list + 1] = incomplete_sheet(ranks)
   return list, notes

@@ -84,67 +84,48 @@ end
 -- ---- finding -----------------------------------------------------------------------------------
 
 local function trace_files_in(folder, trace_name)
-  local found = {}
-  for _, name in ipairs(sorted_names(folder)) do
-    local wanted = is_trace_name(name) and (trace_name == nil or name == trace_name)
-    if wanted and not is_folder(folder .. "/" .. name) then found[#found + 1] = folder .. "/" .. name end
-  end
-  return found
+  return sequences.map(sorted_names(folder), function(name)
+    local path, wanted = folder .. "/" .. name, is_trace_name(name) and (not trace_name or name == trace_name)
+    return wanted and not is_folder(path) and path or nil
+  end)
 end
+
+-- The folders in a folder of which is_one(name) is true, in order of their names.
+local function folders_in(folder, is_one)
+  return sequences.map(sorted_names(folder), function(name)
+    local path = folder .. "/" .. name
+    return is_one(name) and is_folder(path) and path or nil
+  end)
+end
+
+local function is_of_rank(name) return first_match(name, RANK_FOLDER) end
+local function is_sweep(name) return name:find("^sweep_") end
 
 -- The traces below a configuration's folder: in rank folders, or as separate files.
 local function files_of(folder, trace_name)
   if is_folder(folder .. "/torch_profiler") then folder = folder .. "/torch_profiler" end
   local files = {}
-  for _, name in ipairs(sorted_names(folder)) do
-    local path = folder .. "/" .. name
-    if first_match(name, RANK_FOLDER) and is_folder(path) then
-      for _, trace in ipairs(trace_files_in(path, trace_name)) do files[#files + 1] = trace end
-    end
+  for _, path in ipairs(folders_in(folder, is_of_rank)) do
+    sequences.append(files, trace_files_in(path, trace_name))
   end
-  for _, path in ipairs(trace_files_in(folder, trace_name)) do files[#files + 1] = path end
-  return files
+  return sequences.append(files, trace_files_in(folder, trace_name))
 end
 
 local function new_configuration(folder, paths)
   local threads, channels = configuration_of(folder)
-  local configuration = { folder = folder, threads = threads, channels = channels, files = {} }
-  for i, path in ipairs(paths) do
-    configuration.files[i] = { path = path, rank = run_folder.rank_of(path), threads = threads,
-      channels = channels }
-  end
-  return configuration
-end
-
-local function has_child(folder, is_one)
-  return sequences.any(file.list(folder) or {}, function(name)
-    return is_one(name) and is_folder(folder .. "/" .. name)
+  local files = sequences.map(paths, function(path)
+    return { path = path, rank = run_folder.rank_of(path), threads = threads, channels = channels }
   end)
+  return { folder = folder, threads = threads, channels = channels, files = files }
 end
 
-local function add_channels(out, folder, trace_name)
-  for _, name in ipairs(sorted_names(folder)) do
-    local path = folder .. "/" .. name
-    if channels_of(name) and is_folder(path) then
-      out[#out + 1] = new_configuration(path, files_of(path, trace_name))
-    end
-  end
-end
-
-local function add_sweep(out, folder, trace_name)
-  for _, name in ipairs(sorted_names(folder)) do
-    local path = folder .. "/" .. name
-    if threads_of(name) and is_folder(path) then add_channels(out, path, trace_name) end
-  end
+local function add_channels(out, folders, trace_name)
+  for _, path in ipairs(folders) do out[#out + 1] = new_configuration(path, files_of(path, trace_name)) end
 end
 
 -- The only sweep below `experiments`.
 local function sweep_in(folder)
-  local sweeps = {}
-  for _, name in ipairs(sorted_names(folder)) do
-    local path = folder .. "/" .. name
-    if name:find("^sweep_") and is_folder(path) then sweeps[#sweeps + 1] = path end
-  end
+  local sweeps = folders_in(folder, is_sweep)
   if #sweeps > 1 then
     fail.input("%s: contains %d sweeps; give one of them: %s", folder, #sweeps,
       table.concat(sweeps, ", "))
@@ -154,14 +135,11 @@ end
 
 -- One folder -> its configurations, and the folder of the sweep (nil: none).
 local function find_in(folder, trace_name)
-  local out = {}
-  if has_child(folder, threads_of) then
-    add_sweep(out, folder, trace_name)
-    return out, folder
-  elseif has_child(folder, channels_of) then
-    add_channels(out, folder, trace_name)
-    return out, parent_of(folder)
-  end
+  local out, of_threads, of_channels = {}, folders_in(folder, threads_of), folders_in(folder, channels_of)
+  for _, path in ipairs(of_threads) do add_channels(out, folders_in(path, channels_of), trace_name) end
+  if #of_threads > 0 then return out, folder end
+  add_channels(out, of_channels, trace_name)
+  if #of_channels > 0 then return out, parent_of(folder) end
   local sweep = sweep_in(folder)
   if sweep then return find_in(sweep, trace_name) end
   out[1] = new_configuration(folder, files_of(folder, trace_name))

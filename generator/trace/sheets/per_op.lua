@@ -36,11 +36,7 @@ local function grouped(selection, combos, perf_models, sheets)
     local perf = perf_models[combo]
     return perf and perf_model.key(sheets[combo], combos.name[combo], perf)
   end)
-  local flops, bytes = {}, {}
-  for combo, perf in pairs(perf_models) do
-    flops[combo] = perf.flops / 1e6 -- per µs: TFLOP/s
-    bytes[combo] = perf.bytes and perf.bytes / 1e6
-  end
+  local flops, bytes = grouping.rates(perf_models)
   local groups = selection:group(map, count, { { "time" }, { "time", flops }, { "time", bytes } })
   local whole, brief = selection:details(map, count)
   return { map = map, count = count, firsts = firsts, groups = groups, whole = whole, brief = brief }

@@ -44,11 +44,7 @@ end
 
 -- The groups with their statistics: duration, time, TB/s, TFLOP/s.
 local function measured(selection, map, count, perf_models)
-  local flops, bytes = {}, {}
-  for combo, perf in pairs(perf_models) do
-    flops[combo] = perf.flops / 1e6 -- per µs: TFLOP/s
-    bytes[combo] = perf.bytes and perf.bytes / 1e6
-  end
+  local flops, bytes = grouping.rates(perf_models)
   local groups = selection:group(map, count,
     { { "duration" }, { "time" }, { "time", bytes }, { "time", flops } })
   return groups, groups[1], groups[2], groups[3], groups[4]
