@@ -18,6 +18,7 @@ local fail = require "base.fail"
 local json = require "codec.json"
 local optional = require "base.optional"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local activity = {}
 
@@ -83,14 +84,11 @@ end
 
 -- Each GPU of a file, as { device, process }, in order of appearance.
 local function gpus_of(list)
-  local gpus, seen = {}, {}
+  local gpus, of_key = {}, {}
   for i = 1, #list.start do
     local process = list.process and list.process[i]
     local key = process and (process .. "/" .. list.device[i]) or list.device[i]
-    if not seen[key] then
-      seen[key] = true
-      gpus[#gpus + 1] = { device = list.device[i], process = process }
-    end
+    sequences.entry(gpus, of_key, key, function() return { device = list.device[i], process = process } end)
   end
   return gpus
 end

@@ -3,12 +3,15 @@
 --
 -- Calls are matched by their index among the calls of the same process group. If ranks differ there in
 -- number, collective or bytes, for example because a file lacks an event, the group's calls are not matched.
+local ordering = require "base.ordering"
+local sequences = require "base.sequences"
+
 local call_matching = {}
 
 -- The calls of all ranks, each kernel by itself.
 function call_matching.all(ranks)
   local calls = {}
-  for _, rank in ipairs(ranks) do table.move(rank.collectives, 1, #rank.collectives, #calls + 1, calls) end
+  for _, rank in ipairs(ranks) do sequences.append(calls, rank.collectives) end
   return calls
 end
 
@@ -17,20 +20,9 @@ end
 local function by_group(ranks, loose)
   local groups, of_key = {}, {}
   for _, rank in ipairs(ranks) do
-    local mine = {}
-    for _, call in ipairs(rank.collectives) do
-      if not call.group then
-        loose[#loose + 1] = call
-      elseif mine[call.group] then
-        table.insert(mine[call.group], call)
-      else
-        mine[call.group] = { call }
-        if not of_key[call.group] then
-          of_key[call.group] = {}
-          groups[#groups + 1] = of_key[call.group]
-        end
-        table.insert(of_key[call.group], mine[call.group])
-      end
+    sequences.append(loose, sequences.filter(rank.collectives, function(call) return not call.group end))
+    for _, mine in ipairs(ordering.groups(rank.collectives, function(call) return call.group end)) do
+      table.insert(sequences.entry(groups, of_key, mine.key, function() return {} end), mine)
     end
   end
   return groups
@@ -64,7 +56,7 @@ function call_matching.shortest(ranks)
     if agree(lists) then
       append_shortest(lists, out)
     else
-      for _, list in ipairs(lists) do table.move(list, 1, #list, #out + 1, out) end
+      for _, list in ipairs(lists) do sequences.append(out, list) end
     end
   end
   return out

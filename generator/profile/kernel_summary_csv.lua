@@ -8,6 +8,7 @@ local csv = require "core.csv"
 local fail = require "base.fail"
 local file = require "core.file"
 local kernel_fields = require "profile.kernel_fields"
+local sequences = require "base.sequences"
 
 local kernel_summary_csv = {}
 
@@ -166,12 +167,8 @@ end
 
 -- The summary to take: if there are two, the one that is not by grid and block.
 local function choose(path, found)
-  local plain, by_grid = {}, {}
-  for _, summary in ipairs(found) do
-    local kind = summary.header.by_grid and by_grid or plain
-    kind[#kind + 1] = summary
-  end
-  local summaries = #plain > 0 and plain or by_grid
+  local plain = sequences.filter(found, function(summary) return not summary.header.by_grid end)
+  local summaries = #plain > 0 and plain or found
   if #summaries == 0 then fail.input(no_summary, path) end
   if #summaries > 1 then
     fail.input("%s:%d: a second kernel summary, after that of line %d; at most one is allowed", path,

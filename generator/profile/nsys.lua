@@ -1,6 +1,7 @@
 -- GPU activity from an nsys export (nsys export --type sqlite), in the shape of core.activity's; see
 -- activity.lua. Empty tables are missing from exports, and columns differ between versions.
 local fail = require "base.fail"
+local sequences = require "base.sequences"
 
 local nsys = {}
 
@@ -22,9 +23,7 @@ end
 
 -- The first of the names that is a column.
 local function first_of(columns, ...)
-  for _, name in ipairs { ... } do
-    if columns[name] then return name end
-  end
+  return sequences.find({ ... }, function(name) return columns[name] end)
 end
 
 local function empty() return { start = {}, stop = {}, name = {}, device = {}, stream = {}, bytes = {},

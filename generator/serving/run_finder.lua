@@ -134,26 +134,20 @@ function run_finder.name_lines(found)
   end
 end
 
-local function add_name(names_by_reason, reason, name)
-  if not names_by_reason[reason] then
-    names_by_reason[reason] = {}
-    table.insert(names_by_reason, reason)
-  end
-  table.insert(names_by_reason[reason], name)
-end
-
 -- All runs in `traces`, in the order of their names: { dir, label, circumstances, ["max-num-seqs"],
 -- ["max-num-batched-tokens"] }. Prints the folders that are left out on stderr. Raises if a run cannot be
 -- read.
 function run_finder.find(traces)
   trace_dir.check(traces)
-  local found, left_out = {}, {}
+  local found, left_out, of_reason = {}, {}, {}
   for _, name in ipairs(fail.unless(file.list(traces))) do
     local run, reason = find_run(traces, name)
     if run then found[#found + 1] = run end
-    if reason then add_name(left_out, reason, name) end
+    if reason then
+      table.insert(sequences.entry(left_out, of_reason, reason, function() return { why = reason } end), name)
+    end
   end
-  for _, reason in ipairs(left_out) do run_finder.print_left_out(reason, left_out[reason]) end
+  for _, names in ipairs(left_out) do run_finder.print_left_out(names.why, names) end
   return found
 end
 

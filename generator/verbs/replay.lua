@@ -7,6 +7,7 @@ local job = require "trace.runs.job"
 local chosen_ops = require "replay.chosen_ops"
 local request = require "replay.request"
 local replay_run = require "replay.replay_run"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 
 local NAME = "node_replay_report"
@@ -124,10 +125,7 @@ local function replay_saved(args, options)
 end
 
 local function are_saved(args)
-  local count = 0
-  for _, path in ipairs(args) do
-    if path:find("%.op$") then count = count + 1 end
-  end
+  local count = #sequences.filter(args, function(path) return path:find("%.op$") end)
   if count > 0 and count < #args then
     fail.input("saved ops and traces together; either of them is required")
   end

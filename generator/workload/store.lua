@@ -289,14 +289,11 @@ end
 -- The differences between the machines of two results: { { what, a's, b's }... }. A fact that one does not
 -- have yet is not a difference.
 function store.machines_differ(a, b)
-  local out = {}
-  for _, row in ipairs(machine) do
+  return sequences.map(machine, function(row)
     local x, y = (a.machine or {})[row[1]], (b.machine or {})[row[1]]
-    if x and y and x ~= y and (not row.on or row.on == (a.backend or b.backend)) then
-      out[#out + 1] = { row[2], x, y }
-    end
-  end
-  return out
+    local is_known = x and y and (not row.on or row.on == (a.backend or b.backend))
+    return is_known and x ~= y and { row[2], x, y } or nil
+  end)
 end
 
 -- The reason why a result that begins with the fields in `result` cannot be in this sweep; nil: it can.

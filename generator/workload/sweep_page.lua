@@ -125,11 +125,10 @@ local function variance_rows(path)
 end
 
 local function overlap_csv(analysis)
-  for _, one in ipairs(file.list(analysis) or {}) do
-    if one:find("^top%d+_gemm_kernels_time_variance_with_collective_overlap%.csv$") then
-      return analysis .. "/" .. one
-    end
-  end
+  local name = sequences.find(file.list(analysis) or {}, function(name)
+    return name:find("^top%d+_gemm_kernels_time_variance_with_collective_overlap%.csv$")
+  end)
+  return name and analysis .. "/" .. name
 end
 
 local function add_variance(out, analysis)
@@ -145,13 +144,12 @@ local function add_variance(out, analysis)
 end
 
 local function add_pictures(out, analysis)
-  local figures = {}
-  for i, picture in ipairs(variance_plots.list) do
+  local figures = sequences.map(variance_plots.list, function(picture)
     local path = ("%s/plots/%s.png"):format(analysis, picture.name)
     local bytes = file.exists(path) and file.read(path)
-    figures[i] = { title = picture.name:gsub("_", " "), png = bytes or nil,
+    return { title = picture.name:gsub("_", " "), png = bytes or nil,
       missing = not bytes and "plots/" .. picture.name .. ".png" or nil }
-  end
+  end)
   out:section("Variation of GEMMs over threads, channels and ranks")
   out:figures(figures)
 end

@@ -1,6 +1,7 @@
 -- Notes on incomplete collectives of several ranks: clocks, missing events, unknown sizes. Each number that
 -- is based on such data has a note.
 local matching = require "trace.collectives.matching"
+local sequences = require "base.sequences"
 
 local incomplete = {}
 
@@ -31,12 +32,10 @@ function incomplete.align_clocks(ranks, notes)
 end
 
 local function missing_in(one, ranks)
-  local missing = {}
-  for rank_index, rank in ipairs(ranks) do
+  return sequences.map(ranks, function(rank, rank_index)
     local is_in = matching.names_rank(one.metadata.ranks, rank.rank) ~= false
-    if is_in and not one.items[rank_index] then missing[#missing + 1] = rank.rank end
-  end
-  return missing
+    return is_in and not one.items[rank_index] and rank.rank or nil
+  end)
 end
 
 -- The number of items for which text_of(item) is a text, and the first of these texts, joined.

@@ -114,11 +114,10 @@ function workbooks.find(options)
       nameless = nameless + 1
       return
     end
-    if not of_folder[folder] then
-      of_folder[folder] = { folder = folder, files = {} }
-      list[#list + 1] = of_folder[folder]
-    end
-    table.insert(of_folder[folder].files, { path = path, rank = rank })
+    local configuration = sequences.entry(list, of_folder, folder, function()
+      return { folder = folder, files = {} }
+    end)
+    table.insert(configuration.files, { path = path, rank = rank })
   end, 0)
   for _, configuration in ipairs(list) do complete(configuration, options) end
   return list, nameless

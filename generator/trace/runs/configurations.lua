@@ -4,6 +4,7 @@
 --   configurations.before(a, b) -> whether a comes before b
 --   configurations.of(lists) -> { { key, threads, channels, [i] = the last entry of the i-th list }... }
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local configurations = {}
 
@@ -16,11 +17,9 @@ function configurations.of(lists)
   for i, list in ipairs(lists) do
     for _, entry in ipairs(list) do
       local key = configurations.key(entry)
-      if not by_key[key] then
-        by_key[key] = { key = key, threads = entry.threads, channels = entry.channels }
-        out[#out + 1] = by_key[key]
-      end
-      by_key[key][i] = entry
+      sequences.entry(out, by_key, key, function()
+        return { key = key, threads = entry.threads, channels = entry.channels }
+      end)[i] = entry
     end
   end
   table.sort(out, configurations.before)

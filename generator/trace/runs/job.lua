@@ -1,13 +1,13 @@
 -- The common part of commands over ranks and configurations: their options, the selection of traces, reading
 -- in parallel, and the final message. If a trace or a configuration fails, it is reported, and the others
 -- continue.
-local ordering = require "base.ordering"
 local per_trace = require "trace.runs.per_trace"
 local fail = require "base.fail"
 local collective = require "profile.collective"
 local run_folder = require "trace.runs.run_folder"
 local progress = require "system.progress"
 local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 
 local job = {}
@@ -44,12 +44,11 @@ end
 
 -- The paths to read, each once.
 local function paths_of(args)
-  local paths = {}
-  for _, list in ipairs { args, args.base_path or {}, args.tracelens_path or {} } do
-    for _, given in ipairs(list) do
-      ordering.add_new(paths, { (given:gsub("/+tracelens_analysis/*$", "")) })
-    end
-  end
+  local given = sequences.append({}, args)
+  sequences.append(sequences.append(given, args.base_path or {}), args.tracelens_path or {})
+  local paths = sequences.distinct(sequences.map(given, function(path)
+    return (path:gsub("/+tracelens_analysis/*$", ""))
+  end))
   if #paths > 0 then return paths end
   fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
@@ -124,7 +123,7 @@ end
 function job:read(list, fn)
   local entries, answers = {}, {}
   for _, configuration in ipairs(list) do
-    table.move(configuration.files, 1, #configuration.files, #entries + 1, entries)
+    sequences.append(entries, configuration.files)
   end
   self.bar = progress.new(#entries)
   local results = per_trace.map(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })

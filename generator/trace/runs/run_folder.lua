@@ -151,14 +151,9 @@ local function of_files(paths)
   local out, known = {}, {}
   for _, path in ipairs(paths) do
     local threads, channels = configuration_of(path)
-    local key = ("%s %s"):format(threads, channels)
-    local configuration = known[key]
-    if not configuration then
-      configuration = new_configuration(parent_of(path), {})
-      configuration.threads, configuration.channels = threads, channels
-      known[key] = configuration
-      out[#out + 1] = configuration
-    end
+    local configuration = sequences.entry(out, known, ("%s %s"):format(threads, channels), function()
+      return { folder = parent_of(path), threads = threads, channels = channels, files = {} }
+    end)
     table.insert(configuration.files, { path = path, rank = run_folder.rank_of(path), threads = threads,
       channels = channels })
   end
@@ -195,25 +190,22 @@ function run_folder.find(paths, options)
     if fail.unless(file.status(path)) == "folder" then
       local found, root = find_in(path, options.trace_name)
       sweep = root or sweep
-      table.move(found, 1, #found, #configurations + 1, configurations)
+      sequences.append(configurations, found)
     else
       named[#named + 1] = path
     end
   end
-  local found = of_files(named)
-  table.move(found, 1, #found, #configurations + 1, configurations)
+  sequences.append(configurations, of_files(named))
   table.sort(configurations, ordering.by("threads", "channels", "folder"))
-  local any = false
   for _, configuration in ipairs(configurations) do
     table.sort(configuration.files, by_rank)
-    any = any or #configuration.files > 0
     configuration.problem = duplicate(configuration)
     if #configuration.files == 0 then
       configuration.problem = configuration.folder .. ": no trace here; rank{R}/*.json, *.json.gz or "
         .. "*.json.zst below it, or files named *rank_{N}*, are required"
     end
   end
-  if not any then
+  if not sequences.any(configurations, function(configuration) return #configuration.files > 0 end) then
     fail.input("%s: no trace here; {T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst], "
       .. "or files named *rank_{N}*, are required", paths[1])
   end
@@ -258,11 +250,10 @@ function run_folder.select(found, filters)
     end
   end
   if #kept > 0 then return { configurations = kept, sweep = found.sweep } end
-  local has = {}
-  for _, name in ipairs { "threads", "channels", "ranks" } do
+  local has = sequences.map({ "threads", "channels", "ranks" }, function(name)
     local list = ordering.sorted_keys(there[name])
-    if #list > 0 then has[#has + 1] = name .. " " .. table.concat(list, ", ") end
-  end
+    return #list > 0 and name .. " " .. table.concat(list, ", ") or nil
+  end)
   fail.input("no trace passes --threads, --channels and --ranks; valid: %s", table.concat(has, "; "))
 end
 

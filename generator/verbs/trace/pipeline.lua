@@ -56,20 +56,16 @@ end
 
 -- The incomplete parts of traces, { { entry, text }... }: a text that several traces have occurs once.
 local function print_warnings(pipeline, warnings)
-  local order, paths = {}, {}
+  local texts, of_text = {}, {}
   for _, one in ipairs(warnings) do
     local path = one[1].path
     local text = one[2]:gsub("^gentables: ", ""):gsub("\n$", "")
     if text:sub(1, #path) == path then text = text:sub(#path + 1) end
-    if not paths[text] then
-      paths[text] = {}
-      order[#order + 1] = text
-    end
-    table.insert(paths[text], path)
+    table.insert(sequences.entry(texts, of_text, text, function() return { text = text } end), path)
   end
-  for _, text in ipairs(order) do
-    local more = #paths[text] > 1 and (" (and %d more)"):format(#paths[text] - 1) or ""
-    pipeline.work:print_once(paths[text][1] .. more .. text)
+  for _, paths in ipairs(texts) do
+    local more = #paths > 1 and (" (and %d more)"):format(#paths - 1) or ""
+    pipeline.work:print_once(paths[1] .. more .. paths.text)
   end
 end
 

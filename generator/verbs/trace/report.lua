@@ -4,6 +4,7 @@
 -- trace/reports/workbooks.lua.
 local fail = require "base.fail"
 local job = require "trace.runs.job"
+local ordering = require "base.ordering"
 local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
@@ -56,15 +57,10 @@ local function name_all(entries)
   local clashes = true
   for _, entry in ipairs(entries) do entry.base = base_of(entry) end
   while clashes do
-    local of_base = {}
     clashes = false
-    for _, entry in ipairs(entries) do
-      of_base[entry.base] = of_base[entry.base] or {}
-      table.insert(of_base[entry.base], entry)
-    end
-    for base, same in pairs(of_base) do
+    for _, same in ipairs(ordering.groups(entries, function(entry) return entry.base end)) do
       for _, entry in ipairs(#same > 1 and same or {}) do
-        entry.base = longer(entry.path, base)
+        entry.base = longer(entry.path, same.key)
         if not entry.base then fail.input("%s is given twice; give it once", entry.path) end
         clashes = true
       end

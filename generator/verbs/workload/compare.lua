@@ -148,14 +148,12 @@ local HASHES = { { "workload", "the work of a step, or its sizes" }, { "program"
 
 -- { { what, the first's, sweep's }... }: differences of settings and machines.
 local function differences(first, sweep)
-  local out, x, y = {}, first:measured()[1], sweep:measured()[1]
-  for _, row in ipairs(SETTINGS) do
+  local x, y = first:measured()[1], sweep:measured()[1]
+  local out = sequences.map(SETTINGS, function(row)
     local a, b = first.settings[row[1]], sweep.settings[row[1]]
-    if a ~= b then out[#out + 1] = { row[2], a, b } end
-  end
-  if not x or not y then return out end
-  local machines = store.machines_differ(x.result, y.result)
-  return table.move(machines, 1, #machines, #out + 1, out)
+    return a ~= b and { row[2], a, b } or nil
+  end)
+  return x and y and sequences.append(out, store.machines_differ(x.result, y.result)) or out
 end
 
 local function add_differences(out, sweeps, names)
@@ -188,14 +186,11 @@ end
 
 -- The analyses of all sweeps; or nil and the reason, if one has none.
 local function analyses_of(sweeps)
-  local out = {}
-  for i, sweep in ipairs(sweeps) do
-    if file.status(sweep.folder .. "/tracelens_analysis") ~= "folder" then
-      return nil, sweep.folder .. ": not analysed yet; run gentables workload report first"
-    end
-    out[i] = sources.find(sweep.folder)
-  end
-  return out
+  local lacks = sequences.find(sweeps, function(sweep)
+    return file.status(sweep.folder .. "/tracelens_analysis") ~= "folder"
+  end)
+  if lacks then return nil, lacks.folder .. ": not analysed yet; run gentables workload report first" end
+  return sequences.map(sweeps, function(sweep) return sources.find(sweep.folder) end)
 end
 
 return {
