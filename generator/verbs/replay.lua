@@ -16,15 +16,11 @@ local NAME = "node_replay_report"
 
 -- The ops of the ranks of a configuration with readable traces.
 local function lists_of(configuration, answers)
-  local out = {}
-  for _, entry in ipairs(configuration.files) do
+  return sequences.map(configuration.files, function(entry)
     local list = answers[entry]
-    if list then
-      list.path = entry.path
-      out[#out + 1] = list
-    end
-  end
-  return out
+    if list then list.path = entry.path end
+    return list
+  end)
 end
 
 local function base_of(configuration, count)
@@ -39,12 +35,8 @@ end
 -- if some are in other folders.
 local function name_of(configuration)
   local folder, files = configuration.folder .. "/", configuration.files
-  for _, entry in ipairs(files) do
-    if entry.path:sub(1, #folder) ~= folder then
-      return ("%s and %d more"):format(files[1].path, #files - 1)
-    end
-  end
-  return configuration.folder
+  local is_elsewhere = sequences.any(files, function(entry) return entry.path:sub(1, #folder) ~= folder end)
+  return is_elsewhere and ("%s and %d more"):format(files[1].path, #files - 1) or configuration.folder
 end
 
 local function replay_configuration(work, configuration, lists, options, out, count)

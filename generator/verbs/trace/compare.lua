@@ -58,8 +58,7 @@ local function compare_within(sweep, args, out)
     if field ~= "threads" and field ~= "channels" then
       fail.input("--over: %s is neither threads nor channels", field)
     end
-    local more = report_pairs.over(sweep, field)
-    table.move(more, 1, #more, #list + 1, list)
+    sequences.append(list, report_pairs.over(sweep, field))
   end
   if #list == 0 then
     fail.input("%s: has reports of one configuration only; give a sweep over threads or channels, or a"

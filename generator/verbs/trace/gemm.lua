@@ -3,6 +3,7 @@ local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local gemm_instances = require "trace.gemm.gemm_instances"
+local ordering = require "base.ordering"
 
 local function reader_of(top_k)
   return function(t)
@@ -15,13 +16,9 @@ end
 -- One sheet of all traces; columns in order of first appearance.
 local function sheet_of(found)
   local sheet, index_of = { name = "GEMM", columns = { "threads", "channel", "rank" }, rows = {} }, {}
+  for _, trace in ipairs(found) do ordering.add_new(sheet.columns, trace.value.columns) end
+  for i, title in ipairs(sheet.columns) do index_of[title] = i end
   for _, trace in ipairs(found) do
-    for _, title in ipairs(trace.value.columns) do
-      if not index_of[title] then
-        sheet.columns[#sheet.columns + 1] = title
-        index_of[title] = #sheet.columns
-      end
-    end
     for _, cells in ipairs(trace.value.rows) do
       local row = { trace.entry.threads, trace.entry.channels, trace.entry.rank }
       for i, title in ipairs(trace.value.columns) do row[index_of[title]] = cells[i] end

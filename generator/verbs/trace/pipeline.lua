@@ -107,39 +107,38 @@ local function read_traces(pipeline, configurations)
     if not pipeline.without.merge then merges[i] = tasks.merge(pipeline, configuration) end
   end
   -- Merging takes longest, so it begins first.
-  do_all(pipeline, table.move(traces, 1, #traces, #merges + 1, table.move(merges, 1, #merges, 1, {})))
+  do_all(pipeline, sequences.append(sequences.append({}, merges), traces))
   print_notes(pipeline, merges)
   return traces, by_configuration, answers_of(pipeline, traces)
 end
-
-local function append(list, more) table.move(more, 1, #more, #list + 1, list) end
 
 -- Reports, collectives, tables, pictures: the results that need each trace once.
 local function analyse(pipeline, configurations)
   local traces, by_configuration, answers, found = read_traces(pipeline, configurations)
   if #found == 0 then return end
-  local later, collective = {}, {}
+  local later, wanted = {}, pipeline.without.collectives and {} or configurations
   if not pipeline.without.plots then later[1] = tasks.plots(pipeline, found, traces) end
-  for i, configuration in ipairs(pipeline.without.collectives and {} or configurations) do
-    collective[i] = tasks.collectives(pipeline, configuration, answers, by_configuration[configuration])
-  end
-  append(later, collective)
+  local collective = sequences.map(wanted, function(configuration)
+    return tasks.collectives(pipeline, configuration, answers, by_configuration[configuration])
+  end)
+  sequences.append(later, collective)
   if not pipeline.without.variance then
     local tables = tasks.gemm(pipeline, found, traces)
-    append(later, tables)
+    sequences.append(later, tables)
     if #tables == 0 then pipeline.work:print_once(gemm_command.no_gemm) end
   end
   do_all(pipeline, later)
   print_notes(pipeline, collective)
   if pipeline.without.comparisons then return end
   local last = { tasks.across(pipeline, collective) }
-  append(traces, collective)
-  append(last, tasks.comparisons(pipeline, traces))
+  sequences.append(traces, collective)
+  sequences.append(last, tasks.comparisons(pipeline, traces))
   do_all(pipeline, last)
 end
 
 -- ---- the command -------------------------------------------------------------------------------
 
+-- The steps of --without, as a set; raises for unknown ones.
 local function without_of(args)
   local without, known = {}, sequences.set(STEPS)
   for _, given in ipairs(args.without or {}) do
@@ -151,11 +150,6 @@ local function without_of(args)
     end
   end
   return without
-end
-
--- Raises for a wrong option that selects outputs, before any trace is read.
-local function check(args)
-  without_of(args)
 end
 
 local function pipeline_of(args, work)
@@ -211,6 +205,6 @@ return {
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = "gentables trace pipeline experiments/sweep_20251124_222204",
-  check = check,
+  check = without_of, -- raises before any trace is read
   run = run,
 }
