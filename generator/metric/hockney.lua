@@ -2,19 +2,11 @@
 -- over its calls. Kernels wait for other ranks: files of all ranks show the waiting, one file does not. A low
 -- r2 means that the model does not fit. A beta that is not positive gives no bandwidth.
 local per_collective = require "profile.per_collective"
+local sequences = require "base.sequences"
 
 local hockney = {}
 
 local fewest_sizes = 3 -- a line fits any two
-
-local function distinct_sizes(calls)
-  local seen, count = {}, 0
-  for _, call in ipairs(calls) do
-    if not seen[call.bytes] then count = count + 1 end
-    seen[call.bytes] = true
-  end
-  return count
-end
 
 -- Least squares of y over x: intercept, slope, share of the variance explained (nil: y does not vary).
 -- Computes sums around the means, so that large x lose no digits.
@@ -32,14 +24,12 @@ end
 local function row(calls)
   local sized = per_collective.sized(calls)
   if #sized == 0 then return nil, per_collective.no_bytes end
-  local sizes = distinct_sizes(sized)
+  local bytes = sequences.field(sized, "bytes")
+  local sizes = #sequences.distinct(bytes)
   if sizes < fewest_sizes then
     return nil, ("calls of at least %d different sizes: there are %d"):format(fewest_sizes, sizes)
   end
-  local bytes, time_us = {}, {}
-  for i, call in ipairs(sized) do
-    bytes[i], time_us[i] = call.bytes, (call.stop - call.start) / 1e3
-  end
+  local time_us = sequences.map(sized, function(call) return (call.stop - call.start) / 1e3 end)
   local alpha_us, beta_us, r2 = hockney.fit(bytes, time_us)
   return { alpha_us = alpha_us, beta_us_per_byte = beta_us, r2 = r2, calls = #sized, sizes = sizes,
     bandwidth_gbps = beta_us > 0 and 1e-3 / beta_us or nil }

@@ -167,11 +167,9 @@ end
 
 -- The options of configuration.measure for one configuration.
 function common_options.measurement(job, channels, threads, more)
-  local options = { channels = channels, threads = threads }
-  for _, name in ipairs { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait", "transport",
-    "backend", "patience" } do
-    options[name] = job[name]
-  end
+  local options = sequences.pick(job, { "program", "launcher", "ranks", "text", "steps", "warm_up", "wait",
+    "transport", "backend", "patience" })
+  options.channels, options.threads = channels, threads
   for name, value in pairs(more or {}) do options[name] = value end
   return options
 end

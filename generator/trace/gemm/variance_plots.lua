@@ -82,7 +82,7 @@ end
 -- The rows with a value of all these factors.
 local function rows_with(rows, names)
   return sequences.filter(rows, function(row)
-    return not sequences.any(names, function(name) return row[name] == nil end)
+    return sequences.all(names, function(name) return row[name] ~= nil end)
   end)
 end
 

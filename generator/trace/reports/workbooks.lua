@@ -27,7 +27,7 @@ local DEEPEST = 64 -- folders below the base
 -- ---- the traces --------------------------------------------------------------------------------
 
 local function holds_all(path, filters)
-  return not sequences.any(filters, function(filter) return not path:find(filter, 1, true) end)
+  return sequences.all(filters, function(filter) return path:find(filter, 1, true) end)
 end
 
 -- Whether a path passes the filters.
