@@ -74,14 +74,16 @@ function TestLauncher:test_a_launcher_that_is_given_is_taken_as_it_is()
   lu.assertEquals(words(self, nil, 4, 2, "srun --mpi=pmix -n {ranks}"), "<srun> <--mpi=pmix> <-n> <4>")
 end
 
-function TestLauncher:test_a_launcher_that_cannot_start_ranks_is_reported()
-  local _, ended, errors = words(self, nil, 2, 2)
+-- refused(PATTERN, words(...)): expects exit code 2, and this on stderr.
+local function refused(pattern, _, ended, errors)
   lu.assertEquals(ended, "exit code 2")
-  lu.assertStrMatches(errors, "gentables: no mpirun .*\n")
+  lu.assertStrMatches(errors, pattern)
+end
+
+function TestLauncher:test_a_launcher_that_cannot_start_ranks_is_reported()
+  refused("gentables: no mpirun .*\n", words(self, nil, 2, 2))
   for _, text in ipairs { "srun -n 2", " " } do
-    _, ended, errors = words(self, nil, 2, 2, text)
-    lu.assertEquals(ended, "exit code 2")
-    lu.assertStrMatches(errors, "gentables: the launcher [^\n]*{ranks}[^\n]*\n")
+    refused("gentables: the launcher [^\n]*{ranks}[^\n]*\n", words(self, nil, 2, 2, text))
   end
 end
 
@@ -127,15 +129,13 @@ function TestLauncher:test_a_launcher_gets_the_nodes()
 end
 
 function TestLauncher:test_a_launcher_without_the_hosts_that_it_needs()
-  local _, ended, errors = words(self, nil, 8, 2, "run {ranks} {hosts}")
-  lu.assertEquals(ended, "exit code 2")
-  lu.assertStrMatches(errors, "gentables: the launcher [^\n]* no hosts are known; %-%-hostfile [^\n]*\n")
+  refused("gentables: the launcher [^\n]* no hosts are known; %-%-hostfile [^\n]*\n",
+    words(self, nil, 8, 2, "run {ranks} {hosts}"))
 end
 
 function TestLauncher:test_another_mpirun_cannot_place_ranks()
-  local _, ended, errors = words(self, "intel mpi", 8, 2, nil, nil, two_nodes)
-  lu.assertEquals(ended, "exit code 2")
-  lu.assertStrMatches(errors, "gentables: mpirun is neither [^\n]* %-%-launcher [^\n]*\n")
+  refused("gentables: mpirun is neither [^\n]* %-%-launcher [^\n]*\n",
+    words(self, "intel mpi", 8, 2, nil, nil, two_nodes))
 end
 
 -- ---- who died ---------------------------------------------------------------------------------
