@@ -46,13 +46,12 @@ END
 for arch in host host-mpich sm90; do
     measured $arch "$WORK/$arch" 'predict = { 8 },'
     measured $arch "$WORK/plain.$arch" ''
-    ends_with 0 "$GENTABLES" generate --data-dir "$WORK/$arch" --arch $arch --out "$WORK/tables/$arch"
+    succeeds generate --data-dir "$WORK/$arch" --arch $arch --out "$WORK/tables/$arch"
     has '^gentables: .*: TP 16 on 8 nodes bfloat16 NONE: 6 of 6 shapes predicted' "$WORK/stderr"
     has '^gentables: .*: Held out: TP 8 on 4 nodes predicted from 2, 3 nodes: mean regret' "$WORK/stderr"
-    ends_with 0 "$GENTABLES" generate --data-dir "$WORK/plain.$arch" --arch $arch \
-        --out "$WORK/plain.tables/$arch"
+    succeeds generate --data-dir "$WORK/plain.$arch" --arch $arch --out "$WORK/plain.tables/$arch"
     ! grep -rq predicted "$WORK/plain.tables/$arch" || die "predictions without the key in the spec"
-    ends_with 0 "$GENTABLES" check --data-dir "$WORK/$arch" --arch $arch --tables "$WORK/tables/$arch"
+    succeeds check --data-dir "$WORK/$arch" --arch $arch --tables "$WORK/tables/$arch"
 done
 host=$WORK/tables/host plain=$WORK/plain.tables/host
 
@@ -113,7 +112,7 @@ has '/\* 1024: .*MPI_RING .* predicted \*/' "$host/allreduce_table.h"
 # A strategy with thresholds.
 measured host "$WORK/custom" 'predict = { 8 },'
 sed -i 's/MPI_HAN/TWOLEVEL/' "$WORK"/custom/*
-ends_with 0 "$GENTABLES" generate --data-dir "$WORK/custom" --arch host --out "$WORK/tables/custom"
+succeeds generate --data-dir "$WORK/custom" --arch host --out "$WORK/tables/custom"
 cat >"$WORK/ask.py" <<END
 from gentables_thresholds import Thresholds
 known = Thresholds.load("$WORK/tables/custom/thresholds.json")
@@ -148,6 +147,6 @@ has '^- TP 16 on 8 nodes bfloat16 NONE: 6 of 6 shapes predicted' "$host/report.m
 has '^- Held out: TP 8 on 4 nodes' "$host/report.md"
 has 'MPI_RING\^\?|RING.*\^\?' "$host/report.md"
 has 'TP 16 on 8 nodes \(predicted\)' "$host/best_strategy.svg"
-ends_with 0 "$GENTABLES" report --data-dir "$WORK/host" --arch host --out "$WORK/pages"
+succeeds report --data-dir "$WORK/host" --arch host --out "$WORK/pages"
 has 'TP 16 on 8 nodes, NONE, .*; predicted from fewer nodes' "$WORK/pages/report.html"
 has 'Held out: TP 8 on 4 nodes' "$WORK/pages/report.html"

@@ -32,10 +32,6 @@ settings() {
     echo
 }
 
-plot() {
-    "$GENTABLES" metric plot "$@"
-}
-
 # points TEXT: the points of the JSON on stdout, as panel:label:x:value in words.
 points() {
     got=$(python3 - "$stdout" <<'END'
@@ -68,18 +64,18 @@ for balancer in on off; do
 done
 mkdir "$WORK/named/another-group4"
 echo 'no run' >"$WORK/named/notes.txt"
-ends_with 0 plot TTFT --traces "$WORK/named/" --out "$WORK/out"
+succeeds metric plot TTFT --traces "$WORK/named/" --out "$WORK/out"
 [ "$(cat "$stdout")" = "$WORK/out/ttft_vs_config.png: 5 runs of 2 implementations" ] ||
     die "stdout lacks the picture or its runs"
 has 'left out, load balancer on or off: .*_eplboff.*, .*_eplbon' "$stderr"
 grep -q 'left out, not a serving run: another-group4$' "$stderr" || die "another-group4"
 grep -q 'left out, at settings of no panel: .*_64_16384\]-group12$' "$stderr" || die "64_16384"
 [ "$(wc -l <"$stderr")" = 3 ] || die "more on stderr"
-ends_with 0 plot TTFT --traces "$WORK/named" --out "$WORK/out" --json
+succeeds metric plot TTFT --traces "$WORK/named" --out "$WORK/out" --json
 points "L:Baseline:8:1000 L:Baseline:16:2000 L:Baseline:64:4000 L:DefaultAll2All:32:3000 \
 R:DefaultAll2All:2048:2500 R:DefaultAll2All:8192:3000"
 for pair in TPOT:tpot request_throughput:request_throughput output_throughput:throughput ITL:itl; do
-    ends_with 0 plot "${pair%:*}" --traces "$WORK/named" --out "$WORK/out"
+    succeeds metric plot "${pair%:*}" --traces "$WORK/named" --out "$WORK/out"
     [ -s "$WORK/out/${pair#*:}_vs_config.png" ] || die "no picture of $pair"
 done
 [ "$(find "$WORK/out" -type f | wc -l)" = 5 ] || die "something else in the folder of pictures"
@@ -139,14 +135,14 @@ carded c 32 8192 default_all_to_all vllm 9
 carded d 64 8192 deep_ep vllm 8
 card cards/e "$(settings many 8192)"
 card cards/f
-ends_with 0 plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
+succeeds metric plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
 has 'left out, workload.data.max-num-seqs of its card is no count: e$' "$stderr"
 has 'left out, workload.data.max-num-seqs of its card is missing: f$' "$stderr"
 points "L:Baseline:32:12 L:DefaultAll2All:32:9 L:deep_ep:64:8 \
 R:Baseline:2048:10 R:Baseline:8192:12 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9"
 # Runs with cards that differ in other settings make no line.
 carded g 32 8192 '' sglang 13
-ends_with 0 plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
+succeeds metric plot TTFT --traces "$WORK/cards" --out "$WORK/out" --json
 points "L:DefaultAll2All:32:9 L:Baseline (sglang):32:13 L:Baseline (vllm):32:12 L:deep_ep:64:8 \
 R:DefaultAll2All:2048:11 R:DefaultAll2All:8192:9 R:Baseline (sglang):8192:13 R:Baseline (vllm):2048:10 \
 R:Baseline (vllm):8192:12"
@@ -156,7 +152,7 @@ invalid=$(printf 'x\377')
 for name in '`touch ran`' '{:Bold a}_b^c' "q\"uo'te" '@x %s \n \140' 'naïve' "$invalid"; do
     run "signs/M[${name}_32_8192]" 5
 done
-(cd "$WORK" && ends_with 0 plot TTFT --traces signs --out out)
+(cd "$WORK" && succeeds metric plot TTFT --traces signs --out out)
 [ ! -e "$WORK/ran" ] || die "a name was run"
 grep -q '6 runs of 6 implementations' "$stdout" || die "not every name is a line"
 
@@ -165,25 +161,25 @@ rm -r "$WORK/out"
 mkdir "$WORK/empty"
 failed 'empty: no folder of a serving run in it' metric plot TTFT --traces "$WORK/empty" --out "$WORK/out"
 run "elsewhere/$(baseline 16 4096)" 5
-ends_with 1 plot TTFT --traces "$WORK/elsewhere" --out "$WORK/out"
-one_line 'none of its 1 runs has max-num-batched-tokens 8192 or max-num-seqs 32; they have 16/4096'
-ends_with 1 plot TTFT --traces "$WORK/nowhere" --out "$WORK/out"
+failed 'none of its 1 runs has max-num-batched-tokens 8192 or max-num-seqs 32; they have 16/4096' metric \
+    plot TTFT --traces "$WORK/elsewhere" --out "$WORK/out"
+ends_with 1 "$GENTABLES" metric plot TTFT --traces "$WORK/nowhere" --out "$WORK/out"
 refused "Error: Trace directory not found: $WORK/nowhere" "does not exist"
 no_picture
 
 # Wrong use.
 rejects 'metric plot reads --traces DIR' metric plot TTFT --out "$WORK/out"
-ends_with 1 plot speed --traces "$WORK/named" --out "$WORK/out"
+ends_with 1 "$GENTABLES" metric plot speed --traces "$WORK/named" --out "$WORK/out"
 no_picture
 
 # A run that cannot be read is named; no picture is made of the others.
 run "broken/$(baseline 8 8192)" 5
 run "broken/$(baseline 32 8192)" 5
 echo '{"mean_ttft_ms": ' >"$WORK/broken/$(baseline 32 8192)/results_json/b.json"
-ends_with 1 plot TTFT --traces "$WORK/broken" --out "$WORK/out"
-one_line 'baseline_32_8192\]-group12/results_json/b.json'
+failed 'baseline_32_8192\]-group12/results_json/b.json' metric plot TTFT --traces "$WORK/broken" \
+    --out "$WORK/out"
 rm "$WORK/broken/$(baseline 32 8192)/card.yaml"
-ends_with 1 plot TTFT --traces "$WORK/broken" --out "$WORK/out"
+ends_with 1 "$GENTABLES" metric plot TTFT --traces "$WORK/broken" --out "$WORK/out"
 refused "Error: No workload YAML file found in trace directory" 'baseline_32_8192'
 rm -r "$WORK/broken/$(baseline 32 8192)"
 ln -s nowhere "$WORK/broken/$(baseline 32 8192)"
@@ -194,13 +190,13 @@ no_picture
 run "twice/$(baseline 32 8192)" 5
 card twice/again "$(settings 32 8192)"
 run twice/again 6
-ends_with 1 plot TTFT --traces "$WORK/twice" --out "$WORK/out"
-one_line 'Mixtral.* and .*/again: both are Baseline at max-num-seqs 32 and max-num-batched-tokens 8192'
+failed 'Mixtral.* and .*/again: both are Baseline at max-num-seqs 32 and max-num-batched-tokens 8192' metric \
+    plot TTFT --traces "$WORK/twice" --out "$WORK/out"
 no_picture
 
 # If the picture cannot be made.
 ends_with 1 env PATH=/nonexistent "$GENTABLES" metric plot TTFT --traces "$WORK/named" --out "$WORK/out"
 grep -q 'out/ttft_vs_config.png: gnuplot: .*gnuplot-nox' "$stderr" || die "no line about gnuplot"
 no_picture
-ends_with 1 plot TTFT --traces "$WORK/named" --out "$WORK/named/notes.txt"
+ends_with 1 "$GENTABLES" metric plot TTFT --traces "$WORK/named" --out "$WORK/named/notes.txt"
 grep -q 'notes.txt: the folder cannot be made' "$stderr" || die "no line about the folder"

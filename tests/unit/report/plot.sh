@@ -4,10 +4,6 @@
 . "$SOURCE/tests/lib.sh"
 needs gnuplot
 
-plot() {
-    "$GENTABLES" plot "$@"
-}
-
 no_picture() {
     [ -z "$(find "$1" -type f 2>/dev/null)" ] || die "there is a picture, or what is left of one"
 }
@@ -32,7 +28,7 @@ folder() {
 
 # The three pictures of each fusion and TP size, with their documented names and places.
 folder
-ends_with 0 plot --data_dir "$WORK/data/" --arch sm90
+succeeds plot --data_dir "$WORK/data/" --arch sm90
 for fusion in NONE RESIDUAL_RMS_NORM; do
     for tp in 2 4; do
         for kind in heatmap best_strategy strategy_difference_heatmap; do
@@ -47,33 +43,33 @@ grep -q "^12 pictures in $WORK/data/viz$" "$stdout" || die "not counted"
 
 # All kinds, as SVG, elsewhere; and both formats.
 echo 'print(#require("pictures.list").kinds)' >"$WORK/count.lua"
-ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/out" --kinds all --format svg
+succeeds plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/out" --kinds all --format svg
 kinds=$("$GENTABLES" lua "$WORK/count.lua")
 [ "$(find "$WORK/out/viz" -name '*.svg' | wc -l)" = $((4 * (kinds - 1) + 2)) ] ||
     die "not 4 SVGs of each kind, and 2 of that over TP sizes"
 python3 -c 'import sys, xml.dom.minidom as m; [m.parse(path) for path in sys.argv[1:]]' \
     "$WORK"/out/viz/*/*.svg || die "that is no SVG"
-ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/both" --kinds scaling --format png,svg
+succeeds plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/both" --kinds scaling --format png,svg
 [ "$(find "$WORK/both/viz" -type f | wc -l)" = 4 ] || die "not 2 PNGs and 2 SVGs"
 
 # One picture by name. Files of several TP sizes need one.
 one=$WORK/data/benchmark.tp2.sm90.csv
 for kind in heatmap best_strategy strategy_difference_heatmap time_vs_size; do
-    ends_with 0 plot "$kind" "$one" --fusion NONE --out "$WORK/one.svg"
+    succeeds plot "$kind" "$one" --fusion NONE --out "$WORK/one.svg"
     [ -s "$WORK/one.svg" ] || die "no $kind"
     rm "$WORK/one.svg"
 done
-ends_with 0 plot scaling "$one" "$WORK/data/benchmark.tp4.sm90.csv" --fusion NONE --out "$WORK/one.svg"
-ends_with 2 plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" --fusion NONE --out "$WORK/one.png"
-one_line 'tp2.sm90.csv: has TP 2, 4; --tp'
-ends_with 0 plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" --tp 4 --fusion NONE --out "$WORK/one.png"
+succeeds plot scaling "$one" "$WORK/data/benchmark.tp4.sm90.csv" --fusion NONE --out "$WORK/one.svg"
+rejects 'tp2.sm90.csv: has TP 2, 4; --tp' plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" \
+    --fusion NONE --out "$WORK/one.png"
+succeeds plot heatmap "$one" "$WORK/data/benchmark.tp4.sm90.csv" --tp 4 --fusion NONE --out "$WORK/one.png"
 rm -f "$WORK/one.png" "$WORK/one.svg"
 
 # The rows of other dtypes are skipped, with a message; an option selects them.
 { cells NONE 2 | sed 's/bfloat16/float16/; s/ONESHOT/NCCL/'; } >>"$one"
-ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/mixed" --kinds best_strategy --format svg
+succeeds plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/mixed" --kinds best_strategy --format svg
 one_line 'shows bfloat16 allreduce .*left out: float16 allreduce'
-ends_with 0 plot best_strategy "$one" --fusion NONE --dtype fp16 --out "$WORK/one.svg"
+succeeds plot best_strategy "$one" --fusion NONE --dtype fp16 --out "$WORK/one.svg"
 grep -q 'NCCL: 2 of 2 cells' "$WORK/one.svg" || die "not the rows of float16"
 rm "$WORK/one.svg"
 
@@ -81,18 +77,17 @@ rm "$WORK/one.svg"
 # error.
 folder
 { echo "$header" && cells NONE 4; } >"$WORK/data/benchmark.tp4.sm90.csv"
-ends_with 0 plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/gap" --kinds best_strategy,scaling \
-    --format svg
+succeeds plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/gap" --kinds best_strategy,scaling --format svg
 has 'best_strategy, RESIDUAL_RMS_NORM: TP 4 has no rows of RESIDUAL_RMS_NORM; no picture' "$stderr"
 has 'scaling, RESIDUAL_RMS_NORM: there is one TP size only' "$stderr"
 [ "$(find "$WORK/gap" -type f | wc -l)" = 4 ] || die "an empty picture"
-ends_with 2 plot heatmap "$one" --fusion RESIDUAL_RMS_NORM_QUANT_FP8 --out "$WORK/none/a.png"
-one_line 'no rows of fusion RESIDUAL_RMS_NORM_QUANT_FP8; it has NONE, RESIDUAL_RMS_NORM'
+rejects 'no rows of fusion RESIDUAL_RMS_NORM_QUANT_FP8; it has NONE, RESIDUAL_RMS_NORM' plot heatmap "$one" \
+    --fusion RESIDUAL_RMS_NORM_QUANT_FP8 --out "$WORK/none/a.png"
 no_picture "$WORK/none"
 
 # One strategy in one cell.
 rows "$WORK/single/benchmark.tp2.sm90.csv" '2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,9.5'
-ends_with 0 plot --data-dir "$WORK/single" --arch sm90 --kinds all --format svg
+succeeds plot --data-dir "$WORK/single" --arch sm90 --kinds all --format svg
 [ "$(find "$WORK/single/viz" -name '*.svg' | wc -l)" = $((kinds - 1)) ] || die "not a picture of each kind"
 one_line 'scaling, NONE: there is one TP size only; no picture'
 
@@ -106,7 +101,7 @@ printed["machine"]["cpu"] = "A\"quoted\" <b>&amp;</b> {/Bold x}_y `touch ran` $(
 json.dump(printed, open(sys.argv[2], "w"))
 END
 sed 's/tp = { 2, 4 }/tp = { 2 }/' "$SOURCE/tables/host/spec.lua" >"$WORK/names/spec.lua"
-(cd "$WORK/names" && ends_with 0 plot --data-dir . --arch host --kinds best_strategy --format svg)
+(cd "$WORK/names" && succeeds plot --data-dir . --arch host --kinds best_strategy --format svg)
 [ ! -e "$WORK/names/ran" ] || die "a name was run"
 python3 - "$WORK/names/viz/NONE/benchmark.tp2.host_best_strategy.svg" <<'END' || die "the name is not there"
 import sys, xml.dom.minidom as m
@@ -122,17 +117,17 @@ folder
 echo >"$WORK/file"
 failed "$WORK/file" plot --data-dir "$WORK/data" --arch sm90 --out "$WORK/file"
 no_picture "$WORK/data/viz"
-ends_with 1 plot heatmap "$one" --fusion NONE --out "$WORK/nowhere/a.png"
-one_line 'nowhere/a.png: cannot be written: No such file or directory'
-ends_with 1 env PATH=/nonexistent "$GENTABLES" plot --data-dir "$WORK/data" --arch sm90
-one_line 'pictures need gnuplot'
+failed 'nowhere/a.png: cannot be written: No such file or directory' plot heatmap "$one" --fusion NONE \
+    --out "$WORK/nowhere/a.png"
+ends_in_one_line 1 'pictures need gnuplot' env PATH=/nonexistent "$GENTABLES" plot --data-dir "$WORK/data" \
+    --arch sm90
 no_picture "$WORK/data/viz"
 mkdir "$WORK/no_fonts"
 printf '%s\n' '<?xml version="1.0"?><!DOCTYPE fontconfig SYSTEM "fonts.dtd">' \
     "<fontconfig><dir>$WORK/no_fonts</dir><cachedir>$WORK/no_fonts</cachedir></fontconfig>" \
     >"$WORK/fonts.conf"
-ends_with 1 env FONTCONFIG_FILE="$WORK/fonts.conf" "$GENTABLES" plot --data-dir "$WORK/data" --arch sm90
-one_line 'there is no font'
+ends_in_one_line 1 'there is no font' env FONTCONFIG_FILE="$WORK/fonts.conf" "$GENTABLES" plot \
+    --data-dir "$WORK/data" --arch sm90
 no_picture "$WORK/data/viz"
 
 # Wrong use.

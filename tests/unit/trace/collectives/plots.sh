@@ -10,10 +10,6 @@ variance_by_threads_boxplot.png
 variance_thread_channel_interaction.png
 variance_violin_combined.png'
 
-plots() {
-    "$GENTABLES" trace plots "$@"
-}
-
 has_five() {
     [ "$(cd "$1" && LC_ALL=C ls)" = "$five" ] || die "not the five pictures in $1"
     for name in $five; do
@@ -40,7 +36,7 @@ write(sys.argv[1], keys, lambda: random.lognormvariate(2, 1))
 write(sys.argv[2], [(1, 1, 63), (77, 3, 5)], lambda: random.lognormvariate(2, 3), columns[::-1])
 write(sys.argv[3], [(64, 4, 0)], lambda: 0.0)
 END
-ends_with 0 plots "$WORK/all.csv" --out "$WORK/all"
+succeeds trace plots "$WORK/all.csv" --out "$WORK/all"
 has_five "$WORK/all"
 # The content of the pictures, not only texts and axes: boxes and their medians, violins, a line for each
 # thread count.
@@ -50,24 +46,24 @@ done
 has_colours "$WORK/all/variance_violin_combined.png" "#9ecae1" "#3182bd"
 has_colours "$WORK/all/variance_thread_channel_interaction.png" "#0072b2" "#d55e00"
 [ "$(wc -l <"$stdout")" = 5 ] || die "the pictures are not named"
-ends_with 0 plots --csv-path "$WORK/odd.csv" --output-dir "$WORK/odd/deep"
+succeeds trace plots --csv-path "$WORK/odd.csv" --output-dir "$WORK/odd/deep"
 has_five "$WORK/odd/deep"
-ends_with 0 plots "$WORK/same.csv" "$WORK/odd.csv" # beside the CSV
+succeeds trace plots "$WORK/same.csv" "$WORK/odd.csv" # beside the CSV
 has_five "$WORK/plots"
-ends_with 0 plots "$WORK/same.csv" --out "$WORK/same"
+succeeds trace plots "$WORK/same.csv" --out "$WORK/same"
 has_five "$WORK/same"
 
 # Runs outside of a sweep: trace variance leaves threads and channels empty.
 mkdir "$WORK/run"
 gzip -dc "$SOURCE/tests/golden/trace/h100_bert/h100_bert.json.gz" >"$WORK/run/rank0.json"
 succeeds trace variance "$WORK/run" --out "$WORK/run"
-ends_with 0 plots "$WORK/run/top5_gemm_kernels_time_variance.csv" --out "$WORK/ranks"
+succeeds trace plots "$WORK/run/top5_gemm_kernels_time_variance.csv" --out "$WORK/ranks"
 over_ranks='variance_by_ranks_boxplot.png
 variance_violin_combined.png'
 [ "$(cd "$WORK/ranks" && LC_ALL=C ls)" = "$over_ranks" ] || die "not the pictures over ranks"
 grep -q 'no row has threads: pictures over threads are not drawn' "$stderr" || die "no message about threads"
 printf 'threads,channel,rank,time_diff_us\n1,2,3,4\n,2,3,5\n' >"$WORK/some.csv"
-ends_with 0 plots "$WORK/some.csv" --out "$WORK/some"
+succeeds trace plots "$WORK/some.csv" --out "$WORK/some"
 has_five "$WORK/some"
 one_line '1 of 2 rows have no threads: pictures over threads leave them out'
 
