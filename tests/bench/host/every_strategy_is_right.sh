@@ -43,8 +43,7 @@ for ranks in 2 3 4 5; do
         [ "$have" -ge 25 ] || fail "$ranks ranks, $strategy: only $have rows"
     done <"$WORK/available"
     for strategy in MPI ONESHOT TWOSHOT; do
-        grep -q "^strategy name=$strategy status=available" "$WORK/answers.$ranks" ||
-            fail "$strategy is not available"
+        printed "answers.$ranks" "^strategy name=$strategy status=available"
         grep -q "^row id=4 strategy=$strategy " "$WORK/answers.$ranks" || fail "$strategy does no AllReduce"
     done
 done

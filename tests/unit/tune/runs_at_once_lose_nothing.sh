@@ -49,8 +49,7 @@ second 1 ". $WORK/tune_there"
 gentables sweep "$WORK/spec.lua" --bench "$BENCH" --out "$WORK/swept" \
     --launcher "$WORK/launcher {ranks}"
 ended
-grep -q "a sweep is measuring these rows; wait" "$WORK/second.out" ||
-    fail "message: $(cat "$WORK/second.out")"
+printed second.out "a sweep is measuring these rows; wait"
 grep -q ,allreduce, "$WORK/swept/benchmark.tp2.host.csv" || fail "no rows of the sweep"
 
 # ... and replaces none that another program has written since it began.

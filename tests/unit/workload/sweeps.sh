@@ -223,8 +223,7 @@ case $made in experiments/sweep_*) ;; *) die "the folder is not printed" ;; esac
 one_line "SIGINT; to resume, run the same command with -o $made"
 summary=$(echo "$WORK/here/$made"/nccl_thread_sweep_summary_*.txt)
 grep -Eq '^1 +2 +interrupted ' "$summary" || die "the summary lacks the interrupted configuration"
-grep -Eq '^1 +1 +not begun +- +- +-$' "$summary" ||
-    die "the summary lacks the configuration that was not begun"
+has '^1 +1 +not begun +- +- +-$' "$summary"
 (cd "$WORK/here" && "$GENTABLES" workload sweep -f "$tiny" -p 2 -t 1 -c 2,1 -o "$made") >"$stdout" ||
     die "the printed command does not resume"
 grep -q '2 measured, 0 already present' "$stdout" || die "what was cut off, or not begun, counts as measured"

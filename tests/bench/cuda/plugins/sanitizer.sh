@@ -47,8 +47,7 @@ tune peer_copies
 lines 0
 timed PEER_COPIES || fail "a candidate that passed has no time"
 [ "$(wc -l <"$SEEN")" = 1 ] || fail "not one trial under it"
-grep -q -- "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-trial " "$SEEN" ||
-    fail "not a brief trial"
+has "--tool memcheck .*--error-exitcode [1-9][0-9]* .*$BENCH --brief-trial " "$SEEN"
 
 # A candidate that failed the trial before does not run under the sanitizer; its neighbour does.
 tune bad_crash
