@@ -32,7 +32,7 @@ local function one_line(errors)
   luaunit.assertStrContains(errors, "gentables: ")
 end
 
-local TestBadInput = {}
+local TestBadInput = { setUp = lib.clean }
 
 function TestBadInput.test_a_trace_without_shapes()
   local one = lib.trace()
@@ -91,7 +91,6 @@ end
 
 -- The first op ends the process; the next one gets a new process.
 function TestBadInput.test_an_op_that_ends_the_process()
-  lib.clean()
   local program = lib.program("replay", [[
 echo "hello protocol=1 threads=1 device=a stand-in"
 echo "ready"
@@ -175,7 +174,6 @@ end
 -- Two configurations share the time: the second has only the time that the first leaves, so each op has no
 -- more than the one before.
 function TestBadInput.test_a_budget_is_one_for_the_whole_command()
-  lib.clean()
   local program = lib.program("replay", lib.serving [[
     echo "$line" >>"${0%/*}/asked"
     echo "none id=x reason=not asked for"]])
@@ -195,7 +193,6 @@ end
 
 -- A batch ends like one configuration: gentables replay and the batch report alike.
 function TestBadInput.test_a_batch_without_any_time_is_a_failed_measurement()
-  lib.clean()
   lib.save(two_ops(), "runs/a/t_rank_0.json")
   local said, errors = lib.ends_with(1,
     lib.run_with("env GENTABLES_OPENBLAS=/nowhere/a GENTABLES_ONEDNN=/nowhere/b", "trace", "report",
@@ -212,7 +209,6 @@ function TestBadInput.test_an_empty_product()
 end
 
 function TestBadInput.test_wrong_use()
-  lib.clean()
   local path = lib.save(two_ops(), "t.json")
   local wrong = {
     { { "replay", path }, "replay needs --out DIR" },
@@ -228,7 +224,6 @@ function TestBadInput.test_wrong_use()
 end
 
 function TestBadInput.test_files_that_hold_no_op()
-  lib.clean()
   local good = "gemm id=a dtype=float32 batch=1 m=2 n=2 k=2 trans_a=0 trans_b=0 lda=2 ldb=2 stride_a=0 "
     .. "stride_b=0 addend=none"
   local wrong = {

@@ -43,10 +43,9 @@ local front = "env --default-signal=INT"
 
 local function rows() return lib.rows(sheets, "gemm_node_replay") end
 
-local TestCutShort = {}
+local TestCutShort = { setUp = lib.clean }
 
 function TestCutShort.test_results_before_a_signal_are_written()
-  lib.clean()
   local said, errors = lib.ends_with(130, lib.run_with(front, "replay", three_ops(), "--out", out,
     "--csv", "--program", program(at_second)))
   luaunit.assertStrContains(errors, "interrupted by SIGINT; 1 of 3 ops have a time")
@@ -60,7 +59,6 @@ end
 
 -- Of two configurations the second does not start.
 function TestCutShort.test_a_signal_ends_the_other_configurations_too()
-  lib.clean()
   for _, threads in ipairs { "256", "512" } do
     local folder = ("%s/sweep/%sthread/nccl_28channels/torch_profiler/rank0"):format(lib.work, threads)
     assert(file.make_folder(folder))
@@ -73,7 +71,6 @@ function TestCutShort.test_a_signal_ends_the_other_configurations_too()
 end
 
 function TestCutShort.test_saved_ops_are_printed_as_they_come()
-  lib.clean()
   local said = lib.ends_with(130, lib.run_with(front, "replay", ops_file(), "--program",
     program("*gemm_002*) cp '" .. lib.work .. "/stdout' '" .. lib.work .. "/seen' ;;\n" ..
     "*gemm_003*) kill -INT $PPID; exec sleep 600 ;;\n")))
@@ -91,7 +88,6 @@ local function requests()
 end
 
 function TestCutShort.test_a_budget_gives_each_op_a_little_first()
-  lib.clean()
   lib.ends_with(0, lib.run("replay", three_ops(), "--out", out, "--csv", "--budget", "1000", "--program",
     program("")))
   luaunit.assertEquals(requests(), { "1 1", "2 1", "3 1", "1 all", "2 all", "3 all" })
@@ -100,7 +96,6 @@ end
 
 -- The second request has no answer: the first result stays, and the row has the reason for its few samples.
 function TestCutShort.test_a_first_look_counts_where_nothing_follows()
-  lib.clean()
   lib.ends_with(0, lib.run("replay", three_ops(), "--out", out, "--csv", "--budget", "1000", "--program",
     program('*gemm_002*max_samples=1*) ;;\n*gemm_002*) echo "none id=x reason=too warm"; continue ;;\n')))
   luaunit.assertEquals(rows()[2]["warm samples"], "1")
@@ -111,7 +106,6 @@ end
 function TestCutShort.test_fewer_samples_than_the_full_measure_are_reported()
   local lacks = lib.lacks("openblas")
   luaunit.skipIf(lacks, lacks)
-  lib.clean()
   local path = ops_file()
   assert(file.write(path, (assert(file.read(path)):gsub(" addend", " max_samples=1%0"))))
   lib.ends_with(0, lib.run("replay", path, "--out", out, "--csv"))

@@ -16,6 +16,7 @@ return { arch = "host", tp = { 2, 4 }, fusions = { "NONE", "RESIDUAL_RMS_NORM" }
 ]]
 local WORKLOAD = "tokens,hidden_size,weight\n16,2048,1\n64,4096,3\n"
 
+-- Sweeps what may change a choice, at TP 2.
 function TestComplete:setUp()
   self.folder = lib.scratch()
   self.rows = self.folder .. "/rows"
@@ -23,6 +24,7 @@ function TestComplete:setUp()
   self.json = self.rows .. "/benchmark.tp2.host.json"
   lib.write(self.folder .. "/spec.lua", SPEC)
   lib.write(self.folder .. "/shapes.csv", WORKLOAD)
+  lu.assertStrContains(self:sweep_by_spec("--tp", "2"), "unlikely to change a choice")
 end
 
 function TestComplete:tearDown() lib.clean(self.folder) end
@@ -30,11 +32,6 @@ function TestComplete:tearDown() lib.clean(self.folder) end
 -- Sweeps by the spec that is not beside the rows. Returns stdout.
 function TestComplete:sweep_by_spec(...)
   return (lib.ends(0, "", lib.sweep_by(nil, self.rows, nil, self.folder .. "/spec.lua", ...)))
-end
-
--- Sweeps what may change a choice, at TP 2.
-function TestComplete:sweep()
-  lu.assertStrContains(self:sweep_by_spec("--tp", "2"), "unlikely to change a choice")
 end
 
 -- Makes the tables, with this exit code and a part of stderr. Returns the folder and stderr.
@@ -55,7 +52,6 @@ local function have_same_files(left, right)
 end
 
 function TestComplete:test_a_table_is_the_same_with_and_without_the_spec_beside_the_rows()
-  self:sweep()
   local without, err = self:generate "without"
   lu.assertEquals(err, "")
   lib.write(self.rows .. "/spec.lua", SPEC)
@@ -72,7 +68,6 @@ function TestComplete:test_a_table_is_the_same_with_and_without_the_spec_beside_
 end
 
 function TestComplete:test_a_spec_beside_the_rows_holds_and_the_keys_in_which_it_differs_are_printed()
-  self:sweep()
   lib.write(self.rows .. "/spec.lua", (SPEC:gsub("64, ", ""):gsub("{ 2, 4 }", "{ 2 }")))
   local out, err = self:generate "out"
   lu.assertEquals(err, ("gentables: %s/spec.lua: is used; the sweep of benchmark.tp2.host.csv had another "
@@ -81,7 +76,6 @@ function TestComplete:test_a_spec_beside_the_rows_holds_and_the_keys_in_which_it
 end
 
 function TestComplete:test_merged_rows_keep_the_spec_that_their_sweeps_share()
-  self:sweep()
   local before = self:generate "before"
   local merged = self.folder .. "/merged"
   lib.ends(0, "", lib.run { lib.gentables, "merge", self.csv, "--out", merged })
@@ -91,14 +85,12 @@ end
 
 -- A spec.lua that chooses what formats hold replaces only that.
 function TestComplete:test_a_spec_with_a_table_alone_keeps_the_recorded_grid()
-  self:sweep()
   local without = self:generate "without"
   lib.write(self.rows .. "/spec.lua", 'return { table = { dtype = "bfloat16" } }')
   have_same_files(without, (self:generate "with"))
 end
 
 function TestComplete:test_a_recorded_spec_that_is_none_is_rejected_with_the_file_and_the_key()
-  self:sweep()
   local record = provenance.read(self.json)
   record.spec.keys.num_tokens = { 0 }
   lib.write(self.json, json.encode(record))
@@ -108,7 +100,6 @@ end
 -- Files of an earlier version have only the hash of the spec, and the workload may change. A sweep records
 -- both, and measures nothing.
 function TestComplete:test_the_next_sweep_adds_the_spec_to_rows_of_an_earlier_version()
-  self:sweep()
   lib.write(self.folder .. "/shapes.csv", WORKLOAD .. "256,1024,9\n")
   local function sweep_again() lu.assertStrContains(self:sweep_by_spec("--tp", "2"), "up to date") end
   sweep_again()
@@ -124,7 +115,6 @@ end
 
 -- The specs of files of two TP sizes may differ: each file has its own grid.
 function TestComplete:test_each_file_of_rows_has_the_grid_of_its_own_spec()
-  self:sweep()
   lib.write(self.folder .. "/spec.lua", (SPEC:gsub("tp = { 2, 4 }", "tp = { 4 }"):gsub("256, 1024", "512")))
   self:sweep_by_spec "--exhaustive"
   local text = lib.read(self:generate "out" .. "/table.csv")

@@ -50,7 +50,8 @@ gentables generate --data-dir "$WORK/swept" --arch host
 # refused PATTERN: expects exit code 2 before anything is launched, and that all files stay.
 refused() {
     cp "$rows.csv" "$WORK/before"
-    tune --dtype float32 --out "$WORK/rows" --op reducescatter --sizes 1K --launcher "false {ranks}"
+    tune --dtype float32 --launches 2 --out "$WORK/rows" --op reducescatter --sizes 1K \
+        --launcher "false {ranks}"
     [ "$status" = 2 ] || fail "$1: ended with $status: $(cat "$WORK/err")"
     printed err "$1"
     cmp -s "$rows.csv" "$WORK/before" || fail "$1: rows are others"
