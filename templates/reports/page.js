@@ -1,6 +1,13 @@
 // The script of every page: tables sort and copy. Without it, pages are complete.
 "use strict";
 
+// element("td", { className: "x" }, child...)
+function element(name, properties, ...children) {
+  const made = Object.assign(document.createElement(name), properties);
+  made.append(...children.filter((child) => child !== null && child !== undefined));
+  return made;
+}
+
 // The sort key of a cell: its number, if it has one, and its text.
 function sortKey(cell) {
   const text = cell.dataset.sort ?? cell.textContent.trim();
@@ -38,8 +45,7 @@ async function copyText(text) {
     await navigator.clipboard.writeText(text);
     return true;
   } catch {
-    const area = document.createElement("textarea");
-    area.value = text;
+    const area = element("textarea", { value: text });
     document.body.append(area);
     area.select();
     const done = document.execCommand("copy");
@@ -50,10 +56,7 @@ async function copyText(text) {
 
 // A button that copies the result of text(), and then shows whether it succeeded.
 function copyButton(text) {
-  const button = document.createElement("button");
-  button.type = "button";
-  button.className = "copy";
-  button.textContent = "Copy table";
+  const button = element("button", { type: "button", className: "copy" }, "Copy table");
   button.addEventListener("click", async () => {
     button.textContent = await copyText(text()) ? "Copied" : "Could not copy";
     setTimeout(() => { button.textContent = "Copy table"; }, 1500);
@@ -63,9 +66,7 @@ function copyButton(text) {
 
 function makeSortable(table) {
   [...table.tHead.rows[0].cells].forEach((head, index) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...head.childNodes);
+    const button = element("button", { type: "button" }, ...head.childNodes);
     button.addEventListener("click", () => sortTable(table, index));
     head.append(button);
   });

@@ -3,13 +3,6 @@
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const byId = (id) => document.getElementById(id);
 
-// element("td", { className: "x" }, child...)
-function element(name, properties, ...children) {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children.filter((child) => child !== null && child !== undefined));
-  return made;
-}
-
 // ---- the data --------------------------------------------------------------------------------
 
 // "1.5  2" -> [1.5, NaN, 2], cached
