@@ -2,7 +2,8 @@
 // path only when the workbook is complete; equal sheets give equal bytes. pages/sheets.lua decides on sheets,
 // names and formats.
 //
-// - open(path) returns a book, or nil, message.
+// - open(path, cell_text) returns a book, or nil, message. cell_text(text), for texts that are long or not
+//   ASCII, returns the text for a cell, and whether it was cut to the length that a cell can have.
 // - book:add{ name =, columns = { titles }, rows = a list of rows, or a function that returns the next row,
 //   formats = { [index] = number format }, colours = { [index] = { 0xRRGGBB, ... } of two or three } }
 //   returns the number of cells that were cut to the length that a cell can have, and the number of rows that
@@ -26,7 +27,7 @@
 static const char book_type[] = "gentables.xlsx", unwritten[] = "cannot be written: ";
 
 // Limits of a workbook, and widths of columns in characters.
-enum { MOST_ROWS = LXW_ROW_MAX, MOST_COLUMNS = LXW_COL_MAX, MOST_CELL_UNITS = 32767 };
+enum { MOST_ROWS = LXW_ROW_MAX, MOST_COLUMNS = LXW_COL_MAX, MOST_PLAIN = 32767 };
 enum { LEAST_WIDTH = 6, MOST_WIDTH = 60, FILTER_WIDTH = 3, NUMBER_WIDTH = 11 };
 // Doubles, and so cells, have all whole numbers up to this one.
 #define MOST_EXACT (1LL << 53)
@@ -125,12 +126,15 @@ static void hush_end(struct hush *hush) {
     if (hush->reason == ENOMEM) hush->lost_memory = true;
 }
 
-// open(path)
+// open(path, cell_text)
 static int open_book(lua_State *lua) {
     size_t length;
     const char *path = luaL_checklstring(lua, 1, &length);
     luaL_argcheck(lua, length < PATH_MAX, 1, "too long a name");
-    struct book *book = lua_newuserdatauv(lua, sizeof *book, 0);
+    luaL_checktype(lua, 2, LUA_TFUNCTION);
+    struct book *book = lua_newuserdatauv(lua, sizeof *book, 1);
+    lua_pushvalue(lua, 2);
+    lua_setiuservalue(lua, -2, 1);
     *book = (struct book){.stage = {.file = -1}, .stream_errors = stream_errors()};
     luaL_setmetatable(lua, book_type);
     memcpy(book->path, path, length + 1);
@@ -158,43 +162,9 @@ static int open_book(lua_State *lua) {
     return 1;
 }
 
-// The length of the UTF-8 sequence at `text`; 0 if it is malformed or XML does not allow the character.
-static size_t sequence_length(const unsigned char *text, size_t left) {
-    unsigned char first = text[0];
-    if (first < 0x80) return first >= 0x20 || first == '\t' || first == '\n' || first == '\r' ? 1 : 0;
-    size_t length = first >= 0xC2 && first < 0xE0 ? 2 : first >= 0xE0 && first < 0xF0 ? 3 : 4;
-    if (first < 0xC2 || first > 0xF4 || length > left) return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((text[i] & 0xC0) != 0x80) return 0;
-    bool overlong = (first == 0xE0 && text[1] < 0xA0) || (first == 0xF0 && text[1] < 0x90);
-    bool no_character = (first == 0xED && text[1] >= 0xA0) || (first == 0xF4 && text[1] >= 0x90) ||
-                        (first == 0xEF && text[1] == 0xBF && text[2] >= 0xBE);
-    return overlong || no_character ? 0 : length;
-}
-
-// Pushes `text` for a cell: bytes that are no character of XML become U+FFFD, and a long text is cut.
-static const char *push_cell_text(lua_State *lua, const char *text, size_t size, bool *cut) {
-    luaL_Buffer out;
-    luaL_buffinit(lua, &out);
-    size_t units = 0, at = 0;
-    while (at < size) {
-        size_t length = sequence_length((const unsigned char *)text + at, size - at);
-        units += length == 4 ? 2 : 1;
-        if (units > MOST_CELL_UNITS) break;
-        if (length == 0)
-            luaL_addstring(&out, "\xEF\xBF\xBD");
-        else
-            luaL_addlstring(&out, text + at, length);
-        at += length == 0 ? 1 : length;
-    }
-    *cut = at < size;
-    luaL_pushresult(&out);
-    return lua_tostring(lua, -1);
-}
-
 // Whether `text` can be written without a change.
 static bool is_plain(const char *text, size_t size) {
-    if (size > MOST_CELL_UNITS) return false;
+    if (size > MOST_PLAIN) return false;
     for (size_t i = 0; i < size; i++)
         if ((unsigned char)text[i] < 0x20 || (unsigned char)text[i] > 0x7E) return false;
     return true;
@@ -208,12 +178,17 @@ static void widen(struct sheet *sheet, int column, size_t characters) {
 static void write_text(lua_State *lua, struct sheet *sheet, lxw_row_t row, int column, lxw_format *format) {
     size_t size;
     const char *text = lua_tolstring(lua, -1, &size);
-    bool cut = false, plain = is_plain(text, size);
+    bool plain = is_plain(text, size);
     widen(sheet, column, size);
-    if (!plain) text = push_cell_text(lua, text, size, &cut);
-    if (cut) sheet->cut++;
+    if (!plain) {
+        lua_getiuservalue(lua, 1, 1); // the book's cell_text
+        lua_pushvalue(lua, -2);
+        lua_call(lua, 1, 2);
+        sheet->cut += lua_toboolean(lua, -1);
+        text = lua_tostring(lua, -2);
+    }
     worksheet_write_string(sheet->worksheet, row, (lxw_col_t)column, text, format);
-    if (!plain) lua_pop(lua, 1);
+    if (!plain) lua_pop(lua, 2);
 }
 
 static size_t digits_of(double value) {

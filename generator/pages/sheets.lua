@@ -11,6 +11,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local optional = require "base.optional"
 local text = require "core.sheet_text"
+local valid_utf8 = require("base.text").valid_utf8
 
 local sheets = {}
 
@@ -33,6 +34,7 @@ local default_formats = {
 sheets.most_rows = 1048575 -- below the titles
 sheets.most_columns = 16384
 sheets.most_name = 31
+sheets.most_text = 32767 -- in a cell
 local notes_name = "notes"
 
 local function default_format(title)
@@ -160,12 +162,24 @@ local function with_short_names(list)
   return out
 end
 
+-- A text for a cell of a workbook, and whether it was cut: bytes that are no character of XML become U+FFFD.
+local function cell_text(words)
+  words = valid_utf8(words):gsub("[\0-\8\11\12\14-\31]", "\u{FFFD}")
+    :gsub("\u{FFFE}", ("\u{FFFD}"):rep(3)):gsub("\u{FFFF}", ("\u{FFFD}"):rep(3))
+  local units = 0 -- of UTF-16
+  for at, code in utf8.codes(words) do
+    units = units + (code > 0xFFFF and 2 or 1)
+    if units > sheets.most_text then return words:sub(1, at - 1), true end
+  end
+  return words, false
+end
+
 -- Writes one workbook of all sheets (at least one), whole or not at all. A last sheet, `notes`, lists what
 -- was shortened, cut or left out. Returns its rows, { sheet, note }; or nil, message.
 function sheets.write_xlsx(path, list)
   local can, why = sheets.has_xlsx()
   if not can then return nil, ("%s: %s"):format(path, why) end
-  local book <close>, message = require("core.xlsx").open(path)
+  local book <close>, message = require("core.xlsx").open(path, cell_text)
   if not book then return nil, message end
   local notes = {}
   local cut, left_out -- or nil, message
