@@ -198,18 +198,22 @@ function sheets.write_xlsx(path, list)
   return notes
 end
 
+-- Selects CSVs and a workbook as a verb's output. If the library for workbooks is missing, prints that and
+-- selects CSVs alone.
+function sheets.choose_both(args)
+  local has, why = sheets.has_xlsx()
+  args.csv, args.xlsx = true, has
+  if not has then fail.note("no workbook: " .. why) end
+end
+
 -- Calls write_xlsx and write_folder for the given paths; raises their failures. The workbook, which needs
 -- more space and open files, is the first: if it fails, no CSV is written.
 function sheets.save(list, paths)
   local parent = paths.xlsx and paths.xlsx:match("^(.+)/")
-  if parent then
-    fail.unless_done(file.make_folder(parent))
-  end
+  if parent then fail.unless_done(file.make_folder(parent)) end
   for _, kind in ipairs { "xlsx", "folder" } do
     local path = paths[kind]
-    if path then
-      fail.unless_done(sheets["write_" .. kind](path, list))
-    end
+    if path then fail.unless_done(sheets["write_" .. kind](path, list)) end
   end
 end
 

@@ -94,10 +94,8 @@ end
 -- Selects the outputs: those that options name, by default all that can be made.
 local function choose_forms(args)
   if args.csv or args.xlsx or args.html then return end
-  args.csv, args.html = true, true
-  local has, why = sheets.has_xlsx()
-  args.xlsx = has
-  if not has then fail.note("no workbook: " .. why) end
+  args.html = true
+  sheets.choose_both(args)
 end
 
 -- The kind of all sources: "sweep", or "report" for reports and traces.

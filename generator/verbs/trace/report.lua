@@ -68,16 +68,6 @@ local function name_all(entries)
   end
 end
 
--- Both forms, unless an option selects one. If the library for workbooks is missing, prints that and writes
--- CSVs.
-local function choose_forms(args)
-  if args.csv or args.xlsx then return end
-  args.csv = true
-  local has, why = sheets.has_xlsx()
-  args.xlsx = has
-  if not has then fail.note("no workbook: " .. why) end
-end
-
 -- ---- The work --------------------------------------------------------------------------------------------
 
 -- Writes the report of one trace; returns, packed, the number of its sheets and its notes as text or nil.
@@ -155,7 +145,7 @@ local function run_batch(args)
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
-  choose_forms(args)
+  if not (args.csv or args.xlsx) then sheets.choose_both(args) end
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
@@ -212,7 +202,7 @@ return {
     if args.base then return run_batch(args) end
     check_traces(args)
     local options = options_of(args)
-    choose_forms(args)
+    if not (args.csv or args.xlsx) then sheets.choose_both(args) end
     local entries, is_whole = entries_of(args)
     local written, code = 0, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
