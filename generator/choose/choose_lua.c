@@ -33,7 +33,6 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
-#include <string.h>
 
 #include "base/bindings.h"
 #include "choose.h"

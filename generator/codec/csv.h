@@ -5,7 +5,6 @@
 #define GENTABLES_CSV_H
 
 #include <stdbool.h>
-#include <stddef.h>
 
 #include "base/problem.h"
 

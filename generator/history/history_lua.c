@@ -16,7 +16,6 @@
 #include <lauxlib.h>
 #include <lua.h>
 #include <math.h>
-#include <stdlib.h>
 
 #include "base/bindings.h"
 #include "effects.h"

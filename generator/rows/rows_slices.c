@@ -10,7 +10,6 @@
 //   hidden_size.
 #include <lauxlib.h>
 #include <lua.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/bindings.h"

@@ -9,7 +9,6 @@
 
 #include <lauxlib.h>
 #include <lua.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/bindings.h"

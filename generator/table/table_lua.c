@@ -26,7 +26,6 @@
 #include <lua.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/bindings.h"
 #include "cell_times.h"
