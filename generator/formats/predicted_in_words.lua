@@ -10,25 +10,24 @@ local statistics = require "base.statistics"
 
 local predicted_in_words = {}
 
--- The median half width of the intervals of the times of a block, as a share; nil without times.
-local function typical_error(times, block)
-  local halves = {}
+-- The median factor between a time of a block and the ends of its interval; nil without times.
+local function typical_factor(times, block)
+  local factors = {}
   for _, time in ipairs(times) do
     if time.nodes == block.nodes and time.world_size == block.world_size and time.dtype == block.dtype
       and time.mode == block.mode and time.fusion == block.fusion then
-      halves[#halves + 1] = math.sqrt(time.high_us / time.low_us) - 1
+      factors[#factors + 1] = math.sqrt(time.high_us / time.low_us)
     end
   end
-  table.sort(halves)
-  return statistics.median(halves)
+  return statistics.median(factors)
 end
 
 local function block_in_words(found, block, library)
-  local half = typical_error(found.times, block)
+  local factor = typical_factor(found.times, block)
   local words = ("%s %s %s: %d of %s predicted from fewer nodes"):format(
     rank_placement.words(block.world_size, block.nodes), block.dtype, block.fusion,
     block.shapes - block.without, quantities.counted(block.shapes, "shape"))
-  if half then words = words .. ("; 95 %% intervals of +-%.0f %% (median)"):format(100 * half) end
+  if factor then words = words .. ("; 95 %% intervals end at %.2f times the time (median)"):format(factor) end
   if block.without > 0 then
     words = words .. ("; the others have no choice, because the times of %s follow no law or are too few")
       :format(library)

@@ -147,6 +147,14 @@ has '^- TP 16 on 8 nodes bfloat16 NONE: 6 of 6 shapes predicted' "$host/report.m
 has '^- Held out: TP 8 on 4 nodes' "$host/report.md"
 has 'MPI_RING\^\?|RING.*\^\?' "$host/report.md"
 has 'TP 16 on 8 nodes \(predicted\)' "$host/best_strategy.svg"
-succeeds report --data-dir "$WORK/host" --arch host --out "$WORK/pages"
+succeeds report --data-dir "$WORK/host" --arch host --out "$WORK/pages" --xlsx
 has 'TP 16 on 8 nodes, NONE, .*; predicted from fewer nodes' "$WORK/pages/report.html"
 has 'Held out: TP 8 on 4 nodes' "$WORK/pages/report.html"
+cat >"$WORK/workbook.py" <<END
+import zipfile
+book = zipfile.ZipFile("$WORK/pages/report.host.xlsx")
+sheets = [book.read(name).decode() for name in book.namelist() if "sheets/" in name]
+assert sum(sheet.count(">predicted<") for sheet in sheets) == 6
+assert any(">basis<" in sheet and ">low (\u00b5s)<" in sheet for sheet in sheets)
+END
+ends_with 0 python3 "$WORK/workbook.py"

@@ -86,6 +86,22 @@ function TestNodes:test_ranks_per_node_select_combinations()
   lu.assertStrContains(out, "TP 4 on 1 node: skipped: 1 node with ranks_per_node = 2 has 2 ranks\n")
 end
 
+function TestNodes:test_predictions_are_printed_and_measure_nothing()
+  local function sweeps(predict)
+    local keys = "tp = { 4, 6, 8 }, nodes = { 2, 3, 4 }, ranks_per_node = 2, predict = { %s }, fusions"
+    lib.write(self.folder .. "/spec.lua", (spec:gsub("tp = .- fusions", keys:format(predict))))
+    return lib.ends(0, "", self:sweep(LAUNCHER))
+  end
+  local _, err = sweeps "6"
+  lu.assertStrContains(err, "TP 12 on 6 nodes bfloat16 NONE: 2 of 2 shapes predicted from fewer nodes")
+  lu.assertStrContains(err, "Held out: TP 8 on 4 nodes predicted from 2, 3 nodes: mean regret")
+  local out, other = sweeps "6, 8"
+  lu.assertEquals(select(2, out:gsub("up to date, 2 rows", "")), 3)
+  lu.assertStrContains(other, "TP 16 on 8 nodes")
+  local recorded = provenance.read(self.folder .. "/benchmark.tp4.nodes2.host.json")
+  lu.assertEquals(recorded.spec.keys.predict, { 6, 8 })
+end
+
 -- ---- hosts ------------------------------------------------------------------------------------
 
 function TestNodes:test_hosts_go_to_the_launcher_and_to_no_file()
