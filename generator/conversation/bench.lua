@@ -19,6 +19,7 @@ bench.__index = bench
 
 -- Seconds. A launcher that ends its ranks on a busy machine takes some, and leaves files if it is cut off.
 local VERSION_PATIENCE, GRACE = 30, 10
+local TURN_S = 0.01 -- to wait for a line, before other benches get their turn
 -- Seconds of NCCL for its first communicator: FIRST_S of bench/cuda/communicator.c.
 local FIRST_COMMUNICATOR = 60
 
@@ -102,10 +103,23 @@ local function nonsense(self, line)
     protocol.shown(line)))
 end
 
+-- The next line of a child. In a coroutine, as of sweep/concurrent_groups.lua, others go on while it has none.
+local function next_line(child, seconds)
+  if not coroutine.isyieldable() then return child:read_line(seconds) end
+  local ends_at = process.now() + seconds
+  local line, problem
+  repeat
+    line, problem = child:read_line(TURN_S)
+    if line or problem ~= "timeout" then return line, problem end
+    coroutine.yield()
+  until process.now() > ends_at
+  return nil, problem
+end
+
 -- The next line as kind, fields, line; or nil and a failure.
 local function read(self, seconds)
   self.waited = seconds
-  local line, problem = self.child:read_line(seconds)
+  local line, problem = next_line(self.child, seconds)
   if not line then return failure(self, problem) end
   local kind, fields = protocol.parse(line)
   if not kind then return nonsense(self, line) end
@@ -242,20 +256,28 @@ local function answer_seconds(self, strategies, limits)
   return seconds + (self.has_nccl and FIRST_COMMUNICATOR or 0)
 end
 
--- Measures `strategies` in `cell` with `limits` (of protocol.request). Calls on_row(record) as rows come.
--- Returns { rows, no_time }, each strategy in one of them, and updates self.roundtrip_us; or nil and a
--- failure, after which this bench has ended.
-function bench:measure(id, cell, strategies, limits, on_row)
-  local result = { rows = {}, no_time = {}, open = {} }
-  for _, strategy in ipairs(strategies) do result.open[strategy] = true end
+-- Sends the request to measure `strategies` in `cell` with `limits` (of protocol.request); bench:answers must
+-- follow. Returns true; or nil and a failure, after which this bench has ended.
+function bench:send(id, cell, strategies, limits)
   local seconds = answer_seconds(self, strategies, limits)
+  self.asked = { id = id, cell = cell, strategies = strategies, seconds = seconds }
   self.waited = seconds
   local written, problem = self.child:write(protocol.request(id, cell, strategies, limits), self.patience)
   if not written then return failure(self, problem) end
+  return true
+end
+
+-- Reads the answers to the last request. Calls on_row(record) as rows come. Returns { rows, no_time }, each
+-- strategy in one of them, and updates self.roundtrip_us; or nil and a failure, after which this bench has
+-- ended.
+function bench:answers(on_row)
+  local asked, result = self.asked, { rows = {}, no_time = {}, open = {} }
+  local cell = asked.cell
+  for _, strategy in ipairs(asked.strategies) do result.open[strategy] = true end
   while true do
-    local kind, fields, line = read(self, seconds)
+    local kind, fields, line = read(self, asked.seconds)
     if not kind then return nil, fields end
-    if fields.id ~= tostring(id) then return nonsense(self, line) end
+    if fields.id ~= tostring(asked.id) then return nonsense(self, line) end
     if kind == "done" then
       self.roundtrip_us = protocol.roundtrip_us(fields)
       if not self.roundtrip_us then return nonsense(self, line) end
@@ -272,6 +294,13 @@ function bench:measure(id, cell, strategies, limits, on_row)
   local missing = next(result.open)
   if missing then return failure(self, "the bench gave no answer for " .. missing) end
   return result
+end
+
+-- Sends a request and reads its answers, as above.
+function bench:measure(id, cell, strategies, limits, on_row)
+  local sent, what = self:send(id, cell, strategies, limits)
+  if not sent then return nil, what end
+  return self:answers(on_row)
 end
 
 -- ---- end --------------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
+local quantities = require "base.quantities"
 
 local hosts = {}
 
@@ -54,6 +55,23 @@ function hosts.find(path)
   local list = os.getenv("SLURM_JOB_NODELIST")
   if not list or list == "" then return nil end
   return { names = read_slurm(list), source = "the allocation of Slurm" }
+end
+
+-- The hosts of ranks on up to `most` nodes; nil if all ranks are on this one. `path`: of a host file, or nil;
+-- `launcher`: a launcher that was given as text, or nil; `owner`: what has so many nodes, for messages.
+-- Raises if the hosts are too few, or unknown although mpirun needs them.
+function hosts.for_nodes(most, path, launcher, owner)
+  if most == 1 and not path then return nil end
+  local found = hosts.find(path)
+  if not found and not launcher then
+    fail.input("no hosts are known for %d nodes; give --hostfile FILE, run in an allocation of Slurm, or "
+      .. "give a --launcher with {ranks} and {nodes}", most)
+  end
+  if found and #found.names < most then
+    fail.input("%s has %s, and %s has %d nodes; --nodes gives other numbers of nodes", found.source,
+      quantities.counted(#found.names, "host"), owner, most)
+  end
+  return found
 end
 
 -- The seconds of a time of Slurm, such as 1-02:30:00 or 29:30; nil of UNLIMITED and other words.

@@ -404,16 +404,20 @@ function summary.largest_switch_error(files)
 end
 
 -- The network interfaces of the files of rows that several nodes measured, with their rates, as text; nil:
--- none is recorded.
+-- none is recorded. Also the largest numbers of slow nodes among them, and of groups that measured at once.
 function summary.network(files)
-  local words = {}
+  local words, slow, groups = {}, 0, 1
   for _, entry in ipairs(files) do
     local network = entry.provenance and entry.provenance.network
+    slow = math.max(slow, network and network.slow_nodes or 0)
+    groups = math.max(groups, entry.provenance and entry.provenance.beside or 1)
     for _, of in ipairs(network and network.interfaces or {}) do
       words[#words + 1] = of.mbit_per_s and ("%s, %d Mbit/s"):format(of.interface, of.mbit_per_s)
         or of.interface .. ", unknown rate"
     end
   end
+  if slow > 0 then words[#words + 1] = quantities.counted(slow, "node") .. " slower than the others" end
+  if groups > 1 then words[#words + 1] = ("up to %d groups measured at once"):format(groups) end
   return words[1] and table.concat(sequences.distinct(words), "; ") or nil
 end
 

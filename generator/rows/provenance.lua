@@ -61,6 +61,11 @@ function provenance.of_network(interfaces, names)
     node_set = names and provenance.hash(table.concat(sorted, "\n")) or nil }
 end
 
+-- The same for ranks on nodes of which `slow_nodes` (nil: none) were slow beside others.
+function provenance.network_of(network, slow_nodes)
+  return { interfaces = network.interfaces, node_set = network.node_set, slow_nodes = slow_nodes }
+end
+
 -- The parts of the fingerprint of a sweep (`job`: { identity, spec, launch }) that have changed since
 -- `record`, apart from the machine, as text.
 function provenance.changed_parts(record, job)
@@ -208,13 +213,14 @@ local spec_fields = { hash = optional(is_text), workload = optional(is_text),
   keys = optional(object_of { limits = optional(object_of(limits_fields)) }) }
 local launch_fields = { launcher = optional(is_text), incumbent = optional(is_text) }
 local interface_fields = { interface = is_text, mbit_per_s = optional(is_integer) }
-local network_fields = { interfaces = list_of(object_of(interface_fields)), node_set = optional(is_text) }
+local network_fields = { interfaces = list_of(object_of(interface_fields)), node_set = optional(is_text),
+  slow_nodes = optional(is_integer) }
 local plugins_fields = { candidates = list_of(object_of { strategy = is_text }) }
 
 local is_record = object_of { arch = optional(is_text), fingerprint = is_text, machine = is_object,
   bench = object_of(bench_fields), rows = object_of { hash = is_text }, complete = optional(is_flag),
   budget_s = optional(is_number), exhaustive = optional(is_flag), world_size = optional(is_integer),
-  nodes = optional(is_integer), network = optional(object_of(network_fields)),
+  nodes = optional(is_integer), beside = optional(is_integer), network = optional(object_of(network_fields)),
   derived = optional(is_integer), launches = optional(is_integer),
   roundtrip_us = optional(is_number),
   launch = optional(object_of(launch_fields)), spec = optional(object_of(spec_fields)),

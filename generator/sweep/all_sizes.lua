@@ -5,6 +5,7 @@
 -- If no bench starts at a TP size, its files and its journal stay as they are, the others go on, and the
 -- sweep prints the reason.
 local fail = require "base.fail"
+local hosts = require "conversation.hosts"
 local journal = require "sweep.journal"
 local leftovers = require "sweep.leftovers"
 local launches = require "sweep.launches"
@@ -14,6 +15,8 @@ local process = require "core.process"
 local progress = require "system.progress"
 local machines = require "machine.machines"
 local sequences = require "base.sequences"
+local screening = require "sweep.screening"
+local concurrent_groups = require "sweep.concurrent_groups"
 local tp_size = require "sweep.tp_size"
 local writing = require "sweep.writing"
 
@@ -24,6 +27,7 @@ local TASKS_IN_A_BUDGET = 500 -- at least, so that one does not overrun it
 local PRECISION = 0.02        -- half width of an interval that is narrow enough, as a share of the median
 local START_S = 1             -- expected start time of a launch, for the least budget
 local WRITE_SHARE = 0.02      -- of a budget, reserved for the time before and after measuring
+local RESERVE_S = 30          -- of an allocation, for the end of the sweep and for a job that ends its script
 
 -- ---- writing ----------------------------------------------------------------------------------
 
@@ -56,6 +60,32 @@ end
 
 -- ---- measuring --------------------------------------------------------------------------------
 
+local function most_nodes(open)
+  local most = 1
+  for _, state in ipairs(open) do most = math.max(most, state.nodes) end
+  return most
+end
+
+-- What a second at a TP size takes from the budget: a second, or as many node-seconds as it has nodes.
+local function price(job, state) return job.budget_node_s and state.nodes or 1 end
+
+-- The seconds of a sweep with --budget-node-seconds, with the same node-seconds for each of its TP sizes.
+local function take_node_seconds(job, open)
+  if not job.budget_node_s or #open == 0 then return end
+  job.budget_s, job.budget_name = 0, "--budget-node-seconds"
+  for _, state in ipairs(open) do job.budget_s = job.budget_s + job.budget_node_s / #open / state.nodes end
+end
+
+-- Ends the budget of a sweep on the nodes of an allocation before the allocation ends.
+local function fit_allocation(job)
+  local left_s = job.hosts and hosts.seconds_left()
+  if not left_s or job.budget_s and job.budget_s + RESERVE_S <= left_s then return end
+  local most_s = math.max(0, left_s - RESERVE_S)
+  if job.budget_node_s then job.budget_node_s = job.budget_node_s * most_s / job.budget_s end
+  job.budget_s, job.budget_name = most_s, "the allocation's time of"
+  print(("budget: %d s, because the allocation ends in %d s"):format(job.budget_s, left_s))
+end
+
 -- If the budget is too small for the starts of all launches and one sample of every first point, enlarges the
 -- default budget, and raises for a given one.
 local function check_budget(job, open)
@@ -63,13 +93,15 @@ local function check_budget(job, open)
   local least = 0
   for _, state in ipairs(open) do
     local planner = (state:chosen() or state).planner
-    least = least + job.spec.limits.launches * START_S + tp_size.STOP_S + planner:cost_of_a_round(cost.least)
+    least = least + price(job, state)
+      * (job.spec.limits.launches * START_S + tp_size.STOP_S + planner:cost_of_a_round(cost.least))
   end
   least = least / (1 - WRITE_SHARE)
-  if job.budget_s >= least then return end
+  local given = job.budget_node_s or job.budget_s
+  if given >= least then return end
   if job.budget_name then
-    fail.input("%s %g is too small for one sample per cell; about %d seconds, or fewer TP sizes, are "
-      .. "required", job.budget_name, job.budget_s, math.ceil(least))
+    fail.input("%s %g is too small for one sample per cell; about %d %s, or fewer TP sizes, are required",
+      job.budget_name, given, math.ceil(least), job.budget_node_s and "node-seconds" or "seconds")
   end
   print(("budget: %d s, because the default of %g s is too small for one sample per cell"):format(
     math.ceil(least), job.budget_s))
@@ -102,19 +134,28 @@ local function print_what_is_measured(job, state)
   io.stdout:flush()
 end
 
--- Measures at all TP sizes, each with its share of the remaining budget.
-local function measure(job, open)
+-- Measures at all TP sizes, in batches of those that run at once. Each batch has its share of the remaining
+-- budget, with --budget-node-seconds one for each of its TP sizes.
+local function measure(job, batches)
   if job.budget_s then job.progress:limit(job.began_at, job.budget_s, job.exhaustive) end
-  for i, state in ipairs(open) do
-    job.later = job.later - state.planner:outlook()
-    print_what_is_measured(job, state)
-    local share
+  local shares, spent, since, at_price = 0, 0, job.began_at, 1 -- `spent`, of the budget, until `since`
+  local function shares_of(states) return job.budget_node_s and #states or 1 end
+  for _, states in ipairs(batches) do shares = shares + shares_of(states) end
+  for _, states in ipairs(batches) do
+    local share, now = nil, process.now()
+    spent, since = spent + (now - since) * at_price, now
+    at_price = shares_of(states) * price(job, states[1])
     if job.budget_s then
-      local left = job.budget_s * (1 - WRITE_SHARE) - (process.now() - job.began_at)
-      share = tp_size.share_of(left, #open - i + 1)
+      local left = (job.budget_node_s or job.budget_s) * (1 - WRITE_SHARE) - spent
+      share = tp_size.share_of(left / price(job, states[1]), shares)
     end
-    state:begin(job.limits.cell_us / 1e6, share)
-    launches.run(job, state)
+    shares = shares - shares_of(states)
+    for _, state in ipairs(states) do
+      job.later = job.later - state.planner:outlook()
+      print_what_is_measured(job, state)
+      state:begin(job.limits.cell_us / 1e6, share)
+    end
+    concurrent_groups.run(states, function(state) launches.run(job, state) end)
   end
   job.progress:clear()
 end
@@ -161,8 +202,9 @@ end
 
 -- Runs the sweep that `job` describes: { out, spec, recorded_spec (of provenance.of_spec), choice (of
 -- choose.settings, for the planner), arch, backend, placements, hosts, network, budget_s (nil: no limit),
--- budget_name (the option that gave it; nil: it is the default), refine_s (the budget of --refine without
--- --budget), exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
+-- budget_node_s (in place of budget_s, or nil), budget_name (the option that gave it; nil: it is the
+-- default), screen (whether to look for slow nodes), refine_s (the budget of --refine without --budget),
+-- exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
 -- environment, began_at, after_writing (a function of the paths of files with new rows, or nil) }.
 function all_sizes.run(job)
   job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
@@ -170,6 +212,8 @@ function all_sizes.run(job)
   for i, placement in ipairs(job.placements) do job.states[i] = tp_size.load(job, placement) end
   outcome.announce(job)
   local open = sequences.filter(job.states, tp_size.is_open)
+  take_node_seconds(job, open)
+  fit_allocation(job)
   check_budget(job, open)
   job.limits = limits_of(job)
   job.progress, job.later = progress.new(), 0 -- `later`: visits at TP sizes that follow
@@ -180,7 +224,8 @@ function all_sizes.run(job)
     state.journal:begin(job.fingerprint, state.fresh, state.continues)
   end
   job.progress.total = job.later
-  measure(job, open)
+  if job.screen then screening.run(job, most_nodes(open)) end
+  measure(job, concurrent_groups.batches(job, open))
   local refused = check_refused(job, open)
   settle(job)
   local written = write_sizes(job)

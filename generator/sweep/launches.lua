@@ -38,7 +38,7 @@ end
 -- Starts a bench once. Returns it; nil and the failure.
 local function start_once(job, state)
   if not state.command then
-    state.command = job.backend.command(job, state.size, hosts.over(state, job.hosts))
+    state.command = job.backend.command(job, state.size, hosts.over(state, state.hosts or job.hosts))
     state.arguments = job.backend.arguments(job, state.size)
   end
   local began = process.now()

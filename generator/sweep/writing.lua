@@ -9,6 +9,12 @@ local writing = {}
 -- The text of the provenance at a path; nil without one.
 function writing.provenance_text(path) return file.exists(path) and fail.unless(file.read(path)) or nil end
 
+-- How many of its nodes are slow (screening.lua); nil: none, or not known.
+local function slow_nodes(self, job)
+  local slow = job.slow_nodes and self.nodes - (#job.hosts.names - job.slow_nodes) or 0
+  return slow > 0 and slow or nil
+end
+
 local function provenance_of(self, job)
   local measured = self.placement or self.continues or not self.old
   local regime, complete, budget_s = self:chosen(), nil, self:ended_by(job)
@@ -19,7 +25,8 @@ local function provenance_of(self, job)
     refine = budget_s and self:refinement() or nil,
     world_size = self.size,
     nodes = self.ranks.nodes,
-    network = self.ranks.nodes and job.network or nil,
+    beside = self.beside or self.old and self.old.beside,
+    network = self.ranks.nodes and provenance.network_of(job.network, slow_nodes(self, job)) or nil,
     arch = job.arch,
     fingerprint = job.fingerprint,
     machine = job.machine,

@@ -12,7 +12,6 @@ local process = require "core.process"
 local machines = require "machine.machines"
 local network = require "machine.network"
 local provenance = require "rows.provenance"
-local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local settings = require "choose.settings"
 local spec = require "rows.spec"
@@ -21,7 +20,6 @@ local system = require "core.system"
 local sweep = {}
 
 local BUDGET_S = 60 -- of a sweep, unless it is exhaustive
-local RESERVE_S = 30 -- of an allocation, for the end of the sweep and for a job that ends its script
 
 sweep.summary = "Measures the cells of a spec that have no rows yet. The same command resumes a sweep that\n"
   .. "was interrupted. A sweep that its budget ended is finished; only --refine continues it."
@@ -39,6 +37,8 @@ sweep.options = {
     help = "time for measuring, all TP sizes together; 0 or none: no limit (default: limits.seconds of "
       .. ("the spec, else %d; with --exhaustive no limit; with --transport 240 for each TP size)"):format(
         BUDGET_S) },
+  { name = "budget-node-seconds", value = "N", type = "number", above = 0, most = 1e9,
+    help = "budget as seconds times nodes, the same for each placement that is measured" },
   { name = "refine", help = "continue on the rows of a sweep that its budget ended" },
   { name = "exhaustive", help = "measure every cell, not only those that may change a choice" },
   { name = "fresh", help = "measure cells again that have rows" },
@@ -48,6 +48,7 @@ sweep.options = {
       .. "and {hosts} as it needs them (default: $GENTABLES_LAUNCHER)" },
   { name = "hostfile", value = "FILE",
     help = "host file of mpirun, for several nodes (default: the nodes of Slurm's allocation)" },
+  { name = "no-screening", help = "use the nodes as they come, without a search for slow ones" },
   { name = "incumbent", value = "HEADER",
     help = "lookup of AUTO: allreduce_table.h or customAllReduceUtils.h, code that runs in the ranks with "
       .. "all your rights (default: as built)" },
@@ -90,22 +91,11 @@ local function placements_of(args, of_spec)
   return out
 end
 
--- The hosts of a sweep (conversation/hosts.lua); nil if all its ranks are on this node. Raises if they are
--- too few, or unknown although mpirun needs them.
+-- The hosts of a sweep (conversation/hosts.lua); nil if all its ranks are on this node.
 local function hosts_of(args, placements, given_launcher)
   local most = 1
   for _, of in ipairs(placements) do most = math.max(most, of.nodes) end
-  if most == 1 and not args.hostfile then return nil end
-  local found = hosts.find(args.hostfile)
-  if not found and not given_launcher then
-    fail.input("no hosts are known for %d nodes; give --hostfile FILE, run in an allocation of Slurm, or "
-      .. "give a --launcher with {ranks} and {nodes}", most)
-  end
-  if found and #found.names < most then
-    fail.input("%s has %s, and the spec has %d nodes; --nodes leaves numbers of nodes out", found.source,
-      quantities.counted(#found.names, "host"), most)
-  end
-  return found
+  return hosts.for_nodes(most, args.hostfile, given_launcher, "the spec")
 end
 
 -- The arch of the rows: the spec's, or another of the same backend.
@@ -165,23 +155,18 @@ local function budget_of(args, of_spec)
   return given or BUDGET_S, name
 end
 
--- Ends the budget of a sweep on the nodes of an allocation before the allocation ends.
-local function fit_allocation(job)
-  local left_s = job.hosts and hosts.seconds_left()
-  if not left_s or job.budget_s and job.budget_s + RESERVE_S <= left_s then return end
-  job.budget_s, job.budget_name = math.max(0, left_s - RESERVE_S), "the allocation's time of"
-  print(("budget: %d s, because the allocation ends in %d s"):format(job.budget_s, left_s))
-end
-
 local function check_options(args)
+  if args.budget and args.budget_node_seconds then
+    fail.input("--budget and --budget-node-seconds are two budgets; give one")
+  end
   if args.refine and args.fresh then fail.input("--refine keeps rows, and --fresh does not; give one") end
   if args.history then history_store.check_sqlite() end
   if not args.transport then return end
   if args.history then fail.input("--transport takes no --history; a history is of strategies") end
   if args.refine then fail.input("--transport takes no --refine") end
   if args.budget == "none" or args.budget == 0 then fail.input("--transport requires a limit as --budget") end
-  for _, name in ipairs { "launcher", "hostfile" } do
-    if args[name] then
+  for _, name in ipairs { "launcher", "hostfile", "budget-node-seconds" } do
+    if args[name:gsub("-", "_")] then
       fail.input("--transport takes no --%s; it starts Open MPI's mpirun on this node", name)
     end
   end
@@ -214,15 +199,15 @@ local function new_job(args)
     out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
     arch = arch, backend = backend, placements = placements_of(args, loaded),
     exhaustive = args.exhaustive, refine = args.refine,
-    patience = args.patience, fresh = args.fresh, launcher = given_launcher,
+    patience = args.patience, fresh = args.fresh, launcher = given_launcher, screen = not args.no_screening,
     program = program, identity = identity, machine = machines.facts(library),
   }
   job.hosts = hosts_of(args, job.placements, given_launcher)
   job.network = provenance.of_network(network.interfaces(), job.hosts and job.hosts.names)
   job.choice = choice_of(path, loaded, arch, job.out)
+  job.budget_node_s = args.budget_node_seconds
   job.budget_s, job.budget_name = budget_of(args, seconds)
   job.refine_s = budget_of({}, seconds) or job.budget_s
-  fit_allocation(job)
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   local library_text = args.incumbent and file.read(args.incumbent) or nil
   job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, library_text)

@@ -6,6 +6,7 @@
 //   STAND_IN_ONCE         and only if this file does not exist yet; the fault makes it
 //   STAND_IN_LOG          file to which the process id and every request are appended
 //   RANKS, NODES          its ranks (default 2) and nodes (default 1), from the launcher
+//   STAND_IN_SLOWER       a factor of its times (default 1)
 //   STAND_IN_HASH, STAND_IN_LIBRARY   the hash and the MPI library that it reports as its own
 //   STAND_IN_DEVICES      it reports a device, hot in the first process that appends to STAND_IN_LOG
 //   STAND_IN_ROUNDTRIPS   round trips in microseconds, such as 0.1,0.4: one for each answer and greeting of
@@ -67,6 +68,7 @@ static void answer_strategy(const char *request, const char *strategy) {
     }
     // Longer names are slower, so that ONESHOT and TWOSHOT differ from MPI in a known way.
     double time = (double)strlen(strategy) + 1e-3 * (double)number(request, "num_tokens");
+    time *= strtod(setting("STAND_IN_SLOWER", "1"), NULL);
     printf("row id=%ld strategy=%s time_us=%.4f low_us=%.4f high_us=%.4f samples=20 min_us=%.4f p95_us=%.4f "
            "p99_us=%.4f skew_us=0.1 bound_us=0.5 bits=%016x mode=eager accumulate=fp32 placement=dedicated\n",
            id, strategy, time, 0.9 * time, 1.1 * time, 0.8 * time, 1.2 * time, 1.3 * time,

@@ -1,5 +1,5 @@
 -- Faults of nodes in a sweep: one that is not reachable, another build on a node, a node that is killed, a
--- link that is cut. Each ends in a clear line; finished rows are kept, and nothing is left running.
+-- link that is slow or cut. Each ends in a clear line; finished rows are kept, and nothing is left running.
 local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "system.nodes.lib"
@@ -45,6 +45,17 @@ function TestFaults:test_another_build_on_a_node()
   lib.on("node2", "mount --bind", other, bench)
   self:cannot_start("the bench reports: rank 1 runs another binary than the other ranks .*", "node1", "node2")
   lib.on("node2", "umount", bench)
+end
+
+-- Needs all three nodes, so it comes before the test that kills one.
+function TestFaults:test_a_degraded_link()
+  lib.set_rate("node2", "20mbit")
+  local ended, out, err = lib.run(self:sweep_over("node1", "node2", "node3"))
+  lib.set_rate("node2", "100mbit")
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertStrContains(out, "node node2: %d+%.%d times as slow as others; ", true)
+  lu.assertEquals(#assert(rows.records(self.csv)), CELLS)
+  lib.leaves_nothing("a slow link")
 end
 
 -- Begins a sweep over two nodes, and lets `fault` happen after its first cell. Returns how it ended, stdout

@@ -82,6 +82,11 @@ function lib.cut(node) assert(os.execute(("ip link set %s down"):format(node))) 
 
 function lib.join(node) assert(os.execute(("ip link set %s up"):format(node))) end
 
+-- Sets the rate of the link to a node, which has one.
+function lib.set_rate(node, rate)
+  assert(os.execute(("tc qdisc change dev %s root tbf rate %s burst 32k latency 50ms"):format(node, rate)))
+end
+
 -- Kills all processes of a node, as if its power were cut.
 function lib.kill_node(node)
   local pid = lib.read(("%s/%s.pid"):format(folder, node)):match("%d+")

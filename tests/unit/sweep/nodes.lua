@@ -5,6 +5,8 @@ local file = require "core.file"
 local lib = require "unit.sweep.lib"
 local provenance = require "rows.provenance"
 local rows = require "core.rows"
+local screening = require "sweep.screening"
+local concurrent_groups = require "sweep.concurrent_groups"
 
 local spec = [[
 return { arch = "host", tp = { 2, 4, 6 }, nodes = { 1, 2, 4 }, fusions = { "NONE" }, hidden_sizes = { 64 },
@@ -108,7 +110,7 @@ function TestNodes:test_hosts_go_to_the_launcher_and_to_no_file()
   local script = self.folder .. "/launch.sh"
   lib.write(script, ('#!/bin/sh\necho "$1" >>%s/used\nshift\nexec "$@"\n'):format(self.folder))
   self:sweep_well(("sh %s {hosts} %s"):format(script, LAUNCHER), "--hostfile", self.folder .. "/hosts",
-    "--nodes", "1,2", "--tp", "2")
+    "--nodes", "1,2", "--tp", "2", "--no-screening")
   lu.assertEquals(lib.read(self.folder .. "/used"), "secret1\nsecret1,secret2\n")
   for _, name in ipairs(assert(file.list(self.folder))) do
     local has_rows = name:find("^benchmark") ~= nil
@@ -155,6 +157,155 @@ function TestNodes:test_a_sweep_ends_before_its_allocation()
   local _, message = lib.ends(2, "", self:sweep_in_allocation("0:20", "--fresh"))
   lu.assertStrMatches(message,
     "gentables: the allocation's time of 0 is too small for one sample per cell; [^\n]*\n")
+end
+
+-- The seconds that the first request at each number of nodes has left.
+function TestNodes:seconds_of(...)
+  local log = self.folder .. "/log"
+  os.remove(log)
+  local ended, _, err = lib.run({ lib.gentables, "sweep", "--out", self.folder, "--bench", lib.stand_in,
+    "--launcher", LAUNCHER, "--tp", "4", "--fresh", ... }, { "SLURM_JOB_NODELIST=", "STAND_IN_LOG=" .. log })
+  lu.assertEquals(ended, "exit code 0", err)
+  local left = {}
+  for us in lib.read(log):gmatch("pid %d+\nmeasure [^\n]* left_us=(%d+) ") do left[#left + 1] = us / 1e6 end
+  return left
+end
+
+-- Each number of nodes gets the same node-seconds of those that remain: 1, 2 and 4 nodes of 300.
+function TestNodes:test_a_budget_of_node_seconds()
+  local left = self:seconds_of("--budget-node-seconds", "300")
+  lu.assertEquals(#left, 3)
+  for i, most in ipairs { 98, 147 / 2, 294 / 4 } do
+    lu.assertTrue(left[i] > 0.8 * most and left[i] < most, i .. ": " .. left[i])
+  end
+  self:is_refused("%-%-budget%-node%-seconds 3 is too small for one sample per cell; about %d+ node%-seconds",
+    LAUNCHER, "--budget-node-seconds", "3")
+  self:is_refused("two budgets; give one", LAUNCHER, "--budget-node-seconds", "300", "--budget", "60")
+end
+
+-- ---- slow nodes -------------------------------------------------------------------------------
+
+function TestNodes.test_each_two_nodes_meet_once()
+  for count = 3, 9 do
+    local met, pairs_met = {}, 0
+    for round = 1, count - 1 + count % 2 do
+      local busy = {}
+      for _, pair in ipairs(screening.pairs_of(count, round)) do
+        for _, node in ipairs(pair) do
+          lu.assertNil(busy[node])
+          busy[node] = true
+        end
+        local key = table.concat(pair, " ")
+        lu.assertNil(met[key])
+        met[key], pairs_met = true, pairs_met + 1
+      end
+    end
+    lu.assertEquals(pairs_met, count * (count - 1) // 2)
+  end
+end
+
+-- Node 3 is slow in the large size alone; node 4 has no pair.
+function TestNodes.test_a_node_is_as_slow_as_its_best_pair()
+  local ratios = screening.ratios { { { 10, 11 }, { 100, 320 } }, { { 10, 11 }, { 100, 310 } },
+    { { 11, 11 }, { 320, 310 } }, { {}, {} } }
+  lu.assertEquals(ratios, { 1, 1, 3.1, false })
+end
+
+-- Sweeps four hosts with a launcher that runs `lines` with the hosts of a launch as $1; returns stdout and
+-- the hosts of each launch after the screening.
+function TestNodes:sweep_hosts(lines, ...)
+  local script = self.folder .. "/launch.sh"
+  lib.write(self.folder .. "/hosts", "secret1\nsecret2\nsecret3\nsecret4\n")
+  lib.write(script, ('#!/bin/sh\necho "$1" >>%s/used\n%s\nshift\nexec "$@"\n'):format(self.folder, lines))
+  os.remove(self.folder .. "/used")
+  local ended, out, err = self:sweep(("sh %s {hosts} %s"):format(script, LAUNCHER), "--hostfile",
+    self.folder .. "/hosts", ...)
+  lu.assertEquals(ended, "exit code 0", err)
+  local used = {}
+  for line in lib.read(self.folder .. "/used"):gmatch("[^\n]+") do used[#used + 1] = line end
+  local pairs_first = 7 -- of four nodes, and the slow one again
+  return out, table.move(used, pairs_first + 1, #used, 1, {}), err
+end
+
+local SLOW_FIRST = 'case $1 in *secret1*) export STAND_IN_SLOWER=8 ;; esac'
+
+function TestNodes:test_a_slow_node_is_named_and_left_out()
+  local out, used = self:sweep_hosts(SLOW_FIRST, "--tp", "4", "--nodes", "1,2")
+  lu.assertStrContains(out, "node secret1: 8.0 times as slow as others; left out\n")
+  lu.assertEquals(used, { "secret2", "secret2,secret3" })
+  lu.assertNil(provenance.read(self.folder .. "/benchmark.tp4.nodes2.host.json").network.slow_nodes)
+end
+
+function TestNodes:test_a_slow_node_that_is_needed_is_labelled()
+  local out, used = self:sweep_hosts(SLOW_FIRST, "--tp", "4")
+  lu.assertStrContains(out, "node secret1: 8.0 times as slow as others; "
+    .. "placements on more than 3 nodes have it\n")
+  lu.assertEquals(used, { "secret2", "secret2,secret3", "secret2,secret3,secret4,secret1" })
+  lu.assertNil(provenance.read(self.folder .. "/benchmark.tp4.nodes2.host.json").network.slow_nodes)
+  lu.assertEquals(provenance.read(self.folder .. "/benchmark.tp4.nodes4.host.json").network.slow_nodes, 1)
+end
+
+-- Two of its three pairs are tried, each once.
+function TestNodes:test_a_node_that_does_not_start_is_left_out()
+  local out, used, err = self:sweep_hosts('case $1 in *secret2*) exit 7 ;; esac', "--tp", "4", "--nodes", "2")
+  lu.assertStrMatches(err, "gentables: nodes secret%d and secret%d: the bench died: exit code 7\n"
+    .. "gentables: nodes secret%d and secret%d: the bench died: exit code 7\n")
+  lu.assertStrContains(out, "node secret2: no pair with it starts; left out\n")
+  lu.assertEquals(used, {}) -- two pairs less
+  lu.assertEquals(lib.read(self.folder .. "/used"):match("([^\n]*)\n$"), "secret1,secret3")
+end
+
+function TestNodes:test_nodes_as_they_come()
+  self:sweep_hosts(SLOW_FIRST, "--tp", "4", "--nodes", "2", "--no-screening")
+  lu.assertEquals(lib.read(self.folder .. "/used"), "secret1,secret2\n")
+end
+
+-- ---- groups side by side ----------------------------------------------------------------------
+
+function TestNodes.test_an_a_a_check_finds_groups_that_disturb_each_other()
+  local may, words = concurrent_groups.agree { { 10, 100 }, { 10.1, 102 }, { 10.2, 101 }, { 10.1, 101 } }
+  lu.assertEquals({ may, words }, { true, "times beside another group are 1.01 times those alone" })
+  may, words = concurrent_groups.agree { { 10, 100 }, { 10.1, 112 }, { 10.2, 111 }, { 10.1, 101 } }
+  lu.assertEquals({ may, words }, { false, "times beside another group are 1.11 times those alone" })
+  may, words = concurrent_groups.agree { { 10, 100 }, { 10.1, 102 }, { 10.2, 101 }, { 12, 101 } }
+  lu.assertEquals({ may, words }, { false, "times alone differ by a factor of 1.20" })
+end
+
+-- Two placements on one node each, then two on two nodes each; the fifth is alone. Two checks come first.
+function TestNodes:test_placements_on_few_nodes_are_measured_at_once()
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("tp = { 2, 4, 6 }", "tp = { 2, 4 }")))
+  local out = self:sweep_hosts("", "--no-screening")
+  lu.assertStrContains(out, "1 node: times beside another group are 1.00 times those alone; "
+    .. "up to 4 groups at once\n")
+  lu.assertStrContains(out, "2 nodes: times beside another group are 1.00 times those alone; up to 2 groups "
+    .. "at once\n")
+  lu.assertEquals(self:placements(), "tp2 tp2.nodes2 tp4 tp4.nodes2 tp4.nodes4")
+  lu.assertEquals(lib.read(self.folder .. "/used"), [[
+secret1
+secret2
+secret1,secret2
+secret3,secret4
+secret1
+secret2
+secret1,secret2
+secret3,secret4
+secret1,secret2,secret3,secret4
+]])
+  local function beside(name) return provenance.read(self.folder .. "/benchmark." .. name).beside end
+  lu.assertEquals({ beside "tp2.host.json", beside "tp4.nodes2.host.json", beside "tp4.nodes4.host.json" },
+    { 2, 2, nil })
+  for _, name in ipairs { "tp2", "tp4", "tp4.nodes2" } do
+    lu.assertEquals(#assert(rows.records(("%s/benchmark.%s.host.csv"):format(self.folder, name))), 2)
+  end
+end
+
+-- The first start of the second group fails; the first group goes on meanwhile.
+function TestNodes:test_a_group_that_fails_starts_again()
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("tp = { 2, 4, 6 }", "tp = { 2, 4 }")))
+  local script = 'case $1$3 in secret2RANKS=4) [ -e "$0.failed" ] || { : >"$0.failed"; exit 7; } ;; esac'
+  local _, _, err = self:sweep_hosts(script, "--nodes", "1", "--no-screening")
+  lu.assertEquals(err, "gentables: TP 4: the bench died: exit code 7; the bench is started again\n")
+  lu.assertEquals(self:placements(), "tp2 tp4")
 end
 
 -- ---- the bench --------------------------------------------------------------------------------
