@@ -16,16 +16,21 @@ static uint64_t hash_text(uint64_t hash, const char *text) {
     return fnv1a_add(hash, 0xff); // the end of the text counts, too
 }
 
-// The whole file, for free(); NULL with errno.
+// A whole file, or the lines of stdin up to the line `end`, for free(); NULL with errno.
 static char *read_file(const char *path) {
-    FILE *file = fopen(path, "r");
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "r");
     if (file == NULL) return NULL;
-    char *text = NULL;
-    size_t size = 0;
+    char *text = NULL, *line = NULL;
+    size_t size = 0, room = 0;
     FILE *memory = open_memstream(&text, &size);
-    for (int byte; memory != NULL && (byte = getc(file)) != EOF;) putc(byte, memory);
+    while (memory != NULL && getline(&line, &room, file) >= 0) {
+        if (is_stdin && strcmp(line, "end\n") == 0) break;
+        fputs(line, memory);
+    }
+    free(line);
     if (memory != NULL) fclose(memory);
-    fclose(file);
+    if (!is_stdin) fclose(file);
     return text;
 }
 
@@ -45,24 +50,32 @@ static char *share_text(char *text, struct group *group) {
     return text;
 }
 
-static int read_head(struct pass_input *input, const char *line, char reason[REASON_SIZE]) {
+static int read_head(struct pass_input *input, const char *line, const struct group *group,
+                     char reason[REASON_SIZE]) {
     char sync[8];
+    int nodes = group->nodes;
     const char *const syncs[] = {"pass", "op", "both"};
-    int read = sscanf(line, "pass samples=%u warm_up=%u seed=%u sync=%7s", &input->samples, &input->warm_up,
-                      &input->seed, sync);
-    int kind = read == 4 ? find_name(syncs, 3, sync) : -1;
+    int read = sscanf(line, "pass samples=%u warm_up=%u seed=%u sync=%7s nodes=%d", &input->samples,
+                      &input->warm_up, &input->seed, sync, &nodes);
+    int kind = read >= 4 ? find_name(syncs, 3, sync) : -1;
+    if (nodes != group->nodes) {
+        snprintf(reason, REASON_SIZE, "the launcher placed %d ranks on %d node%s, not on %d", group->size,
+                 group->nodes, group->nodes == 1 ? "" : "s", nodes);
+        return -1;
+    }
     if (kind >= 0 && input->samples > 0 && input->samples <= 100000 && input->warm_up <= 100000) {
         input->sync = (enum sync)kind;
         return 0;
     }
     snprintf(reason, REASON_SIZE,
-             "its first line must be: pass samples=N warm_up=N seed=N sync=pass|op|both");
+             "its first line must be: pass samples=N warm_up=N seed=N sync=pass|op|both [nodes=N]");
     return -1;
 }
 
-static int read_requests(struct pass_input *input, char *text, int nodes, char reason[REASON_SIZE]) {
+static int read_requests(struct pass_input *input, char *text, const struct group *group,
+                         char reason[REASON_SIZE]) {
     char *rest = NULL, *line = strtok_r(text, "\n", &rest);
-    if (read_head(input, line ? line : "", reason) != 0) return -1;
+    if (read_head(input, line ? line : "", group, reason) != 0) return -1;
     for (line = strtok_r(NULL, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         struct request *requests = realloc(input->requests, (input->count + 1) * sizeof *requests);
         if (requests == NULL) {
@@ -71,7 +84,8 @@ static int read_requests(struct pass_input *input, char *text, int nodes, char r
         }
         input->requests = requests;
         struct request *request = &requests[input->count++];
-        if (protocol_read_request(line, nodes, request, reason, REASON_SIZE) != LINE_MEASURE) return -1;
+        if (protocol_read_request(line, group->nodes, request, reason, REASON_SIZE) != LINE_MEASURE)
+            return -1;
         if (request->id == 0) request->id = input->count;
     }
     if (input->count > 0) return 0;
@@ -90,7 +104,7 @@ int pass_input_read(struct pass_input *input, const char *path, struct group *gr
         return -1;
     }
     input->hash = hash_text(FNV1A_START, text);
-    int status = read_requests(input, text, group->nodes, reason);
+    int status = read_requests(input, text, group, reason);
     free(text);
     if (status != 0) pass_input_free(input);
     return status;

@@ -105,8 +105,8 @@ end
 
 local function key_of(job, cell, name, epilogue)
   return table.concat({ job.print, cell.op, cell.dtype, tostring(cell.size), "tp" .. cell.world_size,
-    "nodes1", job.arch, cell.splits or "", cell.fusion or "", tostring(cell.hidden_size or ""), name,
-    epilogue, parts_of(job, name) }, " ")
+    "nodes" .. job.nodes, job.arch, cell.splits or "", cell.fusion or "", tostring(cell.hidden_size or ""),
+    name, epilogue, parts_of(job, name) }, " ")
 end
 
 local function epilogues_of(cell) return cell.fusion and { "fused", "separate", "alone" } or { "none" } end

@@ -7,6 +7,7 @@ local choices = require "core.choose"
 local fail = require "base.fail"
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
+local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local sequences = require "base.sequences"
 local statistics = require "base.statistics"
@@ -77,16 +78,16 @@ end
 local function table_of(job, world_size)
   local records = to_rows.records(job, world_size)
   if #records == 0 then return nil end
-  local of_tp_size = fail.unless(rows.of(("TP %d"):format(world_size), records))
+  local of_tp_size = fail.unless(rows.of(rank_placement.words(world_size, job.nodes), records))
   return fail.unless(choices.select(of_tp_size, { lookup = "nearest", incumbent = job.stays,
     loopback = job.arch:find("%-loopback$") ~= nil }))
 end
 
 -- The table's cell (table/table_lua.c) for a cell of this fusion; an empty one without a choice, as for a
 -- size that no row can hold.
-local function found_in(canonical, cell, fusion)
+local function found_in(job, canonical, cell, fusion)
   if not canonical or not to_rows.fits(cell) then return {} end
-  return canonical:find { world_size = cell.world_size, dtype = cell.dtype, op = cell.op,
+  return canonical:find { world_size = cell.world_size, nodes = job.nodes, dtype = cell.dtype, op = cell.op,
     mode = to_rows.MODE, splits = cell.splits, fusion = fusion,
     hidden_size = cell.num_tokens and cell.hidden_size or rows.HIDDEN_SIZE_NONE,
     num_tokens = cell.num_tokens or cell.size } or {}
@@ -111,11 +112,11 @@ end
 
 local function choose(job, canonical, cell)
   local running = running_of(cell, function(way) return way ~= "alone" end)
-  local found = found_in(canonical, cell, cell.fusion or "NONE")
+  local found = found_in(job, canonical, cell, cell.fusion or "NONE")
   cell.best = entry_of(job, running, found.strategy)
   if cell.fusion then
     local alone = running_of(cell, function(way) return way == "alone" end)
-    cell.plain = entry_of(job, alone, found_in(canonical, cell, "NONE").strategy)
+    cell.plain = entry_of(job, alone, found_in(job, canonical, cell, "NONE").strategy)
   end
   if not cell.best then return end
   cell.runner_up = running[1] ~= cell.best and running[1] or running[2]
@@ -188,7 +189,8 @@ end
 function choice.report(job)
   local head
   for _, cell in ipairs(job.cells) do
-    local this = ("%s, TP %d, %s%s%s"):format(cell.op, cell.world_size, cell.dtype,
+    local ranks = rank_placement.words(cell.world_size, job.nodes)
+    local this = ("%s, %s, %s%s%s"):format(cell.op, ranks, cell.dtype,
       cell.splits and ", splits " .. cell.splits or "", cell.fusion and ", " .. cell.fusion or "")
     if this ~= head then print(this) end
     head = this

@@ -32,7 +32,8 @@ local function cell_json(job, cell)
   end
   local ranks, op = cell.world_size, lists.find("ops", cell.op)
   local algbw = cell.best and cell.size / cell.best.time_us / 1000
-  return json.object { { "op", cell.op }, { "world_size", ranks }, { "dtype", cell.dtype },
+  return json.object { { "op", cell.op }, { "world_size", ranks },
+    { "nodes", job.nodes > 1 and job.nodes or nil }, { "dtype", cell.dtype },
     { "size", cell.size }, { "splits", cell.splits }, { "fusion", cell.fusion },
     { "num_tokens", cell.num_tokens }, { "hidden_size", cell.fusion and cell.hidden_size or nil },
     { "strategy", cell.best and cell.best.strategy or cell.default },
@@ -82,7 +83,7 @@ local required = { op = function(value) return lists.has("ops", value) end,
   is_default = function(value) return type(value) == "boolean" end }
 local optional = { splits = function(value) return type(value) == "string" and splits.read(value) end,
   fusion = function(value) return lists.has("fusions", value) end,
-  hidden_size = is_whole, num_tokens = is_whole, plain_strategy = is_name,
+  nodes = is_whole, hidden_size = is_whole, num_tokens = is_whole, plain_strategy = is_name,
   epilogue = function(value) return epilogues[value] end }
 
 local function is_cell(value)
@@ -130,7 +131,7 @@ end
 -- ---- joining ----------------------------------------------------------------------------------
 
 local function key_of(cell)
-  return table.concat({ cell.op, cell.world_size, cell.dtype, cell.size, cell.splits or "",
+  return table.concat({ cell.op, cell.world_size, cell.nodes or 1, cell.dtype, cell.size, cell.splits or "",
     cell.fusion or "", cell.hidden_size or "" }, " ")
 end
 

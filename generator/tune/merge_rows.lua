@@ -51,10 +51,10 @@ local function join(old, records)
 end
 
 -- The old entries without a time, except those of cells that were measured now.
-local function no_time_of(old, records, world_size)
-  local is_new = cells_of(records)
+local function no_time_of(old, records, record)
+  local is_new, ranks = cells_of(records), { world_size = record.world_size, nodes = record.nodes }
   return sequences.filter(old.record.no_time, function(entry)
-    return not is_new[cell_of(cell_records.record(entry, nil, { world_size = world_size }))]
+    return not is_new[cell_of(cell_records.record(entry, nil, ranks))]
   end)
 end
 
@@ -89,7 +89,7 @@ function merge_rows.write(job, csv, records, record)
   if old then
     all, stay, go = join(old, records)
     record = complete(record, old.record)
-    record.no_time = no_time_of(old, records, record.world_size)
+    record.no_time = no_time_of(old, records, record)
   end
   local text = fail.unless(rows.text(csv, all))
   fail.unless_done(provenance.write(csv, text, record))

@@ -218,10 +218,11 @@ function pass_input.check_default(job)
   end
 end
 
--- The input of a pass, as the bench reads it. The requests of a cell (epilogue_ways.lua) are of one op.
-function pass_input.text(job, cells, seed)
-  local lines = { ("pass samples=%d warm_up=%d seed=%d sync=%s"):format(job.samples, job.warm_up, seed,
-    job.sync) }
+-- The input of a pass of ranks on `nodes` nodes, as the bench reads it. The requests of a cell
+-- (epilogue_ways.lua) are of one op.
+function pass_input.text(job, cells, seed, nodes)
+  local lines = { ("pass samples=%d warm_up=%d seed=%d sync=%s nodes=%d"):format(job.samples, job.warm_up,
+    seed, job.sync, nodes) }
   for id, cell in ipairs(cells) do
     local shape = cell.fusion and ("num_tokens=%d hidden_size=%d"):format(cell.num_tokens, cell.hidden_size)
       or ("count=%d"):format(cell.count)

@@ -6,12 +6,14 @@ local backends = require "conversation.backends"
 local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
+local hosts = require "conversation.hosts"
 local launcher = require "conversation.launcher"
 local ordering = require "base.ordering"
 local pass_input = require "tune.pass_input"
 local protocol = require "conversation.protocol"
 local quantities = require "base.quantities"
 local sanitizer = require "tune.sanitizer"
+local rank_placement = require "lists.rank_placement"
 local scratch = require "system.scratch"
 local sequences = require "base.sequences"
 local epilogue_ways = require "tune.epilogue_ways"
@@ -31,9 +33,10 @@ local function with_plugins(argv, plugins)
 end
 
 -- Starts a program and reads all its lines: on_line(kind, fields, line); kind is nil for lines that are not
--- of the protocol. Returns nil if it ended well, else the reason; and its stderr.
-local function follow(job, argv, seconds, on_line)
-  local ran = launcher.run(argv, { silence = seconds, grace = GRACE, on_line = function(line)
+-- of the protocol. `input`: for its stdin, or nil. Returns nil if it ended well, else the reason; and its
+-- stderr.
+local function follow(job, argv, seconds, on_line, input)
+  local ran = launcher.run(argv, { silence = seconds, grace = GRACE, input = input, on_line = function(line)
     local kind, fields = protocol.parse(line)
     if not kind then answers.check_text(job, line) end
     on_line(kind, fields, line)
@@ -175,20 +178,26 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
--- `under`: the words of a program that runs the bench, or nil.
+-- A trial is on this node, a pass on all. `under`: the words of a program that runs the bench, or nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
+  local nodes = kind == "pass" and job.nodes or 1
   local folder <close> = scratch.folder("gentables-tune-pass")
-  local input_path = folder.path .. "/input"
-  fail.unless(file.write(input_path, pass_input.text(job, cells, seed)))
+  local input, input_path = pass_input.text(job, cells, seed, nodes), "-"
+  if nodes == 1 then -- else rank 0 may be on another node, without this file
+    input_path = folder.path .. "/input"
+    fail.unless(file.write(input_path, input))
+  end
   local backend = backends[job.backend]
-  local argv = backend.command(job, world_size)
+  local over = { nodes = nodes, ranks_per_node = world_size // nodes }
+  local argv = backend.command(job, world_size, hosts.over(over, nodes > 1 and job.hosts or nil))
   -- The heap is counted on the host only: the driver of a GPU allocates at any time.
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = sequences.append(sequences.append(before, argv), under or {})
   local timeout = (under and SLOWER or 1) * job.timeout
   sequences.append(argv, { job.program, "--" .. kind, input_path, "--timeout", tostring(timeout) })
   sequences.append(argv, backend.arguments(setting(job, cells), world_size))
-  local reason, words = follow(job, with_plugins(argv, plugins), timeout + START_S, on_line)
+  local reason, words = follow(job, with_plugins(argv, plugins), timeout + START_S, on_line,
+    nodes > 1 and input .. "end\n" or nil)
   return reason, print_logs(job, words)
 end
 
@@ -275,7 +284,8 @@ end
 
 local function words_of(job, world_size, number, fields)
   local calls = fields and fields.of ~= "0" and (", %s of %s calls"):format(fields.done, fields.of) or ""
-  return ("TP %d: launch %d of %d%s"):format(world_size, number, job.launches, calls)
+  return ("%s: launch %d of %d%s"):format(rank_placement.words(world_size, job.nodes), number, job.launches,
+    calls)
 end
 
 -- Adds the results of a launch that ended well to the cell. A candidate without a time in one launch has

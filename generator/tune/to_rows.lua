@@ -35,6 +35,8 @@ local function record_of(job, cell, entry)
   local record = { world_size = cell.world_size, dtype = cell.dtype, size = cell.size,
     op = cell.op, num_tokens = cell.num_tokens, hidden_size = cell.num_tokens and cell.hidden_size,
     strategy = to_rows.name(job, entry.strategy), fusion = has_epilogue and cell.fusion or "NONE",
+    nodes = job.nodes > 1 and job.nodes or nil,
+    ranks_per_node = job.nodes > 1 and cell.world_size // job.nodes or nil,
     mode = to_rows.MODE, launches = entry.launches, splits = cell.splits,
     separate_us = separate and separate.time_us or nil, alone_us = alone and alone.time_us or nil }
   for _, column in ipairs(columns) do

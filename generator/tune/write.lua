@@ -8,7 +8,9 @@ local folder_lock = require "rows.folder_lock"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local merge_rows = require "tune.merge_rows"
+local network = require "machine.network"
 local provenance = require "rows.provenance"
+local rank_placement = require "lists.rank_placement"
 local sequences = require "base.sequences"
 local tables = require "core.table"
 local template = require "codec.template"
@@ -31,10 +33,10 @@ end
 
 -- The group of a cell in `groups`; adds it if it is new.
 local function group_of(groups, by_key, cell, epilogue)
-  local key = ("%s %d %s %s"):format(cell.op, cell.world_size, cell.dtype, epilogue)
+  local key = ("%s %d %d %s %s"):format(cell.op, cell.world_size, cell.nodes or 1, cell.dtype, epilogue)
   return sequences.entry(groups, by_key, key, function()
-    return { op = cell.op, world_size = cell.world_size, dtype = cell.dtype, splits = cell.splits,
-      epilogue = epilogue, chosen = {}, by_size = {} }
+    return { op = cell.op, world_size = cell.world_size, nodes = cell.nodes, dtype = cell.dtype,
+      splits = cell.splits, epilogue = epilogue, chosen = {}, by_size = {} }
   end)
 end
 
@@ -57,10 +59,10 @@ local function add_ranges(found)
   end
 end
 
--- The choices for plain calls by op, TP size, dtype: groups with ranges = { { largest = bytes (false: any),
--- strategy }... }; with `of_pairs`: those for an allreduce with its epilogue, also by epilogue, with the way
--- of the epilogue in each range. Of several cells of one size the first, which is the newest, counts; of an
--- alltoallv the splits of the first, because a call names none.
+-- The choices for plain calls by op, TP size, nodes (nil: one), dtype: groups with ranges = { { largest =
+-- bytes (false: any), strategy }... }; with `of_pairs`: those for an allreduce with its epilogue, also by
+-- epilogue, with the way of the epilogue in each range. Of several cells of one size the first, which is the
+-- newest, counts; of an alltoallv the splits of the first, because a call names none.
 local function ranges_of(cells, of_pairs)
   local groups, by_key = {}, {}
   for _, cell in ipairs(cells) do
@@ -94,7 +96,11 @@ local function provenance_of(job, world_size, records)
     return is_usual and { strategy = name, parameters = candidate.parameters } or nil
   end)
   local limits = { min_samples = job.samples, max_samples = job.samples, cell_us = 0 }
+  local spans = rank_placement.spans(job.nodes)
+  local names = job.hosts and job.hosts.names
   return { world_size = world_size, arch = job.arch, machine = job.machine, bench = job.identity,
+    nodes = spans and job.nodes or nil,
+    network = spans and provenance.of_network(network.interfaces(), names) or nil,
     fingerprint = provenance.fingerprint(job.machine, { bench = job.identity, plugins = job.libraries },
       limits, job.launcher),
     launches = job.launches, placement = records[1].placement, date = os.date("!%Y-%m-%dT%H:%M:%SZ"),
@@ -103,7 +109,7 @@ local function provenance_of(job, world_size, records)
 end
 
 local function rows_path(job, folder, world_size)
-  return ("%s/benchmark.tp%d.%s.csv"):format(folder, world_size, job.arch)
+  return ("%s/%s.csv"):format(folder, rank_placement.file_name(world_size, job.nodes, job.arch))
 end
 
 local function write_rows(job, folder, world_size)

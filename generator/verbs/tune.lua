@@ -11,6 +11,7 @@ local cache = require "tune.cache"
 local choice = require "tune.choice"
 local fail = require "base.fail"
 local rank_group = require "tune.rank_group"
+local hosts = require "conversation.hosts"
 local incumbent = require "consult.incumbent"
 local pass_input = require "tune.pass_input"
 local progress = require "system.progress"
@@ -30,7 +31,11 @@ tune.options = {
     help = "bytes of the larger buffer of a rank: from A to B by a factor F (default 2); or A,B,C" },
   { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
   { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, default = "2",
-    help = "numbers of ranks" },
+    help = "numbers of ranks, on all nodes together" },
+  { name = "nodes", value = "N", type = "whole", most = 16, default = 1,
+    help = "nodes, each with the same number of ranks; plug-ins are tried on this one" },
+  { name = "hostfile", value = "FILE",
+    help = "host file of mpirun, for several nodes (default: the nodes of Slurm's allocation)" },
   { name = "splits", value = "A:B...",
     help = "alltoallv: weights of the destinations, such as 3:1 or 2:0 (default: 2:1)" },
   { name = "fusion", value = "NAME", help = "allreduce: measure it with this epilogue, too" },
@@ -62,7 +67,8 @@ tune.options = {
   { name = "fresh", help = "measure cells again that the cache has" },
   { name = "json", help = "print JSON" },
   { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
-  { name = "launcher", value = "COMMAND", help = "launcher in place of mpirun, with {ranks}" },
+  { name = "launcher", value = "COMMAND", help = "launcher in place of mpirun, with {ranks}, and for "
+    .. "several nodes also {nodes}, {ranks_per_node} and {hosts} as it needs them" },
 }
 tune.example = "gentables tune --op allgather --sizes 1K:64K\n"
   .. "  gentables tune --op allreduce,broadcast --tp 2 --plugin ./mine.so --out tuned"
@@ -71,6 +77,18 @@ tune.example = "gentables tune --op allgather --sizes 1K:64K\n"
 local function check_backend(args)
   if args.backend == "host" and args.sanitizer then fail.input("--sanitizer requires --backend cuda") end
   if args.backend == "host" and args.loopback then fail.input("--loopback requires --backend cuda") end
+end
+
+-- Rejects numbers of ranks that do not divide among the nodes.
+local function check_nodes(args)
+  if args.nodes == 1 then return end
+  if args.backend ~= "host" then fail.input("--nodes %d requires --backend host", args.nodes) end
+  for _, ranks in ipairs(args.tp) do
+    if ranks % args.nodes ~= 0 then
+      fail.input("--tp: %d ranks do not divide among %d nodes; give multiples of %d", ranks, args.nodes,
+        args.nodes)
+    end
+  end
 end
 
 local function program_of(args)
@@ -86,15 +104,17 @@ end
 
 local function new_job(args)
   check_backend(args)
+  check_nodes(args)
   local program = program_of(args)
   local identity, library = bench.identify(program)
   local job = { program = program, identity = identity, machine = machines.facts(library),
     library = library, plugins = args.plugin or {}, samples = args.samples,
     warm_up = args.warm_up, launches = args.launches, sync = args.sync, timeout = args.timeout,
-    launcher = args.launcher, excluded = {},
+    launcher = args.launcher, nodes = args.nodes, excluded = {},
     default = args.default or args.backend == "host" and "MPI" or "NCCL",
     backend = args.backend, arch = arch_of(args, identity), progress = progress.new(),
     environment = system.environment() }
+  job.hosts = hosts.for_nodes(job.nodes, args.hostfile, job.launcher, "the command")
   job.incumbent = incumbent.print_of(program, job.environment)
   job.excluded_at = {} -- at how many ranks each of them failed
   if args.backend == "cuda" then

@@ -1,4 +1,4 @@
--- Sweeps over two nodes by Open MPI's mpirun with a host file.
+-- Sweeps and tunes over two nodes by Open MPI's mpirun with a host file.
 local lu = require "luaunit"
 local lib = require "system.nodes.lib"
 local rows = require "core.rows"
@@ -25,6 +25,39 @@ function TestHostfile:test_ranks_on_more_nodes_than_wanted_end_in_one_line()
     .. "place them by {nodes}, {ranks_per_node} and {hosts}\n")
   lu.assertEquals(ended, "exit code 1")
   lib.leaves_nothing("ranks on more nodes")
+end
+
+-- Tunes two ranks on two nodes; returns how it ended, stdout, stderr.
+function TestHostfile:tune(...)
+  return lib.run { lib.gentables, "tune", "--nodes", "2", "--sizes", "1K", "--samples", "5", "--cache",
+    self.folder .. "/cache", "--out", self.folder, ... }
+end
+
+-- The choices of the module, for one node and for two: of the first nothing was measured.
+local CHOICES = [[
+import gentables_tuned as tuned
+print(tuned.choose("allreduce", 1024, 2, "bfloat16", 2), tuned.choose("allreduce", 1024, 2, "bfloat16"))]]
+
+function TestHostfile:test_a_collective_is_tuned_over_nodes()
+  local ended, out, err = self:tune("--op", "allgather,allreduce", "--hostfile", lib.hosts, "--launches", "2",
+    "--default", "MPI", "--strategies", "MPI,MPI_RING,TWOLEVEL,ONESHOT")
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertStrMatches(out, "allgather, TP 2 on 2 nodes, bfloat16\n  1 KiB +MPI.*\n"
+    .. "allreduce, TP 2 on 2 nodes, bfloat16\n  1 KiB .*no time: ONESHOT: ranks on several nodes.*")
+  local records = assert(rows.records(lib.rows_of(self.folder, 2)))
+  lu.assertEquals({ records[1].nodes, records[1].ranks_per_node }, { 2, 1 })
+  local chosen = out:match("allreduce,.-1 KiB +(%S+)")
+  local ran, printed = lib.run { "env", "PYTHONPATH=" .. self.folder, "python3", "-c", CHOICES }
+  lu.assertEquals({ ran, printed }, { "exit code 0", chosen .. " MPI" })
+  lib.leaves_nothing("tune")
+end
+
+function TestHostfile:test_tune_is_refused_where_ranks_are_placed_otherwise()
+  local _, _, err = self:tune("--op", "broadcast", "--launcher",
+    "mpirun --allow-run-as-root --oversubscribe -n {ranks}")
+  lu.assertStrContains(err, "the group failed: agreement: the launcher placed 2 ranks on 1 node, not on 2;")
+  _, _, err = self:tune("--op", "broadcast", "--tp", "2,3", "--hostfile", lib.hosts)
+  lu.assertStrContains(err, "gentables: --tp: 3 ranks do not divide among 2 nodes; give multiples of 2\n")
 end
 
 return require "suites" { { "TestHostfile", TestHostfile } }
