@@ -2,10 +2,11 @@
 #include "processor.h"
 
 #include <hwloc.h>
+#include <sched.h>
 #include <stdio.h>
 
-// Packages and caches, and none of the rest, which costs time at each start. hwloc's component x86 is left
-// out: it moves this thread to each processor in turn.
+// What hwloc finds by default, without distances and kinds of memory and of processors. Its component x86 is
+// left out: it moves this thread to each processor in turn.
 static hwloc_topology_t load(void) {
     hwloc_topology_t topology;
     if (hwloc_topology_init(&topology) != 0) return NULL;
@@ -14,9 +15,6 @@ static hwloc_topology_t load(void) {
     hwloc_topology_set_flags(topology, HWLOC_TOPOLOGY_FLAG_NO_DISTANCES | HWLOC_TOPOLOGY_FLAG_NO_MEMATTRS |
                                            HWLOC_TOPOLOGY_FLAG_NO_CPUKINDS);
 #endif
-    hwloc_topology_set_all_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_cache_types_filter(topology, HWLOC_TYPE_FILTER_KEEP_ALL);
-    hwloc_topology_set_type_filter(topology, HWLOC_OBJ_PACKAGE, HWLOC_TYPE_FILTER_KEEP_ALL);
     if (hwloc_topology_load(topology) == 0) return topology;
     hwloc_topology_destroy(topology);
     return NULL;
@@ -44,4 +42,23 @@ size_t processor_cache_bytes(void) {
     }
     hwloc_topology_destroy(topology);
     return bytes;
+}
+
+int processor_numa_node(void) {
+    int found = -1;
+    cpu_set_t cpus;
+    if (sched_getaffinity(0, sizeof cpus, &cpus) != 0) return -1;
+    hwloc_topology_t topology = load();
+    hwloc_bitmap_t set = topology != NULL ? hwloc_bitmap_alloc() : NULL;
+    for (unsigned cpu = 0; set != NULL && cpu < CPU_SETSIZE; cpu++) {
+        if (CPU_ISSET(cpu, &cpus)) hwloc_bitmap_set(set, cpu);
+    }
+    int count = set != NULL ? hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_NUMANODE) : 0;
+    for (int i = 0; i < count && found < 0; i++) {
+        hwloc_obj_t node = hwloc_get_obj_by_type(topology, HWLOC_OBJ_NUMANODE, (unsigned)i);
+        if (hwloc_bitmap_isincluded(set, node->cpuset)) found = i;
+    }
+    hwloc_bitmap_free(set);
+    if (topology != NULL) hwloc_topology_destroy(topology);
+    return found;
 }

@@ -11,4 +11,7 @@ void processor_name(char name[], size_t size);
 // The bytes of the last-level cache of the first core; 0: unknown.
 size_t processor_cache_bytes(void);
 
+// The number of the NUMA node that has all CPUs of this thread; -1: there is none, or it is unknown.
+int processor_numa_node(void);
+
 #endif

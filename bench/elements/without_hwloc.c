@@ -10,3 +10,7 @@ void processor_name(char name[], size_t size) {
 size_t processor_cache_bytes(void) {
     return 0;
 }
+
+int processor_numa_node(void) {
+    return -1;
+}

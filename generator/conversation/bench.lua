@@ -103,7 +103,8 @@ local function nonsense(self, line)
     protocol.shown(line)))
 end
 
--- The next line of a child. In a coroutine, as of sweep/concurrent_groups.lua, others go on while it has none.
+-- The next line of a child. In a coroutine, as of sweep/concurrent_groups.lua, others go on while it has
+-- none.
 local function next_line(child, seconds)
   if not coroutine.isyieldable() then return child:read_line(seconds) end
   local ends_at = process.now() + seconds

@@ -5,7 +5,7 @@
 static int twolevel_sharded_setup(const struct candidate *candidate, struct group *group, void **state,
                                   char reason[REASON_SIZE]) {
     (void)candidate;
-    return two_level_setup(group, SENDERS_ALL, state, reason);
+    return two_level_setup(group, OVER_NODES_BY_ALL, state, reason);
 }
 
 const struct strategy strategy_twolevel_sharded = {
