@@ -152,10 +152,10 @@ read_options options_of(lua_State *lua) {
 int open(lua_State *lua) {
     const char *path = luaL_checkstring(lua, 1);
     read_options options = options_of(lua);
-    read_communication_patterns(lua);
     problem problem{};
     bool done = false;
     try {
+        read_communication_patterns(lua);
         auto &to = push_new<trace>(lua, TRACE_TYPE);
         done = read(path, options, to, problem);
         if (done) link(to);

@@ -96,7 +96,11 @@ function Job:path(argument)
   return argument
 end
 
-function Job:steady(text) return self.row.volatile and text:gsub(self.row.volatile, "") or text end
+-- A text without what differs between two good runs.
+function Job:steady(text)
+  for _, pattern in ipairs(self.row.volatile or {}) do text = text:gsub(pattern, "") end
+  return text
+end
 
 -- Runs the job while calls `from` to `to` of a class fail. Returns how it ended { how, code, out, err, calls,
 -- left, sites, files, rubbish }: the files below out/, and those left in TMPDIR.
