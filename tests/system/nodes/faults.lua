@@ -4,6 +4,7 @@ local lu = require "luaunit"
 local file = require "core.file"
 local lib = require "system.nodes.lib"
 local process = require "core.process"
+local rows = require "core.rows"
 
 local SOON = 120    -- seconds, above any time that a sweep needs
 local PATIENCE = 120 -- seconds; after a fault the clock runs fast
