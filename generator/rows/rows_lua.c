@@ -209,7 +209,7 @@ void rows_lua_push(lua_State *lua, const struct column *column, struct row *row,
     case COLUMN_SPLITS: push_splits(lua, key->splits); return;
     case COLUMN_NODES: push_whole(lua, spans_nodes, key->nodes); return;
     case COLUMN_RANKS_PER_NODE:
-        push_whole(lua, spans_nodes, spans_nodes ? key->world_size / key->nodes : 0);
+        push_whole(lua, spans_nodes, spans_nodes ? (uint32_t)(key->world_size / key->nodes) : 0);
         return;
     case COLUMN_SAMPLES: push_whole(lua, detail->samples > 0, detail->samples); return;
     case COLUMN_LAUNCHES: push_launches(lua, detail); return;
