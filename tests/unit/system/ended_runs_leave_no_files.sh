@@ -71,7 +71,7 @@ END_OF_LUA
 cat >"$WORK/workbook.lua" <<'END_OF_LUA'
 local known, xlsx = pcall(require, "core.xlsx")
 if not known then os.exit(143) end -- built without libxlsxwriter
-local book = assert(xlsx.open(arg[1] .. "/book.xlsx"))
+local book = assert(xlsx.open(arg[1] .. "/book.xlsx", tostring))
 os.execute("kill -TERM $PPID")
 return book
 END_OF_LUA

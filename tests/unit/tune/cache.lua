@@ -16,7 +16,8 @@ local path = os.tmpname()
 -- A job of one cell and three candidates; `changes` are other settings.
 local function job_of(changes)
   local job = { machine = { cpu = "a", cores = 2 }, identity = { hash = "b" }, launcher = nil, samples = 5,
-    warm_up = 1, launches = 1, sync = "pass", backend = "cuda", arch = "sm90-loopback", plugins = {},
+    warm_up = 1, launches = 1, nodes = 1, sync = "pass",
+    backend = "cuda", arch = "sm90-loopback", plugins = {},
     environment = { HOME = "/h", NCCL_ALGO = "RING" }, incumbent = "c", libraries = "d",
     candidates = { MINE = { plugin = true } }, excluded = {}, excluded_at = {}, timeout = 30 }
   for name, value in pairs(changes or {}) do job[name] = value end

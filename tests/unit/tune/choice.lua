@@ -30,7 +30,7 @@ local function cell(size, ...)
 end
 
 local function job(launches, ...)
-  return { arch = "host", launches = launches, world_sizes = { 2 }, excluded = {}, cells = { ... },
+  return { arch = "host", launches = launches, nodes = 1, world_sizes = { 2 }, excluded = {}, cells = { ... },
     candidates = { MPI = {}, DIRECT = {}, MPI_BASIC_LINEAR = {}, ONESHOT = {}, TWOSHOT = {} } }
 end
 
