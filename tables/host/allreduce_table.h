@@ -79,59 +79,59 @@ static const struct gentables_host_block gentables_host_blocks[12] = {
     }},
     /* TP 2, NONE */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 3.12 % 0.07 4.14 % derived; TWOSHOT 2.67 % 0.96 1.86 % derived */
-        {{11, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 0.458 % 0.00 5.82 % derived; TWOSHOT 3.57 % 0.98 1.06 % derived */
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 8.07 % 0.97 1.82 % derived; TWOSHOT 3.26 % 0.83 3.81 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 13.6 % 1.00 1.1 %; TWOSHOT 3.79 % 0.84 3.58 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 5.26 % 0.00 5.79 % derived; TWOSHOT 11.2 % 0.92 2.14 % derived */
+        {{11, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 0.477 % 0.00 6.39 % derived; TWOSHOT 7.34 % 0.99 0.641 % derived */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 8.04 % 0.95 1.98 % derived; TWOSHOT 7.84 % 0.92 2.73 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 11.2 % 0.97 1.81 % derived; TWOSHOT 7.63 % 0.92 2.78 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 0.716 % 0.00 6.54 % derived; TWOSHOT 5.4 % 0.99 1.01 % derived; ONESHOT 1.04 % 0.22 3.75 % derived */
-        {{11, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 6.21 % 0.95 1.99 % derived; TWOSHOT 3.29 % 0.89 2.29 % derived; ONESHOT 2.77 % 0.97 1.59 % derived */
-        {{5, 22, 2147483647}, {1, 2, 1}}, /* 4096: ONESHOT 7.82 % 0.99 0.557 % derived; TWOSHOT 1.09 % 0.43 3.76 % derived; ONESHOT 1.44 % 0.80 2.91 % derived */
-        {{5, 11, 724}, {1, 2, 1, 128}}, /* 8192: ONESHOT 4.07 % 0.90 2.34 % derived; TWOSHOT 3.88 % 0.98 1.69 % derived; ONESHOT 1.95 % 0.81 3.06 % derived; unmeasured, MPI */
+        {{45, 181, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 1.33 % 0.00 4.75 % derived; TWOSHOT 0.399 % 0.18 4.03 % derived; ONESHOT 2.75 % 0.96 1.79 % derived */
+        {{11, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 9.21 % 1.00 0.99 % derived; TWOSHOT 1.95 % 0.38 3.2 % derived; ONESHOT 2.63 % 0.95 1.91 % derived */
+        {{11, 22, 2147483647}, {1, 2, 1}}, /* 4096: ONESHOT 1.41 % 0.15 3.29 % derived; TWOSHOT 2.15 % 0.96 1.84 % derived; ONESHOT 1.66 % 0.76 4.95 % derived */
+        {{5, 11, 724}, {1, 2, 1, 128}}, /* 8192: ONESHOT 5.4 % 0.98 1.71 % derived; TWOSHOT 1.39 % 0.79 2.6 %; ONESHOT 2.76 % 0.78 4.61 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 1.85 % 0.96 1.86 % derived; TWOSHOT 1.91 % 0.97 1.69 % derived; ONESHOT 0.345 % 0.81 2.49 % derived */
-        {{11, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 5.11 % 0.99 1.26 % derived; TWOSHOT 0.56 % 0.91 2.23 % derived; ONESHOT 1.51 % 0.97 1.72 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.777 % 0.57 3.88 % derived */
-        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT -0.012 % 0.86 4.11 % derived; unmeasured, MPI */
+        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 2.46 % 0.77 2.55 % derived; TWOSHOT 3.16 % 0.99 1.45 % derived; ONESHOT 0.259 % 0.73 2.77 % derived */
+        {{22, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 0.397 % 0.74 2.93 % derived; TWOSHOT 0.336 % 0.86 2.37 % derived; ONESHOT 2.2 % 0.95 1.93 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.635 % 0.71 7.7 % derived */
+        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 2.18 % 0.71 7.22 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 1.91 % 0.97 1.63 % derived; TWOSHOT 1.56 % 0.96 1.81 % derived; ONESHOT -0.241 % 0.75 2.73 % derived */
-        {{22, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 0.257 % 0.88 2.46 % derived; TWOSHOT 1.12 % 0.98 1.62 % derived; ONESHOT 0.382 % 0.82 2.9 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT -0.0101 % 0.69 8.63 % derived */
-        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.306 % 0.67 8.52 % derived; unmeasured, MPI */
+        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 1.2 % 0.79 2.54 % derived; TWOSHOT 2.89 % 0.98 1.57 % derived; ONESHOT 0.416 % 0.73 2.75 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 0.106 % 0.79 4.31 % derived */
+        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.257 % 0.49 20.4 % derived */
+        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.365 % 0.49 20.3 % derived; unmeasured, MPI */
     }},
     /* TP 4, NONE */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 2.81 % 0.00 4.82 % derived; TWOSHOT 15 % 0.97 0.848 % derived */
-        {{1, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 12.8 % 0.97 0.775 % derived; TWOSHOT 2.82 % 0.02 4.38 % derived */
-        {{1, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 1.39 % 0.07 4.9 %; TWOSHOT 14.7 % 0.97 0.121 % derived */
-        {{724, 2147483647, 2147483647}, {2, 128}}, /* 8192: TWOSHOT 13.8 % 0.97 0 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 4.74 % 0.00 5.82 % derived; TWOSHOT 22.2 % 0.97 0.751 % derived */
+        {{1, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 22.5 % 0.97 0.653 % derived; TWOSHOT 2.85 % 0.00 5.27 % derived */
+        {{1, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 0.658 % 0.02 5.63 %; TWOSHOT 17.4 % 0.97 1.14 % derived */
+        {{724, 2147483647, 2147483647}, {2, 128}}, /* 8192: TWOSHOT 18.3 % 0.96 1.08 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 6.37 % 0.27 3.45 % derived; TWOSHOT 7.51 % 0.97 1.72 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 66 % 0.97 0 % derived; TWOSHOT 12.7 % 0.97 0.265 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 62.9 % 0.97 0 % derived; TWOSHOT 12.1 % 0.97 0.0112 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 34.4 % 0.97 0 % derived; TWOSHOT 10.8 % 0.97 0 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 16.3 % 0.99 1.69 %; TWOSHOT 6.06 % 0.69 3.05 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 77.2 % 1.00 0 %; TWOSHOT 8.7 % 0.97 1.81 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 65.8 % 1.00 0 %; TWOSHOT 14.6 % 0.95 1.91 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 47.9 % 1.00 0 %; TWOSHOT 13.3 % 0.94 2.31 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 10.4 % 0.99 1.51 %; TWOSHOT 3.25 % 0.71 2.78 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 56.5 % 1.00 0 %; TWOSHOT 5.78 % 0.97 1.43 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 50.1 % 1.00 0 %; TWOSHOT 6.91 % 0.97 0.708 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 23.8 % 1.00 0 %; TWOSHOT 6.74 % 0.97 0.71 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 21.2 % 0.97 0.675 % derived; TWOSHOT 1.88 % 0.16 4.25 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 54.9 % 0.97 0 % derived; TWOSHOT 3.08 % 0.54 3.2 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 44.9 % 0.97 0 % derived; TWOSHOT 6.94 % 0.80 9.67 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 35.1 % 1.00 0 %; TWOSHOT 2.6 % 0.79 10.2 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 11.2 % 0.96 1.66 %; TWOSHOT 1.33 % 0.60 4.38 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 32.7 % 0.98 0.171 %; TWOSHOT 3.49 % 0.97 1.52 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 29.4 % 0.99 0 %; TWOSHOT 2.46 % 0.95 1.74 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 14.7 % 0.99 0.868 %; TWOSHOT 2.93 % 0.95 1.97 % derived; unmeasured, MPI */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 21.5 % 0.97 0.536 % derived; TWOSHOT 0.736 % 0.12 4.38 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 32.9 % 0.97 0 % derived; TWOSHOT 1.69 % 0.54 3.85 % derived */
+        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 25.7 % 0.97 0 % derived; TWOSHOT 4.32 % 0.66 21 % derived */
+        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 20.2 % 1.00 0 %; TWOSHOT 2.01 % 0.66 20.9 % derived; unmeasured, MPI */
     }},
 };
 
