@@ -178,18 +178,20 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
--- A trial is on this node, a pass on all. `under`: the words of a program that runs the bench, or nil.
+-- A trial is on this node, a pass on the given ones. `under`: the words of a program that runs the bench, or
+-- nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
   local nodes = kind == "pass" and job.nodes or 1
+  local is_here = kind ~= "pass" or nodes == 1 and not job.hosts
   local folder <close> = scratch.folder("gentables-tune-pass")
   local input, input_path = pass_input.text(job, cells, seed, nodes), "-"
-  if nodes == 1 then -- else rank 0 may be on another node, without this file
+  if is_here then -- else rank 0 may be on another node, without this file
     input_path = folder.path .. "/input"
     fail.unless(file.write(input_path, input))
   end
   local backend = backends[job.backend]
   local over = { nodes = nodes, ranks_per_node = world_size // nodes }
-  local argv = backend.command(job, world_size, hosts.over(over, nodes > 1 and job.hosts or nil))
+  local argv = backend.command(job, world_size, hosts.over(over, not is_here and job.hosts or nil))
   -- The heap is counted on the host only: the driver of a GPU allocates at any time.
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = sequences.append(sequences.append(before, argv), under or {})
@@ -197,7 +199,7 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
   sequences.append(argv, { job.program, "--" .. kind, input_path, "--timeout", tostring(timeout) })
   sequences.append(argv, backend.arguments(setting(job, cells), world_size))
   local reason, words = follow(job, with_plugins(argv, plugins), timeout + START_S, on_line,
-    nodes > 1 and input .. "end\n" or nil)
+    not is_here and input .. "end\n" or nil)
   return reason, print_logs(job, words)
 end
 

@@ -27,9 +27,9 @@ function TestHostfile:test_ranks_on_more_nodes_than_wanted_end_in_one_line()
   lib.leaves_nothing("ranks on more nodes")
 end
 
--- Tunes two ranks on two nodes; returns how it ended, stdout, stderr.
-function TestHostfile:tune(...)
-  return lib.run { lib.gentables, "tune", "--nodes", "2", "--sizes", "1K", "--samples", "5", "--cache",
+-- Tunes two ranks on these nodes; returns how it ended, stdout, stderr.
+function TestHostfile:tune(nodes, ...)
+  return lib.run { lib.gentables, "tune", "--nodes", nodes, "--sizes", "1K", "--samples", "5", "--cache",
     self.folder .. "/cache", "--out", self.folder, ... }
 end
 
@@ -39,8 +39,8 @@ import gentables_tuned as tuned
 print(tuned.choose("allreduce", 1024, 2, "bfloat16", 2), tuned.choose("allreduce", 1024, 2, "bfloat16"))]]
 
 function TestHostfile:test_a_collective_is_tuned_over_nodes()
-  local ended, out, err = self:tune("--op", "allgather,allreduce", "--hostfile", lib.hosts, "--launches", "2",
-    "--default", "MPI", "--strategies", "MPI,MPI_RING,TWOLEVEL,ONESHOT")
+  local ended, out, err = self:tune("2", "--op", "allgather,allreduce", "--hostfile", lib.hosts,
+    "--launches", "2", "--default", "MPI", "--strategies", "MPI,MPI_RING,TWOLEVEL,ONESHOT")
   lu.assertEquals(ended, "exit code 0", err)
   lu.assertStrMatches(out, "allgather, TP 2 on 2 nodes, bfloat16\n  1 KiB +MPI.*\n"
     .. "allreduce, TP 2 on 2 nodes, bfloat16\n  1 KiB .*no time: ONESHOT: ranks on several nodes.*")
@@ -52,11 +52,18 @@ function TestHostfile:test_a_collective_is_tuned_over_nodes()
   lib.leaves_nothing("tune")
 end
 
+-- The head node, on which gentables runs, is none of the hosts.
+function TestHostfile:test_one_node_of_a_host_file_is_tuned()
+  local ended, out, err = self:tune("1", "--op", "broadcast", "--hostfile", lib.hosts)
+  lu.assertEquals(ended, "exit code 0", err)
+  lu.assertStrMatches(out, "broadcast, TP 2, bfloat16\n.*")
+end
+
 function TestHostfile:test_tune_is_refused_where_ranks_are_placed_otherwise()
-  local _, _, err = self:tune("--op", "broadcast", "--launcher",
+  local _, _, err = self:tune("2", "--op", "broadcast", "--launcher",
     "mpirun --allow-run-as-root --oversubscribe -n {ranks}")
   lu.assertStrContains(err, "the group failed: agreement: the launcher placed 2 ranks on 1 node, not on 2;")
-  _, _, err = self:tune("--op", "broadcast", "--tp", "2,3", "--hostfile", lib.hosts)
+  _, _, err = self:tune("2", "--op", "broadcast", "--tp", "2,3", "--hostfile", lib.hosts)
   lu.assertStrContains(err, "gentables: --tp: 3 ranks do not divide among 2 nodes; give multiples of 2\n")
 end
 
