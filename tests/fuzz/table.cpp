@@ -16,8 +16,8 @@ bool read(const void *data, size_t size, std::string *text) {
     const struct lists *lists = lists_of(fuzz::lua());
     struct problem problem = {};
     char arch[64];
-    struct table *table =
-        table_parse("table.csv", static_cast<const char *>(data), size, lists, arch, &problem);
+    const char *given = size > 0 ? static_cast<const char *>(data) : ""; // else it may be NULL
+    struct table *table = table_parse("table.csv", given, size, lists, arch, &problem);
     if (table == nullptr) {
         fuzz::check_message(problem.text);
         return false;
