@@ -82,10 +82,12 @@ function lib.cut(node) assert(os.execute(("ip link set %s down"):format(node))) 
 
 function lib.join(node) assert(os.execute(("ip link set %s up"):format(node))) end
 
--- Sets the rate of the link to a node, which has one.
-function lib.set_rate(node, rate)
-  assert(os.execute(("tc qdisc change dev %s root tbf rate %s burst 32k latency 50ms"):format(node, rate)))
+-- Limits the rate of the link to a node, and ends the limit.
+function lib.slow_down(node, rate)
+  assert(os.execute(("tc qdisc add dev %s root tbf rate %s burst 32k latency 50ms"):format(node, rate)))
 end
+
+function lib.end_limit(node) assert(os.execute(("tc qdisc del dev %s root"):format(node))) end
 
 -- Kills all processes of a node, as if its power were cut.
 function lib.kill_node(node)

@@ -101,6 +101,8 @@ while [ "$number" -le "$count" ]; do
     number=$((number + 1))
 done
 export OMPI_MCA_plm_rsh_agent="$NODES_AGENT"
+# The nodes have the same processors; ranks of two nodes must not be bound to one of them.
+export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_mpi_yield_when_idle=1
 if [ "$slurm" = slurm ]; then
     . "$here/slurm.sh"
     start_slurm "$count"
