@@ -64,6 +64,7 @@ end
 -- Waits for the end of all its processes, or ends them, as child_process.finish does, and returns the same.
 local function close(self, problem)
   local ended = child_process.finish(self.child, problem, GRACE)
+  self.has_ended = true
   launcher.remove_segments(self.segments)
   if not ended.well then launcher.remove_session_folder(self.child:pid()) end
   child_process.raise_if_interrupted("to resume, run the same command")
@@ -321,9 +322,10 @@ local function hear_out(self)
   return false
 end
 
--- Ends a bench after its last request. Returns true; or nil and a failure if it did not end well, which does
--- not affect its results.
+-- Ends a bench after its last request, unless a failure has ended it. Returns true; or nil and a failure if
+-- it did not end well, which does not affect its results.
 function bench:stop()
+  if self.has_ended then return true end
   self.child:write("quit\n", GRACE)
   local in_time = hear_out(self) and self.child:ends_within(GRACE)
   local ended = close(self, in_time and "end" or "timeout")

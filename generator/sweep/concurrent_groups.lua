@@ -1,6 +1,7 @@
 -- Placements on few nodes that are measured at once, each on nodes of its own, if that disturbs none of them.
 -- An A/A check decides it: a group of nodes times a small and a large AllReduce of MPI, alone and beside a
 -- second group that measures, in the order alone, beside, beside, alone.
+local process = require "core.process"
 local quantities = require "base.quantities"
 local screening = require "sweep.screening"
 
@@ -8,28 +9,35 @@ local concurrent_groups = {}
 
 local DISTURBED = 1.03 -- beside / alone, above which groups disturb each other
 local UNSTEADY = 1.05  -- between the two times alone, above which the check says nothing
-local BUSY_LIMITS = { min_samples = 1000000, max_samples = 1000000, cell_us = 2000000, precision = 0 }
+local LARGE = 2        -- the size that the second group measures
+local BUSY_S = 2       -- for so long at least
+local BUSY_LIMITS = { min_samples = 1, max_samples = 1000000, cell_us = BUSY_S * 1e6, precision = 0 }
 
 -- ---- the A/A check ----------------------------------------------------------------------------------
 
--- The times of a bench, while `other` (nil: none) measures.
+-- The times of a bench, while `other` (nil: none) measures; or nil and the reason.
 local function times_beside(running, other, state)
+  local began, sent, failure = process.now(), true, nil
   if other then
-    other:send(1, screening.cell(state.size, state.nodes, 1), { "MPI" }, BUSY_LIMITS)
+    sent, failure = other:send(1, screening.cell(state.size, state.nodes, LARGE), { "MPI" }, BUSY_LIMITS)
   end
-  local times, failure = screening.times(running, state.size, state.nodes)
-  if times and other then
-    local answered
-    answered, failure = other:answers(function() end)
-    if not answered then return nil, failure end
-  end
-  return times, failure
+  if not sent then return nil, failure.reason end
+  local times
+  times, failure = screening.times(running, state.size, state.nodes)
+  local took = process.now() - began
+  if not times then return nil, failure.reason end
+  local answered = true
+  if other then answered, failure = other:answers(function() end) end
+  if not answered then return nil, failure.reason end
+  if other and took > BUSY_S then return nil, "the check takes longer than the second group measures" end
+  return times
 end
 
 -- Whether the times of each size, alone and beside { alone, beside, beside, alone }, are the same; and words
 -- about it.
 function concurrent_groups.agree(rounds)
   local ratio, drift = 1, 1
+  if #rounds[1] == 0 then return false, "MPI has no times to compare" end
   for i in ipairs(rounds[1]) do
     local first, last = rounds[1][i], rounds[4][i]
     ratio = math.max(ratio, math.sqrt(rounds[2][i] * rounds[3][i] / (first * last)))
@@ -40,26 +48,30 @@ function concurrent_groups.agree(rounds)
   return ratio <= DISTURBED, words
 end
 
--- Runs the check with two groups of nodes, each with as many ranks as `state`. Returns whether they may run
--- at once, and words about it.
-local function check(job, state, names)
-  local benches, rounds = {}, {}
+-- Starts a bench on each of two groups of nodes, with as many ranks as `state`, and adds it to `benches`.
+-- Returns whether they may run at once, and words about it.
+local function compare(job, state, names, benches)
+  local rounds = {}
   for i = 1, 2 do
     local group = table.move(names, (i - 1) * state.nodes + 1, i * state.nodes, 1, {})
     local running, failure = screening.start(job, group, state.size)
-    if not running then
-      if benches[1] then benches[1]:stop() end
-      return false, failure.reason
-    end
+    if not running then return false, failure.reason end
     benches[i] = running
   end
-  local failure
   for round, is_beside in ipairs { false, true, true, false } do
-    rounds[round], failure = times_beside(benches[1], is_beside and benches[2] or nil, state)
-    if not rounds[round] then return false, failure.reason end
+    local times, reason = times_beside(benches[1], is_beside and benches[2] or nil, state)
+    if not times then return false, reason end
+    rounds[round] = times
   end
-  for _, running in ipairs(benches) do running:stop() end
   return concurrent_groups.agree(rounds)
+end
+
+-- Runs the check, and ends its benches. Returns the same as `compare`.
+local function check(job, state, names)
+  local benches = {}
+  local may, words = compare(job, state, names, benches)
+  for _, running in ipairs(benches) do running:stop() end
+  return may, words
 end
 
 -- ---- batches ----------------------------------------------------------------------------------------

@@ -267,6 +267,7 @@ function TestNodes.test_an_a_a_check_finds_groups_that_disturb_each_other()
   lu.assertEquals({ may, words }, { true, "times beside another group are 1.01 times those alone" })
   may, words = concurrent_groups.agree { { 10, 100 }, { 10.1, 112 }, { 10.2, 111 }, { 10.1, 101 } }
   lu.assertEquals({ may, words }, { false, "times beside another group are 1.11 times those alone" })
+  lu.assertFalse((concurrent_groups.agree { {}, {}, {}, {} }))
   may, words = concurrent_groups.agree { { 10, 100 }, { 10.1, 102 }, { 10.2, 101 }, { 12, 101 } }
   lu.assertEquals({ may, words }, { false, "times alone differ by a factor of 1.20" })
 end
@@ -296,6 +297,25 @@ secret1,secret2,secret3,secret4
     { 2, 2, nil })
   for _, name in ipairs { "tp2", "tp4", "tp4.nodes2" } do
     lu.assertEquals(#assert(rows.records(("%s/benchmark.%s.host.csv"):format(self.folder, name))), 2)
+  end
+end
+
+-- If a bench dies in the check, the other one is ended before anything is measured; then each placement has
+-- its turn.
+function TestNodes:test_a_failed_check_leaves_nothing_running()
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("tp = { 2, 4, 6 }", "tp = { 2, 4 }")))
+  for _, host in ipairs { "secret1", "secret2" } do
+    local out = self:sweep_hosts(([[
+      case $1 in %s) [ -e "$0.%s" ] || { : >"$0.%s"; export STAND_IN_FAULT=die; } ;; esac
+      host=$1; shift; "$@"; code=$?
+      echo "end $host" >>"${0%%/*}/used"; exit $code]]):format(host, host, host),
+      "--nodes", "1", "--no-screening", "--fresh")
+    lu.assertStrMatches(out, ".*1 node: the bench died: [^\n]*; one group after another\n.*")
+    local order = {}
+    for line in lib.read(self.folder .. "/used"):gmatch("[^\n]+") do
+      order[#order + 1] = line:find("^end") and "end" or "start"
+    end
+    lu.assertEquals(table.concat(order, " "), "start start end end start end start end")
   end
 end
 
