@@ -133,9 +133,10 @@ local function culprit(words)
   return name, what
 end
 
--- Why a program ended for `reason`: the bench's message, or the last line that its launcher printed.
+-- Why a program ended for `reason`: the bench's message, or its launcher's about a node, or the last line
+-- that the launcher printed.
 local function last_words(words, reason)
-  local message = words:match("gentables%-bench: ([^\n]+)")
+  local message = words:match("gentables%-bench: ([^\n]+)") or launcher.lost_node(words)
   if message then return message end
   local last = child_process.last_line(words)
   return ("%s; %s"):format(reason, last and "last line: " .. last or "it printed no message")
@@ -341,7 +342,8 @@ local function run_group(job, world_size, cells, number)
       return nil
     end
     if not exclude_culprit(job, world_size, culprit(words)) then
-      return ("the group failed: %s"):format(last_words(words, reason))
+      return ("the group failed: %s"):format(last_words(words, reason)),
+        launcher.lost_node(words) and "the group failed: a node is not reachable" or nil
     end
   end
 end
@@ -354,12 +356,13 @@ local function try_plugins(job, world_size, cells)
   end
 end
 
--- Measures cells at one number of ranks. Returns nil, or why nothing could be measured.
+-- Measures cells at one number of ranks. Returns nil, or why nothing could be measured: for the terminal, and
+-- for files, without names of hosts.
 function rank_group.measure(job, world_size, cells)
   try_plugins(job, world_size, cells)
   for number = 1, job.launches do
-    local problem = run_group(job, world_size, cells, number)
-    if problem then return problem end
+    local problem, reason = run_group(job, world_size, cells, number)
+    if problem then return problem, reason or problem end
   end
 end
 

@@ -145,10 +145,11 @@ local function measure(job, kept)
   local problems = {}
   for _, world_size in ipairs(job.world_sizes) do
     local cells = kept:missing(job, world_size)
-    local problem = #cells > 0 and rank_group.measure(job, world_size, cells)
+    local problem, reason
+    if #cells > 0 then problem, reason = rank_group.measure(job, world_size, cells) end
     if problem then
       problems[#problems + 1] = ("TP %d: %s"):format(world_size, problem)
-      choice.take_default(job, world_size, problem)
+      choice.take_default(job, world_size, reason)
     else
       keep(kept, job, cells)
     end

@@ -57,6 +57,12 @@ function TestHostfile:test_one_node_of_a_host_file_is_tuned()
   local ended, out, err = self:tune("1", "--op", "broadcast", "--hostfile", lib.hosts)
   lu.assertEquals(ended, "exit code 0", err)
   lu.assertStrMatches(out, "broadcast, TP 2, bfloat16\n.*")
+  local failed, _, message = self:tune("1", "--op", "broadcast", "--fresh", "--hostfile",
+    lib.host_file(self.folder, "node9"))
+  lu.assertEquals(failed, "exit code 1")
+  lu.assertStrContains(message, "mpirun cannot reach all nodes: ")
+  lu.assertStrContains(message, "node9")
+  lu.assertNotStrContains(lib.read(self.folder .. "/tuned.json"), "node9")
 end
 
 function TestHostfile:test_tune_is_refused_where_ranks_are_placed_otherwise()
