@@ -81,18 +81,18 @@ static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks
     }},
     /* TP 2, NONE */
     {{5792}, {
-        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.0419 % 0.89 2.22 % derived; TWOSHOT_NATIVE 0.837 % 0.40 3.09 % derived */
-        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.131 % 0.71 2.7 % derived; TWOSHOT_NATIVE 0.37 % 0.94 2.01 % derived */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.37 % 0.00 4.88 % derived; TWOSHOT_NATIVE -0.005 % 0.96 1.97 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.362 % 0.00 5.34 % derived; TWOSHOT_NATIVE -0.158 % 1.00 1.45 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.152 % 0.00 5.47 % derived; TWOSHOT_NATIVE 1.14 % 1.00 1.53 % derived */
-        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.185 % 0.00 5.74 % derived; TWOSHOT_NATIVE 0.686 % 1.00 1.04 % derived */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.171 % 0.00 4.72 % derived; TWOSHOT_NATIVE 0.897 % 0.99 1.6 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.206 % 0.00 5.75 % derived; TWOSHOT_NATIVE 0.863 % 1.00 1.14 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.242 % 0.00 5.04 % derived; TWOSHOT_NATIVE 0.741 % 0.99 1.68 % derived */
-        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.191 % 0.00 5.28 % derived; TWOSHOT_NATIVE 0.362 % 1.00 1.18 % derived */
+        {{362, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.325 % 0.00 4.52 % derived; TWOSHOT_NATIVE 0.876 % 0.99 1.78 % derived */
+        {{181, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.278 % 0.00 5.55 % derived; TWOSHOT_NATIVE 0.652 % 1.00 1.25 % derived */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
@@ -100,18 +100,18 @@ static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks
     }},
     /* TP 4, NONE */
     {{5792}, {
-        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.762 % 0.99 0.578 % derived; TWOSHOT 0.284 % 0.00 9.57 % derived */
-        {{45, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 0.816 % 0.00 11.2 % derived; TWOSHOT 0.3 % 0.98 1.72 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.945 % 1.00 0.338 % derived; TWOSHOT 0.113 % 0.00 10.4 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 8192: ONESHOT 1.06 % 0.00 10.8 %; TWOSHOT 0.162 % 0.98 1.64 % derived */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{90, 724, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.776 % 0.58 2.52 % derived; TWOSHOT -0.144 % 0.46 2.92 % derived; TWOSHOT_NATIVE 0.25 % 0.96 1.87 % derived */
-        {{45, 724, 2147483647}, {0, 1, 2}}, /* 8192: ONESHOT 0.808 % 0.99 1.36 % derived; TWOSHOT -0.242 % 0.00 5.64 % derived; TWOSHOT_NATIVE -0.178 % 0.99 1.39 % derived */
+        {{90, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.455 % 0.47 2.59 % derived; TWOSHOT_NATIVE 0.268 % 0.64 2.65 % derived */
+        {{45, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 0.681 % 1.00 1.28 % derived; TWOSHOT_NATIVE 0.305 % 0.00 5.01 % derived */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{90, 724, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.554 % 0.90 2.12 % derived; TWOSHOT 0.34 % 0.14 3.65 % derived; TWOSHOT_NATIVE -0.22 % 0.93 2.35 % derived */
-        {{45, 724, 2896}, {0, 1, 2, 1}}, /* 8192: ONESHOT 0.624 % 0.99 1.14 % derived; TWOSHOT 0.233 % 0.00 6.69 % derived; TWOSHOT_NATIVE -0.215 % 0.96 1.87 % derived; TWOSHOT 0.688 % 1.00 0.594 % */
+        {{90, 2896, 2147483647}, {0, 1, 2}}, /* 4096: ONESHOT 0.382 % 0.86 2.15 % derived; TWOSHOT 0.253 % 0.16 3.61 % derived; TWOSHOT_NATIVE -0.182 % 1.00 1.03 % */
+        {{45, 1448, 2896}, {0, 1, 2, 1}}, /* 8192: ONESHOT 0.561 % 1.00 1.17 % derived; TWOSHOT 0.256 % 0.00 6.34 % derived; TWOSHOT_NATIVE -0.213 % 1.00 1.25 % derived; TWOSHOT 0.293 % 1.00 0.693 % */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
@@ -119,18 +119,18 @@ static const struct gentables_sm90_loopback_block gentables_sm90_loopback_blocks
     }},
     /* TP 8, NONE */
     {{5792}, {
-        {{22, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 2.26 % 0.32 7.3 % derived; TWOSHOT_NATIVE -0.0284 % 0.32 6.48 % derived */
-        {{11, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 2.34 % 0.49 6.49 % derived; TWOSHOT_NATIVE -0.0651 % 0.22 7.01 % derived */
+        {{22, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 1.9 % 0.65 2.53 % derived; TWOSHOT_NATIVE -0.202 % 0.26 3.55 % derived */
+        {{11, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 2.3 % 0.93 2.04 %; TWOSHOT_NATIVE -0.23 % 0.15 3.65 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM */
     {{5792}, {
-        {{45, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 1.55 % 0.00 15.4 % derived; TWOSHOT_NATIVE 0.182 % 0.95 1.91 % derived */
-        {{22, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 1.73 % 0.00 15.2 % derived; TWOSHOT_NATIVE 0.216 % 0.77 3.18 % derived */
+        {{45, 2147483647, 2147483647}, {0, 2}}, /* 4096: ONESHOT 0.941 % 0.00 9.95 %; TWOSHOT_NATIVE 0.625 % 0.99 1.32 % derived */
+        {{22, 2147483647, 2147483647}, {0, 2}}, /* 8192: ONESHOT 1.2 % 0.00 8.64 %; TWOSHOT_NATIVE 0.627 % 0.99 1.3 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{5792}, {
-        {{45, 90, 2147483647}, {0, 2, 1}}, /* 4096: ONESHOT 1.49 % 0.00 16.8 % derived; TWOSHOT_NATIVE -0.179 % 0.93 2.08 %; TWOSHOT 0.19 % 0.95 1.93 % derived */
-        {{22, 90, 2147483647}, {0, 2, 1}}, /* 8192: ONESHOT 1.62 % 0.00 16.6 % derived; TWOSHOT_NATIVE -0.232 % 0.73 3.47 % derived; TWOSHOT 0.252 % 0.95 1.92 % derived */
+        {{45, 2147483647, 2147483647}, {0, 1}}, /* 4096: ONESHOT 0.864 % 0.00 9.51 %; TWOSHOT 0.334 % 0.97 1.76 % derived */
+        {{22, 45, 2147483647}, {0, 2, 1}}, /* 8192: ONESHOT 1.23 % 1.00 0.188 %; TWOSHOT_NATIVE -0.214 % 0.55 2.49 %; TWOSHOT 0.312 % 0.97 1.74 % derived */
     }},
     /* TP 8, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{2147483647}, {
