@@ -63,6 +63,14 @@ end
 -- Appends the values of another list, and returns the first list.
 function sequences.append(list, other) return table.move(other, 1, #other, #list + 1, list) end
 
+-- A new list with the values of several lists: those that of(value) returns for the values of `lists`, or,
+-- without `of`, those in `lists` itself.
+function sequences.join(lists, of)
+  local out = {}
+  for _, value in ipairs(lists) do sequences.append(out, of and of(value) or value) end
+  return out
+end
+
 -- A new table with these fields of a table.
 function sequences.pick(from, fields)
   local out = {}

@@ -207,27 +207,21 @@ end
 
 -- The untried strategies of a source (of model.load), computed once: those of sweeps that left out times.
 function derive.untried_of_source(source)
-  if source.untried then return source.untried end
-  local out = {}
-  for _, entry in ipairs(source.files) do
+  source.untried = source.untried or sequences.join(source.files, function(entry)
     local sweep = sweep_of_file(source, entry)
-    if sweep then
-      sequences.append(out, derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time,
-        sweep.times, entry.nodes))
-    end
-  end
-  source.untried = out
-  return out
+    return sweep and derive.untried(entry.spec, entry.tp, sweep.records, entry.provenance.no_time,
+      sweep.times, entry.nodes) or {}
+  end)
+  return source.untried
 end
 
 -- The derived times of a source (of model.load), computed once. A sweep derives those that it left out; of
 -- other rows, cells without any row get times, unless the source is `only_measured`.
 function derive.of_source(source)
-  if source.derived then return source.derived end
-  local out = {}
-  for _, entry in ipairs(source.files) do sequences.append(out, times_of_file(source, entry)) end
-  source.derived = out
-  return out
+  source.derived = source.derived or sequences.join(source.files, function(entry)
+    return times_of_file(source, entry)
+  end)
+  return source.derived
 end
 
 return derive

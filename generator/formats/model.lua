@@ -37,11 +37,7 @@ local model = {}
 local function with_predictions(source)
   local found, cells, times = predictions.of_source(source), source.cells, derive.of_source(source)
   if not found then return cells, times end
-  cells = table.move(cells, 1, #cells, 1, {})
-  times = table.move(times, 1, #times, 1, {})
-  table.move(found.blocks, 1, #found.blocks, #cells + 1, cells)
-  table.move(found.times, 1, #found.times, #times + 1, times)
-  return cells, times
+  return sequences.join { cells, found.blocks }, sequences.join { times, found.times }
 end
 
 -- The options of a choice of a source for a reader with this lookup (of core.table).

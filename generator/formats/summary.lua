@@ -226,7 +226,7 @@ end
 -- rank_placement.size.
 function summary.without_time(source)
   local groups, known = {}, {}
-  for _, entry in ipairs(sequences.append(sequences.append({}, source.files), source.refused or {})) do
+  for _, entry in ipairs(sequences.join { source.files, source.refused or {} }) do
     for _, cell in ipairs(entry.provenance and entry.provenance.no_time or {}) do
       local size = rank_placement.size(entry.tp, entry.nodes)
       local group = sequences.entry(groups, known, size .. "\0" .. cell.reason, function()

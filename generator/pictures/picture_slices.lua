@@ -137,9 +137,7 @@ end
 
 -- A sorted list of the values in these lists, and the index of each.
 local function axis(...)
-  local all, index_of = {}, {}
-  for _, list in ipairs { ... } do sequences.append(all, list) end
-  local values = sorted_keys(sequences.set(all))
+  local values, index_of = sorted_keys(sequences.set(sequences.join { ... })), {}
   for i, value in ipairs(values) do index_of[value] = i end
   return values, index_of
 end

@@ -9,11 +9,7 @@ local sequences = require "base.sequences"
 local call_matching = {}
 
 -- The calls of all ranks, each kernel by itself.
-function call_matching.all(ranks)
-  local calls = {}
-  for _, rank in ipairs(ranks) do sequences.append(calls, rank.collectives) end
-  return calls
-end
+function call_matching.all(ranks) return sequences.join(sequences.field(ranks, "collectives")) end
 
 -- The calls of each group, as a list of lists: one for each rank that has any. Calls of an unknown group are
 -- added to `loose`.

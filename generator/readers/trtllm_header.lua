@@ -120,12 +120,6 @@ local function check_lengths(source, scan, lists_of_level, what)
   end
 end
 
-local function flatten(nested)
-  local out = {}
-  for _, entry in ipairs(nested) do sequences.append(out, entry) end
-  return out
-end
-
 -- Whether comments give the TP size axes of its own.
 local function has_axes(tp_table)
   return tp_table.comments.Hidden ~= nil and tp_table.comments.Tokens ~= nil
@@ -139,9 +133,9 @@ local function check_shape(source, scan, table_of)
     for i, tp_table in ipairs(table_of) do groups[i] = { tp_table } end
   end
   for _, tp_tables in ipairs(groups) do
-    local fusions = flatten(tp_tables)
+    local fusions = sequences.join(tp_tables)
     check_lengths(source, scan, fusions, "hidden sizes")
-    check_lengths(source, scan, flatten(fusions), "token counts")
+    check_lengths(source, scan, sequences.join(fusions), "token counts")
   end
 end
 

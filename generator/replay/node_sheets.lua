@@ -147,10 +147,8 @@ local function parameter_columns(rows)
 end
 
 local function sheet_of(kind, rows)
-  local columns, sheet = documented(kind.word), { name = kind.name, columns = {}, rows = {}, formats = {} }
-  for _, more in ipairs { parameter_columns(rows), measured(rows) } do
-    table.move(more, 1, #more, #columns + 1, columns)
-  end
+  local columns = sequences.join { documented(kind.word), parameter_columns(rows), measured(rows) }
+  local sheet = { name = kind.name, columns = {}, rows = {}, formats = {} }
   for i, column in ipairs(columns) do
     sheet.columns[i] = column[1]
     if column[3] then sheet.formats[column[1]] = column[3] end

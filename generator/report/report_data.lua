@@ -137,12 +137,6 @@ end
 -- ---- the table --------------------------------------------------------------------------------
 
 -- The values of rows in one list, such as the cells of a fusion; false for unmeasured ones.
-local function in_one(rows)
-  local out = {}
-  for _, row in ipairs(rows) do sequences.append(out, row) end
-  return out
-end
-
 -- A letter for each value of a list: letter_of(value), or "." without one.
 local function in_letters(list, letter_of)
   return table.concat(sequences.map(list, function(value) return value and letter_of(value) or "." end))
@@ -158,7 +152,7 @@ end
 
 -- The choices of the incumbent ([h][t] = name or false) as letters; nil without an incumbent.
 local function incumbent(choices)
-  return choices and in_letters(in_one(choices), function(name) return letters[name] end)
+  return choices and in_letters(sequences.join(choices), function(name) return letters[name] end)
 end
 
 -- The first letters of the cells' states; "." where there is none.
@@ -167,7 +161,7 @@ local function states_of(cells)
 end
 
 local function fusion_of(source, block, fusion)
-  local cells = in_one(fusion.rows)
+  local cells = sequences.join(fusion.rows)
   return { name = fusion.name, best = names_as_letters(cells, "strategy"),
     second = names_as_letters(cells, "runner_up"), margin = field_of(cells, "margin"),
     confidence = field_of(cells, "confidence"), expected = field_of(cells, "expected_loss"),
@@ -183,7 +177,9 @@ local function header_of(source)
   local tp_tables = sequences.map(view.all_tables, function(tp_table)
     local fusions = {}
     for _, fusion in ipairs(tp_table.fusions) do
-      fusions[fusion.name] = in_letters(in_one(fusion.rows), function(winner) return letters[winner.name] end)
+      fusions[fusion.name] = in_letters(sequences.join(fusion.rows), function(winner)
+        return letters[winner.name]
+      end)
     end
     return { tp = rank_placement.size(tp_table.tp, tp_table.nodes),
       hidden = tp_table.hidden_sizes, tokens = tp_table.num_tokens,

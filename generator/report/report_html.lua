@@ -345,11 +345,8 @@ end
 
 -- The summary at the top of the page, one paragraph per line.
 local function lead_of(views)
-  local blocks, files = {}, {}
-  for _, view in ipairs(views) do
-    sequences.append(blocks, view.blocks)
-    sequences.append(files, view.source.files)
-  end
+  local blocks = sequences.join(sequences.field(views, "blocks"))
+  local files = sequences.join(views, function(view) return view.source.files end)
   local total = summary.totals(blocks)
   local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
   local out = { ("%s. %s"):format(summary.measured_in_words(total, what),

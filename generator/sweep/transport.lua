@@ -251,11 +251,8 @@ end
 
 -- The faster half of each family: a setting that is slower on average may be the best at some sizes.
 local function faster_halves(search, settings)
-  local kept = {}
-  for _, family in ipairs(ordering.groups(settings, function(setting) return setting.family end)) do
-    sequences.append(kept, faster_half(search, family))
-  end
-  return kept
+  local families = ordering.groups(settings, function(setting) return setting.family end)
+  return sequences.join(families, function(family) return faster_half(search, family) end)
 end
 
 -- Runs the heats until their share of the budget is spent. Returns the finalists.

@@ -180,13 +180,9 @@ function changes.percent(share) return share and ("%+.1f%%"):format(100 * share)
 -- The strategies that became slower or faster as a whole (strategy_drift.lua), those that became slower
 -- first.
 function changes.shifted(result)
-  local out = {}
-  for _, verdict in ipairs { "slower", "faster" } do
-    sequences.append(out, sequences.filter(result.strategies or {}, function(entry)
-      return entry.verdict == verdict
-    end))
-  end
-  return out
+  return sequences.join({ "slower", "faster" }, function(verdict)
+    return sequences.filter(result.strategies or {}, function(entry) return entry.verdict == verdict end)
+  end)
 end
 
 function changes.shift_in_words(entry)

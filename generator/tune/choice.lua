@@ -196,12 +196,9 @@ function choice.report(job)
     head = this
     print("  " .. line_of(cell))
   end
-  local reasons = {}
-  for _, cell in ipairs(job.cells) do
-    sequences.append(reasons, sequences.map(cell.no_time, function(entry)
-      return ("no time: %s: %s"):format(entry.strategy, entry.reason)
-    end))
-  end
+  local reasons = sequences.map(sequences.join(sequences.field(job.cells, "no_time")), function(entry)
+    return ("no time: %s: %s"):format(entry.strategy, entry.reason)
+  end)
   for _, words in ipairs(sequences.distinct(reasons)) do print(words) end
   for _, candidate in ipairs(job.candidates) do
     local reason = job.excluded[candidate.name]

@@ -47,7 +47,7 @@ local function cells_of(records) return sequences.set(sequences.map(records, cel
 local function join(old, records)
   local is_new = cells_of(records)
   local stay = sequences.filter(old.records, function(record) return not is_new[cell_of(record)] end)
-  return sequences.append(sequences.append({}, records), stay), #stay, #old.records - #stay
+  return sequences.join { records, stay }, #stay, #old.records - #stay
 end
 
 -- The old entries without a time, except those of cells that were measured now.

@@ -11,6 +11,7 @@ local fail = require "base.fail"
 local limits = require "workload.limits"
 local lists = require "lists.lists"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local description = require "workload.description"
 
 local steps = {}
@@ -400,13 +401,10 @@ function steps.of(workload, ranks, backend)
 end
 
 function steps.text(program)
-  local out = { ("begin name=%s gemms=%d collectives=%d actions=%d seed=1"):format(program.name,
-    #program.gemms, #program.collectives, #program.actions) }
-  for _, list in ipairs { program.collectives, program.gemms, program.actions } do
-    table.move(list, 1, #list, #out + 1, out)
-  end
-  out[#out + 1] = "end\n"
-  return table.concat(out, "\n")
+  local head = ("begin name=%s gemms=%d collectives=%d actions=%d seed=1"):format(program.name,
+    #program.gemms, #program.collectives, #program.actions)
+  local lines = sequences.join { { head }, program.collectives, program.gemms, program.actions, { "end\n" } }
+  return table.concat(lines, "\n")
 end
 
 return steps

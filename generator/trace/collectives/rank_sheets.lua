@@ -87,15 +87,7 @@ local function fill_metadata(row, metadata)
 end
 
 local function columns(...)
-  local out = {}
-  for _, part in ipairs { ... } do
-    if type(part) == "table" then
-      table.move(part, 1, #part, #out + 1, out)
-    else
-      out[#out + 1] = part
-    end
-  end
-  return out
+  return sequences.join({ ... }, function(part) return type(part) == "table" and part or { part } end)
 end
 
 local function rank_columns(ranks, ...)

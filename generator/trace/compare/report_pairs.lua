@@ -36,9 +36,8 @@ local function grouped(entries, field, prefix, suffix)
 end
 
 local function both(entries, collectives, field, suffix)
-  local out = grouped(entries, field, "compare_", suffix)
-  local more = grouped(collectives, field, "compare_collective_", suffix)
-  return table.move(more, 1, #more, #out + 1, out)
+  return sequences.join { grouped(entries, field, "compare_", suffix),
+    grouped(collectives, field, "compare_collective_", suffix) }
 end
 
 -- The reports of one sweep over its thread or channel counts.

@@ -2,6 +2,7 @@
 local file = require "core.file"
 local fail = require "base.fail"
 local job = require "trace.runs.job"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local variance = require "trace.gemm.variance"
 
@@ -87,8 +88,7 @@ end
 
 -- The command of a kind of variance.sheet.
 function gemm_command.of(kind, summary, example)
-  local own = table.move(gemm_command.options, 1, #gemm_command.options, 1, {})
-  if kind ~= "variance" then table.move(OF_INSTANCES, 1, #OF_INSTANCES, #own + 1, own) end
+  local own = sequences.join { gemm_command.options, kind ~= "variance" and OF_INSTANCES or {} }
   return { summary = summary, positional = job.positional, options = job.options(own), example = example,
     run = function(args) return run(kind, args) end }
 end

@@ -120,10 +120,7 @@ local function append_overlap(row, at, found)
 end
 
 local function titles_of(first, gemm, ...)
-  local out = table.move(first, 1, #first, 1, {})
-  for _, title in ipairs(gemm) do out[#out + 1] = "col_" .. title end
-  for _, part in ipairs { ... } do table.move(part, 1, #part, #out + 1, out) end
-  return out
+  return sequences.join { first, sequences.map(gemm, function(title) return "col_" .. title end), ... }
 end
 
 local function rows_of(found, titles, fill)
@@ -181,7 +178,7 @@ end
 
 -- The columns of an input CSV that this module does not make.
 local function kept_columns(input)
-  local made = sequences.set(sequences.append(sequences.append({}, TIMES), OVERLAP))
+  local made = sequences.set(sequences.join { TIMES, OVERLAP })
   return sequences.filter(input.columns, function(column) return not made[column] end)
 end
 

@@ -14,10 +14,6 @@ local merging = {}
 merging.categories = { "kernel", "gpu_memcpy", "gpu_memset", "cuda_runtime", "cuda_driver",
   "gpu_user_annotation", "user_annotation", "ac2g", "fwdbwd", "cpu_instant_event" }
 
-local function categories_with(more)
-  return sequences.append(sequences.append({}, merging.categories), more or {})
-end
-
 -- The notes on one rank's events.
 local event_notes = {
   { count = "malformed", text = "%s: %d events are left out: without a usable name, time or duration" },
@@ -80,7 +76,7 @@ function merging.merge(path, configuration, options)
   if gzip and not core.can_gzip() then
     return nil, path .. ": gentables was built without zlib; give a name without .gz"
   end
-  local categories = categories_with(options.keep)
+  local categories = sequences.join { merging.categories, options.keep or {} }
   local found, message = core.write(path, configuration.files,
     { categories = categories, gzip = gzip, workers = options.jobs or workers.jobs() })
   if not found then return nil, message end

@@ -1,6 +1,7 @@
 -- Pools the statistics of several ranks: the numbers of each part (count, sum, mean, deviation, min, max and
 -- rounding, the difference that equal values may have, or nil) are enough for the whole, without its values.
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local pooled = {}
 
@@ -54,9 +55,7 @@ end
 
 -- The rows of all lists in groups by key_of(row); see ordering.groups.
 function pooled.by_key(lists, key_of)
-  local all = {}
-  for _, list in ipairs(lists) do table.move(list, 1, #list, #all + 1, all) end
-  return ordering.groups(all, key_of)
+  return ordering.groups(sequences.join(lists), key_of)
 end
 
 return pooled

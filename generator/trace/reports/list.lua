@@ -83,12 +83,9 @@ end
 
 -- The sheets of a rank (trace/ops/rank.lua); appends to `notes`.
 function list.make_of_rank(rank, options, notes)
-  local sheets = {}
-  for _, row in ipairs(list.of_rank) do
-    local make = row.make or require("trace.sheets." .. row.file).make
-    sequences.append(sheets, make(rank, options, notes))
-  end
-  return sheets
+  return sequences.join(list.of_rank, function(row)
+    return (row.make or require("trace.sheets." .. row.file).make)(rank, options, notes)
+  end)
 end
 
 -- The modules of `over_ranks` that these options select.

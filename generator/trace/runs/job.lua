@@ -36,16 +36,12 @@ local forms = {
 
 -- These options, then those that the commands share; with `sheets`, also the choice of CSV and xlsx.
 function job.options(own, with_sheets)
-  local out = table.move(own, 1, #own, 1, {})
-  table.move(shared, 1, #shared, #out + 1, out)
-  if with_sheets then table.move(forms, 1, #forms, #out + 1, out) end
-  return out
+  return sequences.join { own, shared, with_sheets and forms or {} }
 end
 
 -- The paths to read, each once.
 local function paths_of(args)
-  local given = sequences.append({}, args)
-  sequences.append(sequences.append(given, args.base_path or {}), args.tracelens_path or {})
+  local given = sequences.join { args, args.base_path or {}, args.tracelens_path or {} }
   local paths = sequences.distinct(sequences.map(given, function(path)
     return (path:gsub("/+tracelens_analysis/*$", ""))
   end))
@@ -121,10 +117,7 @@ end
 -- Calls fn(t, entry) for every trace of these configurations. Returns { [entry] = its result }; failures are
 -- reported and have no entry.
 function job:read(list, fn)
-  local entries, answers = {}, {}
-  for _, configuration in ipairs(list) do
-    sequences.append(entries, configuration.files)
-  end
+  local entries, answers = sequences.join(sequences.field(list, "files")), {}
   self.bar = progress.new(#entries)
   local results = per_trace.map(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
   self.bar:clear()

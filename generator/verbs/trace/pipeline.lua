@@ -107,7 +107,7 @@ local function read_traces(pipeline, configurations)
     if not pipeline.without.merge then merges[i] = tasks.merge(pipeline, configuration) end
   end
   -- Merging takes longest, so it begins first.
-  do_all(pipeline, sequences.append(sequences.append({}, merges), traces))
+  do_all(pipeline, sequences.join { merges, traces })
   print_notes(pipeline, merges)
   return traces, by_configuration, answers_of(pipeline, traces)
 end
