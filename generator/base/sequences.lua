@@ -32,6 +32,14 @@ function sequences.find(list, is_wanted)
   end
 end
 
+-- The first result of of(value) for the values of a list that is neither nil nor false; or nil.
+function sequences.first(list, of)
+  for _, value in ipairs(list) do
+    local found = of(value)
+    if found then return found end
+  end
+end
+
 -- The first value of a list with this `name`; or nil.
 function sequences.named(list, name)
   return sequences.find(list, function(value) return value.name == name end)

@@ -7,6 +7,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local provenance = require "base.lazy" "rows.provenance"
+local sequences = require "base.sequences"
 local spec = require "base.lazy" "rows.spec"
 local tables = require "core.table"
 
@@ -103,11 +104,10 @@ local function is_within(axis, value) return value >= axis[1] and value <= axis[
 -- Raises unless each shape of a workload lies within the sizes of some block of a table (of core.table).
 function settings.check_workload(path, shapes, blocks)
   for _, shape in ipairs(shapes) do
-    local known = false
-    for _, block in ipairs(blocks) do
-      known = known or (is_within(block.hidden_sizes, shape.hidden_size)
-        and is_within(block.num_tokens, shape.num_tokens))
-    end
+    local known = sequences.any(blocks, function(block)
+      return is_within(block.hidden_sizes, shape.hidden_size)
+        and is_within(block.num_tokens, shape.num_tokens)
+    end)
     if not known then
       fail.input("%s:%d: %d tokens of hidden size %d lie outside the measured sizes; measure them, or leave "
         .. "the line out", path, shape.line, shape.num_tokens, shape.hidden_size)

@@ -181,10 +181,9 @@ end
 local function kept(shapes, answers, facts)
   local kept_shapes, kept_answers = {}, {}
   for i, shape in ipairs(shapes) do
-    local is_of = true
-    for _, axis in ipairs { "dtype", "op", "fusion" } do
-      is_of = is_of and (facts[axis] or shape[axis]) == shape[axis]
-    end
+    local is_of = sequences.all({ "dtype", "op", "fusion" }, function(axis)
+      return (facts[axis] or shape[axis]) == shape[axis]
+    end)
     if is_of then
       kept_shapes[#kept_shapes + 1], kept_answers[#kept_answers + 1] = shape, answers[i]
     end

@@ -7,6 +7,7 @@ local child_process = require "system.child_process"
 local fail = require "base.fail"
 local file = require "core.file"
 local protocol = require "conversation.protocol"
+local sequences = require "base.sequences"
 local system = require "core.system"
 
 local launcher = {}
@@ -52,12 +53,7 @@ function launcher.open_mpi_version()
 end
 
 -- Whether the environment has one of these variables.
-local function is_set(...)
-  for _, name in ipairs { ... } do
-    if os.getenv(name) then return true end
-  end
-  return false
-end
+local function is_set(...) return sequences.any({ ... }, os.getenv) end
 
 -- The words in front of mpirun, which set its environment:
 -- - hwloc does not read PCI devices, which ranks on one node do not use. In a virtual machine, reading them
@@ -166,11 +162,8 @@ end
 
 -- Where Open MPI keeps the files of a run.
 local function session_folders()
-  for _, name in ipairs { "TMPDIR", "TEMP", "TMP" } do
-    local folder = os.getenv(name)
-    if folder and folder ~= "" then return folder end
-  end
-  return "/tmp"
+  local named = sequences.map({ "TMPDIR", "TEMP", "TMP" }, os.getenv)
+  return sequences.find(named, function(folder) return folder ~= "" end) or "/tmp"
 end
 
 -- This host's name up to the first dot, as Open MPI names it; nil if it is unknown.

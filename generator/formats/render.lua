@@ -51,10 +51,10 @@ local function gaps_line(source)
 end
 
 local function has_block(view, axes)
-  for _, block in ipairs(view.canonical:blocks()) do
+  return sequences.any(view.canonical:blocks(), function(block)
     local mode_fits = block.mode == axes.mode or block.mode == "unknown"
-    if block.dtype == axes.dtype and block.op == axes.op and mode_fits then return true end
-  end
+    return block.dtype == axes.dtype and block.op == axes.op and mode_fits
+  end)
 end
 
 -- Raises for a table without any measured cell, which would have nothing but the fallback.

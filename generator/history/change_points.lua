@@ -255,11 +255,10 @@ end
 
 -- Whether a change is that of one of the groups around it, `reported`.
 local function is_explained(change, values, reported, options)
-  for _, other in ipairs(reported) do
-    if is_near(change, other) and is_similar(change.shift, other.shift) then return true end
-    if not differs_near(change, values, other.values, options) then return true end
-  end
-  return false
+  return sequences.any(reported, function(other)
+    return is_near(change, other) and is_similar(change.shift, other.shift)
+      or not differs_near(change, values, other.values, options)
+  end)
 end
 
 -- Adds the changes of a group that those of the groups around it, `reported`, do not explain.
@@ -290,10 +289,10 @@ local function report_cells(cells, findings)
     return a.p < b.p
   end)
   for _, change in ipairs(all) do
-    local is_echo, others = false, of_cell[change.cell] or {}
-    for _, other in ipairs(others) do
-      is_echo = is_echo or is_near(change, other) and change.shift * other.shift < 0
-    end
+    local others = of_cell[change.cell] or {}
+    local is_echo = sequences.any(others, function(other)
+      return is_near(change, other) and change.shift * other.shift < 0
+    end)
     of_cell[change.cell] = others
     if not is_echo then others[#others + 1], findings[#findings + 1] = change, change end
   end

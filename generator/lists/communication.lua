@@ -1,6 +1,7 @@
 -- Kernels that communicate, and bus factors: the one place for "is this kernel a collective?". All sheets of
 -- `gentables trace`, all metrics and their messages use it; core.trace reads it with each trace.
 local known = require "lists.communication_kernels"
+local sequences = require "base.sequences"
 
 local communication = {}
 
@@ -35,10 +36,7 @@ function communication.add(rows)
 end
 
 local function is_other(lower)
-  for _, beginning in ipairs(communication.others) do
-    if lower:sub(1, #beginning) == beginning then return true end
-  end
-  return false
+  return sequences.any(communication.others, function(text) return lower:sub(1, #text) == text end)
 end
 
 -- The row of `kernels` for a kernel's name; false: it does not communicate.
@@ -46,13 +44,9 @@ function communication.of_kernel(kernel)
   local found = row_of[kernel]
   if found ~= nil then return found end
   local lower = kernel:lower()
-  found = false
-  for _, row in ipairs(is_other(lower) and {} or communication.kernels) do
-    if lower:find(row.pattern, 1, true) then
-      found = row
-      break
-    end
-  end
+  found = sequences.find(is_other(lower) and {} or communication.kernels, function(row)
+    return lower:find(row.pattern, 1, true)
+  end) or false
   row_of[kernel] = found
   return found
 end
@@ -60,9 +54,9 @@ end
 -- The operation that a name contains, whoever wrote it; nil: none.
 function communication.operation_in(name)
   local letters = name:lower():gsub("[^a-z]", "")
-  for _, row in ipairs(communication.operations) do
-    if letters:find(row[1], 1, true) then return row[2] end
-  end
+  return sequences.first(communication.operations, function(row)
+    return letters:find(row[1], 1, true) and row[2]
+  end)
 end
 
 -- The operation of a kernel that communicates; nil: its name has none, as NCCL's generic kernels.
@@ -71,14 +65,7 @@ function communication.operation_of_kernel(kernel)
   return row and row.operation or communication.operation_in(kernel:match("^[^(<]*"))
 end
 
-local function count_libraries()
-  local count, seen = 0, {}
-  for _, row in ipairs(known.list) do
-    if row.library and not seen[row.library] then count = count + 1 end
-    seen[row.library or ""] = true
-  end
-  return count
-end
+local function count_libraries() return #sequences.distinct(sequences.field(known.list, "library")) end
 
 -- For messages about traces without communication.
 communication.NONE = ("no kernel has a name of the %d known libraries; --collectives FILE adds names")

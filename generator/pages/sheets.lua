@@ -10,6 +10,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local optional = require "base.optional"
+local sequences = require "base.sequences"
 local text = require "core.sheet_text"
 local valid_utf8 = require("base.text").valid_utf8
 
@@ -38,9 +39,7 @@ sheets.most_text = 32767 -- in a cell
 local notes_name = "notes"
 
 local function default_format(title)
-  for _, row in ipairs(default_formats) do
-    if title:find(row.pattern) then return row.format end
-  end
+  return sequences.first(default_formats, function(row) return title:find(row.pattern) and row.format end)
 end
 
 -- The values of `given`, which is keyed by title or index, by index.

@@ -33,10 +33,8 @@ end
 
 -- The value of `name` if all slices have the same, else nil.
 local function only(slices, name)
-  for _, slice in ipairs(slices) do
-    if slice[name] ~= slices[1][name] then return nil end
-  end
-  return slices[1] and slices[1][name]
+  local is_one = sequences.all(slices, function(slice) return slice[name] == slices[1][name] end)
+  return is_one and slices[1] and slices[1][name] or nil
 end
 
 -- The dtype, op and mode to show: those given; else those of the spec's table; else the only values, or the

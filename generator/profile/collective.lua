@@ -50,9 +50,7 @@ local operations = sequences.set(sequences.field(communication.operations, 2))
 
 local function check_keys(where, row)
   for key, value in pairs(row) do
-    local is_known = false
-    for _, name in ipairs(KEYS) do is_known = is_known or key == name end
-    if not is_known then
+    if not sequences.any(KEYS, function(name) return key == name end) then
       fail.input("%s: unknown key %s; valid keys: %s", where, tostring(key), table.concat(KEYS, ", "))
     end
     if type(value) ~= "string" then
@@ -85,9 +83,7 @@ function collective.add_kernels(path)
   if not path then return end
   local given = lua_data.run(path, fail.unless(file.read(path)))
   if #given == 0 then fail.input('%s:1: has no rows; write return { { pattern = "my_allreduce" } }', path) end
-  local rows = {}
-  for i, row in ipairs(given) do rows[i] = check(path, i, row) end
-  communication.add(rows)
+  communication.add(sequences.map(given, function(row, i) return check(path, i, row) end))
 end
 
 collective.option = { name = "collectives", value = "FILE",

@@ -10,6 +10,7 @@ local winner_tables = require "report.winner_tables"
 local page = require "pages.page"
 local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 local side_by_side = require "pages.side_by_side"
 local summary = require "formats.summary"
 
@@ -377,17 +378,14 @@ end
 
 -- "AllReduce", or "Collectives" if a sweep has rows of another op.
 local function collective_of(comparison)
-  for _, group in ipairs(comparison.groups) do
-    if group.key.op ~= "allreduce" then return "Collectives" end
-  end
-  return "AllReduce"
+  local others = sequences.any(comparison.groups, function(group) return group.key.op ~= "allreduce" end)
+  return others and "Collectives" or "AllReduce"
 end
 
 -- The page (of pages/page.lua) of these sources (of model.load); the first is the base.
 function comparison_page.page(sources, labels)
   local comparison = sweep_comparison.of(sources)
-  local names = {}
-  for _, strategy in ipairs(sweep_comparison.strategies(comparison)) do names[strategy.name] = true end
+  local names = sequences.set(sequences.field(sweep_comparison.strategies(comparison), "name"))
   local title = ("%s: %s%s"):format(collective_of(comparison), table.concat(labels, " against ", 1, 2),
     #labels > 2 and (" and %d more"):format(#labels - 2) or "")
   local p = page.new(title, { lead = #labels == 2 and lead_of(comparison, labels) or

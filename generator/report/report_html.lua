@@ -335,12 +335,10 @@ end
 -- ---- the page ---------------------------------------------------------------------------------
 
 local function title_of_page(views)
-  local names = sequences.field(views, "arch")
-  local others = report_html.go_by_bytes(views)
-  for _, view in ipairs(views) do
-    for _, block in ipairs(view.blocks) do others = others or block.op ~= "allreduce" end
-  end
-  return (others and "Collectives on " or "AllReduce on ") .. table.concat(names, ", ")
+  local blocks = sequences.join(sequences.field(views, "blocks"))
+  local others = sequences.any(blocks, function(block) return block.sizes_only or block.op ~= "allreduce" end)
+  local names = table.concat(sequences.field(views, "arch"), ", ")
+  return (others and "Collectives on " or "AllReduce on ") .. names
 end
 
 -- The summary at the top of the page, one paragraph per line.
@@ -378,10 +376,8 @@ end
 
 -- Whether any table has shapes that can be looked up.
 local function has_shapes(views)
-  for _, view in ipairs(views) do
-    if view.data.header or view.data.trtllm then return true end
-  end
-  return not report_html.go_by_bytes(views, true)
+  return sequences.any(views, function(view) return view.data.header or view.data.trtllm end)
+    or not report_html.go_by_bytes(views, true)
 end
 
 -- The page (of pages/page.lua) of these sources (of model.load; `incumbent`: a core.table, or nil).

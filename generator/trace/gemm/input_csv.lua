@@ -52,11 +52,10 @@ function input_csv.find(input, index, gemm)
   local wanted, column_of = identity(input.rows[index], input.columns), {}
   for i, title in ipairs(gemm.columns) do column_of[title] = i end
   for number, cells in ipairs(gemm.rows) do
-    local same = true
-    for _, pair in ipairs(wanted) do
+    local same = sequences.all(wanted, function(pair)
       local column = column_of[pair[1]]
-      same = same and plain(column and cells[column]) == pair[2]
-    end
+      return plain(column and cells[column]) == pair[2]
+    end)
     if same then return number end
   end
 end

@@ -50,10 +50,8 @@ end
 
 -- The rank in a file's name, or nil.
 local function rank_in(name, pattern)
-  for _, text in ipairs(pattern and { pattern } or SPELLINGS) do
-    local rank = number_after(text, name)
-    if rank then return rank end
-  end
+  local patterns = pattern and { pattern } or SPELLINGS
+  return sequences.first(patterns, function(text) return number_after(text, name) end)
 end
 
 -- Calls take(folder, name) for every file below the folder.

@@ -18,10 +18,7 @@ local RANK_FOLDER = { "^rank[_-]?(%d+)$", "^rank%[(%d+)%]$" }
 local RANK_IN_NAME = { "rank[_-]?(%d+)", "rank%[(%d+)%]" }
 
 local function first_match(text, patterns)
-  for _, pattern in ipairs(patterns) do
-    local found = text:match(pattern)
-    if found then return found end
-  end
+  return sequences.first(patterns, function(pattern) return text:match(pattern) end)
 end
 
 local function is_trace_name(name) return first_match(name, EXTENSIONS) ~= nil end
