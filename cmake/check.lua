@@ -10,6 +10,7 @@
 -- the seconds of earlier runs.
 local file = require "core.file"
 local json = require "codec.json"
+local ordering = require "base.ordering"
 local verbs = require "verbs"
 
 local BUDGET_S = 30      -- wall time of the tests, two at a time
@@ -290,12 +291,7 @@ local function concerned(tests, paths)
   for _, test in ipairs(tests) do
     if test.far < NOT_CONCERNED then found[#found + 1] = test end
   end
-  table.sort(found, function(one, other)
-    if one.far ~= other.far then return one.far < other.far end
-    if one.reach ~= other.reach then return one.reach < other.reach end
-    return one.name < other.name
-  end)
-  return found
+  return ordering.sort(found, ordering.by("far", "reach", "name"))
 end
 
 local modules = read_generator()

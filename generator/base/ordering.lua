@@ -26,6 +26,12 @@ function ordering.by(...)
   end
 end
 
+-- Sorts a list as table.sort does, and returns it.
+function ordering.sort(list, before)
+  table.sort(list, before)
+  return list
+end
+
 -- Sorts by number(item), descending; equal items stay in order. Returns the list.
 function ordering.falling(items, number)
   local index_of = {}

@@ -61,8 +61,7 @@ local function find_slices(source, fusion, nodes)
   end
   local ordered = {}
   for _, slice in pairs(found) do ordered[#ordered + 1] = slice end
-  table.sort(ordered, ordering.by "world_size")
-  return ordered
+  return ordering.sort(ordered, ordering.by "world_size")
 end
 
 local function add_time(by_size, size, tokens, hidden_size, strategy, time_us, is_measured)

@@ -152,8 +152,7 @@ local function find_blocks(table_of, axes)
     end
   end
   for _, block in pairs(of_placement) do found[#found + 1] = block end
-  table.sort(found, rank_placement.before)
-  return found
+  return ordering.sort(found, rank_placement.before)
 end
 
 -- The winners of a row of cells, as rows of lists.strategies; false: unmeasured.

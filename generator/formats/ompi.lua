@@ -86,8 +86,7 @@ local function points_of(by_size)
     for name, time in pairs(times) do badness[name] = time / least - 1 end
     points[#points + 1] = { size = size, badness = badness, times = times }
   end
-  table.sort(points, ordering.by "size")
-  return points
+  return ordering.sort(points, ordering.by "size")
 end
 
 -- ---- the best setting -------------------------------------------------------------------------
@@ -201,8 +200,7 @@ function ompi.tp_tables(source, nodes)
       tp_tables[#tp_tables + 1] = { tp = tp, segments = search.alone }
     end
   end
-  table.sort(tp_tables, ordering.by "tp")
-  return tp_tables
+  return ordering.sort(tp_tables, ordering.by "tp")
 end
 
 -- The best setting of each TP size that was searched, for a parameter file each.
@@ -213,8 +211,7 @@ function ompi.searched(source)
     best.tp = tp
     tp_tables[#tp_tables + 1] = best
   end
-  table.sort(tp_tables, ordering.by "tp")
-  return tp_tables
+  return ordering.sort(tp_tables, ordering.by "tp")
 end
 
 -- Of these, those that have rules.

@@ -80,8 +80,7 @@ end
 local function shares(tally)
   local out = {}
   for name, count in pairs(tally.wins) do out[#out + 1] = { name = name, count = count } end
-  table.sort(out, ordering.by("-count", "name"))
-  return out
+  return ordering.sort(out, ordering.by("-count", "name"))
 end
 
 local function close(tally)

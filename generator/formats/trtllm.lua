@@ -122,8 +122,7 @@ local function tp_tables_by_bytes(part)
       table.insert(of.fusions, { index = fusion.trtllm, steps = steps })
     end
   end
-  table.sort(out, ordering.by "tp")
-  return out
+  return ordering.sort(out, ordering.by "tp")
 end
 
 local function table_of(part, format)

@@ -429,8 +429,7 @@ end
 -- The rows of TensorRT-LLM's fusions, in the order of its numbers.
 function lists.trtllm_fusions()
   local fusions = sequences.filter(lists.fusions, function(row) return row.trtllm end)
-  table.sort(fusions, ordering.by "trtllm")
-  return fusions
+  return ordering.sort(fusions, ordering.by "trtllm")
 end
 
 -- Whether a strategy does this op.

@@ -47,8 +47,7 @@ function network.interfaces(root)
     local folder = (root or "/sys/class") .. "/" .. class
     for _, name in ipairs(file.list(folder) or {}) do add(out, folder, name) end
   end
-  table.sort(out, ordering.by "interface")
-  return out
+  return ordering.sort(out, ordering.by "interface")
 end
 
 return network

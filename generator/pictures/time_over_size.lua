@@ -40,8 +40,7 @@ local function groups_of(slice, grid, is_thinned)
       end
     end
   end
-  table.sort(groups, ordering.by "size")
-  return groups
+  return ordering.sort(groups, ordering.by "size")
 end
 
 -- One number of each row: its median over the rows that have it, the least and the greatest; nil if none has.

@@ -80,10 +80,8 @@ end
 
 -- The slice with the fewest nodes of each TP size, ascending; `slices`: ascending by nodes.
 local function one_of_each_size(slices)
-  local out, of_size = {}, {}
-  for _, slice in ipairs(slices) do sequences.entry(out, of_size, slice.tp, function() return slice end) end
-  table.sort(out, ordering.by "tp")
-  return out
+  local of_size = ordering.groups(slices, function(slice) return slice.tp end)
+  return ordering.sort(sequences.field(of_size, 1), ordering.by "tp")
 end
 
 -- The placements on several nodes, as a note; nil: none.

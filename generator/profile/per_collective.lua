@@ -28,8 +28,7 @@ local function groups_of(calls, by_group_size)
     group.name, group.group_size = group[1].name, by_group_size and group[1].group_size or nil
     group.size = group.group_size or 0
   end
-  table.sort(groups, ordering.by("name", "size"))
-  return groups
+  return ordering.sort(groups, ordering.by("name", "size"))
 end
 
 local function cell(value)

@@ -39,8 +39,7 @@ function rows_folder.files(data_dir, arch, allow_loopback)
   end
   add(arch)
   if allow_loopback then add(arch .. "-loopback") end
-  table.sort(found, ordering.by("nodes", "tp"))
-  return found
+  return ordering.sort(found, ordering.by("nodes", "tp"))
 end
 
 -- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
@@ -228,8 +227,7 @@ local function find_parts(data_dir)
       end
     end
   end
-  table.sort(found, ordering.by "sm")
-  return found
+  return ordering.sort(found, ordering.by "sm")
 end
 
 -- Those of `found` that programs built for these SM versions reach: for each its own, else the nearest older

@@ -44,8 +44,7 @@ local function winners(with)
     entry.cells, count = entry.cells + 1, count + 1
     entry.from, entry.to = math.min(entry.from, record.size), math.max(entry.to, record.size)
   end
-  table.sort(ranked, ordering.by("-cells", "strategy"))
-  return ranked, count
+  return ordering.sort(ranked, ordering.by("-cells", "strategy")), count
 end
 
 local function print_best(state)

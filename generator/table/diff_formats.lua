@@ -1,5 +1,6 @@
 -- Formats of the differences of two tables (changes.lua): a row in `list` for each.
 local changes = require "table.changes"
+local ordering = require "base.ordering"
 local rank_placement = require "lists.rank_placement"
 local escape = require "codec.markdown".escape
 local sequences = require "base.sequences"
@@ -32,17 +33,9 @@ local MOST_ROWS = 100
 
 -- The changes, material ones first.
 local function by_weight(list)
-  local ordered = table.move(list, 1, #list, 1, {})
-  local index_of = {}
-  for i, change in ipairs(list) do index_of[change] = i end
-  table.sort(ordered, function(a, b)
-    local first, second = changes.is_material(a), changes.is_material(b)
-    if first ~= second then return first end
-    local lost, other = math.abs(a.lost or 0), math.abs(b.lost or 0)
-    if first and lost ~= other then return lost > other end
-    return index_of[a] < index_of[b]
+  return ordering.falling(sequences.append({}, list), function(change)
+    return changes.is_material(change) and math.abs(change.lost or 0) or -1
   end)
-  return ordered
 end
 
 local function markdown(result)

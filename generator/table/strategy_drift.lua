@@ -114,8 +114,7 @@ function strategy_drift.compare(old_records, new_records, options)
   for _, entry in ipairs(statistics.holm(list, options.alpha, #list)) do
     entry.verdict = entry.shift > 0 and "slower" or "faster"
   end
-  table.sort(list, ordering.by "strategy")
-  return list, 2 ^ drift - 1
+  return ordering.sort(list, ordering.by "strategy"), 2 ^ drift - 1
 end
 
 return strategy_drift

@@ -196,8 +196,7 @@ local function gradients_by_bucket(layers, limit_bytes)
       end
     end
   end
-  table.sort(buckets, ordering.by("ready"))
-  return buckets
+  return ordering.sort(buckets, ordering.by("ready"))
 end
 
 -- Sets the bucket of each gradient, one.into, and one.closes of a bucket's last GEMM.

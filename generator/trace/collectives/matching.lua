@@ -7,6 +7,7 @@
 -- distinguish events; two events that overlap cost at most the penalty. If no other order can be cheaper,
 -- which is the usual case, only the order decides.
 local kinds = require "trace.collectives.kinds"
+local ordering = require "base.ordering"
 local statistics = require "base.statistics"
 
 local matching = {}
@@ -295,10 +296,7 @@ local function slots_of(group, rank_count, offsets)
   for rank_index = 1, rank_count do
     if group.lists[rank_index] then order[#order + 1] = rank_index end
   end
-  table.sort(order, function(a, b)
-    if #group.lists[a] ~= #group.lists[b] then return #group.lists[a] > #group.lists[b] end
-    return a < b
-  end)
+  ordering.falling(order, function(rank_index) return #group.lists[rank_index] end)
   local slots = {}
   for i, item in ipairs(group.lists[order[1]] or {}) do slots[i] = new_slot(item, 0) end
   for i = 2, #order do

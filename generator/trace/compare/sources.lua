@@ -66,8 +66,7 @@ local function entries_in(analysis, folder, pattern)
       end
     end
   end
-  table.sort(out, ordering.by("threads", "channels", "rank", "path"))
-  return out
+  return ordering.sort(out, ordering.by("threads", "channels", "rank", "path"))
 end
 
 local function sweep_of(path, analysis)

@@ -90,10 +90,7 @@ local INSTANCE = { "threads", "channel", "rank", "kernel_name", "instance", "tim
 
 -- The GEMM columns that any of these traces has, sorted.
 local function gemm_columns(found)
-  local titles = {}
-  for _, one in ipairs(found) do ordering.add_new(titles, one.value.columns) end
-  table.sort(titles)
-  return titles
+  return ordering.sort(sequences.distinct(sequences.join(found, function(one) return one.value.columns end)))
 end
 
 local function append(row, at, ...)

@@ -22,8 +22,7 @@ function configurations.of(lists)
       end)[i] = entry
     end
   end
-  table.sort(out, configurations.before)
-  return out
+  return ordering.sort(out, configurations.before)
 end
 
 return configurations

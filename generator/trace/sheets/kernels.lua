@@ -26,8 +26,7 @@ local function joined(rows, key_of)
     end
     result[i] = first
   end
-  table.sort(result, ordering.by("-sum", "uid"))
-  return result
+  return ordering.sort(result, ordering.by("-sum", "uid"))
 end
 
 local function summary(rank, total_us)
