@@ -68,6 +68,13 @@ function sequences.set(list)
   return set
 end
 
+-- The values of a list as the keys of a map to their indices.
+function sequences.indices(list)
+  local index_of = {}
+  for i, value in ipairs(list) do index_of[value] = i end
+  return index_of
+end
+
 -- Appends the values of another list, and returns the first list.
 function sequences.append(list, other) return table.move(other, 1, #other, #list + 1, list) end
 

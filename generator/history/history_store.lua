@@ -270,8 +270,8 @@ end
 function store:read(name)
   local runs = runs_of(self, name)
   local levels, seen = levels_of(self, runs)
-  local series, index_of = series_of(self, name.world_size, seen), {}
-  for i, record in ipairs(series) do index_of[record.id] = i end
+  local series = series_of(self, name.world_size, seen)
+  local index_of = sequences.indices(sequences.field(series, "id"))
   for _, of_run in ipairs(levels) do
     for i = 1, #of_run, 2 do of_run[i] = index_of[of_run[i]] end
   end

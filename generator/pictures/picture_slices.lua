@@ -135,9 +135,8 @@ end
 
 -- A sorted list of the values in these lists, and the index of each.
 local function axis(...)
-  local values, index_of = sorted_keys(sequences.set(sequences.join { ... })), {}
-  for i, value in ipairs(values) do index_of[value] = i end
-  return values, index_of
+  local values = sorted_keys(sequences.set(sequences.join { ... }))
+  return values, sequences.indices(values)
 end
 
 -- The sizes of the spec for this slice, so that cells without any row show as missing.

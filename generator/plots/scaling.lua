@@ -33,14 +33,9 @@ local function common(slices, name)
   return #shared > 0 and shared or all
 end
 
-local function index_of(list, wanted)
-  for i, value in ipairs(list) do
-    if value == wanted then return i end
-  end
-end
-
 local function best_at(slice, hidden_size, num_tokens)
-  local h, t = index_of(slice.hidden_sizes, hidden_size), index_of(slice.num_tokens, num_tokens)
+  local h = sequences.indices(slice.hidden_sizes)[hidden_size]
+  local t = sequences.indices(slice.num_tokens)[num_tokens]
   return h and t and slice.best[h][t] or nil
 end
 

@@ -52,12 +52,6 @@ local function column(values, count)
   return any and table.concat(out, " ") or nil
 end
 
-local function indices_of(list)
-  local indices = {}
-  for i, value in ipairs(list) do indices[value] = i end
-  return indices
-end
-
 -- ---- the strategies' times --------------------------------------------------------------------
 
 local columns_of_rows = { t = "time_us", l = "low_us", h = "high_us", b = "bound_us" }
@@ -101,7 +95,7 @@ local function times_of(source, block, fusion)
   local rows = source.rows:slice { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype,
     op = block.op, mode = block.mode, fusion = fusion, splits = block.splits or "",
     sizes_only = block.sizes_only }
-  local hidden, tokens = indices_of(block.hidden_sizes), indices_of(block.num_tokens)
+  local hidden, tokens = sequences.indices(block.hidden_sizes), sequences.indices(block.num_tokens)
   local all, derived, between, predicted, width = {}, {}, {}, {}, #block.num_tokens
   local function index_of(hidden_size, num_tokens) -- nil between the grid's lines
     local h, t = hidden[hidden_size], tokens[num_tokens]

@@ -10,6 +10,7 @@ local lookup_rule = require "core.lookup_rule"
 local model = require "formats.model"
 local rank_placement = require "lists.rank_placement"
 local formats = require "formats.list"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 local summary = require "formats.summary"
 
@@ -99,8 +100,7 @@ local function groups_of(sweeps)
 end
 
 local function in_order(groups)
-  local index_of = {}
-  for i, fusion in ipairs(lists.fusions) do index_of[fusion.name] = i end
+  local index_of = sequences.indices(lists.names("fusions"))
   table.sort(groups, function(a, b)
     if a.tp ~= b.tp then return rank_placement.before(a.key, b.key) end
     if a.words ~= b.words then return a.words < b.words end
@@ -186,9 +186,9 @@ end
 local function tally_of(group, sweeps, s)
   local tally = { cells = 0, only_base = 0, only_other = 0, faster = 0, slower = 0, changed = 0, log_sum = 0,
     losses = 0, loss = 0, at = {} }
-  local key, h_of, t_of = group.key, {}, {}
-  for h, hidden_size in ipairs(group.hidden_sizes) do h_of[hidden_size], tally.at[h] = h, {} end
-  for t, num_tokens in ipairs(group.num_tokens) do t_of[num_tokens] = t end
+  local key, t_of = group.key, sequences.indices(group.num_tokens)
+  local h_of = sequences.indices(group.hidden_sizes)
+  for _, h in pairs(h_of) do tally.at[h] = {} end
   for _, shape in ipairs(shapes_of(group, sweeps[1], sweeps[s])) do
     key.hidden_size, key.num_tokens = shape >> 32, shape & 0xffffffff
     local cell, a, b = compare_shape(sweeps[1], sweeps[s], key, choice_at(group, 1, sweeps[1], key))

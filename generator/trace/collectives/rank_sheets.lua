@@ -64,8 +64,7 @@ end
 
 -- A sheet that is filled by titles: add({ [title] = value }).
 local function new_sheet(name, columns)
-  local index_of = {}
-  for i, title in ipairs(columns) do index_of[title] = i end
+  local index_of = sequences.indices(columns)
   local sheet = { name = name, columns = columns, rows = {} }
   return sheet, function(values)
     local row = {}

@@ -49,8 +49,7 @@ end
 
 -- The number of the GEMM (columns, rows of the sheet) in the row at `index`; nil: none.
 function input_csv.find(input, index, gemm)
-  local wanted, column_of = identity(input.rows[index], input.columns), {}
-  for i, title in ipairs(gemm.columns) do column_of[title] = i end
+  local wanted, column_of = identity(input.rows[index], input.columns), sequences.indices(gemm.columns)
   for number, cells in ipairs(gemm.rows) do
     local same = sequences.all(wanted, function(pair)
       local column = column_of[pair[1]]

@@ -11,15 +11,10 @@ local variance = {}
 
 local LEAST, MOST = "Kernel Time (µs)_min", "Kernel Time (µs)_max"
 
-local function index_of(columns, title)
-  for i, column in ipairs(columns) do
-    if column == title then return i end
-  end
-end
-
 -- The rows (numbers) with the most varying time, at most `count` of them.
 local function most_varied(gemm, count)
-  local least, most = index_of(gemm.columns, LEAST), index_of(gemm.columns, MOST)
+  local index_of = sequences.indices(gemm.columns)
+  local least, most = index_of[LEAST], index_of[MOST]
   local order = {}
   for number in ipairs(gemm.rows) do order[number] = number end
   ordering.falling(order, function(number) return gemm.rows[number][most] - gemm.rows[number][least] end)
@@ -58,8 +53,9 @@ local function describe(gemm, number, index, collectives, with_all)
   local cells, instances = gemm.rows[number], gemm.instances(number)
   if #instances == 0 then return nil end
   local shortest, longest = extremes(instances)
+  local index_of = sequences.indices(gemm.columns)
   return { cells = cells, index = index, kernel = longest.longest_kernel,
-    least_us = cells[index_of(gemm.columns, LEAST)], most_us = cells[index_of(gemm.columns, MOST)],
+    least_us = cells[index_of[LEAST]], most_us = cells[index_of[MOST]],
     shortest_at_us = shortest.start_us, longest_at_us = longest.start_us,
     shortest_us = shortest.time_us, longest_us = longest.time_us,
     overlap = overlap.stretch(collectives, longest.start_us, longest.stop_us),

@@ -149,8 +149,7 @@ local function interaction(rows)
   local _, channel_names, channels = groups_of(rows, "channel")
   local by_threads = ordering.groups(rows, function(row) return row.threads end)
   table.sort(by_threads, ordering.by("key"))
-  local index_of, lines, legend = {}, {}, {}
-  for i, channel in ipairs(channels) do index_of[channel] = i end
+  local index_of, lines, legend = sequences.indices(channels), {}, {}
   for i, of_these in ipairs(by_threads) do
     local line = { colour = line_colours[(i - 1) % #line_colours + 1], points = {}, dash = "line",
       point = line_points[(i - 1) % #line_points + 1], text = quantities.counted(of_these.key, "thread") }

@@ -4,6 +4,7 @@ local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local gemm_instances = require "trace.gemm.gemm_instances"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local function reader_of(top_k)
   return function(t)
@@ -15,9 +16,9 @@ end
 
 -- One sheet of all traces; columns in order of first appearance.
 local function sheet_of(found)
-  local sheet, index_of = { name = "GEMM", columns = { "threads", "channel", "rank" }, rows = {} }, {}
+  local sheet = { name = "GEMM", columns = { "threads", "channel", "rank" }, rows = {} }
   for _, trace in ipairs(found) do ordering.add_new(sheet.columns, trace.value.columns) end
-  for i, title in ipairs(sheet.columns) do index_of[title] = i end
+  local index_of = sequences.indices(sheet.columns)
   for _, trace in ipairs(found) do
     for _, cells in ipairs(trace.value.rows) do
       local row = { trace.entry.threads, trace.entry.channels, trace.entry.rank }
