@@ -40,6 +40,16 @@ function sequences.first(list, of)
   end
 end
 
+-- The value of a list with the largest number of(value), the first of equal ones; nil of an empty list.
+function sequences.largest(list, of)
+  local best, most
+  for _, value in ipairs(list) do
+    local number = of(value)
+    if not most or number > most then best, most = value, number end
+  end
+  return best
+end
+
 -- The first value of a list with this `name`; or nil.
 function sequences.named(list, name)
   return sequences.find(list, function(value) return value.name == name end)

@@ -232,8 +232,7 @@ end
 local function draw(report, steps, folder)
   local gnuplot, template = require "pages.gnuplot", require "codec.template"
   fail.unless_done(file.make_folder(folder))
-  local largest = 0.0
-  for _, load in ipairs(report.totals) do largest = math.max(largest, load) end
+  local largest = math.max(0.0, table.unpack(report.totals))
   local script = template.load(gentables.home .. "/templates/plots/expert_load.gp.tmpl") {
     gnuplot = gnuplot, report = report, points = points_of(steps), last_step = #steps.mean,
     largest = largest, unit = unit_of(largest), tick_distance = tick_distance }

@@ -11,6 +11,7 @@
 local colours = require "pages.colours"
 local frames = require "pages.frames"
 local geometry = require "pages.geometry"
+local sequences = require "base.sequences"
 
 local maps = {}
 
@@ -153,9 +154,7 @@ local function grid_of(slice, spec, sizes)
 end
 
 local function digits(values)
-  local longest = 0
-  for _, value in ipairs(values) do longest = math.max(longest, #tostring(value)) end
-  return longest
+  return math.max(0, table.unpack(sequences.map(values, function(value) return #tostring(value) end)))
 end
 
 -- The height of ticks at 45 degrees below an axis.

@@ -140,10 +140,9 @@ end
 -- The picture for the template; `view`: of model.for_format.
 function overview.model(view)
   local blocks = summary.blocks(view.canonical)
-  local columns = 1
-  for _, tp_table in ipairs(view.all_tables) do
-    columns = math.max(columns, #blocks[tp_table.block].by_fusion)
-  end
+  local columns = math.max(1, table.unpack(sequences.map(view.all_tables, function(tp_table)
+    return #blocks[tp_table.block].by_fusion
+  end)))
   local picture, y, width = { rows = {} }, 40, 640
   for i, tp_table in ipairs(view.all_tables) do
     local row = row_of(tp_table, blocks[tp_table.block], y, columns)

@@ -37,11 +37,9 @@ end
 
 -- Appends the shortest of the k-th calls, for every k.
 local function append_shortest(lists, out)
-  for k, shortest in ipairs(lists[1]) do
-    for _, list in ipairs(lists) do
-      if list[k].stop - list[k].start < shortest.stop - shortest.start then shortest = list[k] end
-    end
-    out[#out + 1] = shortest
+  for k in ipairs(lists[1]) do
+    local calls = sequences.field(lists, k)
+    out[#out + 1] = sequences.largest(calls, function(call) return call.start - call.stop end)
   end
 end
 

@@ -61,9 +61,7 @@ end
 -- ---- measuring --------------------------------------------------------------------------------
 
 local function most_nodes(open)
-  local most = 1
-  for _, state in ipairs(open) do most = math.max(most, state.nodes) end
-  return most
+  return math.max(1, table.unpack(sequences.field(open, "nodes")))
 end
 
 -- What a second at a TP size takes from the budget: a second, or as many node-seconds as it has nodes.

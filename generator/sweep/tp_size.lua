@@ -299,13 +299,8 @@ end
 
 -- The regime of the rows to write: the finished one, else that with the most visits; nil without any.
 function tp_size:chosen()
-  if self.ended_in then return self.ended_in end
-  local best, most = nil, -1
-  for _, regime in ipairs(self.regimes) do
-    local count = regime.planner:count_visits()
-    if count > most then best, most = regime, count end
-  end
-  return best
+  return self.ended_in
+    or sequences.largest(self.regimes, function(regime) return regime.planner:count_visits() end)
 end
 
 -- ---- measuring --------------------------------------------------------------------------------

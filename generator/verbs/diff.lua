@@ -8,6 +8,7 @@ local model = require "base.lazy" "formats.model"
 local diff_formats = require "table.diff_formats"
 local rows = require "core.rows"
 local rows_folder = require "base.lazy" "rows.rows_folder"
+local sequences = require "base.sequences"
 local settings = require "base.lazy" "choose.settings"
 local strategy_drift = require "base.lazy" "table.strategy_drift"
 local tables = require "core.table"
@@ -30,14 +31,9 @@ local function files_of(side) return side.folder and rows_folder.files(side.fold
 -- The dtype, op and mode for the cells of a header, which has none: those that the other side has in the most
 -- cells.
 local function axes_of(other)
-  local best
-  for _, block in ipairs(other.table:blocks()) do
-    local cells = #block.fusions * #block.hidden_sizes * #block.num_tokens
-    if not best or cells > best.cells then
-      best = { dtype = block.dtype, op = block.op, mode = block.mode, cells = cells }
-    end
-  end
-  return best
+  return sequences.largest(other.table:blocks(), function(block)
+    return #block.fusions * #block.hidden_sizes * #block.num_tokens
+  end)
 end
 
 local function of_header(path, text, wanted, axes)
@@ -140,11 +136,7 @@ end
 
 -- The records of a folder's rows; nil if the side is no folder, or has no rows.
 local function records_of(side)
-  local out = {}
-  for _, entry in ipairs(files_of(side)) do
-    local records = fail.unless(rows.records(entry.path))
-    table.move(records, 1, #records, #out + 1, out)
-  end
+  local out = sequences.join(files_of(side), function(entry) return fail.unless(rows.records(entry.path)) end)
   return #out > 0 and out or nil
 end
 

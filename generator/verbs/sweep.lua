@@ -93,8 +93,7 @@ end
 
 -- The hosts of a sweep (conversation/hosts.lua); nil if all its ranks are on this node.
 local function hosts_of(args, placements, given_launcher)
-  local most = 1
-  for _, of in ipairs(placements) do most = math.max(most, of.nodes) end
+  local most = math.max(1, table.unpack(sequences.field(placements, "nodes")))
   return hosts.for_nodes(most, args.hostfile, given_launcher, "the spec")
 end
 

@@ -1,5 +1,7 @@
 -- The results of a configuration, in sentences with their certainty. `result` is that of configuration.lua:
 -- medians over the measured steps with 95 % intervals, of the slowest rank of each step.
+local sequences = require "base.sequences"
+
 local findings = {}
 
 local MOST_UNEXPLAINED = 0.1 -- of a step's GEMMs: time in which no thread of the rank ran
@@ -69,10 +71,7 @@ end
 
 -- The parts of the GEMMs in a rank's overlapped steps: { wall, cpu, communication }, us, of the slowest rank.
 local function gemms_of(result)
-  local slowest
-  for _, rank in ipairs(result.ranks) do
-    if not slowest or rank.gemm_us > slowest.gemm_us then slowest = rank end
-  end
+  local slowest = sequences.largest(result.ranks, function(rank) return rank.gemm_us end)
   return { wall = slowest.gemm_us, cpu = slowest.gemm_cpu_us, communication = slowest.communication_cpu_us }
 end
 

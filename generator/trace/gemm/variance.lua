@@ -21,16 +21,6 @@ local function most_varied(gemm, count)
   return table.move(order, 1, math.min(count, #order), 1, {})
 end
 
--- The shortest and the longest instance; the first of equal ones.
-local function extremes(instances)
-  local shortest, longest = instances[1], instances[1]
-  for _, one in ipairs(instances) do
-    if one.time_us < shortest.time_us then shortest = one end
-    if one.time_us > longest.time_us then longest = one end
-  end
-  return shortest, longest
-end
-
 local function all_of(instances, collectives)
   return sequences.map(instances, function(one)
     return { kernel = one.longest_kernel, start_us = one.start_us, time_us = one.time_us,
@@ -52,7 +42,8 @@ end
 local function describe(gemm, number, index, collectives, with_all)
   local cells, instances = gemm.rows[number], gemm.instances(number)
   if #instances == 0 then return nil end
-  local shortest, longest = extremes(instances)
+  local shortest = sequences.largest(instances, function(one) return -one.time_us end)
+  local longest = sequences.largest(instances, function(one) return one.time_us end)
   local index_of = sequences.indices(gemm.columns)
   return { cells = cells, index = index, kernel = longest.longest_kernel,
     least_us = cells[index_of[LEAST]], most_us = cells[index_of[MOST]],

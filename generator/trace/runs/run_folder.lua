@@ -270,13 +270,11 @@ end
 
 -- The number of ranks in most files (world_size); of two that are equally frequent the smaller one.
 local function usual_world_size(infos)
-  local count, best = {}, nil
+  local count = {}
   for _, info in pairs(infos) do
     if info.world_size then count[info.world_size] = (count[info.world_size] or 0) + 1 end
   end
-  for _, size in ipairs(ordering.sorted_keys(count)) do
-    if not best or count[size] > count[best] then best = size end
-  end
+  local best = sequences.largest(ordering.sorted_keys(count), function(size) return count[size] end)
   return best, best and count[best]
 end
 
