@@ -103,6 +103,15 @@ function sequences.pick(from, fields)
   return out
 end
 
+-- A new table with the fields of these tables; of fields with one name, that of the last table.
+function sequences.merged(...)
+  local out = {}
+  for _, from in ipairs { ... } do
+    for key, value in pairs(from) do out[key] = value end
+  end
+  return out
+end
+
 -- The number of keys of a map.
 function sequences.count(map)
   local count = 0

@@ -3,6 +3,7 @@
 local json = require "codec.json"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 
 local run_changes = {}
@@ -26,12 +27,9 @@ end
 
 -- Adds the fields in which two tables differ.
 local function compare(out, what, old, new)
-  local names = {}
-  for _, of in ipairs { old or {}, new or {} } do
-    for name in pairs(of) do names[name] = true end
-  end
-  for _, name in ipairs(sorted_keys(names)) do
-    local before, after = text_of((old or {})[name]), text_of((new or {})[name])
+  old, new = old or {}, new or {}
+  for _, name in ipairs(sorted_keys(sequences.merged(old, new))) do
+    local before, after = text_of(old[name]), text_of(new[name])
     if before ~= after then out[#out + 1] = ("%s %s (%s, now %s)"):format(what, name, before, after) end
   end
 end

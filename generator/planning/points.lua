@@ -39,9 +39,8 @@ local function with_halves(values, step)
 end
 
 local function off_grid_cell(cell, hidden_size, num_tokens)
-  local copy = {}
-  for name, value in pairs(cell) do copy[name] = value end
-  copy.hidden_size, copy.num_tokens, copy.skip = hidden_size, num_tokens, nil
+  local copy = sequences.merged(cell, { hidden_size = hidden_size, num_tokens = num_tokens })
+  copy.skip = nil
   copy.size = hidden_size * num_tokens * lists.find("dtypes", cell.dtype).bytes
   return copy
 end

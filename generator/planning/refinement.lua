@@ -89,8 +89,7 @@ end
 local function copy(visits)
   local out = {}
   for key, by_launch in pairs(visits) do
-    out[key] = {}
-    for launch, record in pairs(by_launch) do out[key][launch] = record end
+    out[key] = sequences.merged(by_launch)
   end
   return out
 end
@@ -101,9 +100,8 @@ end
 -- start_s (of a launch), seconds (the expected time of a visit of a cell with a list of strategies), visits
 -- (by key and launch), placement, make_table (of visits: what explore.new's uncertain_cells returns) }
 function refinement.expect(options)
-  local self = setmetatable({ levels = {}, random = 1, clock = 0, measures = 0 }, refinement)
-  for name, value in pairs(options) do self[name] = value end
-  self.visits = copy(options.visits)
+  local self = setmetatable(sequences.merged({ levels = {}, random = 1, clock = 0, measures = 0 }, options,
+    { visits = copy(options.visits) }), refinement)
   self.planner.uncertain = self.make_table(self.visits)
   local before, launch = self.planner.uncertain, options.launch
   self.next_table = self.budget_s / TABLES

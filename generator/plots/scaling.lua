@@ -110,9 +110,7 @@ local function model(slices)
     end
     panels[p] = panel
   end
-  local first = {}
-  for name, value in pairs(slices[1]) do first[name] = value end
-  first.oversubscribed = false -- of one TP size; a note lists all of them
+  local first = sequences.merged(slices[1], { oversubscribed = false }) -- a note lists all TP sizes
   return lines.model(first, { title = ("Scaling over TP sizes, %s"):format(slices[1].fusion), panels = panels,
     legend = { table.unpack(panels[1].series) },
     notes = notes_of(panels, slices),

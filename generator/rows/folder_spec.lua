@@ -30,10 +30,7 @@ end
 -- The keys in which two specs differ, as text; nil: none. The rows of one placement do not depend on `arch`,
 -- on the other placements, and on predictions.
 local function different_keys(a, b)
-  local all = {}
-  for _, of in ipairs { a, b } do
-    for key in pairs(of) do all[key] = true end
-  end
+  local all = sequences.merged(a, b)
   all.arch, all.tp, all.nodes, all.ranks_per_node, all.predict = nil, nil, nil, nil, nil
   local out = sequences.filter(sorted_keys(all), function(key)
     return not provenance.same(a[key] or {}, b[key] or {})

@@ -139,8 +139,7 @@ end
 
 local function check_limits(source, key, value)
   check_map(source, key, value, largest_limits, "...")
-  local limits = {}
-  for name, default in pairs(spec.default_limits) do limits[name] = default end
+  local limits = sequences.merged(spec.default_limits)
   for name, limit in pairs(value) do
     local least = name == "seconds" and 0 or 1
     if math.type(limit) ~= "integer" or limit < least or limit > largest_limits[name] then

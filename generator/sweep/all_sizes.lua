@@ -114,10 +114,8 @@ local function cell_us(job, budget_s)
 end
 
 local function limits_of(job)
-  local limits = { precision = job.exhaustive and 0 or PRECISION }
-  for name, limit in pairs(job.spec.limits) do limits[name] = limit end
-  limits.cell_us = cell_us(job, job.budget_s)
-  return limits
+  return sequences.merged({ precision = job.exhaustive and 0 or PRECISION }, job.spec.limits,
+    { cell_us = cell_us(job, job.budget_s) })
 end
 
 local function print_what_is_measured(job, state)

@@ -78,9 +78,8 @@ end
 -- The limits of a request, with the remaining time of a budget.
 local function limits_now(job, state)
   if not state.ends_at then return job.limits end
-  local limits = { left_us = math.max(1, math.floor((state.ends_at - process.now()) * 1e6)) }
-  for name, limit in pairs(job.limits) do limits[name] = limit end
-  return limits
+  local left_us = math.max(1, math.floor((state.ends_at - process.now()) * 1e6))
+  return sequences.merged({ left_us = left_us }, job.limits)
 end
 
 -- Drops from a result the strategies for which the bench had no time left. Returns whether there are any.
@@ -178,10 +177,8 @@ end
 
 -- The task without a strategy.
 local function without(task, strategy)
-  local rest = {}
-  for name, value in pairs(task) do rest[name] = value end
-  rest.strategies = sequences.filter(task.strategies, function(name) return name ~= strategy end)
-  return rest
+  local strategies = sequences.filter(task.strategies, function(name) return name ~= strategy end)
+  return sequences.merged(task, { strategies = strategies })
 end
 
 -- Leaves out the strategies that have failed in SPOILED cells.

@@ -59,10 +59,8 @@ end
 
 -- All of a job.
 function document.of(job)
-  local cells, excluded = json.array {}, {}
-  for i, cell in ipairs(job.cells) do cells[i] = cell_json(job, cell) end
-  for name, reason in pairs(job.excluded) do excluded[name] = reason end
-  return whole(job, cells, excluded)
+  local cells = sequences.map(job.cells, function(cell) return cell_json(job, cell) end)
+  return whole(job, json.array(cells), sequences.merged(job.excluded))
 end
 
 -- ---- reading ----------------------------------------------------------------------------------
@@ -143,11 +141,8 @@ local function ops_of(cells) return table.concat(sequences.distinct(sequences.fi
 function document.join(now, before, libraries)
   local is_new = sequences.set(sequences.map(now.cells, key_of))
   local stay = sequences.filter(before.cells, function(cell) return not is_new[key_of(cell)] end)
-  local cells = sequences.append(sequences.append(json.array {}, now.cells), stay)
-  local excluded = {}
-  for _, of in ipairs { before.excluded, now.excluded } do
-    for name, reason in pairs(of) do excluded[name] = reason end
-  end
+  local cells = json.array(sequences.join { now.cells, stay })
+  local excluded = sequences.merged(before.excluded, now.excluded)
   for _, cell in ipairs(now.cells) do -- a candidate that has run now is not excluded any more
     for _, candidate in ipairs(cell.candidates) do
       if not now.excluded[candidate.strategy] then excluded[candidate.strategy] = nil end
