@@ -16,6 +16,7 @@ local lists = require "lists.lists"
 local lookup_rule = require "core.lookup_rule"
 local process = require "core.process"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local tables = require "core.table"
 local thresholds = require "consult.thresholds"
 
@@ -42,13 +43,11 @@ end
 
 -- Lines with the numbers of shapes, and an end; `with_nodes`: with their nodes.
 local function input_of(shapes, with_nodes)
-  local index_of = {}
-  for i, fusion in ipairs(lists.fusions) do index_of[fusion.name] = i - 1 end
-  local lines = {}
-  for i, shape in ipairs(shapes) do
-    lines[i] = ("%s%d %d %d %d\n"):format(with_nodes and (shape.nodes or 1) .. " " or "", shape.world_size,
-      index_of[shape.fusion], shape.hidden_size, shape.num_tokens)
-  end
+  local index_of = sequences.indices(lists.names "fusions")
+  local lines = sequences.map(shapes, function(shape)
+    return ("%s%d %d %d %d\n"):format(with_nodes and (shape.nodes or 1) .. " " or "", shape.world_size,
+      index_of[shape.fusion] - 1, shape.hidden_size, shape.num_tokens)
+  end)
   lines[#lines + 1] = "0 0 0 0 0\n"
   return table.concat(lines)
 end
@@ -82,15 +81,13 @@ local strategy_by_number = lists.trtllm_strategies()
 
 -- Lines of a number and a cell to answers. TensorRT-LLM's tables have none for shapes of several nodes.
 local function numbers_to_answers(lines, shapes)
-  local answers = {}
-  for i, line in ipairs(lines) do
+  return sequences.map(lines, function(line, i)
     local number, cell = line:match("^(%S+) (%S+)$")
     local is_known = not rank_placement.spans(shapes[i].nodes)
-    answers[i] = not is_known and { measured = false }
+    return not is_known and { measured = false }
       or { strategy = strategy_by_number[tonumber(number)], measured = cell ~= "-1",
       cell = cell ~= "-1" and cell or nil }
-  end
-  return answers
+  end)
 end
 
 local function look_up_fragment(path, name, shapes, options)
@@ -148,13 +145,13 @@ local function look_up_table(path, shapes)
 end
 
 local function look_up_thresholds(path, text, shapes)
-  local document, answers = thresholds.read(path, text), {}
-  for i, shape in ipairs(shapes) do
+  local document = thresholds.read(path, text)
+  local answers = sequences.map(shapes, function(shape)
     local bytes = shape.hidden_size * shape.num_tokens * lists.find("dtypes", shape.dtype).bytes
     local rule, index = thresholds.rule_of(document, shape.world_size, bytes, shape.nodes)
-    answers[i] = { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
+    return { strategy = rule and rule.strategy or document.fallback, measured = rule ~= nil,
       cell = rule and rank_placement.words(shape.world_size, shape.nodes) .. " " .. index }
-  end
+  end)
   return answers, { cells = true, dtype = document.dtype, op = document.op, fusion = "NONE" }
 end
 

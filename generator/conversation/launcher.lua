@@ -94,8 +94,7 @@ local COLLECTIVES_OVER_NODES = { "--mca", "coll_han_priority", "1", "--mca", "co
 local function open_mpi_hosts(over)
   local words = over.hostfile and { "--hostfile", over.hostfile } or {}
   if over.hosts then
-    local slots = {}
-    for i, host in ipairs(over.hosts) do slots[i] = ("%s:%d"):format(host, over.ranks_per_node) end
+    local slots = sequences.map(over.hosts, function(host) return host .. ":" .. over.ranks_per_node end)
     append(words, "--host", table.concat(slots, ","))
   end
   return words

@@ -79,12 +79,11 @@ end
 
 -- The tables by message size of several nodes: { { nodes, tp_tables }... }, ascending.
 local function on_nodes(source, format, may_win)
-  local out = {}
-  for _, nodes in ipairs(require("formats.model").node_counts(source, format.measured_only)) do
+  local counts = require("formats.model").node_counts(source, format.measured_only)
+  return sequences.map(counts, function(nodes)
     local tp_tables = nodes > 1 and require("choose.by_bytes").tp_tables(source, may_win, nil, nodes) or {}
-    if #tp_tables > 0 then out[#out + 1] = { nodes = nodes, tp_tables = tp_tables } end
-  end
-  return out
+    return #tp_tables > 0 and { nodes = nodes, tp_tables = tp_tables } or nil
+  end)
 end
 
 -- The model of a format by message size, of the strategies that it can name.

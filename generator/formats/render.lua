@@ -42,11 +42,9 @@ end
 
 -- The line about cells without rows, in tables of rows without a recorded grid; nil: none.
 local function gaps_line(source)
-  local lines = {}
-  for _, part in ipairs(source.parts or { source }) do
-    local arch = source.parts and part.arch .. ": " or ""
-    if part.gaps then lines[#lines + 1] = arch .. gaps.words(part.gaps) end
-  end
+  local lines = sequences.map(source.parts or { source }, function(part)
+    return part.gaps and (source.parts and part.arch .. ": " or "") .. gaps.words(part.gaps)
+  end)
   return table.concat(lines, "\n")
 end
 
@@ -99,14 +97,11 @@ end
 
 -- The files of a format with one for each number of nodes.
 local function files_on_nodes(source, format)
-  local files, fill = {}, template_of(format)
-  for _, nodes in ipairs(model.node_counts(source, format.measured_only)) do
+  local fill = template_of(format)
+  return sequences.map(model.node_counts(source, format.measured_only), function(nodes)
     local view = view_of(source, format, nodes)
-    if #view.tp_tables > 0 then
-      files[#files + 1] = { file = formats.file_on(format, nodes), text = fill(view) }
-    end
-  end
-  return files
+    return #view.tp_tables > 0 and { file = formats.file_on(format, nodes), text = fill(view) } or nil
+  end)
 end
 
 -- The files of a format: { { file = name, text } }.
@@ -115,12 +110,10 @@ local function files_of(source, format)
   local view = view_of(source, format)
   local fill = format.text or template_of(format)
   if not format.per_tp then return { { file = format.file, text = fill(view) } } end
-  local files = {}
-  for i, tp_table in ipairs(view.tp_tables) do
+  return sequences.map(view.tp_tables, function(tp_table)
     view.tp_table = tp_table
-    files[i] = { file = format.file:gsub("{tp}", tostring(tp_table.tp)), text = fill(view) }
-  end
-  return files
+    return { file = format.file:gsub("{tp}", tostring(tp_table.tp)), text = fill(view) }
+  end)
 end
 
 -- The text of a format's first file.

@@ -36,8 +36,7 @@ function stamp.state(args, out)
 end
 
 local function hash_of(states)
-  local parts = {}
-  for _, name in ipairs(sorted_keys(states)) do parts[#parts + 1] = name .. "\0" .. states[name] end
+  local parts = sequences.map(sorted_keys(states), function(name) return name .. "\0" .. states[name] end)
   return system.hash(table.concat(parts, "\0"))
 end
 

@@ -50,15 +50,9 @@ end
 -- The entries of benchmark files, or of folders of them, sorted by name in a folder; each has its file in
 -- `path`. date: of rows without provenance, or nil. Raises a failure where a file is no sweep with a date.
 function history_entries.of(paths, date)
-  local entries = {}
-  for _, path in ipairs(paths) do
-    for _, name in ipairs(files_of(path)) do
-      local entry = entry_of(name, date)
-      entry.path = name
-      entries[#entries + 1] = entry
-    end
-  end
-  return entries
+  return sequences.map(sequences.join(paths, files_of), function(name)
+    return sequences.merged(entry_of(name, date), { path = name })
+  end)
 end
 
 return history_entries

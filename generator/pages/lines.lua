@@ -10,6 +10,7 @@
 -- are dashed.
 local frames = require "pages.frames"
 local geometry = require "pages.geometry"
+local sequences = require "base.sequences"
 
 local lines = {}
 
@@ -39,21 +40,17 @@ end
 
 local function ticks_of(axis, low, high, room, needed)
   if axis.values then
-    local ticks = {}
-    for i, value in ipairs(axis.values) do ticks[i] = { value = value, text = tostring(value) } end
-    return ticks
+    return sequences.map(axis.values, function(value) return { value = value, text = tostring(value) } end)
   end
   return axis.ticks(low, high, math.max(2, math.floor(room / needed)))
 end
 
 local function legend_of(spec)
-  local legend = {}
-  for i, entry in ipairs(spec.legend) do
-    legend[i] = { text = entry.text, colour = entry.colour, point = entry.point,
-      dash = entry.plain and "plain" or entry.hatched and "dashed" or "line", box = entry.box }
-    if entry.box then legend[i].dash = nil end
-  end
-  return legend
+  return sequences.map(spec.legend, function(entry)
+    local dash = entry.plain and "plain" or entry.hatched and "dashed" or "line"
+    return { text = entry.text, colour = entry.colour, point = entry.point, box = entry.box,
+      dash = not entry.box and dash or nil }
+  end)
 end
 
 function lines.model(slice, spec)

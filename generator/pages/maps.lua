@@ -28,8 +28,8 @@ local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
 
 -- The positions of an axis's values, and the edges between them: 1, 2 ... or log2 of the value.
 function maps.axis(values, scale)
-  local at, edges = {}, {}
-  for i, value in ipairs(values) do at[i] = scale == "log" and math.log(value, 2) or i end
+  local at = sequences.map(values, function(value, i) return scale == "log" and math.log(value, 2) or i end)
+  local edges = {}
   for i = 1, #at + 1 do
     local before = at[i - 1] or at[i] - (at[i + 1] and at[i + 1] - at[i] or 1)
     local after = at[i] or at[i - 1] + (at[i - 2] and at[i - 1] - at[i - 2] or 1)
@@ -113,17 +113,12 @@ local function size_of(slice, spec)
 end
 
 local function ticks(values, at, room, spacing)
-  local all = {}
-  for i, value in ipairs(values) do all[i] = { at = at[i], text = ("%d"):format(value) } end
-  local extent = #at > 1 and at[#at] - at[1] or 1
-  local out, last = {}, -math.huge
-  for _, tick in ipairs(all) do
-    if (tick.at - last) / extent * room >= spacing * 0.98 then
-      out[#out + 1] = tick
-      last = tick.at
-    end
-  end
-  return out
+  local extent, last = #at > 1 and at[#at] - at[1] or 1, -math.huge
+  return sequences.map(values, function(value, i)
+    if (at[i] - last) / extent * room < spacing * 0.98 then return nil end
+    last = at[i]
+    return { at = at[i], text = ("%d"):format(value) }
+  end)
 end
 
 

@@ -100,8 +100,7 @@ function sheets.csv_name(sheet) return (sheet.name:gsub("[/%z]", "_")) .. ".csv"
 -- other folders CSVs may belong to something else.
 local function remove_others(folder, files)
   if not folder:find("_csvs$") then return end
-  local ours = {}
-  for _, row in ipairs(files) do ours[row[1]] = true end
+  local ours = sequences.set(sequences.field(files, 1))
   for _, name in ipairs(file.list(folder) or {}) do
     local path = folder .. "/" .. name
     if name:find("%.csv$") and not ours[path] then os.remove(path) end
@@ -113,10 +112,9 @@ end
 function sheets.write_folder(folder, list)
   local made, message = file.make_folder(folder)
   if not made then return nil, message end
-  local files = {}
-  for i, sheet in ipairs(list) do
-    files[i] = { folder .. "/" .. sheets.csv_name(sheet), sheets.csv(sheet) }
-  end
+  local files = sequences.map(list, function(sheet)
+    return { folder .. "/" .. sheets.csv_name(sheet), sheets.csv(sheet) }
+  end)
   local written
   written, message = file.write_all(files)
   if not written then return nil, message end
@@ -154,11 +152,10 @@ local function add_sheet(book, sheet)
 end
 
 local function with_short_names(list)
-  local out, taken = {}, { [notes_name] = true }
-  for i, sheet in ipairs(list) do
-    out[i] = setmetatable({ short = sheets.short_name(sheet.name, taken) }, { __index = sheet })
-  end
-  return out
+  local taken = { [notes_name] = true }
+  return sequences.map(list, function(sheet)
+    return setmetatable({ short = sheets.short_name(sheet.name, taken) }, { __index = sheet })
+  end)
 end
 
 -- A text for a cell of a workbook, and whether it was cut: bytes that are no character of XML become U+FFFD.

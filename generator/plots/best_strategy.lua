@@ -27,14 +27,13 @@ end
 
 -- The legend of the strategies that win in any cell.
 function best_strategy.legend(slice)
-  local legend, distribution, cells = {}, best_strategy.distribution(slice)
-  for i, entry in ipairs(distribution) do
+  local distribution, cells = best_strategy.distribution(slice)
+  return sequences.map(distribution, function(entry)
     local strategy = entry.strategy
-    legend[i] = { colour = strategy.colour, hatched = strategy.hatched,
+    return { colour = strategy.colour, hatched = strategy.hatched,
       text = ("%s %s: %d of %d cells, %.1f %%"):format(strategy.mark, strategy.name, entry.count, cells,
         100 * entry.share) }
-  end
-  return legend
+  end)
 end
 
 -- The cell for pages/maps.lua, or nil if it is unmeasured.

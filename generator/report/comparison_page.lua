@@ -280,10 +280,9 @@ end
 local function change_legend()
   local words = { "below −33 %", "to −9 %", "to −2 %", "about the same", "from +2 %", "from +10 %",
     "from +50 %" }
-  local out = {}
-  for i, text in ipairs(words) do
-    out[i] = ('<li><span class="key c%d">&nbsp;</span> %s</li>'):format(i, text)
-  end
+  local out = sequences.map(words, function(text, i)
+    return ('<li><span class="key c%d">&nbsp;</span> %s</li>'):format(i, text)
+  end)
   return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
 end
 

@@ -251,8 +251,7 @@ end
 -- may have the incumbent's choices as `old`.
 function report_data.of(source, blocks)
   local out = sequences.map(blocks, function(block)
-    local fusions = {}
-    for f, fusion in ipairs(block.by_fusion) do fusions[f] = fusion_of(source, block, fusion) end
+    local fusions = sequences.map(block.by_fusion, function(of) return fusion_of(source, block, of) end)
     -- By bytes, tokens are bytes, and there is one hidden size.
     return { tp = rank_placement.size_of(block), dtype = block.dtype, op = op_of(block), mode = block.mode,
       bytes = lists.find("dtypes", block.dtype).bytes,

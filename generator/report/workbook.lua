@@ -110,8 +110,7 @@ end
 table.insert(row_columns, { "accumulate", "accumulate" })
 table.insert(row_columns, { "ranks", "placement" })
 
-local row_keys = {}
-for i, column in ipairs(row_columns) do row_keys[i] = column[2] end
+local row_keys = sequences.field(row_columns, 2)
 
 local function row_of(slice, columns, i)
   local row = { size_of_ranks(slice), slice.dtype, slice.op, slice.mode, slice.fusion }

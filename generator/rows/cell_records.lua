@@ -99,14 +99,12 @@ end
 -- The cells with strategies that are not measured yet: a list of { cell, strategies }, in order. `done` has
 -- the cell_records.key of each measured record.
 function cell_records.missing(spec, cells, done)
-  local missing = {}
-  for _, cell in ipairs(cells) do
+  return sequences.map(cells, function(cell)
     local strategies = sequences.filter(cell.skip and {} or spec.strategies, function(strategy)
       return not done[cell_records.key(cell_records.record(cell, strategy))]
     end)
-    if #strategies > 0 then missing[#missing + 1] = { cell = cell, strategies = strategies } end
-  end
-  return missing
+    return #strategies > 0 and { cell = cell, strategies = strategies } or nil
+  end)
 end
 
 -- All records that the spec requires at these cells, as { key -> record without a time }; `skip` is set if

@@ -8,6 +8,7 @@ local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 
 local regroup = {}
 
@@ -95,8 +96,7 @@ function regroup.paths(groups, out, arch)
   local words = rank_placement.size_of
   if out:find("%.csv$") then
     if #groups > 1 then
-      local sizes = {}
-      for i, of_size in ipairs(groups) do sizes[i] = words(of_size) end
+      local sizes = sequences.map(groups, words)
       fail.input("--out %s: the rows are of TP %s; name a folder", out, table.concat(sizes, ", "))
     elseif tp and (tp ~= groups[1].world_size or nodes ~= groups[1].nodes) then
       fail.input("--out %s: the rows are of TP %s", out, words(groups[1]))
@@ -106,12 +106,10 @@ function regroup.paths(groups, out, arch)
     return { out }, arch or named_arch
   end
   if not arch then fail.input("--out %s is a folder; --arch names the files in it", out) end
-  local paths = {}
-  for i, of_size in ipairs(groups) do
-    paths[i] = ("%s/%s.csv"):format(out:gsub("(.)/+$", "%1"),
-      rank_placement.file_name(of_size.world_size, of_size.nodes, arch))
-  end
-  return paths, arch
+  local folder = out:gsub("(.)/+$", "%1")
+  return sequences.map(groups, function(of_size)
+    return ("%s/%s.csv"):format(folder, rank_placement.file_name(of_size.world_size, of_size.nodes, arch))
+  end), arch
 end
 
 -- The folder `out`, or the folder of the file `out`.

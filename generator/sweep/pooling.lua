@@ -61,8 +61,7 @@ end
 
 -- The row of one cell and strategy from { [launch] = record }, at least one.
 function pooling.row(by_launch)
-  local records = {}
-  for i, launch in ipairs(sorted_keys(by_launch)) do records[i] = by_launch[launch] end
+  local records = sequences.map(sorted_keys(by_launch), function(launch) return by_launch[launch] end)
   local first = records[1]
   local low, high = interval(records)
   local time = statistics.median(field(records, "time_us"))

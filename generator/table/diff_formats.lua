@@ -16,10 +16,9 @@ local function line_of(change)
 end
 
 local function text(result)
-  local out = {}
-  for i, change in ipairs(result.changes) do
-    out[i] = (changes.is_material(change) and "! " or "  ") .. line_of(change)
-  end
+  local out = sequences.map(result.changes, function(change)
+    return (changes.is_material(change) and "! " or "  ") .. line_of(change)
+  end)
   for _, entry in ipairs(changes.shifted(result)) do
     out[#out + 1] = (entry.verdict == "slower" and "! " or "  ") .. changes.shift_in_words(entry)
   end

@@ -25,11 +25,10 @@ local function entry_json(entry)
 end
 
 local function cell_json(job, cell)
-  local candidates, without = json.array {}, json.array {}
-  for i, entry in ipairs(cell.ranked) do candidates[i] = entry_json(entry) end
-  for i, entry in ipairs(cell.no_time) do
-    without[i] = json.object { { "strategy", entry.strategy }, { "reason", entry.reason } }
-  end
+  local candidates = json.array(sequences.map(cell.ranked, entry_json))
+  local without = json.array(sequences.map(cell.no_time, function(entry)
+    return json.object { { "strategy", entry.strategy }, { "reason", entry.reason } }
+  end))
   local ranks, op = cell.world_size, lists.find("ops", cell.op)
   local algbw = cell.best and cell.size / cell.best.time_us / 1000
   return json.object { { "op", cell.op }, { "world_size", ranks },

@@ -44,8 +44,7 @@ end
 -- mean, rounded down.
 local function add_ranges(found)
   table.sort(found.chosen, function(a, b) return a.size < b.size end)
-  local sizes, last = {}, nil
-  for i, chosen in ipairs(found.chosen) do sizes[i] = chosen.size end
+  local sizes, last = sequences.field(found.chosen, "size"), nil
   local borders = choice_lookup.borders(sizes)
   found.ranges = {}
   for i, chosen in ipairs(found.chosen) do

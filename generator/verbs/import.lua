@@ -172,16 +172,14 @@ local function choose(tables, options, path)
     tables[1].arch = options.arch
     return tables
   end
-  local names = {}
-  for i, one in ipairs(tables) do
-    if one.arch == options.arch then return { one } end
-    names[i] = one.arch
-  end
+  local found = sequences.find(tables, function(one) return one.arch == options.arch end)
+  if found then return { found } end
   if #tables == 1 and tables[1].arch == "host" and lists.arch(options.arch).backend == "host" then
     tables[1].arch = options.arch
     return tables
   end
-  fail.input("%s: has no table of %s; it has %s", path, options.arch, table.concat(names, ", "))
+  fail.input("%s: has no table of %s; it has %s", path, options.arch,
+    table.concat(sequences.field(tables, "arch"), ", "))
 end
 
 local function import_table(args, reader, options)
@@ -189,10 +187,8 @@ local function import_table(args, reader, options)
   local tables = choose(read(args[1], reader, options).tables, options, args[1])
   local is_file = args.out:find("%.csv$") ~= nil
   if is_file and #tables > 1 then
-    local names = {}
-    for i, one in ipairs(tables) do names[i] = one.arch end
     fail.input("--out %s: there are tables of %s; a folder, or --arch, is required", args.out,
-      table.concat(names, ", "))
+      table.concat(sequences.field(tables, "arch"), ", "))
   end
   for _, one in ipairs(tables) do
     local path = is_file and args.out or ("%s/%s/table.csv"):format(args.out:gsub("(.)/+$", "%1"), one.arch)

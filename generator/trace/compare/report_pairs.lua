@@ -23,16 +23,13 @@ end
 
 -- Groups entries that differ only in `field`; single ones are left out.
 local function grouped(entries, field, prefix, suffix)
-  local out = {}
   local function key_of(entry) return prefix .. name_of(entry, field) .. suffix end
-  for _, group in ipairs(ordering.groups(entries, key_of)) do
-    local reports = {}
-    for i, entry in ipairs(group) do
-      reports[i] = { label = entry.label or units[field]:format(entry[field]), path = entry.path }
-    end
-    if #reports > 1 then out[#out + 1] = { name = group.key, reports = reports } end
-  end
-  return out
+  return sequences.map(ordering.groups(entries, key_of), function(group)
+    local reports = sequences.map(group, function(entry)
+      return { label = entry.label or units[field]:format(entry[field]), path = entry.path }
+    end)
+    return #reports > 1 and { name = group.key, reports = reports } or nil
+  end)
 end
 
 local function both(entries, collectives, field, suffix)

@@ -40,12 +40,9 @@ end
 -- The rows of all lists by key_of(row), in order of first appearance: the statistics of all with one key, and
 -- the first of them.
 function pooled.joined(lists, key_of)
-  local out = {}
-  for i, rows in ipairs(pooled.by_key(lists, key_of)) do
-    out[i] = pooled.together(rows)
-    out[i].first = rows[1]
-  end
-  return out
+  return sequences.map(pooled.by_key(lists, key_of), function(rows)
+    return sequences.merged(pooled.together(rows), { first = rows[1] })
+  end)
 end
 
 -- Sorts such rows by descending sum.

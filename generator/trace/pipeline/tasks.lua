@@ -167,13 +167,10 @@ end
 
 -- The summaries of all configurations side by side.
 function tasks.across(pipeline, made_tasks)
-  local made = {}
-  for _, task in ipairs(made_tasks) do
-    local answer = task.answer and pack.unpack(task.answer)
-    if answer and answer.summary then
-      made[#made + 1] = { configuration = task.configuration, sheets = { answer.summary } }
-    end
-  end
+  local made = sequences.map(made_tasks, function(task)
+    local summary = task.answer and pack.unpack(task.answer).summary
+    return summary and { configuration = task.configuration, sheets = { summary } } or nil
+  end)
   local sheet, base = configuration_report.across(made), configuration_report.across_base(pipeline.analysis)
   if not sheet then return nil end
   return { name = "collectives_across_configurations", files = saved(pipeline, base), title = base,
@@ -189,22 +186,20 @@ function tasks.comparisons(pipeline, made_tasks)
   local found, sweep = pcall(sources.find, pipeline.analysis)
   if not found and not fail.is_failure(sweep) then error(sweep, 0) end
   if not found or sweep.kind ~= "sweep" then return {} end -- no threads and channels to compare over
-  local out, writer = {}, {}
+  local writer = {}
   for _, task in ipairs(made_tasks) do writer[task.title .. "_csvs"] = task end
-  for _, field in ipairs { "threads", "channels" } do
-    for _, comparison in ipairs(report_pairs.over(sweep, field)) do
-      local base, made_from = ("%s/comparisons/%s"):format(pipeline.analysis, comparison.name), {}
-      for i, report in ipairs(comparison.reports) do
-        made_from[i] = writer[report.path] or { stamp = stamps.of({ report.path }), answer = "" }
-      end
-      out[#out + 1] = { name = comparison.name, files = saved(pipeline, base), title = base,
-        stamp = stamp_of_all(made_from, pipeline.forms, comparison.name), run = function()
-          save(pipeline, report_pairs.sheets(comparison), base)
-          return ""
-        end }
-    end
-  end
-  return out
+  local function over(field) return report_pairs.over(sweep, field) end
+  return sequences.map(sequences.join({ "threads", "channels" }, over), function(comparison)
+    local base = ("%s/comparisons/%s"):format(pipeline.analysis, comparison.name)
+    local made_from = sequences.map(comparison.reports, function(report)
+      return writer[report.path] or { stamp = stamps.of({ report.path }), answer = "" }
+    end)
+    return { name = comparison.name, files = saved(pipeline, base), title = base,
+      stamp = stamp_of_all(made_from, pipeline.forms, comparison.name), run = function()
+        save(pipeline, report_pairs.sheets(comparison), base)
+        return ""
+      end }
+  end)
 end
 
 -- The folders of the products.

@@ -129,13 +129,12 @@ local function add_steps(out, results, names, controls)
 end
 
 local function add_hidden(out, results, names)
-  local rows = {}
-  for r, one in ipairs(results) do
-    rows[r] = side_by_side.row({ one.threads, one.channels }, #names, function(i)
+  local rows = sequences.map(results, function(one)
+    return side_by_side.row({ one.threads, one.channels }, #names, function(i)
       local hides = one[i] and findings.has_hidden(one[i]) and one[i].ratios.hidden
       return hides and 100 * hides.median or nil, hides and findings.interval(hides, 100, "%.0f") or nil
     end)
-  end
+  end)
   out:section("Hidden communication", { note = "% of the collectives' addition to a step; empty if it is"
     .. " within noise, or if numbers contradict each other" })
   out:table { columns = columns_of({ "threads", "channels" }, names, "%.0f"), rows = rows }
