@@ -119,6 +119,12 @@ function sequences.count(map)
   return count
 end
 
+-- The table that a map has for a key; for a new key a new table, which the map then has.
+function sequences.at(map, key)
+  map[key] = map[key] or {}
+  return map[key]
+end
+
 -- The value of `map` for a key. For a new key it is make(), which joins the list.
 function sequences.entry(list, map, key, make)
   if map[key] == nil then

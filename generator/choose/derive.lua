@@ -49,9 +49,8 @@ local function refused_points(no_time)
   local planes = {}
   for _, entry in ipairs(no_time) do
     if not entry.skipped then
-      local key = plane_of(entry)
-      planes[key] = planes[key] or {}
-      table.insert(planes[key], { x = log2(entry.num_tokens), y = log2(entry.hidden_size) })
+      table.insert(sequences.at(planes, plane_of(entry)),
+        { x = log2(entry.num_tokens), y = log2(entry.hidden_size) })
     end
   end
   return planes

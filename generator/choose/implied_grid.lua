@@ -11,12 +11,6 @@ local function block_of(row)
   return table.concat({ row.dtype, row.op, row.mode, row.splits or "" }, " ")
 end
 
--- key -> value, a new table for a new key
-local function at(map, key)
-  map[key] = map[key] or {}
-  return map[key]
-end
-
 -- Whether rows (core.rows) of a placement, { tp, nodes }, leave a cell of their grid without a row, in grids
 -- that are small enough for interpolation. Only this reads all rows of a large file.
 function implied_grid.has_holes(all, placement)
@@ -25,10 +19,11 @@ function implied_grid.has_holes(all, placement)
     local is_of_it = slice.world_size == placement.tp and slice.nodes == placement.nodes
     if is_of_it and not slice.sizes_only then
       local columns = all:slice(slice, { "hidden_size", "num_tokens" })
-      local block, shapes = at(blocks, block_of(slice)), {}
+      local block, shapes = sequences.at(blocks, block_of(slice)), {}
       for i = 1, columns.count do
         local hidden_size, num_tokens = columns.hidden_size[i], columns.num_tokens[i]
-        at(block, "hidden_sizes")[hidden_size], at(block, "num_tokens")[num_tokens] = true, true
+        sequences.at(block, "hidden_sizes")[hidden_size] = true
+        sequences.at(block, "num_tokens")[num_tokens] = true
         shapes[hidden_size << 32 | num_tokens] = true
       end
       block.rows = (block.rows or 0) + columns.count

@@ -66,9 +66,7 @@ local function read_search(path)
         search.settings[row.setting], search.launches[row.setting] = {}, row.launches
         table.insert(search.order, row.setting)
       end
-      local by_size = search.settings[row.setting]
-      by_size[row.size] = by_size[row.size] or {}
-      by_size[row.size][row.strategy] = row.time_us
+      sequences.at(search.settings[row.setting], row.size)[row.strategy] = row.time_us
     end
   end
   if not search.settings[ompi.default_setting] then

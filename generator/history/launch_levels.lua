@@ -33,9 +33,7 @@ function launch_levels.of(records)
   local levels, out = core.levels(times), {}
   local level_of = {}
   for i = 1, #levels, 3 do
-    local cell = math.tointeger(levels[i])
-    level_of[cell] = level_of[cell] or {}
-    level_of[cell][names[levels[i + 1] + 1]] = levels[i + 2]
+    sequences.at(level_of, math.tointeger(levels[i]))[names[levels[i + 1] + 1]] = levels[i + 2]
   end
   for index, cell in ipairs(cells) do
     for _, record in ipairs(cell) do

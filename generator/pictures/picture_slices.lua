@@ -180,9 +180,7 @@ local function derived_of(source, key, hidden_index, token_index)
       and time.dtype == key.dtype and time.op == key.op and time.mode == key.mode
       and time.fusion == key.fusion
     if is_of and h and t then
-      local grid = out[time.strategy] or {}
-      out[time.strategy], grid[h] = grid, grid[h] or {}
-      grid[h][t] = time.time_us
+      sequences.at(sequences.at(out, time.strategy), h)[t] = time.time_us
     end
   end
   return out

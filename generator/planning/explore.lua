@@ -248,8 +248,7 @@ function explore:take(cell, launch, rows, no_time)
   if not point then return end
   point.launches[launch], self.visits = true, self.visits + 1
   for _, record in ipairs(rows) do
-    point.visits[record.strategy] = point.visits[record.strategy] or {}
-    point.visits[record.strategy][launch] = record.time_us
+    sequences.at(point.visits, record.strategy)[launch] = record.time_us
   end
   for _, record in ipairs(no_time) do point.without[record.strategy] = true end
   for _, key in ipairs(point.informs) do

@@ -93,8 +93,7 @@ function points.make_planes(self, cells)
     local plane = sequences.entry(planes, by_name, cell.dtype .. " " .. cell.fusion, function()
       return { any = cell, points = {}, grid = {} }
     end)
-    plane.grid[cell.hidden_size] = plane.grid[cell.hidden_size] or {}
-    plane.grid[cell.hidden_size][cell.num_tokens] = cell
+    sequences.at(plane.grid, cell.hidden_size)[cell.num_tokens] = cell
   end
   for _, plane in ipairs(planes) do
     add_points(self, plane, plane.grid)

@@ -57,9 +57,8 @@ local function visit(self, task, launch)
   for _, name in ipairs(task.strategies) do
     local record = record_of(self, task.cell, name)
     if record then
-      local key = cell_records.key(record)
-      self.visits[key] = self.visits[key] or {}
-      self.visits[key][launch], with[#with + 1] = record, record
+      sequences.at(self.visits, cell_records.key(record))[launch] = record
+      with[#with + 1] = record
     else
       without[#without + 1] = cell_records.record(task.cell, name, { reason = "no prediction" })
     end

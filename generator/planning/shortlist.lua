@@ -22,9 +22,8 @@ local function measured_points(plane)
   local points = {}
   for _, point in ipairs(plane.points) do
     for _, entry in ipairs(ranked(point)) do
-      local list = points[entry.name] or {}
-      points[entry.name] = list
-      list[#list + 1] = { x = point.x, y = point.y, time = entry.time, of = point }
+      table.insert(sequences.at(points, entry.name),
+        { x = point.x, y = point.y, time = entry.time, of = point })
     end
   end
   return points

@@ -1,6 +1,7 @@
 -- The measured times of a source from which larger numbers of nodes are predicted: by number of ranks on each
 -- node, block, shape and strategy, the times on two and more nodes. One node is another regime: its ranks
 -- share memory.
+local at = require("base.sequences").at
 local fit = require "predict.fit"
 local lists = require "lists.lists"
 local sorted_keys = require("base.ordering").sorted_keys
@@ -13,12 +14,6 @@ local NAMES = { "hidden_size", "num_tokens", "strategy", "placement", "time_us",
 local function has_law(slice)
   return slice.nodes > 1 and slice.op == "allreduce" and not slice.sizes_only
     and (slice.splits or "") == ""
-end
-
--- key -> value, a new table for a new key
-local function at(map, key)
-  map[key] = map[key] or {}
-  return map[key]
 end
 
 local function keep_faster(by_nodes, row)

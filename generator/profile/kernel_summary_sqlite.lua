@@ -7,6 +7,7 @@ local fail = require "base.fail"
 local nsys = require "profile.nsys"
 local optional = require "base.optional"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local kernel_summary_sqlite = {}
 
@@ -50,8 +51,7 @@ local function count_durations(source)
       broken = broken + 1
       return
     end
-    by_id[id] = by_id[id] or {}
-    add(by_id[id], duration, 1)
+    add(sequences.at(by_id, id), duration, 1)
   end)
   if broken > 0 then
     fail.input("%s: %d of its kernels have no name, no end, or an end before the start", source.path, broken)
@@ -75,9 +75,8 @@ end
 local function by_text(source, by_id)
   local by_name = {}
   for id, calls in pairs(by_id) do
-    local name = name_of(source, id)
-    by_name[name] = by_name[name] or {}
-    for duration, count in pairs(calls) do add(by_name[name], duration, count) end
+    local of_name = sequences.at(by_name, name_of(source, id))
+    for duration, count in pairs(calls) do add(of_name, duration, count) end
   end
   return by_name
 end

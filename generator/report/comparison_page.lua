@@ -200,9 +200,8 @@ local function change_picture(group, s)
   for h, row in ipairs(group.against[s].at) do
     for t = 1, #group.num_tokens do
       if row[t] then
-        local class = change_class(row[t].ratio)
-        by_class[class] = by_class[class] or {}
-        table.insert(by_class[class], ("M%d %dh1v1h-1z"):format(t - 1, height - h))
+        table.insert(sequences.at(by_class, change_class(row[t].ratio)),
+          ("M%d %dh1v1h-1z"):format(t - 1, height - h))
       end
     end
   end

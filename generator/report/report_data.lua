@@ -71,11 +71,6 @@ local function is_of(record, block, fusion)
     and (record.splits or "") == (block.splits or "")
 end
 
-local function append(lists_by_key, key, value)
-  lists_by_key[key] = lists_by_key[key] or {}
-  table.insert(lists_by_key[key], value)
-end
-
 -- Enters the predicted times of a fusion of a block, and their places into `places`, by letter.
 local function enter_predicted(source, block, fusion, all, places, index_of)
   for _, record in ipairs(predictions.times(source)) do
@@ -83,7 +78,7 @@ local function enter_predicted(source, block, fusion, all, places, index_of)
     if at then
       local of = lists_of(all, record.strategy)
       of.t[at], of.l[at], of.h[at] = record.time_us, record.low_us, record.high_us
-      append(places, letters[record.strategy], at - 1)
+      table.insert(sequences.at(places, letters[record.strategy]), at - 1)
     end
   end
 end
@@ -105,13 +100,15 @@ local function times_of(source, block, fusion)
     local key, at = letters[rows.strategy[i]], index_of(rows.hidden_size[i], rows.num_tokens[i])
     local of = lists_of(all, rows.strategy[i])
     for name, from in pairs(at and columns_of_rows or {}) do of[name][at] = rows[from][i] end
-    if not at then append(between, key, ("%d %d"):format(rows.num_tokens[i], rows.hidden_size[i])) end
+    if not at then
+      table.insert(sequences.at(between, key), ("%d %d"):format(rows.num_tokens[i], rows.hidden_size[i]))
+    end
   end
   for _, record in ipairs(derive.of_source(source)) do
     local at = is_of(record, block, fusion) and index_of(record.hidden_size, record.num_tokens)
     if at then
       lists_of(all, record.strategy).t[at] = record.time_us
-      append(derived, letters[record.strategy], at - 1)
+      table.insert(sequences.at(derived, letters[record.strategy]), at - 1)
     end
   end
   enter_predicted(source, block, fusion, all, predicted, index_of)

@@ -33,8 +33,7 @@ local function times_of(sweep, key)
   if not sweep.times[name] then
     local columns, rows = sweep.source.rows:slice(key), {}
     for i = 1, columns.count do
-      local of = rows[columns.strategy[i]] or {}
-      rows[columns.strategy[i]] = of
+      local of = sequences.at(rows, columns.strategy[i])
       of[cell_number(columns.hidden_size[i], columns.num_tokens[i])] = i
     end
     sweep.times[name] = { columns = columns, rows = rows }

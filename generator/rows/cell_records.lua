@@ -22,8 +22,7 @@ local axes = {
 local position = {}
 for _, axis in ipairs(axes) do
   for i, row in ipairs(axis.list and lists[axis.list] or {}) do
-    position[axis.name] = position[axis.name] or {}
-    position[axis.name][row.name] = i
+    sequences.at(position, axis.name)[row.name] = i
   end
 end
 

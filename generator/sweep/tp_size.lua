@@ -109,8 +109,7 @@ function tp_size:take_reason(record) self.why[cell_records.key(record)] = record
 local function note_visit(regime, cell, launch, with, without)
   for _, record in ipairs(with) do
     local key = cell_records.key(record)
-    regime.visits[key] = regime.visits[key] or {}
-    regime.visits[key][launch], regime.why[key] = record, nil
+    sequences.at(regime.visits, key)[launch], regime.why[key] = record, nil
   end
   for _, record in ipairs(without) do
     local key = cell_records.key(record)
@@ -131,9 +130,7 @@ function tp_size:take_begun()
     local key = cell_records.key(cell)
     cells[key] = cells[key] or { cell = cell, launches = {} }
     for launch, record in pairs(pooling.split(row)) do
-      local of = cells[key].launches
-      of[launch] = of[launch] or {}
-      table.insert(of[launch], record)
+      table.insert(sequences.at(cells[key].launches, launch), record)
     end
   end
   for _, entry in pairs(cells) do

@@ -75,16 +75,10 @@ local function read_times(path)
   for _, result in ipairs(document and document.results or {}) do
     local time_us = result.out_of_place.time
     if time_us > 0 then
-      times[result.size] = times[result.size] or {}
-      times[result.size][result.strategy] = time_us
+      sequences.at(times, result.size)[result.strategy] = time_us
     end
   end
   return next(times) and times
-end
-
-local function push(list_of, key, value)
-  list_of[key] = list_of[key] or {}
-  table.insert(list_of[key], value)
 end
 
 -- The times of one launch, as read_times returns them; or nil and the failure.
@@ -117,11 +111,11 @@ local function launch(job, search, setting)
   end
   for size, by_strategy in pairs(times) do
     local control = by_strategy[CONTROL]
-    if control then push(search.controls, size, control) end
-    setting.times[size] = setting.times[size] or {}
+    if control then table.insert(sequences.at(search.controls, size), control) end
+    local times_here = sequences.at(setting.times, size)
     by_strategy[CONTROL] = nil
     for strategy, time in pairs(by_strategy) do
-      push(setting.times[size], strategy, { time = time, control = control })
+      table.insert(sequences.at(times_here, strategy), { time = time, control = control })
     end
   end
   setting.launches = setting.launches + 1

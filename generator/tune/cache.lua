@@ -178,10 +178,7 @@ local function kept_of(job, cell)
   for key in pairs(kept) do has_none[key] = true end
   for _, result in ipairs(cell.results) do
     local key = key_of(job, cell, result.strategy, result.epilogue)
-    if not has_none[key] then
-      kept[key] = kept[key] or {}
-      table.insert(kept[key], result)
-    end
+    if not has_none[key] then table.insert(sequences.at(kept, key), result) end
   end
   for _, name in ipairs(cell.candidates) do
     local reason = job.excluded[name]

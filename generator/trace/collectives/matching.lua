@@ -8,6 +8,7 @@
 -- which is the usual case, only the order decides.
 local kinds = require "trace.collectives.kinds"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 local statistics = require "base.statistics"
 
 local matching = {}
@@ -88,8 +89,7 @@ local function groups_of(ranks)
         groups[#groups + 1] = group
       end
       local lists = is_matchable(item.metadata) and group.lists or group.alone
-      lists[rank_index] = lists[rank_index] or {}
-      table.insert(lists[rank_index], item)
+      table.insert(sequences.at(lists, rank_index), item)
     end
   end
   return groups
@@ -297,8 +297,7 @@ local function slots_of(group, rank_count, offsets)
     if group.lists[rank_index] then order[#order + 1] = rank_index end
   end
   ordering.falling(order, function(rank_index) return #group.lists[rank_index] end)
-  local slots = {}
-  for i, item in ipairs(group.lists[order[1]] or {}) do slots[i] = new_slot(item, 0) end
+  local slots = sequences.map(group.lists[order[1]] or {}, function(item) return new_slot(item, 0) end)
   for i = 2, #order do
     local list = group.lists[order[i]]
     local matches, offset = best_alignment(slots, list)

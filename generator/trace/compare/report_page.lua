@@ -138,8 +138,7 @@ local function variances_of(sweep)
       local found, out = csv.read(sweep.analysis .. "/" .. name), {}
       for _, row in ipairs(found and found.rows or {}) do
         local key = configurations.key { threads = row.threads, channels = row.channel }
-        out[key] = out[key] or {}
-        table.insert(out[key], tonumber(row.time_diff_us))
+        table.insert(sequences.at(out, key), tonumber(row.time_diff_us))
       end
       return out
     end

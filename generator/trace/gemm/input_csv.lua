@@ -39,9 +39,7 @@ function input_csv.read(path)
   end
   local indices = {}
   for index, row in ipairs(found.rows) do
-    local key = rank_key(row[KEYS[1]], row[KEYS[2]], row[KEYS[3]])
-    indices[key] = indices[key] or {}
-    table.insert(indices[key], index)
+    table.insert(sequences.at(indices, rank_key(row[KEYS[1]], row[KEYS[2]], row[KEYS[3]])), index)
   end
   return { path = path, columns = found.columns, rows = found.rows,
     of = function(entry) return indices[rank_key(entry.threads, entry.channels, entry.rank)] or {} end }
