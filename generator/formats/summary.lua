@@ -303,10 +303,9 @@ local function left_out(view)
     end
   end
   if format.plane then
-    local has_block = {}
-    local tables = format.one_node and view.tp_tables or view.all_tables
-    for _, tp_table in ipairs(tables) do has_block[tp_table.block] = true end
-    for _, of in ipairs(format.by_bytes and view.by_bytes or {}) do has_block[of.block] = true end
+    local tables = sequences.join { format.one_node and view.tp_tables or view.all_tables,
+      format.by_bytes and view.by_bytes or {} }
+    local has_block = sequences.set(sequences.field(tables, "block"))
     if not next(has_block) then return { "everything: no row is of " .. table.concat(axes_of(view), " ") } end
     for index, block in ipairs(view.canonical:blocks()) do
       if not has_block[index] then

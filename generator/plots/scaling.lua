@@ -54,12 +54,8 @@ end
 
 -- The strategies that win at a point, with their marks.
 local function marks_in_words(panels)
-  local seen = {}
-  for _, panel in ipairs(panels) do
-    for _, series in ipairs(panel.series) do
-      for _, point in ipairs(series.points) do seen[point.strategy] = true end
-    end
-  end
+  local points = sequences.join(sequences.field(sequences.join(sequences.field(panels, "series")), "points"))
+  local seen = sequences.set(sequences.field(points, "strategy"))
   local out = sequences.map(lists.strategies, function(strategy)
     return seen[strategy.name] and strategy.mark .. " " .. strategy.name or nil
   end)

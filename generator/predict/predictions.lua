@@ -5,6 +5,7 @@ local fit = require "predict.fit"
 local measured_times = require "predict.measured_times"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
 
 local predictions = {}
@@ -94,9 +95,7 @@ function predictions.times(source)
 end
 
 function predictions.node_counts(source)
-  local seen = {}
-  for _, time in ipairs(predictions.times(source)) do seen[time.nodes] = true end
-  return sorted_keys(seen)
+  return sorted_keys(sequences.set(sequences.field(predictions.times(source), "nodes")))
 end
 
 return predictions

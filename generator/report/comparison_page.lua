@@ -65,22 +65,14 @@ local titles = { cpu = "CPU", gpu = "GPU", cores = "Cores", topology = "Topology
 
 -- The facts in the provenance of any sweep: { name, group, title }, sorted.
 local function facts_of(records)
-  local seen, out = {}, {}
-  for _, group in ipairs { "machine", "bench" } do
-    local names = {}
-    for _, record in pairs(records) do
-      for name in pairs(record[group]) do
-        if not seen[group .. name] then names[#names + 1] = name end
-        seen[group .. name] = true
-      end
-    end
-    table.sort(names)
-    for _, name in ipairs(names) do
-      out[#out + 1] = { group = group, name = name,
+  return sequences.join({ "machine", "bench" }, function(group)
+    local facts = {}
+    for _, record in pairs(records) do facts = sequences.merged(facts, record[group]) end
+    return sequences.map(ordering.sorted_keys(facts), function(name)
+      return { group = group, name = name,
         title = group == "machine" and titles[name] or (group .. ": " .. name) }
-    end
-  end
-  return out
+    end)
+  end)
 end
 
 -- One row of facts; facts that differ from the base are marked.
@@ -263,15 +255,12 @@ end
 
 -- The legend of the strategies that are chosen in any cell.
 local function legend_of(comparison)
-  local out, wins = {}, {}
-  for _, sweep in ipairs(comparison.sweeps) do
-    for _, block in ipairs(sweep.blocks) do
-      for _, share in ipairs(block.total.shares) do wins[share.name] = true end
-    end
-  end
-  for _, strategy in ipairs(sweep_comparison.strategies(comparison)) do
-    if wins[strategy.name] then out[#out + 1] = winner_tables.key(strategy) end
-  end
+  local blocks = sequences.join(sequences.field(comparison.sweeps, "blocks"))
+  local shares = sequences.join(blocks, function(block) return block.total.shares end)
+  local wins = sequences.set(sequences.field(shares, "name"))
+  local out = sequences.map(sweep_comparison.strategies(comparison), function(strategy)
+    return wins[strategy.name] and winner_tables.key(strategy) or nil
+  end)
   out[#out + 1] = '<li><span class="key none">–</span> unmeasured</li>'
   return '<ul class="legend">' .. table.concat(out) .. "</ul>\n"
 end

@@ -129,19 +129,14 @@ end
 -- first.
 local function legend_of(views)
   local wins = {}
-  for _, view in ipairs(views) do
-    for _, block in ipairs(view.blocks) do
-      for _, won in ipairs(block.total.shares) do wins[won.name] = (wins[won.name] or 0) + won.count end
-    end
+  for _, block in ipairs(sequences.join(sequences.field(views, "blocks"))) do
+    for _, won in ipairs(block.total.shares) do wins[won.name] = (wins[won.name] or 0) + won.count end
   end
   local out = sequences.map(lists.strategies, function(strategy)
-    return wins[strategy.name] and { strategy = strategy, cells = wins[strategy.name] } or nil
+    local name = strategy.name
+    return wins[name] and { strategy = strategy, name = name, cells = wins[name] } or nil
   end)
-  table.sort(out, function(a, b)
-    if a.cells ~= b.cells then return a.cells > b.cells end
-    return a.strategy.name < b.strategy.name
-  end)
-  return out
+  return ordering.sort(out, ordering.by("-cells", "name"))
 end
 
 -- ---- confidence -------------------------------------------------------------------------------

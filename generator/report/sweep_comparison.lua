@@ -67,10 +67,6 @@ end
 
 -- ---- groups -----------------------------------------------------------------------------------
 
-local function add_values(set, values)
-  for _, value in ipairs(values) do set[value] = true end
-end
-
 -- Every group that any sweep has, in the order of placement, data type and fusion.
 local function groups_of(sweeps)
   local groups, by_name = {}, {}
@@ -79,19 +75,16 @@ local function groups_of(sweeps)
       for _, fusion in ipairs(block.fusions) do
         local size = rank_placement.size_of(block)
         local name = ("%s %s %s"):format(size, words_of(block), fusion)
-        local group = by_name[name]
-        if not group then
-          group = { tp = size, words = words_of(block), fusion = fusion,
+        local group = sequences.entry(groups, by_name, name, function()
+          return { tp = size, words = words_of(block), fusion = fusion,
             sizes_only = block.sizes_only, has = {}, blocks = {}, hidden = {}, tokens = {},
             key = { world_size = block.world_size, nodes = block.nodes, dtype = block.dtype, op = block.op,
               mode = block.mode, fusion = fusion, splits = block.splits or "",
               sizes_only = block.sizes_only } }
-          by_name[name] = group
-          groups[#groups + 1] = group
-        end
+        end)
         group.has[s], group.blocks[s] = true, block
-        add_values(group.hidden, block.hidden_sizes)
-        add_values(group.tokens, block.num_tokens)
+        sequences.append(group.hidden, block.hidden_sizes)
+        sequences.append(group.tokens, block.num_tokens)
       end
     end
   end
@@ -109,7 +102,8 @@ local function in_order(groups)
 end
 
 local function enter_cells(group, sweeps)
-  group.hidden_sizes, group.num_tokens = sorted_keys(group.hidden), sorted_keys(group.tokens)
+  group.hidden_sizes = sorted_keys(sequences.set(group.hidden))
+  group.num_tokens = sorted_keys(sequences.set(group.tokens))
   group.cells, group.missing = {}, {}
   local key = group.key
   for s in ipairs(sweeps) do group.missing[s] = true end
@@ -221,21 +215,17 @@ end
 
 -- The strategies of the rows of any sweep, in the list's order.
 function sweep_comparison.strategies(comparison)
-  local seen, out = {}, {}
+  local seen = {}
   for _, sweep in ipairs(comparison.sweeps) do
     for _, slice in ipairs(sweep.source.rows:slices()) do
       for name in pairs(times_of(sweep, slice).rows) do seen[name] = true end
     end
   end
-  for _, strategy in ipairs(lists.strategies) do
-    if seen[strategy.name] then out[#out + 1] = strategy end
-  end
-  return out
+  return sequences.filter(lists.strategies, function(strategy) return seen[strategy.name] end)
 end
 
 function sweep_comparison.of(sources)
-  local comparison = { sweeps = {} }
-  for s, source in ipairs(sources) do comparison.sweeps[s] = sweep_of(source) end
+  local comparison = { sweeps = sequences.map(sources, sweep_of) }
   comparison.groups = in_order(groups_of(comparison.sweeps))
   for _, group in ipairs(comparison.groups) do
     enter_cells(group, comparison.sweeps)

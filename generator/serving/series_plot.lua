@@ -91,15 +91,6 @@ local function points_of(line, panel)
   return points
 end
 
--- The values of the setting that varies, each once, in order.
-local function values_of(lists)
-  local has = {}
-  for _, points in ipairs(lists) do
-    for _, point in ipairs(points) do has[point.x] = true end
-  end
-  return ordering.sorted_keys(has)
-end
-
 -- ---- the picture ------------------------------------------------------------------------------
 
 -- Inches.
@@ -119,14 +110,9 @@ end
 
 -- The range of the values, for both panels: from 0, unless they differ by little.
 local function value_range(model)
-  local low, high = math.huge, -math.huge
-  for _, panel in ipairs(model.panels) do
-    for _, points in ipairs(panel.points) do
-      for _, point in ipairs(points) do
-        low, high = math.min(low, point.y), math.max(high, point.y)
-      end
-    end
-  end
+  local points = sequences.join(sequences.join(sequences.field(model.panels, "points")))
+  local values = sequences.field(points, "y")
+  local low, high = math.min(table.unpack(values)), math.max(table.unpack(values))
   local margin = 0.08 * (high - low)
   if margin == 0 then margin = high == 0 and 1 or 0.08 * math.abs(high) end
   local bottom = low - margin
@@ -136,7 +122,7 @@ end
 
 local function panel_of(lines, row, panel)
   local lists = sequences.map(lines, function(line) return points_of(line, panel) end)
-  local values = values_of(lists)
+  local values = ordering.sorted_keys(sequences.set(sequences.field(sequences.join(lists), "x")))
   return {
     points = lists, values = values, axis = panel.varies, at = panel.at,
     title = ("%s vs. %s"):format(row.label, panel.varies),
@@ -190,9 +176,9 @@ local better_in_words = { less = ", less is better", more = ", more is better" }
 -- The model for the template.
 local function model_of(row, runs)
   local lines = lines_of(runs)
-  local model = { all_series = lines, panels = {},
+  local model = { all_series = lines,
+    panels = sequences.map(panels, function(panel) return panel_of(lines, row, panel) end),
     value_label = ("%s (%s)%s"):format(row.label, row.unit, better_in_words[row.better] or "") }
-  for i, panel in ipairs(panels) do model.panels[i] = panel_of(lines, row, panel) end
   for _, line in ipairs(lines) do line.legend = legible(line.label) end
   model.low, model.high = value_range(model)
   lay_out(model)

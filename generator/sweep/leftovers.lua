@@ -7,6 +7,7 @@ local file = require "core.file"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
 local rank_placement = require "lists.rank_placement"
+local sequences = require "base.sequences"
 local spec = require "rows.spec"
 
 local leftovers = {}
@@ -21,11 +22,9 @@ end
 
 -- The names of the files of rows for these placements, as a set.
 local function file_names(placements, arch)
-  local set = {}
-  for _, of in ipairs(placements) do
-    set[rank_placement.file_name(of.world_size, of.nodes, arch) .. ".csv"] = true
-  end
-  return set
+  return sequences.set(sequences.map(placements, function(of)
+    return rank_placement.file_name(of.world_size, of.nodes, arch) .. ".csv"
+  end))
 end
 
 -- { path, words, is_search, is_in_spec, other = another machine or nil }... of the folder, in order of their

@@ -60,19 +60,14 @@ local function is_matchable(metadata)
   return not pair or metadata.group_size == 2
 end
 
--- A rank's items to match: { event, metadata, rank_index, start, stop, signature }, sorted by start.
+-- A rank's items to match: { event, uid, metadata, rank_index, start, stop, signature }, sorted by start.
 local function items_of(rank, rank_index, same_streams)
-  local items = {}
-  for i, event in ipairs(rank.events) do
+  local items = sequences.map(rank.events, function(event)
     local metadata, start = rank.metadata[event.metadata], event.start + (rank.shift or 0)
-    items[i] = { event = event, metadata = metadata, rank_index = rank_index, start = start,
+    return { event = event, uid = event.uid, metadata = metadata, rank_index = rank_index, start = start,
       stop = start + event.duration, signature = signature_of(metadata, same_streams and event.stream or "") }
-  end
-  table.sort(items, function(a, b)
-    if a.start ~= b.start then return a.start < b.start end
-    return a.event.uid < b.event.uid
   end)
-  return items
+  return ordering.sort(items, ordering.by("start", "uid"))
 end
 
 -- { name, ranks (texts or nil), lists = { [rank_index] = items to match }, alone = { [rank_index] = items
@@ -82,12 +77,9 @@ local function groups_of(ranks)
   for rank_index, rank in ipairs(ranks) do
     for _, item in ipairs(items_of(rank, rank_index, same_streams)) do
       local key = (item.metadata.group or "\0") .. "\0" .. (item.metadata.ranks or "")
-      local group = of_key[key]
-      if not group then
-        group = { name = item.metadata.group, ranks = item.metadata.ranks, lists = {}, alone = {} }
-        of_key[key] = group
-        groups[#groups + 1] = group
-      end
+      local group = sequences.entry(groups, of_key, key, function()
+        return { name = item.metadata.group, ranks = item.metadata.ranks, lists = {}, alone = {} }
+      end)
       local lists = is_matchable(item.metadata) and group.lists or group.alone
       table.insert(sequences.at(lists, rank_index), item)
     end

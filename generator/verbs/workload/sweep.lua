@@ -7,9 +7,12 @@ local configurations = require "trace.runs.configurations"
 local fail = require "base.fail"
 local file = require "core.file"
 local options = require "base.options"
+local ordering = require "base.ordering"
 local process = require "core.process"
 local progress = require "system.progress"
 local configuration = require "workload.configuration"
+local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 local store = require "workload.store"
 local findings = require "workload.findings"
 
@@ -31,13 +34,10 @@ sweep.example = "gentables workload sweep -f dense -p 2 -o experiments/sweep_den
 
 -- The time in the names of log and summary: the folder's, that of an existing log, or now.
 local function stamp_of(folder)
-  local stamp = folder:match("sweep_(%d%d%d%d%d%d%d%d_%d%d%d%d%d%d)/*$")
-  if stamp then return stamp end
-  for _, name in ipairs(file.list(folder) or {}) do
-    stamp = name:match("^nccl_thread_sweep_(%d+_%d+)%.log$")
-    if stamp then return stamp end
-  end
-  return os.date("%Y%m%d_%H%M%S")
+  return folder:match("sweep_(%d%d%d%d%d%d%d%d_%d%d%d%d%d%d)/*$")
+    or sequences.first(file.list(folder) or {}, function(name)
+      return name:match("^nccl_thread_sweep_(%d+_%d+)%.log$")
+    end) or os.date("%Y%m%d_%H%M%S")
 end
 
 local function log_line(job, format, ...)
@@ -77,20 +77,12 @@ end
 
 -- "250 threads x 28, 42 channels; 256 threads x 28 channels", of entries in order.
 local function names_of(entries)
-  local groups = {}
-  for _, entry in ipairs(entries) do
-    local group = groups[#groups]
-    if not group or group.threads ~= entry.threads then
-      group = { threads = entry.threads }
-      groups[#groups + 1] = group
-    end
-    group[#group + 1] = entry.channels
-  end
-  for i, group in ipairs(groups) do
-    groups[i] = ("%d thread%s x %s channel%s"):format(group.threads, group.threads == 1 and "" or "s",
-      table.concat(group, ", "), #group == 1 and group[1] == 1 and "" or "s")
-  end
-  return table.concat(groups, "; ")
+  local groups = ordering.groups(entries, function(entry) return entry.threads end)
+  return table.concat(sequences.map(groups, function(group)
+    local channels = table.concat(sequences.field(group, "channels"), ", ")
+    return ("%s x %s channel%s"):format(quantities.counted(group.key, "thread"), channels,
+      channels == "1" and "" or "s")
+  end), "; ")
 end
 
 -- The lines under the table, "[1] 250 threads x 28, 42 channels: NCCL: ...", and the marks of each entry's
@@ -121,8 +113,8 @@ end
 -- The entries of the sweep's configurations, including requested ones without a result; `refused`: the one
 -- among these that was rejected.
 local function entries_of(job, refused)
-  local entries, there = store.read(job.folder).entries, {}
-  for _, entry in ipairs(entries) do there[configurations.key(entry)] = true end
+  local entries = store.read(job.folder).entries
+  local there = sequences.set(sequences.map(entries, configurations.key))
   for _, one in ipairs(job.configurations) do
     local is_refused = refused and configurations.key(one) == configurations.key(refused)
     if not there[configurations.key(one)] then
@@ -130,8 +122,7 @@ local function entries_of(job, refused)
         or { threads = one.threads, channels = one.channels, status = "not begun" }
     end
   end
-  table.sort(entries, configurations.before)
-  return entries
+  return ordering.sort(entries, configurations.before)
 end
 
 -- Writes the summary. Returns its path, and the lines under its table.
@@ -223,11 +214,9 @@ local function default_folder() return "experiments/sweep_" .. os.date("%Y%m%d_%
 
 -- { { threads, channels }... }, in the order of measurement.
 local function configurations_of(threads, channels)
-  local out = {}
-  for _, t in ipairs(threads) do
-    for _, c in ipairs(channels) do out[#out + 1] = { threads = t, channels = c } end
-  end
-  return out
+  return sequences.join(threads, function(t)
+    return sequences.map(channels, function(c) return { threads = t, channels = c } end)
+  end)
 end
 
 -- Measures the sweep of the options. Returns its folder, and the number of failed configurations.
