@@ -3,9 +3,6 @@
 #ifndef BENCH_FIGURES_H
 #define BENCH_FIGURES_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
 #include "elements/statistics.h"
