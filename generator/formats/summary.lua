@@ -409,10 +409,7 @@ function summary.network(files)
     local network = entry.provenance and entry.provenance.network
     slow = math.max(slow, network and network.slow_nodes or 0)
     groups = math.max(groups, entry.provenance and entry.provenance.beside or 1)
-    for _, of in ipairs(network and network.interfaces or {}) do
-      words[#words + 1] = of.mbit_per_s and ("%s, %d Mbit/s"):format(of.interface, of.mbit_per_s)
-        or of.interface .. ", unknown rate"
-    end
+    sequences.append(words, provenance.interface_words(network and network.interfaces or {}))
   end
   if slow > 0 then words[#words + 1] = quantities.counted(slow, "node") .. " slower than the others" end
   if groups > 1 then words[#words + 1] = ("up to %d groups measured at once"):format(groups) end

@@ -86,17 +86,30 @@ end
 -- of them: fingerprints cover these facts, and rows of earlier versions have no topology.
 function machines.identity(machine)
   return { cpu = machine.cpu, cores = machine.cores, caches = machine.caches, mpi = machine.mpi,
-    gpu = machine.gpu, machines = machine.machines,
+    gpu = machine.gpu, machines = machine.machines, fabric = machine.fabric,
     memory_gib = machine.topology == "flat" and machine.memory_gib or nil }
 end
 
--- Whether rows of both machines may be in one file.
-function machines.same(a, b) return json.encode(machines.identity(a)) == json.encode(machines.identity(b)) end
+-- The machine of ranks on several nodes: with `fabric`, the interfaces between them with their rates, as text
+-- (nil: unknown).
+function machines.over(machine, fabric)
+  local out = { fabric = fabric }
+  for key, value in pairs(machine) do out[key] = value end
+  return out
+end
+
+-- Whether rows of both machines may be in one folder. Ranks of one node have no fabric, nor have rows of
+-- earlier versions.
+function machines.same(a, b)
+  local one, other = machines.identity(a), machines.identity(b)
+  if not (one.fabric and other.fabric) then one.fabric, other.fabric = nil, nil end
+  return json.encode(one) == json.encode(other)
+end
 
 -- The facts as name -> text, for people. Caches count one by one.
 local function texts_of(machine)
   local names = { cpu = "CPU", gpu = "GPU", memory_gib = "GiB of memory", mpi = "MPI",
-    os = "system" }
+    os = "system", fabric = "network" }
   local out = {}
   for key, value in pairs(machine) do
     if key == "caches" then
@@ -116,7 +129,7 @@ function machines.differences(other, this, where)
   for _, of in ipairs { others, ours } do
     for name in pairs(of) do names[name] = true end
   end
-  for _, name in ipairs { "kernel", "topology" } do -- earlier versions did not record them
+  for _, name in ipairs { "kernel", "topology", "network" } do -- some records do not have them
     if not (others[name] and ours[name]) then names[name] = nil end
   end
   for _, name in ipairs(sorted_keys(names)) do

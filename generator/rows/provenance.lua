@@ -1,8 +1,8 @@
 -- The provenance of rows: machine, bench and spec, in a JSON file with the name of the rows file
 -- (benchmark.tp{N}.{arch}.json), and a fingerprint. Only rows with equal fingerprints may be in one file.
 --
--- The fingerprint covers what influences times: CPU model, cores, caches, GPU, MPI, bench, launcher,
--- incumbent, and the spec's limits on samples and time; not host name, system and date, and memory only where
+-- The fingerprint covers what influences times: CPU model, cores, caches, GPU, MPI, the network of several
+-- nodes, bench, launcher, incumbent, and the spec's limits on samples and time; not host name, system and date, and memory only where
 -- the CPU is unknown.
 local file = require "core.file"
 local json = require "codec.json"
@@ -64,6 +64,20 @@ end
 -- The same for ranks on nodes of which `slow_nodes` (nil: none) were slow beside others.
 function provenance.network_of(network, slow_nodes)
   return { interfaces = network.interfaces, node_set = network.node_set, slow_nodes = slow_nodes }
+end
+
+-- Interfaces as words, such as "eth0, 10000 Mbit/s".
+function provenance.interface_words(interfaces)
+  return sequences.map(interfaces, function(of)
+    return of.mbit_per_s and ("%s, %d Mbit/s"):format(of.interface, of.mbit_per_s)
+      or of.interface .. ", unknown rate"
+  end)
+end
+
+-- The machine of ranks on several nodes (machines.over) with this network.
+function provenance.machine_over(machine, network)
+  local words = provenance.interface_words(network.interfaces)
+  return machines.over(machine, words[1] and table.concat(words, "; ") or nil)
 end
 
 -- The parts of the fingerprint of a sweep (`job`: { identity, spec, launch }) that have changed since
@@ -190,7 +204,7 @@ local function is_topology(value, name) return value ~= "flat" and topology(valu
 
 local machine_fields = { cpu = is_text, cores = is_integer, mpi = is_text, gpu = optional(is_text),
   caches = optional(map_of(is_text)), os = optional(is_text), kernel = optional(is_text),
-  memory_gib = optional(is_integer), topology = optional(is_topology) }
+  memory_gib = optional(is_integer), topology = optional(is_topology), fabric = optional(is_text) }
 -- The machine of imported rows, and of rows merged from several machines.
 local foreign_fields = { machines = optional(list_of(is_text)) }
 for name, check in pairs(machine_fields) do foreign_fields[name] = optional(check) end

@@ -105,13 +105,14 @@ function rows_folder.read_provenance(found)
     if file.exists(path) then
       entry.provenance = fail.unless(provenance.read(path))
       check_rows(entry, path)
-      first = first or { path = path, machine = entry.provenance.machine }
-      if not machines.same(first.machine, entry.provenance.machine) then
+      local machine = entry.provenance.machine
+      first = first or { path = path, machine = machine }
+      if not machines.same(first.machine, machine) then
         fail.input("%s: is of another machine (%s) than %s (%s); differences: %s; use a folder for each, " ..
-          "or gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
-          first.path, machines.describe(first.machine),
-          machines.differences(entry.provenance.machine, first.machine, "there"))
+          "or gentables merge --across-machines", path, machines.describe(machine), first.path,
+          machines.describe(first.machine), machines.differences(machine, first.machine, "there"))
       end
+      if not first.machine.fabric then first = { path = path, machine = machine } end
     end
   end
 end

@@ -169,13 +169,13 @@ local function check_refused(job, open)
     outcome.fail_for(refused, "")
   end
   for _, state in ipairs(refused) do
-    local other = state:other_machine(job)
+    local other = state:other_machine()
     if other then
       drop_empty_journals(job)
       local words = "; nothing is written, because %s has rows of %s, which differs in %s; another --arch or "
         .. "--out is required"
       outcome.fail_for(refused, words:format(state.csv, machines.describe(other),
-        machines.differences(other, job.machine)))
+        machines.differences(other, state.machine)))
     end
   end
   return refused
@@ -200,7 +200,7 @@ end
 -- choose.settings, for the planner), arch, backend, placements, hosts, network, budget_s (nil: no limit),
 -- budget_node_s (in place of budget_s, or nil), budget_name (the option that gave it; nil: it is the
 -- default), screen (whether to look for slow nodes), refine_s (the budget of --refine without --budget),
--- exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint,
+-- exhaustive, refine, patience, fresh, launcher, launch, program, identity, machine, fingerprint, over_nodes,
 -- environment, began_at, after_writing (a function of the paths of files with new rows, or nil) }.
 function all_sizes.run(job)
   job.requests, job.repeated, job.failed, job.incomplete, job.failed_in_a_row = 0, 0, 0, 0, 0
@@ -217,7 +217,7 @@ function all_sizes.run(job)
   for _, state in ipairs(open) do
     job.later = job.later + state.planner:outlook()
     state.journal = state.journal or journal.open(state.part)
-    state.journal:begin(job.fingerprint, state.fresh, state.continues)
+    state.journal:begin(state.fingerprint, state.fresh, state.continues)
   end
   job.progress.total = job.later
   if job.screen then screening.run(job, most_nodes(open)) end

@@ -14,10 +14,10 @@ local leftovers = {}
 
 -- The machine of the rows at `path` if it is known and another one. Rows that were imported, or merged from
 -- several machines, are of no sweep.
-local function other_machine(path, job)
+local function other_machine(path, here)
   local record = provenance.read(provenance.path_of(path))
   local machine = record and record.machine.cpu and record.machine
-  return machine and not machines.same(machine, job.machine) and machine or nil
+  return machine and not machines.same(machine, here) and machine or nil
 end
 
 -- The names of the files of rows for these placements, as a set.
@@ -27,8 +27,8 @@ local function file_names(placements, arch)
   end))
 end
 
--- { path, words, is_search, is_in_spec, other = another machine or nil }... of the folder, in order of their
--- names; `words`: the placement of the rows.
+-- { path, words, is_search, is_in_spec, here, other = another machine than `here`, or nil }... of the folder,
+-- in order of their names; `words`: the placement of the rows.
 local function find(job)
   local found = {}
   local measured = file_names(job.placements, job.arch)
@@ -38,8 +38,10 @@ local function find(job)
     local searched = name:match("^transport%.tp%d+%.(.*)%.csv$")
     if searched == job.arch or arch == job.arch and not measured[name] then
       local path = job.out .. "/" .. name
+      local here = rank_placement.spans(nodes) and job.over_nodes.machine or job.machine
       found[#found + 1] = { path = path, words = tp and rank_placement.words(tp, nodes),
-        is_search = searched ~= nil, is_in_spec = of_spec[name], other = other_machine(path, job) }
+        is_search = searched ~= nil, is_in_spec = of_spec[name], here = here,
+        other = other_machine(path, here) }
     end
   end
   return found
@@ -54,7 +56,7 @@ function leftovers.announce(job)
     if entry.other and not is_whole(job) then
       print(("%s: stays, with rows of %s, which differs in %s; a sweep without --tp and --nodes removes or "
         .. "replaces it"):format(entry.path, machines.describe(entry.other),
-        machines.differences(entry.other, job.machine)))
+        machines.differences(entry.other, entry.here)))
     elseif not entry.other and not entry.is_in_spec and not entry.is_search then
       print(("%s: stays; tables do not use it, because the spec has no %s"):format(entry.path, entry.words))
     end
@@ -71,7 +73,7 @@ function leftovers.remove(job)
       os.remove(entry.path .. ".part")
       local way_out = entry.is_search and "; gentables sweep --transport measures again" or ""
       print(("removed %s: rows of %s, which differs in %s%s"):format(entry.path,
-        machines.describe(entry.other), machines.differences(entry.other, job.machine), way_out))
+        machines.describe(entry.other), machines.differences(entry.other, entry.here), way_out))
     end
   end
 end

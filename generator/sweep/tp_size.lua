@@ -35,10 +35,10 @@ tp_size.LEAST_START_S = 10 -- that a start of the bench may take, whatever is le
 -- ---- earlier results --------------------------------------------------------------------------
 
 -- Why earlier rows cannot be kept.
-local function replaced(old, job)
-  if not machines.same(old.machine, job.machine) then
+local function replaced(self, old, job)
+  if not machines.same(old.machine, self.machine) then
     return ("replaces the rows of %s; this machine differs in %s"):format(machines.describe(old.machine),
-      machines.differences(old.machine, job.machine))
+      machines.differences(old.machine, self.machine))
   end
   return ("measures again: changed: %s"):format(provenance.changed_parts(old, job))
 end
@@ -72,8 +72,8 @@ function tp_size:take_finished(job, resumes)
     fail.input("%s: has rows of gentables tune, which a sweep would drop; another --out, or --fresh, which "
       .. "measures again, is required", self.csv)
   end
-  if old.fingerprint ~= job.fingerprint then
-    self.note = replaced(old, job)
+  if old.fingerprint ~= self.fingerprint then
+    self.note = replaced(self, old, job)
     return
   end
   if not provenance.describes(old, fail.unless(file.read(self.csv))) then
@@ -261,10 +261,12 @@ function tp_size.load(job, of)
     json = provenance.path_of(csv), part = csv .. ".part", known = {}, why = {}, begun = {}, unavailable = {},
     finished = 0, regimes = {}, spoiled = {}, ended = {}, launches = 0, measured_s = 0,
     cells = cell_records.cells(job.spec, size, of.nodes) }, tp_size)
+  local on = spans and job.over_nodes or job
+  self.machine, self.fingerprint = on.machine, on.fingerprint
   if file.exists(self.part) then self.journal = journal.open(self.part) end
   self.found = writing.provenance_text(self.json)
   local found = self:read_journal(job)
-  local usable = found and found.fingerprint == job.fingerprint
+  local usable = found and found.fingerprint == self.fingerprint
   self.fresh = job.fresh or (usable and found.fresh)
   if not self.fresh then self:take_finished(job, usable and #found.cells > 0) end
   self.is_finished = not usable and is_finished(self, job)
@@ -341,9 +343,9 @@ function tp_size:refuse(reason, message)
 end
 
 -- The machine of the existing rows if it is another one; nil if it is this one, or unknown.
-function tp_size:other_machine(job)
+function tp_size:other_machine()
   local old = file.exists(self.csv) and provenance.read(self.json)
-  return old and not machines.same(old.machine, job.machine) and old.machine or nil
+  return old and not machines.same(old.machine, self.machine) and old.machine or nil
 end
 
 -- Enters the state of the devices at the end of a launch.

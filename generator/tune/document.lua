@@ -150,6 +150,7 @@ function document.join(now, before, libraries)
   local words = ("cells measured now: %d of %s, %d of them in place of older ones; kept: %d%s"):format(
     #now.cells, ops_of(now.cells), #before.cells - #stay, #stay, #stay > 0 and " of " .. ops_of(stay) or "")
   for _, path in ipairs(libraries) do excluded[path] = nil end
+  if not now.machine.fabric then now.machine = machines.over(now.machine, before.machine.fabric) end
   return whole(now, cells, excluded), words
 end
 

@@ -8,7 +8,6 @@ local folder_lock = require "rows.folder_lock"
 local json = require "codec.json"
 local lists = require "lists.lists"
 local merge_rows = require "tune.merge_rows"
-local network = require "machine.network"
 local provenance = require "rows.provenance"
 local rank_placement = require "lists.rank_placement"
 local sequences = require "base.sequences"
@@ -96,10 +95,9 @@ local function provenance_of(job, world_size, records)
   end)
   local limits = { min_samples = job.samples, max_samples = job.samples, cell_us = 0 }
   local spans = rank_placement.spans(job.nodes)
-  local names = job.hosts and job.hosts.names
   return { world_size = world_size, arch = job.arch, machine = job.machine, bench = job.identity,
     nodes = spans and job.nodes or nil,
-    network = spans and provenance.of_network(network.interfaces(), names) or nil,
+    network = spans and job.network or nil,
     fingerprint = provenance.fingerprint(job.machine, { bench = job.identity, plugins = job.libraries },
       limits, job.launcher),
     launches = job.launches, placement = records[1].placement, date = os.date("!%Y-%m-%dT%H:%M:%SZ"),

@@ -6,6 +6,7 @@ local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local machines = require "machine.machines"
 local provenance = require "rows.provenance"
+local rank_placement = require "lists.rank_placement"
 
 local merge = {}
 
@@ -46,6 +47,8 @@ local function check_archs(files, given)
   return given or first and first.arch
 end
 
+local function spans(entry) return rank_placement.spans(entry.record.nodes) end
+
 -- Why the rows of two files are not comparable, as text; nil if no reason is known.
 local function difference(a, b)
   if not a.record and not b.record then return nil end
@@ -58,16 +61,26 @@ local function difference(a, b)
     return ("rows of %s, and %s has rows of %s, which differs in %s"):format(
       machines.describe(b.record.machine), a.path, machines.describe(a.record.machine),
       machines.differences(a.record.machine, b.record.machine))
-  elseif a.record.fingerprint ~= b.record.fingerprint then
+  elseif not provenance.same(a.record.bench, b.record.bench)
+    or spans(a) == spans(b) and a.record.fingerprint ~= b.record.fingerprint then
     return ("measured by another bench, launcher or limits than %s"):format(a.path)
   end
 end
 
-local function check_machines(files)
+-- The first file that differs from one before it, and why; nil: none. Files are compared with all before them,
+-- because the fingerprints of rows of one node and of several are not comparable.
+local function first_difference(files)
   for i = 2, #files do
-    local why = difference(files[1], files[i])
-    if why then fail.input("%s: %s; --across-machines joins them nevertheless", files[i].path, why) end
+    for k = 1, i - 1 do
+      local why = difference(files[k], files[i])
+      if why then return files[i].path, why end
+    end
   end
+end
+
+local function check_machines(files)
+  local path, why = first_difference(files)
+  if why then fail.input("%s: %s; --across-machines joins them nevertheless", path, why) end
 end
 
 -- The entries without a time, of all files of one number of ranks and nodes.
@@ -96,11 +109,10 @@ end
 -- The provenance of the rows of one number of ranks and nodes: that of the first file if all are comparable,
 -- else a list of the machines of all files.
 local function record_of(files, of_size, arch)
-  local are_same, records = true, {}
+  local records = {}
   local base = { world_size = of_size.world_size, nodes = of_size.nodes > 1 and of_size.nodes or nil,
     arch = arch, no_time = no_time_of(files, of_size.paths) }
   for _, entry in ipairs(files) do
-    are_same = are_same and not difference(files[1], entry)
     if lists.contains(of_size.paths, entry.path) and entry.record then
       local derived = entry.record.derived
       if derived then base.derived = math.min(base.derived or derived, derived) end
@@ -109,7 +121,7 @@ local function record_of(files, of_size, arch)
   end
   base.spec = common_spec(records)
   local first = records[1]
-  if not are_same or not first then return provenance.merged(base, files) end
+  if first_difference(files) or not first then return provenance.merged(base, files) end
   base.fingerprint, base.machine, base.bench = first.fingerprint, first.machine, first.bench
   base.placement, base.date, base.network = first.placement, first.date, first.network
   return base

@@ -209,7 +209,12 @@ local function new_job(args)
   job.refine_s = budget_of({}, seconds) or job.budget_s
   job.machine.gpu = backend == backends.cuda and backends.gpu(library) or nil
   local library_text = args.incumbent and file.read(args.incumbent) or nil
-  job.fingerprint = provenance.fingerprint(job.machine, identity, loaded.limits, job.launcher, library_text)
+  local function fingerprint_of(machine)
+    return provenance.fingerprint(machine, identity, loaded.limits, job.launcher, library_text)
+  end
+  local over_nodes = provenance.machine_over(job.machine, job.network)
+  job.fingerprint = fingerprint_of(job.machine)
+  job.over_nodes = { machine = over_nodes, fingerprint = fingerprint_of(over_nodes) }
   job.launch = provenance.of_launch(job.launcher, library_text)
   return job
 end

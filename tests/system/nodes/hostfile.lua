@@ -27,6 +27,29 @@ function TestHostfile:test_ranks_on_more_nodes_than_wanted_end_in_one_line()
   lib.leaves_nothing("ranks on more nodes")
 end
 
+-- The rate of an interface of the head node, which is no bridge of the nodes, as its driver reports it.
+function TestHostfile:report_rate(mbit_per_s)
+  lib.write(self.folder .. "/speed", mbit_per_s .. "\n")
+  assert(os.execute(("mount --bind %s/speed /sys/class/net/fabric0/speed"):format(self.folder)))
+end
+
+function TestHostfile:test_rows_over_another_rate_are_measured_again()
+  assert(os.execute("ip link add fabric0 type veth peer name fabric1 && ip link set fabric1 up "
+    .. "&& ip link set fabric0 up"))
+  local command = lib.sweep_command(self.folder, "--hostfile", lib.hosts)
+  self:report_rate(100)
+  lib.ends(0, "", lib.run(command))
+  local _, same = lib.run(command)
+  lu.assertEquals(select(2, same:gsub("up to date, 2 rows", "")), 2)
+  self:report_rate(1000)
+  local out = lib.ends(0, "", lib.run(command))
+  lu.assertStrMatches(out, ".*TP 2 on 2 nodes: replaces the rows of [^\n]*; this machine differs in network "
+    .. "%(fabric0, 100 Mbit/s; [^\n]*, here fabric0, 1000 Mbit/s; [^\n]*%)\n.*")
+  lu.assertStrContains(out, "TP 2: up to date, 2 rows")
+  assert(os.execute("umount /sys/class/net/fabric0/speed; umount /sys/class/net/fabric0/speed; "
+    .. "ip link del fabric0"))
+end
+
 -- Tunes two ranks on these nodes; returns how it ended, stdout, stderr.
 function TestHostfile:tune(nodes, ...)
   return lib.run { lib.gentables, "tune", "--nodes", nodes, "--sizes", "1K", "--samples", "5", "--cache",

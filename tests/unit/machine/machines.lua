@@ -171,4 +171,19 @@ function TestMachines:test_the_topology_is_named_among_differences_and_is_no_ide
   lu.assertEquals(machines.differences(earlier, facts), "")
 end
 
+function TestMachines.test_the_network_between_nodes_is_a_part_of_the_machine_where_it_is_known()
+  local one_node = { cpu = "X", cores = 2, mpi = "Y" }
+  local slow, fast = machines.over(one_node, "eth0, 100 Mbit/s"), machines.over(one_node, "eth0, 1000 Mbit/s")
+  lu.assertFalse(machines.same(slow, fast))
+  lu.assertFalse(machines.same(slow, machines.over(one_node, "ib0, 100 Mbit/s")))
+  lu.assertEquals(machines.differences(slow, fast),
+    "network (eth0, 100 Mbit/s, here eth0, 1000 Mbit/s)")
+  for _, other in ipairs { one_node, machines.over(one_node, nil), machines.over(one_node, slow.fabric) } do
+    lu.assertTrue(machines.same(slow, other))
+    lu.assertTrue(machines.same(other, slow))
+    lu.assertEquals(machines.differences(slow, other), "")
+  end
+  lu.assertNil(one_node.fabric)
+end
+
 return require "suites" { { "TestMachines", TestMachines } }
