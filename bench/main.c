@@ -189,7 +189,8 @@ static int read_ranks(const char *text, int *ranks) {
     char *end;
     long value = strtol(text, &end, 10);
     *ranks = (int)value;
-    return end == text || *end != '\0' || value < 1 || value > MAX_RANKS ? wrong_option("ranks", text) : 0;
+    return end == text || *end != '\0' || value < 1 || value > MAX_NODE_RANKS ? wrong_option("ranks", text)
+                                                                              : 0;
 }
 
 static int read_handles(const char *text, const char **handles) {

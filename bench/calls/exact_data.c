@@ -1,5 +1,8 @@
-// Exact data; see exact_data.h. Numbers are 1/8 to 7/8 with a sign: sums of 16 of them are multiples of 1/8
-// below 16, which 8 bits of significand hold. None is zero, so no sum is -0.
+// Exact data; see exact_data.h. Numbers are 1/8 to 7/8 with a sign: sums of MOST_ADDENDS of them are
+// multiples of 1/8 up to 32, which 8 bits of significand hold. None is -0, so no sum is -0.
+//
+// Of more ranks, addends are zeros in all but every `every`-th place: place p is block p * BLOCKS_APART, so
+// that consecutive ranks read consecutive places, and at most MOST_ADDENDS of them add a number to an element.
 //
 // The numbers repeat after a period that fits in a core's own cache, so that a check reads only the result
 // from farther away. Blocks of a power of two of elements repeat after 509 blocks at the earliest, so a block
@@ -14,10 +17,21 @@
 #include "ranks/group.h"
 
 enum {
-    PERIOD = 32 * 509, // elements
-    STRIDE = 2048,     // elements between the calls: whole pages
-    APART = 31 * 2048, // elements between the ranks
+    BLOCK = 32, // elements
+    BLOCKS = 509,
+    PERIOD = BLOCK * BLOCKS, // elements
+    STRIDE = 2048,           // elements between the calls: whole pages
+    APART = 31 * 2048,       // elements between the ranks
+    BLOCKS_APART = APART / BLOCK,
+    MOST_ADDENDS = 36,
+    RANKS_OF_AN_ADDEND = 32, // ranks / every, rounded up; the places at both ends may have one more each
 };
+
+static void repeat(unsigned char *data, size_t count, size_t bytes) {
+    for (size_t i = PERIOD; i < count; i += PERIOD) {
+        memcpy(data + i * bytes, data, (count - i < PERIOD ? count - i : PERIOD) * bytes);
+    }
+}
 
 static void fill(struct pool *pool, size_t count) {
     unsigned char values[14][4];
@@ -29,9 +43,18 @@ static void fill(struct pool *pool, size_t count) {
         const unsigned char *value = values[(uint64_t)mix((uint32_t)i * 0x9e3779b9u + 1) * 14 >> 32];
         memcpy(pool->data + i * bytes, value, bytes);
     }
-    for (size_t i = PERIOD; i < count; i += PERIOD) {
-        memcpy(pool->data + i * bytes, pool->data, (count - i < PERIOD ? count - i : PERIOD) * bytes);
+    repeat(pool->data, count, bytes);
+}
+
+// The data with zeros in all but every `every`-th place.
+static void fill_addends(struct pool *pool, size_t count, size_t every) {
+    size_t bytes = dtype_sizes_bytes[pool->dtype], block_bytes = BLOCK * bytes;
+    memset(pool->addends, 0, PERIOD * bytes);
+    for (size_t place = 0; place < BLOCKS; place += every) {
+        size_t at = place * BLOCKS_APART % BLOCKS * block_bytes;
+        memcpy(pool->addends + at, pool->data + at, block_bytes);
     }
+    repeat(pool->addends, count, bytes);
 }
 
 static void *in_pages(size_t bytes) {
@@ -45,25 +68,30 @@ int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks,
     *pool = (struct pool){.dtype = dtype, .ranks = ranks};
     pool->data = in_pages(count * element_bytes);
     pool->sums = in_pages(PERIOD * element_bytes);
-    if (pool->data == NULL || pool->sums == NULL) {
+    pool->addends = ranks <= MOST_ADDENDS ? pool->data : in_pages(count * element_bytes);
+    if (pool->data == NULL || pool->sums == NULL || pool->addends == NULL) {
         pool_close(pool);
         return -1;
     }
     fill(pool, count);
+    if (pool->addends != pool->data)
+        fill_addends(pool, count, ((size_t)ranks + RANKS_OF_AN_ADDEND - 1) / RANKS_OF_AN_ADDEND);
     const void *inputs[MAX_RANKS];
-    for (int rank = 0; rank < ranks; rank++) inputs[rank] = pool_input(pool, rank, 0);
-    kernels->sum[dtype][ranks](pool->sums, inputs, ranks, PERIOD);
+    for (int rank = 0; rank < ranks; rank++) inputs[rank] = pool_input(pool, OP_ALLREDUCE, rank, 0);
+    kernels_sum(kernels, dtype, pool->sums, inputs, ranks, PERIOD);
     return 0;
 }
 
 void pool_close(struct pool *pool) {
+    if (pool->addends != pool->data) free(pool->addends);
     free(pool->data);
     free(pool->sums);
     *pool = (struct pool){0};
 }
 
-const void *pool_input(const struct pool *pool, int rank, size_t data_set) {
-    return pool->data + ((size_t)rank * APART + data_set * STRIDE) * dtype_sizes_bytes[pool->dtype];
+const void *pool_input(const struct pool *pool, enum op op, int rank, size_t data_set) {
+    const unsigned char *data = op_sums[op] ? pool->addends : pool->data;
+    return data + ((size_t)rank * APART + data_set * STRIDE) * dtype_sizes_bytes[pool->dtype];
 }
 
 // Handles some bytes of an output and their right values. False ends the visit.

@@ -14,15 +14,16 @@ enum { POOL_DATA_SETS = 8 };
 struct pool {
     enum dtype dtype;
     int ranks;
-    unsigned char *data, *sums; // the array; the sums over the ranks, for one period
+    unsigned char *data, *addends; // the array; that of ops that sum, which has zeros if there are many ranks
+    unsigned char *sums;           // of the addends over the ranks, for one period
 };
 
 // For calls of up to `elements` elements. -1: out of memory. A pool of zeros may be closed.
 int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks, const struct kernels *kernels);
 void pool_close(struct pool *pool);
 
-// The input of `rank` in the call of data set `data_set`, below POOL_DATA_SETS; page-aligned.
-const void *pool_input(const struct pool *pool, int rank, size_t data_set);
+// The input of `rank` in the call of data set `data_set`, below POOL_DATA_SETS, of an op; page-aligned.
+const void *pool_input(const struct pool *pool, enum op op, int rank, size_t data_set);
 
 // Writes the right contents of call.out to `out`.
 void pool_expect(const struct pool *pool, const struct call *call, int rank, size_t data_set, void *out);

@@ -74,7 +74,7 @@ static double link_factor(const struct group *group, const struct candidate *can
     if (candidate->strategy == &strategy_cuda_kernel)
         return cuda_kernel_facts[((const struct kernel_detail *)candidate->detail)->kernel]
             .link_factors[group->size];
-    double factor = op_bus_factors[op][group->size];
+    double factor = op_bus_factor(op, group->size);
     bool in_switch = op == OP_ALLREDUCE && device->can_multicast;
     return in_switch ? fmin(factor, cuda_kernel_facts[KERNEL_NVLS_TWOSHOT].link_factors[group->size])
                      : factor;

@@ -39,8 +39,9 @@ typedef void fill_kernel(void *to, size_t count, uint32_t seed);
 struct kernels {
     const char *isa;
     fill_kernel *fill[DTYPES];
-    sum_kernel *sum[DTYPES][MAX_RANKS + 1]; // by number of sources
-    sum_residual_kernel *sum_residual[DTYPES][MAX_RANKS + 1];
+    sum_kernel *sum[DTYPES][MAX_NODE_RANKS + 1]; // by number of sources
+    sum_kernel *sum_many[DTYPES];                // of any number
+    sum_residual_kernel *sum_residual[DTYPES][MAX_NODE_RANKS + 1];
     norm_kernel *norm[DTYPES][FUSIONS]; // NULL for FUSION_NONE
     uint64_t (*hash)(const void *data, size_t bytes);
     // Prefetches cache lines for writing: a hint for lines that this rank reads now and writes next.
@@ -50,6 +51,13 @@ struct kernels {
     void (*stream)(void *to, const void *from, size_t bytes);
     void (*stream_end)(void);
 };
+
+// Sums any number of sources.
+static inline void kernels_sum(const struct kernels *kernels, enum dtype dtype, void *out,
+                               const void *const *sources, int n, size_t count) {
+    sum_kernel *sum = n <= MAX_NODE_RANKS ? kernels->sum[dtype][n] : kernels->sum_many[dtype];
+    sum(out, sources, n, count);
+}
 
 // The best kernels that this processor runs; and those named `isa`, NULL if there are none or it cannot run
 // them.

@@ -35,7 +35,8 @@ static int open_ranks(struct group *group, const struct device_options *options,
         group_broadcast(group, 0, &group->cache_bytes, sizeof group->cache_bytes);
         return 0;
     }
-    snprintf(reason, REASON_SIZE, "1 rank; 2 to %d are possible: mpirun -n RANKS gentables-bench", MAX_RANKS);
+    snprintf(reason, REASON_SIZE, "1 rank; 2 to %d are possible on one node: mpirun -n RANKS gentables-bench",
+             MAX_NODE_RANKS);
     return -1;
 }
 

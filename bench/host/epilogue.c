@@ -41,7 +41,7 @@ void epilogue_consume(struct epilogue *epilogue, const void *const *sources, int
     for (size_t done = 0; done < count;) {
         size_t left_in_row = call->hidden_size - epilogue->column;
         size_t piece = count - done < left_in_row ? count - done : left_in_row;
-        const void *from[MAX_RANKS];
+        const void *from[MAX_NODE_RANKS];
         for (int k = 0; k < n; k++) from[k] = (const char *)sources[k] + done * element_bytes;
         epilogue->sum_of_squares += kernels->sum_residual[call->dtype][n](
             (char *)call->residual_out + epilogue->at * element_bytes,

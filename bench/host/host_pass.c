@@ -199,7 +199,8 @@ static struct call call_of(struct host_pass *host, struct host_series *series, s
                         .dtype = shape->dtype,
                         .num_tokens = shape->num_tokens,
                         .hidden_size = shape->hidden_size,
-                        .input = pool_input(&host->pools[shape->dtype], host->group->rank, data_set),
+                        .input =
+                            pool_input(&host->pools[shape->dtype], shape->op, host->group->rank, data_set),
                         .out = output->data};
     output_poison(output, call_bytes(&call));
     if (series->in_place) move_in_place(host, &call, output->data);
@@ -363,7 +364,7 @@ static void probe_bound(struct host_pass *host, struct op_cell *cell) {
     for (int i = 0; i < PROBES; i++) {
         uint64_t since_ns = clock_ns();
         memcpy(host->outputs[SHARED].of[0].data,
-               pool_input(&host->pools[shape->dtype], host->group->rank, (size_t)i),
+               pool_input(&host->pools[shape->dtype], shape->op, host->group->rank, (size_t)i),
                elements * dtype_sizes_bytes[shape->dtype]);
         times_us[i] = (double)(clock_ns() - since_ns) / 1000;
     }

@@ -10,6 +10,15 @@ enum {
     STEPS = 2, // inputs, results
 };
 
+static bool open_slot(struct node_sum *sum, size_t nodes, size_t room) {
+    sum->received = aligned_alloc(ALIGN_BYTES, room * nodes);
+    sum->inputs = calloc(4 * nodes, sizeof *sum->inputs);
+    if (sum->inputs == NULL) return false;
+    sum->results = sum->inputs + nodes;
+    sum->sent = sum->results + nodes;
+    return sum->received != NULL;
+}
+
 bool node_sums_open(struct node_sums *sums, MPI_Comm comm, const struct kernels *kernels, size_t bytes) {
     *sums = (struct node_sums){.comm = comm, .kernels = kernels};
     MPI_Comm_size(comm, &sums->nodes);
@@ -18,8 +27,7 @@ bool node_sums_open(struct node_sums *sums, MPI_Comm comm, const struct kernels 
     sums->room = sums->nodes == 2 ? bytes : piece > WHOLE_UP_TO_BYTES ? piece : WHOLE_UP_TO_BYTES;
     sums->room = (sums->room + ALIGN_BYTES - 1) / ALIGN_BYTES * ALIGN_BYTES;
     for (int slot = 0; slot < NODE_SUMS; slot++) {
-        sums->in_flight[slot].received = aligned_alloc(ALIGN_BYTES, sums->room * (size_t)sums->nodes);
-        if (sums->in_flight[slot].received != NULL) continue;
+        if (open_slot(&sums->in_flight[slot], (size_t)sums->nodes, sums->room)) continue;
         node_sums_close(sums);
         return false;
     }
@@ -29,7 +37,8 @@ bool node_sums_open(struct node_sums *sums, MPI_Comm comm, const struct kernels 
 void node_sums_close(struct node_sums *sums) {
     for (int slot = 0; slot < NODE_SUMS; slot++) {
         free(sums->in_flight[slot].received);
-        sums->in_flight[slot].received = NULL;
+        free(sums->in_flight[slot].inputs);
+        sums->in_flight[slot] = (struct node_sum){0};
     }
 }
 
@@ -90,8 +99,8 @@ static void add_inputs(struct node_sums *sums, struct node_sum *sum, int slot) {
     size_t first, bytes = piece_of(sums, sum, sums->node, &first);
     for (int node = 0; node < sums->nodes; node++) sources[node] = received_from(sums, sum, node);
     sources[sums->node] = sum->mine + first;
-    sums->kernels->sum[sum->dtype][sums->nodes](sum->result + first, sources, sums->nodes,
-                                                bytes / dtype_sizes_bytes[sum->dtype]);
+    kernels_sum(sums->kernels, sum->dtype, sum->result + first, sources, sums->nodes,
+                bytes / dtype_sizes_bytes[sum->dtype]);
     for (int step = 1; !sum->is_whole && bytes > 0 && step < sums->nodes; step++) {
         MPI_Isend(sum->result + first, (int)bytes, MPI_BYTE, (sums->node + step) % sums->nodes,
                   tag_of(slot, 1), sums->comm, &sum->sent[sum->sent_count++]);

@@ -26,7 +26,8 @@ struct node_sum {
     unsigned char *result;
     unsigned char *received; // from each node, whole inputs or pieces
     int input_count, result_count, sent_count;
-    MPI_Request inputs[MAX_RANKS], results[MAX_RANKS], sent[2 * MAX_RANKS];
+    MPI_Request *inputs, *results,
+        *sent; // one allocation: a request for each node, for each, and two for each
 };
 
 struct node_sums {

@@ -38,8 +38,8 @@ struct progress {
 // The ranks of this node in domains of `size` ranks; ranks by their places among those of the node.
 struct domains {
     int count, mine, size;
-    int index;                       // this rank's place in its domain
-    int ranks[MAX_RANKS][MAX_RANKS]; // of each domain
+    int index;                                 // this rank's place in its domain
+    int ranks[MAX_NODE_RANKS][MAX_NODE_RANKS]; // of each domain
 };
 
 struct two_level {
@@ -187,7 +187,7 @@ static bool reduce(struct two_level *level, const struct plan *plan, struct rang
     const struct domains *domains = &level->domains;
     struct range share = share_of(domains, slice);
     size_t at = share.first * plan->element_bytes;
-    const void *sources[MAX_RANKS];
+    const void *sources[MAX_NODE_RANKS];
     if (!wait_for_partial(level, number)) return false;
     for (int i = 0; i < domains->size; i++) {
         if (!wait_for(level, &progress_of(level, i)->copied_in, number + 1)) return false;
@@ -238,7 +238,7 @@ static bool sum_domains(struct two_level *level, const struct plan *plan, struct
     const struct domains *domains = &level->domains;
     struct range share = share_of(domains, slice);
     size_t at = share.first * plan->element_bytes;
-    const void *sources[MAX_RANKS];
+    const void *sources[MAX_NODE_RANKS];
     if (!wait_for_result(level, number)) return false;
     for (int domain = 0; domain < domains->count; domain++) {
         const struct progress *peer = progress_in(level, domain, domains->index);
@@ -292,7 +292,7 @@ static void set_one_domain(struct domains *domains, const struct group *group) {
 // The NUMA nodes as domains, in the order of their first ranks. Returns whether there are several, all with
 // the same number of ranks, and this number is at least two.
 static bool set_numa_domains(struct domains *domains, const struct group *group, const int numa_nodes[]) {
-    int sizes[MAX_RANKS] = {0}, nodes[MAX_RANKS];
+    int sizes[MAX_NODE_RANKS] = {0}, nodes[MAX_NODE_RANKS];
     *domains = (struct domains){0};
     for (int rank = 0; rank < group->size; rank++) {
         int domain = 0;
@@ -314,7 +314,7 @@ static bool set_numa_domains(struct domains *domains, const struct group *group,
 // Sets the domains of all ranks; false with the reason on all ranks.
 static bool find_domains(struct two_level *level, char reason[REASON_SIZE]) {
     struct group *group = level->group;
-    int numa_nodes[MAX_RANKS];
+    int numa_nodes[MAX_NODE_RANKS];
     set_one_domain(&level->domains, group);
     if (level->upper != OVER_NUMA_NODES) return true;
     if (!group_is_on_one_node(group, reason, REASON_SIZE)) return false;

@@ -45,7 +45,7 @@ static void keep_samples(struct timed_cell *timed, struct timed_series *series, 
     for (int i = 0; i < calls; i++) {
         uint64_t longest = 0, first = UINT64_MAX, last = 0;
         for (int rank = 0; rank < timed->group->size; rank++) {
-            struct stamp stamp = control->bursts[rank].stamps[i];
+            struct stamp stamp = control->of[rank].burst.stamps[i];
             if (stamp.end_ns - stamp.start_ns > longest) longest = stamp.end_ns - stamp.start_ns;
             if (stamp.start_ns < first) first = stamp.start_ns;
             if (stamp.start_ns > last) last = stamp.start_ns;
@@ -55,15 +55,15 @@ static void keep_samples(struct timed_cell *timed, struct timed_series *series, 
     }
     uint32_t wrong = 0;
     for (int rank = 0; rank < timed->group->size; rank++) {
-        wrong |= control->bursts[rank].wrong_calls;
-        if (control->bursts[rank].varied > 0) series->bits = NO_BITS;
+        wrong |= control->of[rank].burst.wrong_calls;
+        if (control->of[rank].burst.varied > 0) series->bits = NO_BITS;
     }
     for (; wrong != 0; wrong &= wrong - 1) series->wrong++;
 }
 
 // Some consecutive calls of one series, the first of them untimed if calls are short.
 static int burst(struct timed_cell *timed, struct timed_series *series) {
-    struct burst_record *record = &timed->group->control->bursts[timed->group->rank];
+    struct burst_record *record = &timed->group->control->of[timed->group->rank].burst;
     int calls = (int)((double)BURST_NS / (series->estimate_ns + 1));
     size_t left = timed->request->max_samples - series->count;
     calls = calls < 1 ? 1 : calls > MAX_BURST ? MAX_BURST : calls;
@@ -86,7 +86,7 @@ static int burst(struct timed_cell *timed, struct timed_series *series) {
         if (!timed_cell_results_are_right(timed, series, data_set)) wrong_calls |= UINT32_C(1) << i;
     }
     record->wrong_calls = wrong_calls;
-    if (!group_share(timed->group, timed->group->control->bursts, sizeof *record)) return -1;
+    if (!group_share(timed->group, &timed->group->control->of[0].burst, sizeof *record)) return -1;
     if (timed->group->rank == 0) keep_samples(timed, series, calls);
     series->count += (size_t)calls;
     return group_node_barrier(timed->group) ? 0 : -1;

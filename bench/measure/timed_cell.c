@@ -205,7 +205,7 @@ static bool slot_is_right(struct timed_cell *timed, struct timed_series *series,
     if (backend->hash(timed->buffers, slot) == series->hashes[data_set]) return true;
     char what[REASON_SIZE];
     if (repeats_bits(series)) return false;
-    timed->group->control->bursts[timed->group->rank].varied++;
+    timed->group->control->of[timed->group->rank].burst.varied++;
     return backend->fetch(timed->buffers, slot, cell_part_of(&timed->cell, 0, 1)) == 0 &&
            is_in_time(timed, slot, what, sizeof what) &&
            cell_check(&timed->cell, data_set, candidate_rounding(series->candidate), what, sizeof what);

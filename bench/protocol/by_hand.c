@@ -47,7 +47,7 @@ struct rank_location {
 };
 
 static void gather_locations(struct group *group, struct rank_location locations[]) {
-    struct rank_location mine = {.pid = (int)group->control->pids[group->rank]};
+    struct rank_location mine = {.pid = (int)group->control->of[group->rank].pid};
     gethostname(mine.host, sizeof mine.host - 1);
     backend->describe_rank(group, mine.device, sizeof mine.device);
     group_exchange(group, &mine, sizeof mine, locations);
@@ -162,7 +162,7 @@ static void print_result(const struct group *group, const struct by_hand *option
         return;
     }
     double algbw = (double)bytes / result->time_us.median / 1000;
-    double busbw = algbw * op_bus_factors[shape->op][group->size];
+    double busbw = algbw * op_bus_factor(shape->op, group->size);
     fprintf(protocol_out(), " %10.2f %8.2f %8.2f ", result->time_us.median, algbw, busbw);
     if (is_checked) {
         fprintf(protocol_out(), "%6zu\n", result->wrong);
@@ -231,10 +231,14 @@ static int measure_sizes(struct harness *harness, const struct by_hand *options,
 
 int by_hand_run(struct harness *harness, const struct by_hand *options, struct result results[]) {
     struct group *group = harness->group;
-    struct rank_location locations[MAX_RANKS];
+    struct rank_location *locations = calloc((size_t)group->size, sizeof *locations);
     struct totals totals = {0};
     char *text = NULL;
     size_t size = 0;
+    if (locations == NULL) {
+        group_fail(group, "out of memory");
+        return -1;
+    }
     FILE *json = group->rank == 0 && options->json_path != NULL ? open_memstream(&text, &size) : NULL;
     gather_locations(group, locations);
     if (group->rank == 0) print_head(group, options, locations);
@@ -250,5 +254,6 @@ int by_hand_run(struct harness *harness, const struct by_hand *options, struct r
         }
         free(text);
     }
+    free(locations);
     return status;
 }

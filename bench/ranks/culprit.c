@@ -100,7 +100,7 @@ static void write_activity(const struct activity *activity, char text[], size_t 
 }
 
 static uint32_t barriers_of(const struct group *group, int rank) {
-    return atomic_load_explicit(&group->control->arrived[rank].value, memory_order_relaxed);
+    return atomic_load_explicit(&group->control->of[rank].arrived.value, memory_order_relaxed);
 }
 
 // A rank of this node that has reached fewer barriers than another one; -1: none.
@@ -123,21 +123,21 @@ static void wait_awake(uint64_t ns) {
 // The first rank of this node that is gone or stopped; else one that is behind; else one that sleeps in most
 // of the checks, since a spinning rank may sleep for a moment, and a sleeping one may wake up. -1: none.
 static int find_culprit(const struct group *group, int caller, char *state) {
-    int asleep[MAX_RANKS] = {0}, unused;
+    int asleep[MAX_NODE_RANKS] = {0}, unused;
     for (int check = 0; check < CHECKS; check++) {
         if (check > 0) wait_awake(CHECK_EVERY_NS);
         for (int i = 0; i < group->ranks_per_node; i++) {
             int rank = group->local[i];
-            *state = process_state(group->control->pids[rank], &unused);
+            *state = process_state(group->control->of[rank].pid, &unused);
             if (*state == PROCESS_GONE || (culprit_is_stopped(*state) && rank != caller)) return rank;
-            asleep[rank] += is_asleep(*state);
+            asleep[i] += is_asleep(*state);
         }
     }
     *state = 'R';
     int last = last_rank(group);
     if (last >= 0 && last != caller) return last;
     for (int i = 0; i < group->ranks_per_node; i++) {
-        if (2 * asleep[group->local[i]] > CHECKS) return group->local[i];
+        if (2 * asleep[i] > CHECKS) return group->local[i];
     }
     return -1;
 }
@@ -145,7 +145,7 @@ static int find_culprit(const struct group *group, int caller, char *state) {
 int culprit_name(const struct group *group, int caller, char *state, char text[], size_t size) {
     char phase[80];
     int culprit = find_culprit(group, caller, state);
-    write_activity(&group->control->activities[culprit >= 0 ? culprit : caller], phase, sizeof phase);
+    write_activity(&group->control->of[culprit >= 0 ? culprit : caller].activity, phase, sizeof phase);
     const char *verb = *state == PROCESS_GONE ? "died" : culprit_is_stopped(*state) ? "is stopped" : "hangs";
     if (culprit >= 0) {
         snprintf(text, size, "rank %d %s, %s", culprit, verb, phase);

@@ -79,7 +79,7 @@ const char *group_failure(const struct group *group) {
 
 static bool peers_alive(const struct group *group) {
     for (int i = 0; i < group->ranks_per_node; i++) {
-        if (kill(group->control->pids[group->local[i]], 0) != 0 && errno == ESRCH) return false;
+        if (kill(group->control->of[group->local[i]].pid, 0) != 0 && errno == ESRCH) return false;
     }
     return true;
 }
@@ -159,11 +159,11 @@ bool group_wait_slow(struct group *group, const _Atomic uint32_t *counter, uint3
 // of this node alone), sets the start to `start_after_ns` from then, and releases them.
 static bool gather_and_release(struct group *group, uint64_t start_after_ns, const struct shared *shared) {
     struct control *control = group->control;
-    uint32_t turn = atomic_load_explicit(&control->arrived[group->rank].value, memory_order_relaxed) + 1;
-    atomic_store_explicit(&control->arrived[group->rank].value, turn, memory_order_release);
+    uint32_t turn = atomic_load_explicit(&control->of[group->rank].arrived.value, memory_order_relaxed) + 1;
+    atomic_store_explicit(&control->of[group->rank].arrived.value, turn, memory_order_release);
     if (group->local_index != 0) return group_wait(group, &control->released.value, turn);
     for (int i = 1; i < group->ranks_per_node; i++) {
-        if (!group_wait(group, &control->arrived[group->local[i]].value, turn)) return false;
+        if (!group_wait(group, &control->of[group->local[i]].arrived.value, turn)) return false;
     }
     if (shared != NULL && group->link != NULL && !group->link->exchange(group, shared)) return false;
     if (start_after_ns > 0) {
@@ -204,44 +204,48 @@ bool group_agree(struct group *group, uint64_t *value) {
 // ---- exchanges ----------------------------------------------------------------------------------
 
 bool group_share(struct group *group, void *first, size_t bytes) {
-    const struct shared entries = {.first = first, .stride = bytes, .bytes = bytes, .root = EVERY_RANK};
+    const struct shared entries = {
+        .first = first, .stride = sizeof(struct rank_entry), .bytes = bytes, .root = EVERY_RANK};
     return gather_and_release(group, 0, &entries);
 }
 
 // The room for `bytes` of each rank, or of one of them.
 static struct shared exchanged(const struct group *group, size_t bytes, int root) {
-    return (struct shared){
-        .first = group->control->exchange, .stride = EXCHANGE_SIZE, .bytes = bytes, .root = root};
+    return (struct shared){.first = group->control->of[0].exchange,
+                           .stride = sizeof(struct rank_entry),
+                           .bytes = bytes,
+                           .root = root};
+}
+
+// Copies every rank's `mine` to `all`, `stride` bytes apart.
+static bool exchange(struct group *group, const void *mine, size_t bytes, void *all, size_t stride) {
+    struct control *control = group->control;
+    const struct shared shared = exchanged(group, bytes, EVERY_RANK);
+    memcpy(control->of[group->rank].exchange, mine, bytes);
+    if (!gather_and_release(group, 0, &shared)) return false;
+    for (int rank = 0; rank < group->size; rank++) {
+        memcpy((char *)all + (size_t)rank * stride, control->of[rank].exchange, bytes);
+    }
+    return group_node_barrier(group); // all have read, before any rank writes again
 }
 
 bool group_exchange(struct group *group, const void *mine, size_t bytes, void *all) {
-    struct control *control = group->control;
-    const struct shared shared = exchanged(group, bytes, EVERY_RANK);
-    memcpy(control->exchange[group->rank], mine, bytes);
-    if (!gather_and_release(group, 0, &shared)) return false;
-    for (int rank = 0; rank < group->size; rank++) {
-        memcpy((char *)all + (size_t)rank * bytes, control->exchange[rank], bytes);
-    }
-    return group_node_barrier(group); // all have read, before any rank writes again
+    return exchange(group, mine, bytes, all, bytes);
 }
 
 bool group_broadcast(struct group *group, int root, void *data, size_t bytes) {
     struct control *control = group->control;
     const struct shared shared = exchanged(group, bytes, root);
-    if (group->rank == root) memcpy(control->exchange[root], data, bytes);
+    if (group->rank == root) memcpy(control->of[root].exchange, data, bytes);
     if (!gather_and_release(group, 0, &shared)) return false;
-    if (group->rank != root) memcpy(data, control->exchange[root], bytes);
+    if (group->rank != root) memcpy(data, control->of[root].exchange, bytes);
     return group_node_barrier(group);
 }
 
 bool group_gather(struct group *group, const void *mine, size_t bytes, void *all) {
-    unsigned char each[MAX_RANKS * EXCHANGE_SIZE];
     for (size_t at = 0; at < bytes; at += EXCHANGE_SIZE) {
         size_t piece = bytes - at < EXCHANGE_SIZE ? bytes - at : EXCHANGE_SIZE;
-        if (!group_exchange(group, (const char *)mine + at, piece, each)) return false;
-        for (size_t rank = 0; rank < (size_t)group->size; rank++) {
-            memcpy((char *)all + rank * bytes + at, each + rank * piece, piece);
-        }
+        if (!exchange(group, (const char *)mine + at, piece, (char *)all + at, bytes)) return false;
     }
     return true;
 }
@@ -357,8 +361,14 @@ static int count_cores(struct group *group) {
     return (int)(group->nodes > 1 ? group_min(group, usable) : usable);
 }
 
-bool group_size_is_possible(int size) {
-    return size >= 1 && size <= MAX_RANKS;
+bool group_size_is_possible(int ranks, int ranks_per_node, char reason[], size_t reason_size) {
+    if (ranks_per_node > MAX_NODE_RANKS) {
+        snprintf(reason, reason_size, "%d ranks on one node; 1 to %d are possible", ranks_per_node,
+                 MAX_NODE_RANKS);
+    } else if (ranks > MAX_RANKS) {
+        snprintf(reason, reason_size, "%d ranks; 1 to %d are possible on several nodes", ranks, MAX_RANKS);
+    }
+    return ranks <= MAX_RANKS && ranks_per_node <= MAX_NODE_RANKS;
 }
 
 void group_set_one_node(struct group *group) {
@@ -384,7 +394,7 @@ static bool is_watched(const struct group *group) {
 void group_begin(struct group *group) {
     group->kernels = kernels_best();
     group->spin_limit = SPINS_THAT_YIELD; // until the number of cores is known
-    group->control->pids[group->rank] = (int32_t)getpid();
+    group->control->of[group->rank].pid = (int32_t)getpid();
     group->cores = count_cores(group);
     group->oversubscribed = group->ranks_per_node > group->cores;
     bool yields = group->oversubscribed || group->shares_process || group->nodes > 1;
@@ -410,5 +420,5 @@ void group_open_process(struct group *group, struct control *control, int rank, 
 void group_close(struct group *group) {
     if (is_watched(group)) culprit_among(NULL);
     if (group->link != NULL) group->link->close(group);
-    if (!group->shares_process) group_unmap(group->control, sizeof *group->control);
+    if (!group->shares_process) group_unmap(group->control, control_bytes(group->size));
 }

@@ -19,7 +19,8 @@
 // Leaves the group. group_mpi.h opens a group of MPI's ranks.
 void group_close(struct group *group);
 
-// Collective. Opens a group of `size` threads that share `control`, which the caller owns and has zeroed.
+// Collective. Opens a group of `size` threads that share `control`, of control_bytes(size),
+// which the caller owns and has zeroed.
 void group_open_thread(struct group *group, struct control *control, int rank, int size, double timeout_s);
 
 // Collective. Opens a group of processes. `control` is in memory that they share, zeroed at first;
@@ -36,8 +37,8 @@ bool group_is_on_one_node(const struct group *group, char reason[], size_t reaso
 // Collective. The common part of opening all kinds of groups, once `control` and the nodes are set.
 void group_begin(struct group *group);
 
-// Whether `size` ranks are possible.
-bool group_size_is_possible(int size);
+// Whether `ranks` ranks are possible, with so many on a node; else `reason`.
+bool group_size_is_possible(int ranks, int ranks_per_node, char reason[], size_t reason_size);
 
 // Collective. Zeroed private memory, aligned to cache lines, for free(); NULL with `reason`, on all ranks.
 void *group_allocate(struct group *group, size_t bytes, char reason[], size_t reason_size);
@@ -78,8 +79,8 @@ bool group_start_together(struct group *group);
 // Sets *value to rank 0's on all ranks; also a barrier.
 bool group_agree(struct group *group, uint64_t *value);
 
-// A barrier after which the control block of every node has the entries of all ranks in one of its arrays
-// (`first` is the array, with `bytes` in each entry). At most EXCHANGE_SIZE bytes. False: see group_failure.
+// A barrier after which the control block of every node has one field of the entries of all ranks (`first` is
+// that of rank 0, of `bytes`). At most EXCHANGE_SIZE bytes. False: see group_failure.
 bool group_share(struct group *group, void *first, size_t bytes);
 
 // Collective. Copies every rank's `mine`, of at most EXCHANGE_SIZE bytes, to `all`, in rank order. False: see

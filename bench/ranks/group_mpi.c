@@ -37,7 +37,7 @@ static uint64_t node_key(void) {
 }
 
 // Finds the nodes of the group. The first rank of a node is its leader. -1 with `reason` if nodes differ in
-// their number of ranks.
+// their number of ranks, or have too many.
 static int find_nodes(struct group *group, MPI_Comm comm, char reason[], size_t reason_size) {
     uint64_t mine = node_key(), keys[MAX_RANKS];
     int counts[MAX_RANKS] = {0}; // of the ranks of each node
@@ -49,7 +49,7 @@ static int find_nodes(struct group *group, MPI_Comm comm, char reason[], size_t 
         if (keys[rank] == mine) {
             group->node = node;
             if (rank == group->rank) group->local_index = counts[node];
-            group->local[counts[node]] = rank;
+            if (counts[node] < MAX_NODE_RANKS) group->local[counts[node]] = rank;
         }
         counts[node]++;
     }
@@ -61,14 +61,14 @@ static int find_nodes(struct group *group, MPI_Comm comm, char reason[], size_t 
                  group->leaders[node], counts[0], counts[node]);
         return -1;
     }
-    return 0;
+    return group_size_is_possible(group->size, group->ranks_per_node, reason, reason_size) ? 0 : -1;
 }
 
 // Maps the control block of this node as group_map does, which itself needs it; 0, or an error of one of the
 // ranks.
 static int map_control(struct group *group, MPI_Comm comm) {
     int error = 0, worst, file = -1, all[MAX_RANKS][3];
-    size_t bytes = sizeof *group->control;
+    size_t bytes = control_bytes(group->size);
     bool is_leader = group->local_index == 0;
     if (is_leader) file = group_make_segment(bytes, &error);
     int mine[3] = {(int)getpid(), file, error}, *segment = all[group->local[0]];
@@ -88,21 +88,17 @@ int group_open(struct group *group, MPI_Comm comm, double timeout_s, char reason
     memcpy(group->comm, &comm, sizeof comm);
     MPI_Comm_rank(comm, &group->rank);
     MPI_Comm_size(comm, &group->size);
-    if (!group_size_is_possible(group->size)) {
-        snprintf(reason, reason_size, "%d ranks; 2 to %d are possible: mpirun -n RANKS gentables-bench",
-                 group->size, MAX_RANKS);
-        return -1;
-    }
+    if (!group_size_is_possible(group->size, 1, reason, reason_size)) return -1;
     if (find_nodes(group, comm, reason, reason_size) != 0) return -1;
     group->run_id = make_run_id(comm);
     int error = map_control(group, comm);
     if (error != 0) {
-        snprintf(reason, reason_size, "%zu bytes of shared memory: %s", sizeof *group->control,
+        snprintf(reason, reason_size, "%zu bytes of shared memory: %s", control_bytes(group->size),
                  strerror(error));
         return -1;
     }
     if (group->nodes > 1 && !mpi_node_link_open(group, comm)) {
-        group_unmap(group->control, sizeof *group->control);
+        group_unmap(group->control, control_bytes(group->size));
         snprintf(reason, reason_size, "out of memory");
         return -1;
     }

@@ -50,21 +50,31 @@ struct burst_record {
     uint32_t varied;      // results that were right, with other bits than before
 };
 
-// The shared memory of the harness, one per node of a group. Arrays are indexed by the rank in the group; of
-// ranks of other nodes they have only what group_share and the exchanges of group.h bring.
+// The entry of a rank in the shared memory of its node. Nodes have of the ranks of other nodes only what
+// group_share and the exchanges of group.h bring.
+struct rank_entry {
+    struct counter arrived; // barriers that it has reached
+    int32_t pid;
+    struct activity activity;
+    struct burst_record burst;
+    _Alignas(CACHE_LINE) unsigned char exchange[EXCHANGE_SIZE];
+};
+
+// The shared memory of the harness, one per node of a group.
 struct control {
-    struct counter arrived[MAX_RANKS]; // barriers that a rank has reached
-    struct counter released;           // barriers that are over
-    struct counter ping, pong;         // round-trip probe
+    struct counter released;   // barriers that are over
+    struct counter ping, pong; // round-trip probe
     _Alignas(CACHE_LINE) _Atomic uint64_t start_at_ns;
     _Atomic uint64_t decision;
     _Alignas(CACHE_LINE) _Atomic uint32_t failed_rank; // 0: none; else rank + 1
     char failure[FAILURE_SIZE];
-    int32_t pids[MAX_RANKS];
-    struct activity activities[MAX_RANKS];
-    struct burst_record bursts[MAX_RANKS];
-    _Alignas(CACHE_LINE) unsigned char exchange[MAX_RANKS][EXCHANGE_SIZE];
+    struct rank_entry of[]; // by the rank in the group
 };
+
+// The bytes of the control block of `ranks` ranks.
+static inline size_t control_bytes(int ranks) {
+    return sizeof(struct control) + (size_t)ranks * sizeof(struct rank_entry);
+}
 
 struct node_link;
 
@@ -73,12 +83,12 @@ struct group {
     bool shares_process;   // ranks are threads of one process
     void *device;          // this rank's device, of the backend's own type
     int rank, size;
-    int nodes, node;        // the number of nodes; this rank's, from 0, in the order of their first ranks
-    int ranks_per_node;     // the same on all nodes
-    int local[MAX_RANKS];   // the ranks of this node, ascending; the first one is its leader
-    int local_index;        // this rank's place among them
-    int leaders[MAX_RANKS]; // of all nodes
-    struct node_link *link; // to other nodes (node_link.h); NULL: there are none
+    int nodes, node;           // the number of nodes; this rank's, from 0, in the order of their first ranks
+    int ranks_per_node;        // the same on all nodes
+    int local[MAX_NODE_RANKS]; // the ranks of this node, ascending; the first one is its leader
+    int local_index;           // this rank's place among them
+    int leaders[MAX_RANKS];    // of all nodes
+    struct node_link *link;    // to other nodes (node_link.h); NULL: there are none
     int cores; // on which the ranks of a node may run, limited by the CPU quota; the fewest of a node
     bool oversubscribed; // some node has more ranks than cores
     unsigned spin_limit; // polls before the rank yields its processor

@@ -107,7 +107,7 @@ static void note_activity(enum phase phase, const char *name) {
     const struct group *group = culprit_group();
     atomic_store_explicit(&own_phase, phase, memory_order_relaxed);
     if (group == NULL) return;
-    struct activity *activity = &group->control->activities[group->rank];
+    struct activity *activity = &group->control->of[group->rank].activity;
     char text[NAME_SIZE] = "";
     snprintf(text, sizeof text, "%s", name);
     for (int i = 0; i < ACTIVITY_WORDS; i++) {

@@ -25,7 +25,7 @@ struct ranks {
     uint64_t run_id;
     double timeout_s;
     int size, left;
-    pid_t pids[MAX_RANKS]; // 0: ended
+    pid_t pids[MAX_NODE_RANKS]; // 0: ended
 };
 
 // ---- in the process of a rank -------------------------------------------------------------------------
@@ -130,7 +130,7 @@ static int wait_for_all(struct ranks *ranks) {
 int launch_processes(int size, double timeout_s, rank_function *rank_main, void *argument) {
     struct ranks ranks = {.size = size > 0 ? size : USUAL_RANKS, .timeout_s = timeout_s};
     ranks.control =
-        mmap(NULL, sizeof *ranks.control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        mmap(NULL, control_bytes(ranks.size), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (ranks.control == MAP_FAILED) {
         fprintf(stderr, "gentables-bench: out of memory\n");
         return -1;
@@ -143,6 +143,6 @@ int launch_processes(int size, double timeout_s, rank_function *rank_main, void 
         kill_left(&ranks);
     }
     int status = wait_for_all(&ranks);
-    munmap(ranks.control, sizeof *ranks.control);
+    munmap(ranks.control, control_bytes(ranks.size));
     return is_started ? status : -1;
 }

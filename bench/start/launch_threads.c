@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "calls/backend.h"
@@ -36,16 +37,17 @@ static void *run_rank(void *argument) {
 int launch(int *argc, char ***argv, int ranks, double timeout_s, rank_function *rank_main, void *argument) {
     (void)argc;
     (void)argv;
-    struct rank_thread threads[MAX_RANKS];
+    struct rank_thread threads[MAX_NODE_RANKS];
+    char reason[REASON_SIZE];
     if (ranks == 0) ranks = USUAL_RANKS;
-    if (!group_size_is_possible(ranks)) {
-        fprintf(stderr, "gentables-bench: %d ranks; 1 to %d are possible\n", ranks, MAX_RANKS);
+    if (!group_size_is_possible(ranks, ranks, reason, sizeof reason)) {
+        fprintf(stderr, "gentables-bench: %s\n", reason);
         return 2;
     }
     watch_begin(timeout_s * backend->hang_timeouts);
-    struct control *control = aligned_alloc(CACHE_LINE, sizeof *control);
+    struct control *control = aligned_alloc(CACHE_LINE, control_bytes(ranks));
     if (control == NULL) launch_abort();
-    *control = (struct control){.decision = 0};
+    memset(control, 0, control_bytes(ranks));
     int started = 0, status = 0;
     for (; started < ranks; started++) {
         struct rank_thread *thread = &threads[started];

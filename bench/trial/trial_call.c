@@ -202,7 +202,7 @@ static int call_exactly(struct trial *trial, int index, struct probe *probe, siz
     const struct pool *pool = &trial->pools[probe->call.dtype];
     int rank = trial->group->rank, status = -1;
     size_t bytes = receive_bytes(&probe->call);
-    struct call data = {.input = pool_input(pool, rank, data_set)};
+    struct call data = {.input = pool_input(pool, probe->call.op, rank, data_set)};
     struct guarded should = {0};
     bool same = true;
     unsigned char *expected = malloc(bytes + 1);

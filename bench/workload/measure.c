@@ -207,8 +207,8 @@ static int verified_step(struct run *run, enum step_mode mode, char reason[]) {
         return refuse(reason, failure(run));
     if (!group_barrier(run->group)) return refuse(reason, group_failure(run->group));
     int wrong = verify(run->program, group_comm(run->group), first), ranks = run->group->size;
-    int wrongs[MAX_RANKS];
-    char firsts[MAX_RANKS][PROGRAM_REASON];
+    int wrongs[MAX_NODE_RANKS];
+    char firsts[MAX_NODE_RANKS][PROGRAM_REASON];
     MPI_Allgather(&wrong, 1, MPI_INT, wrongs, 1, MPI_INT, group_comm(run->group));
     MPI_Allgather(first, PROGRAM_REASON, MPI_CHAR, firsts, PROGRAM_REASON, MPI_CHAR, group_comm(run->group));
     for (int rank = 0; rank < ranks; rank++) {
@@ -353,7 +353,7 @@ static void shares_of(const struct run *run, size_t number, double shares[SHARES
 // Collective.
 static void print_shares(const struct run *run) {
     size_t steps = run->measurement->steps;
-    double mine[SHARES] = {0}, all[MAX_RANKS][SHARES], *room = malloc(SHARES * steps * sizeof *room);
+    double mine[SHARES] = {0}, all[MAX_NODE_RANKS][SHARES], *room = malloc(SHARES * steps * sizeof *room);
     for (size_t i = 0; room != NULL && i < steps; i++) {
         double shares[SHARES];
         shares_of(run, i, shares);

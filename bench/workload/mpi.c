@@ -12,10 +12,10 @@ enum { UNIT = 64 };
 
 struct by_mpi {
     MPI_Comm comms[MAX_CHANNELS];
-    MPI_Request requests[MAX_CHANNELS][MAX_RANKS];
+    MPI_Request requests[MAX_CHANNELS][MAX_NODE_RANKS];
     int request_counts[MAX_CHANNELS];
     // Arguments that a call in progress still reads.
-    int counts[MAX_CHANNELS][2][MAX_RANKS], places[MAX_CHANNELS][2][MAX_RANKS];
+    int counts[MAX_CHANNELS][2][MAX_NODE_RANKS], places[MAX_CHANNELS][2][MAX_NODE_RANKS];
     struct mpi_sums sums;
 };
 

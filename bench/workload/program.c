@@ -69,7 +69,8 @@ static int read_begin(struct program *program, const char *line, char reason[]) 
 }
 
 static bool read_all_to_all(const struct program *program, const char *line, struct collective *collective) {
-    size_t matrix[MAX_RANKS * MAX_RANKS], ranks = (size_t)program->ranks, me = (size_t)program->rank;
+    size_t matrix[MAX_NODE_RANKS * MAX_NODE_RANKS], ranks = (size_t)program->ranks,
+                                                    me = (size_t)program->rank;
     if (!field_numbers(line, "matrix", 0, SIZE_MAX / 64, ranks * ranks, matrix)) return false;
     collective->even = true;
     for (size_t i = 0; i < ranks * ranks; i++) collective->even = collective->even && matrix[i] == matrix[0];
@@ -152,7 +153,7 @@ static size_t terms_of(const struct program *program, const struct gemm *gemm, c
 static int read_gemm(struct program *program, const char *line, char reason[]) {
     if (program->gemm_count == program->gemms_to_come) return wrong(reason, line, "one GEMM too many");
     struct gemm *gemm = &program->gemms[program->gemm_count];
-    size_t m[MAX_RANKS], k[MAX_RANKS], accumulate = 0, ranks = (size_t)program->ranks;
+    size_t m[MAX_NODE_RANKS], k[MAX_NODE_RANKS], accumulate = 0, ranks = (size_t)program->ranks;
     bool well =
         field_text(line, "name", gemm->name, NAME_SIZE) && field_numbers(line, "m", 1, LONGEST, ranks, m) &&
         field_numbers(line, "k", 1, LONGEST, ranks, k) && field_number(line, "n", 1, LONGEST, &gemm->n) &&

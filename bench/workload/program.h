@@ -37,8 +37,8 @@ struct collective {
     enum dtype dtype;
     char name[NAME_SIZE];
     size_t elements;
-    size_t send[MAX_RANKS], receive[MAX_RANKS]; // all_to_all: of each peer
-    bool even;                                  // all_to_all: the same between all ranks
+    size_t send[MAX_NODE_RANKS], receive[MAX_NODE_RANKS]; // all_to_all: of each peer
+    bool even;                                            // all_to_all: the same between all ranks
     size_t in_elements, out_elements;
     void *in, *out;
 };

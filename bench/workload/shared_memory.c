@@ -25,9 +25,9 @@ struct flow {
 };
 
 struct channel {
-    struct flow flows[LANES][MAX_RANKS];
-    uint32_t written[LANES][MAX_RANKS], read[LANES][MAX_RANKS]; // slots, so far
-    bool reduces;                                               // the first lane is summed
+    struct flow flows[LANES][MAX_NODE_RANKS];
+    uint32_t written[LANES][MAX_NODE_RANKS], read[LANES][MAX_NODE_RANKS]; // slots, so far
+    bool reduces;                                                         // the first lane is summed
     enum dtype dtype;
     const unsigned char *addend; // this rank's own
     unsigned char *sum;
@@ -237,7 +237,7 @@ static bool reduce_piece(struct transport *transport, int number) {
     struct group *group = transport->group;
     struct channel *channel = &((struct shared_state *)transport->state)->channels[number];
     size_t count = piece(channel->reduced, channel->to_reduce);
-    const void *addends[MAX_RANKS];
+    const void *addends[MAX_NODE_RANKS];
     if (count == 0) return false;
     for (int rank = 0; rank < group->size; rank++) {
         addends[rank] =
@@ -270,7 +270,7 @@ static bool own_progress(struct slice *slice) {
     struct transport *transport = slice->transport;
     struct channel *channel = &((struct shared_state *)transport->state)->channels[slice->channel];
     int me = transport->group->rank, ranks = transport->group->size, number = slice->channel;
-    bool any = false, moved[MAX_RANKS] = {false};
+    bool any = false, moved[MAX_NODE_RANKS] = {false};
     bool reduced = channel->reduces && reduce_piece(transport, number);
     for (int step = 1; step < ranks; step++) {
         int peer = (me + step) % ranks;

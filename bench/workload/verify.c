@@ -69,7 +69,8 @@ static bool gemm_is_right(const struct program *program, const struct gemm *gemm
 
 static void reference_all_to_all(const struct collective *collective, int ranks, const float *in, float *out,
                                  MPI_Comm comm) {
-    int send[MAX_RANKS], receive[MAX_RANKS], from[MAX_RANKS], to[MAX_RANKS], sent = 0, received = 0;
+    int send[MAX_NODE_RANKS], receive[MAX_NODE_RANKS], from[MAX_NODE_RANKS], to[MAX_NODE_RANKS], sent = 0,
+                                                                                                 received = 0;
     for (int peer = 0; peer < ranks; peer++) {
         from[peer] = sent;
         to[peer] = received;

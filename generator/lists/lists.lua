@@ -17,8 +17,8 @@ local sequences = require "base.sequences"
 
 local lists = {}
 
--- The maximum of ranks of a group; kernels are rendered for each number of them.
-lists.most_ranks = 16
+-- The maximum of ranks, and of those on one node: kernels for GPUs are rendered for each number of these.
+lists.most_ranks, lists.most_ranks_per_node = 512, 16
 
 -- `bytes` per element; `significand_bits` count the leading one; `aliases` are read in specs and rows,
 -- and never written.

@@ -7,6 +7,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
+local quantities = require "base.quantities"
 local rows = require "core.rows"
 local sequences = require "base.sequences"
 local sorted_keys = require("base.ordering").sorted_keys
@@ -189,7 +190,7 @@ local keys = {
   arch = check_arch,
   tp = integers(2, lists.most_ranks),
   nodes = integers(1, lists.most_ranks),
-  ranks_per_node = integer(1, lists.most_ranks),
+  ranks_per_node = integer(1, lists.most_ranks_per_node),
   predict = integers(3, MOST_NODES),
   dtypes = names("dtypes"),
   fusions = names("fusions"),
@@ -211,6 +212,10 @@ local function unfit(tp, nodes, per_node)
     local words = nodes == 1 and "1 node with ranks_per_node = %d has %d ranks"
       or nodes .. " nodes with ranks_per_node = %d have %d ranks"
     return words:format(per_node, nodes * per_node)
+  end
+  if tp // nodes > lists.most_ranks_per_node then
+    return ("%d ranks on %s; a node has %d at most"):format(tp, quantities.counted(nodes, "node"),
+      lists.most_ranks_per_node)
   end
 end
 
@@ -250,6 +255,19 @@ local function check_predict(source, found)
   end
 end
 
+-- A spec without nodes has TP sizes of one node only.
+local function check_placements(source, found)
+  local largest = found.tp[#found.tp]
+  if not found.nodes and largest > lists.most_ranks_per_node then
+    reject(source, "tp", "tp has %d; one node has %d ranks at most, and more need nodes = { ... }", largest,
+      lists.most_ranks_per_node)
+  end
+  if #spec.placements(found) == 0 then
+    reject(source, found.nodes and "nodes" or "ranks_per_node", "no TP size fits these nodes; tp is nodes x "
+      .. "ranks_per_node, the same number of ranks on each node, at most %d", lists.most_ranks_per_node)
+  end
+end
+
 local function fill_in(source, found)
   found.dtypes = found.dtypes or { spec.default_table.dtype }
   found.limits = found.limits or check_limits(source, "limits", {})
@@ -263,10 +281,7 @@ local function fill_in(source, found)
   if (found.splits ~= nil) ~= (lists.find("ops", found.table.op).splits == true) then
     reject(source, "splits", "an alltoallv needs splits, such as splits = \"3:1\", and no other op has them")
   end
-  if #spec.placements(found) == 0 then
-    reject(source, found.nodes and "nodes" or "ranks_per_node",
-      "no TP size fits these nodes; tp is nodes x ranks_per_node, the same number of ranks on each node")
-  end
+  check_placements(source, found)
   check_predict(source, found)
   if not lists.contains(found.dtypes, found.table.dtype) then
     reject(source, "dtype", "table.dtype is %s, which is not among dtypes", found.table.dtype)

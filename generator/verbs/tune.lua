@@ -13,8 +13,12 @@ local fail = require "base.fail"
 local rank_group = require "tune.rank_group"
 local hosts = require "conversation.hosts"
 local incumbent = require "consult.incumbent"
+local lists = require "lists.lists"
 local pass_input = require "tune.pass_input"
+local network = require "machine.network"
 local progress = require "system.progress"
+local provenance = require "rows.provenance"
+local quantities = require "base.quantities"
 local machines = require "machine.machines"
 local rows = require "core.rows"
 local sanitizer = require "tune.sanitizer"
@@ -30,9 +34,9 @@ tune.options = {
   { name = "sizes", value = "A:B[:F]", default = "1K:1M:4",
     help = "bytes of the larger buffer of a rank: from A to B by a factor F (default 2); or A,B,C" },
   { name = "dtype", value = "NAME", default = "bfloat16", help = "bfloat16, float16 or float32" },
-  { name = "tp", value = "N,N...", type = "whole", least = 2, most = 16, comma = true, default = "2",
-    help = "numbers of ranks, on all nodes together" },
-  { name = "nodes", value = "N", type = "whole", most = 16, default = 1,
+  { name = "tp", value = "N,N...", type = "whole", least = 2, most = lists.most_ranks, comma = true,
+    default = "2", help = "numbers of ranks, on all nodes together" },
+  { name = "nodes", value = "N", type = "whole", most = lists.most_ranks, default = 1,
     help = "nodes, each with the same number of ranks; plug-ins are tried on this one" },
   { name = "hostfile", value = "FILE",
     help = "host file of mpirun, for several nodes (default: the nodes of Slurm's allocation)" },
@@ -79,14 +83,19 @@ local function check_backend(args)
   if args.backend == "host" and args.loopback then fail.input("--loopback requires --backend cuda") end
 end
 
--- Rejects numbers of ranks that do not divide among the nodes.
+-- Rejects numbers of ranks that do not divide among the nodes, or are too many for one.
 local function check_nodes(args)
-  if args.nodes == 1 then return end
-  if args.backend ~= "host" then fail.input("--nodes %d requires --backend host", args.nodes) end
+  if args.nodes > 1 and args.backend ~= "host" then
+    fail.input("--nodes %d requires --backend host", args.nodes)
+  end
   for _, ranks in ipairs(args.tp) do
     if ranks % args.nodes ~= 0 then
       fail.input("--tp: %d ranks do not divide among %d nodes; give multiples of %d", ranks, args.nodes,
         args.nodes)
+    end
+    if ranks // args.nodes > lists.most_ranks_per_node then
+      fail.input("--tp: %d ranks on %s; a node has %d at most", ranks,
+        quantities.counted(args.nodes, "node"), lists.most_ranks_per_node)
     end
   end
 end
@@ -115,6 +124,8 @@ local function new_job(args)
     backend = args.backend, arch = arch_of(args, identity), progress = progress.new(),
     environment = system.environment() }
   job.hosts = hosts.for_nodes(job.nodes, args.hostfile, job.launcher, "the command")
+  job.network = provenance.of_network(network.interfaces(), job.hosts and job.hosts.names)
+  if job.nodes > 1 then job.machine = provenance.machine_over(job.machine, job.network) end
   job.incumbent = incumbent.print_of(program, job.environment)
   job.excluded_at = {} -- at how many ranks each of them failed
   if args.backend == "cuda" then

@@ -56,7 +56,8 @@ static bool add_integers(struct sums *sums, enum dtype dtype, void *out) {
     struct call call = call_on_device(sums, dtype);
     call.out = out;
     bool is_open = pool_open(&pool, dtype, ELEMENTS, group->size, group->kernels) == 0;
-    bool right = group_min(group, is_open) != 0 && add(sums, dtype, pool_input(&pool, group->rank, 0), out);
+    bool right = group_min(group, is_open) != 0 &&
+                 add(sums, dtype, pool_input(&pool, OP_ALLREDUCE, group->rank, 0), out);
     if (right && !pool_is_right(&pool, &call, group->rank, 0))
         snprintf(sums->reason, REASON_SIZE, "%s, %s: a sum of multiples of 1/8 is wrong",
                  sums->candidate->name, dtype_names[dtype]);

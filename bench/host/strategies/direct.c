@@ -103,7 +103,7 @@ static int add(struct direct *direct, const struct plan *plan, size_t round) {
     struct group *group = direct->group;
     uint32_t number = direct->rounds + (uint32_t)round;
     size_t first = round * plan->piece_bytes, share = plan->traffic->send_at[group->rank];
-    const void *sources[MAX_RANKS];
+    const void *sources[MAX_NODE_RANKS];
     for (int from = 0; from < group->size; from++) {
         if (!group_wait(group, &published_of(direct, from)->value, number + 1)) return -1;
         sources[from] = piece_of(direct, plan, from, group->rank, number);

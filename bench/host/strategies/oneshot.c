@@ -128,7 +128,7 @@ static int run_in_lines(struct oneshot *oneshot, const struct call *call, struct
     size_t bytes = call_bytes(call);
     uint32_t tag = ++oneshot->tag;
     if (tag == 0) tag = oneshot->tag = 2; // 0 is the tag of an empty line; odd and even tags still alternate
-    const void *sources[MAX_RANKS];
+    const void *sources[MAX_NODE_RANKS];
     send_lines(lines_of(oneshot, group->rank, tag), call->input, bytes, tag);
     for (int rank = 0; rank < group->size; rank++) {
         sources[rank] = call->input;
@@ -162,7 +162,7 @@ static void consume_chunk(const struct group *group, struct epilogue *epilogue, 
                           size_t count) {
     size_t element_bytes = dtype_sizes_bytes[epilogue->call->dtype], portion = PORTION_BYTES / element_bytes;
     const char *peer = group->size == 2 ? chunks[1 - group->rank] : NULL;
-    const void *sources[MAX_RANKS];
+    const void *sources[MAX_NODE_RANKS];
     if (peer != NULL) group->kernels->claim(peer, PORTION_BYTES);
     for (size_t first = 0; first < count; first += portion) {
         size_t piece = count - first < portion ? count - first : portion;
@@ -184,7 +184,7 @@ static int run_in_chunks(struct oneshot *oneshot, const struct call *call, struc
     for (size_t bytes; (bytes = chunk_size(oneshot, message_bytes, chunk)) > 0; chunk++) {
         if (chunk_size(oneshot, message_bytes, chunk + 1) > 0) publish_chunk(oneshot, call, chunk + 1);
         uint32_t number = oneshot->chunks + (uint32_t)chunk;
-        const void *sources[MAX_RANKS];
+        const void *sources[MAX_NODE_RANKS];
         for (int rank = 0; rank < group->size; rank++) {
             struct mailbox *mailbox = mailbox_of(oneshot, rank);
             if (!group_wait(group, &mailbox->published.value, number + 1)) return -1;

@@ -40,13 +40,13 @@ struct twoshot {
     unsigned char *shared; // struct progress of each rank, a page each; then the slots
     size_t piece_bytes;
     uint32_t pieces;                              // so far, on every rank
-    struct handover to[MAX_RANKS];                // inputs to each owner; to[own rank]: sums to all
+    struct handover to[MAX_NODE_RANKS];           // inputs to each owner; to[own rank]: sums to all
     _Alignas(CACHE_LINE) unsigned char own_sum[]; // a piece that is not written directly to the output
 };
 
 // The elements that each rank owns in one call.
 struct slices {
-    size_t first[MAX_RANKS + 1]; // rank r owns first[r] .. first[r+1]-1
+    size_t first[MAX_NODE_RANKS + 1]; // rank r owns first[r] .. first[r+1]-1
     size_t piece_elements;
     size_t pieces; // of the longest slice
 };
@@ -153,7 +153,7 @@ static void reduce_piece(struct twoshot *twoshot, enum dtype dtype, const unsign
                          unsigned char *sum, size_t bytes, uint32_t number) {
     struct group *group = twoshot->group;
     unsigned char *shared_sum = sums_of(twoshot, group->rank, number);
-    const void *inputs[MAX_RANKS];
+    const void *inputs[MAX_NODE_RANKS];
     for (int rank = 0; rank < group->size; rank++) {
         inputs[rank] = rank == group->rank ? input : slot_of(twoshot, rank, group->rank, number);
     }
@@ -223,7 +223,7 @@ static int twoshot_run(void *state, const struct call *call) {
     struct twoshot *twoshot = state;
     struct group *group = twoshot->group;
     struct slices slices = cut(twoshot, call);
-    struct epilogue epilogues[MAX_RANKS];
+    struct epilogue epilogues[MAX_NODE_RANKS];
     bool streams = outgrows_cache(group, call);
     for (int owner = 0; owner < group->size; owner++) {
         epilogue_begin(&epilogues[owner], group->kernels, call, slices.first[owner]);

@@ -32,17 +32,17 @@ static int open_transport(struct state *state, char reason[]) {
     MPI_Query_thread(&level);
     if (level < transport->kind->thread_level(transport->threads))
         return refuse(reason, "this MPI does not allow calls of so many threads (MPI_THREAD_MULTIPLE)");
-    transport->event_counts = group_map(setup->group, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS,
-                                        reason, TRANSPORT_REASON);
+    transport->event_counts = group_map(
+        setup->group, sizeof(struct event_count) * MAX_NODE_RANKS * MAX_THREADS, reason, TRANSPORT_REASON);
     if (transport->event_counts == NULL) return -1;
     if (transport->kind->open(transport, reason) == 0) return 0;
-    group_unmap(transport->event_counts, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS);
+    group_unmap(transport->event_counts, sizeof(struct event_count) * MAX_NODE_RANKS * MAX_THREADS);
     return -1;
 }
 
 static void close_transport(struct state *state) {
     state->transport.kind->close(&state->transport);
-    group_unmap(state->transport.event_counts, sizeof(struct event_count) * MAX_RANKS * MAX_THREADS);
+    group_unmap(state->transport.event_counts, sizeof(struct event_count) * MAX_NODE_RANKS * MAX_THREADS);
 }
 
 static int open_engine(const struct engine_setup *setup, void **to, char reason[PROGRAM_REASON]) {

@@ -15,7 +15,7 @@
 
 // The outcome of a step.
 struct outcome {
-    uint64_t begin_ns, ns[MAX_RANKS]; // 0: it failed
+    uint64_t begin_ns, ns[MAX_NODE_RANKS]; // 0: it failed
     char problem[PROGRAM_REASON];
 };
 

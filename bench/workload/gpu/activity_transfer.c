@@ -36,7 +36,7 @@ bool activity_transfer_end(struct activity_transfer *transfer, int ranks) {
 }
 
 void activity_transfer_drop(struct activity_transfer *transfer) {
-    for (int rank = 0; rank < MAX_RANKS; rank++) {
+    for (int rank = 0; rank < MAX_NODE_RANKS; rank++) {
         free(transfer->packages[rank].bytes);
         transfer->packages[rank] = (struct activity_package){.file = NULL};
     }

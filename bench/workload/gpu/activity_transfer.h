@@ -14,8 +14,8 @@ struct activity_package {
 };
 
 struct activity_transfer {
-    struct activity_package packages[MAX_RANKS]; // rank 0's
-    char **names;                                // of kernels that this rank received
+    struct activity_package packages[MAX_NODE_RANKS]; // rank 0's
+    char **names;                                     // of kernels that this rank received
     size_t name_count;
 };
 

@@ -21,7 +21,7 @@ bool gpu_queues_choose(struct gpu_queues *queues, const struct group *group) {
 }
 
 bool gpu_queues_are_own(struct gpu_queues *queues, const struct group *group) {
-    CUuuid mine = {{0}}, all[MAX_RANKS];
+    CUuuid mine = {{0}}, all[MAX_NODE_RANKS];
     int count = 0;
     bool has_uuid = gpu_ok(queues, queues->driver->cuDeviceGetUuid(&mine, queues->device), "its UUID");
     MPI_Allgather(&mine, sizeof mine, MPI_CHAR, all, sizeof mine, MPI_CHAR, group_comm(group));

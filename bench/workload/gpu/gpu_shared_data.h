@@ -9,19 +9,20 @@
 
 // Where a rank's message lies in its memory, and how many elements go to each rank (ALL_TO_ALL).
 struct gpu_message {
-    size_t in, in_bytes, out, sent[MAX_RANKS];
+    size_t in, in_bytes, out, sent[MAX_NODE_RANKS];
 };
 
 struct gpu_shared_data {
     struct group *group;
     const struct program *program;
-    struct gpu_rank layout;                              // of this rank
-    size_t bytes[MAX_RANKS], from[MAX_RANKS], all_bytes; // of each rank's arrays, and where they begin
-    struct gpu_gemm_shape *shapes;                       // [rank][gemm], in memory that begins at 0
-    struct gpu_message *messages;                        // [rank][collective]
-    struct note *notes;                                  // [rank][action]
-    struct span *spans;                                  // [rank][collective]
-    unsigned char *arrays;                               // [rank][its bytes]
+    struct gpu_rank layout; // of this rank
+    size_t bytes[MAX_NODE_RANKS], from[MAX_NODE_RANKS],
+        all_bytes;                 // of each rank's arrays, and where they begin
+    struct gpu_gemm_shape *shapes; // [rank][gemm], in memory that begins at 0
+    struct gpu_message *messages;  // [rank][collective]
+    struct note *notes;            // [rank][action]
+    struct span *spans;            // [rank][collective]
+    unsigned char *arrays;         // [rank][its bytes]
 };
 
 // Collective. Maps the memory, and every rank writes its layout there, which the caller has set. False with

@@ -25,7 +25,7 @@ struct shared_gpu {
     const struct gpu_shared_data *shared;
     const struct gpu_records *records;
     struct gpu_queues queues;
-    struct rank_resources ranks[MAX_RANKS];
+    struct rank_resources ranks[MAX_NODE_RANKS];
     struct gpu_events *by_collective, *step;
     struct gpu_kernels kernels;
     bool hangs; // its kernels did not end after they had to give up

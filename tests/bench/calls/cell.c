@@ -16,7 +16,7 @@ enum { SEED = 11 };
 
 // Does the work of all ranks of one call, in one process; rank 0's cell gets the results.
 struct ranks {
-    struct cell cells[MAX_RANKS];
+    struct cell cells[MAX_NODE_RANKS];
     int count;
 };
 
@@ -38,7 +38,7 @@ static void close_ranks(struct ranks *ranks) {
 static const struct kernels *tested; // NULL: the best
 
 static void run_with(struct ranks *ranks, size_t data_set, int sources_used) {
-    const void *sources[MAX_RANKS];
+    const void *sources[MAX_NODE_RANKS];
     struct call call = cell_call(&ranks->cells[0], data_set);
     struct epilogue epilogue;
     for (int rank = 0; rank < ranks->count; rank++)
@@ -286,7 +286,7 @@ TEST(parts_are_together_all_results) {
     for (int fusion = 0; fusion < FUSIONS; fusion++) {
         struct ranks ranks;
         open_ranks(&ranks, 1, shape_of(DTYPE_BFLOAT16, (enum fusion)fusion, 5, 64));
-        for (int parts = 1; parts <= MAX_RANKS; parts++) {
+        for (int parts = 1; parts <= MAX_NODE_RANKS; parts++) {
             size_t end = 0;
             for (int i = 0; i < parts; i++) {
                 struct cell_part part = cell_part_of(&ranks.cells[0], i, parts);

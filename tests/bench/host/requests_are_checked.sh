@@ -48,7 +48,7 @@ printed answer "^error reason=cannot read the field colour=red"
 status=0
 run 1 --serve </dev/null >"$WORK/answer" 2>"$WORK/err" || status=$?
 [ "$status" = 2 ] || fail "one rank ended with $status"
-printed err "1 rank; 2 to 16 are possible"
+printed err "1 rank; 2 to 16 are possible on one node"
 "$BENCH" --version |
     grep -q "^gentables-bench protocol=3 bench=[0-9a-f]\{16\} isa=[a-z0-9]* compiler=[^ ]* library=." ||
     fail "--version prints another line"

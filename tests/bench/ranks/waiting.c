@@ -13,19 +13,19 @@
 #include "ranks/group.h"
 #include "ranks/watch.h"
 
-enum { QUESTIONS = 20 };
+enum { QUESTIONS = 20, RANKS = 3 };
 
 static struct control *control; // shared with children
 
 static int new_control(void **state) {
     (void)state;
-    control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    control = mmap(NULL, control_bytes(RANKS), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     return control == MAP_FAILED ? -1 : 0;
 }
 
 static int drop_control(void **state) {
     (void)state;
-    return munmap(control, sizeof *control);
+    return munmap(control, control_bytes(RANKS));
 }
 
 static struct group group_of(int rank, double timeout_s) {
@@ -79,32 +79,32 @@ static void ask_for_good(void) {
 
 TEST_WITH(new_control, drop_control, what_arrives_ends_the_wait) {
     struct group group = group_of(0, 60);
-    control->pids[0] = (int32_t)getpid();
+    control->of[0].pid = (int32_t)getpid();
     pid_t child = start(ping);
-    control->pids[1] = (int32_t)child;
+    control->of[1].pid = (int32_t)child;
     assert_true(group_wait(&group, &control->ping.value, 1));
     waitpid(child, NULL, 0);
 }
 
 TEST_WITH(new_control, drop_control, a_peer_that_died_is_reported) {
     struct group group = group_of(0, 60);
-    control->pids[0] = (int32_t)getpid();
-    control->pids[1] = (int32_t)start(nothing);
-    waitpid((pid_t)control->pids[1], NULL, 0);
+    control->of[0].pid = (int32_t)getpid();
+    control->of[1].pid = (int32_t)start(nothing);
+    waitpid((pid_t)control->of[1].pid, NULL, 0);
     assert_false(group_wait(&group, &control->ping.value, 1));
     assert_string_equal(group_failure(&group), "rank 1 died, at the start");
 }
 
 TEST_WITH(new_control, drop_control, a_deadline_is_reported) {
     struct group group = group_of(0, 0.01);
-    control->pids[0] = control->pids[1] = (int32_t)getpid();
+    control->of[0].pid = control->of[1].pid = (int32_t)getpid();
     assert_false(group_wait(&group, &control->ping.value, 1));
     assert_string_equal(group_failure(&group), "no rank responds, at the start; rank 0 waited for 0.01 s");
 }
 
 TEST_WITH(new_control, drop_control, the_first_failure_is_reported_by_all) {
     struct group group = group_of(0, 60);
-    control->pids[0] = control->pids[1] = (int32_t)getpid();
+    control->of[0].pid = control->of[1].pid = (int32_t)getpid();
     pid_t child = start(give_up);
     assert_false(group_wait(&group, &control->ping.value, 1));
     assert_string_equal(group_failure(&group), "no rank responds, at the start; rank 1 waited for 0.01 s");
@@ -115,12 +115,12 @@ TEST_WITH(new_control, drop_control, the_first_failure_is_reported_by_all) {
 TEST_WITH(new_control, drop_control, who_asks_does_not_look_asleep) {
     struct group group = group_of(0, 60);
     pid_t asleep = start(sleep_for_good);
-    control->pids[0] = control->pids[1] = (int32_t)getpid();
-    control->pids[2] = (int32_t)asleep;
+    control->of[0].pid = control->of[1].pid = (int32_t)getpid();
+    control->of[2].pid = (int32_t)asleep;
     while (culprit_of_three(0) != 2) {
     } // until it sleeps
     pid_t asking = start(ask_for_good);
-    control->pids[1] = (int32_t)asking;
+    control->of[1].pid = (int32_t)asking;
     assert_true(group_wait(&group, &control->ping.value, 1));
     int right = 0;
     for (int i = 0; i < QUESTIONS; i++) right += culprit_of_three(0) == 2;

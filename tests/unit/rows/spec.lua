@@ -88,8 +88,10 @@ function TestSpec:test_wrong_values_are_refused()
   local base = 'return {\narch = "host", tp = %s, hidden_sizes = %s, num_tokens = %s,\nstrategies = %s }'
   local good = { "{ 2 }", "{ 64 }", "{ 1 }", '{ "MPI" }' }
   local cases = {
-    { 1, "{ 1 }", "2: tp has 1; valid are whole numbers from 2 to 16" },
-    { 1, "{ 17 }", "2: tp has 17;" }, { 1, "{ 2.5 }", "2: tp has 2.5;" },
+    { 1, "{ 1 }", "2: tp has 1; valid are whole numbers from 2 to 512" },
+    { 1, "{ 513 }", "2: tp has 513;" },
+    { 1, "{ 2, 17 }", "2: tp has 17; one node has 16 ranks at most, and more need nodes = { ... }" },
+    { 1, "{ 2.5 }", "2: tp has 2.5;" },
     { 1, "{ 2, 2 }", "2: tp has 2 twice" },
     { 1, "{}", "2: tp is empty" }, { 1, "2", "2: tp is not a list" }, { 1, '{ "2" }', "2: tp has 2;" },
     { 1, "{ 2, x = 4 }", "2: tp is a list; remove the key x" },
@@ -133,6 +135,21 @@ function TestSpec:test_placements_are_the_even_ones_of_ranks_and_nodes()
     { world_size = 2, nodes = 1, ranks_per_node = 2 }, { world_size = 4, nodes = 1, ranks_per_node = 4 } })
 end
 
+function TestSpec:test_placements_of_many_ranks_have_at_most_16_on_each_node()
+  local found = self:load('return { arch = "host", tp = { 16, 20, 64, 512 }, nodes = { 1, 4, 64 }, '
+    .. "hidden_sizes = { 1024 }, num_tokens = { 1 } }")
+  local placements, skipped = spec.placements(found)
+  lu.assertEquals(placements, {
+    { world_size = 16, nodes = 1, ranks_per_node = 16 }, { world_size = 16, nodes = 4, ranks_per_node = 4 },
+    { world_size = 20, nodes = 4, ranks_per_node = 5 }, { world_size = 64, nodes = 4, ranks_per_node = 16 },
+    { world_size = 64, nodes = 64, ranks_per_node = 1 },
+    { world_size = 512, nodes = 64, ranks_per_node = 8 } })
+  lu.assertEquals(skipped[1],
+    { world_size = 20, nodes = 1, reason = "20 ranks on 1 node; a node has 16 at most" })
+  lu.assertEquals(skipped[4],
+    { world_size = 512, nodes = 4, reason = "512 ranks on 4 nodes; a node has 16 at most" })
+end
+
 function TestSpec:test_nodes_that_no_ranks_fit_are_rejected_with_their_line()
   local function refusal(key_and_value)
     return self:refusal("return {\n" .. least .. ",\n" .. key_and_value .. " }")
@@ -140,7 +157,7 @@ function TestSpec:test_nodes_that_no_ranks_fit_are_rejected_with_their_line()
   lu.assertStrContains(refusal("nodes = { 8 }"),
     "3: no TP size fits these nodes; tp is nodes x ranks_per_node")
   lu.assertStrContains(refusal("ranks_per_node = 3"), "3: no TP size fits these nodes")
-  lu.assertStrContains(refusal("nodes = { 0 }"), "3: nodes has 0; valid are whole numbers from 1 to 16")
+  lu.assertStrContains(refusal("nodes = { 0 }"), "3: nodes has 0; valid are whole numbers from 1 to 512")
   lu.assertStrContains(refusal("nodes = 2"), "3: nodes is not a list; write nodes = { ... }")
   lu.assertStrContains(refusal("ranks_per_node = 1.5"),
     "3: ranks_per_node is 1.5; valid is a whole number from 1 to 16")

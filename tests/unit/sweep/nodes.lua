@@ -328,6 +328,75 @@ function TestNodes:test_a_group_that_fails_starts_again()
   lu.assertEquals(self:placements(), "tp2 tp4")
 end
 
+-- ---- the network --------------------------------------------------------------------------------
+
+-- Changes the recorded network of rows, as if they had been measured over it.
+function TestNodes:record_network(placement, fabric)
+  local csv = ("%s/benchmark.%s.host.csv"):format(self.folder, placement)
+  local record = assert(provenance.read(provenance.path_of(csv)))
+  record.machine.fabric = fabric
+  record.fingerprint = provenance.hash(record.fingerprint .. fabric)
+  assert(provenance.write(csv, lib.read(csv), record))
+end
+
+function TestNodes:generate()
+  return lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host", "--formats", "table",
+    "--out", self.folder .. "/tables" }
+end
+
+function TestNodes:test_rows_over_another_network_are_of_another_machine()
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("{ 2, 4, 6 }", "{ 4 }")))
+  self:sweep_well(LAUNCHER)
+  self:record_network("tp4.nodes2", "eth0, 100 Mbit/s")
+  self:record_network("tp4.nodes4", "eth0, 100 Mbit/s")
+  lib.ends(0, "", self:generate())
+  self:record_network("tp4.nodes4", "eth0, 1000 Mbit/s")
+  local _, err = lib.ends(2, "", self:generate())
+  lu.assertStrMatches(err, "gentables: [^\n]*tp4.nodes4.host.json: is of another machine [^\n]*; differences: "
+    .. "network %(eth0, 1000 Mbit/s, there eth0, 100 Mbit/s%); [^\n]*\n")
+end
+
+function TestNodes:test_files_of_one_and_of_several_nodes_are_merged_unless_the_network_differs()
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("{ 2, 4, 6 }", "{ 4 }")))
+  self:sweep_well(LAUNCHER)
+  local function merge()
+    return lib.run { lib.gentables, "merge", "--out", self.folder .. "/merged",
+      self.folder .. "/benchmark.tp4.host.csv", self.folder .. "/benchmark.tp4.nodes2.host.csv",
+      self.folder .. "/benchmark.tp4.nodes4.host.csv" }
+  end
+  lib.ends(0, "", merge())
+  self:record_network("tp4.nodes2", "eth0, 100 Mbit/s")
+  self:record_network("tp4.nodes4", "eth0, 1000 Mbit/s")
+  local _, err = lib.ends(2, "", merge())
+  lu.assertStrMatches(err, "gentables: [^\n]*tp4.nodes4.host.csv: [^\n]*which differs in network [^\n]*\n")
+end
+
+-- ---- many ranks -----------------------------------------------------------------------------------
+
+function TestNodes:test_many_ranks_are_measured_and_predicted()
+  local keys = "tp = { 20, 32, 64, 128 }, nodes = { 4, 8, 16 }, ranks_per_node = 8, predict = { 64 }, fusions"
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("tp = .- fusions", keys)))
+  local _, err = lib.ends(0, "", self:sweep(LAUNCHER))
+  lu.assertEquals(self:placements(), "tp128.nodes16 tp32.nodes4 tp64.nodes8")
+  lu.assertStrContains(err, "TP 512 on 64 nodes bfloat16 NONE: 2 of 2 shapes")
+  lib.ends(0, "", lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host",
+    "--out", self.folder .. "/tables" })
+  local header = lib.read(self.folder .. "/tables/allreduce_table.h")
+  for _, condition in ipairs { "nodes == 8 && tp_size == 64", "nodes == 64 && tp_size == 512" } do
+    lu.assertStrContains(header, condition)
+  end
+  lib.ends(0, "", lib.run { lib.gentables, "report", "--data-dir", self.folder, "--arch", "host",
+    "--out", self.folder .. "/report" })
+end
+
+function TestNodes:test_too_many_ranks_end_in_one_line()
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("{ 2, 4, 6 }", "{ 2, 1024 }")))
+  self:is_refused("spec.lua:1: tp has 1024; valid are whole numbers from 2 to 512", LAUNCHER)
+  lib.write(self.folder .. "/spec.lua", (spec:gsub("tp = .- fusions", "tp = { 17 }, fusions")))
+  self:is_refused("spec.lua:1: tp has 17; one node has 16 ranks at most, and more need nodes = { ... }",
+    LAUNCHER)
+end
+
 -- ---- the bench --------------------------------------------------------------------------------
 
 function TestNodes:test_another_placement_than_wanted_is_refused()

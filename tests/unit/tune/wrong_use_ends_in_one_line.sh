@@ -12,8 +12,10 @@ refused() {
     printed err "$pattern"
 }
 refused "is no op that is measured here" --op gather
-refused "a whole number from 2 to 16" --op allgather --tp 1
-refused "a whole number from 2 to 16" --op allgather --tp 17
+refused "a whole number from 2 to 512" --op allgather --tp 1
+refused "a whole number from 2 to 512" --op allgather --tp 513 --nodes 64
+refused "17 ranks on 1 node; a node has 16 at most" --op allgather --tp 17
+refused "40 ranks on 2 nodes; a node has 16 at most" --op allgather --tp 20,40 --nodes 2
 refused "is no size" --op allgather --sizes 1Q
 refused "A not above B" --op allgather --sizes 2K:1K
 refused "valid types: bfloat16, float16, float32" --op allgather --dtype int8
