@@ -2,8 +2,8 @@
 -- (benchmark.tp{N}.{arch}.json), and a fingerprint. Only rows with equal fingerprints may be in one file.
 --
 -- The fingerprint covers what influences times: CPU model, cores, caches, GPU, MPI, the network of several
--- nodes, bench, launcher, incumbent, and the spec's limits on samples and time; not host name, system and date, and memory only where
--- the CPU is unknown.
+-- nodes, bench, launcher, incumbent, and the spec's limits on samples and time; not host name, system and
+-- date, and memory only where the CPU is unknown.
 local file = require "core.file"
 local json = require "codec.json"
 local machines = require "machine.machines"
