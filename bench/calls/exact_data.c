@@ -2,7 +2,7 @@
 // multiples of 1/8 up to 32, which 8 bits of significand hold. None is -0, so no sum is -0.
 //
 // Of more ranks, addends are zeros in all but every `every`-th place: place p is block p * BLOCKS_APART, so
-// that consecutive ranks read consecutive places, and at most MOST_ADDENDS of them add a number to an element.
+// that consecutive ranks read consecutive places, and at most MOST_ADDENDS of them add to an element.
 //
 // The numbers repeat after a period that fits in a core's own cache, so that a check reads only the result
 // from farther away. Blocks of a power of two of elements repeat after 509 blocks at the earliest, so a block

@@ -67,8 +67,8 @@ local function difference(a, b)
   end
 end
 
--- The first file that differs from one before it, and why; nil: none. Files are compared with all before them,
--- because the fingerprints of rows of one node and of several are not comparable.
+-- The first file that differs from one before it, and why; nil: none. Files are compared with all before
+-- them, because the fingerprints of rows of one node and of several are not comparable.
 local function first_difference(files)
   for i = 2, #files do
     for k = 1, i - 1 do

@@ -1,5 +1,5 @@
--- Shared by the tests of the bench on nodes: starts it by mpirun, and checks that every strategy that spans nodes
--- is right.
+-- Shared by the tests of the bench on nodes: starts it by mpirun, and checks that every strategy that spans
+-- nodes is right.
 local lu = require "luaunit"
 local lib = require "system.nodes.lib"
 local lists = require "lists.lists"
@@ -22,8 +22,8 @@ function bench_lib.bench_on(nodes, ranks, ...)
   return words
 end
 
--- Requests of an allreduce for each fusion and shape ({ num_tokens, hidden_size }...), in turn with each data type,
--- and one of `count` elements for each other op.
+-- Requests of an allreduce for each fusion and shape ({ num_tokens, hidden_size }...), in turn with each data
+-- type, and one of `count` elements for each other op.
 function bench_lib.requests(shapes, count)
   local lines, dtypes = {}, lists.names("dtypes")
   local function ask(words)

@@ -340,8 +340,8 @@ function TestNodes:record_network(placement, fabric)
 end
 
 function TestNodes:generate()
-  return lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host", "--formats", "table",
-    "--out", self.folder .. "/tables" }
+  return lib.run { lib.gentables, "generate", "--data-dir", self.folder, "--arch", "host", "--formats",
+    "table", "--out", self.folder .. "/tables" }
 end
 
 function TestNodes:test_rows_over_another_network_are_of_another_machine()
@@ -352,8 +352,8 @@ function TestNodes:test_rows_over_another_network_are_of_another_machine()
   lib.ends(0, "", self:generate())
   self:record_network("tp4.nodes4", "eth0, 1000 Mbit/s")
   local _, err = lib.ends(2, "", self:generate())
-  lu.assertStrMatches(err, "gentables: [^\n]*tp4.nodes4.host.json: is of another machine [^\n]*; differences: "
-    .. "network %(eth0, 1000 Mbit/s, there eth0, 100 Mbit/s%); [^\n]*\n")
+  lu.assertStrMatches(err, "gentables: [^\n]*tp4.nodes4.host.json: is of another machine [^\n]*; "
+    .. "differences: network %(eth0, 1000 Mbit/s, there eth0, 100 Mbit/s%); [^\n]*\n")
 end
 
 function TestNodes:test_files_of_one_and_of_several_nodes_are_merged_unless_the_network_differs()
