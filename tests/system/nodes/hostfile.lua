@@ -27,27 +27,34 @@ function TestHostfile:test_ranks_on_more_nodes_than_wanted_end_in_one_line()
   lib.leaves_nothing("ranks on more nodes")
 end
 
--- The rate of an interface of the head node, which is no bridge of the nodes, as its driver reports it.
-function TestHostfile:report_rate(mbit_per_s)
-  lib.write(self.folder .. "/speed", mbit_per_s .. "\n")
-  assert(os.execute(("mount --bind %s/speed /sys/class/net/fabric0/speed"):format(self.folder)))
+local SPEED = "/sys/class/net/fabric0/speed"
+
+-- Makes an interface of the head node, beside those of the bridge, and returns a function that sets the rate
+-- that it reports.
+local function make_interface(folder)
+  local path = folder .. "/speed"
+  local function report(mbit_per_s)
+    local handle <close> = assert(io.open(path, "w"))
+    assert(handle:write(mbit_per_s, "\n"))
+  end
+  report(100)
+  assert(os.execute(("ip link add fabric0 type veth peer name fabric1 && ip link set fabric1 up "
+    .. "&& ip link set fabric0 up && mount --bind %s %s"):format(path, SPEED)))
+  return report
 end
 
 function TestHostfile:test_rows_over_another_rate_are_measured_again()
-  assert(os.execute("ip link add fabric0 type veth peer name fabric1 && ip link set fabric1 up "
-    .. "&& ip link set fabric0 up"))
+  local report_rate = make_interface(self.folder)
   local command = lib.sweep_command(self.folder, "--hostfile", lib.hosts)
-  self:report_rate(100)
   lib.ends(0, "", lib.run(command))
   local _, same = lib.run(command)
   lu.assertEquals(select(2, same:gsub("up to date, 2 rows", "")), 2)
-  self:report_rate(1000)
+  report_rate(1000)
   local out = lib.ends(0, "", lib.run(command))
-  lu.assertStrMatches(out, ".*TP 2 on 2 nodes: replaces the rows of [^\n]*; this machine differs in network "
-    .. "%(fabric0, 100 Mbit/s; [^\n]*, here fabric0, 1000 Mbit/s; [^\n]*%)\n.*")
-  lu.assertStrContains(out, "TP 2: up to date, 2 rows")
-  assert(os.execute("umount /sys/class/net/fabric0/speed; umount /sys/class/net/fabric0/speed; "
-    .. "ip link del fabric0"))
+  lu.assertStrMatches(out, ".*tp2%.nodes2%.host%.csv: replaces the rows of [^\n]*; this machine differs in "
+    .. "network %(fabric0, 100 Mbit/s; [^\n]*, here fabric0, 1000 Mbit/s; [^\n]*%)\n.*")
+  lu.assertStrContains(out, "/benchmark.tp2.host.csv: up to date, 2 rows")
+  assert(os.execute(("umount %s && ip link del fabric0"):format(SPEED)))
 end
 
 -- Tunes two ranks on these nodes; returns how it ended, stdout, stderr.
