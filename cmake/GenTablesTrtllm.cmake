@@ -25,7 +25,7 @@ and measures nothing. Relative paths start at the current source folder.
   setup_cuda_architectures()
   find_package(GenTables REQUIRED)
   gentables_trtllm(
-    TARGETS common_src kernels_src
+    TARGETS common_src kernels_src th_common runtime_src
     DATA_DIR tensorrt_llm/tables
     HEADER tensorrt_llm/common/customAllReduceUtils.h)
 ]==]

@@ -2,7 +2,8 @@
 
     thresholds = Thresholds.load("tables/sm90/thresholds.json")
     thresholds.strategy(world_size=8, size_bytes=65536)        # "ONESHOT"
-    thresholds.custom_max_bytes(world_size=8)                  # as vLLM's CUSTOM_ALL_REDUCE_MAX_SIZES
+    thresholds.custom_max_bytes(world_size=8)                  # 262144: up to 256 KiB no library call
+    CUSTOM_ALL_REDUCE_MAX_SIZES["9.0"] = thresholds.vllm_max_sizes(CUSTOM_ALL_REDUCE_MAX_SIZES.get("9.0"))
     dispatch = thresholds.dispatcher(8, {"ONESHOT": one_shot, "TWOSHOT": two_shot}, otherwise=nccl)
     dispatch(tensor)                                           # PyTorch: by the bytes of the tensor
     thresholds.strategy(world_size=16, size_bytes=65536, nodes=2)  # 16 ranks on 2 nodes, 8 on each
@@ -15,6 +16,7 @@ Python 3.8 or later; PyTorch is not imported.
 import bisect
 import json
 
+VLLM_WORLD_SIZES = (2, 4, 6, 8)  # those of vLLM's custom allreduce
 FORMAT = "gentables thresholds"
 VERSION = 1
 
@@ -112,6 +114,20 @@ class Thresholds:
         """The size up to which, inclusive, every choice is ONESHOT or TWOSHOT, or on several nodes TWOLEVEL or
         TWOLEVEL_SHARDED; 0: not even the smallest."""
         return self._custom.get((nodes, world_size), 0)
+
+    def vllm_max_sizes(self, present=None):
+        """The entry of this capability in vLLM's CUSTOM_ALL_REDUCE_MAX_SIZES: {world size: bytes}.
+
+        vLLM uses its custom allreduce for messages below the limit, so each limit is one byte above
+        custom_max_bytes. vLLM looks up every world size that it supports, so an unmeasured one has the limit of
+        `present`, vLLM's entry, or 0 without one: vLLM then uses its next way.
+        """
+        limits = {size: 0 for size in VLLM_WORLD_SIZES}
+        limits.update(present or {})
+        for size in VLLM_WORLD_SIZES:
+            if (1, size) in self._rules:
+                limits[size] = self.custom_max_bytes(size) + 1 if self.custom_max_bytes(size) else 0
+        return limits
 
     def dispatcher(self, world_size, functions, otherwise, nodes=1):
         """A function of one PyTorch tensor that calls functions[strategy](tensor), or otherwise(tensor).

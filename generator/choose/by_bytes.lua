@@ -46,17 +46,18 @@ local function all_slices(source)
   return slices
 end
 
--- The slice of each TP size on `nodes` nodes that has the axes; rows of other tools, which have no mode, are
--- used if there is none.
+-- The slice of each TP size on `nodes` nodes that has the axes; rows of other tools, which have no mode, or
+-- sizes only, are used if there is none.
 local function find_slices(source, fusion, nodes)
   local found = {}
   for _, slice in ipairs(all_slices(source)) do
     local axes = source.axes
     local has_axes = slice.dtype == axes.dtype and slice.op == axes.op and slice.fusion == fusion
     if has_axes and slice.nodes == nodes then
-      if slice.mode == axes.mode or slice.mode == "unknown" and not found[slice.world_size] then
-        found[slice.world_size] = slice
-      end
+      local other = found[slice.world_size]
+      local has_mode = slice.mode == axes.mode
+      local is_better = not other or has_mode and (other.mode ~= axes.mode or not slice.sizes_only)
+      if is_better and (has_mode or slice.mode == "unknown") then found[slice.world_size] = slice end
     end
   end
   local ordered = {}

@@ -217,7 +217,7 @@ formats.list = {
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
-    reader = "NCCL's tuner plugin: NCCL_TUNER_CONFIG_FILE",
+    reader = "NCCL 2.30.3 and later, by its example tuner plugin: NCCL_TUNER_PLUGIN, NCCL_TUNER_CONFIG_FILE",
     elsewhere = "NCCL's example plugin gives one channel to every call without a line: other numbers of " ..
       "ranks, other collectives",
     archs = is_gpu, why_not = "NCCL runs on GPUs",

@@ -142,9 +142,13 @@ local function widen(most, made)
   end
 end
 
+-- The strategy outside of the table, as in today's TensorRT-LLM: NCCL_SYMMETRIC, that of earlier versions,
+-- hangs without symmetric memory.
+local FALLBACK = "NCCL"
+
 function trtllm.view(source, format)
   local view = { tables = {}, most = { tp = 0, hidden_sizes = 0, num_tokens = 0 },
-    fusions = lists.trtllm_fusions(), fallback = lists.arch("sm90").fallback }
+    fusions = lists.trtllm_fusions(), fallback = FALLBACK }
   for _, part in ipairs(source.parts) do
     local made = table_of(part, format)
     if #made.tp_tables > 0 then

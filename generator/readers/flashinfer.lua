@@ -1,7 +1,7 @@
 -- The benchmark of FlashInfer's fused allreduce in vLLM and SGLang (benchmark_fused_collective.py): its
 -- printed output, with the number of ranks from --tp, or its Markdown. FlashInfer's TensorRT-LLM kernels are
 -- ONESHOT and TWOSHOT. The framework's own calls, and calls without a residual, have no strategy here and are
--- skipped.
+-- skipped. Earlier versions print seq_len for num_tokens.
 local FUSIONS = { rmsnorm = "RESIDUAL_RMS_NORM", rmsnorm_fp8_quant = "RESIDUAL_RMS_NORM_QUANT_FP8",
   rmsnorm_fp4_quant = "RESIDUAL_RMS_NORM_QUANT_NVFP4" }
 local STRATEGIES = { oneshot = "ONESHOT", twoshot = "TWOSHOT" }
@@ -17,7 +17,7 @@ end
 
 -- The facts in the lines above a table.
 local function read_config(source, line, text, state)
-  local tokens = text:match("num_tokens=(%d+)")
+  local tokens = text:match("num_tokens=(%d+)") or text:match("seq_len=(%d+)")
   if tokens then
     state.num_tokens = source:whole(line, "num_tokens", tokens, 1, source.SHAPE_MOST)
     state.dtype, state.residual = nil, nil

@@ -24,7 +24,8 @@ local function row(source, line, named, nodes)
   local dtype = source:dtype("bfloat16")
   local size, bytes = source:whole(line, "size_bytes", named.size_bytes), source.bytes_of(dtype)
   if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
-  local num_tokens, hidden_size = source:shape(line, size // bytes)
+  local num_tokens, hidden_size = source:shape_of_row(line, size, size // bytes)
+  if num_tokens == false then return nil end
   local placement = source:placement(line, source:whole(line, "ranks", named.ranks, 1, 65535), nodes)
   local channels = source:whole(line, "channels", named.channels, -1, 1024)
   return source.record { line = line, world_size = placement.world_size, nodes = placement.nodes,

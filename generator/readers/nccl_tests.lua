@@ -3,7 +3,7 @@
 -- times.
 local nccl_row = require "reading.nccl_row"
 
-local RANK = "^#%s+Rank%s+(%d+)%s.-on%s+(%S+)%s+device%s+%d+%s+%[([^%]]*)%]%s*(.-)%s*$"
+local RANK = "^#%s+Rank%s+(%d+)%s(.-)on%s+(%S+)%s+device%s+%d+%s+%[([^%]]*)%]%s*(.-)%s*$"
 -- A row with a damaged size: a count, a type and a reduction follow.
 local DAMAGED = "^%s*%S*%d%S*%s+%d+%s+%l%w+%s+%l+%s"
 
@@ -23,8 +23,11 @@ local function columns_of(source, line, text)
 end
 
 local function read_facts(source, line, text, run)
-  local rank, host, id, name = text:match(RANK)
-  if rank then run.devices[#run.devices + 1] = { host = host, id = id, name = name } end
+  local rank, process, host, id, name = text:match(RANK)
+  if rank then
+    run.devices[#run.devices + 1] = { line = line, rank = rank, group = process:match("Group%s+(%d+)") or "0",
+      host = host, id = id, name = name }
+  end
   local test = text:match("^# Collective test starting: (%S+)")
   if test and not test:find("all_reduce_perf") then
     source:fail(line, "is of %s; rows are of all_reduce_perf", test)
@@ -64,10 +67,10 @@ return function(source)
     end
   end
   if not columns then source:fail(nil, "has no line # size count type redop ...") end
-  local ranks = #run.devices > 0 and #run.devices or nil
-  run.world_size, run.placement = source:world_size(ranks), nccl_row.placement(run.devices)
+  local ranks, devices = nccl_row.ranks(source, run.devices)
+  run.world_size, run.placement = source:world_size(ranks), nccl_row.placement(devices)
   for _, entry in ipairs(results) do nccl_row.enter(source, entry.line, entry.result, run, out) end
-  out.facts = { machine = nccl_row.machine(run.devices), version = run.version, library = run.library,
+  out.facts = { machine = nccl_row.machine(devices), version = run.version, library = run.library,
     in_place = source.options.in_place or false }
   return out
 end

@@ -25,7 +25,8 @@ local function devices_of(document)
   local devices = {}
   for i, device in ipairs(is_object(document.config.devices) and document.config.devices or {}) do
     if is_object(device) then
-      devices[i] = { host = tostring(device.hostname), id = tostring(device.device_hex),
+      devices[#devices + 1] = { rank = device.rank or i - 1, group = tostring(device.group or 0),
+        host = tostring(device.hostname), id = tostring(device.device_hex),
         name = tostring(device.device_info) }
     end
   end
@@ -49,9 +50,9 @@ return function(source)
   local document, message = json.decode(source.text)
   if not document then source:fail(nil, "is no JSON, or cut off: %s", message) end
   check_version(source, document)
-  local devices, out = devices_of(document), { rows = {}, no_time = {} }
-  local graph = document.config.graph
-  local run = { world_size = source:world_size(#devices > 0 and #devices or nil),
+  local ranks, devices = nccl_row.ranks(source, devices_of(document))
+  local out, graph = { rows = {}, no_time = {} }, document.config.graph
+  local run = { world_size = source:world_size(ranks),
     placement = nccl_row.placement(devices),
     mode = math.type(graph) == "integer" and (graph > 0 and "graph" or "eager") or nil }
   for i, entry in ipairs(document.results) do

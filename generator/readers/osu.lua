@@ -36,7 +36,8 @@ local function row(source, line, text, columns, facts)
   local size = source:whole(line, "Size", named.Size)
   local bytes = source.bytes_of(dtype)
   if size % bytes ~= 0 then source:fail(line, "%d B are no whole elements of %s", size, dtype) end
-  local num_tokens, hidden_size = source:shape(line, size // bytes)
+  local num_tokens, hidden_size = source:shape_of_row(line, size, size // bytes)
+  if num_tokens == false then return nil end
   local record = source.record { line = line, world_size = facts.world_size, dtype = dtype, size = size,
     num_tokens = num_tokens, hidden_size = hidden_size, mode = "eager", strategy = facts.strategy }
   if named.Validation and named.Validation ~= "Pass" then
@@ -47,10 +48,14 @@ local function row(source, line, text, columns, facts)
   return record
 end
 
+-- Reads a line that is no row; raises for the title and the columns of another test, which may follow in a
+-- log of several. Returns whether it is a title.
 local function read_fact(source, line, text, facts)
-  local title, version = text:match("OSU MPI%S*%s+(.-) Latency Test v?(%S+)")
-  if title and title ~= "Allreduce" then
-    source:fail(line, "is of %s; rows are of Allreduce", title)
+  local title, version = text:match("OSU MPI%S*%s+(.-) Test v?(%S+)")
+  if title and title ~= "Allreduce Latency" then
+    source:fail(line, "is of %s; rows are of Allreduce", (title:gsub(" Latency$", "")))
+  elseif text:find("^#%s*Size%s+%a") then
+    source:fail(line, "has no times of an allreduce: %s", source.shown(text))
   end
   facts.version = version or facts.version
   facts.datatype = text:match("^#%s*Datatype:%s*([%w_]+)") or facts.datatype
@@ -67,7 +72,7 @@ return function(source)
     elseif not read_fact(source, line, text, facts) and (text:find(ROW) or text:find(CUT_OFF)) then
       if not columns then source:fail(line, "a row before the line # Size  Avg Latency(us) ...") end
       local record = row(source, line, text, columns, facts)
-      table.insert(record.time_us and out.rows or out.no_time, record)
+      if record then table.insert(record.time_us and out.rows or out.no_time, record) end
     end
   end
   if not columns then source:fail(nil, "has no line # Size  Avg Latency(us) ...; is it cut off?") end

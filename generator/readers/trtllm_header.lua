@@ -1,8 +1,8 @@
 -- The tables in TensorRT-LLM's customAllReduceUtils.h of any era that has them: as shipped, wrapped by
 -- clang-format, or as the generator prints one. A table is [tp][fusion][hidden][tokens] = number; an index is
--- the floor of log2: of TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments that name them must agree.
--- In the header that gentables writes, each TP size has axes of its own, which are in comments, and -1 is
--- unmeasured.
+-- the floor of log2: of TP 2, 4, 8; hidden 128, 256...; tokens 1, 2, 4... Comments above a table that list
+-- other values of an axis hold, and comments within it must agree. In the header that gentables writes, each
+-- TP size has axes of its own, which are in comments, and -1 is unmeasured.
 --
 -- The numbers are those of AllReduceStrategyType. Those of an older enum cannot be distinguished from them.
 -- So 1 and 2, which no present generator writes, are refused unless --era names their enum.
@@ -24,15 +24,22 @@ local AMBIGUOUS = { [1] = true, [2] = true }
 
 -- ---- text to tokens ---------------------------------------------------------------------------
 
+-- The values of an axis in a comment: Hidden:[128, 256] gives "Hidden", { 128, 256 }; of fusions names.
+local function axis_in(comment)
+  local what, list = comment:match("^%s*(%a+)%s*:%s*%[([^%]]*)%]")
+  local values, pattern = {}, what == "Fusion" and "[%w_]+" or "%d+"
+  for value in (list or ""):gmatch(pattern) do
+    values[#values + 1] = what == "Fusion" and value or math.tointeger(tonumber(value)) or 0
+  end
+  return what, values
+end
+
 -- The facts in a comment about the list that it begins: TP=2, Fusion=NONE, Hidden:[128, 256].
 local function comment_meaning(text)
   local what, value = text:match("^%s*(%a+)%s*=%s*([%w_]+)")
   if what == "TP" or what == "Fusion" then return what, value end
-  what, value = text:match("^%s*(%a+)%s*:%s*%[([%d%s,]+)%]")
-  if what ~= "Hidden" and what ~= "Tokens" then return nil end
-  local numbers = {}
-  for number in value:gmatch("%d+") do numbers[#numbers + 1] = math.tointeger(tonumber(number)) or 0 end
-  return what, numbers
+  local axis, numbers = axis_in(text)
+  if axis == "Hidden" or axis == "Tokens" then return axis, numbers end
 end
 
 -- Skips blanks and comments: moves scan.at and scan.line. Keeps the facts of comments in scan.comments.
@@ -168,14 +175,22 @@ local function powers(first, count)
   return numbers
 end
 
--- The TP size, hidden sizes and token counts of the list at `index`.
-local function axes_of(source, scan, tp_table, index, before)
-  local tp, count, tokens = FIRST_TP << (index - 1), #tp_table[1], #tp_table[1][1]
+-- The values of an axis that the comments above the table list, else `usual`.
+local function listed(source, scan, what, words, usual)
+  local comment = scan.axes[what]
+  return comment and check_axis(source, scan, comment, #usual, words) or usual
+end
+
+-- The TP size, hidden sizes and token counts of the list at `index` of `count_of_tps`.
+local function axes_of(source, scan, tp_table, index, count_of_tps, before)
+  local count, tokens = #tp_table[1], #tp_table[1][1]
   if not has_axes(tp_table) then
+    local tp = listed(source, scan, "TP", "TP sizes", powers(FIRST_TP, count_of_tps))[index]
     check_said(source, scan, tp_table, "TP", tp)
-    return tp, powers(FIRST_HIDDEN, count), powers(FIRST_TOKENS, tokens)
+    return tp, listed(source, scan, "Hidden", "hidden sizes", powers(FIRST_HIDDEN, count)),
+      listed(source, scan, "Tokens", "token counts", powers(FIRST_TOKENS, tokens))
   end
-  tp = tp_table.comments.TP and math.tointeger(tonumber(tp_table.comments.TP.value)) or 0
+  local tp = tp_table.comments.TP and math.tointeger(tonumber(tp_table.comments.TP.value)) or 0
   if tp <= before or tp > 65535 then
     source:fail(tp_table.line, "%s: a list with axes of its own, and no TP size above %d", scan.name, before)
   end
@@ -211,13 +226,32 @@ local function strategy_of(source, scan, entry, may_lack)
   return name
 end
 
+-- The names of the fusions of a table, by index: those that the comments above it list, or the usual ones.
+local function fusions_of(source, scan, count)
+  local usual, comment = sequences.field(lists.trtllm_fusions(), "name"), scan.axes.Fusion
+  if not comment then return usual end
+  local seen = {}
+  for _, name in ipairs(comment.value) do
+    if not lists.contains(usual, name) or seen[name] then
+      source:fail(comment.line, "%s: the comment has the fusion %s; each of %s may occur once", scan.name,
+        name, table.concat(usual, ", "))
+    end
+    seen[name] = true
+  end
+  if #comment.value ~= count then
+    source:fail(comment.line, "%s: the comment has %d fusions, and the list %d", scan.name, #comment.value,
+      count)
+  end
+  return comment.value
+end
+
 -- The cells of a table, in the order of table.csv.
 local function cells_of(source, scan, table_of)
   local cells, dtype, tp = {}, source:dtype("bfloat16"), 0
-  local names = sequences.field(lists.trtllm_fusions(), "name")
+  local names = fusions_of(source, scan, #table_of[1])
   for t, tp_table in ipairs(table_of) do
     local hidden_sizes, num_tokens
-    tp, hidden_sizes, num_tokens = axes_of(source, scan, tp_table, t, tp)
+    tp, hidden_sizes, num_tokens = axes_of(source, scan, tp_table, t, #table_of, tp)
     for f, fusion in ipairs(tp_table) do
       check_said(source, scan, fusion, "Fusion", names[f])
       for h, hidden in ipairs(fusion) do
@@ -236,14 +270,24 @@ end
 
 local function line_of(text, at) return 1 + select(2, text:sub(1, at - 1):gsub("\n", "")) end
 
--- The definitions: { { sm =, name =, at =, line = }... }.
+-- The axes in the comments of text[from, to]: { Hidden = { value =, line = }... }; of several the last.
+local function axes_above(text, from, to)
+  local axes = {}
+  for at, comment in text:sub(from, to):gmatch("()//([^\n]*)") do
+    local what, values = axis_in(comment)
+    if what then axes[what] = { value = values, line = line_of(text, from + at - 1) } end
+  end
+  return axes
+end
+
+-- The definitions: { { sm =, name =, at =, from =, line = }... }; `from`: where the name is.
 local function definitions(source)
   local found, seen = {}, {}
   for at, name, sm, stop in source.text:gmatch("()(AllReduceBestStrategyTableSM(%d+))%s*=%s*(){") do
     local line = line_of(source.text, at)
     if seen[sm] then source:fail(line, "%s occurs twice, first in line %d", name, seen[sm]) end
     seen[sm] = line
-    found[#found + 1] = { sm = sm, name = name, at = stop, line = line }
+    found[#found + 1] = { sm = sm, name = name, at = stop, from = at, line = line }
   end
   return found
 end
@@ -259,15 +303,17 @@ local function refuse_without(source)
 end
 
 local function read(source)
-  local found, tables = definitions(source), {}
+  local found, tables, above = definitions(source), {}, 1
   if #found == 0 then refuse_without(source) end
   for i, definition in ipairs(found) do
     local scan = { text = source.text, at = definition.at, line = definition.line,
-      first_line = definition.line, name = definition.name, comments = {} }
+      first_line = definition.line, name = definition.name, comments = {},
+      axes = axes_above(source.text, above, definition.from) }
     scan.line = line_of(source.text, definition.at)
     local table_of = list(source, scan, 4)
     take(source, scan, ";")
     check_shape(source, scan, table_of)
+    above = scan.at
     tables[i] = { arch = "sm" .. definition.sm, cells = cells_of(source, scan, table_of) }
   end
   return { tables = tables }

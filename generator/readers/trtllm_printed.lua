@@ -19,9 +19,11 @@ local function row(source, line, fields)
     source:fail(line, "%s of a message of which only the size is printed; --hidden-size N gives its tokens",
       fusion)
   end
-  local num_tokens, hidden_size = source:shape(line, elements)
+  local size = elements * source.bytes_of(dtype)
+  local num_tokens, hidden_size = source:shape_of_row(line, size, elements)
+  if num_tokens == false then return nil end
   return source.record { line = line, world_size = source:whole(line, "world_size", fields[1], 1, 65535),
-    dtype = dtype, size = elements * source.bytes_of(dtype), num_tokens = num_tokens,
+    dtype = dtype, size = size, num_tokens = num_tokens,
     hidden_size = hidden_size, fusion = fusion,
     strategy = source:name(line, "strategies", "strategy", fields[4]),
     time_us = source:time(line, "duration (ms)", fields[7]) * 1000 / source.options.calls }

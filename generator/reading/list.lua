@@ -75,13 +75,13 @@ readers.list = {
     help = "the table that nccl-tests prints, 2.0 to 2.17, as rows of NCCL (or --strategy); a wrong sum " ..
       "has no time" },
   { name = "osu", file = "osu", gives = "rows",
-    is = function(head) return has_line(head, "#?%s*OSU MPI[^\n]*Latency Test") end,
+    is = function(head) return has_line(head, "#?%s*OSU MPI[^\n]* Test") end,
     help = "output of osu_allreduce of the OSU micro-benchmarks, 3 to 7, as rows of MPI (or --strategy); " ..
       "needs --tp" },
   { name = "flashinfer", file = "flashinfer", gives = "rows",
     is = function(head)
       return head:find("FlashInfer Fused Collective Operations Benchmark", 1, true) ~= nil
-        or has_line(head, "Results: num_tokens=%d")
+        or has_line(head, "Results: num_tokens=%d") or has_line(head, "Results: seq_len=%d")
     end,
     help = "vLLM's and SGLang's benchmark of FlashInfer's fused allreduce " ..
       "(benchmark_fused_collective.py), printed (needs --tp) or Markdown, as rows of ONESHOT and TWOSHOT" },

@@ -29,7 +29,8 @@ function nccl_row.enter(source, line, result, run, out)
     source:fail(line, "%d B are not %d elements of %s", size, count, result.type)
   end
   if count == 0 then return source:leave_out("a message without elements") end
-  local num_tokens, hidden_size = source:shape(line, count)
+  local num_tokens, hidden_size = source:shape_of_row(line, size, count)
+  if num_tokens == false then return end
   local record = source.record { line = line, world_size = run.world_size, dtype = dtype, size = size,
     num_tokens = num_tokens, hidden_size = hidden_size, mode = run.mode, placement = run.placement,
     strategy = strategy_of(source, line, result) }
@@ -41,6 +42,38 @@ function nccl_row.enter(source, line, result, run, out)
     record.reason = ("nccl-tests: %s wrong elements"):format(result.wrong)
     out.no_time[#out.no_time + 1] = record
   end
+end
+
+-- The number of groups of ranks in the devices, each with a communicator of its own (NCCL_TESTS_SPLIT).
+local function groups_of(source, devices)
+  local sizes, groups = {}, 0
+  for _, device in ipairs(devices) do
+    groups = sizes[device.group] and groups or groups + 1
+    sizes[device.group] = (sizes[device.group] or 0) + 1
+  end
+  for group, size in pairs(sizes) do
+    if size * groups ~= #devices then
+      source:fail(nil, "group %s has %d of %d ranks in %d groups; groups of one size are required", group,
+        size, #devices, groups)
+    end
+  end
+  return groups
+end
+
+-- The ranks of a communicator, by the numbers of the ranks, not by their count: a log may be without some.
+-- Devices are { { line =, rank =, group =, host =, id =, name = }... }. Returns the number, which is nil
+-- without devices, and the devices, none of them if a rank is missing.
+function nccl_row.ranks(source, devices)
+  local seen, last = {}, -1
+  for _, device in ipairs(devices) do
+    local rank = source:whole(device.line, "rank", device.rank, 0, 65534)
+    if seen[rank] then source:fail(device.line, "rank %d is listed twice", rank) end
+    seen[rank], last = true, math.max(last, rank)
+  end
+  if #devices == 0 then return nil, devices end
+  if #devices == last + 1 then return #devices // groups_of(source, devices), devices end
+  source:leave_out("ranks without a line")
+  return last + 1, {}
 end
 
 -- The devices { { host =, id =, name = }... } as placement and machine.

@@ -152,6 +152,15 @@ function source:shape(line, elements)
   return num_tokens, hidden_size
 end
 
+-- The shape of a row of a message of `size` bytes: tokens of --hidden-size elements. Without that option nil:
+-- the row has a size only; or false, with a note, if the message is too large for such a row.
+function source:shape_of_row(line, size, elements)
+  if self.options.hidden_size then return self:shape(line, elements) end
+  if size < core_rows.HIDDEN_SIZE_NONE then return nil end
+  self:leave_out("of 4 GiB or more; --hidden-size N makes tokens of them")
+  return false
+end
+
 -- A record, its gaps filled in with what other tools leave open.
 function source.record(fields)
   fields.op = fields.op or "allreduce"

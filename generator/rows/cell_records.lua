@@ -40,10 +40,12 @@ function cell_records.before(a, b)
   return false
 end
 
--- A text that is the same for two records if and only if they are of the same cell and strategy.
+-- A text that is the same for two records if and only if they are of the same cell and strategy. A record
+-- without tokens is of its size.
 function cell_records.key(record)
   local parts = {}
   for i, axis in ipairs(axes) do parts[i] = tostring(record[axis.name]) end
+  if not record.num_tokens then parts[#parts + 1] = ("%d bytes"):format(record.size or 0) end
   parts[#parts + 1] = record.splits -- of an alltoallv
   if rank_placement.spans(record.nodes) then parts[#parts + 1] = "nodes" .. record.nodes end
   return table.concat(parts, " ")

@@ -28,7 +28,7 @@ import.options = {
     help = "number of ranks, for files without it" },
   { name = "dtype", value = "NAME", help = "data type, for files without it (default: bfloat16)" },
   { name = "hidden-size", value = "N", type = "whole",
-    help = "elements of a token, for files with bytes alone (default: one token for each size)" },
+    help = "elements of a token, for files with bytes alone; rows without it have a size only" },
   { name = "strategy", value = "NAME",
     help = "strategy of the times (default: nccl-tests NCCL, osu MPI)" },
   { name = "era", value = "NAME",
@@ -93,13 +93,22 @@ end
 
 local no_time_fields = { "dtype", "op", "mode", "fusion", "hidden_size", "num_tokens", "strategy", "reason" }
 
+-- A record without a time, as provenance has it: one of a size only is one token.
+local function entry_of(record)
+  local entry = sequences.pick(record, no_time_fields)
+  if not entry.num_tokens then
+    entry.num_tokens, entry.hidden_size = 1, record.size // lists.find("dtypes", record.dtype).bytes
+  end
+  return entry
+end
+
 -- The provenance of imported rows. Facts that the files lack, such as the CPU, are absent. `devices`: those
 -- of each number of ranks, if the files have them.
 local function record_of(of_size, arch, facts, no_time, devices)
   local placement
   local entries = sequences.map(no_time, function(entry)
     local is_its_own = entry.world_size == of_size.world_size and (entry.nodes or 1) == of_size.nodes
-    return is_its_own and sequences.pick(entry, no_time_fields) or nil
+    return is_its_own and entry_of(entry) or nil
   end)
   for _, record in ipairs(of_size.records or {}) do
     placement = placement or record.placement

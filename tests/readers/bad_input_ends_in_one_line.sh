@@ -86,6 +86,10 @@ succeeds generate --data-dir "$WORK/tables" --arch all --out "$WORK"
 wrong "$own" 's/Hidden:.1024, 2880/Hidden:[1024/' 'the comment has 1 hidden sizes, and the list 2'
 wrong "$own" 's/Hidden:.1024, 2880/Hidden:[2880, 1024/' 'one ascending number for each'
 wrong "$own" 's/TP=4/TP=2/' 'a list with axes of its own, and no TP size above 2'
+printed=$WORK/printed.cpp
+wrong "$printed" '/Tokens:/s/.1, /[/' ':5: .*: the comment has 14 token counts, and the list 15'
+wrong "$printed" "/Fusion:/s/.'NONE', /[/" ':3: .*: the comment has 3 fusions, and the list 4'
+wrong "$printed" "/Fusion:/s/.'NONE', /['MOE', /" ':3: .*: the comment has the fusion MOE; each of NONE, '
 refuses '--era 2024 is none; valid: today' "$header_file" --era 2024 --arch sm90
 refuses 'there are tables of sm90, sm100; a folder, or --arch, is required' "$header_file"
 refuses 'has no table of sm89; it has sm90, sm100' "$header_file" --arch sm89
@@ -122,7 +126,9 @@ wrong "$table" '10s/ time/ cputime/' ':10: has times of the CPU'
 wrong "$table" '10d' 'has no line # size count|:1[0-9]: a row before' --from nccl-tests
 refuses 'is of 2 ranks, and --tp is 4' "$table" --tp 4
 wrong "$table" '/Rank/d' 'has no number of ranks; give it with --tp N'
+wrong "$table" 's/Rank  1/Rank  0/' ':7: rank 0 is listed twice'
 json=$inputs/nccl_tests.json
+wrong "$json" 's/"rank":1/"rank":"x"/' 'rank is "x"; a whole number of 0 to 65534'
 wrong "$json" 's/"version":1/"version":5/' 'is of version 5; versions 1 to 4 are known'
 wrong "$json" 's/"version":1,//' 'has no version'
 wrong "$json" 's/"config"/"configuration"/' 'has no config; the run may have been cut off'
@@ -144,6 +150,15 @@ wrong "$inputs/osu_7.txt" '5s/^4/-4/' ':5: Size is "-4"; a whole number from 1' 
 wrong "$inputs/osu_7.txt" '5s/^4/x4/' ':5: Size is "x4"; a whole number from 1' --tp 2
 wrong "$inputs/osu_7.txt" '5s/^4 *[0-9.]*/4  1e308/' ':5: .* is "1e308"; .* from 1e-06 to 1e\+12' \
     --tp 2
+{
+    cat "$inputs/osu_7.txt"
+    printf '\n# OSU MPI Bandwidth Test v7.4\n# Size      Bandwidth (MB/s)\n4                    3.50\n'
+} >"$bad"
+refuses 'bad:8: is of Bandwidth; rows are of Allreduce' "$bad" --tp 2
+grep -v 'OSU MPI Bandwidth' "$bad" >"$WORK/untitled"
+refuses 'untitled:8: has no times of an allreduce: "# Size      Bandwidth' "$WORK/untitled" --tp 2
+tail -n 3 "$bad" >"$WORK/bandwidth"
+refuses 'bandwidth:1: is of Bandwidth; rows are of Allreduce' "$WORK/bandwidth" --tp 2
 refuses 'unknown --strategy "RING"' "$inputs/osu_7.txt" --tp 2 --strategy RING
 head -c -2 "$inputs/osu_5.txt" >"$bad"
 refuses ': the last line has no line end, so its last number may be cut off' "$bad" --tp 2

@@ -20,39 +20,65 @@ has_lines "$WORK/rows.json" '    "imported": "benchmark-csv"'
 imports "$rows" "$WORK/again.csv"
 cmp "$rows" "$WORK/again.csv" || die "our own rows change"
 imports "$inputs/trtllm_a.txt" "$rows" --calls 1000
-has_lines "$rows" '2,bfloat16,16384,1,8192,ONESHOT,NONE,allreduce,12.5000,,,,,,,,,unknown,,unknown,,'
+has_lines "$rows" '2,bfloat16,16384,,,ONESHOT,NONE,allreduce,12.5000,,,,,,,,,unknown,,unknown,,'
 imports "$inputs/trtllm_a.txt" "$rows" --calls 1000 --hidden-size 4096
 has_lines "$rows" '2,bfloat16,16384,2,4096,NCCL,NONE,allreduce,14.5000,,,,,,,,,unknown,,unknown,,'
 
 # nccl-tests: ranks, mode and placement from its own lines; wrong sums have no time.
 imports "$inputs/nccl_tests.txt" "$rows"
 lines "$rows" 3
-has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
+has_lines "$rows" '2,bfloat16,8,,,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
 has_lines "$WORK/rows.json" '    "gpu": "2 NVIDIA H100 80GB HBM3"' '    "imported": "nccl-tests"' \
     '      "reason": "nccl-tests: 3 wrong elements",'
 imports "$inputs/nccl_tests.txt" "$rows" --in-place --strategy NCCL_SYMMETRIC
 lines "$rows" 4
-has_lines "$rows" '2,bfloat16,8,1,4,NCCL_SYMMETRIC,NONE,allreduce,11.0000,,,,,,,,,eager,,dedicated,,'
+has_lines "$rows" '2,bfloat16,8,,,NCCL_SYMMETRIC,NONE,allreduce,11.0000,,,,,,,,,eager,,dedicated,,'
 imports "$inputs/nccl_tests_2.10.txt" "$rows"
-has_lines "$rows" '2,float32,2048,1,512,NCCL,NONE,allreduce,1234.5000,,,,,,,,,graph,,loopback,,'
+has_lines "$rows" '2,float32,2048,,,NCCL,NONE,allreduce,1234.5000,,,,,,,,,graph,,loopback,,'
 grep -v Rank "$inputs/nccl_tests.txt" >"$WORK/pasted.txt"
 imports "$WORK/pasted.txt" "$rows" --tp 4
-has_lines "$rows" '4,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,unknown,,'
+has_lines "$rows" '4,bfloat16,8,,,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,unknown,,'
 imports "$inputs/nccl_tests.json" "$rows"
-has_lines "$rows" '2,bfloat16,8,1,4,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
+has_lines "$rows" '2,bfloat16,8,,,NCCL,NONE,allreduce,11.2000,,,,,,,,,eager,,dedicated,,'
+imports "$inputs/nccl_tests.txt" "$rows" --hidden-size 4
+has_lines "$rows" '2,bfloat16,16,2,4,NCCL,NONE,allreduce,11.5000,,,,,,,,,eager,,dedicated,,'
+
+# Messages of nccl-tests are no shapes: a table of them has no hidden sizes.
+imports "$inputs/nccl_tests.txt" "$WORK/by_size" --arch sm90
+succeeds generate --data-dir "$WORK/by_size" --arch sm90 --out "$WORK/by_size"
+has 'generated_lookup_table.cpp: left out: no row has tokens and a hidden size' "$stderr"
+has '^sm90,2,NONE,bfloat16,allreduce,eager,,,NCCL,11.2000,.*,8,$' "$WORK/by_size/table.csv"
+
+# The number of ranks is that of the highest one, however many lines a log has kept; with NCCL_TESTS_SPLIT
+# that of a group. all_reduce_perf -b 8 -e 8G: a row has a size below 4 GiB, or tokens.
+awk -f "$SOURCE/tests/readers/all_reduce_perf.awk" </dev/null >"$WORK/large.txt"
+imports "$WORK/large.txt" "$rows"
+one_line 'left out, of 4 GiB or more; --hidden-size N makes tokens of them: 2'
+lines "$rows" 30
+has_lines "$rows" '16,float32,2147483648,,,NCCL,NONE,allreduce,7178.0000,,,,,,,,,eager,,dedicated,,'
+imports "$WORK/large.txt" "$rows" --hidden-size 2
+lines "$rows" 32
+has '^16,float32,8589934592,1073741824,2,NCCL,' "$rows"
+sed -E '/Rank +([1-6]|9|1[0-4]) /d' "$WORK/large.txt" >"$WORK/abridged.txt"
+imports "$WORK/abridged.txt" "$rows"
+has '/abridged.txt: left out, ranks without a line: 1$' "$stderr"
+has_lines "$rows" '16,float32,8,,,NCCL,NONE,allreduce,10.0000,,,,,,,,,eager,,unknown,,'
+sed -E 's/(Rank +([1-9]?[13579]) +Group  )0/\11/' "$WORK/large.txt" >"$WORK/split.txt"
+imports "$WORK/split.txt" "$rows"
+has '^8,float32,8,,,NCCL,' "$rows"
 
 # OSU, of the versions that print their data type and of those that always had floats.
 for version in 5 7; do
     imports "$inputs/osu_$version.txt" "$rows" --tp 4
-    has_lines "$rows" '4,float32,4,1,1,MPI,NONE,allreduce,1.3500,,,,,,,,,eager,,unknown,,'
+    has_lines "$rows" '4,float32,4,,,MPI,NONE,allreduce,1.3500,,,,,,,,,eager,,unknown,,'
 done
 imports "$inputs/osu_7.txt" "$rows" --tp 4 --strategy MPI_RING
-has_lines "$rows" '4,float32,8,1,2,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,'
+has_lines "$rows" '4,float32,8,,,MPI_RING,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,'
 
 
 # Files without nodes take them from --nodes; NCCL's have them.
 imports "$inputs/osu_7.txt" "$rows" --tp 4 --nodes 2
-has_lines "$rows" '4,float32,8,1,2,MPI,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,,,,,,,2,2'
+has_lines "$rows" '4,float32,8,,,MPI,NONE,allreduce,1.3000,,,,,,,,,eager,,unknown,,,,,,,,2,2'
 has_lines "$WORK/rows.json" '  "nodes": 2,'
 rejects '4 ranks on 3 nodes; the same number of ranks on each node is required' import "$inputs/osu_7.txt" \
     --tp 4 --nodes 3 --out "$rows"
@@ -72,12 +98,18 @@ has_lines "$rows" \
 has_lines "$WORK/rows.json" "      \"reason\": \"FlashInfer's benchmark: FAILED\","
 imports "$inputs/flashinfer.txt" "$rows" --tp 2
 lines "$rows" 2
+cp "$rows" "$WORK/of_tokens.csv"
+for form in txt md; do # as earlier versions have it
+    sed 's/num_tokens=/seq_len=/' "$inputs/flashinfer.$form" >"$WORK/earlier.$form"
+    imports "$WORK/earlier.$form" "$rows" --tp 2
+    grep -q ',128,8192,ONESHOT,' "$rows" || die "seq_len= is no token count in $form"
+done
 
 # The input of optimize_config.py: a strategy for each algorithm, protocol and number of channels.
 imports "$inputs/nccl_optimizer.csv" "$WORK/folder" --arch sm90
 one_line 'left out, of other collectives than allreduce: 1'
 has_lines "$WORK/folder/benchmark.tp8.sm90.csv" \
-    '8,bfloat16,32768,1,16384,NCCL_RING_LL128_8CH,NONE,allreduce,16.2000,,,,,,,,,unknown,,unknown,,'
+    '8,bfloat16,32768,,,NCCL_RING_LL128_8CH,NONE,allreduce,16.2000,,,,,,,,,unknown,,unknown,,'
 
 # Imported rows make tables, and these name their origin.
 succeeds generate --data-dir "$WORK/folder" --arch sm90 --formats nccl,report

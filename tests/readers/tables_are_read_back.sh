@@ -20,6 +20,23 @@ sed 's/$/\r/' "$WORK/shipped.h" >"$WORK/crlf.h"
 imports "$WORK/crlf.h" "$read_table" --arch sm90
 cmp "$read_table" "$WORK/sm90.csv" || die "another table with CRLF"
 
+# Comments above a table that list other axes hold.
+cat >"$WORK/other_axes.sed" <<END
+1,5s/Hidden:.*/Hidden:[64, 128, 256, 512, 1024, 2048, 4096]/
+1,5s/TP:.*/TP:[2, 4, 16]/
+1,5s/'RESIDUAL_RMS_NORM', \('[A-Z_0-9]*FP8'\)/\1, 'RESIDUAL_RMS_NORM'/
+s/TP=8/TP=16/
+/^ /s/=RESIDUAL_RMS_NORM$/=swap/
+/^ /s/=RESIDUAL_RMS_NORM_QUANT_FP8/=RESIDUAL_RMS_NORM/
+s/=swap/=RESIDUAL_RMS_NORM_QUANT_FP8/
+END
+sed -f "$WORK/other_axes.sed" "$WORK/printed.cpp" >"$WORK/other_axes.cpp"
+imports "$WORK/other_axes.cpp" "$WORK/other_axes.csv"
+awk -F, -v OFS=, '{ $7 = $7 * 2; sub("^16$", 8, $2); f = $3
+    if (f == "RESIDUAL_RMS_NORM") $3 = f "_QUANT_FP8"; if (f ~ /FP8/) $3 = "RESIDUAL_RMS_NORM" }
+    NR > 1 { print }' "$WORK/other_axes.csv" | sort >"$WORK/relabelled"
+tail -n +2 "$WORK/sm90.csv" | sort | cmp - "$WORK/relabelled" || die "the axes in comments do not hold"
+
 # Our own header and fragment have the choices of table.csv, if these were measured.
 succeeds generate --data-dir "$SOURCE/tests/golden/sm90" --arch sm90 --out "$WORK/ours" --formats trtllm
 imports "$WORK/ours/generated_lookup_table.cpp" "$read_table"

@@ -1,3 +1,4 @@
+// Each choice is for the shapes that the floor of log2 sends to its cell; table.csv has those for the nearest cell.
 // AllReduce lookup: [tp][fusion][hidden][tokens] = strategy
 // TP:[2, 4, 8]
 // Fusion:['NONE', 'RESIDUAL_RMS_NORM', 'RESIDUAL_RMS_NORM_QUANT_FP8', 'RESIDUAL_RMS_NORM_QUANT_NVFP4']

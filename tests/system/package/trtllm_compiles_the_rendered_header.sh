@@ -9,6 +9,8 @@ rm -r "$project"
 cp -R "$GENTABLES_SOURCE/tests/system/consumer_trtllm" "$project"
 cp -R "$GENTABLES_SOURCE/tests/unit/formats/trtllm" "$project/stand_ins"
 copy=$project/cpp/tensorrt_llm/common/customAllReduceUtils.h
+targets=$(grep '^  TARGETS ' "$project/CMakeLists.txt")
+grep -Fxq "$targets" "$GENTABLES_SOURCE/docs/trtllm.md" || die "docs/trtllm.md has other targets"
 configure -G "$1"
 passes cmake --build "$build" --parallel 2
 passes "$build/which"
@@ -40,7 +42,7 @@ passes cmake --build "$build" --target clean
 [ -s "$copy" ] || die "clean took the copy in the sources"
 
 # A missing target, and no rows.
-sed -i 's/common_src kernels_src$/common_src nowhere/' "$project/CMakeLists.txt"
+sed -i 's/common_src kernels_src .*/common_src nowhere/' "$project/CMakeLists.txt"
 fails cmake "$build"
 printed "no target nowhere"
 rm -r "$project"/cpp/tables/sm*

@@ -24,6 +24,8 @@ done
 succeeds generate --data-dir "$WORK/data" --arch sm90 --out "$WORK" --formats nccl
 tuner=$WORK/nccl_tuner.csv
 [ "$(awk 'length >= 255' "$tuner")" = "" ] || die "a line is too long"
+has '^# For the example plugin of NCCL 2.30.3 or later' "$tuner"
+has 'that NCCL_TUNER_PLUGIN names; NCCL_TUNER_CONFIG_FILE names this file' "$tuner"
 
 for compiler in $(compilers c); do
     "$compiler" -std=c17 -D_GNU_SOURCE -Wall -Wextra -Werror "$SOURCE/tests/unit/formats/tuner.c" \

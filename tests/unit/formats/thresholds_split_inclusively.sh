@@ -41,6 +41,20 @@ assert known.strategy(4, 8192) == known.fallback == "NCCL_SYMMETRIC"
 assert known.custom_max_bytes(2) == borders[1] and known.custom_max_bytes(3) == 0
 
 
+def vllm_uses_its_own(limits, world_size, size_bytes):
+    """vLLM's rule: every world size has a limit, which is exclusive; sizes are multiples of 16 bytes."""
+    return size_bytes % 16 == 0 and size_bytes < limits[world_size]
+
+
+limits = known.vllm_max_sizes({2: 1, 4: 1024, 8: 2048})
+assert sorted(limits) == [2, 4, 6, 8] and (limits[4], limits[8]) == (1024, 2048), limits
+exact = json.load(open(path))
+exact["world_sizes"]["2"]["custom_max_bytes"] = 65536
+limits = Thresholds(exact).vllm_max_sizes()
+assert vllm_uses_its_own(limits, 2, 65536) and not vllm_uses_its_own(limits, 2, 65552)
+assert vllm_uses_its_own(limits, 6, 65536) and not vllm_uses_its_own(limits, 8, 16), limits
+
+
 class Tensor:  # the members of PyTorch's class that a dispatcher uses
     def __init__(self, count):
         self.count = count

@@ -46,9 +46,9 @@ if grep -qi 'host\b.*allreduce\|loopback' "$made"; then
     die "the header has a table of the host or of loopback"
 fi
 
-# The expected answers: of the cells, then of shapes outside. 8 is NCCL_SYMMETRIC.
+# The expected answers: of the cells, then of shapes outside, which get NCCL, 0.
 awk -F, 'BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 5
-                 number["NCCL_SYMMETRIC"] = 8; number["unmeasured"] = 8; fusion["NONE"] = 0
+                 number["NCCL_SYMMETRIC"] = 8; number["unmeasured"] = 0; fusion["NONE"] = 0
                  fusion["RESIDUAL_RMS_NORM"] = 1
                  fusion["RESIDUAL_RMS_NORM_QUANT_NVFP4"] = 5 }
          FNR > 1 { print substr($1, 3), $2, fusion[$3], $7, $8 >questions; print number[$9] >answers }' \
@@ -58,7 +58,7 @@ cells=$(wc -l <"$WORK/questions")
 cell() { # SM TP FUSION HIDDEN TOKENS: the choice in table.csv
     awk -F, -v tp="$2" -v fusion="$3" -v hidden="$4" -v tokens="$5" '
         BEGIN { number["NCCL"] = 0; number["ONESHOT"] = 4; number["TWOSHOT"] = 5; number["NCCL_SYMMETRIC"] = 8
-                number["unmeasured"] = 8 }
+                number["unmeasured"] = 0 }
         $2 == tp && $3 == fusion && $7 == hidden && $8 == tokens { print number[$9] }' "$WORK/sm$1/table.csv"
 }
 expect() { # ANSWER SM TP FUSION-NUMBER HIDDEN TOKENS
@@ -66,14 +66,15 @@ expect() { # ANSWER SM TP FUSION-NUMBER HIDDEN TOKENS
     shift
     echo "$@" >>"$WORK/questions"
 }
-for tp in 0 1 5 6 7 16 -3 1024; do expect 8 90 "$tp" 0 1024 8; done # no such TP size: never a neighbour's row
+for tp in 0 1 5 6 7 16 -3 1024; do expect 0 90 "$tp" 0 1024 8; done # no such TP size: never a neighbour's row
 expect "$(cell 90 3 NONE 2880 8)" 90 3 0 2880 8                     # TP 3 was measured
-for hidden in 0 1 127 16384 999999999; do expect 8 90 8 0 $hidden 8; done
-for tokens in 0 8192 18446744073709551615; do expect 8 90 8 0 128 $tokens; done
+for hidden in 0 1 127 16384 999999999; do expect 0 90 8 0 $hidden 8; done
+for tokens in 0 8192 18446744073709551615; do expect 0 90 8 0 128 $tokens; done
 expect "$(cell 90 8 NONE 128 4096)" 90 8 0 255 8191 # the last answers below its double
 expect "$(cell 90 2 NONE 1024 8)" 90 2 0 2047 63    # the floor of both
-for op in 2 3 77; do expect 8 90 2 $op 1024 8; done # fusions without a table
+for op in 2 3 11 77; do expect 0 90 2 $op 1024 8; done # fusions without a table
 expect "$(cell 90 2 RESIDUAL_RMS_NORM_QUANT_NVFP4 1024 8)" 90 2 7 1024 8
+expect "$(cell 90 2 RESIDUAL_RMS_NORM_QUANT_NVFP4 1024 8)" 90 2 10 1024 8
 expect "$(cell 89 2 NONE 128 8)" 80 2 0 128 8 # older than all: the oldest
 expect "$(cell 100 4 NONE 1024 8)" 103 4 0 1024 8
 expect "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
@@ -81,11 +82,15 @@ expect "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
 [ -n "$(compilers c++)" ] || skip "no C++ compiler"
 for compiler in $(compilers c++); do
     for options in -std=c++17 "-std=c++20 -I $here/trtllm_newer"; do
-        # shellcheck disable=SC2086
+        # shellcheck disable=SC2086,SC2116
         "$compiler" $options -O0 -Wall -Wextra -Wshadow -Wconversion -Werror \
             -I "$WORK/include" -I "$here/trtllm" "$here/trtllm/call_lookup.cpp" -o "$WORK/ask" \
             >"$stdout" 2>"$stderr" ||
             die "$compiler $options"
+        workspaces="16000000 8000000 16000000 8000000"
+        [ "$options" = -std=c++17 ] || workspaces="67108864 67108864 4096 4096"
+        found=$("$WORK/ask" workspaces && TRTLLM_ALLREDUCE_FUSION_WORKSPACE_SIZE=4096 "$WORK/ask" workspaces)
+        [ "$(echo $found)" = "$workspaces" ] || die "$options: workspaces of $found"
     done
     "$WORK/ask" <"$WORK/questions" >"$WORK/said" || die "$(cat "$WORK/said")"
     cut -d' ' -f1 "$WORK/said" | paste -d' ' "$WORK/questions" - "$WORK/answers" |

@@ -1,6 +1,6 @@
 // Calls the lookups of TensorRT-LLM's header. Standard input has lines `sm tp fusion hidden tokens` with the
 // fusion's number; for each it prints the numbers of the strategies: by the table, by SelectStrategyLP, by
-// tokens, and by bytes, with two bytes an element.
+// tokens, and by bytes, with two bytes an element. With an argument it prints the workspace instead.
 #include "tensorrt_llm/common/customAllReduceUtils.h"
 
 #include <iostream>
@@ -28,12 +28,18 @@ static bool constants_are_true() {
            tokens == utils::kNumTokensChoice;
 }
 
-int main() {
+// Prints the workspace of two and of eight ranks.
+static int print_workspaces() {
+    std::cout << utils::getMaxRequiredWorkspaceSize(2) << ' ' << utils::getMaxRequiredWorkspaceSize(8) << '\n';
+    return 0;
+}
+
+int main(int count, char **) {
     if (!constants_are_true()) {
         std::cout << "a constant is not true\n";
         return 1;
     }
-    if (utils::getMaxRequiredWorkspaceSize(8) == 0) return 1;
+    if (count > 1) return print_workspaces();
     int sm, tp, fusion;
     std::size_t hidden, tokens;
     while (std::cin >> sm >> tp >> fusion >> hidden >> tokens) {
