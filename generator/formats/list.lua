@@ -27,6 +27,7 @@
 --   names     function(row of lists.strategies) -> whether it can name the strategy; absent: all. Only these
 --             compete
 --   elsewhere what its reader does with unmeasured cells; {fallback} is model.fallback's
+--   installs  a file for an MPI library, which generate --install-prefix also writes to another folder
 --   mute      it has no room for the name of its numerics class
 --   measured_only  why it has no predicted choices, as text
 --   left_out  function(model) -> list of further parts that it leaves out, for the report (required
@@ -156,11 +157,11 @@ local function ompi_han(source, format, nodes)
   return view
 end
 
--- A format's `lacks` for rules that Open MPI reads since version `least` (nil: any version).
-local function lacks_ompi_rules(least)
+-- A format's `lacks` for a format of Open MPI's rules (a key of ompi.versions).
+local function lacks_ompi_rules(format)
   return function(source)
     local ompi = require "formats.ompi"
-    return ompi.lacks_rules(source) or least and ompi.too_old(source, least)
+    return ompi.lacks_rules(source) or ompi.unread(source, format)
   end
 end
 
@@ -174,6 +175,7 @@ local OMPI_HAN_NODES = "its rules distinguish communicators by size only; a job 
   "with nodesM in its name, and a job on one node none"
 -- A row of a file for an MPI library, with the fields that all of these have.
 local function of_mpi(row)
+  row.installs = true
   row.archs, row.why_not, row.left_out = is_host, "MPI ranks are hosts", row.left_out or all_but_plain_sums
   return row
 end
@@ -231,13 +233,13 @@ formats.list = {
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
-    lacks = lacks_ompi_rules() },
+    lacks = lacks_ompi_rules("classic") },
   of_mpi { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
-    reader = "Open MPI 5.0.7 and later: coll_tuned_dynamic_rules_filename",
+    reader = "Open MPI 4.1.8, and 5.0 from 5.0.7 on: coll_tuned_dynamic_rules_filename",
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
-    lacks = lacks_ompi_rules("5.0.7") },
+    lacks = lacks_ompi_rules("v2") },
   of_mpi { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
     reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
     elsewhere = OMPI_ELSEWHERE,
@@ -245,7 +247,7 @@ formats.list = {
     view = ompi_json_rules,
     mute = true,
     measured_only = NO_MARK,
-    lacks = lacks_ompi_rules("6.0") },
+    lacks = lacks_ompi_rules("json") },
   of_mpi { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
     reader = "Open MPI 4.1 and later, on several nodes: coll_han_dynamic_rules_filename",
     elsewhere = "an unmeasured communicator size, and every other collective, stays with the component of " ..

@@ -302,6 +302,19 @@ local function is_below(version, least)
   return false
 end
 
+-- The formats of rules: the versions of Open MPI that read them as they are meant, each range as { first,
+-- before (nil: no end) }; `words` and the format to use instead for messages. Open MPI 6 reads classic rules
+-- and version 2, too, but a rule for N ranks counts below N there.
+ompi.versions = {
+  classic = { ranges = { { "0", "6.0" } }, words = "Open MPI before 6.0 reads it as it is meant",
+    instead = "ompi_rules.json (--formats ompi-json)" },
+  v2 = { ranges = { { "4.1.8", "5.0" }, { "5.0.7", "6.0" } },
+    words = "Open MPI 4.1.8, and 5.0 from 5.0.7 on, read it", instead = "ompi_rules.conf (--formats ompi)",
+    instead_since = { "6.0", "ompi_rules.json (--formats ompi-json)" } },
+  json = { ranges = { { "6.0" } }, words = "Open MPI 6.0 and later read it",
+    instead = "ompi_rules.conf (--formats ompi)" },
+}
+
 -- The versions of Open MPI with which the rows and searches of a source were measured, if they are recorded.
 local function versions_of(source)
   local versions = sequences.map(source.files, function(entry)
@@ -314,12 +327,22 @@ local function versions_of(source)
   return versions
 end
 
--- A message if a rules file requires Open MPI `least` and the rows were measured with an older one; else nil.
-function ompi.too_old(source, least)
+local function is_read_by(format, version)
+  return sequences.any(format.ranges, function(range)
+    return not is_below(version, range[1]) and (not range[2] or is_below(version, range[2]))
+  end)
+end
+
+-- A message if rows are of a version of Open MPI that does not read a format of rules (a key of
+-- ompi.versions); else nil.
+function ompi.unread(source, name)
+  local format = ompi.versions[name]
   for _, version in ipairs(versions_of(source)) do
-    if is_below(version, least) then
-      return ("Open MPI %s and later read it, and the rows are of Open MPI %s; use ompi_rules.conf " ..
-        "(--formats ompi), or rows of a newer version"):format(least, version)
+    if not is_read_by(format, version) then
+      local since = format.instead_since
+      local instead = since and not is_below(version, since[1]) and since[2] or format.instead
+      return ("%s, and the rows are of Open MPI %s; use %s, or rows of such a version"):format(format.words,
+        version, instead)
     end
   end
 end
@@ -327,7 +350,7 @@ end
 -- Whether all rows of a source that name a version of Open MPI name `least` or a later one, and some do.
 function ompi.is_since(source, least)
   local versions = versions_of(source)
-  return #versions > 0 and not ompi.too_old(source, least)
+  return #versions > 0 and not sequences.any(versions, function(version) return is_below(version, least) end)
 end
 
 function ompi.lacks_search(source)

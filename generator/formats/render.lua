@@ -82,6 +82,7 @@ local function view_of(source, format, nodes)
     view = model.for_format(source, format)
     refuse_empty(source, format, view)
   end
+  view.folder = source.folder or "" -- before names of files in files; with a slash at its end
   view.banner = banner(source.arch, source.loopback)
   view.placement_size, view.placement_words = rank_placement.size, rank_placement.words
   for _, line in ipairs { numerics_line(source, format) or "", workload_line(source, format) or "",
@@ -198,6 +199,24 @@ function render.files(source, names)
       fail.note("%s: left out: %s", format.file, lacks)
     end
   end
+  return files
+end
+
+-- The files for MPI libraries, of those of --formats (nil: all), with the absolute path `folder` in them.
+-- Raises if there is none, or if the path has characters that these files cannot hold.
+function render.installed(source, names, folder)
+  local wrong = folder:match("[^%w/._+@:=~-]")
+  if wrong then
+    fail.input("--install-prefix %s: the files of MPI libraries hold no path with %q", folder, wrong)
+  end
+  local installs = sequences.filter(render.formats(names, source.arch), function(format)
+    return format.installs
+  end)
+  local files, at_folder = {}, setmetatable({ folder = folder:gsub("/*$", "/") }, { __index = source })
+  for _, format in ipairs(installs) do
+    if not format.lacks(source) then sequences.append(files, files_of(at_folder, format)) end
+  end
+  if #files == 0 then fail.input("--install-prefix: the rows give no file for an MPI library") end
   return files
 end
 

@@ -9,10 +9,30 @@ local model = require "formats.model"
 local options = require "base.options"
 local predicted_in_words = require "formats.predicted_in_words"
 local render = require "formats.render"
+local sequences = require "base.sequences"
 local stamp = require "formats.stamp"
 local trtllm_generator = require "sweep.trtllm_generator"
 
 local function print_state(word, path) io.stdout:write(("%-10s"):format(word), path, "\n") end
+
+-- Renders the copies of --install-prefix as texts for write(). Makes the folder, for its absolute path.
+local function installed(source, args, out)
+  fail.unless_done(file.make_folder(args.install_prefix))
+  local folder = fail.unless(file.real_path(args.install_prefix))
+  if folder == file.real_path(out) then
+    fail.input("--install-prefix %s: is the folder of the tables, which hold no paths; name another",
+      args.install_prefix)
+  end
+  return sequences.map(render.installed(source, args.formats, folder), function(made)
+    return { path = folder .. "/" .. made.file, text = made.text }
+  end)
+end
+
+-- Writes texts ({ path, text }) to a folder that exists, and prints their paths.
+local function write(texts)
+  local written = render.update(texts)
+  for _, made in ipairs(texts) do print_state(written[made.path] and "written" or "unchanged", made.path) end
+end
 
 return {
   summary = "Writes an arch's tables from the rows in a folder; each cell has the strategy with the least\n"
@@ -26,6 +46,9 @@ return {
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
+    { name = "install-prefix", value = "DIR",
+      help = "also write the files for MPI libraries to DIR, with its path in them, so that they work\n"
+        .. "from any folder" },
     { name = "stamp", value = "FILE",
       help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "sm-version", value = "N",
@@ -42,7 +65,7 @@ return {
     if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
     local out = (args.out or args.data_dir):gsub("(.)/+$", "%1")
     local lock <close> = folder_lock.take(out) -- the table that stands there is read and written
-    local before = args.stamp and stamp.state(args, out)
+    local before = args.stamp and not args.install_prefix and stamp.state(args, out)
     local current = before and stamp.tables(args.stamp, before)
     if current then
       for _, path in ipairs(current) do print_state("unchanged", path) end
@@ -55,10 +78,11 @@ return {
       paths[i] = out .. "/" .. made.file
       texts[i] = { path = paths[i], text = made.text }
     end
+    local copies = args.install_prefix and installed(source, args, out) or {}
     fail.unless_done(file.make_folder(out))
     local _ <close> = not lock and folder_lock.take(out) or nil
-    local written = render.update(texts)
-    for _, path in ipairs(paths) do print_state(written[path] and "written" or "unchanged", path) end
+    write(texts)
+    write(copies)
     gaps.print { source }
     predicted_in_words.print { source }
     trtllm_generator.report(args, source)

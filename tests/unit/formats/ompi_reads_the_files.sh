@@ -57,6 +57,20 @@ rules=$(calls --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rule
 # The parameter file names its own rules, which differ if the search found other algorithms.
 tuned=$(calls --tune ompi_tp2.conf)
 [ "$tuned" = "256 0 0 65536 1 8192 " ] || die "the parameter file was not read: $tuned"
+# From another folder that file has no rules, without a word; a copy with its path has them.
+cd "$WORK"
+[ "$(calls --tune out/ompi_tp2.conf)" != "$tuned" ] || die "rules in another folder were read"
+succeeds generate --data-dir data --arch host --out out --install-prefix installed
+for folder in "$WORK" / "$WORK/data"; do
+    cd "$folder"
+    [ "$(calls --tune "$WORK/installed/ompi_tp2.conf")" = "$tuned" ] || die "the copy is not read in $folder"
+done
+cd "$WORK/out"
+if [ -e ../installed/table.csv ]; then die "a copy of a file that is not for an MPI library"; fi
+rejects 'out: is the folder of the tables' generate --data-dir ../data --arch host --out . --install-prefix .
+rejects 'hold no path with " "' generate --data-dir ../data --arch host --out . --install-prefix "$WORK/a b"
+rejects 'give no file for an MPI library' generate --data-dir ../data --arch host --out . --formats table \
+    --install-prefix "$WORK/installed"
 rm ompi_rules.conf
 [ "$(calls --tune ompi_tp2.conf)" = "$tuned" ] || die "the parameter file needs rules that are not its own"
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/both" --formats ompi-parameters
@@ -71,12 +85,28 @@ has '^mca:btl:vader:param:btl_vader_single_copy_mechanism:value:none$' "$stdout"
 # A search that measured Open MPI 4.1.4 makes no files for newer versions, and a message reports that.
 if [ -e ompi_rules_v2.conf ] || [ -e ompi_rules.json ]; then die "files for later versions were written"; fi
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-v2
-one_line 'ompi_rules_v2.conf: Open MPI 5.0.7 and later read it, and the rows are of Open MPI 4.1.4'
+one_line 'ompi_rules_v2.conf: Open MPI 4.1.8, and 5.0 from 5.0.7 on, read it, .* rows are of Open MPI 4.1.4'
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
 one_line 'ompi_rules.json: Open MPI 6.0 and later read it, and the rows are of Open MPI 4.1.4'
 sed -i 's/^2,4.1.4,/2,5.0.7,/' "$WORK/data/transport.tp2.host.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi-json
 one_line 'Open MPI 6.0 and later read it, and the rows are of Open MPI 5.0.7'
+# Each version gets the rules that it reads as they are meant.
+makes() { # VERSION FILE...: these files of rules are made of rows of that version.
+    version=$1
+    shift
+    sed -i "s/^2,[0-9.]*,/2,$version,/" "$WORK/data/transport.tp2.host.csv"
+    succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/of_$version"
+    made=$(cd "$WORK/of_$version" && echo ompi_rules*)
+    [ "$made" = "$*" ] || die "$version: made $made, not $*"
+}
+makes 4.1.7 ompi_rules.conf
+makes 4.1.8 ompi_rules.conf ompi_rules_v2.conf
+makes 5.0.6 ompi_rules.conf
+makes 5.0.10 ompi_rules.conf ompi_rules_v2.conf
+makes 6.0.1 ompi_rules.json
+rejects 'ompi_rules.conf: Open MPI before 6.0 reads it .* use ompi_rules.json' \
+    generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi
 # check detects that the times of the search changed, or are missing.
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 succeeds check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
