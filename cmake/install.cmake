@@ -27,7 +27,8 @@ configure_package_config_file(
   INSTALL_DESTINATION lib/cmake/GenTables)
 write_basic_package_version_file(
   ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
-  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion)
+  VERSION ${PROJECT_VERSION} COMPATIBILITY SameMinorVersion
+  ARCH_INDEPENDENT) # its programs run on the machine that compiles
 install(
   FILES ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake ${PROJECT_BINARY_DIR}/GenTablesConfigVersion.cmake
         cmake/GenTables.cmake cmake/GenTablesTrtllm.cmake cmake/sweep_then_generate.sh

@@ -18,6 +18,7 @@ local file = require "core.file"
 local lists = require "lists.lists"
 local rank_placement = require "lists.rank_placement"
 local by_bytes = require "choose.by_bytes"
+local rows_folder = require "rows.rows_folder"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
 
@@ -175,6 +176,7 @@ local function searches_of(source)
   for _, entry in ipairs(source.files) do
     local path = ompi.search_path(source.data_dir, entry.tp, source.arch)
     if not rank_placement.spans(entry.nodes) and file.exists(path) then
+      rows_folder.check_beside(path, entry)
       local search = read_search(path)
       local alone = is_in_last_round(search, ompi.rules_alone) and search.settings[ompi.rules_alone]
       source.searches[entry.tp] = { best = choose(search),

@@ -1,4 +1,5 @@
--- gentables generate: rows -> table -> artifacts. Measures nothing; writes only files that change.
+-- gentables generate: rows -> table -> artifacts. Measures nothing; writes only files that change, and
+-- removes those that it once made and that the rows no longer give.
 local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -31,7 +32,23 @@ end
 -- Writes texts ({ path, text }) to a folder that exists, and prints their paths.
 local function write(texts)
   local written = render.update(texts)
-  for _, made in ipairs(texts) do print_state(written[made.path] and "written" or "unchanged", made.path) end
+  for _, made in ipairs(texts) do
+    print_state(written[made.path] and "written" or "unchanged", made.path)
+  end
+end
+
+-- Removes the files of formats that the rows no longer give, such as those of another machine's search;
+-- `made`: of render.files.
+local function remove_stale(source, names, made, out)
+  for _, left in ipairs(render.stale(source, names, made, out)) do
+    local path = out .. "/" .. left.file
+    if render.is_generated(path) then
+      fail.unless(os.remove(path))
+      print_state("removed", ("%s (%s)"):format(path, left.why))
+    else
+      fail.note("%s: has no rows here; remove it (%s)", path, left.why)
+    end
+  end
 end
 
 return {
@@ -74,7 +91,8 @@ return {
     local source = model.load(args.data_dir, args.arch, args, out)
     -- Everything is rendered before anything is written: an error in the input changes no file.
     local texts, paths = {}, {}
-    for i, made in ipairs(render.files(source, args.formats)) do
+    local files = render.files(source, args.formats)
+    for i, made in ipairs(files) do
       paths[i] = out .. "/" .. made.file
       texts[i] = { path = paths[i], text = made.text }
     end
@@ -83,6 +101,7 @@ return {
     local _ <close> = not lock and folder_lock.take(out) or nil
     write(texts)
     write(copies)
+    remove_stale(source, args.formats, files, out)
     gaps.print { source }
     predicted_in_words.print { source }
     trtllm_generator.report(args, source)

@@ -67,7 +67,7 @@ for folder in "$WORK" / "$WORK/data"; do
 done
 cd "$WORK/out"
 if [ -e ../installed/table.csv ]; then die "a copy of a file that is not for an MPI library"; fi
-rejects 'out: is the folder of the tables' generate --data-dir ../data --arch host --out . --install-prefix .
+rejects '[.]: is the folder of the tables' generate --data-dir ../data --arch host --out . --install-prefix .
 rejects 'hold no path with " "' generate --data-dir ../data --arch host --out . --install-prefix "$WORK/a b"
 rejects 'give no file for an MPI library' generate --data-dir ../data --arch host --out . --formats table \
     --install-prefix "$WORK/installed"
@@ -117,6 +117,13 @@ rm "$WORK/data/transport.tp2.host.csv"
 ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch host --tables "$WORK/out"
 has 'out/ompi_tp2.conf: has no rows here; remove it .no transport.tp' "$stdout"
 has 'out/ompi_tp2_rules.conf: has no rows here; remove it .no transport.tp' "$stdout"
+# generate removes what it once made of a search, and nothing else.
+echo mine >"$WORK/out/ompi_tp9.conf"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
+has '^removed   .*out/ompi_tp2.conf .no transport.tp' "$stdout"
+has 'out/ompi_tp9.conf: has no rows here; remove it' "$stderr"
+[ "$(echo ompi_tp*)" = ompi_tp9.conf ] || die "other files stay: $(echo ompi_tp*)"
+rm ompi_tp9.conf
 # Version 2 is the same with another head, and JSON is read as such. These rows do not name their library.
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out"
 [ "$(head -1 ompi_rules_v2.conf)" = rule-file-version-2 ] || die "version 2 begins with its version"

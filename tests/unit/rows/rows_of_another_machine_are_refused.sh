@@ -30,3 +30,24 @@ rejects "--across-machines joins them nevertheless" merge "$data"/benchmark.tp*.
 succeeds merge --across-machines "$data"/benchmark.tp*.csv --out "$WORK/merged"
 cp "$host/spec.lua" "$WORK/merged"
 succeeds generate --data-dir "$WORK/merged" --arch host --out "$WORK/out" --formats table
+
+# Nor do a search of Open MPI's parameters of one machine and rows of another. Without the search, the files
+# that were made of it are removed.
+mixed=$WORK/mixed
+cp -R "$host" "$mixed"
+succeeds check --data-dir "$mixed" --arch host
+for file in transport.tp4.host.json benchmark.tp4.host.json; do
+    cp "$host"/*.json "$mixed"
+    sed 's/"cpu": "[^"]*"/"cpu": "another CPU"/' "$host/$file" >"$mixed/$file"
+    for verb in check generate; do
+        rejects "tp4.host.json: is of another machine \(.*differences: CPU" $verb --data-dir "$mixed" --arch host
+    done
+done
+cp "$host"/*.json "$mixed"
+rm "$mixed"/transport.tp4.*
+ends_with 1 "$GENTABLES" check --data-dir "$mixed" --arch host
+has 'ompi_tp4.conf: has no rows here; remove it' "$stdout"
+succeeds generate --data-dir "$mixed" --arch host
+has '^removed   .*/ompi_tp4.conf ' "$stdout"
+[ "$(cd "$mixed" && echo ompi_tp*)" = "ompi_tp2.conf ompi_tp2_rules.conf" ] || die "others stay: $(ls "$mixed")"
+succeeds check --data-dir "$mixed" --arch host
