@@ -180,6 +180,13 @@ local function of_mpi(row)
   return row
 end
 
+local function mpich_selection(source, format)
+  return by_size(is_mpich, { tree = require("formats.mpich").view(source) })(source, format)
+end
+
+local lacks_mpich = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
+  "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec")
+
 local NO_MARK = "there is no room for a mark"
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
@@ -268,15 +275,15 @@ formats.list = {
     elsewhere = OMPI_ELSEWHERE,
     view = function(source) return { tp_tables = require("formats.ompi").searched_with_rules(source) } end,
     lacks = function(source) return require("formats.ompi").lacks_searched_rules(source) end },
-  of_mpi { name = "mpich", file = "mpich_selection.json", template = "tables/mpich_selection.json.tmpl",
-    reader = "MPICH: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
-    elsewhere = "an unmeasured communicator size gets recursive doubling; beyond the measured sizes the " ..
-      "outermost entry",
-    view = by_size(is_mpich),
+  of_mpi { name = "mpich", file = "mpich_selection.json",
+    text = function(view) return require("formats.mpich").text(view) end,
+    reader = "MPICH 4: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    elsewhere = "an unmeasured communicator size, and every other collective, gets MPICH's own choice; " ..
+      "beyond the measured sizes the outermost entry",
+    view = mpich_selection,
     mute = true,
     measured_only = NO_MARK,
-    lacks = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
-      "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec") },
+    lacks = function(source) return lacks_mpich(source) or require("formats.mpich").lacks(source) end },
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode",

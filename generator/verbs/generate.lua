@@ -66,6 +66,8 @@ return {
     { name = "install-prefix", value = "DIR",
       help = "also write the files for MPI libraries to DIR, with its path in them, so that they work\n"
         .. "from any folder" },
+    { name = "mpich", value = "LIBRARY",
+      help = "keep the selection of algorithms of this libmpich.so beside the rows, for the format mpich" },
     { name = "stamp", value = "FILE",
       help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "sm-version", value = "N",
@@ -87,6 +89,9 @@ return {
     if current then
       for _, path in ipairs(current) do print_state("unchanged", path) end
       return
+    end
+    if args.mpich then
+      print_state("written", require("formats.mpich").keep((args.data_dir:gsub("(.)/+$", "%1")), args.mpich))
     end
     local source = model.load(args.data_dir, args.arch, args, out)
     -- Everything is rendered before anything is written: an error in the input changes no file.

@@ -41,3 +41,11 @@ has_lines() {
 lines() {
     [ "$(wc -l <"$1")" = "$2" ] || { cat "$1" && die "$1 has not $2 lines"; }
 }
+
+# mpich_defaults FOLDER: what generate --mpich leaves there, of a made-up MPICH with three collectives.
+mpich_defaults() {
+    leaf='{"algorithm=MPIR_Allreduce_intra_recursive_doubling":{}}'
+    printf '{"collective=bcast":{"algorithm=MPIR_Bcast_intra_binomial":{}},%s,%s}\n' \
+        "\"collective=allreduce\":{\"comm_type=intra\":$leaf,\"comm_type=inter\":{\"algorithm=MPIR_I\":{}}}" \
+        '"collective=barrier":{"algorithm=MPIR_Barrier_intra_dissemination":{}}' >"$1/mpich_defaults.json"
+}

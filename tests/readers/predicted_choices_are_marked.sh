@@ -46,9 +46,11 @@ END
 for arch in host host-mpich sm90; do
     measured $arch "$WORK/$arch" 'predict = { 8 },'
     measured $arch "$WORK/plain.$arch" ''
+    mpich_defaults "$WORK/$arch"
     succeeds generate --data-dir "$WORK/$arch" --arch $arch --out "$WORK/tables/$arch"
     has '^gentables: .*: TP 16 on 8 nodes bfloat16 NONE: 6 of 6 shapes predicted' "$WORK/stderr"
     has '^gentables: .*: Held out: TP 8 on 4 nodes predicted from 2, 3 nodes: mean regret' "$WORK/stderr"
+    mpich_defaults "$WORK/plain.$arch"
     succeeds generate --data-dir "$WORK/plain.$arch" --arch $arch --out "$WORK/plain.tables/$arch"
     ! grep -rq predicted "$WORK/plain.tables/$arch" || die "predictions without the key in the spec"
     succeeds check --data-dir "$WORK/$arch" --arch $arch --tables "$WORK/tables/$arch"

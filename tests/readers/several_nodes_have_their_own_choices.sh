@@ -58,6 +58,7 @@ each() {
 
 for arch in host host-mpich sm90; do
     measured $arch "$WORK/$arch"
+    mpich_defaults "$WORK/$arch"
     succeeds generate --data-dir "$WORK/$arch" --arch $arch --out "$WORK/tables/$arch"
     mkdir "$WORK/one.$arch"
     cp "$WORK/$arch/benchmark.tp4.$arch.csv" "$WORK/one.$arch"

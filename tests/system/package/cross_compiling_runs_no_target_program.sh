@@ -32,10 +32,10 @@ renders_the_header() {
 
 case $1 in
 subdirectory)
-    cross -DGENTABLES_SOURCE="$GENTABLES_SOURCE" -DGENTABLES_PROGRAM=GENTABLES_PROGRAM-NOTFOUND
+    cross -DGENTABLES_SOURCE="$GENTABLES_SOURCE" -DGENTABLES_PROGRAM=
     printed "gentables: cross-compiling, and GENTABLES_PROGRAM is not set"
     uses_the_committed_header
-    PATH=$GENTABLES_PREFIX/bin:$PATH cross -DGENTABLES_SOURCE="$GENTABLES_SOURCE"
+    cross -DGENTABLES_SOURCE="$GENTABLES_SOURCE" -DGENTABLES_PROGRAM="$GENTABLES_PREFIX/bin/gentables"
     printed "gentables: renders tables with $GENTABLES_PREFIX/bin/gentables"
     renders_the_header
     ;;

@@ -40,7 +40,8 @@ for file in transport.tp4.host.json benchmark.tp4.host.json; do
     cp "$host"/*.json "$mixed"
     sed 's/"cpu": "[^"]*"/"cpu": "another CPU"/' "$host/$file" >"$mixed/$file"
     for verb in check generate; do
-        rejects "tp4.host.json: is of another machine \(.*differences: CPU" $verb --data-dir "$mixed" --arch host
+        rejects "tp4.host.json: is of another machine \(.*differences: CPU" $verb --data-dir "$mixed" \
+            --arch host
     done
 done
 cp "$host"/*.json "$mixed"
@@ -49,5 +50,5 @@ ends_with 1 "$GENTABLES" check --data-dir "$mixed" --arch host
 has 'ompi_tp4.conf: has no rows here; remove it' "$stdout"
 succeeds generate --data-dir "$mixed" --arch host
 has '^removed   .*/ompi_tp4.conf ' "$stdout"
-[ "$(cd "$mixed" && echo ompi_tp*)" = "ompi_tp2.conf ompi_tp2_rules.conf" ] || die "others stay: $(ls "$mixed")"
+[ "$(cd "$mixed" && echo ompi_tp*)" = "ompi_tp2.conf ompi_tp2_rules.conf" ] || die "others: $(ls "$mixed")"
 succeeds check --data-dir "$mixed" --arch host
