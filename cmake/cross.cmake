@@ -9,5 +9,6 @@ if(GENTABLES_PROGRAM)
   set_target_properties(GenTables::gentables PROPERTIES IMPORTED_LOCATION ${GENTABLES_PROGRAM})
   message(STATUS "gentables: renders tables with ${GENTABLES_PROGRAM}")
 else()
-  message(STATUS "gentables: cross-compiling, and GENTABLES_PROGRAM is not set to a gentables of this machine")
+  message(STATUS "gentables: cross-compiling, and GENTABLES_PROGRAM is not set to a gentables of this "
+                 "machine")
 endif()

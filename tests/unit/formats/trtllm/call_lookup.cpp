@@ -30,7 +30,7 @@ static bool constants_are_true() {
 
 // Prints the workspace of two and of eight ranks.
 static int print_workspaces() {
-    std::cout << utils::getMaxRequiredWorkspaceSize(2) << ' ' << utils::getMaxRequiredWorkspaceSize(8) << '\n';
+    for (int ranks : {2, 8}) std::cout << utils::getMaxRequiredWorkspaceSize(ranks) << '\n';
     return 0;
 }
 

@@ -1,7 +1,7 @@
 #!/bin/sh
-# cross_compiling_runs_no_target_program.sh package|subdirectory: in a build for another processor, whose
-# programs do not run here, the header is rendered by a program of this machine, or is the committed one.
-. "$(dirname -- "$0")/lib.sh"
+# cross_compiling_runs_no_target_program.sh package|subdirectory: in a build for another processor, the
+# programs of which do not run here, the header is rendered by a program of this machine, or is the committed one.
+. "$(dirname -- "$0")/../package/lib.sh"
 
 begin "cross_compiling_$1"
 # This machine's compiler stands in for that of the other processor.
