@@ -82,15 +82,18 @@ expect "$(cell 120 2 NONE 7168 8)" 121 2 0 7168 8
 [ -n "$(compilers c++)" ] || skip "no C++ compiler"
 for compiler in $(compilers c++); do
     for options in -std=c++17 "-std=c++20 -I $here/trtllm_newer"; do
-        # shellcheck disable=SC2086,SC2116
+        # shellcheck disable=SC2086
         "$compiler" $options -O0 -Wall -Wextra -Wshadow -Wconversion -Werror \
             -I "$WORK/include" -I "$here/trtllm" "$here/trtllm/call_lookup.cpp" -o "$WORK/ask" \
             >"$stdout" 2>"$stderr" ||
             die "$compiler $options"
         workspaces="16000000 8000000 16000000 8000000"
         [ "$options" = -std=c++17 ] || workspaces="67108864 67108864 4096 4096"
-        found=$("$WORK/ask" workspaces && TRTLLM_ALLREDUCE_FUSION_WORKSPACE_SIZE=4096 "$WORK/ask" workspaces)
-        [ "$(echo $found)" = "$workspaces" ] || die "$options: workspaces of $found"
+        {
+            "$WORK/ask" workspaces
+            TRTLLM_ALLREDUCE_FUSION_WORKSPACE_SIZE=4096 "$WORK/ask" workspaces
+        } | tr '\n' ' ' >"$WORK/found"
+        [ "$(cat "$WORK/found")" = "$workspaces " ] || die "$options: workspaces of $(cat "$WORK/found")"
     done
     "$WORK/ask" <"$WORK/questions" >"$WORK/said" || die "$(cat "$WORK/said")"
     cut -d' ' -f1 "$WORK/said" | paste -d' ' "$WORK/questions" - "$WORK/answers" |
