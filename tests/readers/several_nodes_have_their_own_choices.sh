@@ -185,6 +185,7 @@ def fits(key, ranks, per_node, size):
 
 def check(nodes, ranks, size, algorithm):
     tree = json.load(open("$WORK/tables/host-mpich/mpich_selection.json"))
+    tree = tree["collective=allreduce"]["comm_type=intra"]
     while tree:
         key = next(key for key in tree if fits(key, ranks, ranks // nodes, size))
         tree = tree[key]

@@ -1,6 +1,6 @@
 #!/bin/sh
-# cross_compiling_runs_no_target_program.sh package|subdirectory: in a build for another processor, the programs
-# of which do not run here, the header is rendered by a program of this machine, or is the committed one.
+# cross_compiling_runs_no_target_program.sh package|subdirectory: in a build for another processor, for which
+# programs do not run here, the header is rendered by a program of this machine, or is the committed one.
 . "$(dirname -- "$0")/../package/lib.sh"
 
 begin "cross_compiling_$1"
