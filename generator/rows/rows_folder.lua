@@ -96,14 +96,6 @@ local function check_rows(entry, path)
     "changed by hand", path, entry.path)
 end
 
--- Raises if the machine of a provenance is not that of `first`, { path, machine }.
-local function check_machine(path, machine, first, way_out)
-  if machines.same(first.machine, machine) then return end
-  fail.input("%s: is of another machine (%s) than %s (%s); differences: %s; %s", path,
-    machines.describe(machine), first.path, machines.describe(first.machine),
-    machines.differences(machine, first.machine, "there"), way_out)
-end
-
 -- Reads the provenance of benchmark files, { { path = }... }, into those that have one. Raises if the files
 -- are of several machines, unless all were merged on purpose, or if a provenance is of other rows.
 function rows_folder.read_provenance(found)
@@ -114,8 +106,12 @@ function rows_folder.read_provenance(found)
       entry.provenance = fail.unless(provenance.read(path))
       check_rows(entry, path)
       first = first or { path = path, machine = entry.provenance.machine }
-      check_machine(path, entry.provenance.machine, first,
-        "use a folder for each, or gentables merge --across-machines")
+      if not machines.same(first.machine, entry.provenance.machine) then
+        fail.input("%s: is of another machine (%s) than %s (%s); differences: %s; use a folder for each, " ..
+          "or gentables merge --across-machines", path, machines.describe(entry.provenance.machine),
+          first.path, machines.describe(first.machine),
+          machines.differences(entry.provenance.machine, first.machine, "there"))
+      end
       if not first.machine.fabric then first = { path = path, machine = entry.provenance.machine } end
     end
   end
@@ -125,9 +121,11 @@ end
 function rows_folder.check_beside(path, entry)
   local of_search = provenance.path_of(path)
   if not entry.provenance or not file.exists(of_search) then return end
-  check_machine(of_search, fail.unless(provenance.read(of_search)).machine,
-    { path = provenance.path_of(entry.path), machine = entry.provenance.machine },
-    "remove it, or search again: gentables sweep --transport")
+  local machine, of_rows = fail.unless(provenance.read(of_search)).machine, entry.provenance.machine
+  if machines.same(machine, of_rows) then return end
+  fail.input("%s: is of another machine (%s) than %s (%s); differences: %s; remove it, or search again: " ..
+    "gentables sweep --transport", of_search, machines.describe(machine), provenance.path_of(entry.path),
+    machines.describe(of_rows), machines.differences(machine, of_rows, "there"))
 end
 
 -- The placements of the spec, { world_size, nodes, ... }; {} without a spec, or without TP sizes in it.

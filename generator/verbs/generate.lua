@@ -1,5 +1,4 @@
--- gentables generate: rows -> table -> artifacts. Measures nothing; writes only files that change, and
--- removes those that it once made and that the rows no longer give.
+-- gentables generate: rows -> table -> artifacts. Measures nothing; writes only files that change.
 local settings = require "choose.settings"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -63,13 +62,13 @@ return {
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
+    { name = "stamp", value = "FILE",
+      help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "install-prefix", value = "DIR",
       help = "also write the files for MPI libraries to DIR, with its path in them, so that they work\n"
         .. "from any folder" },
     { name = "mpich", value = "LIBRARY",
       help = "keep the selection of algorithms of this libmpich.so beside the rows, for the format mpich" },
-    { name = "stamp", value = "FILE",
-      help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "sm-version", value = "N",
       help = "run as TensorRT-LLM's generator does; see docs/trtllm.md" },
     { name = "save-csv-dir", value = "DIR",
