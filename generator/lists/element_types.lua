@@ -3,7 +3,7 @@
 --
 --   name      in requests to gentables-replay, and in lists.dtypes; absent: replay does not compute it
 --   pytorch   of torch.ScalarType, as metadata of collectives have it
---   number    PyTorch's number of it, as Concrete Inputs have it; with `name` only
+--   number    PyTorch's number of it, as Concrete Inputs have it; absent: not needed
 --   written   as Input types of a CPU op have it; also in other case, and without c10::; absent: performance
 --             models have no size for it
 --   bytes     of an element
@@ -25,12 +25,13 @@ local element_types = {
     bytes = 1, precision = "fp8" },
   { pytorch = "Float8_e8m0fnu", written = { "c10::Float8_e8m0fnu" }, bytes = 1, precision = "fp8" },
   { pytorch = "Float4_e2m1fn_x2", bytes = 1 },
-  { pytorch = "Byte", written = { "unsigned char" }, bytes = 1, precision = "fp8" }, -- holds such codes
-  { pytorch = "Char", written = { "signed char" }, bytes = 1 },
-  { pytorch = "Bool", bytes = 1 },
-  { pytorch = "Short", bytes = 2 },
-  { pytorch = "Int", written = { "int", "scalar" }, bytes = 4 },
-  { pytorch = "Long", written = { "long", "long int" }, bytes = 8 },
+  { pytorch = "Byte", number = 0, written = { "unsigned char" }, bytes = 1,
+    precision = "fp8" }, -- holds such codes
+  { pytorch = "Char", number = 1, written = { "signed char" }, bytes = 1, precision = "int8" },
+  { pytorch = "Bool", number = 11, written = { "bool" }, bytes = 1 },
+  { pytorch = "Short", number = 2, bytes = 2 },
+  { pytorch = "Int", number = 3, written = { "int", "scalar" }, bytes = 4 },
+  { pytorch = "Long", number = 4, written = { "long", "long int" }, bytes = 8 },
   { pytorch = "UInt16", bytes = 2 },
   { pytorch = "UInt32", bytes = 4 },
   { pytorch = "UInt64", bytes = 8 },

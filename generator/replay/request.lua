@@ -160,7 +160,7 @@ local function out_type_of(op, call, dtype, notes)
   local number = tonumber(text)
   if number then
     local known = element_types.of_number(number)
-    if known then return known.name end
+    if known and known.name then return known.name end
     return nil, ("replay does not support PyTorch's type %d"):format(number)
   end
   notes[#notes + 1] = "the result's type is not in the trace: taken as bfloat16"

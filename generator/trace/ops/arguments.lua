@@ -17,6 +17,12 @@ function arguments.width_of(name)
   return row and row.bytes
 end
 
+-- By PyTorch's number of a type.
+function arguments.width_of_number(number)
+  local row = number and element_types.of_number(number)
+  return row and row.bytes
+end
+
 function arguments.spec_of(op, name)
   local row = type_of(name)
   return row and row.precision and families.family(op).unit .. "_" .. row.precision or nil
@@ -43,6 +49,17 @@ end
 function arguments.tensor_of(call, index, least)
   local shape = arguments.shape_of(call, index)
   return shape and #shape >= least and shape or nil
+end
+
+-- The elements of a tensor in memory: an expanded one repeats some along dimensions with a stride of 0; these
+-- count once.
+function arguments.stored(call, index)
+  local shape, strides = arguments.shape_of(call, index), arguments.strides_of(call, index)
+  local count = 1
+  for i, size in ipairs(shape or {}) do
+    if strides == none or strides[i] ~= 0 then count = count * size end
+  end
+  return shape and count
 end
 
 function arguments.has_tensor(call, index) return arguments.tensor_of(call, index, 1) ~= nil end

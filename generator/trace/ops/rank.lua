@@ -56,11 +56,12 @@ local function perf_models_of(analysis)
     local op = families.op(names[i])
     if op then
       local family = families.family(op)
-      if not sheet_numbers[family.sheet] then
+      local sheet = family.sheet or family.name
+      if not sheet_numbers[sheet] then
         count = count + 1
-        sheet_numbers[family.sheet] = count
+        sheet_numbers[sheet] = count
       end
-      perf_models[number] = { sheet = sheet_numbers[family.sheet], has_backward = op.has_backward,
+      perf_models[number] = { sheet = sheet_numbers[sheet], has_backward = op.has_backward,
         outermost = family.outermost }
     end
   end
