@@ -5,8 +5,8 @@
 //       events: { start, duration, stream, uid, metadata = k }...; metadata[k]: { kernel, name,
 //       dtype, group, ranks, in_split, out_split, in_elements, out_elements, group_size }
 //   t:collective_durations() -> { { metadata = metadata, durations = { ... } }... }
-//       one entry for all collectives with metadata that differ at most in kernel and splits; entries
-//       and durations are in order of their starts
+//       one entry for all collectives with metadata that differ at most in kernel and splits, or have no
+//       metadata and one kernel; entries and durations are in order of their starts
 //
 // Times are in us. A field that the trace does not have is nil.
 #include "collectives.h"
@@ -58,13 +58,13 @@ void push_event(lua_State *lua, const event &event, lua_Integer metadata) {
 }
 
 // The key of collectives in a summary; each text of a trace has one number.
-using identity = std::array<int64_t, 7>;
+using identity = std::array<int64_t, 8>;
 
 identity identity_of(const trace &trace, const event &event) {
-    if (event.arguments == NONE) return {-1, -1, -1, -1, -1, -1, -1};
+    if (event.arguments == NONE) return {-1, -1, -1, -1, -1, -1, -1, event.name};
     const collective &metadata = trace.collectives[event.arguments];
-    return {metadata.name,        metadata.dtype,        metadata.group,     metadata.ranks,
-            metadata.in_elements, metadata.out_elements, metadata.group_size};
+    return {metadata.name,        metadata.dtype,        metadata.group,      metadata.ranks,
+            metadata.in_elements, metadata.out_elements, metadata.group_size, -1};
 }
 
 // Numbers of events, in groups.

@@ -79,6 +79,9 @@ function incomplete.note(all, timed, ranks, offsets, notes)
   add(count, "collectives with more ranks than traces, with the latency of these ranks only (%d): %s", named)
   count, named = some(all, function(one) return one.count > 1 and one.apart and one.id end)
   add(count, "collectives that do not overlap on all their ranks, with unreliable times (%d): %s", named)
+  count, named = some(all, function(one) return not one.metadata.name and one.id end)
+  add(count, "collectives without metadata, with names inferred from their kernels, matched by their order "
+    .. "(%d): %s", named)
   count, named = some(timed, function(one) return not one.algorithm_bandwidth and one.id end)
   add(count, "collectives without bandwidth: type, size or time is unknown (%d): %s", named)
 end

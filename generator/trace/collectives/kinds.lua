@@ -5,6 +5,8 @@
 --   same_sizes  the same on all ranks, so that sizes distinguish collectives
 --   pair        send or receive: the other rank's event has the other name
 -- To add a collective, add a row.
+local communication = require "lists.communication"
+
 local kinds = {}
 
 kinds.list = {
@@ -28,10 +30,27 @@ kinds.list = {
   { name = "recv", full = "in", pair = true },
 }
 
-local of_name = {}
-for _, kind in ipairs(kinds.list) do of_name[kind.name] = kind end
+local of_name, timed = {}, {}
+for _, kind in ipairs(kinds.list) do
+  of_name[kind.name] = kind
+  if kind.operation then timed[kind.operation] = true end
+end
 
 local other = { full = "in" }
+
+-- The name of a collective with this metadata (of t:collectives()). Without a name there, as in replays of
+-- graphs and of kernels of most libraries but NCCL, it is the operation in the kernel's name; nil: unknown.
+function kinds.name_of(metadata)
+  return metadata.name or communication.operation_of_kernel(metadata.kernel)
+end
+
+-- The operation, if all ranks of such a collective take part at once, so that the sheets have its latency,
+-- waits and skew; else nil.
+function kinds.timed_operation(metadata)
+  if metadata.name then return kinds.of(metadata.name).operation end
+  local operation = communication.operation_of_kernel(metadata.kernel)
+  return timed[operation] and operation
+end
 
 -- The row of a name; if there is none, a row with `full` = "in" alone.
 function kinds.of(name) return of_name[name] or other end

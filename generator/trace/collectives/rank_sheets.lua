@@ -56,9 +56,7 @@ local function bandwidths(metadata, latency)
   return algorithm, factor and algorithm * factor, bytes
 end
 
-local function is_timed(one)
-  return one.metadata.name ~= nil and kinds.of(one.metadata.name).operation ~= nil
-end
+local function is_timed(one) return kinds.timed_operation(one.metadata) ~= nil end
 
 -- ---- rows by title -----------------------------------------------------------------------------
 
@@ -76,9 +74,24 @@ end
 local METADATA = { "Process Group Name", "Process Group Ranks", "Collective name", "Group size", "dtype",
   "In msg nelems", "In msg size (MB)", "Out msg nelems", "Out msg size (MB)" }
 
+-- The last column of sheets with collectives without metadata: the kernel from which their name is inferred.
+local INFERRED = "inferred from kernel"
+
+-- The name of a kernel that has no metadata, without its arguments; nil: it has some.
+local function kernel_without_metadata(metadata)
+  return not metadata.name and metadata.kernel:match("^[^(]*") or nil
+end
+
+-- { INFERRED } if one of the list lacks metadata, else an empty list.
+local function inferred_column(list)
+  local is_inferred = sequences.any(list, function(one) return not one.metadata.name end)
+  return is_inferred and { INFERRED } or {}
+end
+
 local function fill_metadata(row, metadata)
   row["Process Group Name"], row["Process Group Ranks"] = metadata.group, metadata.ranks
-  row["Collective name"], row["Group size"], row.dtype = metadata.name, metadata.group_size, metadata.dtype
+  row["Collective name"], row["Group size"] = kinds.name_of(metadata), metadata.group_size
+  row.dtype, row[INFERRED] = metadata.dtype, kernel_without_metadata(metadata)
   row["In msg nelems"], row["Out msg nelems"] = metadata.in_elements, metadata.out_elements
   row["In msg size (MB)"] = megabytes(metadata, metadata.in_elements)
   row["Out msg size (MB)"] = megabytes(metadata, metadata.out_elements)
@@ -125,7 +138,7 @@ end
 
 local function long_sheet(all, ranks)
   local sheet, add = new_sheet("nccl_long", columns("collective_id", "index_in_group", "rank", METADATA,
-    "In split size", "Out split size", "stream", "ts", "dur"))
+    "In split size", "Out split size", "stream", "ts", "dur", inferred_column(all)))
   for _, one in ipairs(all) do
     for rank_index, rank in ipairs(ranks) do
       local item = one.items[rank_index]
@@ -157,7 +170,7 @@ local function durations_of(all, ranks)
   for i, group in ipairs(group_by(rows, function(row)
     local metadata = row.metadata
     return row.rank, metadata.group, metadata.ranks, metadata.name, metadata.group_size, metadata.dtype,
-      metadata.in_elements, metadata.out_elements
+      metadata.in_elements, metadata.out_elements, not metadata.name and metadata.kernel
   end)) do
     out[i] = { rank = group[1].rank, metadata = group[1].metadata,
       durations = sequences.field(group, "duration") }
@@ -167,7 +180,7 @@ end
 
 local function summary_long_sheet(groups)
   local sheet, add = new_sheet("nccl_summary_long", columns("rank", METADATA,
-    statistic_columns("dur", LONG_STATISTICS), "count"))
+    statistic_columns("dur", LONG_STATISTICS), "count", inferred_column(groups)))
   for _, group in ipairs(groups) do
     local row = fill_metadata({ rank = group.rank, count = #group.durations }, group.metadata)
     fill_statistics(row, "dur", group.durations, LONG_STATISTICS)
@@ -201,7 +214,7 @@ local function implicit_sync_sheet(timed, ranks)
   local sheet, add = new_sheet("nccl_implicit_sync", columns("collective_id", METADATA,
     rank_columns(ranks, "ts", "dur", "wait_time"), "earliest arrival rank", "avg_wait_time",
     "skew in start time", "skew in end time", "comm_latency", "Full msg size (MB)", "algo bw (GB/s)",
-    "bus bw (GB/s)", "ranks"))
+    "bus bw (GB/s)", "ranks", inferred_column(timed)))
   for _, one in ipairs(timed) do
     local row = fill_metadata({ collective_id = one.id, ["earliest arrival rank"] = one.first_rank,
       avg_wait_time = average_wait(one), ["skew in start time"] = one.start_skew,
@@ -237,21 +250,23 @@ local function summary_implicit_sync_sheet(timed)
   for _, what in ipairs(SUMMARISED) do
     titles = columns(titles, statistic_columns(what, SUMMARY_STATISTICS))
   end
-  local sheet, add = new_sheet("nccl_summary_implicit_sync", columns(titles, "count",
-    "Total comm latency (ms)"))
+  titles = columns(titles, "count", "Total comm latency (ms)")
+  local sheet, add = new_sheet("nccl_summary_implicit_sync", columns(titles, inferred_column(timed)))
   local groups = group_by(timed, function(one)
-    return one.metadata.name, one.metadata.dtype, one.metadata.in_elements
+    local metadata = one.metadata
+    return metadata.name, metadata.dtype, metadata.in_elements, not metadata.name and metadata.kernel
   end)
   for _, group in ipairs(groups) do
     local metadata, values = group[1].metadata, summary_values(group)
-    local row = { ["Collective name"] = metadata.name, dtype = metadata.dtype,
+    local row = { ["Collective name"] = kinds.name_of(metadata), dtype = metadata.dtype,
+      [INFERRED] = kernel_without_metadata(metadata),
       ["In msg nelems"] = metadata.in_elements,
       ["In msg size (MB)"] = megabytes(metadata, metadata.in_elements),
       count = #group, ["Total comm latency (ms)"] = statistics.sum(values.comm_latency) / 1000 }
     for _, what in ipairs(SUMMARISED) do fill_statistics(row, what, values[what], SUMMARY_STATISTICS) end
     add(row)
   end
-  ordering.falling(sheet.rows, function(row) return row[#sheet.columns] end)
+  ordering.falling(sheet.rows, function(row) return row[#titles] end)
   return sheet
 end
 

@@ -89,6 +89,63 @@ function TestCollectives.test_summaries_and_stragglers()
   near(long[1].dur_sum, 410)
 end
 
+local RING = "ncclDevKernel_AllReduce_Sum_bf16_RING_LL"
+local VLLM = "void vllm::cross_device_reduce_1stage<__nv_bfloat16, 2>"
+
+-- As a graph replays them: kernels without metadata, each twice. Rank 1 arrives 10 us late.
+local function replayed(rank)
+  local trace, late = lib.trace { rank = rank, world_size = 2 }, 10 * rank
+  for start = 1000, 2000, 1000 do
+    trace:collective { kernel = RING .. "(ncclDevKernelArgsStorage<4096ul>)", start = start + late,
+      duration = 110 - late }
+    trace:collective { kernel = VLLM .. "(vllm::RankData*, int)", start = start + 300 + late,
+      duration = 60 - late }
+    trace:collective { kernel = "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)",
+      start = start + 600, duration = 7 }
+  end
+  return trace
+end
+
+function TestCollectives.test_collectives_without_metadata_are_inferred_from_their_kernels()
+  for rank = 0, 1 do replayed(rank):write(lib.path("sweep", 256, 28, rank)) end
+  lib.reports(0, "names inferred from their kernels, matched by their order (6): Unknown_Group_0",
+    run("--csv"))
+  local rows = sheet "nccl_implicit_sync"
+  luaunit.assertEquals(#rows, 4) -- point to point has no latency
+  for i, row in ipairs(rows) do
+    local is_ring = i % 2 == 1
+    luaunit.assertEquals({ row["Collective name"], row["inferred from kernel"], row.ranks },
+      { "AllReduce", is_ring and RING or VLLM, "2" })
+    near(row.comm_latency, is_ring and 100 or 50)
+    near(row.rank_0_wait_time, 10)
+    near(row.rank_1_wait_time, 0.0)
+    luaunit.assertEquals({ row["algo bw (GB/s)"], row["In msg size (MB)"] }, { "", "" })
+  end
+  local summary = sheet "nccl_summary_implicit_sync"
+  luaunit.assertEquals({ #summary, summary[1].count, summary[1]["inferred from kernel"] }, { 2, "2", RING })
+  near(summary[1]["Total comm latency (ms)"], 0.2)
+  local last = sheet "straggler_summary"[1]
+  luaunit.assertEquals({ last.rank, last.times_arrived_last }, { "1", "4" })
+  luaunit.assertEquals(#sheet "nccl_summary_long", 6) -- three kernels of two ranks
+  luaunit.assertEquals(#sheet "nccl_long", 12)
+end
+
+-- Rank 0 has a kernel more: only this one is alone.
+function TestCollectives.test_an_inferred_collective_that_is_missing_shifts_no_others()
+  for rank = 0, 1 do
+    local trace = replayed(rank)
+    if rank == 0 then trace:collective { kernel = RING .. "()", start = 1500, duration = 100 } end
+    trace:write(lib.path("sweep", 256, 28, rank))
+  end
+  lib.reports(0, "not found on every rank (1): Unknown_Group_2", run("--csv"))
+end
+
+function TestCollectives.test_columns_do_not_change_if_all_have_metadata()
+  write_sweep()
+  lib.ends_with(0, run("--csv"))
+  luaunit.assertNil(sheet "nccl_long"[1]["inferred from kernel"])
+end
+
 -- The report of a rank groups its own kernels, faster than the report of all ranks: its rows are those of the
 -- report of all ranks. Planted out of order, with kernels and splits that differ, and without metadata.
 function TestCollectives.test_a_rank_alone_is_summed_up_alike()
