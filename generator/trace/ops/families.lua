@@ -17,7 +17,7 @@ families.families = {
   { name = "experts", category = "MoE_fused", sheet = "MoE_fused", unit = "matrix", outermost = true },
   { name = "sdpa", category = "SDPA_fwd", sheet = "SDPA_fwd", unit = "matrix", backward_sheet = "SDPA_bwd",
     outermost = true },
-  { name = "sdpa_backward", category = "SDPA_bwd", unit = "matrix" }, -- the sheet lists forward ops
+  { name = "sdpa_backward", category = "SDPA_bwd", unit = "matrix", outermost = true }, -- without a sheet
   { name = "varlen_attention", category = "InferenceAttention", sheet = "InferenceAttention",
     unit = "matrix", outermost = true },
   { name = "convolution", category = "CONV_fwd", sheet = "CONV_fwd", unit = "matrix" },
