@@ -27,6 +27,7 @@ verbs.list = {
   { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "replay", help = "run the GEMMs and convolutions of a trace again on this machine" },
   { name = "workload", help = "steps of GEMMs and collectives that overlap: measured, traced, analysed" },
+  { name = "detect", help = "this machine: processor, MPI, GPUs, and what can be measured" },
   { name = "template", help = "render one template (the build of the bench uses it)" },
   { name = "lua", help = "run a Lua script that may require the modules of gentables" },
 }

@@ -77,4 +77,10 @@ end
 -- The GPU, from the bench's line on its libraries: "... on 8 x NVIDIA H100"; nil if it names none.
 function backends.gpu(library) return library:match(" on (%d+ x .*)$") end
 
+-- The exit code if no bench starts: 2 if its ranks need a GPU and this machine, which starts them, has none;
+-- else 1. `identity`: of bench.identify; `given_launcher`: of the command line, or nil.
+function backends.code_of_refusal(backend, identity, given_launcher)
+  return backend == backends.cuda and identity.isa == "none" and not given_launcher and 2 or 1
+end
+
 return backends

@@ -42,16 +42,21 @@ function rows_folder.files(data_dir, arch, allow_loopback)
   return ordering.sort(found, ordering.by("nodes", "tp"))
 end
 
--- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
--- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil.
-function rows_folder.only_arch(data_dir, given, other)
-  if given then return given end
+-- The archs with rows in a folder, sorted.
+function rows_folder.archs(data_dir)
   local seen = {}
   for _, name in ipairs(fail.unless(file.list(data_dir))) do
     local _, _, arch = rank_placement.of_file_name(name)
     if arch then seen[arch] = true end
   end
-  local archs = ordering.sorted_keys(seen)
+  return ordering.sorted_keys(seen)
+end
+
+-- The arch of the rows in a folder. `given`: that of --arch, or nil. Raises if the folder has rows of several
+-- archs or of none; `other`: a file that could be there in place of rows, for the message, or nil.
+function rows_folder.only_arch(data_dir, given, other)
+  if given then return given end
+  local archs = rows_folder.archs(data_dir)
   if #archs == 0 then
     fail.input("%s: %s benchmark.tp{N}.{arch}.csv; gentables sweep writes them", data_dir,
       other and ("neither %s nor"):format(other) or "no")

@@ -166,7 +166,7 @@ local function check_refused(job, open)
   if #refused == 0 then return {} end
   if not has_started then
     drop_empty_journals(job)
-    outcome.fail_for(refused, "")
+    outcome.fail_for(job, refused, "")
   end
   for _, state in ipairs(refused) do
     local other = state:other_machine()
@@ -174,7 +174,7 @@ local function check_refused(job, open)
       drop_empty_journals(job)
       local words = "; nothing is written, because %s has rows of %s, which differs in %s; another --arch or "
         .. "--out is required"
-      outcome.fail_for(refused, words:format(state.csv, machines.describe(other),
+      outcome.fail_for(job, refused, words:format(state.csv, machines.describe(other),
         machines.differences(other, state.machine)))
     end
   end

@@ -1,4 +1,5 @@
 -- The messages of a sweep about its TP sizes: before it measures, after it has written, and about failures.
+local backends = require "conversation.backends"
 local cell_records = require "rows.cell_records"
 local fail = require "base.fail"
 local file = require "core.file"
@@ -162,18 +163,19 @@ end
 -- ---- failures ---------------------------------------------------------------------------------
 
 -- Raises for TP sizes at which no bench started. `goes_on`: the end of the message.
-function outcome.fail_for(refused, goes_on)
+function outcome.fail_for(job, refused, goes_on)
   local groups = ordering.groups(refused, function(state) return state.refusal_message end)
   local reasons = sequences.map(groups, function(group)
     local sizes = sequences.map(group, function(of) return rank_placement.size(of.size, of.nodes) end)
     return ("TP %s: %s"):format(table.concat(sizes, ", "), group.key)
   end)
-  fail.work("%s%s", table.concat(reasons, "; "), goes_on)
+  fail.with(backends.code_of_refusal(job.backend, job.identity, job.launcher), "%s%s",
+    table.concat(reasons, "; "), goes_on)
 end
 
 function outcome.raise(job, refused)
   if #refused > 0 then
-    outcome.fail_for(refused, "; the next sweep tries again; --tp leaves TP sizes out")
+    outcome.fail_for(job, refused, "; the next sweep tries again; --tp leaves TP sizes out")
   end
   if job.failed > 0 then
     fail.work("%d cell%s could not be measured; the next sweep tries them again", job.failed,

@@ -1,7 +1,9 @@
--- `gentables generate` with the options of TensorRT-LLM's allreduce_heuristic_code_gen.py: --sm_version in
--- place of --arch, its table in DIR/gen_heuristic_code, and, without --data_dir, first a sweep of TP 2, 4 and
--- 8 on its grid into --save_csv_dir.
+-- `gentables generate` with the options of TensorRT-LLM's allreduce_heuristic_code_gen.py, or none of them:
+-- the table of --sm_version, or of the rows that are found, in DIR/gen_heuristic_code. Without rows, it
+-- first sweeps TP 2, 4 and 8 on that generator's grid into --save_csv_dir.
 local child_process = require "system.child_process"
+local data_folder = require "surroundings.data_folder"
+local detection = require "surroundings.detection"
 local fail = require "base.fail"
 local file = require "core.file"
 local formats = require "formats.list"
@@ -12,6 +14,7 @@ local system = require "core.system"
 local trtllm_generator = {}
 
 local FOLDER = "gen_heuristic_code"
+local ROWS = "data" -- of a sweep without --save_csv_dir
 local FORMAT = "trtllm"
 local GRACE = 5 -- seconds for the end of a sweep
 
@@ -57,7 +60,8 @@ local function sweep(folder, text, incumbent)
   end })
   if ran.problem == "start" then fail.work("the sweep did not start: %s", ran.reason) end
   if not ran.well then
-    fail.work("the sweep of %s failed (%s): %s", folder, ran.reason,
+    local code = ran.reason == "exit code 2" and 2 or 1
+    fail.with(code, "the sweep of %s failed (%s): %s", folder, ran.reason,
       child_process.last_line(ran.errors) or "")
   end
 end
@@ -71,25 +75,52 @@ local function arch_of(args)
   return "sm" .. number
 end
 
--- Sets the options that --sm_version implies, and sweeps first if there is no --data_dir. Does nothing
--- without --sm_version.
+-- Raises for options that only tables of TensorRT-LLM's generator have.
+local function reject_its_options(args)
+  for _, name in ipairs { "save_csv_dir", "enable_auto", "incumbent" } do
+    if args[name] then fail.input("--%s requires --sm_version N", name) end
+  end
+end
+
+-- Sweeps the arch, or else this machine's GPUs, into --save_csv_dir. Returns the arch.
+local function measure(args, arch)
+  local sm, reason = nil, nil
+  if not arch then sm, reason = detection.sm() end
+  if reason then
+    fail.input("no --data-dir DIR, no benchmark.tp{N}.{arch}.csv in %s, and no GPU to measure: %s; "
+      .. "sh cmake/dev.sh gen-tables measures CPU ranks", data_folder.IN_WORDS, reason)
+  end
+  arch = arch or ("sm%d"):format(sm)
+  local strategies = strategies_of(arch, args.enable_auto)
+  args.data_dir = args.save_csv_dir or ROWS
+  sweep(args.data_dir, spec_text(arch, strategies), args.incumbent)
+  return arch
+end
+
+-- The arch of the table; sets args.data_dir. Prints which rows were found, if neither was given.
+local function find_rows(args)
+  local arch = args.sm_version and arch_of(args) or args.arch
+  if args.data_dir then return arch or data_folder.arch(args.data_dir) end
+  if not args.save_csv_dir then args.data_dir = data_folder.find(arch) end
+  if not args.data_dir then return args.arch or measure(args, arch) end
+  arch = arch or data_folder.arch(args.data_dir)
+  data_folder.print(args.data_dir, arch)
+  return arch
+end
+
+-- Sets the options that the command line leaves out: the folder of the rows and their arch; without --arch, for
+-- an SM version, also those of TensorRT-LLM's generator. Sweeps if there are no rows.
 function trtllm_generator.prepare(args)
-  if not args.sm_version then
-    for _, name in ipairs { "save_csv_dir", "enable_auto", "incumbent" } do
-      if args[name] then fail.input("--%s requires --sm_version N", name) end
-    end
-    return
-  end
-  args.arch = arch_of(args)
+  if args.arch and not args.sm_version then reject_its_options(args) end
   if args.incumbent and not args.enable_auto then fail.input("--incumbent requires --enable_auto") end
-  if not args.data_dir then
-    local strategies = strategies_of(args.arch, args.enable_auto)
-    if not args.save_csv_dir then fail.input("no --data_dir; --save_csv_dir DIR for its rows is required") end
-    args.data_dir = args.save_csv_dir
-    sweep(args.data_dir, spec_text(args.arch, strategies), args.incumbent)
-  elseif args.incumbent then
-    fail.input("--incumbent requires a sweep; with --data_dir there is none")
+  if args.incumbent and args.data_dir then
+    fail.input("--incumbent requires a sweep; with --data-dir there is none")
   end
+  local is_given = args.arch and not args.sm_version
+  args.arch = find_rows(args)
+  args.sm_version = not is_given and args.arch:match("^sm(%d+)$") or nil
+  if is_given then return end
+  if not args.sm_version then return reject_its_options(args) end
   args.out = args.out or args.data_dir:gsub("(.)/+$", "%1") .. "/" .. FOLDER
   args.formats = args.formats or FORMAT
   args.choose = args.choose or "corner" -- as TensorRT-LLM's generator

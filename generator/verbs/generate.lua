@@ -1,5 +1,6 @@
 -- gentables generate: rows -> table -> artifacts. Measures nothing; writes only files that change.
 local settings = require "choose.settings"
+local data_folder = require "surroundings.data_folder"
 local fail = require "base.fail"
 local file = require "core.file"
 local folder_lock = require "rows.folder_lock"
@@ -52,11 +53,14 @@ end
 
 return {
   summary = "Writes an arch's tables from the rows in a folder; each cell has the strategy with the least\n"
-    .. "expected loss. Measures nothing.",
+    .. "expected loss. Without --arch, for an SM version, it does as TensorRT-LLM's generator: the table is\n"
+    .. "DIR/gen_heuristic_code/generated_lookup_table.cpp, and GPUs are measured if there are no rows.",
   options = options.with(settings.options, {
-    { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
+    { name = "data-dir", value = "DIR", 
+      help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder, if it has such)" },
     { name = "arch", value = "ARCH",
-      help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats with several" },
+      help = "host, host-NAME, sm90 ... (default: that of the rows); all: every smXX of the folder, for the "
+        .. "formats with several" },
     { name = "sm", value = "N,N...",
       help = "with --arch all: only the tables that programs built for these SM versions use" },
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
@@ -70,17 +74,18 @@ return {
     { name = "mpich", value = "LIBRARY",
       help = "keep the selection of algorithms of this libmpich.so beside the rows, for the format mpich" },
     { name = "sm-version", value = "N",
-      help = "run as TensorRT-LLM's generator does; see docs/trtllm.md" },
+      help = "as TensorRT-LLM's generator, for this SM version; see docs/trtllm.md" },
     { name = "save-csv-dir", value = "DIR",
-      help = "with --sm-version, without --data-dir: folder of the rows of a sweep" },
-    { name = "enable-auto", help = "with --sm-version: measure AUTO, the incumbent's lookup, and report it" },
+      help = "without --data-dir: measure, with the rows in this folder (default: data)" },
+    { name = "enable-auto", help = "without --arch: measure AUTO, the incumbent's lookup, and report it" },
     { name = "incumbent", value = "HEADER", help = "with --enable-auto: the header of that lookup" },
   }),
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)
     trtllm_generator.prepare(args)
-    if not args.data_dir then fail.input("generate needs --data-dir DIR; see gentables generate --help") end
-    if not args.arch then fail.input("generate needs --arch ARCH; see gentables generate --help") end
+    if not args.data_dir then
+      fail.input("generate needs --data-dir DIR; no rows of %s in %s", args.arch, data_folder.IN_WORDS)
+    end
     local out = (args.out or args.data_dir):gsub("(.)/+$", "%1")
     local lock <close> = folder_lock.take(out) -- the table that stands there is read and written
     local before = args.stamp and not args.install_prefix and stamp.state(args, out)

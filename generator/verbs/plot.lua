@@ -1,5 +1,6 @@
 -- gentables plot: the pictures of a folder of rows, or one picture of one file. pictures/list.lua lists the
 -- kinds of pictures.
+local data_folder = require "surroundings.data_folder"
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
@@ -9,6 +10,7 @@ local names_in_help = require("base.options").names_in_help
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
+local rows_folder = require "rows.rows_folder"
 local sequences = require "base.sequences"
 
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
@@ -73,14 +75,8 @@ local function print_shares(rows)
   end
 end
 
-local function plot_folder(args)
-  if not args.arch then fail.input("plot needs --arch ARCH beside --data-dir; see gentables plot --help") end
-  if args.fusion or args.tp then
-    fail.input("--fusion and --tp go with plot KIND FILE; --data-dir draws all of them")
-  end
-  local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
-  check_gnuplot(endings)
-  local rows = picture_slices.of_folder(args.data_dir, args.arch, args)
+local function plot_arch(args, arch, wanted, endings)
+  local rows = picture_slices.of_folder(args.data_dir, arch, args)
   local out = without_slash(args.out or args.data_dir)
   local entries = pictures.entries(rows, out, wanted, endings)
   local count, left_out = pictures.draw_all(rows, entries, true)
@@ -88,6 +84,29 @@ local function plot_folder(args)
   for _, line in ipairs(left_out) do fail.note("%s", line) end
   print_shares(rows)
   io.stdout:write(("%s in %s/viz\n"):format(quantities.counted(count, "picture"), out))
+end
+
+-- The pictures of all archs of the folder, or of --arch.
+local function plot_folder(args)
+  if args.fusion or args.tp then
+    fail.input("--fusion and --tp go with plot KIND FILE; --data-dir draws all of them")
+  end
+  local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
+  local archs = args.arch and { args.arch } or rows_folder.archs(args.data_dir)
+  if #archs == 0 then rows_folder.only_arch(args.data_dir) end -- raises
+  check_gnuplot(endings)
+  for _, arch in ipairs(archs) do plot_arch(args, arch, wanted, endings) end
+end
+
+-- The folder of rows of a command without one. Prints which it is.
+local function found_folder(arch)
+  local folder = data_folder.find(arch)
+  if not folder then
+    fail.input("plot needs --data-dir DIR, or KIND FILE; no benchmark.tp{N}.%s.csv in %s",
+      arch or "{arch}", data_folder.IN_WORDS)
+  end
+  for _, found in ipairs(arch and { arch } or rows_folder.archs(folder)) do data_folder.print(folder, found) end
+  return folder
 end
 
 -- ---- one picture ------------------------------------------------------------------------------
@@ -142,8 +161,9 @@ return {
   positional = { name = "KIND FILE...", min = 0, max = math.huge,
     help = "draw one picture; KIND is one of\n" .. names_in_help(kinds.kinds) },
   options = {
-    { name = "data-dir", value = "DIR", help = "draw pictures of a folder of benchmark.tp{N}.{arch}.csv" },
-    { name = "arch", value = "ARCH", help = "with --data-dir: host, host-NAME, sm90 ..." },
+    { name = "data-dir", value = "DIR", 
+      help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder, if it has such)" },
+    { name = "arch", value = "ARCH", help = "with --data-dir: host, host-NAME, sm90 ... (default: all)" },
     { name = "out", value = "PATH",
       help = "with --data-dir: folder of viz/{fusion}/ (default: DIR); with KIND: the .png or .svg" },
     { name = "format", value = "LIST", help = "with --data-dir: png, svg or png,svg (default: png)" },
@@ -164,7 +184,8 @@ return {
       if not file.exists(args.data_dir) then fail.input("%s: no such folder", args.data_dir) end
       return plot_folder(args)
     end
-    if not args[1] then fail.input("plot needs --data-dir DIR, or KIND FILE; see gentables plot --help") end
-    return plot_one(args)
+    if args[1] then return plot_one(args) end
+    args.data_dir = found_folder(args.arch)
+    return plot_folder(args)
   end,
 }

@@ -179,7 +179,8 @@ function tune.run(args)
   if args.out then write.all(job, args.out) end
   if args.json then print(write.json(job)) else choice.report(job) end
   if #problems > 0 then
-    fail.work("%s; every op takes its default, %s%s", table.concat(problems, "; "), job.default,
+    local code = backends.code_of_refusal(backends[job.backend], job.identity, job.launcher)
+    fail.with(code, "%s; every op takes its default, %s%s", table.concat(problems, "; "), job.default,
       #problems < #job.world_sizes and ", there" or "")
   end
 end

@@ -123,8 +123,9 @@ local serving_run = "runs/Mixtral8x7B-vllmTP4-Perlmutter[baseline_8_8192]-group1
 local jobs = {
   { "plot of a PNG", { ["rows/benchmark.tp2.sm90.csv"] = rows }, "plot", "--data-dir", "in/rows", "--arch",
     "sm90", "--out", "out", "--format", "png", "--kinds", "best_strategy" },
-  { "generate, after a sweep without a GPU", {}, code = 1, "generate", "--sm_version", "90",
+  { "generate, after a sweep without a GPU", {}, code = 2, "generate", "--sm_version", "90",
     "--save_csv_dir", "out/rows" },
+  { "detect", {}, "detect" },
   { "sweep with an incumbent", { ["spec.lua"] = spec, ["lookup.h"] = lookup }, "sweep", "in/spec.lua",
     "--out", "out", "--exhaustive", "--incumbent", "in/lookup.h", "--bench", stand_in, "--launcher",
     "env RANKS={ranks}" },

@@ -17,6 +17,10 @@ function child_process.run(words, options)
   return { well = ends_well, reason = "exit code 1", errors = "gentables: it broke\n" }
 end
 
+-- Stands in for a machine with GPUs, or, if `sm` is nil, without.
+local sm = 90
+require("surroundings.detection").sm = function() return sm, not sm and "no CUDA driver" or nil end
+
 local trtllm_generator = require "sweep.trtllm_generator"
 local named = { "ONESHOT", "TWOSHOT", "NCCL", "NCCL_SYMMETRIC" }
 
@@ -60,9 +64,24 @@ function tests.test_a_failed_sweep_makes_no_table()
   luaunit.assertEquals(message, "the sweep of " .. work .. "/rows failed (exit code 1): gentables: it broke")
 end
 
-function tests.test_needs_a_place_for_rows()
-  local message = failure(trtllm_generator.prepare, { sm_version = "89" })
-  luaunit.assertStrContains(message, "--save_csv_dir DIR for its rows is required")
+function tests.test_without_options_the_gpus_are_measured_into_data()
+  os.remove("data/spec.lua")
+  local args = {}
+  trtllm_generator.prepare(args)
+  luaunit.assertEquals({ started[2], started[3], started[4], started[5] },
+    { "sweep", "data/spec.lua", "--out", "data" })
+  luaunit.assertEquals(assert(load(file.read("data/spec.lua")))().arch, "sm90")
+  luaunit.assertEquals({ args.data_dir, args.out, args.formats, args.arch },
+    { "data", "data/gen_heuristic_code", "trtllm", "sm90" })
+end
+
+function tests.test_without_gpus_it_prints_how_to_measure_the_host()
+  sm = nil
+  local message, code = failure(trtllm_generator.prepare, { save_csv_dir = work .. "/none" })
+  sm = 90
+  luaunit.assertEquals(code, 2)
+  luaunit.assertStrContains(message, "no GPU to measure: no CUDA driver; sh cmake/dev.sh gen-tables measures CPU")
+  luaunit.assertFalse(file.exists(work .. "/none"))
 end
 
 return require "suites" { { "trtllm_generator", tests } }

@@ -1,0 +1,41 @@
+-- The folder and the arch of the rows of a command that names neither: ./data, else the current folder, if it
+-- has benchmark files.
+local detection = require "surroundings.detection"
+local ordering = require "base.ordering"
+local rank_placement = require "lists.rank_placement"
+local rows_folder = require "rows.rows_folder"
+local file = require "core.file"
+local lists = require "lists.lists"
+
+local data_folder = {}
+
+local PLACES = { "data", "." }
+data_folder.IN_WORDS = "./data or the current folder"
+
+-- The first of the places that has rows of the arch, or of any if it is nil; nil: none has.
+function data_folder.find(arch)
+  for _, folder in ipairs(PLACES) do
+    local archs = file.list(folder) and rows_folder.archs(folder) or {}
+    if arch and lists.contains(archs, arch) or not arch and #archs > 0 then return folder end
+  end
+end
+
+-- The arch of the rows in a folder: the only one; of several, that of this machine's GPUs. Raises if there is
+-- no such one.
+function data_folder.arch(folder)
+  local archs = rows_folder.archs(folder)
+  local sm = #archs > 1 and detection.sm() or nil
+  local own = sm and ("sm%d"):format(sm)
+  return own and lists.contains(archs, own) and own or rows_folder.only_arch(folder)
+end
+
+-- Prints the rows that a command found by itself.
+function data_folder.print(folder, arch)
+  local sizes = {}
+  for _, entry in ipairs(rows_folder.files(folder, arch)) do
+    ordering.add_new(sizes, { rank_placement.size_of { world_size = entry.tp, nodes = entry.nodes } })
+  end
+  io.stdout:write(("%-10s%s: %s, TP %s\n"):format("rows", folder, arch, table.concat(sizes, ", ")))
+end
+
+return data_folder
