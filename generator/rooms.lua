@@ -15,6 +15,7 @@ local rooms = {}
 
 rooms.generator = {
   { name = "base", purpose = "errors, options, units, statistics; no files, no other room", uses = {} },
+  { name = "reference", purpose = "the command line as text: help", uses = { "base" } },
   { name = "system", purpose = "files, child processes, threads, memory, progress", uses = { "base" } },
   { name = "codec", purpose = "CSV, JSON, YAML, SQLite, xlsx, numbers as text, templates",
     uses = { "base", "system" } },
@@ -110,12 +111,12 @@ rooms.generator = {
   { name = "verbs/history", purpose = "one file per command of gentables history", catalogue = true,
     uses = { "base", "system", "rows", "history" } },
   { name = "verbs", purpose = "one file per verb: options, then calls into rooms", catalogue = true,
-    uses = { "base", "system", "codec", "machine", "lists", "rows", "table", "choose", "formats",
-      "conversation", "surroundings", "reading", "consult", "sweep", "tune", "pages", "pictures", "plots", "report",
-      "history", "profile", "serving", "metric", "trace/ops", "trace/runs", "replay", "verbs/trace",
+    uses = { "base", "reference", "system", "codec", "machine", "lists", "rows", "table", "choose", "formats",
+      "conversation", "surroundings", "reading", "consult", "sweep", "tune", "pages", "pictures", "plots",
+      "report", "history", "profile", "serving", "metric", "trace/ops", "trace/runs", "replay", "verbs/trace",
       "verbs/workload", "verbs/history" } },
   { name = "", purpose = "the program: main.c, the list of verbs, this list",
-    uses = { "base", "system" } },
+    uses = { "base", "reference", "system" } },
 }
 
 rooms.bench = {

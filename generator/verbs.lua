@@ -1,64 +1,84 @@
--- The verbs of gentables, one row each: name and one line of help. `gentables --help` is made from this list.
+-- The verbs of gentables, one row each: name, group and one line of help. `gentables --help` is made from
+-- this list.
 --
 -- How to add a verb: a row here, and a file verbs/NAME.lua that returns { summary, options, positional,
 -- example, run }. run(args) returns the exit code; nil is 0. base/options.lua describes how to declare
 -- options; the numbers are made in rooms. A verb with commands of its own has a list of them: see
 -- verbs/trace.lua.
 local fail = require "base.fail"
+local help = require "reference.help"
 local options = require "base.options"
 local sequences = require "base.sequences"
+local text = require "base.text"
 
 local verbs = {}
 
-verbs.list = {
-  { name = "sweep", help = "measure this machine: spec -> rows" },
-  { name = "tune", help = "measure candidates of any collective: which is best at which size" },
-  { name = "generate", help = "rows -> table -> artifacts" },
-  { name = "check", help = "compare committed tables with those of the rows" },
-  { name = "diff", help = "changes between two tables, their cost, and whether the data supports them" },
-  { name = "import", help = "other programs' measurements -> rows; their tables -> table.csv" },
-  { name = "merge", help = "rows of several runs or machines -> one folder of rows" },
-  { name = "plot", help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },
-  { name = "report", help = "one HTML page: the best strategy of each cell, its confidence, all numbers" },
-  { name = "compare", help = "one HTML page: sweeps side by side" },
-  { name = "regret", help = "losses of a table's choices on fresh rows" },
-  { name = "history", help = "times of earlier sweeps: where they changed, and which versions did" },
-  { name = "metric", help = "one number of a serving run, gate log, kernel summary or profiler file" },
-  { name = "trace", help = "reports, comparisons and merged timelines of profiler traces" },
-  { name = "replay", help = "run the GEMMs and convolutions of a trace again on this machine" },
-  { name = "workload", help = "steps of GEMMs and collectives that overlap: measured, traced, analysed" },
-  { name = "detect", help = "this machine: processor, MPI, GPUs, and what can be measured" },
-  { name = "template", help = "render one template (the build of the bench uses it)" },
-  { name = "lua", help = "run a Lua script that may require the modules of gentables" },
+verbs.groups = {
+  { name = "measure", help = "measure this machine" },
+  { name = "tables", help = "tables, from rows and other tables" },
+  { name = "traces", help = "traces and serving runs" },
+  { name = "more", help = "more" },
 }
 
-local function usage()
-  local out = { "usage: gentables VERB [options]\n" }
-  for _, verb in ipairs(verbs.list) do out[#out + 1] = ("  %-12s %s"):format(verb.name, verb.help) end
-  out[#out + 1] = "\ngentables VERB --help shows the options of a verb and an example.\n"
-  return table.concat(out, "\n")
-end
+verbs.list = {
+  { name = "sweep", group = "measure", help = "measure this machine: spec -> rows" },
+  { name = "tune", group = "measure",
+    help = "measure candidates of any collective: which is best at which size" },
+  { name = "replay", group = "measure",
+    help = "run the GEMMs and convolutions of a trace again on this machine" },
+  { name = "workload", group = "measure",
+    help = "steps of GEMMs and collectives that overlap: measured, traced, analysed" },
+  { name = "detect", group = "measure",
+    help = "this machine: processor, MPI, GPUs, and what can be measured" },
+  { name = "generate", group = "tables", help = "rows -> table -> artifacts" },
+  { name = "check", group = "tables", help = "compare committed tables with those of the rows" },
+  { name = "diff", group = "tables",
+    help = "changes between two tables, their cost, and whether the data supports them" },
+  { name = "import", group = "tables",
+    help = "other programs' measurements -> rows; their tables -> table.csv" },
+  { name = "merge", group = "tables", help = "rows of several runs or machines -> one folder of rows" },
+  { name = "plot", group = "tables",
+    help = "pictures of rows: heat maps, crossovers, confidence, bandwidth, scaling" },
+  { name = "report", group = "tables",
+    help = "one HTML page: the best strategy of each cell, its confidence, all numbers" },
+  { name = "compare", group = "tables", help = "one HTML page: sweeps side by side" },
+  { name = "regret", group = "tables", help = "losses of a table's choices on fresh rows" },
+  { name = "history", group = "tables",
+    help = "times of earlier sweeps: where they changed, and which versions did" },
+  { name = "trace", group = "traces", help = "reports, comparisons and merged timelines of profiler traces" },
+  { name = "metric", group = "traces",
+    help = "one number of a serving run, gate log, kernel summary or profiler file" },
+  { name = "template", group = "more", help = "render one template (the build of the bench uses it)" },
+  { name = "lua", group = "more", help = "run a Lua script that may require the modules of gentables" },
+}
+
+local function usage() return help.of_program(verbs.list, verbs.groups) end
 
 local function find(name)
   return sequences.named(verbs.list, name)
 end
 
 -- Prints the commands of a verb: with --help on stdout, without a command on stderr.
-local function print_usage(module, is_help)
-  (is_help and io.stdout or io.stderr):write(module.usage())
+local function print_usage(module, name, is_help)
+  (is_help and io.stdout or io.stderr):write(help.of_commands(module.commands, name))
   return is_help and 0 or 2
 end
 
 local function run(name, argv)
   local verb = find(name)
-  if not verb then fail.input("there is no verb %q; gentables --help lists them", name) end
+  if not verb then
+    fail.input("there is no verb %q%s; gentables --help lists them", name,
+      text.did_you_mean(name, sequences.field(verbs.list, "name")))
+  end
   local module = require("verbs." .. verb.name)
   if module.commands then
-    if #argv == 0 or argv[1] == "--help" or argv[1] == "-h" then return print_usage(module, #argv > 0) end
+    if #argv == 0 or argv[1] == "--help" or argv[1] == "-h" then
+      return print_usage(module, name, #argv > 0)
+    end
     name, module = module.command(argv)
   end
   if options.wants_help(argv) then
-    io.stdout:write(options.help(module, name))
+    io.stdout:write(help.of_verb(module, name))
     return 0
   end
   if module.raw then return module.run(argv) end

@@ -1,4 +1,4 @@
--- Reads the command line of a verb and prints its help, both from one declaration.
+-- Reads the command line of a verb, from its declaration; reference/help.lua prints its help.
 --
 -- A verb declares
 --   options = { { name = "data-dir", value = "DIR", help = "...", default = "...", required = true }, ... }
@@ -10,14 +10,18 @@
 --   many = true          may be repeated and gives a list
 --   list = true          may be repeated, and takes every word up to the next option; gives a list
 --   short = "d"          has this name after one dash, too
+--   aliases = { ... }    has these names, too, which the help does not show
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
 --   one_of = { ... }     is one of these texts; with `type`, a number or one of them
---   comma = true         has several values with commas between them; gives a list, each value once
+--   comma = true         has several values with commas between them, or, if the verb has no arguments
+--                        without a dash, as words up to the next option; gives a list, each value once
 -- A value of another kind ends with exit code 2 and a message that gives the kind. options.check_value is for
 -- values with limits that depend on other options.
 local fail = require "base.fail"
 local numbers = require "base.numbers"
+local sequences = require "base.sequences"
+local text = require "base.text"
 
 local options = {}
 
@@ -27,18 +31,16 @@ function options.with(shared, own)
   return table.move(shared, 1, #shared, #all + 1, all)
 end
 
--- The rows of a list and their `help`, in the column of the help of options.
-function options.names_in_help(list)
-  local out = {}
-  for i, row in ipairs(list) do out[i] = ("%s%s: %s"):format((" "):rep(31), row.name, row.help) end
-  return table.concat(out, "\n")
+-- The option with this name or alias.
+local function find_long(verb, name)
+  return sequences.find(verb.options or {}, function(option)
+    local aliases = option.aliases or {}
+    return option.name == name or sequences.any(aliases, function(alias) return alias == name end)
+  end)
 end
 
--- The option with this text in `field` (name or short).
-local function find(verb, field, text)
-  for _, option in ipairs(verb.options or {}) do
-    if option[field] == text then return option end
-  end
+local function find_short(verb, letter)
+  return sequences.find(verb.options or {}, function(option) return option.short == letter end)
 end
 
 -- The values that an option takes, for messages.
@@ -56,29 +58,33 @@ local function kind_of(option)
     .. (texts ~= "" and " or " or "") .. texts
 end
 
-local function number_of(option, text)
-  if option.type == "whole" then return numbers.whole(text, option.least, option.most) end
-  local number = numbers.finite(text)
+local function number_of(option, given)
+  if option.type == "whole" then return numbers.whole(given, option.least, option.most) end
+  local number = numbers.finite(given)
   if not number or option.above and number <= option.above then return nil end
   return number >= (option.least or number) and number <= (option.most or number) and number or nil
 end
 
+-- The end of a message about a value that is none of the option's.
+local function hint_of(option, value) return text.did_you_mean(value, option.one_of or {}, '"%s"') end
+
 -- The value of a text by `option`, a table with name, and type, least, most and above, or one_of. `where`: in
 -- place of --NAME in the message.
-function options.check_value(option, text, where)
-  if not option.type and not option.one_of then return text end
-  local value = option.type and number_of(option, text)
+function options.check_value(option, given, where)
+  if not option.type and not option.one_of then return given end
+  local value = option.type and number_of(option, given)
   for _, known in ipairs(option.one_of or {}) do
-    if text == known then value = text end
+    if given == known then value = given end
   end
   if value then return value end
-  fail.input('%s: "%s" is not %s', where or "--" .. option.name, text, kind_of(option))
+  fail.input('%s: "%s" is not %s%s', where or "--" .. option.name, given, kind_of(option),
+    hint_of(option, given))
 end
 
 -- The values of a text with commas between them, each once, in their order.
-local function check_values(option, text)
+local function check_values(option, given)
   local values, seen = {}, {}
-  for word in (text .. ","):gmatch("([^,]*),") do
+  for word in (given .. ","):gmatch("([^,]*),") do
     local value = options.check_value(option, word)
     if not seen[value] then values[#values + 1] = value end
     seen[value] = true
@@ -133,6 +139,11 @@ local function enter(line, option, shown, value)
   end
   value = value or take(line)
   if not value then fail.input("%s needs a value: %s %s", shown, shown, option.value) end
+  if option.comma and not line.verb.positional then
+    while line.words[line.at + 1] and not is_option(line.words[line.at + 1]) do
+      value = value .. "," .. take(line)
+    end
+  end
   store(line.args, option, value)
   while option.list and line.words[line.at + 1] and not is_option(line.words[line.at + 1]) do
     store(line.args, option, take(line))
@@ -143,16 +154,18 @@ end
 local function enter_long(line, word)
   local key, value = word:match("^%-%-([^=]+)=(.*)$")
   key = (key or word:sub(3)):gsub("_", "-")
-  local option = find(line.verb, "name", key)
+  local option = find_long(line.verb, key)
   if not option then
-    fail.input("%s has no option --%s; see gentables %s --help", line.name, key, line.name)
+    local known = sequences.field(line.verb.options or {}, "name")
+    fail.input("%s has no option --%s%s; see gentables %s --help", line.name, key,
+      text.did_you_mean(key, known, "--%s"), line.name)
   end
   enter(line, option, "--" .. key, value)
 end
 
 -- -X, -X VALUE, -XVALUE
 local function enter_short(line, word)
-  local option = find(line.verb, "short", word:sub(2, 2))
+  local option = find_short(line.verb, word:sub(2, 2))
   if not option then
     fail.input("%s has no option %s; see gentables %s --help", line.name, word, line.name)
   end
@@ -185,30 +198,6 @@ function options.wants_help(argv)
     if word == "--help" or word == "-h" then return true end
   end
   return false
-end
-
--- The help text of a verb.
-function options.help(verb, name)
-  local out = { ("usage: gentables %s"):format(name) }
-  local function add(...) out[#out + 1] = string.format(...) end
-  local positional = verb.positional
-  if positional then out[1] = out[1] .. (positional.min > 0 and " %s" or " [%s]"):format(positional.name) end
-  if verb.options and #verb.options > 0 then out[1] = out[1] .. " [options]" end
-  add("\n%s", verb.summary)
-  if positional and positional.help then add("\n  %-26s %s", positional.name, positional.help) end
-  if verb.options and #verb.options > 0 then add("") end
-  for _, option in ipairs(verb.options or {}) do
-    local left = (option.short and "-" .. option.short .. ", " or "") .. "--" .. option.name
-    if option.value then left = left .. " " .. option.value .. (option.list and "..." or "") end
-    local note = option.required and " (required)" or ""
-    if option.default ~= nil then
-      local default = option.list and table.concat(option.default, " ") or option.default
-      note = (" (default: %s)"):format(default)
-    end
-    add("  %-26s %s%s", left, option.help, note)
-  end
-  if verb.example then add("\nexample:\n  %s", verb.example) end
-  return table.concat(out, "\n") .. "\n"
 end
 
 return options

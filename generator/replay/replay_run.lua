@@ -320,8 +320,8 @@ function replay_run.options(args)
   end
   return { began = process.now(), budget = args.budget, samples = args.samples,
     threads = threads and tostring(threads), tries_all = args.try_all,
-    backend = args.device, patience = args.patience,
-    program = args.program or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
+    backend = args.device, patience = args.timeout,
+    program = args.bench or system.program():gsub("[^/]*$", "") .. "gentables-replay" }
 end
 
 -- Prints the missing parts and the number of timed ops; on stderr also the ops of the traces without a row.

@@ -51,9 +51,9 @@ function pass_input.read_ops(args, backend)
 end
 
 local function read_size(text)
-  local digits, unit = text:match("^(%d+)([KMG]?)i?B?$")
+  local digits, unit = text:match("^(%d+)([kKmMgG]?)i?B?$")
   local value = digits and math.tointeger(tonumber(digits))
-  local bytes = value and units[unit] and value << units[unit]
+  local bytes = value and units[unit:upper()] and value << units[unit:upper()]
   if not bytes or bytes < 1 or bytes > MOST_BYTES then
     fail.input("--sizes: %s is no size; a size such as 64, 16K or 4M is required, at most 4G", text)
   end

@@ -92,7 +92,7 @@ return {
       help = "host, host-NAME, sm90 ...; all: every smXX of the folder, for the formats with several" },
     { name = "tables", value = "DIR", help = "the committed tables (default: those beside the rows)" },
     { name = "formats", value = "LIST",
-      help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
+      help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" },
     { name = "mend", value = "COMMAND",
       help = "the command that check prints to mend a difference (default: gentables generate ...)" },
   }),

@@ -161,7 +161,7 @@ return {
     { name = "choose", value = "WHAT", one_of = { "bin", "corner" },
       help = "losses over the bin of a cell, or at its own shape, as the tables were chosen (default: as the "
         .. "spec beside the rows, else bin)" },
-    { name = "format", value = "NAME", one_of = diff_formats.names, default = "text",
+    { name = "formats", aliases = { "format" }, value = "NAME", one_of = diff_formats.names, default = "text",
       help = "of " .. table.concat(diff_formats.names, ", ") },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
       help = "exit code 1 for any difference, or only for a material one" },
@@ -172,7 +172,7 @@ return {
     { name = "out", value = "FILE", help = "output file (default: standard output)" },
   },
   example = "git show HEAD~1:tables/host/table.csv > old.csv\n"
-    .. "  gentables diff old.csv tables/host --format md",
+    .. "  gentables diff old.csv tables/host --formats md",
   run = function(args)
     local options = { threshold = args.threshold, alpha = args.alpha }
     local old, new = read_sides(args, args.arch)
@@ -189,7 +189,7 @@ return {
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
     add_drift(result, old, new)
-    local text = diff_formats.of(args.format)(result)
+    local text = diff_formats.of(args.formats)(result)
     if args.out then
       fail.unless_done(file.write(args.out, text))
     else

@@ -57,7 +57,7 @@ return {
     .. "DIR/gen_heuristic_code/generated_lookup_table.cpp, and GPUs are measured if there are no rows.",
   options = options.with(settings.options, {
     { name = "data-dir", value = "DIR", 
-      help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder, if it has such)" },
+      help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder)" },
     { name = "arch", value = "ARCH",
       help = "host, host-NAME, sm90 ... (default: that of the rows); all: every smXX of the folder, for the "
         .. "formats with several" },
@@ -65,7 +65,7 @@ return {
       help = "with --arch all: only the tables that programs built for these SM versions use" },
     { name = "out", value = "DIR", help = "folder of the tables (default: that of the rows)" },
     { name = "formats", value = "LIST",
-      help = "of " .. table.concat(formats.names(), ",") .. " (default: all of the arch)" },
+      help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" },
     { name = "stamp", value = "FILE",
       help = "render nothing if no input and no table has changed since the run that wrote this file" },
     { name = "install-prefix", value = "DIR",

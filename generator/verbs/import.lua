@@ -3,12 +3,12 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local foreign = require "reading.foreign"
+local help = require "reference.help"
 local regroup = require "rows.regroup"
 local lists = require "lists.lists"
 local provenance = require "rows.provenance"
 local readers = require "reading.list"
 local sequences = require "base.sequences"
-local names_in_help = require("base.options").names_in_help
 local source = require "reading.source"
 local sorted_keys = require("base.ordering").sorted_keys
 
@@ -21,7 +21,7 @@ import.options = {
   { name = "out", value = "PATH", required = true,
     help = "FILE.csv; or a folder for benchmark.tp{N}.{arch}.csv, or {arch}/table.csv" },
   { name = "from", value = "NAME",
-    help = "reader, one of\n" .. names_in_help(readers.list) },
+    help = "reader, one of\n" .. help.names(readers.list) },
   { name = "arch", value = "ARCH",
     help = "arch, such as sm90; of a file with several tables, the one to read" },
   { name = "tp", value = "N,N...", type = "whole", most = 65535, comma = true,

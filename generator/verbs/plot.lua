@@ -4,9 +4,9 @@ local data_folder = require "surroundings.data_folder"
 local fail = require "base.fail"
 local file = require "core.file"
 local gnuplot = require "pages.gnuplot"
+local help = require "reference.help"
 local kinds = require "pictures.list"
 local lists = require "lists.lists"
-local names_in_help = require("base.options").names_in_help
 local pictures = require "pictures.draw"
 local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
@@ -40,10 +40,10 @@ end
 local function endings_of(names)
   local out = {}
   for name in names:gmatch("[^,]+") do
-    if not pictures.formats[name] then fail.input("--format: no format %q; use png or svg", name) end
+    if not pictures.formats[name] then fail.input("--formats: no format %q; use png or svg", name) end
     if not lists.contains(out, name) then out[#out + 1] = name end
   end
-  if #out == 0 then fail.input("--format: no format; use png, svg or png,svg") end
+  if #out == 0 then fail.input("--formats: no format; use png, svg or png,svg") end
   return out
 end
 
@@ -91,7 +91,7 @@ local function plot_folder(args)
   if args.fusion or args.tp then
     fail.input("--fusion and --tp go with plot KIND FILE; --data-dir draws all of them")
   end
-  local endings, wanted = endings_of(args.format or "png"), kinds_of(args.kinds or documented())
+  local endings, wanted = endings_of(args.formats or "png"), kinds_of(args.kinds or documented())
   local archs = args.arch and { args.arch } or rows_folder.archs(args.data_dir)
   if #archs == 0 then rows_folder.only_arch(args.data_dir) end -- raises
   check_gnuplot(endings)
@@ -105,7 +105,8 @@ local function found_folder(arch)
     fail.input("plot needs --data-dir DIR, or KIND FILE; no benchmark.tp{N}.%s.csv in %s",
       arch or "{arch}", data_folder.IN_WORDS)
   end
-  for _, found in ipairs(arch and { arch } or rows_folder.archs(folder)) do data_folder.print(folder, found) end
+  local archs = arch and { arch } or rows_folder.archs(folder)
+  for _, found in ipairs(archs) do data_folder.print(folder, found) end
   return folder
 end
 
@@ -159,14 +160,15 @@ end
 return {
   summary = "Draws pictures of rows: the best strategy of each cell, its margin and its confidence.",
   positional = { name = "KIND FILE...", min = 0, max = math.huge,
-    help = "draw one picture; KIND is one of\n" .. names_in_help(kinds.kinds) },
+    help = "draw one picture; KIND is one of\n" .. help.names(kinds.kinds) },
   options = {
     { name = "data-dir", value = "DIR", 
-      help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder, if it has such)" },
+      help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder)" },
     { name = "arch", value = "ARCH", help = "with --data-dir: host, host-NAME, sm90 ... (default: all)" },
     { name = "out", value = "PATH",
       help = "with --data-dir: folder of viz/{fusion}/ (default: DIR); with KIND: the .png or .svg" },
-    { name = "format", value = "LIST", help = "with --data-dir: png, svg or png,svg (default: png)" },
+    { name = "formats", aliases = { "format" }, value = "LIST",
+      help = "with --data-dir: png, svg or png,svg (default: png)" },
     { name = "kinds", value = "LIST",
       help = "with --data-dir: all, or a list of KIND (default: " .. documented() .. ")" },
     { name = "fusion", value = "F", help = "with KIND: the fusion" },

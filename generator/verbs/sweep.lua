@@ -54,8 +54,8 @@ sweep.options = {
       .. "all your rights (default: as built)" },
   { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
   { name = "history", value = "FILE", help = "history that gets the new rows, too: see gentables history" },
-  { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 60,
-    help = "stall timeout of a bench, beyond its time for a cell" },
+  { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
+    default = 60, help = "stall timeout of a bench, beyond its time for a cell" },
 }
 sweep.example = "gentables sweep tables/host/spec.lua --out tables/host --tp 2"
 
@@ -198,7 +198,7 @@ local function new_job(args)
     out = (args.out:gsub("(.)/+$", "%1")), spec = loaded, recorded_spec = recorded_spec(path, loaded),
     arch = arch, backend = backend, placements = placements_of(args, loaded),
     exhaustive = args.exhaustive, refine = args.refine,
-    patience = args.patience, fresh = args.fresh, launcher = given_launcher, screen = not args.no_screening,
+    patience = args.timeout, fresh = args.fresh, launcher = given_launcher, screen = not args.no_screening,
     program = program, identity = identity, machine = machines.facts(library),
   }
   job.hosts = hosts_of(args, job.placements, given_launcher)

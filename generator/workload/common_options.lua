@@ -30,7 +30,8 @@ common_options.BACKEND = { name = "backend", value = "NAME",
 common_options.options = {
   { name = "config", short = "f", value = "FILE", required = true,
     help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
-  { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
+  { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
+    most = common_options.MOST_RANKS,
     help = "number of ranks, 2 to 16 (default: one for each core or GPU, 2 to 8)" },
   { name = "steps", value = "N", type = "whole", most = MOST_STEPS,
     help = "measured steps (default: the workload's, 20)" },
@@ -44,10 +45,10 @@ common_options.options = {
   common_options.BACKEND,
   { name = "launcher", value = "COMMAND",
     help = "command that starts ranks, with {ranks} (default: GENTABLES_LAUNCHER, else mpirun)" },
-  { name = "program", value = "FILE",
+  { name = "bench", aliases = { "program" }, value = "PROGRAM",
     help = "workload program (default: the gentables-workload beside gentables)" },
-  { name = "patience", value = "SECONDS", type = "number", above = 0, most = 1e9, default = 120,
-    help = "stall timeout of the ranks" },
+  { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
+    default = 120, help = "stall timeout of the ranks" },
 }
 
 -- `more`: the rest of the message.
@@ -119,11 +120,11 @@ function common_options.settle(args, begun)
   args.backend = args.backend or (not begun and backend_of(args.transport)) or nil
   if args.backend then
     common_options.backend(args.backend)
-    if args.backend == "cuda" and not args.ranks then args.gpus = configuration.gpus(args.program) end
+    if args.backend == "cuda" and not args.tp then args.gpus = configuration.gpus(args.bench) end
     return nil
   end
   local why
-  if not begun or begun.backend == "cuda" then args.gpus, why = configuration.gpus(args.program) end
+  if not begun or begun.backend == "cuda" then args.gpus, why = configuration.gpus(args.bench) end
   if begun then
     args.backend, args.transport = begun.backend, args.transport or begun.transport
     return begun.backend .. ": this sweep was begun on it"
@@ -155,14 +156,14 @@ end
 -- The measurement of the options, without channels and threads; after common_options.settle.
 function common_options.read(args)
   local workload = description.load(args.config)
-  local ranks = args.ranks or default_ranks(args)
-  local program, identity = configuration.identify(args.program)
+  local ranks = args.tp or default_ranks(args)
+  local program, identity = configuration.identify(args.bench)
   return { workload = workload, ranks = ranks, program = program, identity = identity,
     text = steps.text(steps.of(workload, ranks, args.backend)),
     steps = args.steps or workload.steps,
     warm_up = args.warm_up or workload.warm_up,
     wait = args.wait, transport = transport_of(args), backend = args.backend,
-    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = args.patience }
+    launcher = args.launcher or os.getenv("GENTABLES_LAUNCHER"), patience = args.timeout }
 end
 
 -- The options of configuration.measure for one configuration.

@@ -89,13 +89,15 @@ local DTYPES = sequences.set(lists.names("dtypes"))
 -- The dtype of each backend; a missing one is an error when it is needed.
 local function dtype(at, value)
   local function known(where, name)
-    if not DTYPES[name] then reject(where, "unknown type %s; valid: %s", shown(name), names_of(DTYPES)) end
-    return name
+    local row = type(name) == "string" and lists.find("dtypes", name)
+    if not row then reject(where, "unknown type %s; valid: %s", shown(name), names_of(DTYPES)) end
+    return row.name
   end
-  if type(value) == "string" then return { host = known(at, value), cuda = value } end
+  if type(value) == "string" then return { host = known(at, value), cuda = known(at, value) } end
   check_keys(at, value, BACKENDS)
-  for backend, name in pairs(value) do known(below(at, backend), name) end
-  return value
+  local out = {}
+  for backend, name in pairs(value) do out[backend] = known(below(at, backend), name) end
+  return out
 end
 
 local gemm_keys = { name = true, m = true, n = true, k = true, dtype = true, backward = true }

@@ -69,7 +69,7 @@ function merging.merge(path, configuration, options)
   options = options or {}
   if configuration.problem then return nil, configuration.problem end
   if is_an_input(path, configuration.files) then
-    return nil, path .. ": is one of the traces to be merged; give another --output"
+    return nil, path .. ": is one of the traces to be merged; give another --out"
   end
   local gzip = options.gzip
   if gzip == nil then gzip = path:find("%.gz$") ~= nil end

@@ -19,8 +19,8 @@ end
 
 local function find(args)
   local found = run_folder.find(args, { trace_name = args.trace_name })
-  if not args.num_ranks then return found end
-  local count = args.num_ranks
+  if not args.tp then return found end
+  local count = args.tp
   local named = { configurations = {}, sweep = found.sweep }
   for _, configuration in ipairs(found.configurations) do
     take_first(configuration, count)
@@ -30,7 +30,7 @@ local function find(args)
   return run_folder.select(named, { ranks = ranks_below(count) })
 end
 
--- The ranks of --num-ranks that have no file.
+-- The ranks of --tp that have no file.
 local function missing(configuration, count)
   local there, out = {}, {}
   for _, entry in ipairs(configuration.files) do there[entry.rank] = true end
@@ -43,10 +43,10 @@ end
 local function merge_one(path, configuration, args)
   local merged = merging.must_merge(path, configuration, { gzip = args.gzip, keep = args.keep })
   for _, note in ipairs(merged.notes) do fail.note("note: " .. note) end
-  local absent = args.num_ranks and missing(configuration, args.num_ranks) or {}
+  local absent = args.tp and missing(configuration, args.tp) or {}
   if #absent > 0 then
-    fail.note("note: %s: no trace of rank %s; --num-ranks is %s", configuration.folder,
-      table.concat(absent, ", "), args.num_ranks)
+    fail.note("note: %s: no trace of rank %s; --tp is %s", configuration.folder,
+      table.concat(absent, ", "), args.tp)
   end
   local left = merged.lone_flows > 0
     and ("; %d arrows without a second end are left out"):format(merged.lone_flows) or ""
@@ -54,10 +54,10 @@ local function merge_one(path, configuration, args)
 end
 
 local function merge_all(found, args)
-  fail.unless(file.make_folder(args.output))
+  fail.unless(file.make_folder(args.out))
   local failed = {}
   for _, configuration in ipairs(found.configurations) do
-    local path = args.output .. "/" .. merging.file_name(configuration, args.gzip)
+    local path = args.out .. "/" .. merging.file_name(configuration, args.gzip)
     local ok, problem = pcall(merge_one, path, configuration, args)
     if not ok then
       if not fail.is_failure(problem) then error(problem, 0) end
@@ -76,9 +76,9 @@ return {
   positional = { name = "DIR | TRACE...", min = 1, max = math.huge,
     help = "a configuration's folder, a sweep, or the files of the ranks" },
   options = {
-    { name = "output", short = "o", value = "FILE", required = true,
+    { name = "out", short = "o", aliases = { "output" }, value = "FILE", required = true,
       help = "the merged trace, compressed if its name ends in .gz; of a sweep: a folder" },
-    { name = "num-ranks", short = "n", value = "N", type = "whole",
+    { name = "tp", short = "n", aliases = { "num-ranks" }, value = "N", type = "whole",
       help = "only ranks 0 to N-1 (default: all)" },
     { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
     { name = "gzip", help = "compress it with gzip under any name" },
@@ -88,8 +88,8 @@ return {
   example = "gentables trace merge sweep/256thread/nccl_28channels/torch_profiler -o merged.json.gz",
   run = function(args)
     local found = find(args)
-    local wants_folder = #found.configurations > 1 or file.status(args.output) == "folder"
+    local wants_folder = #found.configurations > 1 or file.status(args.out) == "folder"
     if wants_folder then return merge_all(found, args) end
-    merge_one(args.output, found.configurations[1], args)
+    merge_one(args.out, found.configurations[1], args)
   end,
 }

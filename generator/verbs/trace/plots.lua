@@ -9,19 +9,16 @@ command.summary =
   "Draws longest minus shortest kernel time of GEMMs over threads, channels and ranks: five PNGs."
 command.positional = { name = "CSV...", min = 0, max = math.huge, help = "output of trace variance" }
 command.options = {
-  { name = "out", value = "DIR", help = "folder of the pictures (default: plots beside the CSV)" },
+  { name = "out", aliases = { "output-dir" }, value = "DIR",
+    help = "folder of the pictures (default: plots beside the CSV)" },
   { name = "csv-path", value = "CSV", many = true, help = "the same as CSV" },
-  { name = "output-dir", value = "DIR", help = "the same as --out" },
 }
 command.example = "gentables trace plots top5_gemm_kernels_time_variance.csv --out plots"
 
 function command.run(args)
   local paths = table.move(args.csv_path or {}, 1, #(args.csv_path or {}), #args + 1, { table.unpack(args) })
   if #paths == 0 then fail.input("trace plots needs a CSV; see gentables trace plots --help") end
-  if args.out and args.output_dir then
-    fail.input("--out and --output-dir are the same; give one of them")
-  end
-  local out = args.out or args.output_dir or (paths[1]:match("^(.*/)[^/]*$") or "") .. "plots"
+  local out = args.out or (paths[1]:match("^(.*/)[^/]*$") or "") .. "plots"
   local drawn, notes = variance_plots.draw(variance_plots.read(paths), (out:gsub("(.)/+$", "%1")))
   for _, note in ipairs(notes) do fail.note(note) end
   for _, path in ipairs(drawn) do io.stdout:write("written   ", path, "\n") end

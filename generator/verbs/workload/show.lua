@@ -28,13 +28,13 @@ return {
   options = {
     { name = "config", short = "f", value = "FILE", required = true,
       help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
-    { name = "ranks", short = "p", value = "N", type = "whole", least = 2, most = common_options.MOST_RANKS,
-      default = 2, help = "number of ranks" },
+    { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
+      most = common_options.MOST_RANKS, default = 2, help = "number of ranks" },
     { name = "backend", value = "NAME", default = "host", help = "host or cuda" },
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)
-    local workload, ranks = description.load(args.config), args.ranks
+    local workload, ranks = description.load(args.config), args.tp
     local program = steps.of(workload, ranks, common_options.backend(args.backend))
     print(("%s: %d GEMMs and %d collectives a step"):format(workload.name, #program.gemms,
       #program.collectives))

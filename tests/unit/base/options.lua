@@ -114,12 +114,30 @@ function tests.test_wrong_use_lists_valid_values()
   luaunit.assertStrContains(refusal(verb, "--data-dir", "a", "b", "c"), "do takes FILE")
 end
 
-function tests.test_help_names_every_option()
-  local help = options.help(verb, "do")
-  for _, text in ipairs { "usage: gentables do [FILE] [options]", "--data-dir DIR", "(required)",
-    "(default: 3)", "-f, --filter TEXT...", "(default: a b)", "-q, --quick", "gentables do --data-dir x" } do
-    luaunit.assertStrContains(help, text)
+function tests.test_aliases_are_the_same_option()
+  local of = { options = { { name = "timeout", aliases = { "patience", "wait" }, value = "S", help = "" } } }
+  for _, name in ipairs { "--timeout", "--patience", "--wait" } do
+    luaunit.assertEquals(options.parse(of, "do", { name, "3" }).timeout, "3")
   end
+  luaunit.assertStrContains(refusal(of, "--wait", "3", "--patience=3"), "--timeout is given twice")
+end
+
+function tests.test_a_near_name_is_named()
+  luaunit.assertStrContains(refusal(verb, "--data-dri", "a"), "--data-dri (did you mean --data-dir?)")
+  luaunit.assertStrContains(refusal(verb, "--lab", "a"), "(did you mean --label?)")
+  luaunit.assertNotStrContains(refusal(verb, "--nothing-near", "a"), "did you mean")
+  luaunit.assertNotStrContains(refusal(verb, ("--data-dir"):rep(100), "a"), "did you mean")
+  local of = { options = { { name = "backend", value = "B", one_of = { "host", "cuda" } } } }
+  luaunit.assertStrContains(refusal(of, "--backend", "coda"), 'of host, cuda (did you mean "cuda"?)')
+end
+
+function tests.test_values_with_commas_may_be_words()
+  local of = { options = { { name = "tp", value = "N,N...", type = "whole", comma = true },
+    { name = "fast" } } }
+  luaunit.assertEquals(options.parse(of, "do", { "--tp", "2", "4,8", "--fast" }).tp, { 2, 4, 8 })
+  of.positional = { name = "FILE", min = 0, max = 1 }
+  local args = options.parse(of, "do", { "--tp", "2,4", "file" })
+  luaunit.assertEquals({ args.tp, args[1] }, { { 2, 4 }, "file" })
 end
 
 return require "suites" { { "options", tests } }

@@ -132,7 +132,7 @@ no_picture "$WORK/data/viz"
 
 # Wrong use.
 rejects 'needs --data-dir DIR, or KIND FILE' plot
-rejects 'needs --arch ARCH' plot --data-dir "$WORK/data"
+rejects 'no benchmark.tp.N..[{]arch[}].csv' plot --data-dir "$WORK/names/viz"
 rejects 'no such folder' plot --data-dir "$WORK/none" --arch sm90
 rejects 'has no benchmark.tp.N..sm80.csv' plot --data-dir "$WORK/data" --arch sm80
 rejects 'no picture "pie"; valid pictures: heatmap' plot pie "$one" --fusion NONE --out "$WORK/a.png"

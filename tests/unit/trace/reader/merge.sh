@@ -155,11 +155,11 @@ bad 2 'comma.json: byte 28: not JSON: a comma is missing' "$WORK/comma.json"
 echo '{"a": 1}' >"$WORK/other.json"
 bad 2 'other.json: .*no traceEvents' "$WORK/other.json"
 bad 2 'absent.json: ' "$WORK/absent.json"
-bad 2 'num-ranks: "x" is not a whole number' -n x "$run"
+bad 2 '--tp: "x" is not a whole number' -n x "$run"
 cp "$WORK/run/rank0/t.json" "$WORK/input.json"
 ln -s input.json "$WORK/link.json"
 ends_with 2 "$GENTABLES" trace merge "$WORK/input.json" -o "$WORK/link.json"
-one_line 'link.json: is one of the traces to be merged; give another --output'
+one_line 'link.json: is one of the traces to be merged; give another --out'
 cmp "$WORK/run/rank0/t.json" "$WORK/input.json" || die "an input is changed"
 failed 'nowhere/m.json: cannot be written' trace merge "$run" -o "$WORK/nowhere/m.json"
 
