@@ -14,7 +14,8 @@ local PATIENCE = 30 -- seconds for nvidia-smi
 -- The identity and the library of a backend's bench; nil, the reason why it does not run. Raises if gentables
 -- is interrupted.
 local function identify(backend)
-  local done, identity, library = pcall(bench.identify, system.program():gsub("[^/]*$", "") .. backend.program)
+  local program = system.program():gsub("[^/]*$", "") .. backend.program
+  local done, identity, library = pcall(bench.identify, program)
   if done then return identity, library end
   if not fail.is_failure(identity) or identity.code > 2 then error(identity, 0) end
   return nil, identity.message

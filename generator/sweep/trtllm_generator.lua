@@ -108,8 +108,8 @@ local function find_rows(args)
   return arch
 end
 
--- Sets the options that the command line leaves out: the folder of the rows and their arch; without --arch, for
--- an SM version, also those of TensorRT-LLM's generator. Sweeps if there are no rows.
+-- Sets the options that the command line leaves out: the folder of the rows and their arch; without --arch,
+-- for an SM version, also those of TensorRT-LLM's generator. Sweeps if there are no rows.
 function trtllm_generator.prepare(args)
   if args.arch and not args.sm_version then reject_its_options(args) end
   if args.incumbent and not args.enable_auto then fail.input("--incumbent requires --enable_auto") end

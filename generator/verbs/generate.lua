@@ -56,7 +56,7 @@ return {
     .. "expected loss. Without --arch, for an SM version, it does as TensorRT-LLM's generator: the table is\n"
     .. "DIR/gen_heuristic_code/generated_lookup_table.cpp, and GPUs are measured if there are no rows.",
   options = options.with(settings.options, {
-    { name = "data-dir", value = "DIR", 
+    { name = "data-dir", value = "DIR",
       help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder)" },
     { name = "arch", value = "ARCH",
       help = "host, host-NAME, sm90 ... (default: that of the rows); all: every smXX of the folder, for the "

@@ -162,7 +162,7 @@ return {
   positional = { name = "KIND FILE...", min = 0, max = math.huge,
     help = "draw one picture; KIND is one of\n" .. help.names(kinds.kinds) },
   options = {
-    { name = "data-dir", value = "DIR", 
+    { name = "data-dir", value = "DIR",
       help = "folder of benchmark.tp{N}.{arch}.csv (default: data, else the current folder)" },
     { name = "arch", value = "ARCH", help = "with --data-dir: host, host-NAME, sm90 ... (default: all)" },
     { name = "out", value = "PATH",

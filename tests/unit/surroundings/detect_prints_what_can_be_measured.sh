@@ -1,5 +1,6 @@
 #!/bin/sh
-# gentables detect: the GPUs and MPI that the benches report, what can be measured, and the reason for the rest.
+# gentables detect: the GPUs and MPI that the benches report, the archs that can be measured, and the reason
+# for the others.
 . "$SOURCE/tests/lib.sh"
 . "$SOURCE/tests/unit/surroundings/lib.sh"
 program_with "$WORK/program/bin"

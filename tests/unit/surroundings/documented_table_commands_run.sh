@@ -10,7 +10,7 @@ mkdir "$WORK/here"
 cd "$WORK/here"
 
 # Neither rows nor GPUs.
-rejects 'no --data-dir DIR, no benchmark.tp\{N\}.\{arch\}.csv in ./data or the current folder, and no GPU' generate
+rejects 'no --data-dir DIR, no benchmark.* in ./data or the current folder, and no GPU to measure' generate
 rejects 'plot needs --data-dir DIR, or KIND FILE; no benchmark' plot
 rejects 'no rows of sm90 in ./data' generate --arch sm90
 [ -z "$(ls)" ] || die "something was written"

@@ -16,7 +16,8 @@ program_with() {
 gpus() {
     cat >"$(dirname "$GENTABLES")/gentables-bench-cuda" <<END
 #!/bin/sh
-echo 'gentables-bench protocol=3 bench=0123456789abcdef isa=sm_$2 compiler=none library=CUDA 13.0 with driver 13.0 and NCCL 2.28.9 on $1 x NVIDIA H100'
+library='CUDA 13.0 with driver 13.0 and NCCL 2.28.9 on $1 x NVIDIA H100'
+echo "gentables-bench protocol=3 bench=0123456789abcdef isa=sm_$2 compiler=none library=\$library"
 END
     chmod +x "$(dirname "$GENTABLES")/gentables-bench-cuda"
 }
