@@ -15,7 +15,8 @@ local rooms = {}
 
 rooms.generator = {
   { name = "base", purpose = "errors, options, units, statistics; no files, no other room", uses = {} },
-  { name = "reference", purpose = "the command line as text: help", uses = { "base" } },
+  { name = "reference", purpose = "the command line as text: help, completions, man pages",
+    uses = { "base" } },
   { name = "system", purpose = "files, child processes, threads, memory, progress", uses = { "base" } },
   { name = "codec", purpose = "CSV, JSON, YAML, SQLite, xlsx, numbers as text, templates",
     uses = { "base", "system" } },
@@ -45,8 +46,8 @@ rooms.generator = {
   { name = "consult", purpose = "lookups in an artifact: compile it, look shapes up, loss of its choices",
     uses = { "base", "system", "codec", "lists", "rows", "table", "formats" } },
   { name = "surroundings",
-    purpose = "defaults of a command from its surroundings: rows in a folder, parts of the machine",
-    uses = { "base", "system", "machine", "lists", "rows", "conversation" } },
+    purpose = "defaults of a command from its surroundings: gentables.lua, rows, the machine's parts",
+    uses = { "base", "reference", "system", "codec", "machine", "lists", "rows", "conversation" } },
   { name = "planning", purpose = "next measurements of a sweep: points, visits, strategies, their cost",
     uses = { "base", "lists", "rows", "choose" } },
   { name = "sweep", purpose = "launches, journal and rows of a sweep; Open MPI's parameters",
@@ -116,7 +117,7 @@ rooms.generator = {
       "report", "history", "profile", "serving", "metric", "trace/ops", "trace/runs", "replay", "verbs/trace",
       "verbs/workload", "verbs/history" } },
   { name = "", purpose = "the program: main.c, the list of verbs, this list",
-    uses = { "base", "reference", "system" } },
+    uses = { "base", "reference", "system", "surroundings" } },
 }
 
 rooms.bench = {

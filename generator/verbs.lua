@@ -2,7 +2,7 @@
 -- this list.
 --
 -- How to add a verb: a row here, and a file verbs/NAME.lua that returns { summary, options, positional,
--- example, run }. run(args) returns the exit code; nil is 0. base/options.lua describes how to declare
+-- example, run }. run(args, verbs) returns the exit code; nil is 0. base/options.lua describes how to declare
 -- options; the numbers are made in rooms. A verb with commands of its own has a list of them: see
 -- verbs/trace.lua.
 local fail = require "base.fail"
@@ -48,6 +48,9 @@ verbs.list = {
   { name = "trace", group = "traces", help = "reports, comparisons and merged timelines of profiler traces" },
   { name = "metric", group = "traces",
     help = "one number of a serving run, gate log, kernel summary or profiler file" },
+  { name = "doctor", group = "more", help = "what is installed, what is missing, and how to install it" },
+  { name = "completion", group = "more", help = "completions of the command line for bash, zsh or fish" },
+  { name = "manual", group = "more", help = "man pages of all verbs" },
   { name = "template", group = "more", help = "render one template (the build of the bench uses it)" },
   { name = "lua", group = "more", help = "run a Lua script that may require the modules of gentables" },
 }
@@ -62,6 +65,14 @@ end
 local function print_usage(module, name, is_help)
   (is_help and io.stdout or io.stderr):write(help.of_commands(module.commands, name))
   return is_help and 0 or 2
+end
+
+-- The words of gentables.lua for a verb or command, which are also printed on stderr.
+local function defaults_of(module, name)
+  local project_file = require "surroundings.project_file"
+  local words = project_file.words(name, verbs.list, function(key) return options.find(module, key) end)
+  if #words > 0 then fail.note("%s: %s", project_file.NAME, table.concat(words, " ")) end
+  return words
 end
 
 local function run(name, argv)
@@ -82,7 +93,7 @@ local function run(name, argv)
     return 0
   end
   if module.raw then return module.run(argv) end
-  return module.run(options.parse(module, name, argv))
+  return module.run(options.parse(module, name, argv, defaults_of(module, name)), verbs)
 end
 
 -- Runs the verb that the command line names; returns the exit code. Errors of use and input are printed here.

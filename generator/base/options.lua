@@ -11,6 +11,7 @@
 --   list = true          may be repeated, and takes every word up to the next option; gives a list
 --   short = "d"          has this name after one dash, too
 --   aliases = { ... }    has these names, too, which the help does not show
+--   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
 --   one_of = { ... }     is one of these texts; with `type`, a number or one of them
@@ -37,6 +38,13 @@ local function find_long(verb, name)
     local aliases = option.aliases or {}
     return option.name == name or sequences.any(aliases, function(alias) return alias == name end)
   end)
+end
+
+-- The option of this name, with dashes; nil and the end of a message that names a near one.
+function options.find(verb, name)
+  local option = find_long(verb, name)
+  if option then return option, "" end
+  return nil, text.did_you_mean(name, sequences.field(verb.options or {}, "name"), "--%s")
 end
 
 local function find_short(verb, letter)
@@ -154,11 +162,9 @@ end
 local function enter_long(line, word)
   local key, value = word:match("^%-%-([^=]+)=(.*)$")
   key = (key or word:sub(3)):gsub("_", "-")
-  local option = find_long(line.verb, key)
+  local option, hint = options.find(line.verb, key)
   if not option then
-    local known = sequences.field(line.verb.options or {}, "name")
-    fail.input("%s has no option --%s%s; see gentables %s --help", line.name, key,
-      text.did_you_mean(key, known, "--%s"), line.name)
+    fail.input("%s has no option --%s%s; see gentables %s --help", line.name, key, hint, line.name)
   end
   enter(line, option, "--" .. key, value)
 end
@@ -172,9 +178,9 @@ local function enter_short(line, word)
   enter(line, option, word:sub(1, 2), #word > 2 and word:sub(3) or nil)
 end
 
--- Reads `argv` (a list of texts) for the verb called `name`. Wrong use raises an error with exit code 2.
-function options.parse(verb, name, argv)
-  local line = { verb = verb, name = name, words = argv, at = 0, args = {} }
+-- The options and positionals of `words`, without defaults.
+local function read_words(verb, name, words)
+  local line = { verb = verb, name = name, words = words, at = 0, args = {} }
   local only_positional = false
   for word in take, line do
     if only_positional or not is_option(word) then
@@ -187,8 +193,18 @@ function options.parse(verb, name, argv)
       enter_short(line, word)
     end
   end
-  check(verb, name, line.args)
   return line.args
+end
+
+-- Reads `argv` (a list of texts) for the verb called `name`. `defaults`: words that set the options which
+-- `argv` leaves out, or nil. Wrong use raises an error with exit code 2.
+function options.parse(verb, name, argv, defaults)
+  local args = read_words(verb, name, argv)
+  for key, value in pairs(read_words(verb, name, defaults or {})) do
+    if args[key] == nil then args[key] = value end
+  end
+  check(verb, name, args)
+  return args
 end
 
 -- Whether the command line has --help or -h.

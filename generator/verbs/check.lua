@@ -93,7 +93,7 @@ return {
     { name = "tables", value = "DIR", help = "the committed tables (default: those beside the rows)" },
     { name = "formats", value = "LIST",
       help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" },
-    { name = "mend", value = "COMMAND",
+    { name = "mend", trusted = true, value = "COMMAND",
       help = "the command that check prints to mend a difference (default: gentables generate ...)" },
   }),
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",

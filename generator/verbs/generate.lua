@@ -78,7 +78,8 @@ return {
     { name = "save-csv-dir", value = "DIR",
       help = "without --data-dir: measure, with the rows in this folder (default: data)" },
     { name = "enable-auto", help = "without --arch: measure AUTO, the incumbent's lookup, and report it" },
-    { name = "incumbent", value = "HEADER", help = "with --enable-auto: the header of that lookup" },
+    { name = "incumbent", trusted = true, value = "HEADER",
+      help = "with --enable-auto: the header of that lookup" },
   }),
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)

@@ -87,7 +87,7 @@ return {
     .. "at most 1 GiB of memory and 60 s. It can read files, but neither write any nor reach the network or\n"
     .. "other processes.",
   options = {
-    { name = "table", value = "FILE", required = true,
+    { name = "table", trusted = true, value = "FILE", required = true,
       help = "allreduce_table.h, customAllReduceUtils.h (TensorRT-LLM's own, too), thresholds.json, "
         .. "generated_lookup_table.cpp or table.csv" },
     { name = "rows", value = "FILE", many = true, required = true,
@@ -96,7 +96,8 @@ return {
       help = "SM version, for a header with several (default: that in the rows' file names)" },
     { name = "most", value = "SHARE", type = "number", least = 0,
       help = "exit code 1 if the mean regret outside the rows' intervals is above this share" },
-    { name = "unconfined", help = "run the lookup of a header with all your rights, where it cannot be "
+    { name = "unconfined", trusted = true,
+      help = "run the lookup of a header with all your rights, where it cannot be "
       .. "confined or needs more" },
     { name = "json", help = "print JSON" },
   },

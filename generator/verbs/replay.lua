@@ -138,7 +138,7 @@ return {
     { name = "try-all", help = "try all libraries and time the fastest; the report has its gain" },
     { name = "threads-per-call", value = "N", type = "whole",
       help = "threads of a call (default: as in a trace of this processor, or one for each core)" },
-    { name = "bench", aliases = { "program" }, value = "PROGRAM",
+    { name = "bench", aliases = { "program" }, trusted = true, value = "PROGRAM",
       help = "replay program (default: the gentables-replay beside gentables)" },
     { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
       help = "stall timeout of the replay program (default: 60 at its start, 900 for an op)" },

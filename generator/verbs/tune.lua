@@ -45,7 +45,7 @@ tune.options = {
   { name = "fusion", value = "NAME", help = "allreduce: measure it with this epilogue, too" },
   { name = "hidden-size", value = "N", type = "whole", least = 16, most = 1 << 24, default = 4096,
     help = "hidden size of the epilogue" },
-  { name = "plugin", value = "LIB.so", many = true,
+  { name = "plugin", trusted = true, value = "LIB.so", many = true,
     help = "a shared library with more candidates; repeat it for several" },
   { name = "strategies", value = "A,B...", help = "only these candidates (default: all usual ones)" },
   { name = "default", value = "NAME",
@@ -56,7 +56,7 @@ tune.options = {
     help = "calls before the timed ones" },
   { name = "backend", value = "NAME", one_of = { "host", "cuda" }, default = "host",
     help = "host: CPU ranks; cuda: GPU ranks" },
-  { name = "sanitizer", value = "PATH",
+  { name = "sanitizer", trusted = true, value = "PATH",
     help = "cuda: compute-sanitizer for trials of plug-ins, or none (default: in PATH or $CUDA_HOME/bin)" },
   { name = "loopback", help = "cuda: all ranks on one GPU, whose free memory they share" },
   { name = "launches", value = "N", type = "whole", most = rows.LAUNCHES_MAX, default = 1,
@@ -70,9 +70,11 @@ tune.options = {
     help = "results of earlier runs (default: ~/.cache/gentables/tune.json)" },
   { name = "fresh", help = "measure cells again that the cache has" },
   { name = "json", help = "print JSON" },
-  { name = "bench", value = "PROGRAM", help = "bench (default: the gentables-bench beside gentables)" },
-  { name = "launcher", value = "COMMAND", help = "launcher in place of mpirun, with {ranks}, and for "
-    .. "several nodes also {nodes}, {ranks_per_node} and {hosts} as it needs them" },
+  { name = "bench", trusted = true, value = "PROGRAM",
+    help = "bench (default: the gentables-bench beside gentables)" },
+  { name = "launcher", trusted = true, value = "COMMAND",
+    help = "launcher in place of mpirun, with {ranks}, and for several nodes also "
+      .. "{nodes}, {ranks_per_node} and {hosts} as it needs them" },
 }
 tune.example = "gentables tune --op allgather --sizes 1K:64K\n"
   .. "  gentables tune --op allreduce,broadcast --tp 2 --plugin ./mine.so --out tuned"

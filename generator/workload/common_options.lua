@@ -43,9 +43,9 @@ common_options.options = {
     help = "how data moves: builtin (shared memory) or mpi (its non-blocking collectives); on GPUs nccl,"
       .. " or builtin: gentables' kernels, with all ranks on one GPU" },
   common_options.BACKEND,
-  { name = "launcher", value = "COMMAND",
+  { name = "launcher", trusted = true, value = "COMMAND",
     help = "command that starts ranks, with {ranks} (default: GENTABLES_LAUNCHER, else mpirun)" },
-  { name = "bench", aliases = { "program" }, value = "PROGRAM",
+  { name = "bench", aliases = { "program" }, trusted = true, value = "PROGRAM",
     help = "workload program (default: the gentables-workload beside gentables)" },
   { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
     default = 120, help = "stall timeout of the ranks" },

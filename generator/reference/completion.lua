@@ -1,0 +1,170 @@
+-- Completions for bash, zsh and fish, from the declarations of all verbs.
+local declarations = require "reference.declarations"
+local sequences = require "base.sequences"
+
+local completion = {}
+
+-- A text as one word of a shell: bash and zsh, and fish, which also reads a backslash in it.
+local function quoted(text) return "'" .. text:gsub("'", "'\\''") .. "'" end
+local function quoted_for_fish(text) return "'" .. text:gsub("\\", "\\\\"):gsub("'", "\\'") .. "'" end
+
+local function first_line(text) return text:match("^[^\n]*") end
+
+-- Adds formatted lines to a list.
+local function writer()
+  local lines = {}
+  return lines, function(format, ...)
+    lines[#lines + 1] = select("#", ...) > 0 and format:format(...) or format
+  end
+end
+
+-- The words that may follow a verb or command: its commands, or its options.
+local function words_of(of)
+  if of.commands then return sequences.field(of.commands, "name") end
+  local words = { "--help" }
+  for _, option in ipairs(of.verb.options or {}) do sequences.append(words, declarations.words(option)) end
+  return words
+end
+
+-- ---- bash and zsh -------------------------------------------------------------------------------
+
+-- The cases of `"$key $previous"` for values: words, folders or files.
+local function add_values(add, all)
+  for _, of in ipairs(all) do
+    for _, option in ipairs(of.verb.options or {}) do
+      local kind = declarations.kind_of_value(option)
+      local patterns = sequences.map(declarations.words(option), function(word)
+        return quoted(of.name .. " " .. word)
+      end)
+      local values = kind == "word" and quoted(table.concat(option.one_of, " ")) or ""
+      if kind then add("    %s) kind=%s values=%s ;;", table.concat(patterns, " | "), kind, values) end
+    end
+  end
+end
+
+-- Sets `words` from `key` (the verb, or verb and command), and `kind` and `values` from the word before.
+local function add_cases(add, list, all)
+  add "    case $key in"
+  add("    '') words=%s ;;", quoted(table.concat(sequences.field(list, "name"), " ") .. " --help --version"))
+  for _, of in ipairs(all) do
+    add("    %s) words=%s ;;", quoted(of.name), quoted(table.concat(words_of(of), " ")))
+  end
+  add "    esac"
+  add "    case \"$key $previous\" in"
+  add_values(add, all)
+  add "    esac"
+end
+
+local function verbs_with_commands(all)
+  local with = sequences.filter(all, function(of) return of.commands end)
+  return table.concat(sequences.field(with, "name"), " | ")
+end
+
+function completion.bash(list)
+  local all = declarations.of(list)
+  local lines, add = writer()
+  add "# Completions of gentables for bash; rendered by: gentables completion bash"
+  add "_gentables() {"
+  add "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}"
+  add "    local key='' words='' kind='' values=''"
+  add "    if ((COMP_CWORD > 1)); then key=${COMP_WORDS[1]}; fi"
+  add "    if ((COMP_CWORD > 2)); then"
+  add("        case $key in %s) key+=\" ${COMP_WORDS[2]}\" ;; esac", verbs_with_commands(all))
+  add "    fi"
+  add_cases(add, list, all)
+  add "    COMPREPLY=()"
+  add "    case $kind in"
+  add "    word) mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\") ;;"
+  add "    folder) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -d -- \"$word\") ;;"
+  add "    file) compopt -o filenames; mapfile -t COMPREPLY < <(compgen -f -- \"$word\") ;;"
+  add "    text) ;;"
+  add "    *)"
+  add "        if [[ $word == -* || $key == '' || $words != --* ]]; then"
+  add "            mapfile -t COMPREPLY < <(compgen -W \"$words\" -- \"$word\")"
+  add "        else"
+  add "            compopt -o filenames"
+  add "            mapfile -t COMPREPLY < <(compgen -f -- \"$word\")"
+  add "        fi"
+  add "        ;;"
+  add "    esac"
+  add "} 2>/dev/null"
+  add "complete -F _gentables gentables"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+function completion.zsh(list)
+  local all = declarations.of(list)
+  local lines, add = writer()
+  add "#compdef gentables"
+  add "# Completions of gentables for zsh; rendered by: gentables completion zsh"
+  add "_gentables() {"
+  add "    local previous=${words[CURRENT-1]} key='' kind='' values='' line=(\"${words[@]}\")"
+  add "    if ((CURRENT > 2)); then key=${line[2]}; fi"
+  add "    if ((CURRENT > 3)); then"
+  add("        case $key in %s) key+=\" ${line[3]}\" ;; esac", verbs_with_commands(all))
+  add "    fi"
+  add "    local words=''"
+  add_cases(add, list, all)
+  add "    case $kind in"
+  add "    word) compadd -- ${=values} ;;"
+  add "    folder) _files -/ ;;"
+  add "    file) _files ;;"
+  add "    text) ;;"
+  add "    *)"
+  add "        if [[ $PREFIX == -* || $key == '' || $words != --* ]]; then"
+  add "            compadd -- ${=words}"
+  add "        else"
+  add "            _files"
+  add "        fi"
+  add "        ;;"
+  add "    esac"
+  add "}"
+  add "if [[ ${funcstack[1]} == _gentables ]]; then _gentables \"$@\"; else compdef _gentables gentables; fi"
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- ---- fish ---------------------------------------------------------------------------------------
+
+-- A line for an option of a verb or command.
+local function fish_option(of, option)
+  local line = ("complete -c gentables -n '__gentables_is %s' -l %s"):format(of.name, option.name)
+  if option.short then line = line .. " -s " .. option.short end
+  local kind = declarations.kind_of_value(option)
+  if kind == "word" then
+    line = line .. " -x -a " .. quoted_for_fish(table.concat(option.one_of, " "))
+  elseif kind == "folder" then
+    line = line .. " -x -a '(__fish_complete_directories)'"
+  elseif kind then
+    line = line .. (kind == "file" and " -r -F" or " -x")
+  end
+  return line .. " -d " .. quoted_for_fish(first_line(option.help))
+end
+
+function completion.fish(list)
+  local lines, add = writer()
+  add "# Completions of gentables for fish; rendered by: gentables completion fish"
+  add "function __gentables_is"
+  add "    set -l tokens (commandline -opc)"
+  add "    test (count $tokens) -gt (count $argv); or return 1"
+  add "    for i in (seq (count $argv))"
+  add "        test $argv[$i] = $tokens[(math $i + 1)]; or return 1"
+  add "    end"
+  add "end"
+  add "function __gentables_needs"
+  add "    set -l tokens (commandline -opc)"
+  add "    test (count $tokens) -eq (math (count $argv) + 1); and __gentables_is $argv"
+  add "end"
+  local function add_names(condition, rows)
+    for _, row in ipairs(rows) do
+      add("complete -c gentables -f -n '%s' -a %s -d %s", condition, row.name, quoted_for_fish(row.help))
+    end
+  end
+  add_names("test (count (commandline -opc)) -eq 1", list)
+  for _, of in ipairs(declarations.of(list)) do
+    if of.commands then add_names("__gentables_needs " .. of.name, of.commands) end
+    for _, option in ipairs(of.verb.options or {}) do add("%s", fish_option(of, option)) end
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return completion

@@ -1,0 +1,89 @@
+-- gentables.lua in the current folder: a project's defaults of options, as data.
+--
+--   return { sweep = { budget = 120, tp = { 2, 4 } }, ["trace merge"] = { gzip = true } }
+--
+-- It runs as specs do (codec/lua_data.lua), so it can call nothing. It may come with files of others:
+-- therefore it sets no option that starts a program or gives rights (`trusted` in the option's declaration),
+-- and its paths lead to nothing outside the folder.
+local declarations = require "reference.declarations"
+local fail = require "base.fail"
+local file = require "core.file"
+local lua_data = require "codec.lua_data"
+local numbers = require "base.numbers"
+local sequences = require "base.sequences"
+local sorted_keys = require("base.ordering").sorted_keys
+local text = require "base.text"
+
+local project_file = {}
+
+project_file.NAME = "gentables.lua"
+
+local function reject(...) fail.input("%s: %s", project_file.NAME, string.format(...)) end
+
+-- The text of a value on the command line; nil: it is none.
+local function text_of(value)
+  if type(value) == "string" then return value end
+  return type(value) == "number" and numbers.shortest(value) or nil
+end
+
+local function leads_out(path) return path:find("^/") or ("/" .. path .. "/"):find("/../", 1, true) end
+
+-- The texts of a value, which may be a list.
+local function texts_of(where, value)
+  local texts = {}
+  for i, item in ipairs(type(value) == "table" and value or { value }) do
+    texts[i] = text_of(item)
+    if not texts[i] then
+      reject("%s is %s; a text, a number or a list of these is required", where, type(item))
+    end
+    if leads_out(texts[i]) then reject("%s: %s is outside this folder", where, texts[i]) end
+  end
+  if #texts == 0 then reject("%s is empty; a list of values is required", where) end
+  return texts
+end
+
+-- Adds the words of the command line that set an option.
+local function add_words(words, where, option, value)
+  if option.trusted then
+    reject("%s starts a program or gives rights; give it on the command line", where)
+  elseif not option.value then
+    if type(value) ~= "boolean" then reject("%s is %s; true or false is required", where, type(value)) end
+    if value then words[#words + 1] = "--" .. option.name end
+    return
+  end
+  local texts = texts_of(where, value)
+  if option.comma then texts = { table.concat(texts, ",") } end
+  for _, item in ipairs(texts) do words[#words + 1] = ("--%s=%s"):format(option.name, item) end
+end
+
+local function check_verbs(found, list)
+  local names = sequences.set(sequences.field(declarations.of(list), "name"))
+  for _, name in ipairs(sorted_keys(found)) do
+    if type(name) ~= "string" or not names[name] then
+      local hint = text.did_you_mean(tostring(name), sorted_keys(names))
+      reject("there is no verb %q%s", tostring(name), hint)
+    elseif type(found[name]) ~= "table" then
+      reject("%s is %s; a table of options is required", name, type(found[name]))
+    end
+  end
+end
+
+-- The words of the command line that gentables.lua stands for, for the verb or command `name`; {} without
+-- such a file, or if it has none. `list`: of all verbs; `find(key)`: an option of this one, or nil and a
+-- hint.
+function project_file.words(name, list, find)
+  local content = file.exists(project_file.NAME) and fail.unless(file.read(project_file.NAME))
+  if not content then return {} end
+  local found = lua_data.run(project_file.NAME, content)
+  check_verbs(found, list)
+  local words = {}
+  for _, key in ipairs(sorted_keys(found[name] or {})) do
+    local where = ("%s.%s"):format(name, tostring(key))
+    local option, hint = find(tostring(key):gsub("_", "-"))
+    if not option then reject("%s is no option%s; see gentables %s --help", where, hint, name) end
+    add_words(words, where, option, found[name][key])
+  end
+  return words
+end
+
+return project_file

@@ -1,0 +1,51 @@
+#!/bin/sh
+# gentables.lua in the current folder sets defaults of options: the command line comes first, wrong entries
+# end in one line, and it can neither call anything, nor start a program, nor lead out of the folder.
+. "$SOURCE/tests/lib.sh"
+mkdir "$WORK/project"
+cd "$WORK/project"
+cp -r "$SOURCE/tests/golden/sm90" rows
+
+given() { printf 'return { %s }\n' "$1" >gentables.lua; }
+
+# Options, flags and lists; a command has its full name.
+given 'generate = { data_dir = "rows", arch = "sm90", formats = "c", out = "made" }'
+succeeds generate
+has '^written   made/allreduce_table.h' "$stdout"
+has '^gentables: gentables.lua: --arch=sm90 --data-dir=rows --formats=c --out=made$' "$stderr"
+succeeds generate --out other --formats=table
+has '^written   other/table.csv' "$stdout"
+given 'diff = { rows = { "rows" }, ["fail-on"] = "material", threshold = 0.5 }, ["trace merge"] = {}'
+succeeds diff rows/table.csv rows/table.csv
+has '^gentables: gentables.lua: --fail-on=material --rows=rows --threshold=0.5$' "$stderr"
+given 'sweep = { tp = { 2, 4 }, fresh = false }'
+ends_with 2 "$GENTABLES" sweep --out nothing
+has '^gentables: gentables.lua: --tp=2,4$' "$stderr"
+succeeds generate --data-dir rows --arch sm90 --formats c --out made
+if grep -q gentables.lua "$stderr"; then die "defaults of another verb"; fi
+
+# Wrong entries.
+wrong() { given "$2" && rejects "gentables.lua: $1" generate --data-dir rows --arch sm90; }
+wrong 'there is no verb "swep" \(did you mean sweep\?\)' 'swep = {}'
+wrong 'generate is string; a table of options' 'generate = "c"'
+wrong 'generate.format is no option \(did you mean --formats\?\)' 'generate = { format = "c" }'
+wrong 'generate.formats is boolean; a text, a number or a list' 'generate = { formats = true }'
+wrong 'generate.formats is empty' 'generate = { formats = {} }'
+wrong 'generate.allow_loopback is string; true or false' 'generate = { allow_loopback = "yes" }'
+given '' && echo 'print "ran"' >gentables.lua
+rejects "gentables.lua:1: .*global 'print'" generate --data-dir rows --arch sm90
+echo 'while true do end' >gentables.lua
+rejects 'gentables.lua:1: runs too long' generate --data-dir rows --arch sm90
+
+# What others' files must not do.
+wrong 'generate.incumbent starts a program or gives rights' 'generate = { incumbent = "a.h" }'
+wrong 'generate.out: /etc is outside this folder' 'generate = { out = "/etc" }'
+wrong 'generate.out: a/../../b is outside this folder' 'generate = { out = "a/../../b" }'
+for option in launcher bench; do
+    given "sweep = { $option = \"touch ran\" }"
+    rejects "sweep.$option starts a program" sweep --out rows
+done
+[ ! -e ran ] || die "a program ran"
+
+# Help does not read it.
+succeeds generate --help
