@@ -230,7 +230,6 @@ local function check_use(args, row)
   if row.module ~= "metric.serving" then
     fail.input("%s has no plot over configurations; the serving metrics of metric --list have one", row.name)
   end
-  if not args.traces then fail.input("metric plot reads --traces DIR, the folder of the runs' folders") end
 end
 
 local function draw(model, folder, path)
@@ -243,7 +242,7 @@ local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
 function series_plot.run(args, row)
   check_use(args, row)
-  local traces, folder = without_slash(args.traces), without_slash(args.out or ".")
+  local traces, folder = without_slash(args.traces), without_slash(args.out)
   local runs = run_finder.find(traces)
   local shown = read_values(runs, row)
   check_data(traces, runs, shown)

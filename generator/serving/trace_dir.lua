@@ -51,9 +51,19 @@ function trace_dir.card(dir)
   local path = trace_dir.find_card(dir)
   if not path then
     fail_as_documented("Error: No workload YAML file found in trace directory",
-      "%s: has no *.yaml or *.yml", dir)
+      "%s: has no *.yaml or *.yml with workload: { model: { phase: inference } }, as the card of a run; "
+      .. "result files need none: give them, or their folder", dir)
   end
   return trace_dir.read_card(path), path
+end
+
+-- The result files of a run without a card, in name order: `path` itself, if it is a file, or the *.json and
+-- *.jsonl in the folder; nil: it is a run's folder, or has none.
+function trace_dir.results_without_card(path)
+  if not is_folder(path) then return file.exists(path) and { path } or nil end
+  if #names_in(path, "%.yaml$", "%.yml$") > 0 then return nil end
+  local names = names_in(path, "^[^.].*%.json$", "^[^.].*%.jsonl$")
+  return #names > 0 and sequences.map(names, function(name) return path .. "/" .. name end) or nil
 end
 
 -- The value of the card at these nested keys; nil if a key is missing.

@@ -5,6 +5,9 @@ local list = require "metric.list"
 local collective = require "profile.collective"
 local fail_as_documented = require "serving.documented_failure"
 
+-- The documented folders of `metric plot`.
+local TRACES, GRAPHS = "trace_collection", "graphs"
+
 -- The options that each kind of metric requires, and the documented line for their absence.
 local needs = {
   trace = { options = { "trace" }, line = "Error: --trace argument required for metric: %s" },
@@ -31,6 +34,24 @@ end
 -- Whether the command is `metric plot NAME`.
 local function is_plot(args) return args[1] == "plot" end
 
+-- Puts --metric in the place of the first argument, or of the one after `plot`.
+local function take_metric(args)
+  if not args.metric then return end
+  if args[1] and not is_plot(args) then fail.input("NAME and --metric are the same; give one of them") end
+  table.insert(args, is_plot(args) and 2 or 1, args.metric)
+end
+
+-- The folders of `metric plot NAME [DIR [OUT]]`, which are options, too.
+local function take_folders(args)
+  for i, name in ipairs { "traces", "out" } do
+    if args[i + 2] and args[name] then
+      fail.input("%s and --%s are the same; give one of them", args[i + 2], name)
+    end
+    args[name] = args[i + 2] or args[name]
+  end
+  args.traces, args.out = args.traces or TRACES, args.out or GRAPHS
+end
+
 local function run_metric(args)
   local row = find(args[1])
   local need = needs[row.takes]
@@ -45,17 +66,20 @@ end
 
 return {
   summary = "Prints one metric of serving runs, gate logs, kernel summaries or profiler files.",
-  positional = { name = "NAME | plot NAME", min = 0, max = 2,
-    help = "a metric of --list; plot: a picture of it over runs" },
+  positional = { name = "NAME | plot NAME [DIR [OUT]]", min = 0, max = 4,
+    help = "a metric of --list; plot: a picture of it over the runs in DIR" },
   options = {
+    { name = "metric", value = "NAME", help = "the same as NAME" },
     { name = "list", help = "list all metrics: unit, formula, source" },
     { name = "trace", value = "DIR", many = true,
-      help = "a run's folder, or a profiler file; repeat it for a table of runs" },
+      help = "a run's folder, result files of vLLM's or SGLang's benchmark, or a profiler file; repeat it "
+        .. "for a table of runs" },
     { name = "csv1", value = "FILE", help = "communicationOverhead: the kernel summary of the base" },
     { name = "csv2", value = "FILE", help = "communicationOverhead: the kernel summary to compare with it" },
     { name = "json", help = "print JSON: count, mean, median, spread and the files used" },
-    { name = "traces", value = "DIR", help = "plot: the folder with the runs' folders" },
-    { name = "out", value = "DIR", help = "folder of the files (default: the working folder)" },
+    { name = "traces", value = "DIR",
+      help = "plot: the folder with the runs' folders, as DIR (default: trace_collection)" },
+    { name = "out", value = "DIR", help = "folder of the files (default: the working folder; plot: graphs)" },
     { name = "peak-tflops", value = "N", type = "number", above = 0,
       help = "mfu: peak of the GPU, in TFLOP/s; required for a number" },
     { name = "peak-gbps", value = "N", type = "number", above = 0,
@@ -66,9 +90,11 @@ return {
   run = function(args)
     if args.list then return print_list() end
     collective.add_kernels(args.collectives)
+    take_metric(args)
     if #args == 0 then fail.input("metric needs a NAME; gentables metric --list lists them") end
     if is_plot(args) then
       if #args < 2 then fail.input("metric plot needs a NAME; gentables metric --list lists them") end
+      take_folders(args)
       return require("serving.series_plot").run(args, find(args[2]))
     end
     if #args > 1 then fail.input("metric takes one NAME, not also %s", args[2]) end

@@ -168,7 +168,8 @@ refused "Error: Trace directory not found: $WORK/nowhere" "does not exist"
 no_picture
 
 # Wrong use.
-rejects 'metric plot reads --traces DIR' metric plot TTFT --out "$WORK/out"
+(cd "$WORK" && ends_with 1 "$GENTABLES" metric plot TTFT --out "$WORK/out")
+has '^Error: Trace directory not found: trace_collection$' "$stderr"
 ends_with 1 "$GENTABLES" metric plot speed --traces "$WORK/named" --out "$WORK/out"
 no_picture
 
