@@ -226,7 +226,7 @@ local function print_json(row, path, model)
   io.stdout:write(json.encode(out), "\n")
 end
 
-local function check_use(args, row)
+local function check_use(row)
   if row.module ~= "metric.serving" then
     fail.input("%s has no plot over configurations; the serving metrics of metric --list have one", row.name)
   end
@@ -241,7 +241,7 @@ end
 local function without_slash(path) return (path:gsub("(.)/+$", "%1")) end
 
 function series_plot.run(args, row)
-  check_use(args, row)
+  check_use(row)
   local traces, folder = without_slash(args.traces), without_slash(args.out)
   local runs = run_finder.find(traces)
   local shown = read_values(runs, row)

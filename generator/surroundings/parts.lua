@@ -62,7 +62,8 @@ local finders = {
 
 -- Whether a part is found.
 function parts.has(part)
-  for kind, name in pairs(part.find) do return finders[kind](name) and true or false end
+  local kind, name = next(part.find)
+  return finders[kind](name) and true or false
 end
 
 -- The command that installs the packages of these parts; nil if they have none, or without apt-get and dnf.
