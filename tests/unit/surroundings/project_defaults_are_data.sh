@@ -39,13 +39,14 @@ rejects 'gentables.lua:1: runs too long' generate --data-dir rows --arch sm90
 
 # What others' files must not do.
 wrong 'generate.incumbent starts a program or gives rights' 'generate = { incumbent = "a.h" }'
-wrong 'generate.out: /etc is outside this folder' 'generate = { out = "/etc" }'
+wrong "generate.out: $WORK/other is outside this folder" "generate = { out = \"$WORK/other\" }"
 wrong 'generate.out: a/../../b is outside this folder' 'generate = { out = "a/../../b" }'
 for option in launcher bench; do
     given "sweep = { $option = \"touch ran\" }"
     rejects "sweep.$option starts a program" sweep --out rows
 done
 [ ! -e ran ] || die "a program ran"
+[ ! -e "$WORK/other" ] || die "a folder outside was written"
 
 # Help does not read it.
 succeeds generate --help
