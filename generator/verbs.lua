@@ -1,5 +1,5 @@
--- The verbs of gentables, one row each: name, group and one line of help. `gentables --help` is made from
--- this list.
+-- The verbs of gentables, one row each: name, group (default: more) and one line of help. `gentables --help`
+-- is made from this list.
 --
 -- How to add a verb: a row here, and a file verbs/NAME.lua that returns { summary, options, positional,
 -- example, run }. run(args, verbs) returns the exit code; nil is 0. base/options.lua describes how to declare

@@ -88,13 +88,14 @@ function help.of_commands(list, name)
     .. ("gentables %s COMMAND --help shows its options and an example.\n"):format(name)
 end
 
--- The help of the program: the verbs, in the order of the groups { { name, help }... }.
+-- The help of the program: the verbs, in the order of the groups { { name, help }... }. A verb without a
+-- group is in the last one.
 function help.of_program(list, groups)
   local out = { "usage: gentables VERB [options]" }
   for _, group in ipairs(groups) do
     local of_group = {}
     for _, verb in ipairs(list) do
-      if verb.group == group.name then of_group[#of_group + 1] = verb end
+      if (verb.group or groups[#groups].name) == group.name then of_group[#of_group + 1] = verb end
     end
     out[#out + 1] = ("\n%s:\n%s"):format(group.help, help.rows(of_group))
   end

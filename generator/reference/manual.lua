@@ -74,7 +74,7 @@ local function main_page(list, groups)
   for _, group in ipairs(groups) do
     local rows = {}
     for _, row in ipairs(list) do
-      if row.group == group.name then rows[#rows + 1] = row end
+      if (row.group or groups[#groups].name) == group.name then rows[#rows + 1] = row end
     end
     add_rows(out, group.help:upper(), rows, "")
   end

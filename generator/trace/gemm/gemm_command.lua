@@ -17,7 +17,8 @@ gemm_command.no_gemm = "no GEMM in these traces: no op of PyTorch or of a suppor
 function gemm_command.top_k_of(args) return args.top_k or TOP_K end
 
 gemm_command.options = {
-  { name = "out", value = "DIR", help = "folder of the CSV (default: that of --input-csv)" },
+  { name = "out", value = "DIR",
+    help = "folder of the CSV (default: that of --input-csv, else tracelens_analysis/ in the sweep)" },
   { name = "top-k", value = "K", type = "whole", help = "GEMMs of each trace (default: 5)" },
 }
 
@@ -60,10 +61,17 @@ local function read(work, configurations, args, top_k, input)
   return gemm_command.found(configurations, answers)
 end
 
-local function run(kind, args)
+-- The folder of the CSV. `sweep`: the folder of the sweep that is read, or nil.
+local function folder_of(kind, args, sweep)
   local out = args.out or args.input_csv and (args.input_csv:match("^(.*)/[^/]*$") or ".")
-  if not out then fail.input("trace %s needs --out DIR; see gentables trace %s --help", kind, kind) end
+    or sweep and sweep .. "/tracelens_analysis"
+  if out then return out end
+  fail.input("trace %s needs --out DIR, unless it reads a sweep; see gentables trace %s --help", kind, kind)
+end
+
+local function run(kind, args)
   local work, top_k = job.new(args), gemm_command.top_k_of(args)
+  local out = folder_of(kind, args, work.sweep)
   local input = args.input_csv and require("trace.gemm.input_csv").read(args.input_csv)
   if input and (args.all or args.top_k) then
     fail.input("--input-csv, --all and --top-k each select the GEMMs; give one of them")

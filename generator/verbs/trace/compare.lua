@@ -11,6 +11,8 @@ local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
 local workers = require "system.workers"
 
+local PAGE = "sweep_comparison_report.html" -- of two sweeps without --out
+
 local function save(list, base, args)
   local paths = { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" }
   sheets.save(list, paths)
@@ -112,14 +114,41 @@ local function kind_of(found)
   return kind
 end
 
+-- Puts --sweep1 and --sweep2 in the place of A and B.
+local function take_pair(args)
+  local first, second = args.sweep1, args.sweep2
+  if (first or second) and args[1] then fail.input("A and --sweep1 are the same; give one of them") end
+  if (first == nil) ~= (second == nil) then fail.input("--sweep1 and --sweep2 belong together; give both") end
+  if args.label and (args.label1 or args.label2) then
+    fail.input("--label and --label1 are the same; give one of them")
+  end
+  args[1], args[2] = first or args[1], second or args[2]
+  if first then args.out = args.out or PAGE end
+  if not args[1] or not args.out then
+    fail.input("trace compare needs A [B...] and --out DIR|FILE.html; see gentables trace compare --help")
+  end
+end
+
+-- The labels of --label1 and --label2 for two inputs; nil without both.
+local function labels_of_pair(found, args)
+  if not (args.label1 or args.label2) then return nil end
+  if #found ~= 2 then fail.input("--label1 and --label2 are of two inputs; here are %d", #found) end
+  return { args.label1 or found[1].label, args.label2 or found[2].label }
+end
+
 return {
   summary = "Compares reports: of traces, over the threads and channels of a sweep, or over sweeps.",
-  positional = { name = "A [B...]", min = 1, max = math.huge,
+  positional = { name = "A [B...]", min = 0, max = math.huge,
     help = "reports (folders of CSVs) or traces; or sweeps that trace pipeline has analysed; the first is the"
       .. " baseline" },
   options = {
-    { name = "out", value = "DIR|FILE.html", required = true,
-      help = "folder of the output; FILE.html: only the page" },
+    { name = "out", aliases = { "output" }, value = "DIR|FILE.html",
+      help = "folder of the output; FILE.html: only the page (default, with --sweep1 and --sweep2: "
+        .. "sweep_comparison_report.html)" },
+    { name = "sweep1", value = "DIR", help = "the same as A" },
+    { name = "sweep2", value = "DIR", help = "the same as B" },
+    { name = "label1", value = "L", help = "the name of A (default: that of its folder)" },
+    { name = "label2", value = "L", help = "the name of B, likewise" },
     { name = "label", value = "L", many = true,
       help = "the name of an input; once for each, in their order" },
     { name = "over", value = "threads|channels", many = true,
@@ -132,13 +161,14 @@ return {
   },
   example = "gentables trace compare sweep_base sweep_new --label base --label new --out comparison",
   run = function(args)
+    take_pair(args)
     local found = sequences.map(args, sources.find)
     local kind = kind_of(found)
     if #found == 1 and kind == "report" then
       fail.input("%s: a second report to compare it with is missing", args[1])
     end
     if #found == 1 and args.label then fail.input("--label: one sweep is compared by its own counts") end
-    local names = side_by_side.labels(found, args.label)
+    local names = side_by_side.labels(found, args.label or labels_of_pair(found, args))
     choose_forms(args)
     local out = out_of(args)
     if #found == 1 then return compare_within(found[1], args, out) end

@@ -76,8 +76,9 @@ return {
   positional = { name = "DIR | TRACE...", min = 1, max = math.huge,
     help = "a configuration's folder, a sweep, or the files of the ranks" },
   options = {
-    { name = "out", short = "o", aliases = { "output" }, value = "FILE", required = true,
-      help = "the merged trace, compressed if its name ends in .gz; of a sweep: a folder" },
+    { name = "out", short = "o", aliases = { "output" }, value = "FILE",
+      help = "the merged trace, compressed if its name ends in .gz; of a sweep: a folder (default: "
+        .. "merged_traces/ in it)" },
     { name = "tp", short = "n", aliases = { "num-ranks" }, value = "N", type = "whole",
       help = "only ranks 0 to N-1 (default: all)" },
     { name = "trace-name", value = "NAME", help = "the trace's file name in each rank's folder" },
@@ -88,6 +89,11 @@ return {
   example = "gentables trace merge sweep/256thread/nccl_28channels/torch_profiler -o merged.json.gz",
   run = function(args)
     local found = find(args)
+    if not args.out and found.sweep then
+      args.out = found.sweep .. "/merged_traces"
+      return merge_all(found, args)
+    end
+    if not args.out then fail.input("trace merge needs --out FILE, unless it merges a sweep; see --help") end
     local wants_folder = #found.configurations > 1 or file.status(args.out) == "folder"
     if wants_folder then return merge_all(found, args) end
     merge_one(args.out, found.configurations[1], args)
