@@ -9,19 +9,32 @@
 //                   row are right
 #if defined FUSION_ON_CPU
 
+// The codes of a block. Even and odd elements have lanes of their own, so two codes fill the low half of a lane.
+static inline void OF_TYPE(fp8_block)(uint8_t out[BLOCK_ELEMENTS], const char *residual, const char *gamma,
+                                      float factor, float inverse_scale) {
+    struct block y = OF_TYPE(norm_pairs)(residual, gamma, factor);
+    vuint codes = e4m3_codes(y.part[0] * inverse_scale) | e4m3_codes(y.part[1] * inverse_scale) << 8;
+    vhalf pairs = __builtin_convertvector(codes, vhalf);
+    memcpy(out, &pairs, sizeof pairs);
+}
+
 static void OF_TYPE(epilogue_fp8)(const struct norm_row *row) {
+    enum { BLOCK_BYTES = BLOCK_ELEMENTS * ELEMENT_BYTES };
+    const char *residual = row->residual, *gamma = row->gamma;
     float factor = reciprocal_rms(row), inverse_scale = 1.0f / row->scale;
     uint8_t *out = row->out;
     size_t i = 0, count = row->hidden_size;
-    for (; i + LANES <= count; i += LANES) {
-        vbyte codes =
-            __builtin_convertvector(e4m3_codes(OF_TYPE(norm_at)(row, factor, i) * inverse_scale), vbyte);
-        memcpy(out + i, &codes, sizeof codes);
+    for (; i + BLOCK_ELEMENTS <= count; i += BLOCK_ELEMENTS) {
+        size_t at = i * ELEMENT_BYTES;
+        OF_TYPE(fp8_block)(out + i, residual + at, gamma + at, factor, inverse_scale);
     }
     if (i < count) {
-        vbyte codes =
-            __builtin_convertvector(e4m3_codes(OF_TYPE(norm_tail)(row, factor, i) * inverse_scale), vbyte);
-        memcpy(out + i, &codes, count - i);
+        uint8_t whole[BLOCK_ELEMENTS];
+        char last_residual[BLOCK_BYTES], last_gamma[BLOCK_BYTES];
+        copy_tail(last_residual, residual, i, count, ELEMENT_BYTES, BLOCK_BYTES);
+        copy_tail(last_gamma, gamma, i, count, ELEMENT_BYTES, BLOCK_BYTES);
+        OF_TYPE(fp8_block)(whole, last_residual, last_gamma, factor, inverse_scale);
+        memcpy(out + i, whole, count - i);
     }
 }
 

@@ -2,32 +2,64 @@
 // elements of a row. `scale` is the global scale. fp8.h describes the parts of this file.
 #if defined FUSION_ON_CPU
 
-// Blocks of 16 elements; hidden_size is a multiple of 16.
+// A group is LANES blocks of 16 elements, so that a vector has their scales.
+enum { OF_TYPE(NVFP4_GROUP) = LANES * SCALED_ELEMENTS };
+
+// The codes of a group, two in a byte, and the codes of its scales, without their layout.
+static inline void OF_TYPE(nvfp4_group)(uint8_t out[], uint8_t scales[LANES], const char *residual,
+                                        const char *gamma, float factor, float scale) {
+    enum { PARTS = OF_TYPE(NVFP4_GROUP) / BLOCK_ELEMENTS, PARTS_OF_RUN = PARTS / RUN };
+    struct block y[PARTS];
+    vuint largest[RUN] = {{0}};
+    for (size_t part = 0; part < PARTS; part++) {
+        size_t at = part * BLOCK_ELEMENTS * ELEMENT_BYTES;
+        y[part] = OF_TYPE(norm_pairs)(residual + at, gamma + at, factor);
+        vuint even = (vuint)y[part].part[0] & 0x7fffffff, odd = (vuint)y[part].part[1] & 0x7fffffff;
+        largest[part / PARTS_OF_RUN] = larger(largest[part / PARTS_OF_RUN], larger(even, odd));
+    }
+    vuint scale_codes = e4m3_codes(scale * (vfloat)largest_of_runs(largest) / 6.0f);
+    vbyte scale_bytes = __builtin_convertvector(scale_codes, vbyte);
+    memcpy(scales, &scale_bytes, sizeof scale_bytes);
+    uint32_t inverses[LANES];
+    vuint quotients = (vuint)(scale / e4m3_values(scale_codes));
+    vuint inverse_bits = where_less(scale_codes, all_lanes(1), all_lanes(0), quotients);
+    memcpy(inverses, &inverse_bits, sizeof inverses);
+    for (size_t part = 0; part < PARTS; part++) {
+        vfloat inverse = (vfloat)spread_over_runs(inverses + part * BLOCK_ELEMENTS / SCALED_ELEMENTS);
+        vuint codes = e2m1_codes(y[part].part[0] * inverse) | e2m1_codes(y[part].part[1] * inverse) << 4;
+        vbyte bytes = __builtin_convertvector(codes, vbyte);
+        memcpy(out + part * LANES, &bytes, sizeof bytes);
+    }
+}
+
+// Stores the scales of `blocks` blocks from block `first` on, a multiple of 4, of which four have places in a row.
+static inline void OF_TYPE(store_scales)(const struct norm_row *row, size_t first, const uint8_t scales[],
+                                         size_t blocks) {
+    for (size_t block = 0; block < blocks; block += 4) {
+        size_t offset = block_scale_offset(row->row, first + block, row->hidden_size);
+        memcpy(row->block_scales + offset, scales + block, blocks - block < 4 ? blocks - block : 4);
+    }
+}
+
 static void OF_TYPE(epilogue_nvfp4)(const struct norm_row *row) {
-    enum { BLOCK = 16, VECTORS = BLOCK / LANES };
+    enum { GROUP = OF_TYPE(NVFP4_GROUP), GROUP_BYTES = GROUP * ELEMENT_BYTES };
+    const char *residual = row->residual, *gamma = row->gamma;
     float factor = reciprocal_rms(row);
-    uint8_t *out = row->out;
-    for (size_t i = 0; i < row->hidden_size; i += BLOCK) {
-        vfloat y[VECTORS];
-        vuint magnitudes = {0};
-        for (int v = 0; v < VECTORS; v++) {
-            y[v] = OF_TYPE(norm_at)(row, factor, i + (size_t)v * LANES);
-            vuint magnitude = (vuint)y[v] & 0x7fffffff;
-            magnitudes = select_bits(magnitude > magnitudes, magnitude, magnitudes);
-        }
-        uint32_t largest_bits = largest_lane(magnitudes);
-        float largest;
-        memcpy(&largest, &largest_bits, sizeof largest);
-        vfloat scaled = {0};
-        uint32_t block_scale = e4m3_codes(scaled + row->scale * largest / 6.0f)[0];
-        float inverse = block_scale == 0 ? 0.0f : row->scale / e4m3_value(block_scale);
-        row->block_scales[block_scale_offset(row->row, i / BLOCK, row->hidden_size)] = (uint8_t)block_scale;
-        uint8_t codes[BLOCK];
-        for (int v = 0; v < VECTORS; v++) {
-            vbyte part = __builtin_convertvector(e2m1_codes(y[v] * inverse), vbyte);
-            memcpy(codes + v * LANES, &part, sizeof part);
-        }
-        pack_nibbles(out + i / 2, codes);
+    uint8_t *out = row->out, scales[LANES];
+    size_t i = 0, count = row->hidden_size;
+    for (; i + GROUP <= count; i += GROUP) {
+        size_t at = i * ELEMENT_BYTES;
+        OF_TYPE(nvfp4_group)(out + i / 2, scales, residual + at, gamma + at, factor, row->scale);
+        OF_TYPE(store_scales)(row, i / SCALED_ELEMENTS, scales, LANES);
+    }
+    if (i < count) {
+        uint8_t whole[GROUP / 2];
+        char last_residual[GROUP_BYTES], last_gamma[GROUP_BYTES];
+        copy_tail(last_residual, residual, i, count, ELEMENT_BYTES, GROUP_BYTES);
+        copy_tail(last_gamma, gamma, i, count, ELEMENT_BYTES, GROUP_BYTES);
+        OF_TYPE(nvfp4_group)(whole, scales, last_residual, last_gamma, factor, row->scale);
+        memcpy(out + i / 2, whole, (count - i) / 2);
+        OF_TYPE(store_scales)(row, i / SCALED_ELEMENTS, scales, (count - i) / SCALED_ELEMENTS);
     }
 }
 

@@ -2,20 +2,20 @@
 #if defined FUSION_ON_CPU
 
 static void OF_TYPE(epilogue_rms_norm)(const struct norm_row *row) {
+    enum { BLOCK_BYTES = BLOCK_ELEMENTS * ELEMENT_BYTES };
+    const char *residual = row->residual, *gamma = row->gamma;
     float factor = reciprocal_rms(row);
     char *out = row->out;
     size_t i = 0, count = row->hidden_size;
     for (; i + BLOCK_ELEMENTS <= count; i += BLOCK_ELEMENTS) {
-        struct block r = OF_TYPE(load_block)((const char *)row->residual + i * ELEMENT_BYTES);
-        struct block gamma = OF_TYPE(load_block)((const char *)row->gamma + i * ELEMENT_BYTES);
-        for (int k = 0; k < 2; k++) r.part[k] = r.part[k] * factor * gamma.part[k];
-        OF_TYPE(store_block)(out + i * ELEMENT_BYTES, r);
+        size_t at = i * ELEMENT_BYTES;
+        OF_TYPE(store_block)(out + at, OF_TYPE(norm_block)(residual + at, gamma + at, factor));
     }
-    for (; i + LANES <= count; i += LANES)
-        OF_TYPE(store)(out + i * ELEMENT_BYTES, OF_TYPE(norm_at)(row, factor, i));
     if (i < count) {
-        char whole[LANES * ELEMENT_BYTES];
-        OF_TYPE(store)(whole, OF_TYPE(norm_tail)(row, factor, i));
+        char whole[BLOCK_BYTES], last_residual[BLOCK_BYTES], last_gamma[BLOCK_BYTES];
+        copy_tail(last_residual, residual, i, count, ELEMENT_BYTES, BLOCK_BYTES);
+        copy_tail(last_gamma, gamma, i, count, ELEMENT_BYTES, BLOCK_BYTES);
+        OF_TYPE(store_block)(whole, OF_TYPE(norm_block)(last_residual, last_gamma, factor));
         memcpy(out + i * ELEMENT_BYTES, whole, (count - i) * ELEMENT_BYTES);
     }
 }
