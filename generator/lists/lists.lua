@@ -181,6 +181,8 @@ lists.strategies = {
       links = bus_factors.AllReduce, needs = "P2P, tokens >= TP" },
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
+  { name = "TWOSHOT_DIVIDED", backend = "host", source = "twoshot_divided", accumulate = "fp32", span = "node",
+    mark = "2D", colour = "#44aa99", help = "every rank finishes its own tokens, then gathers others' results" },
   { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32", span = "node",
     ops = { "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },
     mark = "D", colour = "#cc79a7",
