@@ -9,7 +9,8 @@
 //                   row are right
 #if defined FUSION_ON_CPU
 
-// The codes of a block. Even and odd elements have lanes of their own, so two codes fill the low half of a lane.
+// The codes of a block. Even and odd elements are in vectors of their own, so two codes fill the low half of
+// a lane.
 static inline void OF_TYPE(fp8_block)(uint8_t out[BLOCK_ELEMENTS], const char *residual, const char *gamma,
                                       float factor, float inverse_scale) {
     struct block y = OF_TYPE(norm_pairs)(residual, gamma, factor);

@@ -32,7 +32,7 @@ static inline void OF_TYPE(nvfp4_group)(uint8_t out[], uint8_t scales[LANES], co
     }
 }
 
-// Stores the scales of `blocks` blocks from block `first` on, a multiple of 4, of which four have places in a row.
+// Stores the scales of `blocks` blocks from block `first` on, a multiple of 4; four are stored side by side.
 static inline void OF_TYPE(store_scales)(const struct norm_row *row, size_t first, const uint8_t scales[],
                                          size_t blocks) {
     for (size_t block = 0; block < blocks; block += 4) {

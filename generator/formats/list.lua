@@ -136,8 +136,8 @@ local function has_channels(strategy) return strategy.nccl ~= nil and strategy.n
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 
 -- The strategies of thresholds that are no library's: on one node ONESHOT and TWOSHOT.
-local CUSTOM = { ONESHOT = true, TWOSHOT = true, TWOSHOT_DIVIDED = true, TWOLEVEL = true, TWOLEVEL_SHARDED = true,
-  TWOLEVEL_NUMA = true }
+local CUSTOM = { ONESHOT = true, TWOSHOT = true, TWOSHOT_DIVIDED = true, TWOLEVEL = true,
+  TWOLEVEL_SHARDED = true, TWOLEVEL_NUMA = true }
 local function is_custom(strategy) return CUSTOM[strategy.name] == true end
 
 local function ompi_rules(source, format, nodes)

@@ -109,9 +109,8 @@ static struct tokens divide(const struct group *group, const struct call *call) 
         if (share > longest) longest = share;
     }
     size_t round_bytes = group->oversubscribed ? ROUND_BYTES_OVERSUBSCRIBED : ROUND_BYTES;
-    size_t fitting = round_bytes / ranks < SLOT_BYTES ? round_bytes / ranks / tokens.bytes
-                                                      : SLOT_BYTES / tokens.bytes;
-    tokens.of_a_piece = fitting > 0 ? fitting : 1;
+    size_t piece_bytes = round_bytes / ranks < SLOT_BYTES ? round_bytes / ranks : SLOT_BYTES;
+    tokens.of_a_piece = tokens.bytes < piece_bytes ? piece_bytes / tokens.bytes : 1;
     tokens.pieces = (longest + tokens.of_a_piece - 1) / tokens.of_a_piece;
     return tokens;
 }

@@ -1,5 +1,5 @@
-// Thousands of calls of ONESHOT, TWOSHOT and TWOSHOT_DIVIDED in a row, of all sizes, without barriers and with
-// random delays of ranks: a slot that is overwritten too early would give a wrong sum. Run under mpirun.
+// Thousands of calls of ONESHOT, TWOSHOT and TWOSHOT_DIVIDED in a row, of all sizes, without barriers and
+// with random delays of ranks: a slot that is overwritten too early would give a wrong sum. Run under mpirun.
 #include <mpi.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -58,8 +58,8 @@ static int check(const struct group *group, const char *name, const uint16_t *ou
     return -1;
 }
 
-// A call that puts the sums of about `count` elements into `sums`: without an epilogue, or, for a strategy that
-// needs one, as the residual of tokens that have a residual of 0.
+// A call that puts the sums of about `count` elements into `sums`: without an epilogue, or, for a strategy
+// that needs one, as the residual of tokens that have a residual of 0.
 static struct call call_of(const struct group *group, const struct candidate *candidate, size_t count,
                            const uint16_t *input, uint16_t *sums) {
     static const uint16_t zeros[LARGEST];
