@@ -35,13 +35,13 @@ struct divided {
     struct group *group;
     unsigned char *shared; // struct progress of each rank, a page each; slots of inputs; slots of results
     uint32_t pieces;       // so far, on every rank
-    struct handover to[MAX_RANKS]; // inputs to each owner; to[own rank]: results to all
+    struct handover to[MAX_NODE_RANKS]; // inputs to each owner; to[own rank]: results to all
 };
 
 // How the tokens of one call are divided.
 struct tokens {
     const struct call *call;
-    size_t first[MAX_RANKS + 1]; // rank r owns first[r] .. first[r+1]-1
+    size_t first[MAX_NODE_RANKS + 1]; // rank r owns first[r] .. first[r+1]-1
     size_t of_a_piece;
     size_t pieces;    // of the longest share
     size_t bytes;     // of a token of the input or of the residual
@@ -188,7 +188,7 @@ static int finish(struct divided *divided, const struct tokens *tokens, size_t p
     struct group *group = divided->group;
     uint32_t number = divided->pieces + (uint32_t)piece;
     size_t first, count = piece_of(tokens, group->rank, piece, &first);
-    const void *inputs[MAX_RANKS];
+    const void *inputs[MAX_NODE_RANKS];
     for (int rank = 0; rank < group->size; rank++) {
         inputs[rank] = input_slot(divided, rank, group->rank, number);
         if (rank == group->rank) {
