@@ -46,7 +46,7 @@ return {
       help = "for folders with rows of several archs: once for all, or once for each" },
     { name = "out", value = "FILE", help = "the page, FILE.html", required = true },
   },
-  example = "gentables sweep tables/host/spec.lua --out again\n"
+  example = "gentables sweep tables/host/spec.lua --out again --tp 2 --budget 20\n"
     .. "  gentables compare tables/host again --label committed --label again --out compare.html",
   run = function(args)
     check(args)

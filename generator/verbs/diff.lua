@@ -171,7 +171,7 @@ return {
       help = "probability of a false alarm, over all cells (default: 0.05)" },
     { name = "out", value = "FILE", help = "output file (default: standard output)" },
   },
-  example = "git show HEAD~1:tables/host/table.csv > old.csv\n"
+  example = "cp tables/host/table.csv old.csv\n"
     .. "  gentables diff old.csv tables/host --formats md",
   run = function(args)
     local options = { threshold = args.threshold, alpha = args.alpha }

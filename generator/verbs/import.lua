@@ -38,7 +38,7 @@ import.options = {
     help = "the nodes of rows in files without them; NCCL's files: read only entries of these" },
   { name = "in-place", help = "nccl-tests: read the in-place times" },
 }
-import.example = "gentables import tests/readers/inputs/nccl_tests.txt --arch sm90 --out rows/"
+import.example = "gentables import tests/readers/inputs/nccl_tests.txt --arch sm90 --out imported/"
 
 -- ---- the command line -------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ return {
   summary =
     "Writes man pages of gentables, its verbs and commands, from the declarations that --help prints.",
   options = { { name = "out", value = "DIR", required = true, help = "folder of gentables*.1" } },
-  example = "gentables manual --out man/man1 && MANPATH=man man gentables-sweep",
+  example = "gentables manual --out man1",
   run = function(args, verbs)
     fail.unless_done(file.make_folder(args.out))
     local pages = manual.pages(verbs)

@@ -18,7 +18,7 @@ merge.options = {
   { name = "arch", value = "ARCH", help = "arch of the rows (default: that in the files' names)" },
   { name = "across-machines", help = "join rows of different machines, benches and limits, too" },
 }
-merge.example = "gentables merge tables/host/benchmark.tp*.host.csv --out rows"
+merge.example = "gentables merge tables/host/benchmark.tp*.host.csv --out merged"
 
 -- The facts of a file beside its rows: { path, arch, record }. `record` is nil without provenance.
 local function describe(path)

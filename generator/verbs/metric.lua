@@ -1,5 +1,6 @@
 -- gentables metric: numbers of serving runs, gate logs, kernel summaries and profiler files. metric/list.lua
 -- lists the metrics; each has a file of its own.
+local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local list = require "metric.list"
 local collective = require "profile.collective"
@@ -86,7 +87,7 @@ return {
       help = "bandwidth metrics: peak of the memory or link, in GB/s" },
     collective.option,
   },
-  example = "gentables metric --list\n  gentables metric TTFT --trace runs/baseline_32_8192",
+  example = "gentables metric --list\n  " .. example_of "metric step_time --trace {TRACE}",
   run = function(args)
     if args.list then return print_list() end
     collective.add_kernels(args.collectives)

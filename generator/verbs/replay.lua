@@ -1,6 +1,7 @@
 -- gentables replay: GEMMs and convolutions of a trace, computed again on this machine with warm and with cold
 -- caches, each result checked. replay/chosen_ops.lua chooses them; bench/replay computes them. Saved ops are
 -- replayed without a trace.
+local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local file = require "core.file"
 local job = require "trace.runs.job"
@@ -143,7 +144,7 @@ return {
     { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
       help = "stall timeout of the replay program (default: 60 at its start, 900 for an op)" },
   }, true),
-  example = "gentables replay traces_rank_0.json traces_rank_1.json --out replay",
+  example = example_of "replay {SWEEP} --out replay",
   run = function(args)
     local options = replay_run.options(args)
     if are_saved(args) then return replay_saved(args, options) end

@@ -58,7 +58,7 @@ sweep.options = {
   { name = "timeout", aliases = { "patience" }, value = "SECONDS", type = "number", above = 0, most = 1e9,
     default = 60, help = "stall timeout of a bench, beyond its time for a cell" },
 }
-sweep.example = "gentables sweep tables/host/spec.lua --out tables/host --tp 2"
+sweep.example = "gentables sweep tables/host/spec.lua --out rows --tp 2 --budget 20"
 
 -- ---- the command line -------------------------------------------------------------------------
 

@@ -77,7 +77,8 @@ tune.options = {
       .. "{nodes}, {ranks_per_node} and {hosts} as it needs them" },
 }
 tune.example = "gentables tune --op allgather --sizes 1K:64K\n"
-  .. "  gentables tune --op allreduce,broadcast --tp 2 --plugin ./mine.so --out tuned"
+  .. "  cc -O2 -shared -fPIC -I bench/plugins bench/plugins/examples/chunked.c -o chunked.so\n"
+  .. "  gentables tune --op allreduce,broadcast --tp 2 --plugin ./chunked.so --out tuned"
 
 -- Rejects options of the other backend before anything is started.
 local function check_backend(args)

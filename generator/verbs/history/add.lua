@@ -33,7 +33,7 @@ return {
     { name = "date", value = "DATE", help = "date of the sweep in UTC, such as 2026-01-31T12:00:00Z, "
       .. "for rows without provenance" },
   },
-  example = "gentables history add tables/host --database build/history.db",
+  example = "gentables history add tables/host --database history.db",
   run = function(args)
     if args.date then check_date(args.date) end
     local entries = history_entries.of(args, args.date)

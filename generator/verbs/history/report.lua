@@ -51,7 +51,8 @@ return {
     { name = "fail-within", value = "RUNS", type = "whole",
       help = "exit code 1 if a time became longer in the last RUNS runs" },
   },
-  example = "gentables history report --out history.html --markdown history.md --fail-within 5",
+  example = "gentables history add tables/host --database history.db\n"
+    .. "  gentables history report --database history.db --out history.html --fail-within 5",
   run = function(args)
     local histories = read(args)
     io.stdout:write(history_text.lines(histories))

@@ -1,4 +1,5 @@
 -- gentables trace collectives: collectives over all ranks of a configuration, and over configurations.
+local example_of = require("trace.runs.example").of
 local configuration_report = require "trace.collectives.configuration_report"
 local communication = require "lists.communication"
 local job = require "trace.runs.job"
@@ -29,6 +30,6 @@ command.positional = job.positional
 command.options = job.options({
   { name = "out", value = "DIR", help = "folder of the reports", required = true },
 }, true)
-command.example = "gentables trace collectives experiments/sweep_20251124_222204 --out collectives"
+command.example = example_of "trace collectives {SWEEP} --out collectives"
 
 return command

@@ -1,5 +1,6 @@
 -- gentables trace compare: reports side by side, of traces, over the thread and channel counts of a sweep, or
 -- over sweeps: workbooks, CSVs and a page. Reads existing reports; makes reports only for traces.
+local example_of = require("trace.runs.example").of
 local report_page = require "trace.compare.report_page"
 local differences = require "trace.compare.differences"
 local report_pairs = require "trace.compare.report_pairs"
@@ -159,7 +160,8 @@ return {
     { name = "jobs", value = "N", type = "whole",
       help = "comparisons at a time (default: one for each core)" },
   },
-  example = "gentables trace compare sweep_base sweep_new --label base --label new --out comparison",
+  example = example_of("trace compare {TRACES}/rank0/trace_step19.json "
+    .. "{TRACES}/rank1/trace_step19.json --label rank0 --label rank1 --out comparison"),
   run = function(args)
     take_pair(args)
     local found = sequences.map(args, sources.find)

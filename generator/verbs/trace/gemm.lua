@@ -1,4 +1,5 @@
 -- gentables trace gemm: the GEMMs of every rank, threads and channels, in one table.
+local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
@@ -48,6 +49,6 @@ return {
     { name = "top-k", value = "K", type = "whole",
       help = "only the K of each trace with the largest sum of times" },
   }, true),
-  example = "gentables trace gemm experiments/sweep_20251124_222204 --ranks 0 --out gemm",
+  example = example_of "trace gemm {SWEEP} --ranks 0 --out gemm",
   run = run,
 }

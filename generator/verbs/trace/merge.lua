@@ -1,4 +1,5 @@
 -- gentables trace merge: one trace of all ranks, for Perfetto; of a sweep, one for each configuration.
+local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local file = require "core.file"
 local run_folder = require "trace.runs.run_folder"
@@ -86,7 +87,7 @@ return {
     { name = "keep", value = "CATEGORY", many = true,
       help = "keep events of this category, too: cpu_op, python_function, ..." },
   },
-  example = "gentables trace merge sweep/256thread/nccl_28channels/torch_profiler -o merged.json.gz",
+  example = example_of "trace merge {TRACES} -o merged.json.gz",
   run = function(args)
     local found = find(args)
     if not args.out and found.sweep then

@@ -1,6 +1,7 @@
 -- gentables trace pipeline: all reports of a sweep, in the documented tree. Each trace is read once, in a
 -- child process, for its report, its collectives and its GEMMs. Earlier results of the same inputs and
 -- options are kept. If one step fails, the others still run.
+local example_of = require("trace.runs.example").of
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
@@ -204,7 +205,7 @@ return {
     { name = "csv", help = "only CSVs, no workbooks" },
     { name = "fresh", help = "make everything again, existing files too" },
   }),
-  example = "gentables trace pipeline experiments/sweep_20251124_222204",
+  example = example_of "trace pipeline {SWEEP}",
   check = without_of, -- raises before any trace is read
   run = run,
 }

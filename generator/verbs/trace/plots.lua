@@ -1,5 +1,6 @@
 -- gentables trace plots: the longest minus the shortest kernel time of GEMMs over threads, channels and
 -- ranks: five pictures of the CSV that trace variance writes. It measures nothing.
+local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local variance_plots = require "trace.gemm.variance_plots"
 
@@ -13,7 +14,8 @@ command.options = {
     help = "folder of the pictures (default: plots beside the CSV)" },
   { name = "csv-path", value = "CSV", many = true, help = "the same as CSV" },
 }
-command.example = "gentables trace plots top5_gemm_kernels_time_variance.csv --out plots"
+command.example = example_of("trace variance {SWEEP} --out .\n"
+  .. "  gentables trace plots top5_gemm_kernels_time_variance.csv --out plots")
 
 function command.run(args)
   local paths = table.move(args.csv_path or {}, 1, #(args.csv_path or {}), #args + 1, { table.unpack(args) })

@@ -2,6 +2,7 @@
 -- collectives, a workbook and a folder of CSVs for each trace, with the sheets of
 -- trace/reports/rank_report.lua. With -b one report for each folder of traces, over its ranks:
 -- trace/reports/workbooks.lua.
+local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
 local ordering = require "base.ordering"
@@ -197,7 +198,7 @@ return {
     { name = "budget", value = "SECONDS", type = "number", above = 0,
       help = "-b -r: time for all; the report lists those that it did not reach" },
   }, true),
-  example = "gentables trace report rank0.json.gz rank1.json.gz --out reports",
+  example = example_of "trace report {SWEEP} --out reports",
   run = function(args)
     if args.base then return run_batch(args) end
     check_traces(args)

@@ -201,7 +201,9 @@ return {
     { name = "label", value = "L", many = true,
       help = "the name of a sweep; once for each, in their order" },
   },
-  example = "gentables workload compare experiments/sweep_a experiments/sweep_b --label a --label b",
+  example = "gentables workload pipeline -f small -p 2 -c 1,2 -t 1 -o experiments/a\n"
+    .. "  gentables workload pipeline -f small -p 2 -c 1,2 -t 1 -o experiments/b\n"
+    .. "  gentables workload compare experiments/a experiments/b --label a --label b",
   run = function(args)
     local sweeps = {}
     for i, folder in ipairs(args) do

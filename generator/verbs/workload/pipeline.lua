@@ -6,7 +6,7 @@ local sweep = require "verbs.workload.sweep"
 return {
   summary = "From a workload to its page: measures the sweep, analyses its traces and writes the findings.",
   options = options.with(sweep.options, report.options),
-  example = "gentables workload pipeline -f dense -p 2 -o experiments/sweep_dense",
+  example = "gentables workload pipeline -f small -p 2 -c 1,2 -t 1 -o experiments/a",
   run = function(args)
     report.check(args)
     local folder, failed = sweep.measure(args)

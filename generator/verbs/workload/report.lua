@@ -18,7 +18,7 @@ report.options = {
   { name = "csv", help = "only CSVs, no workbooks" },
   { name = "gzip", help = "pack the merged traces" },
 }
-report.example = "gentables workload report experiments/sweep_dense"
+report.example = require("trace.runs.example").of "workload report {SWEEP}"
 
 -- Appends the options of trace pipeline for these of the report to `out`.
 local function pipeline_options(args, out)

@@ -28,7 +28,7 @@ sweep.options = options.with(common_options.options, {
     help = "the sweep's folder (default: experiments/sweep_YYYYMMDD_HHMMSS); resumes an unfinished sweep" },
   { name = "fresh", help = "measure everything again; replaces a sweep with other settings" },
 })
-sweep.example = "gentables workload sweep -f dense -p 2 -o experiments/sweep_dense"
+sweep.example = "gentables workload sweep -f small -p 2 -c 1,2 -t 1 -o experiments/a"
 
 -- ---- log and summary ---------------------------------------------------------------------------
 
