@@ -182,7 +182,7 @@ lists.strategies = {
     mark = "2S", colour = "#0072b2",
     help = "every rank reduces its slice, then gathers the others'" },
   { name = "TWOSHOT_DIVIDED", backend = "host", source = "twoshot_divided", accumulate = "fp32",
-    span = "node", mark = "2D", colour = "#44aa99",
+    span = "node", mark = "2D", colour = "#6699cc",
     help = "every rank finishes its own tokens, and gathers the others' results" },
   { name = "DIRECT", backend = "host", source = "direct", accumulate = "fp32", span = "node",
     ops = { "allgather", "reducescatter", "alltoall", "alltoallv", "broadcast" },

@@ -93,7 +93,7 @@ if command -v mpicc.mpich >"$stdout" && command -v mpirun.mpich >"$stdout"; then
     done
     # A wrong choice shows that MPICH obeys the file.
     ours='"is_op_built_in=yes": {"algorithm='
-    sed "s/$ours[A-Za-z_]*/${ours}MPIR_Bcast_intra_binomial/" "$made" >"$WORK/wrong.json"
+    sed "s/${ours}[A-Za-z_]*/${ours}MPIR_Bcast_intra_binomial/" "$made" >"$WORK/wrong.json"
     MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE=$WORK/wrong.json
     if timeout 200 mpirun.mpich -n 2 "$WORK/every_collective" >"$stdout" 2>&1; then die "not obeyed"; fi
 fi

@@ -18,7 +18,8 @@ local PATIENCE = 120 -- seconds for a job
 local IN_FOLDER = 'cd "$0" && PATH=$PWD/in/bin:$PATH && exec "$@"'
 
 -- Verbs that start nothing. They use the lists of modules that start benches and launchers.
-local START_NOTHING = { diff = true, import = true, ["workload show"] = true }
+local START_NOTHING = { completion = true, diff = true, import = true, manual = true,
+  ["workload show"] = true }
 
 -- ---- the jobs ---------------------------------------------------------------------------------
 
