@@ -25,7 +25,8 @@
 enum gentables_host_strategy {
     GENTABLES_HOST_STRATEGY_MPI = 0,
     GENTABLES_HOST_STRATEGY_ONESHOT = 1,
-    GENTABLES_HOST_STRATEGY_TWOSHOT = 2
+    GENTABLES_HOST_STRATEGY_TWOSHOT = 2,
+    GENTABLES_HOST_STRATEGY_TWOSHOT_DIVIDED = 3
 };
 
 enum gentables_host_fusion {
@@ -79,59 +80,59 @@ static const struct gentables_host_block gentables_host_blocks[12] = {
     }},
     /* TP 2, NONE */
     {{1717, 3434, 5792}, {
-        {{22, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 5.26 % 0.00 5.79 % derived; TWOSHOT 11.2 % 0.92 2.14 % derived */
-        {{11, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 0.477 % 0.00 6.39 % derived; TWOSHOT 7.34 % 0.99 0.641 % derived */
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 8.04 % 0.95 1.98 % derived; TWOSHOT 7.84 % 0.92 2.73 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 11.2 % 0.97 1.81 % derived; TWOSHOT 7.63 % 0.92 2.78 % derived; unmeasured, MPI */
+        {{45, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 0.968 % 0.16 3.66 % derived; TWOSHOT 7.73 % 1.00 0.897 % derived */
+        {{11, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 5.99 % 1.00 1.13 % derived; TWOSHOT 3.78 % 0.82 2.46 % derived */
+        {{5, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 10.8 % 1.00 0.123 % derived; TWOSHOT -0.0297 % 0.01 4.01 % derived */
+        {{5, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 2.29 % 0.82 2.44 % derived; TWOSHOT 6.99 % 0.99 0.439 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{45, 181, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 1.33 % 0.00 4.75 % derived; TWOSHOT 0.399 % 0.18 4.03 % derived; ONESHOT 2.75 % 0.96 1.79 % derived */
-        {{11, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 9.21 % 1.00 0.99 % derived; TWOSHOT 1.95 % 0.38 3.2 % derived; ONESHOT 2.63 % 0.95 1.91 % derived */
-        {{11, 22, 2147483647}, {1, 2, 1}}, /* 4096: ONESHOT 1.41 % 0.15 3.29 % derived; TWOSHOT 2.15 % 0.96 1.84 % derived; ONESHOT 1.66 % 0.76 4.95 % derived */
-        {{5, 11, 724}, {1, 2, 1, 128}}, /* 8192: ONESHOT 5.4 % 0.98 1.71 % derived; TWOSHOT 1.39 % 0.79 2.6 %; ONESHOT 2.76 % 0.78 4.61 % derived; unmeasured, MPI */
+        {{181, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 3.71 % 0.99 1.43 % derived; TWOSHOT_DIVIDED 1.75 % 0.97 1.74 % derived */
+        {{181, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 2.3 % 1.00 1.34 % derived; TWOSHOT_DIVIDED 1.82 % 0.99 1.29 % derived */
+        {{181, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 1.73 % 1.00 1.14 % derived; TWOSHOT_DIVIDED 3.96 % 1.00 0.944 % derived */
+        {{45, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 1.24 % 0.98 1.75 % derived; TWOSHOT_DIVIDED 1.15 % 0.97 1.67 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 2.46 % 0.77 2.55 % derived; TWOSHOT 3.16 % 0.99 1.45 % derived; ONESHOT 0.259 % 0.73 2.77 % derived */
-        {{22, 45, 2147483647}, {1, 2, 1}}, /* 2880: ONESHOT 0.397 % 0.74 2.93 % derived; TWOSHOT 0.336 % 0.86 2.37 % derived; ONESHOT 2.2 % 0.95 1.93 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.635 % 0.71 7.7 % derived */
-        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 2.18 % 0.71 7.22 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 3.47 % 0.39 3.2 % derived; TWOSHOT_DIVIDED 8.64 % 1.00 0.831 % derived */
+        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 1.12 % 0.15 3.42 % derived; TWOSHOT_DIVIDED 9.79 % 1.00 0.299 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 10.5 % 1.00 1.11 % derived; TWOSHOT_DIVIDED 6.72 % 1.00 0.635 % derived */
+        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 27.7 % 1.00 0 %; TWOSHOT_DIVIDED 1.04 % 0.00 4.6 % derived; unmeasured, MPI */
     }},
     /* TP 2, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{45, 90, 2147483647}, {1, 2, 1}}, /* 1024: ONESHOT 1.2 % 0.79 2.54 % derived; TWOSHOT 2.89 % 0.98 1.57 % derived; ONESHOT 0.416 % 0.73 2.75 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 2880: ONESHOT 0.106 % 0.79 4.31 % derived */
-        {{2147483647, 2147483647, 2147483647}, {1}}, /* 4096: ONESHOT 0.257 % 0.49 20.4 % derived */
-        {{724, 2147483647, 2147483647}, {1, 128}}, /* 8192: ONESHOT 0.365 % 0.49 20.3 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 3.29 % 0.57 2.91 % derived; TWOSHOT_DIVIDED 5.85 % 1.00 0.676 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 21.7 % 1.00 0.209 % derived; TWOSHOT_DIVIDED 0.5 % 0.27 3.24 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 8.85 % 1.00 1.18 % derived; TWOSHOT_DIVIDED 5.33 % 1.00 0.452 % derived */
+        {{5, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 0.0692 % 0.04 4.67 %; TWOSHOT_DIVIDED 9.33 % 1.00 0.0801 % derived; unmeasured, MPI */
     }},
     /* TP 4, NONE */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 4.74 % 0.00 5.82 % derived; TWOSHOT 22.2 % 0.97 0.751 % derived */
-        {{1, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 22.5 % 0.97 0.653 % derived; TWOSHOT 2.85 % 0.00 5.27 % derived */
-        {{1, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 0.658 % 0.02 5.63 %; TWOSHOT 17.4 % 0.97 1.14 % derived */
-        {{724, 2147483647, 2147483647}, {2, 128}}, /* 8192: TWOSHOT 18.3 % 0.96 1.08 % derived; unmeasured, MPI */
+        {{90, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 6.26 % 0.20 4.73 % derived; TWOSHOT 8.09 % 0.92 2.38 % derived */
+        {{22, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 17.7 % 0.97 0.409 % derived; TWOSHOT 0.426 % 0.00 7.85 % derived */
+        {{22, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 5.25 % 0.36 4.08 % derived; TWOSHOT 9.71 % 0.82 10.3 % derived */
+        {{11, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 7.9 % 0.57 3.73 % derived; TWOSHOT 10.4 % 0.81 10.7 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 16.3 % 0.99 1.69 %; TWOSHOT 6.06 % 0.69 3.05 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 77.2 % 1.00 0 %; TWOSHOT 8.7 % 0.97 1.81 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 65.8 % 1.00 0 %; TWOSHOT 14.6 % 0.95 1.91 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 47.9 % 1.00 0 %; TWOSHOT 13.3 % 0.94 2.31 % derived; unmeasured, MPI */
+        {{45, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 1.71 % 0.00 8.41 % derived; TWOSHOT_DIVIDED 16.1 % 0.97 0.931 % derived */
+        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 17.4 % 0.97 1.37 % derived; TWOSHOT_DIVIDED 7.68 % 0.20 3.78 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 21.9 % 0.97 0.421 % derived; TWOSHOT_DIVIDED 0.401 % 0.00 5.94 % derived */
+        {{5, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 0.912 % 0.01 7.41 % derived; TWOSHOT_DIVIDED 14.7 % 0.95 1.32 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_FP8 */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 21.2 % 0.97 0.675 % derived; TWOSHOT 1.88 % 0.16 4.25 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 54.9 % 0.97 0 % derived; TWOSHOT 3.08 % 0.54 3.2 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 44.9 % 0.97 0 % derived; TWOSHOT 6.94 % 0.80 9.67 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 35.1 % 1.00 0 %; TWOSHOT 2.6 % 0.79 10.2 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 12.6 % 0.08 3.96 % derived; TWOSHOT_DIVIDED 15.5 % 0.50 3.38 % derived */
+        {{11, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 3.89 % 0.00 5.61 % derived; TWOSHOT_DIVIDED 26 % 0.97 0.598 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 11.4 % 0.69 2.7 % derived; TWOSHOT_DIVIDED 17.5 % 0.97 0.667 % derived */
+        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 207 % 1.00 0 %; TWOSHOT_DIVIDED 15.4 % 0.97 1.49 % derived; unmeasured, MPI */
     }},
     /* TP 4, RESIDUAL_RMS_NORM_QUANT_NVFP4 */
     {{1717, 3434, 5792}, {
-        {{5, 2147483647, 2147483647}, {1, 2}}, /* 1024: ONESHOT 21.5 % 0.97 0.536 % derived; TWOSHOT 0.736 % 0.12 4.38 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 2880: ONESHOT 32.9 % 0.97 0 % derived; TWOSHOT 1.69 % 0.54 3.85 % derived */
-        {{2, 2147483647, 2147483647}, {1, 2}}, /* 4096: ONESHOT 25.7 % 0.97 0 % derived; TWOSHOT 4.32 % 0.66 21 % derived */
-        {{2, 724, 2147483647}, {1, 2, 128}}, /* 8192: ONESHOT 20.2 % 1.00 0 %; TWOSHOT 2.01 % 0.66 20.9 % derived; unmeasured, MPI */
+        {{22, 2147483647, 2147483647}, {1, 3}}, /* 1024: ONESHOT 6.7 % 0.00 6.61 % derived; TWOSHOT_DIVIDED 22.5 % 0.94 2.01 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 2880: ONESHOT 23.4 % 0.97 0.502 % derived; TWOSHOT_DIVIDED 2.97 % 0.00 6.86 % derived */
+        {{5, 2147483647, 2147483647}, {1, 3}}, /* 4096: ONESHOT 4.81 % 0.02 5.1 % derived; TWOSHOT_DIVIDED 24.9 % 0.97 0.134 % derived */
+        {{2, 724, 2147483647}, {1, 3, 128}}, /* 8192: ONESHOT 128 % 1.00 0.453 %; TWOSHOT_DIVIDED 23.3 % 0.97 0.791 % derived; unmeasured, MPI */
     }},
 };
 
@@ -180,6 +181,7 @@ static inline const char *gentables_host_strategy_name(enum gentables_host_strat
     case GENTABLES_HOST_STRATEGY_MPI: return "MPI";
     case GENTABLES_HOST_STRATEGY_ONESHOT: return "ONESHOT";
     case GENTABLES_HOST_STRATEGY_TWOSHOT: return "TWOSHOT";
+    case GENTABLES_HOST_STRATEGY_TWOSHOT_DIVIDED: return "TWOSHOT_DIVIDED";
     }
     return "unknown";
 }
