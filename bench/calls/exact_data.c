@@ -24,7 +24,8 @@ enum {
     APART = 31 * 2048,       // elements between the ranks
     BLOCKS_APART = APART / BLOCK,
     MOST_ADDENDS = 36,
-    RANKS_OF_AN_ADDEND = 32, // ranks / every, rounded up; the places at both ends may have one more each
+    USUAL_ADDENDS = 32,      // of an element; the places at both ends may have two more
+    AGAIN = STRIDE * BLOCKS, // elements, after which the data begin at the same number and in a page again
 };
 
 static void repeat(unsigned char *data, size_t count, size_t bytes) {
@@ -64,7 +65,8 @@ static void *in_pages(size_t bytes) {
 int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks,
               const struct kernels *kernels) {
     size_t element_bytes = dtype_sizes_bytes[dtype];
-    size_t count = elements + POOL_DATA_SETS * STRIDE + (size_t)ranks * APART; // more than a period
+    size_t starts = POOL_DATA_SETS * STRIDE + (size_t)ranks * APART; // more than a period
+    size_t count = elements + (starts < AGAIN ? starts : AGAIN);
     *pool = (struct pool){.dtype = dtype, .ranks = ranks};
     pool->data = in_pages(count * element_bytes);
     pool->sums = in_pages(PERIOD * element_bytes);
@@ -75,7 +77,7 @@ int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks,
     }
     fill(pool, count);
     if (pool->addends != pool->data)
-        fill_addends(pool, count, ((size_t)ranks + RANKS_OF_AN_ADDEND - 1) / RANKS_OF_AN_ADDEND);
+        fill_addends(pool, count, ((size_t)ranks + USUAL_ADDENDS - 1) / USUAL_ADDENDS);
     const void *inputs[MAX_RANKS];
     for (int rank = 0; rank < ranks; rank++) inputs[rank] = pool_input(pool, OP_ALLREDUCE, rank, 0);
     kernels_sum(kernels, dtype, pool->sums, inputs, ranks, PERIOD);
@@ -91,7 +93,8 @@ void pool_close(struct pool *pool) {
 
 const void *pool_input(const struct pool *pool, enum op op, int rank, size_t data_set) {
     const unsigned char *data = op_sums[op] ? pool->addends : pool->data;
-    return data + ((size_t)rank * APART + data_set * STRIDE) * dtype_sizes_bytes[pool->dtype];
+    size_t start = ((size_t)rank * APART + data_set * STRIDE) % AGAIN;
+    return data + start * dtype_sizes_bytes[pool->dtype];
 }
 
 // Handles some bytes of an output and their right values. False ends the visit.

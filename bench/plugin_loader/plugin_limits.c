@@ -63,7 +63,8 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
         return "supports no call without an epilogue";
     if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
         return "the call has no epilogue";
-    if (declared->world_sizes != 0 && (declared->world_sizes >> group->size & 1) == 0)
+    bool is_in_mask = group->size < 32 && (declared->world_sizes >> group->size & 1) != 0;
+    if (declared->world_sizes != 0 && !is_in_mask)
         return "does not support this number of ranks";
     if (bytes < declared->min_bytes) return "does not support so small a size";
     if (declared->max_bytes != 0 && bytes > declared->max_bytes) return "does not support so large a size";

@@ -131,7 +131,7 @@ typedef struct gt_candidate {
     uint64_t min_bytes, max_bytes;
     uint64_t count_multiple; // the elements of the larger buffer must be a multiple of it
     uint32_t alignment;      // of buffers in bytes, a power of two, at most 4096
-    uint32_t world_sizes;    // mask: 1u << ranks
+    uint32_t world_sizes;    // mask: 1u << ranks; excludes 32 ranks and more
 } gt_candidate;
 
 typedef struct gt_plugin {

@@ -2,6 +2,7 @@
 -- several nodes.
 local file = require "core.file"
 local ordering = require "base.ordering"
+local sequences = require "base.sequences"
 
 local network = {}
 
@@ -23,7 +24,8 @@ local function add_ethernet(out, folder, name)
   local path = folder .. "/" .. name
   if is_inside(path) or first_line(path .. "/operstate") ~= "up" then return end
   local rate = math.tointeger(tonumber(first_line(path .. "/speed") or ""))
-  out[#out + 1] = { interface = name, mbit_per_s = rate and rate > 0 and rate or nil }
+  out[#out + 1] = { interface = name, mbit_per_s = rate and rate > 0 and rate or nil,
+    is_device = file.exists(path .. "/device") }
 end
 
 -- Adds the active ports of an InfiniBand device, with rates such as "100 Gb/sec (4X EDR)".
@@ -34,19 +36,24 @@ local function add_infiniband(out, folder, name)
     local rate = tonumber((first_line(path .. "/rate") or ""):match("^([%d.]+) Gb/sec"))
     if (first_line(path .. "/state") or ""):find("ACTIVE", 1, true) then
       out[#out + 1] = { interface = name .. ":" .. port,
-        mbit_per_s = rate and math.floor(rate * 1000 + 0.5) or nil }
+        mbit_per_s = rate and math.floor(rate * 1000 + 0.5) or nil, is_device = true }
     end
   end
 end
 
--- { interface, mbit_per_s (nil: unknown) }..., in order of their names. `root`: nil, or the folder in place
+-- { interface, mbit_per_s (nil: unknown) }..., in order of their names: those of devices; without any, as in
+-- a container, all. The others of a node come and go with its containers. `root`: nil, or the folder in place
 -- of /sys/class.
 function network.interfaces(root)
-  local out = {}
+  local all = {}
   for class, add in pairs { net = add_ethernet, infiniband = add_infiniband } do
     local folder = (root or "/sys/class") .. "/" .. class
-    for _, name in ipairs(file.list(folder) or {}) do add(out, folder, name) end
+    for _, name in ipairs(file.list(folder) or {}) do add(all, folder, name) end
   end
+  local devices = sequences.filter(all, function(of) return of.is_device end)
+  local out = sequences.map(devices[1] and devices or all, function(of)
+    return { interface = of.interface, mbit_per_s = of.mbit_per_s }
+  end)
   return ordering.sort(out, ordering.by "interface")
 end
 

@@ -8,6 +8,7 @@ local fail = require "base.fail"
 local file = require "core.file"
 local hosts = require "conversation.hosts"
 local launcher = require "conversation.launcher"
+local lists = require "lists.lists"
 local ordering = require "base.ordering"
 local pass_input = require "tune.pass_input"
 local protocol = require "conversation.protocol"
@@ -179,8 +180,8 @@ local function setting(job, cells)
     spec = { limits = { message_bytes = largest } } }
 end
 
--- A trial is on this node, a pass on the given ones. `under`: the words of a program that runs the bench, or
--- nil.
+-- A trial is on this node, with as many ranks as a node may have; a pass is on the given ones. `under`: the
+-- words of a program that runs the bench, or nil.
 local function launch(job, world_size, kind, cells, plugins, seed, on_line, under)
   local nodes = kind == "pass" and job.nodes or 1
   local is_here = kind ~= "pass" or nodes == 1 and not job.hosts
@@ -191,14 +192,15 @@ local function launch(job, world_size, kind, cells, plugins, seed, on_line, unde
     fail.unless(file.write(input_path, input))
   end
   local backend = backends[job.backend]
-  local over = { nodes = nodes, ranks_per_node = world_size // nodes }
-  local argv = backend.command(job, world_size, hosts.over(over, not is_here and job.hosts or nil))
+  local ranks = kind == "pass" and world_size or math.min(world_size, lists.most_ranks_per_node)
+  local over = { nodes = nodes, ranks_per_node = ranks // nodes }
+  local argv = backend.command(job, ranks, hosts.over(over, not is_here and job.hosts or nil))
   -- The heap is counted on the host only: the driver of a GPU allocates at any time.
   local before = kind == "trial" and job.backend == "host" and with_exact_heap() or {}
   argv = sequences.append(sequences.append(before, argv), under or {})
   local timeout = (under and SLOWER or 1) * job.timeout
   sequences.append(argv, { job.program, "--" .. kind, input_path, "--timeout", tostring(timeout) })
-  sequences.append(argv, backend.arguments(setting(job, cells), world_size))
+  sequences.append(argv, backend.arguments(setting(job, cells), ranks))
   local reason, words = follow(job, with_plugins(argv, plugins), timeout + START_S, on_line,
     not is_here and input .. "end\n" or nil)
   return reason, print_logs(job, words)

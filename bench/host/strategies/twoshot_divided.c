@@ -17,7 +17,9 @@
 
 enum {
     SLOTS = 4,
-    SLOT_BYTES = 64 << 10,                  // of inputs: the largest token
+    SLOT_BYTES = 64 << 10,         // of inputs: the largest token, of up to MANY_RANKS ranks
+    SLOT_BYTES_OF_MANY = 32 << 10, // of more ranks, since slots grow with their square
+    MANY_RANKS = 8,
     ROUND_BYTES = 128 << 10,                // pieces of all owners together, if tokens are small enough
     ROUND_BYTES_OVERSUBSCRIBED = 256 << 10, // every round costs two context switches between ranks
     SCALED_ELEMENTS = 16,                   // of a block scale
@@ -49,6 +51,10 @@ struct tokens {
     size_t scales;    // of a token; 0: without block scales
 };
 
+static size_t slot_bytes(const struct group *group) {
+    return group->size > MANY_RANKS ? SLOT_BYTES_OF_MANY : SLOT_BYTES;
+}
+
 static struct progress *progress_of(const struct divided *divided, int rank) {
     return (struct progress *)(divided->shared + (size_t)rank * PAGE);
 }
@@ -57,26 +63,27 @@ static struct progress *progress_of(const struct divided *divided, int rank) {
 static unsigned char *input_slot(const struct divided *divided, int writer, int owner, uint32_t number) {
     size_t ranks = (size_t)divided->group->size;
     size_t index = ((size_t)writer * ranks + (size_t)owner) * SLOTS + number % SLOTS;
-    return divided->shared + ranks * PAGE + index * SLOT_BYTES;
+    return divided->shared + ranks * PAGE + index * slot_bytes(divided->group);
 }
 
 // The slot of the results of piece `number` of `owner`: the residual of all its tokens, then their norm or
-// codes, then the scales of each token. Results of a token are at most as large as the token.
+// codes, then the scales of each token: together at most two slots of inputs.
 static unsigned char *result_slot(const struct divided *divided, int owner, uint32_t number) {
     size_t ranks = (size_t)divided->group->size;
     size_t index = ((size_t)owner * SLOTS + number % SLOTS) * 2;
-    return divided->shared + ranks * PAGE + (ranks * ranks * SLOTS + index) * SLOT_BYTES;
+    return divided->shared + ranks * PAGE + (ranks * ranks * SLOTS + index) * slot_bytes(divided->group);
 }
 
 static size_t shared_bytes(const struct divided *divided) {
     size_t ranks = (size_t)divided->group->size;
-    return ranks * PAGE + (ranks * ranks + 2 * ranks) * SLOTS * SLOT_BYTES;
+    return ranks * PAGE + (ranks * ranks + 2 * ranks) * SLOTS * slot_bytes(divided->group);
 }
 
 static const char *divided_supports(const struct group *group, const struct call *call) {
     if (call->fusion == FUSION_NONE) return "without an epilogue it is TWOSHOT";
     if (call->num_tokens < (size_t)group->size) return "fewer tokens than ranks";
-    if (call->hidden_size * dtype_sizes_bytes[call->dtype] > SLOT_BYTES) return "tokens of more than 64 KiB";
+    if (call->hidden_size * dtype_sizes_bytes[call->dtype] > slot_bytes(group))
+        return "its tokens are too large";
     return NULL;
 }
 
@@ -109,7 +116,7 @@ static struct tokens divide(const struct group *group, const struct call *call) 
         if (share > longest) longest = share;
     }
     size_t round_bytes = group->oversubscribed ? ROUND_BYTES_OVERSUBSCRIBED : ROUND_BYTES;
-    size_t piece_bytes = round_bytes / ranks < SLOT_BYTES ? round_bytes / ranks : SLOT_BYTES;
+    size_t piece_bytes = round_bytes / ranks < slot_bytes(group) ? round_bytes / ranks : slot_bytes(group);
     tokens.of_a_piece = tokens.bytes < piece_bytes ? piece_bytes / tokens.bytes : 1;
     tokens.pieces = (longest + tokens.of_a_piece - 1) / tokens.of_a_piece;
     return tokens;

@@ -15,13 +15,21 @@ function TestNetwork:write(files)
 end
 
 function TestNetwork:test_interfaces_that_are_up()
-  self:write { ["net/eth0/operstate"] = "up", ["net/eth0/speed"] = "10000",
+  self:write { ["net/eth0/operstate"] = "up", ["net/eth0/speed"] = "10000", ["net/eth0/device/x"] = "",
     ["net/eth1/operstate"] = "down", ["net/eth1/speed"] = "1000", ["net/lo/operstate"] = "up",
     ["net/br0/operstate"] = "up", ["net/br0/bridge/x"] = "", ["net/veth1/operstate"] = "up",
     ["net/veth1/brport/x"] = "", ["net/eth2/operstate"] = "up", ["net/eth2/brport/x"] = "",
     ["net/eth2/device/x"] = "" }
   lu.assertEquals(network.interfaces(self.folder), { { interface = "eth0", mbit_per_s = 10000 },
     { interface = "eth2" } })
+end
+
+-- Interfaces of containers, which need not be ports of a bridge, come and go.
+function TestNetwork:test_devices_alone_if_there_are_any()
+  self:write { ["net/eth0/operstate"] = "up", ["net/cali1/operstate"] = "up" }
+  lu.assertEquals(network.interfaces(self.folder), { { interface = "cali1" }, { interface = "eth0" } })
+  self:write { ["net/eth0/device/x"] = "" }
+  lu.assertEquals(network.interfaces(self.folder), { { interface = "eth0" } })
 end
 
 function TestNetwork:test_a_rate_that_is_unknown()

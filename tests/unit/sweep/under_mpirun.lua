@@ -23,7 +23,7 @@ function TestReal:test_every_tp_size_gets_its_rows()
     local csv = ("%s/benchmark.tp%d.host.csv"):format(self.folder, size)
     local record = provenance.read(provenance.path_of(csv))
     local records = rows.records(csv)
-    lu.assertEquals(#records + #record.no_time, 4 * 11)
+    lu.assertEquals(#records + #record.no_time, 4 * 12)
     lu.assertTrue(#records >= 4 * 3)
     lu.assertEquals(record.placement, size > record.machine.cores and "oversubscribed" or "dedicated")
     for _, row in ipairs(records) do lu.assertEquals(row.placement, record.placement) end
