@@ -46,8 +46,10 @@ function configuration_report.across(made)
     for _, summary in ipairs(one.sheets) do
       if summary.name == configuration_report.SUMMARY then
         count = count + 1
-        sheet = sheet or { name = configuration_report.SUMMARY, rows = {},
-          columns = table.move(summary.columns, 1, #summary.columns, 3, { "threads", "channels" }) }
+        sheet = sheet or { name = configuration_report.SUMMARY, rows = {}, columns = {} }
+        if #summary.columns + 2 > #sheet.columns then -- some have a last column more
+          sheet.columns = table.move(summary.columns, 1, #summary.columns, 3, { "threads", "channels" })
+        end
         for _, row in ipairs(summary.rows) do
           sheet.rows[#sheet.rows + 1] = table.move(row, 1, #summary.columns, 3,
             { one.configuration.threads, one.configuration.channels })

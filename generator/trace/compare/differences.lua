@@ -56,7 +56,10 @@ end
 -- Keys, compared columns { name, join } and the count column of a sheet.
 local function shape_of(reports, name)
   local columns, keys, values, weight = all_columns(reports, name), sheet_list.keys(name), {}, nil
-  if not keys then
+  if keys then
+    local has = sequences.set(columns)
+    keys = sequences.filter(keys, function(column) return has[column] end)
+  else
     keys = sequences.filter(columns, is_usual_key)
     if #keys == 0 then keys[1] = example(reports, name).columns[1] end
   end

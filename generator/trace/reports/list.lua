@@ -17,9 +17,9 @@
 --   file    the file, without .lua; or make = the function, if another room computes the sheet
 --   option  over ranks: only with this option; the rank report passes its options to `make`
 --   keys    { [name of a sheet] = the columns that identify a row when `gentables trace compare` compares
---           reports, or false: that sheet is not compared }. A sheet without keys has the columns
---           `name` and `param: ...` (but not `param: transpose`) as keys, and, without these, its
---           first column.
+--           reports, or false: that sheet is not compared }. Keys that no report has do not count. A
+--           sheet without keys has the columns `name` and `param: ...` (but not `param: transpose`) as
+--           keys, and, without these, its first column.
 local sequences = require "base.sequences"
 
 local list = {}
@@ -50,7 +50,7 @@ list.of_rank = {
       "Kernel name" } } },
   { file = "per_op" },
   { make = collectives_of_rank, keys = { nccl_summary_long = { "rank", "Process Group Name",
-    "Collective name", "Group size", "dtype", "In msg nelems", "Out msg nelems" } } },
+    "Collective name", "Group size", "dtype", "In msg nelems", "Out msg nelems", "inferred from kernel" } } },
 }
 
 list.over_ranks = {
@@ -65,7 +65,7 @@ list.over_ranks = {
 
 -- Keys of sheets of other files: collectives over ranks (trace/collectives/rank_sheets.lua), and notes.
 local other_keys = {
-  nccl_summary_implicit_sync = { "Collective name", "dtype", "In msg nelems" },
+  nccl_summary_implicit_sync = { "Collective name", "dtype", "In msg nelems", "inferred from kernel" },
   straggler_summary = { "rank" },
   nccl_long = false, nccl_implicit_sync = false, nccl_all2allv = false, nccl_notes = false,
   incomplete = false, notes = false,

@@ -230,6 +230,18 @@ function TestCollectives.test_configurations_stand_side_by_side()
   lib.ends_with(2, run("--csv", "--threads", "1024"))
 end
 
+-- The first configuration has metadata, and so a column less.
+function TestCollectives.test_configurations_with_a_column_more_keep_it()
+  for rank = 0, 1 do
+    planted(rank):write(lib.path("sweep", 256, 28, rank))
+    replayed(rank):write(lib.path("sweep", 512, 28, rank))
+  end
+  lib.reports(0, "names inferred", run "--csv")
+  local rows = sheet("nccl_summary_implicit_sync", "comparisons/collectives_across_configurations_csvs")
+  luaunit.assertEquals({ rows[1]["inferred from kernel"], rows[#rows - 1]["inferred from kernel"] },
+    { "", RING })
+end
+
 function TestCollectives.test_a_missing_rank_is_reported()
   planted(0, 3):write(lib.path("sweep", 256, 28, 0))
   planted(2, 3):write(lib.path("sweep", 256, 28, 2))

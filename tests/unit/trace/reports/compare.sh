@@ -50,6 +50,17 @@ is "$csvs/GEMM_only_baseline_new.csv" 'name,param: M,base::Kernel Time (µs)_mea
 'base::Kernel Time (µs)_sum,base::name_count' 'aten::mm,8,2.5,5,2'
 [ ! -e "$csvs/GEMM_common.csv" ] || die "a sheet without rows is written"
 
+# Collectives whose names are inferred from several kernels stay apart.
+mkdir -p "$WORK/nccl_csvs" "$WORK/vllm_csvs"
+nccl='Collective name,dtype,In msg nelems,count,inferred from kernel'
+summary=nccl_summary_implicit_sync
+printf '%s\nAllReduce,,,2,ring\nAllReduce,,,4,vllm\n' "$nccl" >"$WORK/nccl_csvs/$summary.csv"
+printf '%s\nAllReduce,,,5,vllm\n' "$nccl" >"$WORK/vllm_csvs/$summary.csv"
+succeeds trace compare "$WORK/nccl_csvs" "$WORK/vllm_csvs" --out "$WORK/inferred"
+is "$WORK/inferred/compare_csvs/${summary}_common.csv" \
+    'Collective name,dtype,In msg nelems,inferred from kernel,nccl::count,vllm::count,count__vllm_diff,'\
+'count__vllm_pct' 'AllReduce,,,vllm,4,5,1,25.0'
+
 # GEMMs match although their kernels' names differ in transposition; so do kernels on other streams.
 mkdir -p "$WORK/a100_csvs" "$WORK/h100_csvs"
 gemm='name,param: M,param: transpose,Kernel Time (µs)_sum'
