@@ -237,6 +237,7 @@ local function gemm(op, call, perf)
     return nil, "an empty product cannot be timed"
   end
   local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
+  if op.has_activation then notes[#notes + 1] = "the activation is left out" end
   local alpha, beta = factors(op, call, notes)
   local addend = is_given(call, op.row) and "row" or addend_of(op, call, size, notes)
   local fields = { { "dtype", dtype }, { "batch", size.batch }, { "m", size.m }, { "n", size.n },

@@ -13,10 +13,11 @@ end
 
 -- a, b: the matrices. transposed_a, transposed_b: flags of their layouts. Scaled products may also have:
 -- scale_a, scale_b, row (a bias of N), scale_out, out_type (a number of PyTorch's), out (the result is
--- given), fast.
+-- given), fast. has_activation: the FLOPs of an activation do not count.
 add("gemm", "mm bmm", { a = 0, b = 1 })
 add("gemm", "_int_mm", { a = 0, b = 1, out_bytes = 4 })
-add("gemm", "addmm baddbmm _addmm_activation", { a = 1, b = 2, has_bias = true })
+add("gemm", "addmm baddbmm", { a = 1, b = 2, has_bias = true })
+add("gemm", "_addmm_activation", { a = 1, b = 2, has_bias = true, has_activation = true })
 add("gemm", "_scaled_mm", { a = 0, b = 1, is_scaled = true, scale_a = 2, scale_b = 3, row = 4, scale_out = 5,
   out_type = 6, fast = 7 })
 add("gemm", "trtllm::cublas_scaled_mm", { a = 0, b = 1, is_scaled = true, scale_a = 2, scale_b = 3, row = 4,
@@ -39,14 +40,15 @@ add("experts", "vllm::inplace_fused_experts vllm::outplace_fused_experts sglang:
   .. "sglang::outplace_fused_experts", { x = 0, w1 = 1, w2 = 2, chosen = 4 })
 
 -- q: the index of Q, before K and V. dropout, causal: their indices. has_backward: the backward that
--- autograd's engine runs has a model, too.
+-- autograd's engine runs has a model, too. offsets: the index of the ends of requests of several lengths;
+-- calls with them have no model.
 add("sdpa", "_scaled_dot_product_flash_attention",
   { dropout = 3, causal = 4, is_flash = true, has_backward = true })
 add("sdpa", "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention",
   { dropout = 5, causal = 6, has_backward = true })
 
 add("sdpa", "_flash_attention_forward", { dropout = 7, causal = 8, is_flash = true, rows_first = true })
-add("sdpa", "_efficient_attention_forward", { dropout = 8, causal = 9, rows_first = true })
+add("sdpa", "_efficient_attention_forward", { offsets = 4, dropout = 8, causal = 9, rows_first = true })
 add("sdpa", "_cudnn_attention_forward", { dropout = 9, causal = 10 })
 add("sdpa", "flash_attn::_flash_attn_forward",
   { dropout = 3, causal = 5, is_flash = true, rows_first = true })
@@ -57,7 +59,8 @@ add("sdpa_backward", "_scaled_dot_product_cudnn_attention_backward _cudnn_attent
   { q = 1, dropout = 13, causal = 14 })
 add("sdpa_backward", "_flash_attention_backward",
   { q = 1, dropout = 10, causal = 11, is_flash = true, rows_first = true })
-add("sdpa_backward", "_efficient_attention_backward", { q = 1, dropout = 11, causal = 14, rows_first = true })
+add("sdpa_backward", "_efficient_attention_backward",
+  { q = 1, offsets = 6, dropout = 11, causal = 14, rows_first = true })
 add("sdpa_backward", "flash_attn::_flash_attn_backward",
   { q = 1, dropout = 9, causal = 11, is_flash = true, rows_first = true })
 
@@ -105,7 +108,7 @@ add("scatter", "scatter_add_", { index = 2, source = 3, adds = true })
 add("scatter", "index_add_", { index = 2, source = 3, adds = true, counts_source = true })
 add("index_put", "_index_put_impl_")
 add("embedding_backward", "embedding_dense_backward")
-add("histogram", "histc bincount")
+add("histogram", "histc")
 add("scalar", "_local_scalar_dense")
 
 add("order", "sort")

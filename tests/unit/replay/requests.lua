@@ -57,8 +57,8 @@ function TestRequests.test_batches_keep_their_strides()
   luaunit.assertEquals(values(one, "batch", "stride_a", "trans_b", "ldb", "stride_b"), { 3, 0, 1, 8, 16 })
 end
 
-local function addmm(added, concrete)
-  return assert(of("aten::addmm", { dims = { added, { 4, 8 }, { 8, 2 }, {}, {} }, concrete = concrete,
+local function addmm(added, concrete, name)
+  return assert(of(name or "aten::addmm", { dims = { added, { 4, 8 }, { 8, 2 }, {}, {} }, concrete = concrete,
     types = { "float", "float", "float", "Scalar", "Scalar" },
     strides = { {}, { 8, 1 }, { 2, 1 }, {}, {} } }))
 end
@@ -72,6 +72,11 @@ function TestRequests.test_the_addend_is_a_row_or_a_matrix()
   luaunit.assertEquals(addmm({ 4, 1 }, concrete).notes,
     { "the addend is expanded first; that is not timed" })
   luaunit.assertEquals(addmm({ 2 }).notes, { "alpha and beta are not in the trace: taken as 1" })
+end
+
+function TestRequests.test_a_missing_activation_is_reported()
+  luaunit.assertEquals(addmm({ 2 }, { "", "", "", "1", "1" }, "aten::_addmm_activation").notes,
+    { "the activation is left out" })
 end
 
 function TestRequests.test_scaled_products_keep_their_scales_and_types()
