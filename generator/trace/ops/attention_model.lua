@@ -3,7 +3,7 @@
 local arguments = require "trace.ops.arguments"
 
 local width_of, spec_of, dtype_of = arguments.width_of, arguments.spec_of, arguments.dtype_of
-local shape_of, given = arguments.shape_of, arguments.given
+local shape_of, given, has_tensor = arguments.shape_of, arguments.given, arguments.has_tensor
 local product, times = arguments.product, arguments.times
 
 -- A flag of the call, or a kind of mask, of which 0 is none.
@@ -25,6 +25,7 @@ end
 
 -- The facts that both directions need.
 local function attention(op, call)
+  if op.offsets and has_tensor(call, op.offsets) then return nil, "its requests are of several lengths" end
   local first = op.q or 0
   local q, k, v = sizes_of(op, call, first), sizes_of(op, call, first + 1), sizes_of(op, call, first + 2)
   if not q or not k or not v then return nil, "Q, K or V has no shape" end
@@ -87,7 +88,7 @@ local function varlen(op, call)
   if is_paged then rows_kv = given(call, op.longest) end
   if not rows_kv then return nil, "the length of the longest request is unknown" end
   local causal, dtype = flag(call, op.causal), dtype_of(call, op.q)
-  local seen = causal and rows_kv - math.min(rows_q, rows_kv) / 2 or rows_kv
+  local seen = causal and rows_q > 1 and rows_kv - math.min(rows_q, rows_kv) / 2 or rows_kv
   local heads_kv, d_qk, d_v = k[#k - 1], q[3], v[#v]
   return { params = { { "B", requests }, { "N_Q", rows_q }, { "H_Q", q[2] }, { "N_KV", rows_kv },
       { "H_KV", heads_kv }, { "d_h_qk", d_qk }, { "d_h_v", d_v }, { "causal", causal }, { "paged", is_paged },

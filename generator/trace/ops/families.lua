@@ -63,8 +63,6 @@ families.families = {
 local categories = {
   ["aten::miopen_convolution"] = "CONV_fwd",
   ["aten::cudnn_convolution"] = "CONV_fwd",
-  ["aten::_efficient_attention_forward"] = "SDPA_fwd",
-  ["aten::_efficient_attention_backward"] = "SDPA_bwd",
   ["record_param_comms"] = "record_param_comms",
   ["vllm::unified_attention_with_output"] = "InferenceAttention",
 }

@@ -47,7 +47,8 @@ end
 local function gemm(op, call)
   local batch, m, n, k = sizes_of(op, call)
   if not batch then return nil, "the shapes of A and B do not fit" end
-  local has_bias = op.has_bias or (op.is_scaled and #call.dims == 3) or false
+  local row = op.row and shape_of(call, op.row)
+  local has_bias = op.has_bias or (op.is_scaled and #call.dims == 3) or (row and row[1] == n) or false
   local is_batched = #shape_of(call, op.a) == 3
   local dtype = dtype_of(call, op.a)
   local params = { { "M", m }, { "N", n }, { "K", k }, { "bias", has_bias },

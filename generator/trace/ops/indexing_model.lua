@@ -23,12 +23,14 @@ local function width_in_kernels(call)
 end
 
 -- The elements of all tensors of a list; nil: the trace lacks a shape.
-local function elements_of(list)
+local function elements_of(call, list)
   if type(list) ~= "table" or #list == 0 then return nil end
   local count = 0
   for _, shape in ipairs(list) do
     if type(shape) ~= "table" then return nil end
-    count = count + product(shape)
+    local elements = call.in_doubles and 1.0 or 1
+    for _, size in ipairs(shape) do elements = elements * size end
+    count = count + elements
   end
   return count
 end
@@ -36,9 +38,8 @@ end
 -- aten::cat, and its overload with the result before the list.
 local function concatenation(_, call)
   local result = dtype_of(call, 1) == "TensorList"
-  local count = elements_of(call.dims[result and 2 or 1])
+  local count = elements_of(call, call.dims[result and 2 or 1])
   if not count then return nil, "the shapes of its list are not in the trace" end
-  if call.in_doubles then count = count + 0.0 end
   local width = result and width_of(dtype_of(call, 0)) or width_in_kernels(call)
   return { params = { { "num_elems", count }, { "tensors", #call.dims[result and 2 or 1] } }, flops = 0,
     bytes = times(2 * count, width) }
@@ -79,12 +80,14 @@ local function scatter(op, call)
       times(stored(call, op.index), width_of(dtype_of(call, op.index)))) })
 end
 
--- Writes values at indices, which a trace lacks, so that they do not count. A single value may be written at
--- any number of places.
+-- Writes values at indices, which a trace lacks, so that they do not count. A single value, or a single
+-- row of values, may be written at any number of places.
 local function index_put(_, call)
   local x, values = shape_of(call, 0), shape_of(call, 2)
   if not x or not values then return nil, "its input or its values have no shape" end
-  if product(values) == 1 and product(x) > 1 then return nil, "its indices are not in the trace" end
+  if product(values) == 1 and product(x) > 1 or values[1] == 1 and (x[1] or 1) > 1 then
+    return nil, "its indices are not in the trace"
+  end
   local dtype, adds = dtype_of(call, 0), given(call, 3) == true
   local count = product(values)
   return with_params(x, none, dtype, { flops = adds and count or 0,

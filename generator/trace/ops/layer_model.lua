@@ -24,7 +24,8 @@ local function rotary(op, call)
   local positions = tensor_of(call, op.positions, 1)
   if not q or not cache or not positions then return nil, "its input or its table has no shape" end
   local k, turned = tensor_of(call, op.k, 2), cache[#cache]
-  local head = op.head and given(call, op.head) or q[#q]
+  local head = q[#q]
+  if op.head then head = given(call, op.head) end
   if not head or head < 1 or turned > head then return nil, "the size of its heads is unknown" end
   local dtype = dtype_of(call, op.q)
   local moved = (product(q) + (k and product(k) or 0)) // head * turned
@@ -99,11 +100,12 @@ end
 -- move as the range has, so that of a table only the rows that are read count. A tensor that is read and
 -- written counts once, and an element of the range 1 FLOP, as the trace has no more: both are lower bounds.
 local function triton(op, call)
-  local range, counts = 1, {}
+  local range, counts = nil, {}
   for i = 1, #call.dims do
     local size = not arguments.has_tensor(call, i - 1) and given(call, i - 1)
-    if type(size) == "number" and size > 0 then range = range * size end
+    if type(size) == "number" and size > 0 then range = (range or 1) * size end
   end
+  if not range then return nil, "the sizes of its range are unknown" end
   local bytes, dtype, shapes = 0, nil, {}
   for i = 1, #call.dims do
     local shape = tensor_of(call, i - 1, 1)

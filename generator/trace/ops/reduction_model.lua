@@ -26,7 +26,7 @@ local function reduced_size(op, call, shape)
   return product(rest)
 end
 
-local reductions = { "mean", "max", "min", "norm" }
+local reductions = { "mean", "max", "min", "norm", "all", "any" }
 
 local function reduce(op, call)
   local shape = shape_of(call, 0)
@@ -131,7 +131,8 @@ local function pair(call, index, default)
   return { value[1], value[2] or value[1] }
 end
 
--- The result's shape of a maximum over windows; the last two dimensions are those of the window.
+-- The result's shape of a maximum over windows; the last two dimensions are those of the window. Rounded up,
+-- the last window must still begin in the input or in the padding before it.
 local function pooled_shape(shape, call)
   local window = pair(call, 1)
   local step, padding, dilation = pair(call, 2, window), pair(call, 3, { 0, 0 }), pair(call, 4, { 1, 1 })
@@ -141,6 +142,7 @@ local function pooled_shape(shape, call)
     if not window or step[i] < 1 then return nil end
     local span = shape[at] + 2 * padding[i] - dilation[i] * (window[i] - 1) - 1
     out[at] = (span + rest * (step[i] - 1)) // step[i] + 1
+    if rest == 1 and (out[at] - 1) * step[i] >= shape[at] + padding[i] then out[at] = out[at] - 1 end
     if out[at] < 1 then return nil end
   end
   return out, window[1] * window[2]

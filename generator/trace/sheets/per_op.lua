@@ -1,5 +1,6 @@
 -- A sheet for each family of ops with performance models: work, bytes and speed, by name and parameters. Its
--- rows are all such ops, also those that launched nothing; of norms only the outermost.
+-- rows are all such ops, also those that launched nothing; of families with `outermost` (families.lua) only
+-- the outermost.
 local families = require "trace.ops.families"
 local grouping = require "trace.ops.grouping"
 local ordering = require "base.ordering"

@@ -65,6 +65,15 @@ function TestProducts.test_eight_bits_have_results_of_more()
   luaunit.assertEquals(model.spec, "matrix_int8")
 end
 
+function TestProducts.test_scaled_products_may_have_a_bias()
+  local function scaled(bias)
+    return of("sgl_kernel::fp8_scaled_mm", { { 4, 8 }, { 8, 2 }, { 4 }, { 2 }, {}, bias },
+      { FP8, FP8, F32, F32, "Scalar", BF16 })
+  end
+  check(scaled {}, 128, 32 + 16 + 2 * 8)
+  check(scaled { 2 }, 128 + 8, 32 + 16 + 2 * (8 + 2))
+end
+
 function TestProducts.test_experts_read_the_matrices_that_tokens_can_choose()
   local function fused(tokens)
     local chosen = { tokens, 2 }
@@ -111,6 +120,7 @@ function TestAttention.test_backward_ops_have_the_sums_of_their_forward_op()
     _flash_attention_backward = { rows, 17, 11, 1.25 },
     _scaled_dot_product_efficient_attention_backward = { q, 13, 11, 1 },
     _scaled_dot_product_cudnn_attention_backward = { q, 16, 14, 1 },
+    _efficient_attention_backward = { rows, 19, 14, 1 },
     ["flash_attn::_flash_attn_backward"] = { rows, 19, 11, 1.25 },
   } do
     name = name:find("::", 1, true) and name or "aten::" .. name
@@ -119,6 +129,14 @@ function TestAttention.test_backward_ops_have_the_sums_of_their_forward_op()
     check(model, products * one[4] / 2, bytes, name)
     luaunit.assertEquals(families.category(name, ""), "SDPA_bwd")
   end
+end
+
+function TestAttention.test_packed_requests_have_no_sums_where_their_lengths_are_unknown()
+  local rows, why = { 1, 10, 6, 7 }, "requests are of several lengths"
+  fails(why, "aten::_efficient_attention_forward",
+    arguments(14, {}, { [0] = rows, rows, rows, {}, { 3 }, { 3 } }), { BF16, BF16, BF16 })
+  fails(why, "aten::_efficient_attention_backward",
+    arguments(19, {}, { [0] = rows, rows, rows, rows, {}, rows, { 3 }, { 3 } }), { BF16, BF16, BF16, BF16 })
 end
 
 -- Two requests of 3 rows of Q, with 8 keys each: in pages of a cache, or in one tensor.
@@ -139,11 +157,13 @@ end
 
 function TestAttention.test_one_row_for_each_request_is_decoding()
   local pages = { 9, 64, 2, 16 }
-  local model = of("flash_attn_3::fwd",
-    arguments(30, {}, { [0] = { 2, 4, 16 }, pages, pages, {}, {}, {}, {}, { 3 } }), { BF16, BF16, BF16 },
-    arguments(30, "", { [12] = "1", [13] = "40", [24] = "False" }))
-  check(model, 2 * 4 * 2 * 40 * 32, 2 * (2 * 2 * 4 * 16 + 2 * 40 * 2 * 32))
-  luaunit.assertEquals(param(model, "phase"), "decode")
+  for _, causal in ipairs { "False", "True" } do -- the last row sees all keys
+    local model = of("flash_attn_3::fwd",
+      arguments(30, {}, { [0] = { 2, 4, 16 }, pages, pages, {}, {}, {}, {}, { 3 } }), { BF16, BF16, BF16 },
+      arguments(30, "", { [12] = "1", [13] = "40", [24] = causal }))
+    check(model, 2 * 4 * 2 * 40 * 32, 2 * (2 * 2 * 4 * 16 + 2 * 40 * 2 * 32))
+    luaunit.assertEquals(param(model, "phase"), "decode")
+  end
 end
 
 -- ---- Fused layers ----------------------------------------------------------------------------------------
@@ -178,6 +198,8 @@ function TestLayers.test_rotary_embeddings_move_what_turns()
   end
   check(rotary({ 99, 4 }), 3 * 6 * 5 * 4, 2 * 2 * 6 * 5 * 4 + 6 * 4 * 2 + 6 * 8)
   luaunit.assertNil((rotary({ 99, 16 })))
+  fails("size of its heads", "_C::rotary_embedding", { { 6 }, { 6, 32 }, { 6, 8 }, {}, { 99, 4 }, {} },
+    { INT64, BF16, BF16, "Scalar", BF16, "Scalar" })
 end
 
 function TestLayers.test_state_space_models()
@@ -194,6 +216,7 @@ function TestLayers.test_triton_kernels_move_at_most_their_range_of_each_tensor(
     { INT64, BF16, BF16, BF16, "Scalar", "Scalar" }, { "", "", "", "", "6", "8" }), 48,
     6 * 8 + 2 * (48 + 8 + 48))
   fails("no tensor", "triton_poi_fused_add_0", { {} }, { "Scalar" }, { "4" })
+  fails("sizes of its range", "triton_poi_fused_add_0", { { 6, 8 }, { 6, 8 }, {} }, { BF16, BF16, "Scalar" })
   luaunit.assertNil(families.op("triton_tem_fused_mm_2"))
   luaunit.assertNil(families.op("my_triton_kernel"))
 end
@@ -213,6 +236,8 @@ function TestIndices.test_joins_move_all_tensors_of_their_list()
     2 * 2 * 16)
   check(cat(name .. "float, unsigned int, 3>(float*)"), 0, 2 * 4 * 16)
   check(cat("my_kernel"), 0, nil)
+  fails("too large", "aten::cat", { { { 1 << 32, 1 << 32 }, { 2 } }, {} }, { "TensorList", "Scalar" }, nil,
+    { name .. "float, unsigned int, 3>(float*)" })
   fails("list are not in the trace", "aten::cat", { {}, {} }, { "TensorList", "Scalar" })
   fails("list are not in the trace", "aten::cat", { { { 2 }, 3 }, {} }, { "TensorList", "Scalar" })
 end
@@ -238,6 +263,8 @@ function TestIndices.test_writes_by_index()
     { BF16, "", BF16, "Scalar", "Scalar" }, { "", "", "", "True", "" }), 48, 3 * 2 * 48)
   fails("indices are not in the trace", "aten::_index_put_impl_", { { 9, 8 }, {}, {}, {}, {} },
     { BF16, "", BF16 })
+  fails("indices are not in the trace", "aten::_index_put_impl_", { { 9, 8 }, {}, { 1, 8 }, {}, {} },
+    { BF16, "", BF16 })
   check(of("aten::embedding_dense_backward", { { 6, 8 }, { 6 }, {}, {}, {} }, { BF16, INT64 },
     { "", "", "1000", "-1", "False" }), 48, 2 * (8000 + 3 * 48) + 6 * 8)
 end
@@ -262,6 +289,22 @@ function TestIndices.test_pooling()
     4 * 576 + 160 * (4 + 8))
   window[3] = "[0, 0]"
   luaunit.assertNil((of("aten::max_pool2d_with_indices", dims, { F32 }, window)))
+end
+
+-- Rounded up, 3 x 3 with windows of 2 would have 3 x 3 results, the last of padding alone.
+function TestIndices.test_the_last_window_begins_before_the_padding_at_the_end()
+  local function pooled(step)
+    return param(of("aten::max_pool2d_with_indices", { { 2, 4, 3, 3 }, {}, {}, {}, {}, {} }, { F32 },
+      { "", "[2, 2]", step, "[1, 1]", "[1, 1]", "True" }), "op_shape")
+  end
+  luaunit.assertEquals(pooled "[2, 2]", { 2, 4, 2, 2 })
+  luaunit.assertEquals(pooled "[1, 1]", { 2, 4, 4, 4 })
+end
+
+-- Argument 1 of bincount has weights, and its number of bins is data.
+function TestIndices.test_bins_are_counted_if_their_number_is_given()
+  check(of("aten::histc", { { 6, 8 }, {} }, { F32, "Scalar" }, { "", "10" }), 48, 4 * (48 + 10))
+  luaunit.assertNil(families.op("aten::bincount"))
 end
 
 function TestIndices.test_fills_and_ranges_only_write()

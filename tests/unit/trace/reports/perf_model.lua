@@ -166,6 +166,7 @@ function TestOthers.test_reductions_see_which_dimensions_go()
   luaunit.assertEquals(sizes("aten::max", { "", "1", "False" }, { { 4, 5, 6 }, {}, {} }),
     { 24, 4 * 144, "max" })
   luaunit.assertEquals(sizes("aten::cumsum", { "", "1", "" }), { 120, 4 * 240, "sum" })
+  luaunit.assertEquals(sizes("aten::any", { "", "1", "" }), { 24, 4 * 120 + 24, "any" })
   luaunit.assertEquals(sizes("aten::norm", { "", "2", "[1]", "False" }), { 24, 4 * 144, "norm" })
   luaunit.assertEquals(sizes("aten::sum", nil), { python_literals.none, nil, "sum" })
 end
