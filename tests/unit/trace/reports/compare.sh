@@ -50,7 +50,7 @@ is "$csvs/GEMM_only_baseline_new.csv" 'name,param: M,base::Kernel Time (µs)_mea
 'base::Kernel Time (µs)_sum,base::name_count' 'aten::mm,8,2.5,5,2'
 [ ! -e "$csvs/GEMM_common.csv" ] || die "a sheet without rows is written"
 
-# Collectives whose names are inferred from several kernels stay apart.
+# Collectives inferred from different kernels are not summed.
 mkdir -p "$WORK/nccl_csvs" "$WORK/vllm_csvs"
 nccl='Collective name,dtype,In msg nelems,count,inferred from kernel'
 summary=nccl_summary_implicit_sync
