@@ -46,7 +46,7 @@ sweep.options = {
   { name = "launcher", trusted = true, value = "COMMAND",
     help = "launcher in place of mpirun, with {ranks}, and for several nodes also {nodes}, {ranks_per_node} "
       .. "and {hosts} as it needs them (default: $GENTABLES_LAUNCHER)" },
-  { name = "hostfile", value = "FILE",
+  { name = "hostfile", trusted = true, value = "FILE",
     help = "host file of mpirun, for several nodes (default: the nodes of Slurm's allocation)" },
   { name = "no-screening", help = "use the nodes as they come, without a search for slow ones" },
   { name = "incumbent", trusted = true, value = "HEADER",

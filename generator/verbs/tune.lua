@@ -38,7 +38,7 @@ tune.options = {
     default = "2", help = "numbers of ranks, on all nodes together" },
   { name = "nodes", value = "N", type = "whole", most = lists.most_ranks, default = 1,
     help = "nodes, each with the same number of ranks; plug-ins are tried on this one" },
-  { name = "hostfile", value = "FILE",
+  { name = "hostfile", trusted = true, value = "FILE",
     help = "host file of mpirun, for several nodes (default: the nodes of Slurm's allocation)" },
   { name = "splits", value = "A:B...",
     help = "alltoallv: weights of the destinations, such as 3:1 or 2:0 (default: 2:1)" },

@@ -41,10 +41,12 @@ rejects 'gentables.lua:1: runs too long' generate --data-dir rows --arch sm90
 wrong 'generate.incumbent starts a program or gives rights' 'generate = { incumbent = "a.h" }'
 wrong "generate.out: $WORK/other is outside this folder" "generate = { out = \"$WORK/other\" }"
 wrong 'generate.out: a/../../b is outside this folder' 'generate = { out = "a/../../b" }'
-for option in launcher bench; do
+for option in launcher bench hostfile; do
     given "sweep = { $option = \"touch ran\" }"
     rejects "sweep.$option starts a program" sweep --out rows
 done
+given 'tune = { hostfile = "hosts" }'
+rejects 'tune.hostfile starts a program' tune --op allreduce
 [ ! -e ran ] || die "a program ran"
 [ ! -e "$WORK/other" ] || die "a folder outside was written"
 
