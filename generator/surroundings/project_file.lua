@@ -8,6 +8,7 @@
 local declarations = require "reference.declarations"
 local fail = require "base.fail"
 local file = require "core.file"
+local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
 local numbers = require "base.numbers"
 local sequences = require "base.sequences"
@@ -17,6 +18,7 @@ local text = require "base.text"
 local project_file = {}
 
 project_file.NAME = "gentables.lua"
+local MOST_VALUES = 256 -- of an option
 
 local function reject(...) fail.input("%s: %s", project_file.NAME, string.format(...)) end
 
@@ -26,11 +28,29 @@ local function text_of(value)
   return type(value) == "number" and numbers.shortest(value) or nil
 end
 
-local function leads_out(path) return path:find("^/") or ("/" .. path .. "/"):find("/../", 1, true) end
+-- The real path of the longest part of `path`, from its beginning, that exists; nil: it ends at a link that
+-- leads to nothing, or at something that cannot be read.
+local function real_start(path)
+  local real = file.real_path(path)
+  if real then return real end
+  local parent, name = path:match("^(.-)/*([^/]+)/*$")
+  if lists.contains(file.list(parent) or {}, name) then return nil end
+  return real_start(parent)
+end
+
+-- Whether a path leads out of the current folder, or a symbolic link in it does.
+local function leads_out(path)
+  if path:find("^/") or ("/" .. path .. "/"):find("/../", 1, true) then return true end
+  local here, start = fail.unless(file.real_path(".")):gsub("/*$", "/"), real_start("./" .. path)
+  return not start or (start .. "/"):sub(1, #here) ~= here
+end
 
 -- The texts of a value, which may be a list.
 local function texts_of(where, value)
   local texts = {}
+  if type(value) == "table" and #value > MOST_VALUES then
+    reject("%s has %d values; at most %d are allowed", where, #value, MOST_VALUES)
+  end
   for i, item in ipairs(type(value) == "table" and value or { value }) do
     texts[i] = text_of(item)
     if not texts[i] then
@@ -56,15 +76,23 @@ local function add_words(words, where, option, value)
   for _, item in ipairs(texts) do words[#words + 1] = ("--%s=%s"):format(option.name, item) end
 end
 
+-- Raises unless all keys are texts: others cannot be sorted with texts.
+local function check_keys(where, found)
+  for key in pairs(found) do
+    if type(key) ~= "string" then reject("%s has a key that is %s; a name is required", where, type(key)) end
+  end
+end
+
 local function check_verbs(found, list)
+  check_keys("the table", found)
   local names = sequences.set(sequences.field(declarations.of(list), "name"))
   for _, name in ipairs(sorted_keys(found)) do
-    if type(name) ~= "string" or not names[name] then
-      local hint = text.did_you_mean(tostring(name), sorted_keys(names))
-      reject("there is no verb %q%s", tostring(name), hint)
+    if not names[name] then
+      reject("there is no verb %q%s", name, text.did_you_mean(name, sorted_keys(names)))
     elseif type(found[name]) ~= "table" then
       reject("%s is %s; a table of options is required", name, type(found[name]))
     end
+    check_keys(name, found[name])
   end
 end
 
@@ -78,8 +106,8 @@ function project_file.words(name, list, find)
   check_verbs(found, list)
   local words = {}
   for _, key in ipairs(sorted_keys(found[name] or {})) do
-    local where = ("%s.%s"):format(name, tostring(key))
-    local option, hint = find(tostring(key):gsub("_", "-"))
+    local where = ("%s.%s"):format(name, key)
+    local option, hint = find((key:gsub("_", "-")))
     if not option then reject("%s is no option%s; see gentables %s --help", where, hint, name) end
     add_words(words, where, option, found[name][key])
   end

@@ -32,6 +32,10 @@ wrong 'generate.format is no option \(did you mean --formats\?\)' 'generate = { 
 wrong 'generate.formats is boolean; a text, a number or a list' 'generate = { formats = true }'
 wrong 'generate.formats is empty' 'generate = { formats = {} }'
 wrong 'generate.allow_loopback is string; true or false' 'generate = { allow_loopback = "yes" }'
+wrong 'the table has a key that is number' 'generate = {}, [1] = 2'
+wrong 'generate has a key that is number' 'generate = { formats = "c", [1] = 2 }'
+wrong 'generate.formats has 257 values; at most 256' \
+    "generate = { formats = { $(printf '"c", %.0s' $(seq 257)) } }"
 given '' && echo 'print "ran"' >gentables.lua
 rejects "gentables.lua:1: .*global 'print'" generate --data-dir rows --arch sm90
 echo 'while true do end' >gentables.lua
@@ -41,6 +45,16 @@ rejects 'gentables.lua:1: runs too long' generate --data-dir rows --arch sm90
 wrong 'generate.incumbent starts a program or gives rights' 'generate = { incumbent = "a.h" }'
 wrong "generate.out: $WORK/other is outside this folder" "generate = { out = \"$WORK/other\" }"
 wrong 'generate.out: a/../../b is outside this folder' 'generate = { out = "a/../../b" }'
+mkdir "$WORK/elsewhere"
+ln -s "$WORK/elsewhere" link
+ln -s "$WORK/other" dangling
+ln -s rows own
+wrong 'generate.out: link is outside this folder' 'generate = { out = "link" }'
+wrong 'generate.out: link/new/folder is outside this folder' 'generate = { out = "link/new/folder" }'
+wrong 'generate.out: dangling is outside this folder' 'generate = { out = "dangling" }'
+given 'generate = { out = "own/new/folder" }'
+succeeds generate --data-dir rows --arch sm90 --formats c
+rm -r own/new
 for option in launcher bench hostfile; do
     given "sweep = { $option = \"touch ran\" }"
     rejects "sweep.$option starts a program" sweep --out rows
