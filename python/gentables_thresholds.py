@@ -120,14 +120,15 @@ class Thresholds:
 
         vLLM uses its custom allreduce for messages below the limit, so each limit is one byte above
         custom_max_bytes. vLLM looks up every world size that it supports, so an unmeasured one has the limit of
-        `present`, vLLM's entry, or 0 without one: vLLM then uses its next way.
+        `present`, vLLM's entry, or 1 without one: vLLM then uses its next way. No limit is 0: vLLM allocates as
+        many bytes, and fails at 0.
         """
-        limits = {size: 0 for size in VLLM_WORLD_SIZES}
+        limits = {size: 1 for size in VLLM_WORLD_SIZES}
         limits.update(present or {})
         for size in VLLM_WORLD_SIZES:
             if (1, size) in self._rules:
-                limits[size] = self.custom_max_bytes(size) + 1 if self.custom_max_bytes(size) else 0
-        return limits
+                limits[size] = self.custom_max_bytes(size) + 1
+        return {size: max(limit, 1) for size, limit in limits.items()}
 
     def dispatcher(self, world_size, functions, otherwise, nodes=1):
         """A function of one PyTorch tensor that calls functions[strategy](tensor), or otherwise(tensor).

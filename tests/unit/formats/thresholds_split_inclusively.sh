@@ -50,9 +50,12 @@ limits = known.vllm_max_sizes({2: 1, 4: 1024, 8: 2048})
 assert sorted(limits) == [2, 4, 6, 8] and (limits[4], limits[8]) == (1024, 2048), limits
 exact = json.load(open(path))
 exact["world_sizes"]["2"]["custom_max_bytes"] = 65536
+exact["world_sizes"]["6"]["custom_max_bytes"] = 0
+assert Thresholds(exact).vllm_max_sizes({8: 0}) == {2: 65537, 4: 1, 6: 1, 8: 1}
+exact["world_sizes"]["6"]["custom_max_bytes"] = 65536
 limits = Thresholds(exact).vllm_max_sizes()
 assert vllm_uses_its_own(limits, 2, 65536) and not vllm_uses_its_own(limits, 2, 65552)
-assert vllm_uses_its_own(limits, 6, 65536) and not vllm_uses_its_own(limits, 8, 16), limits
+assert vllm_uses_its_own(limits, 6, 65536) and limits[8] == 1 and not vllm_uses_its_own(limits, 8, 16), limits
 
 
 class Tensor:  # the members of PyTorch's class that a dispatcher uses
