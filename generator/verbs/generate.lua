@@ -42,7 +42,7 @@ end
 local function remove_stale(source, names, made, out)
   for _, left in ipairs(render.stale(source, names, made, out)) do
     local path = out .. "/" .. left.file
-    if render.is_generated(path) then
+    if left.is_generated then
       fail.unless(os.remove(path))
       print_state("removed", ("%s (%s)"):format(path, left.why))
     else
@@ -83,6 +83,7 @@ return {
   }),
   example = "gentables generate --data-dir tables/host --arch host --out tables/host",
   run = function(args)
+    local is_folder_named = args.out or args.data_dir
     trtllm_generator.prepare(args)
     if not args.data_dir then
       fail.input("generate needs --data-dir DIR; no rows of %s in %s", args.arch, data_folder.IN_WORDS)
@@ -107,6 +108,7 @@ return {
       texts[i] = { path = paths[i], text = made.text }
     end
     local copies = args.install_prefix and installed(source, args, out) or {}
+    if not is_folder_named then render.refuse_to_replace(texts) end
     fail.unless_done(file.make_folder(out))
     local _ <close> = not lock and folder_lock.take(out) or nil
     write(texts)

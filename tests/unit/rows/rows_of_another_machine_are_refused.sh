@@ -48,7 +48,13 @@ cp "$host"/*.json "$mixed"
 rm "$mixed"/transport.tp4.*
 ends_with 1 "$GENTABLES" check --data-dir "$mixed" --arch host
 has 'ompi_tp4.conf: has no rows here; remove it' "$stdout"
+# Files of another arch stay, and others of which only a later line has the mark.
+sed '1s/\.host\./.host-b./' "$mixed/ompi_tp4.conf" >"$mixed/ompi_tp8.conf"
+sed '1s/^/# mine\n/' "$mixed/ompi_tp4.conf" >"$mixed/ompi_tp9.conf"
 succeeds generate --data-dir "$mixed" --arch host
+has 'ompi_tp9.conf: has no rows here; remove it' "$stderr"
+if grep -q ompi_tp8 "$stderr" "$stdout"; then die "a file of another arch is stale"; fi
+rm "$mixed/ompi_tp8.conf" "$mixed/ompi_tp9.conf"
 has '^removed   .*/ompi_tp4.conf ' "$stdout"
 [ "$(cd "$mixed" && echo ompi_tp*)" = "ompi_tp2.conf ompi_tp2_rules.conf" ] || die "others: $(ls "$mixed")"
 succeeds check --data-dir "$mixed" --arch host
