@@ -1,5 +1,6 @@
 -- The common part of the readers of nccl-tests' table and JSON: one message's result as a record.
 local lists = require "lists.lists"
+local sequences = require "base.sequences"
 
 local nccl_row = {}
 
@@ -62,7 +63,8 @@ end
 
 -- The ranks of a communicator, by the numbers of the ranks, not by their count: a log may be without some.
 -- Devices are { { line =, rank =, group =, host =, id =, name = }... }. Returns the number, which is nil
--- without devices, and the devices, none of them if a rank is missing.
+-- without devices, or if a rank of several groups is missing, and the devices, none of them if a rank is
+-- missing.
 function nccl_row.ranks(source, devices)
   local seen, last = {}, -1
   for _, device in ipairs(devices) do
@@ -72,8 +74,9 @@ function nccl_row.ranks(source, devices)
   end
   if #devices == 0 then return nil, devices end
   if #devices == last + 1 then return #devices // groups_of(source, devices), devices end
+  local is_split = sequences.any(devices, function(device) return device.group ~= "0" end)
   source:leave_out("ranks without a line")
-  return last + 1, {}
+  return not is_split and last + 1 or nil, {}
 end
 
 -- The devices { { host =, id =, name = }... } as placement and machine.

@@ -66,6 +66,11 @@ has_lines "$rows" '16,float32,8,,,NCCL,NONE,allreduce,10.0000,,,,,,,,,eager,,unk
 sed -E 's/(Rank +([1-9]?[13579]) +Group  )0/\11/' "$WORK/large.txt" >"$WORK/split.txt"
 imports "$WORK/split.txt" "$rows"
 has '^8,float32,8,,,NCCL,' "$rows"
+sed '/Rank  *3 /d' "$WORK/split.txt" >"$WORK/split_abridged.txt"
+rejects 'split_abridged.txt: the file has no number of ranks; give it with --tp N' \
+    import --from nccl-tests "$WORK/split_abridged.txt" --arch sm90 --out "$rows"
+imports "$WORK/split_abridged.txt" "$rows" --tp 8
+has '^8,float32,8,,,NCCL,' "$rows"
 
 # OSU, of the versions that print their data type and of those that always had floats.
 for version in 5 7; do
