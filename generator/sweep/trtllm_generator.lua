@@ -97,12 +97,19 @@ local function measure(args, arch)
   return arch
 end
 
+local function refuse_incumbent(args, folder)
+  if args.incumbent and folder then
+    fail.input("--incumbent requires a sweep; with the rows in %s there is none", folder)
+  end
+end
+
 -- The arch of the table; sets args.data_dir. Prints which rows were found, if neither was given.
 local function find_rows(args)
   local arch = args.sm_version and arch_of(args) or args.arch
   if args.data_dir then return arch or data_folder.arch(args.data_dir) end
   if not args.save_csv_dir then args.data_dir = data_folder.find(arch) end
   if not args.data_dir then return args.arch or measure(args, arch) end
+  refuse_incumbent(args, args.data_dir)
   arch = arch or data_folder.arch(args.data_dir)
   data_folder.print(args.data_dir, arch)
   return arch
@@ -113,9 +120,7 @@ end
 function trtllm_generator.prepare(args)
   if args.arch and not args.sm_version then reject_its_options(args) end
   if args.incumbent and not args.enable_auto then fail.input("--incumbent requires --enable_auto") end
-  if args.incumbent and args.data_dir then
-    fail.input("--incumbent requires a sweep; with --data-dir there is none")
-  end
+  refuse_incumbent(args, args.data_dir)
   local is_given = args.arch and not args.sm_version
   args.arch = find_rows(args)
   args.sm_version = not is_given and args.arch:match("^sm(%d+)$") or nil

@@ -75,6 +75,16 @@ function tests.test_without_options_the_gpus_are_measured_into_data()
     { "data", "data/gen_heuristic_code", "trtllm", "sm90" })
 end
 
+function tests.test_the_incumbent_needs_a_sweep()
+  local data_folder = require "surroundings.data_folder"
+  local find = data_folder.find
+  data_folder.find = function() return "data" end
+  local message = failure(trtllm_generator.prepare,
+    { sm_version = "90", enable_auto = true, incumbent = "there.h" })
+  data_folder.find = find
+  luaunit.assertEquals(message, "--incumbent requires a sweep; with the rows in data there is none")
+end
+
 function tests.test_without_gpus_it_prints_how_to_measure_the_host()
   sm = nil
   local message, code = failure(trtllm_generator.prepare, { save_csv_dir = work .. "/none" })
