@@ -264,6 +264,9 @@ local function reached_by(found, text)
   return sequences.filter(found, function(part) return seen[part] end)
 end
 
+-- Whether the folder, or a folder smXX in it, has rows of SM versions.
+function rows_folder.has_parts(data_dir) return #find_parts(data_dir) > 0 end
+
 -- The folders with rows of SM versions in `data_dir`, for all versions or those that `text` reaches; see
 -- reached_by. At least one.
 function rows_folder.parts(data_dir, text)

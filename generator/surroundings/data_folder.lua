@@ -6,18 +6,24 @@ local rank_placement = require "lists.rank_placement"
 local rows_folder = require "rows.rows_folder"
 local file = require "core.file"
 local lists = require "lists.lists"
+local sequences = require "base.sequences"
 
 local data_folder = {}
 
 local PLACES = { "data", "." }
 data_folder.IN_WORDS = "./data or the current folder"
 
--- The first of the places that has rows of the arch, or of any if it is nil; nil: none has.
+-- Whether a folder has rows of the arch, of any if it is nil, or of any SM version if it is `all`.
+local function has_rows(folder, arch)
+  if not file.list(folder) then return false end
+  if arch == lists.all_archs.name then return rows_folder.has_parts(folder) end
+  local archs = rows_folder.archs(folder)
+  return arch and lists.contains(archs, arch) or not arch and #archs > 0
+end
+
+-- The first of the places that has such rows; nil: none has.
 function data_folder.find(arch)
-  for _, folder in ipairs(PLACES) do
-    local archs = file.list(folder) and rows_folder.archs(folder) or {}
-    if arch and lists.contains(archs, arch) or not arch and #archs > 0 then return folder end
-  end
+  return sequences.find(PLACES, function(folder) return has_rows(folder, arch) end)
 end
 
 -- The arch of the rows in a folder: the only one; of several, that of this machine's GPUs. Raises if there is
@@ -31,6 +37,10 @@ end
 
 -- Prints the rows that a command found by itself.
 function data_folder.print(folder, arch)
+  if arch == lists.all_archs.name then
+    for _, part in ipairs(rows_folder.parts(folder)) do data_folder.print(part.folder, part.arch) end
+    return
+  end
   local sizes = {}
   for _, entry in ipairs(rows_folder.files(folder, arch)) do
     ordering.add_new(sizes, { rank_placement.size_of { world_size = entry.tp, nodes = entry.nodes } })

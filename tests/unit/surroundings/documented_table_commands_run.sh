@@ -47,6 +47,11 @@ succeeds generate --sm_version 90
 has '^rows      \.: sm90, TP 2, 4$' "$stdout"
 cmp "$table" ../expected || die "another table in the current folder"
 
+# All SM versions of the current folder.
+succeeds generate --arch all --formats trtllm-header
+has '^rows      \.: sm100, TP 2, 4$' "$stdout"
+has '^written   ./customAllReduceUtils.h' "$stdout"
+
 # CPU ranks: the usual tables, beside the rows.
 mkdir ../host
 cd ../host
