@@ -120,8 +120,8 @@ class Thresholds:
 
         vLLM uses its custom allreduce for messages below the limit, so each limit is one byte above
         custom_max_bytes. vLLM looks up every world size that it supports, so an unmeasured one has the limit of
-        `present`, vLLM's entry, or 1 without one: vLLM then uses its next way. No limit is 0: vLLM allocates as
-        many bytes, and fails at 0.
+        `present`, vLLM's entry, or 1 without one: vLLM then uses its next way.
+        No limit is 0: vLLM allocates as many bytes, and fails at 0.
         """
         limits = {size: 1 for size in VLLM_WORLD_SIZES}
         limits.update(present or {})

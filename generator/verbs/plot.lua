@@ -181,6 +181,7 @@ return {
   example = "gentables plot --data-dir tables/host --arch host --out pictures\n" ..
     "  gentables plot heatmap tables/host/benchmark.tp2.host.csv --fusion NONE --out heatmap.png",
   run = function(args)
+    if args.arch == "all" and not args[1] then args.arch = nil end -- the default
     if args[1] and args.data_dir then fail.input("plot takes --data-dir DIR, or KIND FILE, not both") end
     if args.data_dir then
       if not file.exists(args.data_dir) then fail.input("%s: no such folder", args.data_dir) end

@@ -78,6 +78,8 @@ has '^written   ./report.md' "$stdout"
 # Pictures of all archs, where the documented tool draws them.
 command -v gnuplot >/dev/null || skip "no gnuplot"
 cd ..
+succeeds plot --arch all
+[ -s data/viz/NONE/benchmark.tp2.sm100_heatmap.png ] || die 'no pictures of all archs'
 succeeds plot
 for sm in 90 100; do
     for kind in heatmap best_strategy strategy_difference_heatmap; do
