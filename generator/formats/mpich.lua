@@ -5,7 +5,8 @@
 --
 -- mpich.lacks(source) gives what is missing, mpich.view(source) what templates/tables/mpich_selection.json
 -- sees: { before, default, after }, texts of the tree around the choices for MPI_COMM_WORLD and the like, and
--- of MPICH's own choices there. mpich.keep(data_dir, path) keeps the tree of a library or JSON file.
+-- of MPICH's own choices there. mpich.use(source, path) takes the tree of a library or JSON file,
+-- and mpich.kept(source) is the file that keeps it.
 local fail = require "base.fail"
 local file = require "core.file"
 local json = require "codec.json"
@@ -56,21 +57,24 @@ local function tree_of(text)
   end
 end
 
--- Keeps the tree of MPICH's library, or of a JSON file such as maint/tuning/coll/mpir/generic.json of its
--- sources, in the folder of rows. Returns the path.
-function mpich.keep(data_dir, path)
+-- Reads the tree of MPICH's library, or of a JSON file such as maint/tuning/coll/mpir/generic.json of its
+-- sources, for a source (of model.load).
+function mpich.use(source, path)
   local tree = tree_of(fail.unless(file.read(path)))
   if not tree then
     fail.input("--mpich %s: holds no selection of algorithms of an allreduce; libmpich.so of MPICH 4, or " ..
       "maint/tuning/coll/mpir/generic.json of its sources, is required", path)
   end
-  local kept = path_in(data_dir)
-  fail.unless_done(file.write(kept, tree .. "\n"))
-  return kept
+  source.mpich_tree = tree
+end
+
+-- The file of the tree of mpich.use in the folder of rows: { path, text }.
+function mpich.kept(source)
+  return { path = path_in(source.data_dir), text = source.mpich_tree .. "\n" }
 end
 
 function mpich.lacks(source)
-  if file.exists(path_in(source.data_dir)) then return nil end
+  if source.mpich_tree or file.exists(path_in(source.data_dir)) then return nil end
   return ("no %s: MPICH ends programs at collectives that a selection lacks, so it needs the one that " ..
     "MPICH has built in; generate --mpich LIBRARY keeps that of libmpich.so there"):format(
     path_in(source.data_dir))
@@ -78,7 +82,7 @@ end
 
 function mpich.view(source)
   local path = path_in(source.data_dir)
-  local tree = tree_of(fail.unless(file.read(path)))
+  local tree = source.mpich_tree or tree_of(fail.unless(file.read(path)))
   if not tree then fail.input("%s: no selection of MPICH, or cut off; generate --mpich writes it", path) end
   local first, last = place_in(tree)
   return { before = tree:sub(1, first - 1), default = tree:sub(first, last), after = tree:sub(last + 1) }

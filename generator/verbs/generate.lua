@@ -7,6 +7,7 @@ local folder_lock = require "rows.folder_lock"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
 local model = require "formats.model"
+local mpich = require "formats.mpich"
 local options = require "base.options"
 local predicted_in_words = require "formats.predicted_in_words"
 local render = require "formats.render"
@@ -96,10 +97,8 @@ return {
       for _, path in ipairs(current) do print_state("unchanged", path) end
       return
     end
-    if args.mpich then
-      print_state("written", require("formats.mpich").keep((args.data_dir:gsub("(.)/+$", "%1")), args.mpich))
-    end
     local source = model.load(args.data_dir, args.arch, args, out)
+    if args.mpich then mpich.use(source, args.mpich) end
     -- Everything is rendered before anything is written: an error in the input changes no file.
     local texts, paths = {}, {}
     local files = render.files(source, args.formats)
@@ -111,6 +110,7 @@ return {
     if not is_folder_named then render.refuse_to_replace(texts) end
     fail.unless_done(file.make_folder(out))
     local _ <close> = not lock and folder_lock.take(out) or nil
+    if args.mpich then write { mpich.kept(source) } end
     write(texts)
     write(copies)
     remove_stale(source, args.formats, files, out)
