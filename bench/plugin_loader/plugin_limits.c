@@ -64,8 +64,7 @@ const char *plugins_refusal(const struct candidate *candidate, const struct grou
     if (call->fusion == FUSION_NONE && candidate->plugin->has_epilogue_apart)
         return "the call has no epilogue";
     bool is_in_mask = group->size < 32 && (declared->world_sizes >> group->size & 1) != 0;
-    if (declared->world_sizes != 0 && !is_in_mask)
-        return "does not support this number of ranks";
+    if (declared->world_sizes != 0 && !is_in_mask) return "does not support this number of ranks";
     if (bytes < declared->min_bytes) return "does not support so small a size";
     if (declared->max_bytes != 0 && bytes > declared->max_bytes) return "does not support so large a size";
     if (declared->count_multiple > 1 && call_elements(call) % declared->count_multiple != 0)

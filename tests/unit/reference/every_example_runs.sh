@@ -1,6 +1,6 @@
 #!/bin/sh
-# Every example of --help, pasted into a clone, ends with exit code 0. Each example has a folder of its own. The
-# command that many begin with runs once. Those that take longest only run at night.
+# Every example of --help, pasted into a clone, ends with exit code 0. Each example has a folder of its own.
+# The command that many begin with runs once. Those that take longest only run at night.
 # EXAMPLES: only those of verbs with this pattern in their names.
 . "$SOURCE/tests/lib.sh"
 needs bash cc mpirun gnuplot
