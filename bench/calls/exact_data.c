@@ -65,8 +65,9 @@ static void *in_pages(size_t bytes) {
 int pool_open(struct pool *pool, enum dtype dtype, size_t elements, int ranks,
               const struct kernels *kernels) {
     size_t element_bytes = dtype_sizes_bytes[dtype];
-    size_t starts = POOL_DATA_SETS * STRIDE + (size_t)ranks * APART; // more than a period
-    size_t count = elements + (starts < AGAIN ? starts : AGAIN);
+    size_t starts = POOL_DATA_SETS * STRIDE + (size_t)ranks * APART;
+    size_t longest = elements < PERIOD ? PERIOD : elements; // a period of each rank is summed below
+    size_t count = longest + (starts < AGAIN ? starts : AGAIN);
     *pool = (struct pool){.dtype = dtype, .ranks = ranks};
     pool->data = in_pages(count * element_bytes);
     pool->sums = in_pages(PERIOD * element_bytes);
