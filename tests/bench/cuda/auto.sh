@@ -185,6 +185,6 @@ refused "--incumbent requires AUTO, which is not among the spec's strategies" "$
     "$WORK/first/allreduce_table.h"
 refused "--incumbent requires --enable_auto" \
     generate --sm_version 90 --save_csv_dir "$WORK/bad" --incumbent "$WORK/first/allreduce_table.h"
-refused "--incumbent requires a sweep; with --data-dir there is none" \
+refused "--incumbent requires a sweep; with the rows in $WORK/first there is none" \
     generate --sm_version 90 --enable_auto \
     --data_dir "$WORK/first" --incumbent "$WORK/first/allreduce_table.h"
