@@ -63,7 +63,7 @@
 //   private_rank=1        memory that it imports is a copy
 //
 // This file has the settings and the GPUs; queues.cpp runs streams and kernels, streams.cpp has the calls on
-// streams, events and graphs, memory.cpp those on memory.
+// streams, events and graphs, memory.cpp those on memory, copies.cpp copies.
 #include "driver.h"
 
 #include "queues.h"

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <functional>
 #include <mutex>
+#include <sys/types.h>
 
 namespace stand_in {
 
@@ -43,6 +44,17 @@ bool spoils_capture();
 
 // The size of a GPU's memory.
 size_t all_bytes();
+
+// The place of mapped memory in a file, which has no byte of it elsewhere. The file is -1 for other memory.
+// The caller holds `lock`, and does not close the file.
+struct InFile {
+    int file;
+    off_t at;
+};
+InFile in_file(CUdeviceptr address, size_t bytes);
+
+// Whether memory of the host is pinned. The caller holds `lock`.
+bool is_pinned(const void *memory, size_t bytes);
 
 } // namespace stand_in
 

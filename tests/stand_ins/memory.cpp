@@ -1,6 +1,5 @@
 // The memory of the stand-in for libcuda.so.1: files without names, which other processes can map; addresses
-// that are reserved and mapped; handles, teams of a multicast, and copies. driver.cpp lists the rejected
-// calls.
+// that are reserved and mapped; handles, and teams of a multicast. driver.cpp lists the rejected calls.
 #include "queues.h"
 
 #include "cuda/kernels/layer.h"
@@ -53,6 +52,7 @@ struct Reach {
 struct Range {
     CUdeviceptr address;
     size_t bytes;
+    int file = -1; // that the addresses map from its start, and that no other mapping hides; -1: none
 };
 
 std::vector<Memory *> memories;
@@ -169,23 +169,29 @@ void unmap_team(CUdeviceptr address) {
     }
 }
 
+bool is_within(const Range &range, CUdeviceptr address, size_t bytes) {
+    return address >= range.address && address + bytes <= range.address + range.bytes;
+}
+
 bool is_in(const std::vector<Range> &ranges, CUdeviceptr address, size_t bytes) {
     for (const Range &range : ranges) {
-        if (address >= range.address && address + bytes <= range.address + range.bytes) return true;
+        if (is_within(range, address, bytes)) return true;
     }
     return false;
 }
 
-// Removes whole pages from a file's mapping: they read as zero afterwards, and those that nobody uses take no
-// memory and no time, of hundreds of MiB that a bench clears when it starts. Returns false, and does nothing,
-// where that is impossible.
-bool give_back_pages(CUdeviceptr address, size_t bytes) {
-    const size_t page = size_t(sysconf(_SC_PAGESIZE));
-    return address % page == 0 && bytes % page == 0 && bytes > 0 &&
-           madvise(reinterpret_cast<void *>(address), bytes, MADV_REMOVE) == 0;
+} // namespace
+
+InFile stand_in::in_file(CUdeviceptr address, size_t bytes) {
+    for (const Range &range : mappings) {
+        if (is_within(range, address, bytes)) return {range.file, off_t(address - range.address)};
+    }
+    return {-1, 0};
 }
 
-} // namespace
+bool stand_in::is_pinned(const void *memory, size_t bytes) {
+    return is_in(pinned, CUdeviceptr(memory), bytes);
+}
 
 const EngineMulticast &engine_multicast_at(const Word4 *address) {
     static const EngineMulticast none = {};
@@ -245,48 +251,6 @@ CUresult cuMemFree(CUdeviceptr address) {
     if (memory == nullptr) return CUDA_ERROR_INVALID_VALUE;
     drop_memory(memory);
     return CUDA_SUCCESS;
-}
-CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from, size_t bytes, CUstream stream) {
-    return enqueue(stream, [=] { std::memcpy(reinterpret_cast<void *>(to), from, bytes); });
-}
-CUresult cuMemcpyDtoHAsync(void *to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    CUresult result = enqueue(stream, [=] { std::memcpy(to, reinterpret_cast<void *>(from), bytes); });
-    if (result != CUDA_SUCCESS || captures > 0) return result;
-    {
-        std::lock_guard<std::mutex> guard(lock);
-        if (is_in(pinned, CUdeviceptr(to), bytes)) return result;
-    }
-    return drain(stream);
-}
-CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function, void *argument) {
-    return enqueue(stream, [=] { function(argument); });
-}
-CUresult cuMemcpyDtoDAsync(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
-    return enqueue(stream, [=] {
-        std::memcpy(reinterpret_cast<void *>(to), reinterpret_cast<void *>(from), bytes);
-        clock_ms += number("slow_links", 0);
-    });
-}
-CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t count, CUstream stream) {
-    return enqueue(stream, [=] {
-        Stream *of = reinterpret_cast<Stream *>(stream);
-        if (value != 0 || !give_back_pages(to, count)) std::memset(reinterpret_cast<void *>(to), value, count);
-        of->lag_ms += number_of("memset_ms", of->gpu, 0);
-    });
-}
-CUresult cuMemsetD32Async(CUdeviceptr to, unsigned value, size_t count, CUstream stream) {
-    if (to % sizeof(unsigned) != 0) return CUDA_ERROR_INVALID_VALUE;
-    return enqueue(stream, [=] {
-        for (size_t i = 0; i < count; i++) reinterpret_cast<unsigned *>(to)[i] = value;
-    });
-}
-CUresult cuMemsetD2D8Async(CUdeviceptr to, size_t pitch, unsigned char value, size_t width, size_t height,
-                           CUstream stream) {
-    if (pitch < width || pitch > 0x7fffffff || width == 0 || height == 0) return CUDA_ERROR_INVALID_VALUE;
-    return enqueue(stream, [=] {
-        for (size_t row = 0; row < height; row++)
-            std::memset(reinterpret_cast<char *>(to) + row * pitch, value, width);
-    });
 }
 static bool is_possible(const CUmemAllocationProp *wanted) {
     return wanted->type == CU_MEM_ALLOCATION_TYPE_PINNED &&
@@ -385,6 +349,7 @@ CUresult cuMemAddressReserve(CUdeviceptr *address, size_t bytes, size_t alignmen
 static bool take_out(std::vector<Range> &ranges, CUdeviceptr address, size_t bytes) {
     for (size_t i = 0; i < ranges.size(); i++) {
         if (ranges[i].address != address || ranges[i].bytes != bytes) continue;
+        if (ranges[i].file >= 0) close(ranges[i].file);
         ranges.erase(ranges.begin() + long(i));
         return true;
     }
@@ -414,7 +379,8 @@ CUresult cuMemMap(CUdeviceptr address, size_t bytes, size_t offset, CUmemGeneric
     } else if (mmap(at, bytes, PROT_NONE, shared | MAP_FIXED, memory->file, 0) == MAP_FAILED) {
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
-    mappings.push_back({address, bytes});
+    bool is_whole = !memory->is_team && shared == MAP_SHARED;
+    mappings.push_back({address, bytes, is_whole ? fcntl(memory->file, F_DUPFD_CLOEXEC, 0) : -1});
     return CUDA_SUCCESS;
 }
 CUresult cuMemUnmap(CUdeviceptr address, size_t bytes) {
