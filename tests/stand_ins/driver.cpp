@@ -71,6 +71,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <malloc.h>
 #include <string>
 #include <utility>
 #include <vector>
@@ -143,6 +144,7 @@ CUresult cuDriverGetVersion(int *version) {
     return CUDA_SUCCESS;
 }
 CUresult cuInit(unsigned) {
+    mallopt(M_TRIM_THRESHOLD, 256 << 20); // each launch frees the blocks of the one before
     const char *wanted = setting("module_loading"), *loading = std::getenv("CUDA_MODULE_LOADING");
     if (wanted && std::strcmp(wanted, loading ? loading : "LAZY") != 0) return CUDA_ERROR_INVALID_VALUE;
     return number("gpus", 2) == 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;

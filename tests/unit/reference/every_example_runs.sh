@@ -32,7 +32,7 @@ clone "$WORK/once"
 count=0
 for example in "$WORK"/*.example; do
     case ${GENTABLES_NIGHTLY:-}$(basename "$example" .example) in
-    compare | workload_compare | workload_pipeline) continue ;;
+    compare | plot | sweep | workload_compare | workload_pipeline) continue ;;
     esac
     clone=${example%.example}
     clone "$clone"
