@@ -5,12 +5,29 @@
 . "$(dirname "$0")/../../unit/tune/lib.sh"
 hurries
 
-# refused FAULT PATTERN: expects that one line leaves out that library, and that the one beside it has times.
+# Libraries with an invalid description: a line leaves out each of them, and the one beside them has times.
 refused() {
-    tuned --op allreduce --sizes 1K --dtype float32 --plugin "$PLUGINS/bad_$1.so" \
-        --plugin "$PLUGINS/bad_nothing.so" --strategies MPI,GOOD --json
-    [ "$(wc -l <"$WORK/err")" = 1 ] || fail "$1: not one line: $(cat "$WORK/err")"
-    printed err "$1.so: .*$2.*; it is left out"
+    cat >"$WORK/invalid" <<'INVALID'
+abi another version of the interface
+symbol exports no gentables_plugin
+twice another candidate has this name
+op declares no op, or an unknown one
+dtype declares no data type, or an unknown one
+flag declares an unknown flag
+reduce_op declares an unknown reduce op
+no_sum declares an op that sums, but no reduce op
+fusionless declares no fusion
+null candidate 2 of 2 is NULL
+short_plugin lacks a function
+INVALID
+    set --
+    while read -r fault _; do set -- "$@" --plugin "$PLUGINS/bad_$fault.so"; done <"$WORK/invalid"
+    tuned --op allreduce --sizes 1K --dtype float32 "$@" --plugin "$PLUGINS/bad_nothing.so" \
+        --strategies MPI,GOOD --json
+    while read -r fault pattern; do
+        printed err "bad_$fault.so: .*$pattern.*; it is left out"
+    done <"$WORK/invalid"
+    [ "$(wc -l <"$WORK/err")" = "$(wc -l <"$WORK/invalid")" ] || fail "not a line each: $(cat "$WORK/err")"
     printed out '"strategy": "GOOD"'
     printed out '"strategy": "MPI"'
 }
@@ -80,17 +97,7 @@ is_sanitized() { ldd "$BENCH" | grep -q libasan; }
 cases "$@" <<'END'
 left_out hang "did not return in time"
 left_out cancelled "did not return in time: it ended when it was cancelled"
-refused abi "another version of the interface"
-refused symbol "exports no gentables_plugin"
-refused twice "another candidate has this name"
-refused op "declares no op, or an unknown one"
-refused dtype "declares no data type, or an unknown one"
-refused flag "declares an unknown flag"
-refused reduce_op "declares an unknown reduce op"
-refused no_sum "declares an op that sums, but no reduce op"
-refused fusionless "declares no fusion"
-refused null "candidate 2 of 2 is NULL"
-refused short_plugin "lacks a function"
+refused
 same_name
 no_library
 no_path bad_abi.so "with a slash, as ./bad_abi.so"

@@ -9,7 +9,11 @@ local NODES, RANKS = 4, 5
 local TestManyRanks = lib.with_folder(lib.new_folder)
 
 function TestManyRanks:test_twenty_ranks_on_four_nodes()
-  bench_lib.expect(self.folder, bench_lib.requests({ { 3, 80 } }, 960), NODES, RANKS)
+  local step, asked = os.getenv "GENTABLES_NIGHTLY" == "1" and 1 or 3, {}
+  for i, request in ipairs(bench_lib.requests({ { 3, 80 } }, 960)) do
+    if i % step == 0 or not request:find("op=allreduce", 1, true) then asked[#asked + 1] = request end
+  end
+  bench_lib.expect(self.folder, asked, NODES, RANKS)
 end
 
 function TestManyRanks.test_too_many_ranks_on_a_node_are_refused_in_one_line()
