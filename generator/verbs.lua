@@ -42,6 +42,8 @@ verbs.list = {
   { name = "report", group = "tables",
     help = "one HTML page: the best strategy of each cell, its confidence, all numbers" },
   { name = "compare", group = "tables", help = "one HTML page: sweeps side by side" },
+  { name = "formats", group = "tables",
+    help = "files for other programs: who reads them, what was shown, what they leave out" },
   { name = "regret", group = "tables", help = "losses of a table's choices on fresh rows" },
   { name = "history", group = "tables",
     help = "times of earlier sweeps: where they changed, and which versions did" },

@@ -30,6 +30,8 @@
 --   installs  a file for an MPI library, which generate --install-prefix also writes to another folder
 --   mute      it has no room for the name of its numerics class
 --   measured_only  why it has no predicted choices, as text
+--   shown     what was done to show that the reader obeys the file: { test = its name, what = text }; nil:
+--             people read it
 --   left_out  function(model) -> list of further parts that it leaves out, for the report (required
 --             with `view` of an arch, and called without a model)
 local lists = require "lists.lists"
@@ -193,6 +195,8 @@ local NEARER = "between two measured sizes the nearer one counts, as a ratio; be
 formats.list = {
   { name = "trtllm", file = "generated_lookup_table.cpp", template = "tables/generated_lookup_table.cpp.tmpl",
     reader = "TensorRT-LLM: the table in customAllReduceUtils.h",
+    shown = { test = "fragment_equals_another_way",
+      what = "the same bytes as from another program" },
     elsewhere = "the floor of log2 counts: TP 3 reads the row of TP 2, hidden size 2880 that of 2048, " ..
       "255 tokens that of 128; an unmeasured cell has 8, NCCL_SYMMETRIC; beyond the table NCCL_SYMMETRIC, " ..
       "in the newest versions NCCL; messages above the workspace always use NCCL",
@@ -207,6 +211,8 @@ formats.list = {
     mute = true },
   { name = "trtllm-header", file = "customAllReduceUtils.h", template = "tables/customAllReduceUtils.h.tmpl",
     reader = "TensorRT-LLM: cpp/tensorrt_llm/common/customAllReduceUtils.h, whole",
+    shown = { test = "formats_trtllm_header_answers_every_cell",
+      what = "compiled with stand-ins of TensorRT-LLM's includes; every cell asked, and shapes outside" },
     scope = "all",
     why_not = "it is made of all smXX together: --arch all",
     lookup = "floor",
@@ -214,12 +220,16 @@ formats.list = {
     view = function(...) return require("formats.trtllm").view(...) end },
   { name = "c", file = "allreduce_table.h", template = "tables/allreduce_table.h.tmpl",
     reader = "any C or C++ program",
+    shown = { test = "header_answers_every_cell",
+      what = "compiled as C and C++; every cell asked, and shapes outside" },
     elsewhere = NEARER .. "an unmeasured TP size, fusion or cell gets {fallback}; the choices of one TP " ..
       "size are not used for another",
     plane = true,
     by_bytes = true },
   { name = "thresholds", file = "thresholds.json", template = "tables/thresholds.json.tmpl",
     reader = "vLLM, SGLang, FlashInfer and the like: bytes per TP size, by python/gentables_thresholds.py",
+    shown = { test = "formats_thresholds_split_inclusively",
+      what = "read by its Python module at each measured size and each border" },
     elsewhere = NEARER .. "an unmeasured TP size gets {fallback}; plain sums count for every fusion",
     left_out = all_but_plain_sums,
     view = by_size(function() return true end, { is_custom = is_custom }),
@@ -227,6 +237,8 @@ formats.list = {
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
     reader = "NCCL 2.30.3 and later, by its example tuner plugin: NCCL_TUNER_PLUGIN, NCCL_TUNER_CONFIG_FILE",
+    shown = { test = "formats_nccl_tuner_is_read",
+      what = "read by a program that follows the rules of the plugin" },
     elsewhere = "NCCL's example plugin gives one channel to every call without a line: other numbers of " ..
       "ranks, other collectives",
     archs = is_gpu, why_not = "NCCL runs on GPUs",
@@ -237,18 +249,24 @@ formats.list = {
       "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
   of_mpi { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
     reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
+    shown = { test = "formats_ompi_reads_the_files",
+      what = "Open MPI 4.1 runs: its calls show which algorithm ran" },
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules("classic") },
   of_mpi { name = "ompi-v2", file = "ompi_rules_v2.conf", template = "tables/ompi_rules_v2.conf.tmpl",
     reader = "Open MPI 4.1.8, and 5.0 from 5.0.7 on: coll_tuned_dynamic_rules_filename",
+    shown = { test = "formats_tables_are_read_back",
+      what = "read back by gentables; such an Open MPI did not read it yet" },
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_NODES,
     view = ompi_rules,
     lacks = lacks_ompi_rules("v2") },
   of_mpi { name = "ompi-json", file = "ompi_rules.json", template = "tables/ompi_rules.json.tmpl",
     reader = "Open MPI 6.0 and later: coll_tuned_dynamic_rules_filename",
+    shown = { test = "formats_tables_are_read_back",
+      what = "read back by gentables; such an Open MPI did not read it yet" },
     elsewhere = OMPI_ELSEWHERE,
     per_nodes = OMPI_JSON_NODES,
     view = ompi_json_rules,
@@ -257,6 +275,8 @@ formats.list = {
     lacks = lacks_ompi_rules("json") },
   of_mpi { name = "ompi-han", file = "ompi_han.conf", template = "tables/ompi_han.conf.tmpl",
     reader = "Open MPI 4.1 and later, on several nodes: coll_han_dynamic_rules_filename",
+    shown = { test = "formats_predicted_choices_are_marked",
+      what = "its text is compared with the choices; coll/han did not read it yet" },
     elsewhere = "an unmeasured communicator size, and every other collective, stays with the component of " ..
       "Open MPI's own decision; beyond the measured sizes the outermost rule",
     view = ompi_han,
@@ -265,6 +285,8 @@ formats.list = {
   of_mpi { name = "ompi-parameters", file = "ompi_tp{tp}.conf", template = "tables/ompi_tp.conf.tmpl",
     per_tp = true, with = "ompi-parameters-rules",
     reader = "Open MPI: mpirun --tune, for one communicator size each",
+    shown = { test = "formats_ompi_reads_the_files",
+      what = "Open MPI 4.1 runs: ompi_info shows the parameters" },
     elsewhere = "it holds for the one communicator size that it is named after",
     left_out = function() return {} end,
     view = function(source) return { tp_tables = require("formats.ompi").searched(source) } end,
@@ -272,12 +294,16 @@ formats.list = {
   of_mpi { name = "ompi-parameters-rules", file = "ompi_tp{tp}_rules.conf",
     template = "tables/ompi_rules.conf.tmpl", per_tp = true,
     reader = "Open MPI, by ompi_tp{N}.conf: the rules that hold under its parameters",
+    shown = { test = "formats_ompi_reads_the_files",
+      what = "Open MPI 4.1 runs: its calls show which algorithm ran" },
     elsewhere = OMPI_ELSEWHERE,
     view = function(source) return { tp_tables = require("formats.ompi").searched_with_rules(source) } end,
     lacks = function(source) return require("formats.ompi").lacks_searched_rules(source) end },
   of_mpi { name = "mpich", file = "mpich_selection.json",
     text = function(view) return require("formats.mpich").text(view) end,
     reader = "MPICH 4: MPIR_CVAR_COLL_SELECTION_TUNING_JSON_FILE",
+    shown = { test = "formats_mpich_selection_is_read",
+      what = "MPICH 4.0 runs every kind of collective, if it is installed" },
     elsewhere = "an unmeasured communicator size, and every other collective, gets MPICH's own choice; " ..
       "beyond the measured sizes the outermost entry",
     view = mpich_selection,
@@ -287,6 +313,8 @@ formats.list = {
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode",
+    shown = { test = "formats_tables_are_read_back",
+      what = "read back" },
     mute = true,
     elsewhere = "such a cell is marked unmeasured" },
   { name = "picture", file = "best_strategy.svg", template = "reports/best_strategy.svg.tmpl",

@@ -201,14 +201,17 @@ end
 
 -- ---- guarantees ---------------------------------------------------------------------------------
 
+local manifest = "\n" .. assert(file.read(source .. "/.ci/manifest"))
+
+local function is_test_of_ci(name) return manifest:find("\n" .. name .. "%f[%s]") ~= nil end
+
 -- The last cell of each guarantee names tests that CI expects.
 local function check_guarantees(path)
-  local manifest = "\n" .. assert(file.read(source .. "/.ci/manifest"))
   for number, line in ipairs(lines_of(path)) do
     local tests = line.text:match("^|.*|([^|]*)|$")
     for name in (tests or ""):gmatch("`([^`]+)`") do
       checked.guarantees = checked.guarantees + 1
-      if not manifest:find("\n" .. name .. "%f[%s]") then
+      if not is_test_of_ci(name) then
         report(path, number, "CI has no test %s", name)
       end
     end
@@ -218,10 +221,15 @@ end
 -- ---- tables that lists give -----------------------------------------------------------------------
 
 local function table_of_formats()
-  local lines = { "\n| format | file | read by |\n|---|---|---|\n" }
+  local lines = { "\n| format | file | read by | shown by |\n|---|---|---|---|\n" }
   for _, format in ipairs(formats.list) do
-    lines[#lines + 1] = ("| `%s` | `%s`%s | %s |\n"):format(format.name, (format.file:gsub("{tp}", "{N}")),
-      format.scope == "all" and " (`--arch all`)" or "", format.reader)
+    local shown = format.shown
+    lines[#lines + 1] = ("| `%s` | `%s`%s | %s | %s |\n"):format(format.name,
+      (format.file:gsub("{tp}", "{N}")), format.scope == "all" and " (`--arch all`)" or "", format.reader,
+      shown and ("%s (`%s`)"):format(shown.what, shown.test) or "")
+    if shown and not is_test_of_ci(shown.test) then
+      report("generator/formats/list.lua", 1, "CI has no test %s", shown.test)
+    end
   end
   return table.concat(lines) .. "\n"
 end

@@ -1,0 +1,64 @@
+-- gentables formats: the files for other programs, their readers, and what was done to show that a reader
+-- obeys its file; with rows also what each file leaves out, and what that costs.
+local data_folder = require "surroundings.data_folder"
+local fail = require "base.fail"
+local formats = require "formats.list"
+local json = require "codec.json"
+local model = require "formats.model"
+local sequences = require "base.sequences"
+local summary = require "formats.summary"
+
+-- What the rows of a folder give a format: { missing = text } if they do not suffice, else { leaves_out =
+-- lines }.
+local function given(source, format, made)
+  local missing = format.lacks and format.lacks(source)
+  if missing then return { missing = missing } end
+  local entry = sequences.find(made, function(one) return one.format == format end)
+  return { leaves_out = json.array(entry and entry.lines or {}) }
+end
+
+-- An entry for each format: { format, file, reader, shown = { test, what }, missing, leaves_out }; the last
+-- two with a source.
+local function entries_of(source)
+  local made = source and summary.formats(source) or {}
+  return sequences.map(formats.list, function(format)
+    if source and not formats.is_for(format, source.arch_row) then return nil end
+    local entry = source and given(source, format, made) or {}
+    entry.format, entry.file, entry.reader = format.name, format.file, format.reader
+    entry.shown = format.shown
+    return entry
+  end)
+end
+
+local function print_entry(entry)
+  print(("%-22s %s"):format(entry.format, (entry.file:gsub("{tp}", "{N}"))))
+  local function line(name, text) print(("  %-10s %s"):format(name, text)) end
+  line("read by", entry.reader)
+  if entry.shown then line("shown", ("%s (%s)"):format(entry.shown.what, entry.shown.test)) end
+  if entry.missing then line("not made", entry.missing) end
+  for _, text in ipairs(entry.leaves_out or {}) do line("leaves out", text) end
+end
+
+return {
+  summary = "Prints the files for other programs: who reads them, and what was done to show that the reader\n"
+    .. "obeys them. With --data-dir, only those of its arch, with what each leaves out and what that costs.",
+  options = {
+    { name = "data-dir", value = "DIR", help = "folder of benchmark.tp{N}.{arch}.csv" },
+    { name = "arch", value = "ARCH", help = "host, host-NAME, sm90 ... (default: that of the rows)" },
+    { name = "json", help = "print JSON" },
+  },
+  example = "gentables formats --data-dir tables/host",
+  run = function(args)
+    local folder = args.data_dir
+    if args.arch and not folder then
+      fail.input("--arch %s: name the folder of its rows, --data-dir DIR", args.arch)
+    end
+    local source = folder and model.load(folder, args.arch or data_folder.arch(folder), args, folder)
+    local entries = entries_of(source)
+    if args.json then return print(json.encode(json.array(entries))) end
+    for i, entry in ipairs(entries) do
+      if i > 1 then print() end
+      print_entry(entry)
+    end
+  end,
+}

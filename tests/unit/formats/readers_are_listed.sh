@@ -1,0 +1,31 @@
+#!/bin/sh
+# gentables formats lists every format with its reader, and of rows those of their arch: what each leaves out,
+# with its cost, and which files the rows do not give.
+. "$SOURCE/tests/readers/lib.sh"
+
+succeeds formats
+for name in trtllm trtllm-header c thresholds nccl ompi mpich table; do
+    grep -q "^$name  *[a-zA-Z_]*[.]" "$stdout" || die "$name is not listed"
+done
+[ "$(grep -c '^  read by ' "$stdout")" = "$(grep -c '^[a-z]' "$stdout")" ] || die "a format without a reader"
+if grep -q '^  leaves out' "$stdout"; then die "without rows nothing is known to be left out"; fi
+
+# SYMM_MEM has no name in TensorRT-LLM, and is the best in a cell; NCCL's algorithms were not measured.
+succeeds formats --data-dir "$golden"
+part() { sed -n "/^$1 /,/^\$/p" "$stdout"; }
+part trtllm | grep -q '^  leaves out in 1 of 12 cells it has no name .*; mean cost over all cells: [1-9]' ||
+    die "no cost of strategies without a name"
+part nccl | grep -q '^  not made   no row of an algorithm' || die "nccl is said to be made"
+if grep -q '^ompi' "$stdout"; then die "rows of GPUs have no rules of Open MPI"; fi
+
+succeeds formats --data-dir "$golden" --json
+python3 - "$stdout" <<'END' || die "the JSON has other entries"
+import json, sys
+entries = {entry["format"]: entry for entry in json.load(open(sys.argv[1]))}
+assert "no name" in " ".join(entries["trtllm"]["leaves_out"])
+assert "missing" in entries["nccl"] and "leaves_out" not in entries["nccl"]
+assert entries["c"]["shown"]["test"] == "header_answers_every_cell"
+END
+
+rejects "--arch sm90: name the folder of its rows" formats --arch sm90
+rejects "no benchmark.tp{N}" formats --data-dir "$WORK"
