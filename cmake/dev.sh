@@ -1,22 +1,27 @@
 #!/bin/sh
-# Installs missing packages, configures, builds, and runs a target, on any machine.
+# Installs missing packages, configures, builds, and runs a target or a verb of gentables, on any machine.
 #
 #   sh cmake/dev.sh gen-tables      measures this machine and writes its tables
+#   sh cmake/dev.sh plot ...        runs gentables plot in the current folder
 #   sh cmake/dev.sh test            builds and runs all tests
 #   sh cmake/dev.sh check           builds and runs the tests that concern the files you changed
 #
-# Only missing programs, headers and libraries are installed, by sudo if the user is not root. The script can
-# be called from any folder. It uses the preset `default`.
+# It installs and builds only what the target or the verb needs and this machine lacks, by sudo if the user is
+# not root. The script can be called from any folder. It uses the preset `default`.
 set -eu
 
 usage() {
     cat <<'END'
-usage: sh cmake/dev.sh TARGET [ARGUMENT...]
+usage: sh cmake/dev.sh TARGET|VERB [ARGUMENT...]
   gen-tables              measure missing rows, write the tables
   test                    build and run all tests; ARGUMENTs go to ctest
   check [FILE...]         style, build and the tests that concern the FILEs (default: the files that git
                           reports as changed); less than a minute in a built tree
-  TARGET                  any other target of the build, such as check-tables; ARGUMENTs go to cmake --build
+  VERB [ARGUMENT...]      gentables VERB in the current folder, such as plot, trace or workload; for the verb
+                          check see the target check-tables
+  packages                .deb and .tar.gz, in build/packages/
+  TARGET                  render-tables, check-tables, refine-tables, report-tables, sweep-tables, all,
+                          install, clean; in a built tree any other; ARGUMENTs go to cmake --build
   deps [build|test|all]   only install missing packages (default: all)
 END
 }
@@ -26,50 +31,84 @@ fail() {
     exit 2
 }
 
-# Dependencies: group (build; more: optional parts of the program; test), how it is found (see `have`),
-# packages of apt and of dnf.
+# Dependencies: group, how it is found (see `have`), packages of apt and of dnf.
 needs() {
     cat <<'END'
-build program:cc           gcc,libc6-dev   gcc
-build program:c++          g++             gcc-c++
-build cmake                cmake           cmake
-build program:ninja        ninja-build     ninja-build
-build program:pkg-config   pkg-config      pkgconf-pkg-config
-build lua                  liblua5.4-dev   lua-devel
-build library:simdjson     libsimdjson-dev simdjson-devel
-more  library:yaml-0.1     libyaml-dev     libyaml-devel
-more  library:sqlite3      libsqlite3-dev  sqlite-devel
-more  library:xlsxwriter libxlsxwriter-dev libxlsxwriter-devel
-more  library:hwloc        libhwloc-dev    hwloc-devel
-more  library:zlib         zlib1g-dev      zlib-devel
-more  library:libzstd      libzstd-dev     libzstd-devel
-more  program:gnuplot      gnuplot-nox     gnuplot
-more  openblas             libopenblas0-pthread openblas-threads
-more  onednn               libdnnl-dev     onednn-devel
-build program:mpirun       openmpi-bin     openmpi
-build mpi                  libopenmpi-dev  openmpi-devel
-test  program:git          git             git
-test  program:make         make            make
-test  program:zstd         zstd            zstd
-test  program:sqlite3      sqlite3         sqlite
-test  program:python3      python3         python3
-test  openpyxl             python3-openpyxl python3-openpyxl
-test  torch    python3-torch    python3-torch
-test  program:clang        clang           clang
-test  tsan                 libclang-rt-14-dev compiler-rt
-test  program:clang-format clang-format    clang-tools-extra
-test  program:luacheck     lua-check       luacheck
-test  luaunit              lua-unit        lua-luaunit
-test  library:cmocka       libcmocka-dev   libcmocka-devel
-test  program:shellcheck   shellcheck      ShellCheck
-test  program:spin         spin            spin
-test  program:chromium     chromium        chromium
-test  program:ip           iproute2        iproute
-test  program:tc           iproute2        iproute-tc
-test  program:slurmctld    slurm-wlm       slurm-slurmctld,slurm-slurmd
-test  program:munged       munge           munge
+build        program:cc           gcc,libc6-dev   gcc
+build        program:c++          g++             gcc-c++
+build        cmake                cmake           cmake
+build        program:ninja        ninja-build     ninja-build
+build        program:pkg-config   pkg-config      pkgconf-pkg-config
+build        lua                  liblua5.4-dev   lua-devel
+build        library:simdjson     libsimdjson-dev simdjson-devel
+mpi          program:mpirun       openmpi-bin     openmpi
+mpi          mpi                  libopenmpi-dev  openmpi-devel
+topology     library:hwloc        libhwloc-dev    hwloc-devel
+cards        library:yaml-0.1     libyaml-dev     libyaml-devel
+databases    library:sqlite3      libsqlite3-dev  sqlite-devel
+workbooks    library:xlsxwriter   libxlsxwriter-dev libxlsxwriter-devel
+compressed   library:zlib         zlib1g-dev      zlib-devel
+compressed   library:libzstd      libzstd-dev     libzstd-devel
+pictures     program:gnuplot      gnuplot-nox     gnuplot
+gemms        openblas             libopenblas0-pthread openblas-threads
+convolutions onednn               libdnnl-dev     onednn-devel
+packages     program:dpkg-shlibdeps dpkg-dev      dpkg-dev
+packages     program:file         file            file
+test         program:git          git             git
+test         program:make         make            make
+test         program:zstd         zstd            zstd
+test         program:sqlite3      sqlite3         sqlite
+test         program:python3      python3         python3
+test         openpyxl             python3-openpyxl python3-openpyxl
+test         torch                python3-torch   python3-torch
+test         program:clang        clang           clang
+test         tsan                 libclang-rt-14-dev compiler-rt
+test         program:clang-format clang-format    clang-tools-extra
+test         program:luacheck     lua-check       luacheck
+test         luaunit              lua-unit        lua-luaunit
+test         library:cmocka       libcmocka-dev   libcmocka-devel
+test         program:shellcheck   shellcheck      ShellCheck
+test         program:spin         spin            spin
+test         program:chromium     chromium        chromium
+test         program:ip           iproute2        iproute
+test         program:tc           iproute2        iproute-tc
+test         program:slurmctld    slurm-wlm       slurm-slurmctld,slurm-slurmd
+test         program:munged       munge           munge
 END
 }
+
+# uses NAME: the groups that a verb or a target needs beside `build`.
+uses() {
+    case $1 in
+    sweep | generate | tune | detect) echo mpi topology databases ;;
+    workload) echo mpi topology compressed workbooks pictures gemms ;;
+    replay) echo compressed workbooks gemms convolutions ;;
+    trace) echo compressed workbooks pictures ;;
+    metric) echo compressed databases cards pictures ;;
+    plot) echo pictures ;;
+    report) echo workbooks ;;
+    history) echo databases ;;
+    report-tables) echo workbooks pictures ;;
+    packages) echo mpi topology cards databases workbooks compressed convolutions packages ;;
+    gen-tables | sweep-tables | refine-tables | all | install) echo mpi ;;
+    esac
+}
+
+# programs_of VERB: the targets that a verb needs beside gentables and its modules, those that exist here.
+programs_of() {
+    case $1 in
+    sweep | generate | tune | detect)
+        echo gentables-bench
+        if nvidia-smi -L >/dev/null 2>&1; then echo gentables-bench-cuda gentables-bench-cuda-mpi; fi
+        ;;
+    workload) echo gentables-workload ;;
+    replay) echo gentables-replay ;;
+    doctor) echo gentables-bench gentables-replay gentables-workload ;;
+    esac
+}
+
+targets="gen-tables sweep-tables refine-tables render-tables check-tables report-tables packages"
+targets="$targets all install clean"
 
 have_cmake() {
     version=$(cmake --version 2>/dev/null | sed -n '1s/^[^0-9]*\([0-9]*\)\.\([0-9]*\).*/\1 * 1000 + \2/p')
@@ -121,11 +160,11 @@ have() {
     esac
 }
 
-# missing GROUP COLUMN: prints column 2 (what), 3 (packages of apt) or 4 (of dnf) of each missing dependency
-# of the group.
+# missing GROUPS COLUMN: prints column 2 (what), 3 (packages of apt) or 4 (of dnf) of each missing dependency
+# of the groups; `all`: of every group.
 missing() {
     needs | while read -r group what apt dnf; do
-        if [ "$1" != all ] && [ "$1" != "$group" ]; then continue; fi
+        case " $1 " in *" $group "* | " all ") ;; *) continue ;; esac
         if have "$what"; then continue; fi
         case $2 in
         2) printf '%s ' "${what#*:}" ;;
@@ -153,8 +192,8 @@ find_mpi() {
     fi
 }
 
-# install_missing GROUP: installs the missing dependencies of the group. Fails if any of the build is missing
-# afterwards; of other groups, only prints them.
+# install_missing GROUPS: installs the missing dependencies of the groups. Fails if any of `build` or, where
+# it is one of the groups, of `mpi` is missing afterwards; of other groups, only prints them.
 install_missing() {
     find_mpi
     what=$(missing "$1" 2)
@@ -173,18 +212,63 @@ install_missing() {
         fail "neither apt-get nor dnf found; install these, by their Debian names: $(missing "$1" 3)"
     fi
     find_mpi
-    if [ "$1" != test ] && [ -n "$(missing build 2)" ]; then
-        fail "still missing: $(missing build 2)(CMake 3.25 or later and Lua 5.4 are required)"
+    case " $1 " in *" mpi "* | " all ") required="build mpi" ;; *) required=build ;; esac
+    if [ "$1" != test ] && [ -n "$(missing "$required" 2)" ]; then
+        fail "still missing: $(missing "$required" 2)(CMake 3.25 or later and Lua 5.4 are required)"
     fi
-    if [ -n "$(missing "$1" 2)" ]; then
-        echo "gentables: missing: $(missing "$1" 2); tests that need it are skipped"
-    fi
+    left=$(missing "$1" 2)
+    if [ -n "$left" ]; then echo "gentables: missing: $left; parts and tests that need it are left out"; fi
 }
 
 # Without GENTABLES_CUDA_COMPILE, kernels for GPUs are compiled if there is an nvcc.
-build() {
+configure() {
     cmake --preset default ${GENTABLES_CUDA_COMPILE:+"-DGENTABLES_CUDA_COMPILE=$GENTABLES_CUDA_COMPILE"}
+}
+
+build() {
+    configure
     cmake --build build "$@"
+}
+
+has_target() {
+    ninja -C build -t query "$1" >/dev/null 2>&1
+}
+
+# check_name NAME: fails unless it is a verb, one of the targets, or another target of the built tree.
+check_name() {
+    case " $targets " in *" $1 "*) return ;; esac
+    if [ -f "generator/verbs/$1.lua" ]; then return; fi
+    if [ -f build/build.ninja ] && has_target "$1"; then return; fi
+    verbs=$(cd generator/verbs && echo *.lua | sed 's/[.]lua//g')
+    fail "no verb or target '$1'; verbs: $verbs; targets: $targets; in a built tree also its other targets"
+}
+
+# configure_for GROUP...: configures unless the tree was configured with these groups. build/dev.groups lists
+# the groups that were complete then.
+configure_for() {
+    new=
+    for group in "$@"; do grep -qsx "$group" build/dev.groups || new="$new $group"; done
+    if [ -f build/build.ninja ] && [ -z "$new" ]; then return; fi
+    configure >/dev/null
+    for group in $new; do
+        if [ -z "$(missing "$group" 2)" ]; then echo "$group" >>build/dev.groups; fi
+    done
+}
+
+# run_verb VERB ARGUMENT...: gentables in the folder of the caller. Output of the build goes to stderr.
+run_verb() {
+    groups="build $(uses "$1")"
+    install_missing "$groups" >&2
+    # shellcheck disable=SC2086 # a list
+    configure_for $groups >&2
+    wanted="gentables gentables-modules"
+    for program in $(programs_of "$1"); do
+        if has_target "$program"; then wanted="$wanted $program"; fi
+    done
+    # shellcheck disable=SC2086 # a list
+    cmake --build build --target $wanted >&2
+    cd "$from"
+    exec "$root/build/bin/gentables" "$@"
 }
 
 # The files that differ from the last commit, and new ones.
@@ -245,7 +329,8 @@ case $target in
 -h | --help | help) usage ;;
 deps)
     case ${1:-all} in
-    build | test | all) install_missing "${1:-all}" ;;
+    build) install_missing "build mpi" ;;
+    test | all) install_missing "${1:-all}" ;;
     *) fail "deps takes build, test or all, not '$1'" ;;
     esac
     ;;
@@ -257,7 +342,9 @@ test)
 check) check "$@" ;;
 -*) fail "unknown option $target; see sh cmake/dev.sh --help" ;;
 *)
-    install_missing build
+    check_name "$target"
+    if [ -f "generator/verbs/$target.lua" ]; then run_verb "$target" "$@"; fi
+    install_missing "build $(uses "$target")"
     build --target "$target" "$@"
     ;;
 esac

@@ -1,4 +1,5 @@
-# Installs the programs, their Lua files and templates, loadable modules, and the CMake package.
+# Installs the programs, their Lua files and templates, loadable modules, completions, man pages, and the
+# CMake package.
 #
 # The program finds its files in ../share/gentables and ../lib/gentables, and the package finds the program in
 # ../../../bin. So the folders below the prefix are fixed, and the installed tree may be moved.
@@ -21,6 +22,30 @@ install(DIRECTORY generator/ DESTINATION share/gentables/generator FILES_MATCHIN
 install(DIRECTORY templates/ DESTINATION share/gentables/templates)
 install(DIRECTORY workloads/ DESTINATION share/gentables/workloads)
 install(FILES python/gentables_thresholds.py DESTINATION share/gentables/python)
+install(FILES tables/host/spec.lua DESTINATION share/gentables/tables/host)
+install(FILES CHANGELOG.md packaging/copyright DESTINATION share/doc/gentables)
+
+# Completions and man pages. The program renders them while it is installed, so no build spends time on them.
+if(TARGET gentables)
+  install(CODE [[
+    set(reference "$<TARGET_FILE_DIR:gentables>/../reference")
+    file(REMOVE_RECURSE "${reference}")
+    file(MAKE_DIRECTORY "${reference}")
+    foreach(shell bash zsh fish)
+      execute_process(COMMAND "$<TARGET_FILE:gentables>" completion ${shell}
+                      OUTPUT_FILE "${reference}/${shell}" COMMAND_ERROR_IS_FATAL ANY)
+    endforeach()
+    execute_process(COMMAND "$<TARGET_FILE:gentables>" manual --out "${reference}/man1"
+                    OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
+  ]])
+  set(reference ${PROJECT_BINARY_DIR}/reference)
+  install(FILES ${reference}/bash DESTINATION share/bash-completion/completions RENAME gentables)
+  foreach(folder site-functions vendor-completions) # the second one is Debian's
+    install(FILES ${reference}/zsh DESTINATION share/zsh/${folder} RENAME _gentables)
+  endforeach()
+  install(FILES ${reference}/fish DESTINATION share/fish/vendor_completions.d RENAME gentables.fish)
+  install(DIRECTORY ${reference}/man1 DESTINATION share/man)
+endif()
 
 configure_package_config_file(
   cmake/GenTablesConfig.cmake.in ${PROJECT_BINARY_DIR}/GenTablesConfig.cmake
