@@ -7,7 +7,8 @@
 #                                               libraries that the programs were linked with, and on mpirun
 #
 # They run without a compiler, on machines with the libraries of the machine that builds. Parts that are left
-# out of the build, for lack of a library, are missing in the packages, too; dev.sh installs all libraries first.
+# out of the build, for lack of a library, are missing in the packages, too; dev.sh installs all libraries
+# first.
 if(NOT TARGET gentables)
   return()
 endif()

@@ -2,34 +2,8 @@
 # cmake/dev.sh deps on machines simulated by links and stand-ins in PATH: it calls no package manager if
 # nothing is missing, calls apt-get or dnf for missing packages, and ends with a list if it cannot install
 # them.
-set -eu
-dev=$(cd "$(dirname -- "$0")/../.." && pwd)/cmake/dev.sh
 work=$GENTABLES_WORK/dev_sh
-output=$work/output
-
-die() {
-    cat "$output"
-    echo "FAILED: $1"
-    exit 1
-}
-
-# machine TOOL...: a PATH with these and the programs that the script itself uses. `log` records the calls of
-# stand-ins.
-machine() {
-    rm -rf "$work"
-    mkdir -p "$work/bin"
-    for tool in sh cat dirname env id sed tr "$@"; do
-        ln -s "$(command -v "$tool")" "$work/bin/$tool"
-    done
-}
-
-# stand_in NAME [COMMAND]: a program that records its arguments, and then runs COMMAND. A link of that name is
-# removed first: writing through it would overwrite the machine's own program.
-stand_in() {
-    rm -f "$work/bin/$1"
-    printf '#!/bin/sh\necho "%s $*" >>"%s/log"\n%s\n' "$1" "$work" "${2:-}" >"$work/bin/$1"
-    chmod +x "$work/bin/$1"
-}
+. "$(dirname -- "$0")/lib_machine.sh"
 
 # ends CODE: expects this exit code of `dev.sh deps build`.
 ends() {
@@ -38,17 +12,8 @@ ends() {
     [ "$code" -eq "$1" ] || die "exit code $code where $1 was expected"
 }
 
-has() {
-    grep -qF -- "$1" "$2" || die "$2 should hold: $1"
-}
-
 set -- cc gcc c++ cmake mpicc mpirun pkg-config # the tools of a build, but for ninja
-for tool in "$@" ninja; do
-    if ! command -v "$tool" >/dev/null; then
-        echo "skipped: there is no $tool here"
-        exit 77
-    fi
-done
+needs_tools "$@" ninja
 
 machine "$@" ninja
 stand_in apt-get "exit 100"

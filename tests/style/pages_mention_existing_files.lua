@@ -12,14 +12,14 @@ local verbs = require "verbs"
 
 local source, writes = arg[1], arg[2] == "write"
 
--- Options of other programs that the pages show: CMake and CTest, mpirun, srun and sbatch, all_reduce.py.
--- Commands of only these programs are not checked.
+-- Options of other programs that the pages show: CMake and CTest, mpirun, srun and sbatch, podman,
+-- all_reduce.py. Commands of only these programs are not checked.
 local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["workflow"] = true,
   ["install"] = true, ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true,
   ["mpi"] = true, ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true, ["host"] = true,
   ["map-by"] = true, ["bind-to"] = true, ["nodes"] = true, ["ntasks"] = true, ["ntasks-per-node"] = true,
-  ["time"] = true }
-local OTHERS = { chromium = true, gh = true }
+  ["time"] = true, ["ipc"] = true, ["shm-size"] = true }
+local OTHERS = { chromium = true, gh = true, podman = true }
 
 local wrong = 0
 local checked = { links = 0, options = 0, commands = 0, guarantees = 0 }
@@ -184,6 +184,9 @@ end
 
 local function check_code(path, number, code)
   if OTHERS[code:match("%S+")] then return end
+  code = code:gsub("sh cmake/dev%.sh (%l+)%f[%s%z]", function(name) -- its `check` is another command
+    return declared[name] and name ~= "check" and "gentables " .. name or nil
+  end)
   for start in code:gmatch("()%f[%w_]gentables%s+%l") do
     if not code:sub(1, start - 1):find("[%w_-]$") then
       check_command(path, number, (code:sub(start):gsub("%s[#|;&].*", "")))

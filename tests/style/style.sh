@@ -14,8 +14,8 @@ only=$(printf '%s\n' "$@")
 # files PATTERN...: the sources with these names, of the given ones.
 files() {
     all=$(for pattern in "$@"; do
-        found=$(find CMakeLists.txt bench cmake generator templates tests .ci -name "$pattern" -type f \
-            ! -path 'tests/golden/*' ! -path 'tests/fuzz/corpus/*')
+        found=$(find CMakeLists.txt bench cmake generator packaging templates tests .ci \
+            -name "$pattern" -type f ! -path 'tests/golden/*' ! -path 'tests/fuzz/corpus/*')
         if [ -z "$found" ]; then
             echo "FAILED: no file is called $pattern" >&2
             exit 1

@@ -1,8 +1,8 @@
 # Clean Debians by debootstrap, for scripts of this folder that run in the root of the sources. Sourced.
 #
 #   in_own_namespaces SCRIPT      runs SCRIPT --inside FOLDER in mount and process namespaces of its own, and
-#                                 exits: then nothing is mounted or running, and the folder is gone. Skips what
-#                                 cannot run here.
+#                                 exits: then nothing is mounted or running, and the folder is gone. Skips
+#                                 what cannot run here.
 #   new_debian FOLDER             makes a Debian; about a minute
 #   copy_debian FOLDER COPY       copies one that is not mounted
 #   mount_debian FOLDER           mounts what programs need

@@ -64,7 +64,8 @@ gentables() {
 
 if [ "${1:-}" != --inside ]; then
     if [ -n "${GENTABLES:-}" ]; then # in ctest
-        if [ "${GENTABLES_NIGHTLY:-}" != 1 ] || [ "$(id -u)" -ne 0 ] || ! command -v debootstrap >/dev/null; then
+        if [ "${GENTABLES_NIGHTLY:-}" != 1 ] || [ "$(id -u)" -ne 0 ] ||
+            ! command -v debootstrap >/dev/null; then
             skip "runs at night, as root, with debootstrap"
         fi
     fi

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The installed package has completions for each shell, in the folders in which shells look for them, and a man
-# page for each verb, as the installed program prints them.
-. "$(dirname -- "$0")/lib.sh"
+# The installed package has completions for each shell, in the folders in which shells look for them, and a
+# man page for each verb, as the installed program prints them.
+. "$(dirname -- "$0")/../package/lib.sh"
 
 begin installed_reference
 program=$GENTABLES_PREFIX/bin/gentables

@@ -1,8 +1,8 @@
 #!/bin/sh
-# an_archive_runs_from_any_folder.sh CPACK BUILD_TREE: the .tar.gz of the target `packages`, unpacked somewhere:
-# its program has the first version of CHANGELOG.md, makes tables from rows, and starts its own bench. It states
-# that no licence has been chosen.
-. "$(dirname -- "$0")/lib.sh"
+# an_archive_runs_from_any_folder.sh CPACK BUILD_TREE: the .tar.gz of the target `packages`, unpacked
+# somewhere: its program has the first version of CHANGELOG.md, as the recipes for Spack and EasyBuild, makes
+# tables from rows, and starts its own bench. It states that no licence has been chosen.
+. "$(dirname -- "$0")/../package/lib.sh"
 
 begin archive
 mkdir "$work/packages" "$work/there"
@@ -11,6 +11,9 @@ version=$(sed -n 's/^## \([0-9.]*\).*/\1/p' "$GENTABLES_SOURCE/CHANGELOG.md" | h
 passes tar -xzf "$work/packages/gentables-$version-$(uname -s)-$(uname -m).tar.gz" -C "$work/there"
 root=$(echo "$work"/there/*)
 program=$root/bin/gentables
+packaging=$GENTABLES_SOURCE/packaging
+passes grep -q "version(\"$version\")" "$packaging/spack/package.py"
+passes grep -q "^version = '$version'" "$packaging/easybuild/gentables-$version"-*.eb
 
 passes "$program" --version
 printed "gentables $version"
