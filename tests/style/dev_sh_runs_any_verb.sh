@@ -1,7 +1,7 @@
 #!/bin/sh
 # dev_sh_runs_any_verb.sh BUILD_TREE: cmake/dev.sh VERB on simulated machines: it installs the packages that
 # the verb needs and lacks, configures once, builds the verb's programs, and runs it in the folder of the
-# caller, with nothing but its output on stdout. An unknown name ends in one line before anything is installed.
+# caller, with nothing but its output on stdout. An unknown name ends in one line, before installing.
 work=$GENTABLES_WORK/dev_sh_verbs
 . "$(dirname -- "$0")/lib_machine.sh"
 tree=$work/tree

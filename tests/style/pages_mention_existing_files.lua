@@ -18,7 +18,7 @@ local OF_OTHERS = { ["build"] = true, ["target"] = true, ["preset"] = true, ["wo
   ["install"] = true, ["prefix"] = true, ["test-dir"] = true, ["allow-run-as-root"] = true, ["tune"] = true,
   ["mpi"] = true, ["gpus-per-task"] = true, ["help"] = true, ["benchmark"] = true, ["host"] = true,
   ["map-by"] = true, ["bind-to"] = true, ["nodes"] = true, ["ntasks"] = true, ["ntasks-per-node"] = true,
-  ["time"] = true, ["ipc"] = true, ["shm-size"] = true }
+  ["time"] = true, ["ipc"] = true, ["mca"] = true, ["shm-size"] = true }
 local OTHERS = { chromium = true, gh = true, podman = true }
 
 local wrong = 0
