@@ -73,7 +73,10 @@ has '^curl .*--header PRIVATE-TOKEN: secret .*body@gentables.md' "$WORK/calls"
 has ' https://host/api/v4/projects/5/merge_requests/3/notes$' "$WORK/calls"
 ends_with 0 "$hook" tables/sm90/table.csv tables/sm90/benchmark.tp2.sm90.csv README.md
 
-# An edit by hand, a note that cannot be written, a folder without rows.
+# Posts that fail, an edit by hand, a folder without rows.
+stand_in gh 'exit 1'
+ends_with 0 on_github
+printed stdout '^::warning::the comment could not be written'
 stand_in curl 'exit 22'
 ends_with 2 on_gitlab GENTABLES_TOKEN=secret
 echo edited >>"$tables/allreduce_table.h"
