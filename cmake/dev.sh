@@ -13,7 +13,8 @@ set -eu
 usage() {
     cat <<'END'
 usage: sh cmake/dev.sh TARGET|VERB [ARGUMENT...]
-  gen-tables              measure missing rows, write the tables
+  gen-tables              measure missing rows, write the tables, of GENTABLES_ARCH: host, host-NAME for
+                          another machine, sm90... for this machine's GPUs
   test                    build and run all tests; ARGUMENTs go to ctest
   check [FILE...]         style, build and the tests that concern the FILEs (default: the files that git
                           reports as changed); less than a minute in a built tree
@@ -221,9 +222,11 @@ install_missing() {
     echo "gentables: missing: $left; parts and tests that need it are left out"
 }
 
-# Without GENTABLES_CUDA_COMPILE, kernels for GPUs are compiled if there is an nvcc.
+# The build tree keeps GENTABLES_ARCH. Without GENTABLES_CUDA_COMPILE, kernels for GPUs are compiled if there
+# is an nvcc.
 configure() {
-    cmake --preset default ${GENTABLES_CUDA_COMPILE:+"-DGENTABLES_CUDA_COMPILE=$GENTABLES_CUDA_COMPILE"}
+    cmake --preset default ${GENTABLES_ARCH:+"-DGENTABLES_ARCH=$GENTABLES_ARCH"} \
+        ${GENTABLES_CUDA_COMPILE:+"-DGENTABLES_CUDA_COMPILE=$GENTABLES_CUDA_COMPILE"}
 }
 
 build() {

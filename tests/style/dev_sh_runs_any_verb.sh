@@ -75,9 +75,12 @@ stand_in nvidia-smi
 runs 0 tune
 has "gentables-bench gentables-bench-cuda" "$work/log"
 
-# A target installs what it needs, and no more.
+# A target installs what it needs, and no more; GENTABLES_ARCH chooses its table.
 begin
+GENTABLES_ARCH=sm90
+export GENTABLES_ARCH
 runs 0 gen-tables
+has "cmake --preset default -DGENTABLES_ARCH=sm90" "$work/log"
 has "--no-install-recommends openmpi-bin" "$work/log"
 has "cmake --build build --target gen-tables" "$work/log"
 lacks gnuplot
