@@ -53,7 +53,7 @@ compressed   library:libzstd      libzstd-dev     libzstd-devel
 pictures     program:gnuplot      gnuplot-nox     gnuplot
 gemms        openblas             libopenblas0-pthread openblas-threads
 convolutions onednn               libdnnl-dev     onednn-devel
-packages     program:dpkg-shlibdeps dpkg-dev      dpkg-dev
+packages     dpkg                 dpkg-dev        dpkg-dev
 packages     program:file         file            file
 test         program:git          git             git
 test         program:make         make            make
@@ -156,6 +156,7 @@ have() {
     tsan) printf 'int main() {}\n' | clang++ -fsanitize=thread -x c++ - -o /dev/null >/dev/null 2>&1 ;;
     openpyxl | torch) have_python "$1" ;;
     openblas) have_openblas ;;
+    dpkg) [ ! -e /etc/debian_version ] || command -v dpkg-shlibdeps >/dev/null ;; # for .deb, on Debian only
     onednn) printf '#include <dnnl.h>\n' | cc -E -x c - >/dev/null 2>&1 ;;
     mpi) printf '#include <mpi.h>\n' | mpicc -E -x c - >/dev/null 2>&1 ;;
     esac

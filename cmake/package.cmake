@@ -3,8 +3,9 @@
 #   sh cmake/dev.sh packages      writes to build/packages/
 #
 #   gentables-VERSION-SYSTEM-PROCESSOR.tar.gz   runs from any folder; bin/gentables doctor lists what it lacks
-#   gentables_VERSION_ARCHITECTURE.deb          where dpkg-shlibdeps is; it depends on the packages of the
-#                                               libraries that the programs were linked with, and on mpirun
+#   gentables_VERSION_ARCHITECTURE.deb          on Debian and Ubuntu, with dpkg-shlibdeps; it depends on the
+#                                               packages of the libraries that the programs were linked with,
+#                                               and on that of mpirun
 #
 # They run without a compiler, on machines with the libraries of the machine that builds. Parts that are left
 # out of the build, for lack of a library, are missing in the packages, too; dev.sh installs all libraries
@@ -15,7 +16,7 @@ endif()
 
 set(CPACK_GENERATOR TGZ)
 find_program(DPKG_SHLIBDEPS dpkg-shlibdeps)
-if(DPKG_SHLIBDEPS)
+if(DPKG_SHLIBDEPS AND EXISTS /etc/debian_version)
   list(APPEND CPACK_GENERATOR DEB)
 endif()
 set(CPACK_PACKAGE_NAME gentables)
