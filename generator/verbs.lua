@@ -73,7 +73,7 @@ end
 local function defaults_of(module, name)
   local project_file = require "surroundings.project_file"
   local words = project_file.words(name, verbs.list, function(key) return options.find(module, key) end)
-  if #words > 0 then fail.note("%s: %s", project_file.NAME, table.concat(words, " ")) end
+  if #words > 0 then fail.print("%s: %s", project_file.NAME, table.concat(words, " ")) end
   return words
 end
 

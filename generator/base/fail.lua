@@ -49,10 +49,14 @@ end
 
 local notes = 0
 
--- Prints a message on stderr; the verb goes on. The arguments are those of fail.with.
+-- Prints a message on stderr that is no note: one that says nothing about the data. The arguments are those
+-- of fail.with.
+function fail.print(message, ...) io.stderr:write(fail.line(with_values(message, ...))) end
+
+-- Prints a note on stderr; the verb goes on. The arguments are those of fail.with.
 function fail.note(message, ...)
   notes = notes + 1
-  io.stderr:write(fail.line(with_values(message, ...)))
+  fail.print(message, ...)
 end
 
 -- The number of notes so far.

@@ -11,6 +11,8 @@
 --   list = true          may be repeated, and takes every word up to the next option; gives a list
 --   short = "d"          has this name after one dash, too
 --   aliases = { ... }    has these names, too, which the help does not show
+--   arguments = false    goes only with command lines without arguments (true: with some); a default of
+--                        gentables.lua does not apply to the others
 --   trusted = true       starts a program or gives rights, so that gentables.lua must not set it
 --   type = "whole"       is a whole number, from `least` (default 1) to `most` (default 2147483647)
 --   type = "number"      is a finite number of at least `least`, or above `above`, and at most `most`
@@ -196,12 +198,18 @@ local function read_words(verb, name, words)
   return line.args
 end
 
+-- Whether a default of the option with this key of args goes with a command line.
+local function default_applies(verb, key, args)
+  local option = find_long(verb, (key:gsub("_", "-")))
+  return args[key] == nil and (option.arguments == nil or option.arguments == (#args > 0))
+end
+
 -- Reads `argv` (a list of texts) for the verb called `name`. `defaults`: words that set the options which
 -- `argv` leaves out, or nil. Wrong use raises an error with exit code 2.
 function options.parse(verb, name, argv, defaults)
   local args = read_words(verb, name, argv)
   for key, value in pairs(read_words(verb, name, defaults or {})) do
-    if args[key] == nil then args[key] = value end
+    if default_applies(verb, key, args) then args[key] = value end
   end
   check(verb, name, args)
   return args

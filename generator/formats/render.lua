@@ -191,12 +191,14 @@ local function arch_of_file(path) return arch_in(file.read(path, 4096) or "") en
 
 -- The files in a folder (names) that formats of the arch once made, and do not make of these rows:
 -- { { file = name, why, is_generated } }, where is_generated is whether gentables certainly made it. Files of
--- other archs are not among them. `made`: of render.files.
-function render.stale(source, names, made, folder)
+-- other archs are not among them. `made`: of render.files. `only(format)`: whether a format counts (default:
+-- each does).
+function render.stale(source, names, made, folder, only)
   local is_made, stale = sequences.set(sequences.field(made, "file")), {}
   local there = file.list(folder) or {}
   for _, format in ipairs(render.formats(names, source.arch)) do
-    for _, name in ipairs(format.lacks and there or {}) do
+    local counts = format.lacks and (not only or only(format))
+    for _, name in ipairs(counts and there or {}) do
       if is_of(format, name) and not is_made[name] then
         local arch = arch_of_file(folder .. "/" .. name)
         local why = format.lacks(source) or "nothing of that TP size or number of nodes was measured"
@@ -239,6 +241,9 @@ function render.files(source, names)
   return files
 end
 
+-- Whether a format is a file for an MPI library.
+function render.installs(format) return format.installs == true end
+
 -- The files for MPI libraries, of those of --formats (nil: all), with the absolute path `folder` in them.
 -- Raises if there is none, or if the path has characters that these files cannot hold.
 function render.installed(source, names, folder)
@@ -246,9 +251,7 @@ function render.installed(source, names, folder)
   if wrong then
     fail.input("--install-prefix %s: the files of MPI libraries hold no path with %q", folder, wrong)
   end
-  local installs = sequences.filter(render.formats(names, source.arch), function(format)
-    return format.installs
-  end)
+  local installs = sequences.filter(render.formats(names, source.arch), render.installs)
   local files, at_folder = {}, setmetatable({ folder = folder:gsub("/*$", "/") }, { __index = source })
   for _, format in ipairs(installs) do
     if not format.lacks(source) then sequences.append(files, files_of(at_folder, format)) end

@@ -55,23 +55,33 @@ local function add_cases(add, list, all)
   add "    esac"
 end
 
-local function verbs_with_commands(all)
-  local with = sequences.filter(all, function(of) return of.commands end)
-  return table.concat(sequences.field(with, "name"), " | ")
+-- The words of each shell for the same beginning: the variables, the number of words before the present one,
+-- and the words of the verb and its command.
+local BASH = { name = "bash",
+  variables = "word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}", before = "COMP_CWORD",
+  verb = "${COMP_WORDS[1]}", command = "${COMP_WORDS[2]}" }
+local ZSH = { name = "zsh", variables = "previous=${words[CURRENT-1]} line=(\"${words[@]}\")",
+  before = "CURRENT - 1", verb = "${line[2]}", command = "${line[3]}" }
+
+-- The beginning of the function of a shell, with add_cases.
+local function add_beginning(add, shell, list)
+  local all = declarations.of(list)
+  local with_commands = sequences.filter(all, function(of) return of.commands end)
+  add("# Completions of gentables for %s; rendered by: gentables completion %s", shell.name, shell.name)
+  add "_gentables() {"
+  add("    local %s key='' kind='' values=''", shell.variables)
+  add("    if ((%s > 1)); then key=%s; fi", shell.before, shell.verb)
+  add("    if ((%s > 2)); then", shell.before)
+  add("        case $key in %s) key+=\" %s\" ;; esac",
+    table.concat(sequences.field(with_commands, "name"), " | "), shell.command)
+  add "    fi"
+  add "    local words=''" -- of zsh: those before it are in `line`
+  add_cases(add, list, all)
 end
 
 function completion.bash(list)
-  local all = declarations.of(list)
   local lines, add = writer()
-  add "# Completions of gentables for bash; rendered by: gentables completion bash"
-  add "_gentables() {"
-  add "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}"
-  add "    local key='' words='' kind='' values=''"
-  add "    if ((COMP_CWORD > 1)); then key=${COMP_WORDS[1]}; fi"
-  add "    if ((COMP_CWORD > 2)); then"
-  add("        case $key in %s) key+=\" ${COMP_WORDS[2]}\" ;; esac", verbs_with_commands(all))
-  add "    fi"
-  add_cases(add, list, all)
+  add_beginning(add, BASH, list)
   add "    COMPREPLY=()"
   add "    case $kind in"
   add "    word) mapfile -t COMPREPLY < <(compgen -W \"$values\" -- \"$word\") ;;"
@@ -93,18 +103,9 @@ function completion.bash(list)
 end
 
 function completion.zsh(list)
-  local all = declarations.of(list)
   local lines, add = writer()
   add "#compdef gentables"
-  add "# Completions of gentables for zsh; rendered by: gentables completion zsh"
-  add "_gentables() {"
-  add "    local previous=${words[CURRENT-1]} key='' kind='' values='' line=(\"${words[@]}\")"
-  add "    if ((CURRENT > 2)); then key=${line[2]}; fi"
-  add "    if ((CURRENT > 3)); then"
-  add("        case $key in %s) key+=\" ${line[3]}\" ;; esac", verbs_with_commands(all))
-  add "    fi"
-  add "    local words=''"
-  add_cases(add, list, all)
+  add_beginning(add, ZSH, list)
   add "    case $kind in"
   add "    word) compadd -- ${=values} ;;"
   add "    folder) _files -/ ;;"

@@ -19,8 +19,12 @@ local project_file = {}
 
 project_file.NAME = "gentables.lua"
 local MOST_VALUES = 256 -- of an option
+local KINDS = { string = "a text", number = "a number", boolean = "true or false", table = "a table" }
 
 local function reject(...) fail.input("%s: %s", project_file.NAME, string.format(...)) end
+
+-- The kind of a value, with its article.
+local function kind_of(value) return KINDS[type(value)] or "a " .. type(value) end
 
 -- The text of a value on the command line; nil: it is none.
 local function text_of(value)
@@ -54,7 +58,7 @@ local function texts_of(where, value)
   for i, item in ipairs(type(value) == "table" and value or { value }) do
     texts[i] = text_of(item)
     if not texts[i] then
-      reject("%s is %s; a text, a number or a list of these is required", where, type(item))
+      reject("%s is %s; a text, a number or a list of these is required", where, kind_of(item))
     end
     if leads_out(texts[i]) then reject("%s: %s is outside this folder", where, texts[i]) end
   end
@@ -67,7 +71,7 @@ local function add_words(words, where, option, value)
   if option.trusted then
     reject("%s starts a program or gives rights; give it on the command line", where)
   elseif not option.value then
-    if type(value) ~= "boolean" then reject("%s is %s; true or false is required", where, type(value)) end
+    if type(value) ~= "boolean" then reject("%s is %s; true or false is required", where, kind_of(value)) end
     if value then words[#words + 1] = "--" .. option.name end
     return
   end
@@ -76,23 +80,26 @@ local function add_words(words, where, option, value)
   for _, item in ipairs(texts) do words[#words + 1] = ("--%s=%s"):format(option.name, item) end
 end
 
--- Raises unless all keys are texts: others cannot be sorted with texts.
-local function check_keys(where, found)
+-- Raises unless all entries have names, which are texts: other keys cannot be sorted with texts. `form`: of a
+-- right entry.
+local function check_keys(where, found, form)
   for key in pairs(found) do
-    if type(key) ~= "string" then reject("%s has a key that is %s; a name is required", where, type(key)) end
+    if type(key) ~= "string" then
+      reject("%s has an entry without a name; each entry is %s", where, form)
+    end
   end
 end
 
 local function check_verbs(found, list)
-  check_keys("the table", found)
+  check_keys("the table", found, "VERB = { OPTION = VALUE }")
   local names = sequences.set(sequences.field(declarations.of(list), "name"))
   for _, name in ipairs(sorted_keys(found)) do
     if not names[name] then
       reject("there is no verb %q%s", name, text.did_you_mean(name, sorted_keys(names)))
     elseif type(found[name]) ~= "table" then
-      reject("%s is %s; a table of options is required", name, type(found[name]))
+      reject("%s is %s; a table of options is required", name, kind_of(found[name]))
     end
-    check_keys(name, found[name])
+    check_keys(name, found[name], "OPTION = VALUE")
   end
 end
 

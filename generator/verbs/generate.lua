@@ -17,7 +17,8 @@ local trtllm_generator = require "sweep.trtllm_generator"
 
 local function print_state(word, path) io.stdout:write(("%-10s"):format(word), path, "\n") end
 
--- Renders the copies of --install-prefix as texts for write(). Makes the folder, for its absolute path.
+-- Renders the copies of --install-prefix: { files (of render.installed), folder }. Makes the folder, for its
+-- absolute path.
 local function installed(source, args, out)
   fail.unless_done(file.make_folder(args.install_prefix))
   local folder = fail.unless(file.real_path(args.install_prefix))
@@ -25,7 +26,12 @@ local function installed(source, args, out)
     fail.input("--install-prefix %s: is the folder of the tables, which hold no paths; name another",
       args.install_prefix)
   end
-  return sequences.map(render.installed(source, args.formats, folder), function(made)
+  return { files = render.installed(source, args.formats, folder), folder = folder }
+end
+
+-- Rendered files as texts for write().
+local function texts_in(folder, files)
+  return sequences.map(files, function(made)
     return { path = folder .. "/" .. made.file, text = made.text }
   end)
 end
@@ -39,9 +45,9 @@ local function write(texts)
 end
 
 -- Removes the files of formats that the rows no longer give, such as those of another machine's search;
--- `made`: of render.files.
-local function remove_stale(source, names, made, out)
-  for _, left in ipairs(render.stale(source, names, made, out)) do
+-- `made`: of render.files. `only`: as in render.stale.
+local function remove_stale(source, names, made, out, only)
+  for _, left in ipairs(render.stale(source, names, made, out, only)) do
     local path = out .. "/" .. left.file
     if left.is_generated then
       fail.unless(os.remove(path))
@@ -100,23 +106,20 @@ return {
     local source = model.load(args.data_dir, args.arch, args, out)
     if args.mpich then mpich.use(source, args.mpich) end
     -- Everything is rendered before anything is written: an error in the input changes no file.
-    local texts, paths = {}, {}
     local files = render.files(source, args.formats)
-    for i, made in ipairs(files) do
-      paths[i] = out .. "/" .. made.file
-      texts[i] = { path = paths[i], text = made.text }
-    end
-    local copies = args.install_prefix and installed(source, args, out) or {}
+    local texts = texts_in(out, files)
+    local copies = args.install_prefix and installed(source, args, out)
     if not is_folder_named then render.refuse_to_replace(texts) end
     fail.unless_done(file.make_folder(out))
     local _ <close> = not lock and folder_lock.take(out) or nil
     if args.mpich then write { mpich.kept(source) } end
     write(texts)
-    write(copies)
+    if copies then write(texts_in(copies.folder, copies.files)) end
     remove_stale(source, args.formats, files, out)
+    if copies then remove_stale(source, args.formats, copies.files, copies.folder, render.installs) end
     gaps.print { source }
     predicted_in_words.print { source }
     trtllm_generator.report(args, source)
-    if before then stamp.keep(args.stamp, before, args, out, source, paths) end
+    if before then stamp.keep(args.stamp, before, args, out, source, sequences.field(texts, "path")) end
   end,
 }

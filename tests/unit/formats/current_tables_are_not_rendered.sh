@@ -41,6 +41,16 @@ generate >"$stdout" 2>"$stderr" || die "tables were rendered although nothing ha
 cmp -s "$stdout" "$WORK/first" || die "another output than $(cat "$WORK/first")"
 mend
 
+# Options of gentables.lua count as options; the message about them prevents no stamp.
+cd "$WORK"
+rm b/stamp
+echo 'return { generate = { choose = "corner" } }' >gentables.lua
+generate >"$stdout" 2>"$stderr" || die "generate failed with defaults"
+[ -s b/stamp ] || die "no stamp with defaults"
+rm gentables.lua
+renders "an option of gentables.lua"
+generate >"$stdout" 2>"$stderr" || die "generate failed without defaults"
+
 cp "$WORK/out/table.csv" "$WORK/table.csv"
 echo edited >>"$WORK/out/table.csv"
 renders "a table"

@@ -104,7 +104,13 @@ makes 4.1.7 ompi_rules.conf
 makes 4.1.8 ompi_rules.conf ompi_rules_v2.conf
 makes 5.0.6 ompi_rules.conf
 makes 5.0.10 ompi_rules.conf ompi_rules_v2.conf
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --install-prefix "$WORK/installed"
+[ -e "$WORK/installed/ompi_rules_v2.conf" ] || die "no copy of the rules"
 makes 6.0.1 ompi_rules.json
+# Copies that the rows no longer give are removed, as the files beside the rows are.
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --install-prefix "$WORK/installed"
+has "^removed   $WORK/installed/ompi_rules_v2.conf" "$stdout"
+[ ! -e "$WORK/installed/ompi_rules.conf" ] || die "a stale copy is left"
 rejects 'ompi_rules.conf: Open MPI before 6.0 reads it .* use ompi_rules.json' \
     generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --formats ompi
 # check detects that the times of the search changed, or are missing.

@@ -24,16 +24,25 @@ has '^gentables: gentables.lua: --tp=2,4$' "$stderr"
 succeeds generate --data-dir rows --arch sm90 --formats c --out made
 if grep -q gentables.lua "$stderr"; then die "defaults of another verb"; fi
 
+# Defaults for a folder of rows do not go with a picture of one file, nor those of a picture with a folder.
+given 'plot = { data_dir = "rows", arch = "sm90", out = "pictures", kinds = "heatmap", fusion = "NONE" }'
+ends_with 2 "$GENTABLES" plot heatmap rows/benchmark.tp2.sm90.csv
+has 'plot heatmap needs --fusion F and --out PATH' "$stderr"
+ends_with 2 "$GENTABLES" plot heatmap rows/benchmark.tp2.sm90.csv --out one.jpg
+has 'one.jpg: ends in neither .png nor .svg' "$stderr"
+ends_with 2 "$GENTABLES" plot --formats jpg
+has 'no format "jpg"' "$stderr"
+
 # Wrong entries.
 wrong() { given "$2" && rejects "gentables.lua: $1" generate --data-dir rows --arch sm90; }
 wrong 'there is no verb "swep" \(did you mean sweep\?\)' 'swep = {}'
-wrong 'generate is string; a table of options' 'generate = "c"'
+wrong 'generate is a text; a table of options' 'generate = "c"'
 wrong 'generate.format is no option \(did you mean --formats\?\)' 'generate = { format = "c" }'
-wrong 'generate.formats is boolean; a text, a number or a list' 'generate = { formats = true }'
+wrong 'generate.formats is true or false; a text, a number or a list' 'generate = { formats = true }'
 wrong 'generate.formats is empty' 'generate = { formats = {} }'
-wrong 'generate.allow_loopback is string; true or false' 'generate = { allow_loopback = "yes" }'
-wrong 'the table has a key that is number' 'generate = {}, [1] = 2'
-wrong 'generate has a key that is number' 'generate = { formats = "c", [1] = 2 }'
+wrong 'generate.allow_loopback is a text; true or false' 'generate = { allow_loopback = "yes" }'
+wrong 'the table has an entry without a name; each entry is VERB = \{ OPTION = VALUE \}' 'generate = {}, [1] = 2'
+wrong 'generate has an entry without a name; each entry is OPTION = VALUE$' 'generate = { formats = "c", [1] = 2 }'
 wrong 'generate.formats has 257 values; at most 256' \
     "generate = { formats = { $(printf '"c", %.0s' $(seq 257)) } }"
 given '' && echo 'print "ran"' >gentables.lua
