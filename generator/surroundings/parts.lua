@@ -1,28 +1,69 @@
 -- The parts that gentables uses beside itself, in the order of `gentables doctor`: the purpose of each, how
--- it is found, and its packages.
+-- it is found and tried, and its packages.
 --
 --   name      shown
 --   purpose   the verbs that need it
 --   find      the kind of part, and the name by which it is found: `program` in PATH, `own` program beside
 --             gentables, `module` that is loadable, `library` that the loader finds
+--   try       function() -> true, or nil and the reason: whether a found program does its work, within some
+--             seconds. Programs of our own have to print their help; modules and libraries, to load
 --   debian, fedora  packages, as in cmake/dev.sh
 --   rebuild   whether gentables is built again after their installation
 --   required  whether measuring this machine and making its tables needs it
 --
 -- How to add a part: a row. tests/unit/surroundings/doctor_names_missing_parts.sh compares the packages with
 -- cmake/dev.sh.
+local child_process = require "system.child_process"
+local fail = require "base.fail"
 local file = require "core.file"
+local gnuplot = require "pages.gnuplot"
+local launcher = require "conversation.launcher"
 local optional = require "base.optional"
+local scratch = require "system.scratch"
 local system = require "core.system"
+local workers = require "system.workers"
 
 local parts = {}
+
+local PATIENCE = 30 -- seconds of a trial
+
+-- ---- trials -----------------------------------------------------------------------------------
+
+local function path_of_own(name) return system.program():gsub("[^/]*$", "") .. name end
+
+-- true, or nil and the reason in one line, for the end of a child process.
+local function verdict(ran)
+  if ran.well then return true end
+  return nil, child_process.last_line(ran.errors) or ran.reason
+end
+
+local function run(argv) return verdict(child_process.run(argv, { seconds = PATIENCE })) end
+
+-- Two ranks do an allreduce of 256 bytes with the bench; without one they only start and end.
+local function start_ranks()
+  local argv = launcher.command(2, workers.jobs())
+  local bench = path_of_own "gentables-bench"
+  local words = not file.exists(bench) and { "true" }
+    or { bench, "-b", "256", "-e", "256", "--strategies", "MPI", "--samples", "2" }
+  return verdict(launcher.run(table.move(words, 1, #words, #argv + 1, argv), { seconds = PATIENCE }))
+end
+
+-- Compiles and links a program.
+local function compile()
+  local folder <close> = scratch.folder "gentables-doctor"
+  local source = folder.path .. "/program.c"
+  fail.unless_done(file.write(source, "#include <math.h>\nint main(void) { return (int)sqrt(0); }\n"))
+  return run { "cc", source, "-o", folder.path .. "/program", "-lm" }
+end
+
+-- ---- the list ---------------------------------------------------------------------------------
 
 parts.list = {
   { name = "gentables-bench", purpose = "measuring CPU ranks: sweep, tune",
     find = { own = "gentables-bench" }, debian = "libopenmpi-dev", fedora = "openmpi-devel",
     rebuild = true, required = true },
   { name = "mpirun", purpose = "starting ranks: sweep, tune, workload", find = { program = "mpirun" },
-    debian = "openmpi-bin", fedora = "openmpi", required = true },
+    try = start_ranks, debian = "openmpi-bin", fedora = "openmpi", required = true },
   { name = "gentables-bench-cuda", purpose = "measuring GPUs; needs CUDA and NCCL from NVIDIA",
     find = { own = "gentables-bench-cuda" } },
   { name = "CUDA driver", purpose = "measuring GPUs; comes from NVIDIA",
@@ -30,7 +71,7 @@ parts.list = {
   { name = "hwloc", purpose = "the machine's model and topology in the provenance",
     find = { module = "core.topology" }, debian = "libhwloc-dev", fedora = "hwloc-devel", rebuild = true },
   { name = "gnuplot", purpose = "pictures: plot, metric plot, trace plots", find = { program = "gnuplot" },
-    debian = "gnuplot-nox", fedora = "gnuplot" },
+    try = gnuplot.has_font, debian = "gnuplot-nox", fedora = "gnuplot" },
   { name = "libxlsxwriter", purpose = "workbooks: report --xlsx, trace", find = { module = "core.xlsx" },
     debian = "libxlsxwriter-dev", fedora = "libxlsxwriter-devel", rebuild = true },
   { name = "libyaml", purpose = "workload cards of metric", find = { module = "core.yaml" },
@@ -43,7 +84,7 @@ parts.list = {
   { name = "gentables-workload", purpose = "workload", find = { own = "gentables-workload" },
     debian = "libopenmpi-dev", fedora = "openmpi-devel", rebuild = true },
   { name = "C compiler", purpose = "regret of a header", find = { program = "cc" },
-    debian = "gcc,libc6-dev", fedora = "gcc" },
+    try = compile, debian = "gcc,libc6-dev", fedora = "gcc" },
 }
 
 -- The path of a program in PATH; nil: there is none.
@@ -53,17 +94,34 @@ local function in_path(name)
   end
 end
 
+-- By the kind of part: whether it is found; and for those that are tried alike, as `try` does.
 local finders = {
-  own = function(name) return file.exists(system.program():gsub("[^/]*$", "") .. name) end,
+  own = function(name) return file.exists(path_of_own(name)) end,
   program = function(name) return in_path(name) ~= nil end,
-  module = function(name) return optional(name) ~= nil end,
+  module = function(name) return optional(name) ~= nil end, -- raises if it is there and cannot be loaded
   library = function(name) return package.loadlib(name, "*") end,
 }
+local trials = { own = function(name) return run { path_of_own(name), "--help" } end }
 
--- Whether a part is found.
-function parts.has(part)
+-- The first line of the reason in an error. Raises if gentables was interrupted.
+local function reason_of(problem)
+  local known = fail.of(problem)
+  if fail.is_failure(known) and known.code > 2 then error(known, 0) end
+  return tostring(known):match("^[^\n]*")
+end
+
+-- Looks for a part, and tries it: "found"; "missing"; or "broken" and the reason.
+function parts.state(part)
   local kind, name = next(part.find)
-  return finders[kind](name) and true or false
+  local sought, found = pcall(finders[kind], name)
+  if not sought then return "broken", reason_of(found) end
+  if not found then return "missing" end
+  local try = part.try or trials[kind]
+  if not try then return "found" end
+  local done, works, reason = pcall(try, name)
+  if not done then works, reason = nil, reason_of(works) end
+  if works then return "found" end
+  return "broken", reason
 end
 
 -- The command that installs the packages of these parts; nil if they have none, or without apt-get and dnf.

@@ -1,6 +1,6 @@
 #!/bin/sh
-# gentables doctor: each part with its state, the command that installs what is missing, and exit code 2 if
-# this machine cannot be measured. Its packages are those of cmake/dev.sh.
+# gentables doctor: each part with its state, the command that installs what is missing, the reason why a part
+# does not work, and exit code 2 if this machine cannot be measured. Its packages are those of cmake/dev.sh.
 . "$SOURCE/tests/lib.sh"
 . "$SOURCE/tests/unit/surroundings/lib.sh"
 
@@ -20,6 +20,7 @@ done <"$WORK/packages"
 program_with "$WORK/program/bin"
 mkdir "$WORK/tools"
 printf '#!/bin/sh\n' | tee "$WORK/tools/apt-get" >"$WORK/tools/cc"
+chmod +x "$WORK/tools/cc"
 doctor() { env PATH="$WORK/tools" "$GENTABLES" doctor "$@"; }
 ends_with 2 doctor
 has '^missing  gentables-bench ' "$stdout"
@@ -34,11 +35,31 @@ has '^  sudo dnf install openmpi-devel openmpi .*gnuplot' "$stdout"
 
 # With a bench and mpirun the main job runs.
 printf '#!/bin/sh\n' | tee "$WORK/tools/mpirun" >"$WORK/program/bin/gentables-bench"
+chmod +x "$WORK/tools/mpirun" "$WORK/program/bin/gentables-bench"
 ends_with 0 doctor
 has '^this machine can be measured$' "$stdout"
 ends_with 0 doctor --json
 has '"can_measure": true' "$stdout"
 has '"command": "sudo dnf install ' "$stdout"
+
+# Parts that are there, and do not work.
+printf '#!/bin/sh\n[ "$1" = --version ] || { echo "no daemon" >&2; exit 1; }\n' >"$WORK/tools/mpirun"
+printf '#!/bin/sh\nexit 3\n' | tee "$WORK/tools/cc" >"$WORK/program/bin/gentables-bench-cuda"
+printf '#!/bin/sh\necho nothing\n' >"$WORK/tools/gnuplot"
+chmod +x "$WORK/tools/gnuplot" "$WORK/program/bin/gentables-bench-cuda"
+ends_with 2 doctor
+has '^broken   mpirun ' "$stdout"
+has '^ {9}no daemon$' "$stdout"
+has '^broken   C compiler ' "$stdout"
+has '^broken   gentables-bench-cuda ' "$stdout"
+has '^ {9}exit code 3$' "$stdout"
+has '^broken   gnuplot ' "$stdout"
+has '^this machine cannot be measured without a working mpirun; tables' "$stdout"
+if grep -E 'dnf install .*openmpi( |$)' "$stdout"; then die "it installs what is there"; fi
+ends_with 2 doctor --json
+has '"problem": "no daemon"' "$stdout"
+has '"can_measure": false' "$stdout"
+printf '#!/bin/sh\n' | tee "$WORK/tools/cc" >"$WORK/tools/mpirun"
 
 # A module that cannot be loaded is missing, with its package.
 rm "$WORK/program/lib"
