@@ -59,6 +59,10 @@ function help.usage(verb, name)
   return table.concat(words, " ")
 end
 
+-- Variables of the environment that verbs read.
+help.environment = { { name = "GENTABLES_PROGRESS",
+  help = "the file to which long verbs append their progress as lines of JSON; -: stderr, without a bar" } }
+
 -- The help of a verb.
 function help.of_verb(verb, name)
   local summary = table.concat(wrapped(verb.summary, WIDTH), "\n")
@@ -99,6 +103,7 @@ function help.of_program(list, groups)
     end
     out[#out + 1] = ("\n%s:\n%s"):format(group.help, help.rows(of_group))
   end
+  out[#out + 1] = "\nenvironment:\n" .. help.rows(help.environment)
   out[#out + 1] = "\ngentables VERB --help shows the options of a verb and an example.\n"
   return table.concat(out, "\n")
 end

@@ -78,6 +78,8 @@ local function main_page(list, groups)
     end
     add_rows(out, group.help:upper(), rows, "")
   end
+  out[#out + 1] = ".SH ENVIRONMENT"
+  for _, row in ipairs(help.environment) do add_item(out, row.name, row.help) end
   out[#out + 1] = ".SH EXIT STATUS\n0: done. 1: a difference, or a failure. 2: wrong use, unreadable "
     .. "input, or a machine that lacks a required part."
   return out

@@ -193,15 +193,13 @@ local function bench_row(row, at)
 end
 
 -- Takes one sample of each kind of calls of each op. Returns the number of samples for which the rest of the
--- budget has time, estimated from these; nil: as many as the full measurement has.
-local function sample_once(rows, at, options)
-  local began, bar = process.now(), progress.new(#rows)
-  bar:show(options.name .. ", a first look")
-  for _, row in ipairs(rows) do
+-- budget has time, estimated from these; nil: as many as the full measurement has. It is no step of the bar.
+local function sample_once(rows, at, options, bar)
+  local began = process.now()
+  for i, row in ipairs(rows) do
+    bar:show(("%s, a first look: %d of %d"):format(options.name, i, #rows))
     replay_row(row, at, options, 1)
-    bar:step()
   end
-  bar:clear()
   local room = left_of(options) // (process.now() - began)
   return room < (options.samples or LEAST_SAMPLES) and math.max(2, math.tointeger(room)) or nil
 end
@@ -209,8 +207,10 @@ end
 -- Measures each op, those with the most time in the trace first. With a budget each gets one sample first,
 -- and then, in the same order, as many as the budget has time for.
 local function replay_all(rows, at, options)
-  local most = options.budget and sample_once(rows, at, options)
   local bar = progress.new(#rows)
+  bar:in_turn()
+  if options.budget then bar:limit(options.began, options.budget, true) end
+  local most = options.budget and sample_once(rows, at, options, bar)
   bar:show(options.name)
   for _, row in ipairs(rows) do
     if not options.budget or row.answer then replay_row(row, at, options, most) end

@@ -214,6 +214,7 @@ function all_sizes.run(job)
   job.limits = limits_of(job)
   job.progress, job.later = progress.new(), 0 -- `later`: visits at TP sizes that follow
   job.progress:in_lines()
+  job.progress:in_turn()
   for _, state in ipairs(open) do
     job.later = job.later + state.planner:outlook()
     state.journal = state.journal or journal.open(state.part)

@@ -1,6 +1,9 @@
--- A progress bar on a terminal, one line: the current work, the part that is done, the time left. In a pipe
--- there is none, or a line every ten seconds (in_lines). Other lines are printed with print(), which keeps
--- the bar below them. The bar never goes back, even if the number of steps grows.
+-- The progress of a verb: the current work, the part that is done, the time left. On a terminal it is a bar
+-- in one line; in a pipe there is none, or a line every ten seconds (in_lines). Other lines are printed with
+-- print(), which keeps the bar below them. The bar never goes back, even if the number of steps grows.
+--
+-- For programs: with GENTABLES_PROGRESS=FILE, or - for stderr, each change is also a line of JSON (to_json),
+-- at most one every INTERVAL seconds and step; with - there is no bar.
 local fail = require "base.fail"
 local process = require "core.process"
 local system = require "core.system"
@@ -10,19 +13,44 @@ progress.__index = progress
 
 local BAR, MIN_INTERVAL = 20, 0.05
 local LINE_INTERVAL = 10 -- between lines in a pipe, in seconds
+local LEAST_FIRST = 0.2 -- the least part after the first progress from which the time left is estimated
+local JSON_INTERVAL = 0.1 -- between lines of JSON, in seconds
+
+-- The file that GENTABLES_PROGRESS names, opened once; nil: none. Lines are appended, so that the parts of a
+-- verb, or several verbs, follow each other.
+local opened
+local function file_for_programs()
+  local path = os.getenv("GENTABLES_PROGRESS")
+  if not path or path == "" then return nil end
+  if path == "-" then return io.stderr end
+  if not opened then
+    local problem
+    opened, problem = io.open(path, "a")
+    if not opened then fail.input("GENTABLES_PROGRESS: %s; a file or - is required", problem) end
+  end
+  return opened
+end
+
+local verb_began -- by process.now, at the first bar
 
 -- progress.new(total [, stream [, now]]): for `total` steps; nil: their number is an estimate, in `total`,
 -- which may change. The default `stream` is io.stderr. `now`: the clock, in seconds (default: process.now).
 function progress.new(total, stream, now)
   stream, now = stream or io.stderr, now or process.now
-  local live = system.is_terminal(stream)
-  return setmetatable({ total = total or 0, is_estimate = not total, done = 0, highest = 0, text = "",
-    stream = stream, now = now, live = live,
-    drawn_at = live and -math.huge or now(), started = now() }, progress)
+  verb_began = verb_began or process.now()
+  local programs = file_for_programs()
+  local live = system.is_terminal(stream) and programs ~= stream
+  return setmetatable({ total = total or 0, is_estimate = not total, done = 0, inner = 0, highest = 0,
+    text = "", stream = stream, programs = programs, reported_at = -math.huge, now = now, live = live,
+    drawn_at = live and -math.huge or now(), began = verb_began, started = now() }, progress)
 end
 
+-- Declares that steps follow each other, so that the rate can be measured from the end of the first progress:
+-- the time before has the start of programs in it. Else, with several steps at once, it is since the start.
+function progress:in_turn() self.is_in_turn = true end
+
 -- In a pipe a line every ten seconds stands for the bar.
-function progress:in_lines() self.has_lines = true end
+function progress:in_lines() self.has_lines = self.programs ~= self.stream end
 
 -- From now on the bar shows the time since `began_at`, of at most `seconds`, in place of steps. With
 -- `has_steps`, it shows the part of the steps or, if it is larger, of the time.
@@ -39,12 +67,24 @@ end
 
 -- The part that is done, from 0 to 1: never less than before.
 local function share(self, now)
-  local part = self.total > 0 and self.done / self.total or self.is_estimate and 0 or 1
+  local part = self.total > 0 and (self.done + self.inner) / self.total or self.is_estimate and 0 or 1
   if self.seconds then
     part = math.max((now - self.started) / self.seconds, self.has_steps and part or 0)
   end
   self.highest = math.min(1, math.max(self.highest, part))
+  if self.is_in_turn and not self.first and part > 0 then self.first = { at = now, part = part } end
   return self.highest
+end
+
+-- The seconds that are left at the mean rate so far; with a limit of time and no steps, the rest of it. nil:
+-- too little is done.
+local function left(self, now, part)
+  local elapsed = now - self.started
+  if self.seconds and not self.has_steps then return math.max(0, self.seconds - elapsed) end
+  local first = not self.seconds and self.first
+  if first and part > first.part then return (now - first.at) / (part - first.part) * (1 - part) end
+  if part == 0 or first and part < LEAST_FIRST then return nil end
+  return elapsed / part * (1 - part)
 end
 
 -- The part that is done and the time left, as text.
@@ -52,10 +92,10 @@ local function state(self, now, part)
   if self.seconds and not self.has_steps then
     return ("%s of %s"):format(clock(part * self.seconds), clock(self.seconds))
   end
-  local left = ""
-  if part > 0 and part < 1 then left = ", " .. clock((now - self.started) / part * (1 - part)) .. " left" end
-  if self.is_estimate then return ("%d %%%s"):format(math.floor(100 * part), left) end
-  return ("%d/%d%s"):format(self.done, self.total, left)
+  local rest = part < 1 and left(self, now, part)
+  rest = rest and (", %s left"):format(clock(rest)) or ""
+  if self.is_estimate then return ("%d %%%s"):format(math.floor(100 * part), rest) end
+  return ("%d/%d%s"):format(self.done, self.total, rest)
 end
 
 -- The line that is drawn, at most `columns` wide.
@@ -66,8 +106,33 @@ function progress:line(now, columns)
   return ("[%s] %s  %s"):format(bar, state(self, now, part), self.text):sub(1, columns - 1)
 end
 
+-- A text as JSON.
+local function quoted(text)
+  return '"' .. fail.short(text):gsub('[%c"\\]', function(sign) return ("\\u%04x"):format(sign:byte()) end)
+    .. '"'
+end
+
+-- The same as JSON: {"elapsed_s": since the first bar, "part": from 0 to 1, "left_s": or null, "text"}.
+function progress:to_json(now)
+  local part = share(self, now)
+  local rest = left(self, now, part)
+  return ('{"elapsed_s": %.3f, "part": %.4f, "left_s": %s, "text": %s}'):format(now - self.began, part,
+    rest and ("%.3f"):format(rest) or "null", quoted(self.text))
+end
+
+local function report(self, now, at_once)
+  if not self.programs or not at_once and now - self.reported_at < JSON_INTERVAL then return end
+  self.reported_at = now
+  local written, problem = self.programs:write(self:to_json(now), "\n")
+  if written then written, problem = self.programs:flush() end
+  if written then return end
+  self.programs = nil
+  fail.note("GENTABLES_PROGRESS: %s; no more progress is written", problem)
+end
+
 local function draw(self, at_once)
   local now = self.now()
+  report(self, now, at_once)
   if self.live then
     if not at_once and now - self.drawn_at < MIN_INTERVAL then return end
     self.stream:write("\r\27[K", self:line(now, system.columns()))
@@ -85,10 +150,16 @@ function progress:show(text)
   draw(self)
 end
 
--- Counts a step as done. `left`: the number of steps that remain, if it has changed.
-function progress:step(left)
-  self.done = self.done + 1
-  if left then self.total = self.done + left end
+-- Counts a step as done. `rest`: the number of steps that remain, if it has changed.
+function progress:step(rest)
+  self.done, self.inner = self.done + 1, 0
+  if rest then self.total = self.done + rest end
+  draw(self, self.done == self.total)
+end
+
+-- Counts `done` of `of` parts of the present step as done, and shows `text`.
+function progress:within(done, of, text)
+  self.inner, self.text = of > 0 and math.min(1, done / of) or 0, text
   draw(self)
 end
 

@@ -154,14 +154,22 @@ function cache:take(job)
   end
 end
 
+-- Whether a cell at this number of ranks lacks a candidate's result.
+local function is_missing(job, cell, world_size)
+  return cell.world_size == world_size and sequences.any(cell.candidates, function(name)
+    return not (cell.known[name] or job.excluded[name])
+  end)
+end
+
+-- Whether any cell at this number of ranks lacks a result.
+function cache.has_missing(_, job, world_size)
+  return sequences.any(job.cells, function(cell) return is_missing(job, cell, world_size) end)
+end
+
 -- The cells at this number of ranks that have to be measured. Times of different launches are not comparable:
 -- if the cache lacks one candidate of a cell, all are measured, except those that are excluded already.
 function cache.missing(_, job, world_size)
-  local missing = sequences.filter(job.cells, function(cell)
-    return cell.world_size == world_size and sequences.any(cell.candidates, function(name)
-      return not (cell.known[name] or job.excluded[name])
-    end)
-  end)
+  local missing = sequences.filter(job.cells, function(cell) return is_missing(job, cell, world_size) end)
   for _, cell in ipairs(missing) do cell.results, cell.no_time = {}, {} end
   job.measured = (job.measured or 0) + #missing
   return missing

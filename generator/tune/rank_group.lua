@@ -9,6 +9,7 @@ local file = require "core.file"
 local hosts = require "conversation.hosts"
 local launcher = require "conversation.launcher"
 local lists = require "lists.lists"
+local numbers = require "base.numbers"
 local ordering = require "base.ordering"
 local pass_input = require "tune.pass_input"
 local protocol = require "conversation.protocol"
@@ -293,6 +294,11 @@ local function words_of(job, world_size, number, fields)
     calls)
 end
 
+-- Shows a launch's line of progress. Its calls are in random order, so their rate is steady.
+local function show_pass(job, text, fields)
+  job.progress:within(numbers.whole(fields.done, 0) or 0, numbers.whole(fields.of, 0) or 0, text)
+end
+
 -- Adds the results of a launch that ended well to the cell. A candidate without a time in one launch has
 -- none; its reason is kept once.
 local function keep(cell)
@@ -330,7 +336,7 @@ local function run_group(job, world_size, cells, number)
     local pass = answers.of_pass(job, requested)
     local function on_line(kind, fields, line)
       pass:take(kind, fields, line)
-      if kind == "progress" then job.progress:show(words_of(job, world_size, number, fields)) end
+      if kind == "progress" then show_pass(job, words_of(job, world_size, number, fields), fields) end
     end
     job.progress:show(words_of(job, world_size, number))
     local reason, words = launch(job, world_size, "pass", requested, living(job), number, on_line)
@@ -365,6 +371,7 @@ function rank_group.measure(job, world_size, cells)
   for number = 1, job.launches do
     local problem, reason = run_group(job, world_size, cells, number)
     if problem then return problem, reason or problem end
+    job.progress:step()
   end
 end
 

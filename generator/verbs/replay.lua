@@ -60,7 +60,7 @@ local function replay_traces(args, options)
   local work = job.new(args)
   local usable = work:usable()
   local rank = require "trace.ops.rank"
-  local answers = work:read(usable, function(t) return chosen_ops.collect(rank.of(t)) end)
+  local answers = work:read(usable, function(t) return chosen_ops.collect(rank.of(t)) end, true)
   for _, configuration in ipairs(usable) do
     local lists = lists_of(configuration, answers)
     if #lists > 0 then replay_configuration(work, configuration, lists, options, args.out, #usable) end

@@ -21,6 +21,7 @@ local provenance = require "rows.provenance"
 local quantities = require "base.quantities"
 local machines = require "machine.machines"
 local rows = require "core.rows"
+local sequences = require "base.sequences"
 local sanitizer = require "tune.sanitizer"
 local system = require "core.system"
 local write = require "tune.write"
@@ -156,11 +157,17 @@ end
 -- Measures the cells that the cache does not have, and keeps the results of each number of ranks. Returns a
 -- list of texts: for each number of ranks at which nothing could be measured, the reason.
 local function measure(job, kept)
-  local problems = {}
+  local problems, bar = {}, job.progress
+  bar.total = job.launches * #sequences.filter(job.world_sizes, function(world_size)
+    return kept:has_missing(job, world_size)
+  end)
+  bar:in_turn()
   for _, world_size in ipairs(job.world_sizes) do
     local cells = kept:missing(job, world_size)
     local problem, reason
+    local total = bar.done + job.launches -- with all launches at this number of ranks
     if #cells > 0 then problem, reason = rank_group.measure(job, world_size, cells) end
+    if problem then bar.total = bar.total - (total - bar.done) end
     if problem then
       problems[#problems + 1] = ("TP %d: %s"):format(world_size, problem)
       choice.take_default(job, world_size, reason)

@@ -9,6 +9,7 @@
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
+local progress = require "system.progress"
 local per_trace = require "trace.runs.per_trace"
 local quantities = require "base.quantities"
 local run_folder = require "trace.runs.run_folder"
@@ -143,8 +144,9 @@ end
 local function read_ranks(configuration, options)
   local results = per_trace.map(configuration.files, function(rank, entry)
     return summary_of(rank, entry, options)
-  end, { jobs = options.jobs, progress = true, title = configuration.folder,
+  end, { jobs = options.jobs, progress = options.bar, title = configuration.folder,
     open = require("trace.ops.rank").open })
+  options.bar:clear()
   local ranks = {}
   for i, result in ipairs(results) do
     if not result.ok then return nil, result.message end
@@ -268,6 +270,7 @@ function workbooks.run(given)
     fail.input("-o names one report, and there are %d configurations; give a narrower -b or -f",
       #list)
   end
+  options.bar = progress.new(#sequences.join(sequences.field(list, "files")))
   local failed, refused = 0, 0 -- failed ones, and those among them with wrong input
   for _, configuration in ipairs(list) do
     if options.dry_run then

@@ -115,10 +115,10 @@ function job:usable()
 end
 
 -- Calls fn(t, entry) for every trace of these configurations. Returns { [entry] = its result }; failures are
--- reported and have no entry.
-function job:read(list, fn)
+-- reported and have no entry. `is_beginning`: the measurement that follows is the work that the bar shows.
+function job:read(list, fn, is_beginning)
   local entries, answers = sequences.join(sequences.field(list, "files")), {}
-  self.bar = progress.new(#entries)
+  self.bar = progress.new(not is_beginning and #entries or nil)
   local results = per_trace.map(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
   self.bar:clear()
   self.bar = nil

@@ -78,12 +78,14 @@ return {
       out:write(("backend   %s\n\n"):format(decided))
       out:flush() -- the measurement takes long
     end
-    local bar = progress.new(job.warm_up + job.steps)
+    local bar = progress.new()
+    bar.total = 1
+    bar:in_turn()
+    bar:show("start")
     local result, failure = configuration.measure(common_options.measurement(job, channels, threads,
       { path = args.trace,
-      progress = function()
-        bar:show("rounds of steps")
-        bar:step()
+      progress = function(done, of)
+        bar:within(done, of, ("%d of %d rounds of steps"):format(done, of))
       end }))
     bar:clear()
     if not result then

@@ -169,11 +169,12 @@ local function measure(job, threads, channels, bar)
   local began = process.now()
   log_line(job, "%s: begins", name)
   job.store:prepare(threads, channels)
-  local steps = job.warm_up + job.steps
   local result, failure = configuration.measure(common_options.measurement(job, channels, threads, {
     path = job.store:trace(threads, channels),
     check = function(so_far) return job.store:refusal(so_far) end,
-    progress = function(done) bar:show(("%s: %d of %d rounds"):format(name, done, steps)) end }))
+    progress = function(done, of)
+      bar:within(done, of, ("%s: %d of %d rounds"):format(name, done, of))
+    end }))
   if result then
     local log = result.log
     result.log, result.status = nil, "ok"
@@ -200,7 +201,9 @@ local function measure_all(job)
       fail.note(log_line(job, "%s; it is measured again", problem))
     end
   end
-  local bar = progress.new(#missing)
+  local bar = progress.new()
+  bar.total = #missing
+  bar:in_turn()
   for _, one in ipairs(missing) do
     bar:show(findings.name(one))
     if measure(job, one.threads, one.channels, bar) then made = made + 1 else failed = failed + 1 end
