@@ -1,11 +1,13 @@
 -- A history in words, and as Markdown. A history is { arch, world_size, nodes, runs (history_store), result
 -- (of change_points.find) }.
 local change_points = require "history.change_points"
+local json = require "codec.json"
 local markdown = require "codec.markdown"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
 local rows = require "core.rows"
 local run_changes = require "history.run_changes"
+local sequences = require "base.sequences"
 
 local history_text = {}
 
@@ -92,6 +94,20 @@ function history_text.lines(histories)
     end
   end
   return table.concat(out, "\n") .. "\n"
+end
+
+-- All histories as JSON: of each its runs, and its changes, the latest first.
+function history_text.json(histories)
+  return json.encode(json.array(sequences.map(histories, function(history)
+    local changes = sequences.map(history_text.latest_first(history), function(finding)
+      local at = history.runs[finding.at]
+      return { what = history_text.subject(finding), kind = finding.kind, factor = 2 ^ finding.shift,
+        first_run = finding.at, last_run = finding.last, date = at.date,
+        is_last = history_text.is_last(history, finding), cause = history_text.cause(history, finding) }
+    end)
+    return { arch = history.arch, world_size = history.world_size, nodes = history.nodes,
+      runs = #history.runs, changes = json.array(changes) }
+  end))) .. "\n"
 end
 
 -- All histories as Markdown.

@@ -4,10 +4,12 @@ local settings = require "choose.settings"
 local file = require "core.file"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
+local json = require "codec.json"
 local judge = require "formats.judge"
 local model = require "formats.model"
 local options = require "base.options"
 local render = require "formats.render"
+local sequences = require "base.sequences"
 local tables = require "core.table"
 
 local SHOWN_LINES = 8
@@ -62,25 +64,40 @@ local function mending_command(args, out)
   return table.concat(words, " ")
 end
 
--- One line about the cells that differ in the canonical table; "" if the old one cannot be read.
+-- One line about the cells that differ in the canonical table; nil if the old one cannot be read.
 local function sum_of_changes(path, text, source)
   local old = tables.read(path)
   local new = old and tables.parse(path, text)
   local function evidence() return source.rows, judge(source, old, new) end
-  return new and ("%s: %s\n"):format(path, changes.sum(changes.compare(old, new, evidence))) or ""
+  return new and ("%s: %s"):format(path, changes.sum(changes.compare(old, new, evidence))) or nil
 end
 
--- Compares one artifact with its file, and prints the difference. Returns whether they are the same.
+-- How an artifact differs from its file: { file, state, difference, changes }; nil: it does not.
 local function compare(path, text, source)
-  if file.holds(path, text) then return true end
-  if not file.exists(path) then
-    io.stdout:write(path, ": is missing\n")
-  else
-    local old, message = file.read(path)
-    io.stdout:write(old and difference(path, old, text) or message, "\n")
-    if path:find("table%.csv$") then io.stdout:write(sum_of_changes(path, text, source)) end
+  if file.holds(path, text) then return nil end
+  if not file.exists(path) then return { file = path, state = "missing" } end
+  local old, message = file.read(path)
+  return { file = path, state = "differs", difference = old and difference(path, old, text) or message,
+    changes = path:find("table%.csv$") and sum_of_changes(path, text, source) or nil }
+end
+
+local function print_finding(found)
+  if found.state == "missing" then return io.stdout:write(found.file, ": is missing\n") end
+  io.stdout:write(found.difference, "\n", found.changes and found.changes .. "\n" or "")
+end
+
+local function print_result(result)
+  for _, found in ipairs(result.differing) do print_finding(found) end
+  for _, left in ipairs(result.stale) do
+    io.stdout:write(("%s: has no rows here; remove it (%s)\n"):format(left.file, left.why))
   end
-  return false
+  if #result.differing > 0 then
+    io.stdout:write(("%s: %d of %d files differ; to mend it: %s\n"):format(result.folder, #result.differing,
+      result.files, result.command))
+  elseif #result.stale == 0 then
+    io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(result.folder, result.files,
+      result.files))
+  end
 end
 
 return {
@@ -95,28 +112,27 @@ return {
       help = "of " .. table.concat(formats.names(), ", ") .. " (default: all of the arch)" },
     { name = "mend", trusted = true, value = "COMMAND",
       help = "the command that check prints to mend a difference (default: gentables generate ...)" },
+    { name = "json", help = "print JSON: the files that differ and how, stale ones, the command" },
   }),
   example = "gentables check --data-dir tables/host --arch host --tables tables/host",
   run = function(args)
     local folder = (args.tables or args.data_dir):gsub("(.)/+$", "%1")
     local source = model.load(args.data_dir, args.arch, args, folder)
-    local chosen, differing = render.files(source, args.formats), 0
-    for _, made in ipairs(chosen) do
-      local same = compare(folder .. "/" .. made.file, made.text, source)
-      if not same then differing = differing + 1 end
-    end
+    local chosen = render.files(source, args.formats)
     gaps.print { source }
-    local stale = render.stale(source, args.formats, chosen, folder)
-    for _, left in ipairs(stale) do
-      io.stdout:write(("%s/%s: has no rows here; remove it (%s)\n"):format(folder, left.file, left.why))
+    local differing = sequences.map(chosen, function(made)
+      return compare(folder .. "/" .. made.file, made.text, source)
+    end)
+    local stale = sequences.map(render.stale(source, args.formats, chosen, folder), function(left)
+      return { file = folder .. "/" .. left.file, why = left.why }
+    end)
+    local result = { folder = folder, files = #chosen, differing = json.array(differing),
+      stale = json.array(stale), command = #differing > 0 and mending_command(args, folder) or nil }
+    if args.json then
+      io.stdout:write(json.encode(result), "\n")
+    else
+      print_result(result)
     end
-    if differing == 0 and #stale > 0 then return 1 end
-    if differing == 0 then
-      io.stdout:write(("%s: %d of %d files are what the rows give\n"):format(folder, #chosen, #chosen))
-      return 0
-    end
-    io.stdout:write(("%s: %d of %d files differ; to mend it: %s\n"):format(folder, differing, #chosen,
-      mending_command(args, folder)))
-    return 1
+    return #differing + #stale > 0 and 1 or 0
   end,
 }

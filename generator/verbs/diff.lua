@@ -163,6 +163,7 @@ return {
         .. "spec beside the rows, else bin)" },
     { name = "formats", aliases = { "format" }, value = "NAME", one_of = diff_formats.names, default = "text",
       help = "of " .. table.concat(diff_formats.names, ", ") },
+    { name = "json", help = "the same as --formats json" },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
       help = "exit code 1 for any difference, or only for a material one" },
     { name = "threshold", value = "SHARE", type = "number", least = 0, most = 10,
@@ -189,7 +190,7 @@ return {
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
     add_drift(result, old, new)
-    local text = diff_formats.of(args.formats)(result)
+    local text = diff_formats.of(args.json and "json" or args.formats)(result)
     if args.out then
       fail.unless_done(file.write(args.out, text))
     else

@@ -2,9 +2,11 @@
 -- lists the metrics; each has a file of its own.
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
+local json = require "codec.json"
 local list = require "metric.list"
 local collective = require "profile.collective"
 local fail_as_documented = require "serving.documented_failure"
+local sequences = require "base.sequences"
 
 -- The documented folders of `metric plot`.
 local TRACES, GRAPHS = "trace_collection", "graphs"
@@ -17,7 +19,13 @@ local needs = {
     line = "Error: %s metric requires --csv1 and --csv2 arguments" },
 }
 
-local function print_list()
+local function print_list(is_json)
+  if is_json then
+    local all = sequences.map(list.metrics, function(row)
+      return sequences.pick(row, { "name", "unit", "formula", "source" })
+    end)
+    return io.stdout:write(json.encode(json.array(all)), "\n")
+  end
   for _, row in ipairs(list.metrics) do
     local unit = row.unit ~= "" and (" (%s)"):format(row.unit) or ""
     io.stdout:write(("%s%s\n    %s\n    source: %s\n"):format(row.name, unit, row.formula, row.source))
@@ -77,7 +85,8 @@ return {
         .. "for a table of runs" },
     { name = "csv1", value = "FILE", help = "communicationOverhead: the kernel summary of the base" },
     { name = "csv2", value = "FILE", help = "communicationOverhead: the kernel summary to compare with it" },
-    { name = "json", help = "print JSON: count, mean, median, spread and the files used" },
+    { name = "json",
+      help = "print JSON: count, mean, median, spread and the files used; with --list its rows" },
     { name = "traces", value = "DIR",
       help = "plot: the folder with the runs' folders, as DIR (default: trace_collection)" },
     { name = "out", value = "DIR", help = "folder of the files (default: the working folder; plot: graphs)" },
@@ -89,7 +98,10 @@ return {
   },
   example = "gentables metric --list\n  " .. example_of "metric step_time --trace {TRACE}",
   run = function(args)
-    if args.list then return print_list() end
+    if args.list then
+      print_list(args.json)
+      return
+    end
     collective.add_kernels(args.collectives)
     take_metric(args)
     if #args == 0 then fail.input("metric needs a NAME; gentables metric --list lists them") end

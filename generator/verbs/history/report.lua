@@ -21,9 +21,10 @@ local function read(args)
   return histories
 end
 
-local function write(path, text)
+-- Writes a file; its line goes to `stream`.
+local function write(path, text, stream)
   fail.unless_done(file.write(path, text))
-  io.stdout:write("written   ", path, "\n")
+  stream:write("written   ", path, "\n")
 end
 
 -- Whether a time became longer in the last `runs` runs, and has stayed so.
@@ -44,6 +45,7 @@ return {
     { name = "arch", value = "ARCH", help = "only rows of this arch" },
     { name = "out", value = "FILE", help = "write a page, FILE.html" },
     { name = "markdown", value = "FILE", help = "write Markdown, for CI" },
+    { name = "json", help = "print JSON" },
     { name = "threshold", value = "SHARE", type = "number", above = 0, most = 1, default = 0.02,
       help = "smaller changes do not count" },
     { name = "alpha", value = "SHARE", type = "number", above = 0, most = 0.5, default = 0.002,
@@ -55,9 +57,12 @@ return {
     .. "  gentables history report --database history.db --out history.html --fail-within 5",
   run = function(args)
     local histories = read(args)
-    io.stdout:write(history_text.lines(histories))
-    if args.out then write(args.out, require("history.history_page").page(histories, args):render()) end
-    if args.markdown then write(args.markdown, history_text.markdown(histories)) end
+    io.stdout:write(args.json and history_text.json(histories) or history_text.lines(histories))
+    local stream = args.json and io.stderr or io.stdout -- stdout has only JSON
+    if args.out then
+      write(args.out, require("history.history_page").page(histories, args):render(), stream)
+    end
+    if args.markdown then write(args.markdown, history_text.markdown(histories), stream) end
     return args.fail_within and is_slower(histories, args.fail_within) and 1 or 0
   end,
 }

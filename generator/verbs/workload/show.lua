@@ -2,6 +2,8 @@
 -- measuring.
 local common_options = require "workload.common_options"
 local description = require "workload.description"
+local json = require "codec.json"
+local sequences = require "base.sequences"
 local steps = require "workload.steps"
 
 -- FLOPs of a step of each rank.
@@ -23,6 +25,15 @@ local function flops_of(program, ranks)
   return out
 end
 
+-- The fields of request lines, for JSON.
+local function rows_of(lines)
+  return json.array(sequences.map(lines, function(line)
+    local fields = {}
+    for name, value in line:gmatch(" ([%w_]+)=(%S+)") do fields[name] = tonumber(value) or value end
+    return fields
+  end))
+end
+
 return {
   summary = "Shows the GEMMs and collectives of a step, without measuring.",
   options = {
@@ -31,11 +42,17 @@ return {
     { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
       most = common_options.MOST_RANKS, default = 2, help = "number of ranks" },
     { name = "backend", value = "NAME", default = "host", help = "host or cuda" },
+    { name = "json", help = "print JSON" },
   },
   example = "gentables workload show -f moe -p 2",
   run = function(args)
     local workload, ranks = description.load(args.config), args.tp
     local program = steps.of(workload, ranks, common_options.backend(args.backend))
+    if args.json then
+      print(json.encode { name = workload.name, gemms = rows_of(program.gemms),
+        collectives = rows_of(program.collectives), flops = json.array(flops_of(program, ranks)) })
+      return
+    end
     print(("%s: %d GEMMs and %d collectives a step"):format(workload.name, #program.gemms,
       #program.collectives))
     for rank, flops in ipairs(flops_of(program, ranks)) do
