@@ -15,11 +15,12 @@ local sequences = require "base.sequences"
 
 local maps = {}
 
+maps.log_panel = { width = 8.5, height = 4.6 } -- of a map with scale = "log", in inches
+
 local LARGEST_CELL, USUAL_CELL, WIDEST_PANEL, HIGHEST_PANEL = 0.56, 0.40, 12, 7
 local NARROWEST_PANEL, LOWEST_PANEL = 2.3, 0.9
 local MANY = { panels = 12, cell = 0.2 } -- more panels have cells of this size at most
 local ROOMY = { cell = 0.6, width = 5.2, height = 1.4 } -- where a picture has a single panel
-local LOG_PANEL = { width = 8.5, height = 4.6 }
 local BAR_WIDTH, BAR_GAP, BAR_LABELS, LOWEST_BAR = 0.16, 0.18, 0.75, 1.6
 local HATCH = 0.14 -- between the lines of a hatch
 local GAP, OVERLAP = 0.03, -0.004 -- of a cell, on each side
@@ -101,7 +102,7 @@ local function cell_font(spec) return #spec.panels == 1 and geometry.font.legend
 
 -- The size of a panel, and whether its cells have room for their texts.
 local function size_of(slice, spec)
-  if spec.scale == "log" then return LOG_PANEL.width, LOG_PANEL.height, false end
+  if spec.scale == "log" then return maps.log_panel.width, maps.log_panel.height, false end
   local columns, rows, alone = #slice.num_tokens, #slice.hidden_sizes, #spec.panels == 1
   local needed = text_width(longest_text(slice, spec.panels), cell_font(spec))
   local cell = math.max(alone and ROOMY.cell or USUAL_CELL, math.min(needed, LARGEST_CELL))

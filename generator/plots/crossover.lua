@@ -6,9 +6,11 @@ local geometry = require "pages.geometry"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
 local quantities = require "base.quantities"
+local sequences = require "base.sequences"
 
 local PALE = 0.35 -- the part of white in a region's colour
 local MANY_BORDERS = 400 -- from here on thin ones are drawn
+local MARGIN = 0.03 -- around names, in inches
 
 local function winner(slice, h, t)
   local cell = slice.best[h] and slice.best[h][t]
@@ -92,10 +94,44 @@ local function names_of(slice, x_at, y_at, x_edges, y_edges)
   return names
 end
 
--- Lines of equal message size within the axes, each with its size at the upper end.
+-- The box of a name in inches, from the left and from below, with a margin; `boxed` ones have a frame.
+local function box_of(name, grid)
+  local width = geometry.width_of(name.text, name.points) / 2 + MARGIN
+  local height = geometry.height_of(name.points) / 2 + MARGIN
+  local x, y = (name.x - grid.x_low) * grid.x_inch, (name.y - grid.y_low) * grid.y_inch
+  return { x - width, y - height, x + width, y + height }
+end
+
+local function overlap(a, b) return a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4] end
+
+-- Whether a name lies within the axes, and on none of the others.
+local function is_free(name, names, grid)
+  local box = box_of(name, grid)
+  if box[1] < 0 or box[2] < 0 or box[3] > maps.log_panel.width or box[4] > maps.log_panel.height then
+    return false
+  end
+  return not sequences.any(names, function(other) return overlap(box, box_of(other, grid)) end)
+end
+
+-- Adds the size of a line to `names`, at the first free place from its upper end on; none: the line has no
+-- name.
+local function name_line(line, text, names, grid)
+  for share = 0.07, 0.93, 0.02 do
+    local name = { x = line[1] + share * (line[3] - line[1]), y = line[2] + share * (line[4] - line[2]),
+      boxed = true, text = text, points = 7, colour = "#333333" }
+    if is_free(name, names, grid) then
+      names[#names + 1] = name
+      return
+    end
+  end
+end
+
+-- Lines of equal message size within the axes, each with its size near the upper end.
 local function size_lines(slice, x_edges, y_edges, lines, names)
   local bytes = math.log(lists.find("dtypes", slice.dtype).bytes, 2)
   local x_low, x_high, y_low, y_high = x_edges[1], x_edges[#x_edges], y_edges[1], y_edges[#y_edges]
+  local grid = { x_low = x_low, y_low = y_low, x_inch = maps.log_panel.width / (x_high - x_low),
+    y_inch = maps.log_panel.height / (y_high - y_low) }
   local step = math.max(2, math.ceil((x_high + y_high - x_low - y_low) / 8))
   local first = math.ceil((x_low + y_low + bytes) / step) * step
   for exponent = first, math.floor(x_high + y_high + bytes), step do
@@ -103,8 +139,7 @@ local function size_lines(slice, x_edges, y_edges, lines, names)
     local x1, x2 = math.max(x_low, sum - y_high), math.min(x_high, sum - y_low)
     if x2 - x1 > 2 then
       lines[#lines + 1] = { x1, sum - x1, x2, sum - x2 }
-      names[#names + 1] = { x = x1 + 0.07 * (x2 - x1), y = sum - x1 - 0.07 * (x2 - x1), boxed = true,
-        text = quantities.bytes(2.0 ^ exponent), points = 7, colour = "#333333" }
+      name_line(lines[#lines], quantities.bytes(2.0 ^ exponent), names, grid)
     end
   end
 end

@@ -215,6 +215,20 @@ local function change_table(group, s, caption)
   end)
 end
 
+-- A small picture of a group with the ends of its axes: hidden sizes at the left, the largest on top, and
+-- tokens below; of rows by bytes only sizes.
+local function with_axes(group, svg)
+  local function ends(class, values, name, text_of_value)
+    local texts = { text_of_value(values[1]), name, #values > 1 and text_of_value(values[#values]) or "" }
+    if class == "up" then texts[1], texts[3] = texts[3], texts[1] end
+    return ('<div class="%s"><span>%s</span></div>'):format(class, table.concat(texts, "</span><span>"))
+  end
+  local up = not group.sizes_only and ends("up", group.hidden_sizes, "hidden", tostring) or "<div></div>"
+  local right = ends("right", group.num_tokens, group.sizes_only and "size" or "tokens",
+    group.sizes_only and quantities.exact_bytes or tostring)
+  return ('<div class="axes">%s%s%s</div>'):format(up, svg, right)
+end
+
 local function add_pictures(p, group, labels)
   local list = {}
   for s, label in ipairs(labels) do
@@ -222,12 +236,14 @@ local function add_pictures(p, group, labels)
       list[s] = { title = label,
         missing = ("no rows of TP %s, %s, %s"):format(group.tp, group.fusion, group.words) }
     else
-      list[s] = { title = label, markup = winner_tables.small_picture(group, fusion_of(group, s)) }
+      local picture = winner_tables.small_picture(group, fusion_of(group, s))
+      list[s] = { title = label, markup = with_axes(group, picture) }
     end
   end
   for s = 2, #labels do
     if group.against[s].cells > 0 then
-      list[#list + 1] = { title = side_by_side.against(labels, s), markup = change_picture(group, s) }
+      list[#list + 1] = { title = side_by_side.against(labels, s),
+        markup = with_axes(group, change_picture(group, s)) }
     end
   end
   p:html('<div class="maps">'):figures(list):html("</div>")

@@ -43,6 +43,7 @@ local seen = lib.browse(other, [[
     maps: [...document.querySelectorAll("#maps .change td")]
       .map((cell) => cell.textContent + " " + cell.className),
     pictures: document.querySelectorAll("#maps svg").length,
+    axes: [...document.querySelectorAll("#maps .axes")].map((axes) => texts(axes.querySelectorAll("span"))),
     wide: document.documentElement.scrollWidth > document.documentElement.clientWidth };]])
 
 local tests = {}
@@ -74,6 +75,8 @@ function tests.test_maps()
   lu.assertEquals(seen.maps, { "+100 % c7 differs", "-10 % c2", "– none" })
   -- TP 2 has both and their difference, TP 4 and 8 one each.
   lu.assertEquals(seen.pictures, 5)
+  lu.assertEquals(#seen.axes, 5)
+  lu.assertEquals(seen.axes[1], { "", "hidden", "1024", "1", "tokens", "4" })
 end
 
 function tests.test_missing()

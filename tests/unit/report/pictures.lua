@@ -88,12 +88,49 @@ function TestPictures.test_differences_are_white_to_red_and_AUTO_is_never_the_be
   local found = lib.pixels(path, { place(model, 1, 1, 1, 0.1), place(model, 2, 1, 1, 0.1),
     place(model, 1, 2, 1, 0.1), place(model, 3, 1, 1, 0.1) })
   -- 15 is 50 % more than 10: half way between #fc9272 and #fb6a4a; 40 is 100 % more than 20
-  lu.assertEquals(found, { "#ffffff", "#fc7e5e", "#99000d", "#ffffff" })
+  lu.assertEquals(found, { "#ffffff", "#fc7e5e", "#99000d", "#9ecae1" })
   local texts = {}
   for p = 1, 3 do
     for _, text in ipairs(model.panels[p].texts) do texts[#texts + 1] = text[3] end
   end
-  lu.assertEquals(table.concat(texts, " "), "0.0 100.0 0.0 50.0 0.0 -20.0")
+  lu.assertEquals(table.concat(texts, " "), "0.0 100.0 0.0 50.0 0.0 faster")
+  lu.assertEquals(model.texts[#model.texts - 1].text, "faster than every strategy that may be chosen")
+end
+
+-- The boxes of the names of a map in inches, within its panel.
+local function boxes_of(model)
+  local panel, boxes = model.panels[1], {}
+  local x_inch = (panel.right - panel.left) / (model.x_high - model.x_low)
+  local y_inch = (panel.top - panel.bottom) / (model.y_high - model.y_low)
+  for i, name in ipairs(model.names) do
+    local width, height = geometry.width_of(name.text, name.points), geometry.height_of(name.points)
+    local x, y = (name.x - model.x_low) * x_inch, (name.y - model.y_low) * y_inch
+    boxes[i] = { x - width / 2, y - height / 2, x + width / 2, y + height / 2, name.text }
+  end
+  return boxes, panel.right - panel.left, panel.top - panel.bottom
+end
+
+-- Every pattern of winners over these tokens and hidden sizes: 40 random ones.
+function TestPictures.test_names_on_the_map_of_borders_do_not_collide()
+  local random = 7
+  for _ = 1, 40 do
+    local lines = {}
+    for _, hidden in ipairs { 1024, 1728, 2880, 3456, 4096, 5824, 8192 } do
+      for _, tokens in ipairs { 1, 3, 4, 8, 23, 64, 181, 724, 1024 } do
+        random = (random * 1103515245 + 12345) % (1 << 31)
+        lines[#lines + 1] = { tokens, hidden, (random >> 16) % 3 == 0 and "ONESHOT" or "TWOSHOT", 10 }
+      end
+    end
+    local model = require("plots.crossover").model(slice_of(lib.rows(lines)))
+    local boxes, width, height = boxes_of(model)
+    for i, a in ipairs(boxes) do
+      lu.assertTrue(a[1] >= 0 and a[2] >= 0 and a[3] <= width and a[4] <= height, a[5] .. " leaves the axes")
+      for j = 1, i - 1 do
+        local b = boxes[j]
+        lu.assertFalse(a[1] < b[3] and b[1] < a[3] and a[2] < b[4] and b[2] < a[4], a[5] .. " is on " .. b[5])
+      end
+    end
+  end
 end
 
 function TestPictures.test_the_same_is_drawn_as_svg()
