@@ -9,6 +9,7 @@ local statistics = require "base.statistics"
 local history_page = {}
 
 local MOST_LINES = 24 -- of parts and cells that changed
+local MOST_IN_LEAD = 4 -- histories with a line at the top
 local WIDTH, HEIGHT, LEFT = 640, 96, 52
 local LEAST_RANGE = 0.06 -- in log2, to either side
 
@@ -165,11 +166,20 @@ local function add_versions(p, history, versions)
   end
 end
 
+-- The summary at the top of the page: a line for each history, and what its limits are.
+local function lead_of(histories, options)
+  local out = {}
+  for i = 1, math.min(#histories, MOST_IN_LEAD) do out[i] = history_text.answer(histories[i]) .. "." end
+  local more = #histories - #out
+  if more > 0 then out[#out + 1] = ("%d more histories."):format(more) end
+  out[#out + 1] = ("Where times changed by %.3g %% or more, in sweeps of the same shapes; the probability of "
+    .. "any false alarm is at most %.3g %%."):format(100 * options.threshold, 100 * options.alpha)
+  return table.concat(out, "\n")
+end
+
 -- The page of histories (see history_text); page:write writes it. `options` are those of change_points.find.
 function history_page.page(histories, options)
-  local p = page.new("History of times", { style = STYLE,
-    lead = ("Where times changed by %.3g %% or more, in sweeps of the same shapes; the probability of any "
-      .. "false alarm is at most %.3g %%."):format(100 * options.threshold, 100 * options.alpha) })
+  local p = page.new("History of times", { style = STYLE, lead = lead_of(histories, options) })
   for _, history in ipairs(histories) do
     local runs, versions = history.runs, versions_of(history)
     p:section(history_text.title(history), { note = history_text.sum(history) })

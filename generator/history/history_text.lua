@@ -82,6 +82,14 @@ function history_text.sum(history)
   return ("%s (at least %d runs are required to find one)"):format(words, change_points.FEWEST_RUNS)
 end
 
+-- The history in one line, with its latest change that lasts.
+function history_text.answer(history)
+  local latest = sequences.find(history_text.latest_first(history), function(finding)
+    return history_text.is_last(history, finding)
+  end)
+  return history_text.sum(history) .. (latest and "; the latest: " .. phrase(history, latest) or "")
+end
+
 -- All histories as text: a line for each, and one for each change, the latest first.
 function history_text.lines(histories)
   local out = {}

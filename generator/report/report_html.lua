@@ -22,6 +22,8 @@ local template = require "codec.template"
 
 local report_html = {}
 
+local MOST_NAMED = 4 -- strategies in the first sentence
+
 local MOST_UNCERTAIN = 20 -- uncertain choices that are listed
 
 local size_of_ranks = rank_placement.size_of
@@ -336,15 +338,27 @@ local function title_of_page(views)
   return (others and "Collectives on " or "AllReduce on ") .. names
 end
 
--- The summary at the top of the page, one paragraph per line.
+-- The strategies that are best most often, as a sentence; `what`: sizes or shapes.
+local function best_in_words(views, total, what)
+  local parts = sequences.map(legend_of(views), function(entry, i)
+    return ("%s in %d%s"):format(entry.name, entry.cells,
+      i == 1 and (" of %d %s"):format(total.cells - total.unmeasured, what) or "")
+  end)
+  local more = #parts - MOST_NAMED
+  local words = table.concat(parts, ", ", 1, math.min(#parts, MOST_NAMED))
+  return #parts > 0 and ("Best: %s%s."):format(words, more > 0 and (", %d more"):format(more) or "") or nil
+end
+
+-- The summary at the top of the page, one paragraph per line: the answer, how sure it is, and the rest.
 local function lead_of(views)
   local blocks = sequences.join(sequences.field(views, "blocks"))
   local files = sequences.join(views, function(view) return view.source.files end)
   local total = summary.totals(blocks)
   local what = report_html.go_by_bytes(views, true) and "sizes" or "shapes"
-  local out = { ("%s. %s"):format(summary.measured_in_words(total, what),
-    summary.rule(views[1].source, what)) }
+  local out = { best_in_words(views, total, what) }
   out[#out + 1] = summary.sureness(files, blocks)
+  out[#out + 1] = ("%s. %s"):format(summary.measured_in_words(total, what),
+    summary.rule(views[1].source, what))
   out[#out + 1] = ("Uncertain: %s."):format(summary.uncertain_in_words(total.with_loss > 0))
   if total.oversubscribed > 0 then
     out[#out + 1] = ("%s with more ranks than cores: these times hold for this machine only."):format(

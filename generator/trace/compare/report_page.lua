@@ -6,6 +6,7 @@ local csv = require "codec.csv"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local page = require "pages.page"
+local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 local side_by_side = require "pages.side_by_side"
 local statistics = require "base.statistics"
@@ -80,11 +81,25 @@ local function category_rows(reports)
   end)
 end
 
+-- The answer: the whole time of each report against the first.
+local function lead_of(reports)
+  local function total(report) return differences.number(report, "gpu_timeline", "total_time", "time ms") end
+  local base, out = total(reports[1]), {}
+  for i = 2, #reports do
+    local time = total(reports[i])
+    if base and time and base > 0 then
+      out[#out + 1] = ("%s: %.3f ms in all, %+.1f %% against %s (%.3f ms)."):format(reports[i].label, time,
+        100 * (time / base - 1), reports[1].label, base)
+    end
+  end
+  out[#out + 1] = ("Against %s; a positive difference is more time."):format(reports[1].label)
+  return table.concat(out, "\n")
+end
+
 -- The page of reports (as differences.lua takes them).
 function report_page.of_reports(reports)
   local labels = sequences.field(reports, "label")
-  local out = page.new("Comparison of reports: " .. table.concat(labels, ", "),
-    { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
+  local out = page.new("Comparison of reports: " .. table.concat(labels, ", "), { lead = lead_of(reports) })
   out:section("GPU time line", { note = "ms" })
   add_table(out, { "time" }, labels, time_line_rows(reports))
   out:section("Kernel time by category of op", { note = "ms" })
@@ -115,9 +130,31 @@ local function configurations_of(sweeps)
   return configurations.of(sequences.field(sweeps, "reports"))
 end
 
-local function add_time_lines(out, sweeps, labels)
+-- The answer: the whole time of each sweep against the first, over the configurations of both. `times`: of
+-- times_of.
+local function lead_of_sweeps(times, labels)
+  local out = {}
+  for i = 2, #times do
+    local log_sum, count = 0, 0
+    for _, key in ipairs(ordering.sorted_keys(times[1])) do
+      local base, mine = times[1][key], times[i][key]
+      if mine and (base.total_time or 0) > 0 and (mine.total_time or 0) > 0 then
+        log_sum = log_sum + math.log((mine.total_time / mine.ranks) / (base.total_time / base.ranks))
+        count = count + 1
+      end
+    end
+    if count > 0 then
+      out[#out + 1] = ("%s: %+.1f %% of time against %s (geometric mean over %s)."):format(labels[i],
+        100 * (math.exp(log_sum / count) - 1), labels[1], quantities.counted(count, "configuration"))
+    end
+  end
+  out[#out + 1] = ("Against %s; a positive difference is more time."):format(labels[1])
+  return table.concat(out, "\n")
+end
+
+local function add_time_lines(out, sweeps, labels, times)
   out:section("GPU time line by configuration", { note = "ms, mean over the ranks of each sweep" })
-  local times, rows = sequences.map(sweeps, times_of), {}
+  local rows = {}
   for _, one in ipairs(configurations_of(sweeps)) do
     for _, name in ipairs(time_rows) do
       local values = {}
@@ -206,13 +243,14 @@ end
 -- The page of sweeps (of sources.lua) under these labels. `before`, if given, adds the first part of the
 -- page.
 function report_page.of_sweeps(sweeps, labels, before)
+  local times = sequences.map(sweeps, times_of)
   local out = page.new("Comparison of sweeps: " .. table.concat(labels, ", "),
-    { lead = ("Against %s; a positive difference is more time."):format(labels[1]) })
+    { lead = lead_of_sweeps(times, labels) })
   if before then before(out) end
   add_missing(out, sweeps, labels)
   add_pictures(out, sweeps, labels)
   add_variances(out, sweeps, labels)
-  add_time_lines(out, sweeps, labels)
+  add_time_lines(out, sweeps, labels, times)
   return out
 end
 

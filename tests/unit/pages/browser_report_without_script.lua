@@ -43,6 +43,7 @@ local function check(page)
   lu.assertEquals(page.pictures, 8)
   lu.assertStrContains(page.machine, nasty)
   lu.assertStrContains(page.lead, nasty)
+  lu.assertStrContains(page.lead, "Best: ")
   lu.assertStrContains(page.left, '<i>its</i> "message')
   lu.assertFalse(page.wide)
 end

@@ -19,7 +19,7 @@ local function program(path, text)
   return path
 end
 
--- Runs a verb whose program sends `kind` at a steady rate; returns the lines of its progress.
+-- Runs a verb with a program that sends `kind` at a steady rate; returns the lines of its progress.
 function TestProgress:lines_of(kind, ...)
   local path = self.folder .. "/progress"
   lib.ends(0, "", lib.run({ lib.gentables, "lua", steady, kind, ... }, { "GENTABLES_PROGRESS=" .. path }))

@@ -136,6 +136,9 @@ succeeds trace compare "$WORK/one" "$WORK/two" --html --out "$WORK/page"
 [ "$(cat "$stdout")" = "written   $WORK/page/comparison.html" ] || die "other files are reported than written"
 succeeds trace compare "$WORK/one" "$WORK/two" --out "$WORK/alone.html"
 [ -s "$WORK/alone.html" ] || die "no page alone"
+has '<p>.*: [+-][0-9.]+ % of time against one [(]geometric mean over [0-9]+ configurations?[)][.]</p>' \
+    "$WORK/alone.html"
+has '<p>c: 2.000 ms in all, -50.0 % against a [(]4.000 ms[)][.]</p>' "$WORK/three/comparison.html"
 
 # Invalid input.
 bad() { # PATTERN ARGUMENT...
