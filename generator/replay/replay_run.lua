@@ -209,7 +209,7 @@ end
 local function replay_all(rows, at, options)
   local bar = progress.new(#rows)
   bar:in_turn()
-  if options.budget then bar:limit(options.began, options.budget, true) end
+  if options.budget then bar:limit(options.began, options.budget) end
   local most = options.budget and sample_once(rows, at, options, bar)
   bar:show(options.name)
   for _, row in ipairs(rows) do

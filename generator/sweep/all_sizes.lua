@@ -133,7 +133,7 @@ end
 -- Measures at all TP sizes, in batches of those that run at once. Each batch has its share of the remaining
 -- budget, with --budget-node-seconds one for each of its TP sizes.
 local function measure(job, batches)
-  if job.budget_s then job.progress:limit(job.began_at, job.budget_s, job.exhaustive) end
+  if job.budget_s then job.progress:limit(job.began_at, job.budget_s) end
   local shares, spent, since, at_price = 0, 0, job.began_at, 1 -- `spent`, of the budget, until `since`
   local function shares_of(states) return job.budget_node_s and #states or 1 end
   for _, states in ipairs(batches) do shares = shares + shares_of(states) end

@@ -52,35 +52,32 @@ function progress:in_turn() self.is_in_turn = true end
 -- In a pipe a line every ten seconds stands for the bar.
 function progress:in_lines() self.has_lines = self.programs ~= self.stream end
 
--- From now on the bar shows the time since `began_at`, of at most `seconds`, in place of steps. With
--- `has_steps`, it shows the part of the steps or, if it is larger, of the time.
-function progress:limit(began_at, seconds, has_steps)
-  self.started, self.seconds, self.has_steps = began_at, seconds, has_steps
-end
+-- From now on the bar shows the part of the steps or, if it is larger, of the time since `began_at`, which is
+-- limited to `seconds`.
+function progress:limit(began_at, seconds) self.started, self.seconds = began_at, seconds end
 
 local function clock(seconds)
-  seconds = math.ceil(seconds)
+  seconds = math.ceil(seconds - 1e-6)
   local hours, minutes = seconds // 3600, seconds // 60
   if hours > 0 then return ("%d:%02d:%02d"):format(hours, minutes % 60, seconds % 60) end
   return ("%d:%02d"):format(minutes, seconds % 60)
 end
 
--- The part that is done, from 0 to 1: never less than before.
+-- The part that is done, from 0 to 1: never less than before; and the same by the present number of steps,
+-- which may have grown.
 local function share(self, now)
   local part = self.total > 0 and (self.done + self.inner) / self.total or self.is_estimate and 0 or 1
-  if self.seconds then
-    part = math.max((now - self.started) / self.seconds, self.has_steps and part or 0)
-  end
-  self.highest = math.min(1, math.max(self.highest, part))
+  if self.seconds then part = math.max((now - self.started) / self.seconds, part) end
+  part = math.min(1, part)
+  self.highest = math.max(self.highest, part)
   if self.is_in_turn and not self.first and part > 0 then self.first = { at = now, part = part } end
-  return self.highest
+  return self.highest, part
 end
 
--- The seconds that are left at the mean rate so far; with a limit of time and no steps, the rest of it. nil:
--- too little is done.
+-- The seconds that are left at the mean rate so far; nil: too little is done. `part`: by the present number
+-- of steps.
 local function left(self, now, part)
   local elapsed = now - self.started
-  if self.seconds and not self.has_steps then return math.max(0, self.seconds - elapsed) end
   local first = not self.seconds and self.first
   if first and part > first.part then return (now - first.at) / (part - first.part) * (1 - part) end
   if part == 0 or first and part < LEAST_FIRST then return nil end
@@ -88,11 +85,9 @@ local function left(self, now, part)
 end
 
 -- The part that is done and the time left, as text.
-local function state(self, now, part)
-  if self.seconds and not self.has_steps then
-    return ("%s of %s"):format(clock(part * self.seconds), clock(self.seconds))
-  end
-  local rest = part < 1 and left(self, now, part)
+local function state(self, now)
+  local part, present = share(self, now)
+  local rest = part < 1 and left(self, now, present)
   rest = rest and (", %s left"):format(clock(rest)) or ""
   if self.is_estimate then return ("%d %%%s"):format(math.floor(100 * part), rest) end
   return ("%d/%d%s"):format(self.done, self.total, rest)
@@ -103,7 +98,7 @@ function progress:line(now, columns)
   local part = share(self, now)
   local filled = math.floor(BAR * part + 1e-9)
   local bar = ("#"):rep(filled) .. ("."):rep(BAR - filled)
-  return ("[%s] %s  %s"):format(bar, state(self, now, part), self.text):sub(1, columns - 1)
+  return ("[%s] %s  %s"):format(bar, state(self, now), self.text):sub(1, columns - 1)
 end
 
 -- A text as JSON.
@@ -114,8 +109,8 @@ end
 
 -- The same as JSON: {"elapsed_s": since the first bar, "part": from 0 to 1, "left_s": or null, "text"}.
 function progress:to_json(now)
-  local part = share(self, now)
-  local rest = left(self, now, part)
+  local part, present = share(self, now)
+  local rest = left(self, now, present)
   return ('{"elapsed_s": %.3f, "part": %.4f, "left_s": %s, "text": %s}'):format(now - self.began, part,
     rest and ("%.3f"):format(rest) or "null", quoted(self.text))
 end
@@ -138,7 +133,7 @@ local function draw(self, at_once)
     self.stream:write("\r\27[K", self:line(now, system.columns()))
   else
     if not self.has_lines or now - self.drawn_at < LINE_INTERVAL then return end
-    self.stream:write(("gentables: %s: %s\n"):format(state(self, now, share(self, now)), self.text))
+    self.stream:write(("gentables: %s: %s\n"):format(state(self, now), self.text))
   end
   self.drawn_at = now
   self.stream:flush()
