@@ -1,5 +1,5 @@
--- The files of `gentables tune`: tuned.json (document.lua), gentables_tuned.py rendered from it
--- (templates/tune), and, with several launches, rows for tables.
+-- The files of `gentables tune`: tuned.json (document.lua), gentables_tuned.py rendered from it, hooks for
+-- PyTorch, gentables_torch.py (both in templates/tune), and, with several launches, rows for tables.
 local choice_lookup = require "core.lookup_rule"
 local document = require "tune.document"
 local fail = require "base.fail"
@@ -35,14 +35,24 @@ local function group_of(groups, by_key, cell, epilogue)
   local key = ("%s %d %d %s %s"):format(cell.op, cell.world_size, cell.nodes or 1, cell.dtype, epilogue)
   return sequences.entry(groups, by_key, key, function()
     return { op = cell.op, world_size = cell.world_size, nodes = cell.nodes, dtype = cell.dtype,
-      splits = cell.splits, epilogue = epilogue, chosen = {}, by_size = {} }
+      splits = cell.splits, epilogue = epilogue, chosen = {}, by_size = {}, times = {} }
   end)
+end
+
+-- The times of a cell's candidates without an epilogue.
+local function times_of(cell)
+  local candidates = sequences.filter(cell.candidates, function(candidate)
+    return candidate.epilogue ~= "fused" and candidate.epilogue ~= "separate"
+  end)
+  return { size = cell.size, candidates = candidates }
 end
 
 -- Neighbouring sizes with the same choice are one range; the border between two sizes is their geometric
 -- mean, rounded down.
 local function add_ranges(found)
-  table.sort(found.chosen, function(a, b) return a.size < b.size end)
+  local function is_smaller(a, b) return a.size < b.size end
+  table.sort(found.chosen, is_smaller)
+  table.sort(found.times, is_smaller)
   local sizes, last = sequences.field(found.chosen, "size"), nil
   local borders = choice_lookup.borders(sizes)
   found.ranges = {}
@@ -72,16 +82,23 @@ local function ranges_of(cells, of_pairs)
     elseif found and not found.by_size[cell.size] then
       found.by_size[cell.size], chosen.size = true, cell.size
       table.insert(found.chosen, chosen)
+      table.insert(found.times, times_of(cell))
     end
   end
   for _, found in ipairs(groups) do add_ranges(found) end
   return groups
 end
 
+local TEMPLATES = gentables.home .. "/templates/tune/"
+
+-- gentables_tuned.py: the choices, then the ops that make them.
 local function python(whole)
-  local render = template.load(gentables.home .. "/templates/tune/tuned.py.tmpl")
-  return render { groups = ranges_of(whole.cells), pair_groups = ranges_of(whole.cells, true),
+  local model = { groups = ranges_of(whole.cells), pair_groups = ranges_of(whole.cells, true),
     default = whole.default, lists = lists }
+  local parts = sequences.map({ "tuned.py.tmpl", "ops.py.tmpl" }, function(name)
+    return template.load(TEMPLATES .. name)(model)
+  end)
+  return table.concat(parts)
 end
 
 -- ---- rows -------------------------------------------------------------------------------------
@@ -139,6 +156,8 @@ function write.all(job, folder)
   if before then whole, words = document.join(whole, before, job.plugins) end
   fail.unless_done(file.write(folder .. "/tuned.json", json.encode(whole) .. "\n"))
   fail.unless_done(file.write(folder .. "/gentables_tuned.py", python(whole)))
+  local hooks = fail.unless(file.read(TEMPLATES .. "gentables_torch.py"))
+  fail.unless_done(file.write(folder .. "/gentables_torch.py", hooks))
   if words then
     job.progress:print(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))
   end

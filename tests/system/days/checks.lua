@@ -39,7 +39,7 @@ end
 local names = {
   rows = { "^spec%.lua$", "^benchmark%.tp%d%.host%.csv$", "^benchmark%.tp%d%.host%.csv%.part$",
     "^benchmark%.tp%d%.host%.json$", "^%.lock$" },
-  tuned = { "^tuned%.json$", "^gentables_tuned%.py$", "^%.lock$" },
+  tuned = { "^tuned%.json$", "^gentables_tuned%.py$", "^gentables_torch%.py$", "^%.lock$" },
   cache = { "^tune%.json$", "^tune%.json%.lock$" },
 }
 

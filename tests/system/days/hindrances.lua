@@ -27,7 +27,7 @@ local files = {
   rows = { "benchmark.tp2.host.csv", "benchmark.tp2.host.json", "benchmark.tp2.host.csv.part", ".lock",
     "spec.lua" },
   tables = { "table.csv", "report.md", "allreduce_table.h", ".lock" },
-  tuned = { "tuned.json", "gentables_tuned.py", ".lock" },
+  tuned = { "tuned.json", "gentables_tuned.py", "gentables_torch.py", ".lock" },
   cache = { "tune.json", "tune.json.lock" },
 }
 

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The generated Python module: its ranges have the choices of tuned.json, split points are inclusive and cover
 # all rows, and two real processes with gloo call the chosen candidates, also by torch.ops: the dispatcher's
-# choice for real tensors is that of the split points for their rows. Without torch the other parts are
-# tested, and then the test is skipped.
+# choice for real tensors is that of the split points for their rows. python_calls_the_choices.py has the
+# hooks for PyTorch. Without torch the other parts are tested, and then the test is skipped.
 . "$(dirname "$0")/lib.sh"
 
 tuned --op allreduce,allgather,reducescatter,alltoall,alltoallv,broadcast --sizes 1K:64K:8 --dtype float32 \
@@ -54,6 +54,7 @@ pair = ("allreduce", "RESIDUAL_RMS_NORM", 2, "float32")
 tuned.PAIRS[pair] = ((4096, "X", "separate"), (None, "X", "fused"))
 tuned.RANGES[("allreduce", 2, "float32")] = ((None, "Y"),)
 tuned._world_size = lambda group: 2
+tuned._has_group = lambda: True
 tuned._dtype = lambda tensor: "float32"
 tuned._nbytes = lambda tensor: tensor
 tuned.register("X", "allreduce", lambda tensor, group=None: "sum by X")
@@ -212,3 +213,7 @@ if __name__ == "__main__":
     mp.spawn(work, args=(sys.argv[1],), nprocs=2)
 END
 (cd "$WORK" && timeout 400 "$python" two.py "$WORK/tuned") || fail "two processes do not get what they should"
+folder=$(cd "$(dirname "$0")" && pwd)
+rm -f "$WORK/tuned/meet"
+(cd "$WORK" && timeout 400 "$python" -B "$folder/python_calls_the_choices.py" "$WORK/tuned") ||
+    fail "the hooks of PyTorch do not make the choices"
