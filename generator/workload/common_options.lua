@@ -28,8 +28,7 @@ common_options.BACKEND = { name = "backend", value = "NAME",
   help = "host or cuda (default: cuda if a GPU can be used, else host)" }
 
 common_options.options = {
-  { name = "config", short = "f", value = "FILE", required = true,
-    help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
+  { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
   { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
     most = common_options.MOST_RANKS,
     help = "number of ranks, 2 to 16 (default: one for each core or GPU, 2 to 8)" },

@@ -1,7 +1,8 @@
 -- A workload as its file has it: read, checked, and filled in. workloads/small.lua explains every key.
 --
 --   description.load(text) -> workload: text is a path, or the name of a shipped workload. Wrong input raises
---     an error with the file, the key and the valid values.
+--     an error with the file, the key and the valid values. A path that ends with .yaml or .yml is that of a
+--     training script (training_yaml.lua); notes on stderr list its keys without effect.
 local fail = require "base.fail"
 local file = require "core.file"
 local sequences = require "base.sequences"
@@ -9,6 +10,7 @@ local sorted_keys = require("base.ordering").sorted_keys
 local limits = require "workload.limits"
 local lists = require "lists.lists"
 local lua_data = require "codec.lua_data"
+local training_yaml = require "workload.training_yaml"
 
 local description = {}
 
@@ -204,8 +206,16 @@ end
 
 -- Checks the text of a file; `path` is for messages.
 function description.parse(text, path)
-  local out = check(path, lua_data.run(path, text))
-  out.text = text
+  local format = path:match("%.ya?ml$") and "yaml" or "lua"
+  local value, notes
+  if format == "yaml" then
+    value, notes = training_yaml.read(text, path)
+  else
+    value = lua_data.run(path, text)
+  end
+  local out = check(path, value)
+  for _, note in ipairs(notes or {}) do fail.note("%s: %s", path, note) end
+  out.text, out.format = text, format
   return out
 end
 
@@ -217,6 +227,10 @@ function description.load(text)
   end
   return description.parse(fail.unless(file.read(path)), path)
 end
+
+-- The help of the option with a workload.
+description.HELP = "the workload: a Lua file, a training script's YAML, or "
+  .. table.concat(description.shipped, ", ")
 
 -- The dtype of elements on this backend if a GEMM has no dtype of its own; raises if there is none.
 function description.dtype_on(workload, backend)

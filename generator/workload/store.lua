@@ -1,6 +1,6 @@
 -- A sweep's folder: its settings, and the result of each configuration.
 --
---   sweep_YYYYMMDD_HHMMSS/workload.json, workload.lua             the settings, and the workload's text
+--   sweep_YYYYMMDD_HHMMSS/workload.json, workload.lua or .yaml    the settings, and the workload's text
 --     {T}thread/nccl_{C}channels/result.json                status ok, failed or interrupted, times, reason
 --                               /run_output.log             all messages
 --                               /torch_profiler/rank{R}/trace_step{N}.json
@@ -200,7 +200,7 @@ function store.open(folder, job, fresh)
   self.settings = settings_of(job)
   settle(self, self.settings, fresh)
   write(folder .. "/" .. SETTINGS, json.encode(self.settings) .. "\n")
-  write(folder .. "/workload.lua", job.workload.text)
+  write(folder .. "/workload." .. job.workload.format, job.workload.text)
   return self
 end
 

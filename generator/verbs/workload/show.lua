@@ -37,8 +37,7 @@ end
 return {
   summary = "Shows the GEMMs and collectives of a step, without measuring.",
   options = {
-    { name = "config", short = "f", value = "FILE", required = true,
-      help = "the workload: a Lua file, or " .. table.concat(description.shipped, ", ") },
+    { name = "config", short = "f", value = "FILE", required = true, help = description.HELP },
     { name = "tp", short = "p", aliases = { "ranks" }, value = "N", type = "whole", least = 2,
       most = common_options.MOST_RANKS, default = 2, help = "number of ranks" },
     { name = "backend", value = "NAME", default = "host", help = "host or cuda" },

@@ -60,3 +60,17 @@ END
 )
 right 2 "$none"
 grep -q 'unknown from 2 steps' "$stdout" || die "a hidden share without communication"
+
+# The YAML of a training script; the sweep keeps it.
+for mode in ddp fsdp; do
+    cat >"$WORK/train.yaml" <<END
+model: {model_dim: 24, num_layers: 2, mlp_hidden_dim: 40, dropout: 0.1}
+training: {batch_size: 2, gradient_accumulation: 2}
+dataset: {sequence_length: 5}
+distributed: {mode: $mode}
+END
+    right 2 "$WORK/train.yaml"
+    grep -q "train.yaml: no effect on the workload: model.dropout" "$stderr" || die "a key is not listed"
+done
+succeeds workload sweep -f "$WORK/train.yaml" -p 2 --steps 2 --warm-up 0 -c 1 -t 1 -o "$WORK/sweep"
+cmp "$WORK/train.yaml" "$WORK/sweep/workload.yaml" || die "the sweep has another workload"
