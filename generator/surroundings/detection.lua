@@ -70,8 +70,9 @@ function detection.targets(host, gpus)
   if gpus.reason then
     targets[2] = { arch = gpus.sm and ("sm%d"):format(gpus.sm) or "gpu", reason = gpus.reason }
   elseif gpus.count == 1 then
-    targets[2] = { arch = ("sm%d-loopback"):format(gpus.sm),
-      command = "gentables tune --op allreduce --backend cuda --loopback" }
+    local arch = ("sm%d-loopback"):format(gpus.sm)
+    targets[2] = { arch = arch, command = ("gentables sweep %s/tables/gpu/spec.lua --arch %s --out %s")
+      :format(gentables.home, arch, arch) }
     targets[3] = { arch = ("sm%d"):format(gpus.sm), reason = "one GPU; two or more are required" }
   else
     targets[2] = { arch = ("sm%d"):format(gpus.sm), command = "gentables generate --save-csv-dir data" }

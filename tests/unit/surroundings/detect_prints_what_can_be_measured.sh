@@ -22,6 +22,15 @@ gpus 1 90
 succeeds detect --json
 has '"arch": "sm90-loopback"' "$stdout"
 has '"reason": "one GPU; two or more are required"' "$stdout"
+succeeds detect
+command=$(sed -n 's/^measurable sm90-loopback, such as: gentables sweep //p' "$stdout")
+spec=${command%% *}
+[ "$command" = "$spec --arch sm90-loopback --out sm90-loopback" ] || die "no command for one GPU: $command"
+cmp "$spec" "$SOURCE/tables/gpu/spec.lua" || die "detect names another spec than that of tables/gpu"
+# It is a spec, with this arch, too: only the stand-in of a bench ends the sweep.
+# shellcheck disable=SC2086 # the command's words
+ends_with 1 "$GENTABLES" sweep $command
+if grep -q 'spec.lua' "$stderr"; then die "the spec is wrong: $(cat "$stderr")"; fi
 
 # Without a bench for GPUs, nvidia-smi names them.
 rm "$WORK/program/bin/gentables-bench-cuda"

@@ -1,9 +1,9 @@
--- The cells that `gen-tables` measures on this machine's GPUs. After a change, `gen-tables` measures only new
--- cells.
+-- The cells to measure on GPUs. With -DGENTABLES_ARCH=sm90 CMake copies this file to tables/sm90, with that
+-- arch, and `gen-tables` measures the cells of the copy. After a change of the copy it measures only new cells.
 return {
-  -- Names the rows and the table: the GPU's SM version; with -loopback all ranks share one GPU, whose times
-  -- hold for no other use.
-  arch = "@GENTABLES_ARCH@",
+  -- Names the rows and the table: the GPU's SM version, such as sm90; gpu: that of the GPU at hand. With
+  -- -loopback all ranks share one GPU, whose times hold for no other use.
+  arch = "gpu",
 
   -- TP sizes: at most the number of GPUs (with -loopback any), and among those that the bench has kernels for
   -- (GENTABLES_CUDA_TP of the build).
