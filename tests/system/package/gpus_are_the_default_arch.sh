@@ -44,7 +44,7 @@ decides ON "8.0 9.0"
 arch_is host 'GPUs: 2 \(sm80, sm90\); gen-tables measures the host; -DGENTABLES_ARCH with one of these'
 
 # No driver: no message.
-decides ON "'NVIDIA-SMI has failed'" 9
+decides ON "'NVIDIA-SMI 580.65 has failed'" 9
 [ "$(cat "$WORK/arch")" = host ] || die "GPUs without a driver"
 [ ! -s "$WORK/out" ] || die "a message without GPUs: $(cat "$WORK/out")"
 
