@@ -5,9 +5,9 @@
 #
 # Writes gentables.md: for each FOLDER whether the tables are those of the rows, and the differences from the
 # target branch, with those that matter. On GitHub it is added to the summary of the job and, in a pull
-# request with GH_TOKEN, commented there; a later run edits the comment. A token that may not comment, as that
-# of a fork, is a warning. On GitLab it is a note of the merge request, if GENTABLES_TOKEN has a token that may
-# write one. Elsewhere BASE names the commit to compare with.
+# request with GH_TOKEN, commented there; a later run edits the comment. A token that may not comment, as
+# that of a fork, is a warning. On GitLab it is a note of the merge request, if GENTABLES_TOKEN has a token
+# that may write one. Elsewhere BASE names the commit to compare with.
 # Exit code 1: tables differ from their rows; 2: something cannot be read, or the note not be written.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)

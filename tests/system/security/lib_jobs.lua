@@ -127,6 +127,8 @@ local jobs = {
     "--save_csv_dir", "out/rows" },
   { "detect", {}, "detect" }, { "doctor", {}, "doctor" }, { "completion", {}, "completion", "bash" },
   { "manual", {}, "manual", "--out", "out/man1" },
+  { "formats of two archs, by this machine's GPUs", { ["rows/benchmark.tp2.sm90.csv"] = rows,
+      ["rows/benchmark.tp2.sm100.csv"] = rows }, code = 2, "formats", "--data-dir", "in/rows" },
   { "sweep with an incumbent", { ["spec.lua"] = spec, ["lookup.h"] = lookup }, "sweep", "in/spec.lua",
     "--out", "out", "--exhaustive", "--incumbent", "in/lookup.h", "--bench", stand_in, "--launcher",
     "env RANKS={ranks}" },
