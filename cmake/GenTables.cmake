@@ -209,7 +209,7 @@ function(_gentables_add_verbs name arch data_dir tables formats bench history)
   if(has_sqlite)
     list(APPEND sweep --history ${history})
   else()
-    set(history "")
+    set(history none) # a list would lose an empty element
   endif()
   set(script sh ${CMAKE_CURRENT_FUNCTION_LIST_DIR}/sweep_then_generate.sh)
   # With nothing to measure, rendering would take most of the time of these targets; the stamp avoids it.

@@ -4,7 +4,7 @@
 #
 #   sweep_then_generate.sh [--refine] GENTABLES SPEC DATA_DIR ARCH HISTORY OPTION...
 #
-# HISTORY gets the new rows, too, if it is not empty. The OPTIONs are those of generate.
+# HISTORY gets the new rows, too, unless it is `none`. The OPTIONs are those of generate.
 #
 # If some cells cannot be measured, the sweep ends with exit code 1 and keeps the others. The tables are
 # rendered from those, so that a cell that always fails does not prevent all tables; the exit code is still 1.
@@ -18,6 +18,7 @@ if [ "$1" = --refine ]; then
 fi
 gentables=$1 spec=$2 data_dir=$3 arch=$4 history=$5
 shift 5
+if [ "$history" = none ]; then history=; fi
 
 # Whether the folder has a rows file of the arch.
 has_rows() {

@@ -1,7 +1,7 @@
 # Clean Debians by debootstrap, for scripts of this folder that run in the root of the sources. Sourced.
 #
-#   in_own_namespaces SCRIPT      runs SCRIPT --inside FOLDER in mount and process namespaces of its own, and
-#                                 exits: then nothing is mounted or running, and the folder is gone. Skips
+#   in_own_namespaces SCRIPT...   runs SCRIPT --inside FOLDER... in mount and process namespaces of its own,
+#                                 and exits: then nothing is mounted or running, and the folder is gone. Skips
 #                                 what cannot run here.
 #   new_debian FOLDER             makes a Debian; about a minute
 #   copy_debian FOLDER COPY       copies one that is not mounted
@@ -18,6 +18,8 @@ skip() {
 }
 
 in_own_namespaces() {
+    script=$1
+    shift
     if [ "$(id -u)" -ne 0 ]; then skip "it needs root, for debootstrap and chroot"; fi
     if ! command -v debootstrap >/dev/null; then skip "it needs debootstrap (Debian: debootstrap)"; fi
     if ! unshare --mount --pid --fork true 2>/dev/null; then skip "no namespace may be made here"; fi
@@ -28,7 +30,7 @@ in_own_namespaces() {
     trap 'exit 143' TERM HUP
     code=0
     unshare --mount --propagation private --pid --fork --kill-child --mount-proc \
-        sh "$1" --inside "$folder" || code=$?
+        sh "$script" --inside "$folder" "$@" || code=$?
     exit "$code"
 }
 
