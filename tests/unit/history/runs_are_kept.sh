@@ -111,7 +111,8 @@ cmp "$WORK/a.md" "$WORK/b.md"
 has '! MPI: [67]\.[0-9] % slower, runs: since 14 \(same machine and versions\)' "$stdout"
 has '^\| \*\*\+[67]\.[0-9] %\*\* \| MPI \| since 14 \| 2026-01-14 \|' "$WORK/a.md"
 has '<svg class="levels"' "$WORK/a.html"
-has '<p>host, TP 2: [0-9]+ runs, [0-9]+ changes?; the latest: MPI: [67][.][0-9] % slower, runs: since 14[.]</p>' "$WORK/a.html"
+has '<p>host, TP 2: [0-9]+ runs, [0-9]+ changes?; the latest: MPI: .* slower, runs: since 14[.]</p>' \
+    "$WORK/a.html"
 ends_with 1 "$GENTABLES" history report --database "$db" --fail-within 5
 succeeds history report --database "$db" --fail-within 4
 

@@ -41,8 +41,10 @@ wrong 'generate.format is no option \(did you mean --formats\?\)' 'generate = { 
 wrong 'generate.formats is true or false; a text, a number or a list' 'generate = { formats = true }'
 wrong 'generate.formats is empty' 'generate = { formats = {} }'
 wrong 'generate.allow_loopback is a text; true or false' 'generate = { allow_loopback = "yes" }'
-wrong 'the table has an entry without a name; each entry is VERB = \{ OPTION = VALUE \}' 'generate = {}, [1] = 2'
-wrong 'generate has an entry without a name; each entry is OPTION = VALUE$' 'generate = { formats = "c", [1] = 2 }'
+wrong 'the table has an entry without a name; each entry is VERB = \{ OPTION = VALUE \}' \
+    'generate = {}, [1] = 2'
+wrong 'generate has an entry without a name; each entry is OPTION = VALUE$' \
+    'generate = { formats = "c", [1] = 2 }'
 wrong 'generate.formats has 257 values; at most 256' \
     "generate = { formats = { $(printf '"c", %.0s' $(seq 257)) } }"
 given '' && echo 'print "ran"' >gentables.lua

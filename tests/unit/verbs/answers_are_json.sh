@@ -21,7 +21,8 @@ rm rows/table.csv
 echo edited >>rows/report.md
 answers 1 'd.differing[1].state .. d.differing[2].state' differsmissing check --data-dir rows --arch sm90 \
     --formats report,table
-answers 1 'd.command:match(" generate.*")' ' generate --data-dir rows --arch sm90 --out rows --formats table' \
+answers 1 'd.command:match(" generate.*")' \
+    ' generate --data-dir rows --arch sm90 --out rows --formats table' \
     check --data-dir rows --arch sm90 --formats table
 answers 0 'd.changed' 0 diff "$golden/table.csv" "$golden/table.csv"
 answers 0 '#d > 20 and d[1].unit' ms metric --list
