@@ -8,6 +8,7 @@ local help = require "reference.help"
 local kinds = require "pictures.list"
 local lists = require "lists.lists"
 local pictures = require "pictures.draw"
+local progress = require "system.progress"
 local quantities = require "base.quantities"
 local picture_slices = require "pictures.picture_slices"
 local rows_folder = require "rows.rows_folder"
@@ -75,11 +76,16 @@ local function print_shares(rows)
   end
 end
 
-local function plot_arch(args, arch, wanted, endings)
+-- The pictures of an arch: { rows, entries (of pictures.entries) }.
+local function plan_of(args, arch, out, wanted, endings)
   local rows = picture_slices.of_folder(args.data_dir, arch, args)
-  local out = without_slash(args.out or args.data_dir)
-  local entries = pictures.entries(rows, out, wanted, endings)
-  local count, left_out = pictures.draw_all(rows, entries, true)
+  return { rows = rows, entries = pictures.entries(rows, out, wanted, endings) }
+end
+
+local function plot_arch(plan, out, bar)
+  local rows = plan.rows
+  local count, left_out = pictures.draw_all(rows, plan.entries, bar)
+  bar:clear()
   print_left_out(rows)
   for _, line in ipairs(left_out) do fail.note("%s", line) end
   print_shares(rows)
@@ -95,7 +101,10 @@ local function plot_folder(args)
   local archs = args.arch and { args.arch } or rows_folder.archs(args.data_dir)
   if #archs == 0 then rows_folder.only_arch(args.data_dir) end -- raises
   check_gnuplot(endings)
-  for _, arch in ipairs(archs) do plot_arch(args, arch, wanted, endings) end
+  local out = without_slash(args.out or args.data_dir)
+  local plans = sequences.map(archs, function(arch) return plan_of(args, arch, out, wanted, endings) end)
+  local bar = progress.new(#sequences.join(sequences.field(plans, "entries")))
+  for _, plan in ipairs(plans) do plot_arch(plan, out, bar) end
 end
 
 -- The folder of rows of a command without one. Prints which it is.
