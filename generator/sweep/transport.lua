@@ -99,9 +99,9 @@ end
 
 -- Launches a setting once, and enters its times with the control's beside them.
 local function launch(job, search, setting)
-  job.progress:show(("TP %d: %s"):format(search.size, setting.text))
+  job.progress:within(search.done, search.total, ("TP %d: %s"):format(search.size, setting.text))
   local times, problem = times_of_launch(job, search.size, setting)
-  job.progress:step()
+  search.done = search.done + 1
   if not times then
     if lists.contains(search.defaults, setting) then
       fail.work("TP %d, the defaults: %s", search.size, problem)
@@ -253,7 +253,7 @@ end
 local function run_heats(job, search, settings, ends_at)
   for heat = 1, HEATS do
     for turn = 1, HEAT do
-      job.progress.total = job.progress.done + (HEATS - heat + 1) * HEAT * (#settings + #search.defaults)
+      search.total = search.done + (HEATS - heat + 1) * HEAT * (#settings + #search.defaults)
       if not take_turn(job, search, settings, ends_at) then
         search.unfinished = ("heat %d of %d, turn %d of %d"):format(heat, HEATS, turn, HEAT)
         return remaining(settings)
@@ -267,15 +267,14 @@ end
 
 local function find_finalists(job, search, families)
   local settings, started = enter(search, families), process.now()
-  job.progress = progress.new()
-  job.progress:in_lines()
   local finalists = run_heats(job, search, settings, started + job.budget_s * (1 - LAST_SHARE))
   for turn = 1, LAST_TURNS do
-    job.progress.total = job.progress.done + (LAST_TURNS - turn + 1) * (#finalists + #search.defaults)
+    search.total = search.done + (LAST_TURNS - turn + 1) * (#finalists + #search.defaults)
     if not take_turn(job, search, finalists, started + job.budget_s) then break end
     finalists = remaining(finalists)
   end
   search.finalists = finalists
+  job.progress:step()
   job.progress:clear()
 end
 
@@ -357,10 +356,18 @@ function transport.run(job)
   job.fingerprint = job.fingerprint .. " transport"
   local sizes = sizes_of(job)
   job.budget_s = job.budget_s and job.budget_s / #sizes or BUDGET_S
-  for _, size in ipairs(sizes) do
-    local search = { size = size, order = {}, controls = {},
+  local searches = sequences.map(sizes, function(size)
+    local search = { size = size, order = {}, controls = {}, done = 0, total = 0, -- launches
       path = ompi.search_path(job.out, size, job.arch) }
-    if is_current(job, search) then
+    search.is_current = is_current(job, search)
+    return search
+  end)
+  job.progress = progress.new()
+  job.progress.total = #sequences.filter(searches, function(search) return not search.is_current end)
+  job.progress:in_lines()
+  job.progress:in_turn()
+  for _, search in ipairs(searches) do
+    if search.is_current then
       print(("%s: up to date, of this machine and bench"):format(search.path))
     else
       find_finalists(job, search, families)
