@@ -1,12 +1,14 @@
 """PyTorch's hooks for the choices of gentables_tuned.py: custom ops, and torch.compile.
 
-A custom op with candidates. The op is the one that its name contains; of its candidates it calls the one that
-gentables_tuned chooses, else the fastest measured one, else the first:
+A custom op with candidates. The op is the one that its name contains. It calls the fastest candidate that
+measure() has timed in these processes, else the table's choice, else the fastest one in the table, else the
+first:
 
     from gentables_torch import CustomOpConfig, register_custom_op_autotuning
     op = register_custom_op_autotuning(
         "mylib::my_allreduce", [CustomOpConfig(ring), CustomOpConfig(by_parts, candidate="CHUNKED", parts=4)])
     torch.ops.mylib.my_allreduce(tensor)                 also with group="name", see name_group()
+    op.measure(tensor)                                   on all ranks: times the candidates at this size
     gentables_torch.find("mylib::my_allreduce").choose(nbytes=65536, world_size=2)
 
 torch.compile, with a torch that has Inductor's custom passes (2.6 or later):
@@ -25,6 +27,8 @@ Written by gentables tune; do not edit.
 """
 import functools
 import hashlib
+import statistics
+import time
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import gentables_tuned as tuned
@@ -56,18 +60,57 @@ class TunedOp:
         self.candidates: Dict[str, Callable[..., Any]] = {config.name: config.call for config in configs}
         if not configs or "" in self.candidates or len(self.candidates) != len(configs):
             raise ValueError(name + ": candidates with different names, at least one, are required")
+        self.times: Dict[Tuple[Any, ...], Dict[int, Dict[str, float]]] = {}  # by measure()
 
     def choose(self, nbytes: int, world_size: int, dtype: Optional[str] = None, nodes: int = 1) -> str:
         """The candidate for a call; nbytes of the larger one of a rank's send and receive buffers."""
+        own = self.times.get((world_size, dtype, nodes))
         best = tuned.choose(self.op, nbytes, world_size, dtype, nodes)
-        if best in self.candidates:
+        if own is None and best in self.candidates:
             return best
         times: List[Tuple[float, str]] = []
         for candidate in self.candidates:
-            time = tuned.time_us(self.op, nbytes, world_size, dtype, nodes, candidate)
-            if time is not None:
-                times.append((time, candidate))
+            if own is not None:
+                points = [(size, of[candidate]) for size, of in sorted(own.items()) if candidate in of]
+                found = tuned.interpolated(points, nbytes)
+            else:
+                found = tuned.time_us(self.op, nbytes, world_size, dtype, nodes, candidate)
+            if found is not None:
+                times.append((found, candidate))
         return min(times)[1] if times else next(iter(self.candidates))
+
+    def measure(
+        self, tensor: Any, group: Optional[str] = None, samples: int = 20, warm_up: int = 5
+    ) -> Dict[str, float]:
+        """Times the candidates with this tensor, on all ranks of a group at once; name -> microseconds.
+
+        The group is a name, as in the op's calls. The time of a call is that of the slowest rank, that of a
+        candidate the median; candidates take turns. One with a result other than torch.distributed's, on any
+        rank, has no time. A candidate that hangs or dies takes the process with it: gentables tune --plugin
+        measures such ones in processes of their own. Raises if ranks have other candidates or tensors.
+        """
+        usual = tuned.usual(self.op)
+        named = {} if group is None else {"group": group}
+        of = tuned._group_of(group or "")
+        names = list(self.candidates)
+        _agree([self.name, names, list(tensor.shape), str(tensor.dtype), samples, warm_up], of)
+        wanted = usual(tensor, group=of)
+        right = [_is_right(self.candidates[name], tensor, named, wanted) for name in names]
+        agreed = _over_ranks([float(is_right) for is_right in right], "MIN", tensor, of)
+        names = [name for name, is_right in zip(names, agreed) if is_right]
+        if not names:
+            raise RuntimeError(self.name + ": no candidate has the result of torch.distributed on all ranks")
+        spans: List[float] = []
+        for _ in range(warm_up + samples):
+            for name in names:
+                spans.append(_time_us(lambda: self.candidates[name](tensor, **named), tensor, of))
+        slowest = _over_ranks(spans[warm_up * len(names) :], "MAX", tensor, of)
+        times = {name: statistics.median(slowest[i :: len(names)]) for i, name in enumerate(names)}
+        ranks = tuned._world_size(of)
+        nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
+        key = (ranks, tuned._dtype(tensor), tuned._nodes(of))
+        self.times.setdefault(key, {})[nbytes] = times
+        return times
 
     def __call__(self, tensor: Any, *rest: Any, **named: Any) -> Any:
         """Calls the choice with these arguments; without a process group it returns a copy of the tensor."""
@@ -80,6 +123,60 @@ class TunedOp:
         nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
         name = self.choose(nbytes, ranks, tuned._dtype(tensor), tuned._nodes(group))
         return self.candidates[name](tensor, *rest, **named)
+
+
+def _agree(mine: Any, group: Any) -> None:
+    """Raises on every rank unless all ranks have the same."""
+    import torch.distributed as dist
+
+    if not tuned._has_group():
+        raise RuntimeError("measure() needs a process group; torch.distributed.init_process_group() makes it")
+    all_of: List[Any] = [None] * tuned._world_size(group)
+    dist.all_gather_object(all_of, mine, group=group)
+    for rank, other in enumerate(all_of):
+        if other != all_of[0]:
+            raise ValueError("measure(): rank %d has %r, and rank 0 %r" % (rank, other, all_of[0]))
+
+
+def _is_right(call: Callable[..., Any], tensor: Any, named: Dict[str, Any], wanted: Any) -> bool:
+    """Whether a candidate's result is the reference's, apart from another order of summation."""
+    import torch
+
+    try:
+        out = call(tensor, **named)
+    except Exception:  # then it has no time on any rank
+        return False
+    if out.shape != wanted.shape or out.dtype != wanted.dtype:
+        return False
+    tolerance = 1e-5 if wanted.dtype in (torch.float32, torch.float64) else 2e-2
+    return bool(torch.allclose(out.float(), wanted.float(), rtol=tolerance, atol=tolerance))
+
+
+def _over_ranks(values: Sequence[float], op: str, tensor: Any, group: Any) -> List[float]:
+    """The smallest or largest of the ranks' values, each for itself; op: MIN or MAX."""
+    import torch
+    import torch.distributed as dist
+
+    all_of = torch.tensor(values, dtype=torch.float64, device=tensor.device)
+    dist.all_reduce(all_of, op=getattr(dist.ReduceOp, op), group=group)
+    return [float(value) for value in all_of.tolist()]
+
+
+def _time_us(call: Callable[[], Any], tensor: Any, group: Any) -> float:
+    """The time of a call, which begins on all ranks at once, until its result is there."""
+    import torch
+    import torch.distributed as dist
+
+    def settle() -> None:
+        if tensor.is_cuda:
+            torch.cuda.synchronize(tensor.device)
+
+    dist.barrier(group=group)
+    settle()
+    began = time.perf_counter()
+    call()
+    settle()
+    return (time.perf_counter() - began) * 1e6
 
 
 _ops: Dict[str, TunedOp] = {}
@@ -236,7 +333,8 @@ def _state() -> str:
     """A digest of all that the replacement depends on, for Inductor's cache."""
     registered = sorted(str(key) for key in tuned._implementations)
     text = repr([sorted(tuned.RANGES.items()), tuned.DEFAULT, registered])
-    return hashlib.sha256(text.encode()).hexdigest()
+    with open(__file__, "rb") as source:
+        return hashlib.sha256(text.encode() + source.read()).hexdigest()
 
 
 def use_in_compile() -> None:
@@ -287,5 +385,5 @@ def estimate_ms(node: Any, override_size: Optional[int] = None) -> Optional[floa
     ranks = tuned._world_size(group)
     dtype = tuned._dtype(value) if value is not None else None
     whole = nbytes * (ranks if op in tuned.GROWS else 1)
-    time = tuned.time_us(op, whole, ranks, dtype, tuned._nodes(group))
-    return None if time is None else time / 1000
+    found = tuned.time_us(op, whole, ranks, dtype, tuned._nodes(group))
+    return None if found is None else found / 1000

@@ -84,6 +84,7 @@ def ops_are_found_by_name():
     assert op.choose(10, 2) == "A" and op.choose(900, 2) == "B"  # the fastest of these
     rows = torch.ones(4)
     assert torch.equal(torch.ops.mylib.my_allreduce(rows), rows)  # no group: the reference
+    refused(RuntimeError, "needs a process group", op.measure, rows)
     refused(KeyError, "mylib::my_allreduce", hooks.find, "mylib::other")
     refused(ValueError, "no op has such a name", register, "mylib::f", [config])
     refused(ValueError, "different names", register, "a::allreduce", [config, config])
@@ -176,6 +177,35 @@ def custom_op_calls_its_choice(rank):
     assert called == [("A", 4, False), ("B", 4096, True)], called
 
 
+# The candidates of Python functions: a wrong one has no time, and the fastest is called from then on.
+def measured_candidates_are_chosen(rank):
+    def again(times, factor=1):
+        def function(tensor):
+            for _ in range(times):
+                out = tuned._usual_all_reduce(tensor)
+            return out * factor
+
+        return function
+
+    configs = [CustomOpConfig(again(60), "A"), CustomOpConfig(again(1), "FAST")]
+    configs.append(CustomOpConfig(again(1, 1 + rank), "BAD"))  # wrong on rank 1 alone
+    op = register_custom_op_autotuning("mylib::sum_allreduce", configs)
+    assert op.choose(400, 2, "float32") == "A"
+    times = op.measure(torch.ones(100), samples=5, warm_up=1)
+    assert list(times) == ["A", "FAST"] and times["FAST"] < times["A"], times
+    assert op.choose(400, 2, "float32") == "FAST" and op.choose(400, 2, "bfloat16") == "A"
+    both = [None, None]
+    dist.all_gather_object(both, times)
+    assert both[0] == both[1], both
+    refused(ValueError, "rank 1 has", op.measure, torch.ones(100 + rank))
+
+    def raises(tensor):
+        raise NotImplementedError
+
+    op = register_custom_op_autotuning("mylib::sum_allreduce", [CustomOpConfig(raises), configs[-1]])
+    refused(RuntimeError, "no candidate has the result", op.measure, torch.ones(100))
+
+
 # The same in code that Inductor compiles, with a torch that has it.
 def compiled_code_calls_the_choice(rank):
     called = []
@@ -232,6 +262,7 @@ def work(rank, folder):
     tuned.name_group("group", dist.group.WORLD)
     pass_replaces_registered_choices(rank, group)
     custom_op_calls_its_choice(rank)
+    measured_candidates_are_chosen(rank)
     if library:
         refused(RuntimeError, "torch 2.6 or later is required", hooks.use_in_compile)
     else:
