@@ -1,6 +1,6 @@
-// Copies and values of memory in the stand-in for libcuda.so.1. When a bench starts, it clears hundreds of MiB,
-// and copies 64 MiB of them to time links. Pages that were never written take no memory and no time here: they
-// are holes in the files of memory.cpp.
+// Copies and values of memory in the stand-in for libcuda.so.1. When a bench starts, it clears hundreds of
+// MiB, and copies 64 MiB of them to time links. Pages that were never written take no memory and no time
+// here: they are holes in the files of memory.cpp.
 #include "queues.h"
 
 #include <algorithm>
