@@ -81,8 +81,9 @@ END
 # uses NAME: the groups that a verb or a target needs beside `build`.
 uses() {
     case $1 in
-    sweep | generate | tune | detect) echo mpi topology databases ;;
-    workload) echo mpi topology compressed workbooks pictures gemms ;;
+    sweep | tune | detect) echo mpi topology databases ;;
+    generate) echo topology databases ;;
+    workload) echo mpi topology cards compressed workbooks pictures gemms ;;
     replay) echo compressed workbooks gemms convolutions ;;
     trace) echo compressed workbooks pictures ;;
     metric) echo compressed databases cards pictures ;;
@@ -194,12 +195,22 @@ find_mpi() {
     fi
 }
 
+can_install() {
+    { command -v apt-get || command -v dnf; } >/dev/null 2>&1 &&
+        { [ "$(id -u)" -eq 0 ] || command -v sudo >/dev/null 2>&1; }
+}
+
 # install_missing GROUPS: installs the missing dependencies of the groups. Fails if any of `build` or, where
 # it is one of the groups, of `mpi` is missing afterwards; of other groups, only prints them.
 install_missing() {
     find_mpi
     what=$(missing "$1" 2)
     if [ -z "$what" ]; then return; fi
+    case " $1 " in *" mpi "* | " all ") required="build mpi" ;; *) required=build ;; esac
+    if [ "$1" != all ] && [ "$1" != test ] && ! can_install && [ -z "$(missing "$required" 2)" ]; then
+        echo "gentables: missing: $what; parts that need it are left out; to install: $(missing "$1" 3)"
+        return
+    fi
     echo "gentables: installing: $what"
     if command -v apt-get >/dev/null 2>&1; then
         as_root apt-get -qq update
@@ -216,7 +227,6 @@ install_missing() {
     find_mpi
     left=$(missing "$1" 2)
     if [ -z "$left" ]; then return; fi
-    case " $1 " in *" mpi "* | " all ") required="build mpi" ;; *) required=build ;; esac
     if [ "$1" != test ] && [ -n "$(missing "$required" 2)" ]; then
         fail "still missing: $(missing "$required" 2)(CMake 3.25 or later and Lua 5.4 are required)"
     fi

@@ -29,23 +29,22 @@ install(FILES CHANGELOG.md packaging/copyright DESTINATION share/doc/gentables)
 # Completions and man pages. The program renders them while it is installed, so no build spends time on them.
 if(TARGET gentables)
   install(CODE [[
-    set(reference "$<TARGET_FILE_DIR:gentables>/../reference")
-    file(REMOVE_RECURSE "${reference}")
-    file(MAKE_DIRECTORY "${reference}")
-    foreach(shell bash zsh fish)
+    get_filename_component(share "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/share" ABSOLUTE)
+    function(install_completion shell path)
+      get_filename_component(folder "${share}/${path}" DIRECTORY)
+      file(MAKE_DIRECTORY "${folder}")
+      message(STATUS "Installing: ${share}/${path}")
       execute_process(COMMAND "$<TARGET_FILE:gentables>" completion ${shell}
-                      OUTPUT_FILE "${reference}/${shell}" COMMAND_ERROR_IS_FATAL ANY)
-    endforeach()
-    execute_process(COMMAND "$<TARGET_FILE:gentables>" manual --out "${reference}/man1"
+                      OUTPUT_FILE "${share}/${path}" COMMAND_ERROR_IS_FATAL ANY)
+    endfunction()
+    install_completion(bash bash-completion/completions/gentables)
+    install_completion(zsh zsh/site-functions/_gentables)
+    install_completion(zsh zsh/vendor-completions/_gentables) # Debian's folder
+    install_completion(fish fish/vendor_completions.d/gentables.fish)
+    message(STATUS "Installing: ${share}/man/man1")
+    execute_process(COMMAND "$<TARGET_FILE:gentables>" manual --out "${share}/man/man1"
                     OUTPUT_QUIET COMMAND_ERROR_IS_FATAL ANY)
   ]])
-  set(reference ${PROJECT_BINARY_DIR}/reference)
-  install(FILES ${reference}/bash DESTINATION share/bash-completion/completions RENAME gentables)
-  foreach(folder site-functions vendor-completions) # the second one is Debian's
-    install(FILES ${reference}/zsh DESTINATION share/zsh/${folder} RENAME _gentables)
-  endforeach()
-  install(FILES ${reference}/fish DESTINATION share/fish/vendor_completions.d RENAME gentables.fish)
-  install(DIRECTORY ${reference}/man1 DESTINATION share/man)
 endif()
 
 configure_package_config_file(

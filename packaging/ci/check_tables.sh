@@ -5,9 +5,9 @@
 #
 # Writes gentables.md: for each FOLDER whether the tables are those of the rows, and the differences from the
 # target branch, with those that matter. On GitHub it is added to the summary of the job and, in a pull
-# request with GH_TOKEN, commented there; a later run edits the comment. A token that may not comment, as
-# that of a fork, is a warning. On GitLab it is a note of the merge request, if GENTABLES_TOKEN has a token
-# that may write one. Elsewhere BASE names the commit to compare with.
+# request with GH_TOKEN, commented there; a later run for the same FOLDERs edits that comment. A token that
+# may not comment, as that of a fork, is a warning. On GitLab it is a note of the merge request, if
+# GENTABLES_TOKEN has a token that may write one. Elsewhere BASE names the commit to compare with.
 # Exit code 1: tables differ from their rows; 2: something cannot be read, or the note not be written.
 set -eu
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
@@ -27,17 +27,25 @@ add_check() {
     code=0
     check_folder "$1" >"$work/check" 2>&1 || code=$?
     if [ "$code" -gt "$worst" ]; then worst=$code; fi
-    if [ "$code" = 0 ]; then
+    case $code in
+    0)
         printf '**%s**: the tables are those of the rows.\n\n' "$1"
-    else
-        printf '**%s**: the tables are **not** those of the rows.\n\n```\n' "$1"
-        head -c 20000 "$work/check" # a comment has 65,536 characters at most
-        printf '```\n\n'
-    fi
+        return
+        ;;
+    1) printf '**%s**: the tables are **not** those of the rows.\n\n' "$1" ;;
+    *) printf '**%s**: the tables could not be compared with the rows.\n\n' "$1" ;;
+    esac
+    printf '```\n'
+    head -c "$part" "$work/check"
+    printf '\n```\n\n'
 }
 
 # add_changes FOLDER: the differences of table.csv from the target branch.
 add_changes() {
+    if ! git rev-parse --quiet --verify "$base^{commit}" >/dev/null; then
+        printf 'There is no commit `%s` to compare with; the checkout needs `fetch-depth: 0`.\n\n' "$base"
+        return
+    fi
     if ! git show "$base:./$1/table.csv" >"$work/table.csv" 2>/dev/null; then
         printf 'There is no table.csv in `%s` to compare with.\n\n' "$base"
         return
@@ -46,7 +54,7 @@ add_changes() {
     "$gentables" diff "$work/table.csv" "$1/table.csv" --rows "$1" --formats md >"$work/changes" 2>&1 ||
         code=$?
     if [ "$code" -gt 1 ]; then worst=2; fi
-    head -c 20000 "$work/changes"
+    head -c "$part" "$work/changes"
     echo
 }
 
@@ -54,9 +62,14 @@ post_on_github() {
     if [ -n "${GITHUB_STEP_SUMMARY:-}" ]; then cat gentables.md >>"$GITHUB_STEP_SUMMARY"; fi
     number=$(echo "${GITHUB_REF:-}" | sed -n 's,^refs/pull/\([0-9]*\)/.*,\1,p')
     if [ -z "$number" ] || [ -z "${GH_TOKEN:-}" ]; then return; fi
-    gh pr comment "$number" --edit-last --body-file gentables.md 2>/dev/null ||
-        gh pr comment "$number" --body-file gentables.md ||
-        echo "::warning::the comment could not be written; the summary of the job has its text"
+    comments=repos/$GITHUB_REPOSITORY/issues
+    own=$(gh api --paginate "$comments/$number/comments" --jq \
+        ".[] | select(.body | startswith(\"$mark\")) | .id" 2>/dev/null | head -n 1)
+    if [ -n "$own" ]; then
+        gh api --silent --method PATCH "$comments/comments/$own" -F body=@gentables.md
+    else
+        gh pr comment "$number" --body-file gentables.md
+    fi || echo "::warning::the comment could not be written; the summary of the job has its text"
 }
 
 post_on_gitlab() {
@@ -80,11 +93,16 @@ find_gentables "$root" >&2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 worst=0
+part=$((60000 / $# / 2)) # bytes of one text: a comment has 65,536 characters at most
+mark="<!-- gentables $* -->" # by which a later run finds its comment
 base=$(base_of_change)
-for folder; do
-    add_check "$folder"
-    if [ -n "$base" ]; then add_changes "$folder"; fi
-done >gentables.md
+{
+    echo "$mark"
+    for folder; do
+        add_check "$folder"
+        if [ -n "$base" ]; then add_changes "$folder"; fi
+    done
+} >gentables.md
 cat gentables.md
 if [ -n "${GITHUB_ACTIONS:-}" ]; then post_on_github; fi
 if [ -n "${GITLAB_CI:-}" ]; then post_on_gitlab || worst=2; fi

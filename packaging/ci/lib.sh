@@ -23,9 +23,9 @@ archs_of() {
 check_folder() {
     result=0
     for arch in $(archs_of "$1"); do
-        code=0
-        "$gentables" check --data-dir "$1" --arch "$arch" --tables "$1" || code=$?
-        if [ "$code" -gt "$result" ]; then result=$code; fi
+        of_arch=0
+        "$gentables" check --data-dir "$1" --arch "$arch" --tables "$1" || of_arch=$?
+        if [ "$of_arch" -gt "$result" ]; then result=$of_arch; fi
     done
     return "$result"
 }

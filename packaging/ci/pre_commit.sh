@@ -8,12 +8,13 @@ root=$(CDPATH='' cd -- "$(dirname -- "$0")/../.." && pwd)
 
 folders=$(for file; do dirname -- "$file"; done | sort -u)
 gentables=
-code=0
+code=0 worst=0
 IFS='
 '
 for folder in $folders; do
     if [ -z "$(archs_of "$folder")" ]; then continue; fi
     if [ -z "$gentables" ]; then find_gentables "$root" >&2; fi
-    check_folder "$folder" || code=$?
+    check_folder "$folder" || worst=$?
+    if [ "$worst" -gt "$code" ]; then code=$worst; fi
 done
 exit "$code"

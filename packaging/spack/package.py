@@ -1,10 +1,16 @@
 # A recipe for Spack, from a checkout of gentables:
 #
-#   spack repo create ~/gentables_repo && mkdir ~/gentables_repo/packages/gentables
-#   cp packaging/spack/package.py ~/gentables_repo/packages/gentables && spack repo add ~/gentables_repo
+#   spack repo create ~/gentables_repo gentables
+#   mkdir ~/gentables_repo/spack_repo/gentables/packages/gentables
+#   cp packaging/spack/package.py ~/gentables_repo/spack_repo/gentables/packages/gentables
+#   spack repo add ~/gentables_repo/spack_repo/gentables
 #   spack dev-build -d . gentables@0.1.0
 #
+# For Spack 1.0 and later.
+#
 # No licence has been chosen yet, so the recipe has none.
+from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
+
 from spack.package import *
 
 

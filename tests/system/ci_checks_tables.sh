@@ -20,7 +20,8 @@ stand_in() {
         "$1" "$WORK" "$WORK" "${2:-}" >"$WORK/bin/$1"
     chmod +x "$WORK/bin/$1"
 }
-stand_in gh 'case $* in *--edit-last*) exit 1 ;; esac'
+stand_in gh "case \$* in *--paginate*) cat '$WORK/ids' ;; esac"
+: >"$WORK/ids"
 stand_in curl
 : >"$WORK/calls"
 
@@ -37,7 +38,7 @@ hook=$SOURCE/$(step "$SOURCE/.pre-commit-hooks.yaml" 1 entry)
 
 on_github() {
     env GITHUB_ACTIONS=true GITHUB_ACTION_PATH="$SOURCE" GITHUB_BASE_REF=main GITHUB_REF=refs/pull/7/merge \
-        GH_TOKEN=none GITHUB_STEP_SUMMARY="$WORK/summary" TABLES=tables/sm90 sh -c "$action"
+        GITHUB_REPOSITORY=owner/project GH_TOKEN=none GITHUB_STEP_SUMMARY="$WORK/summary" TABLES=tables/sm90 sh -c "$action"
 }
 on_gitlab() {
     env GITLAB_CI=true CI_MERGE_REQUEST_DIFF_BASE_SHA=origin/main CI_MERGE_REQUEST_IID=3 CI_PROJECT_ID=5 \
@@ -64,6 +65,12 @@ printed stdout '^### Tables of sm90: [1-9]'
 has '^gh pr comment 7 --body-file gentables.md' "$WORK/calls"
 cmp gentables.md "$WORK/posted" || die "another text was posted"
 cmp gentables.md "$WORK/summary" || die "another text is in the summary"
+[ "$(head -n 1 gentables.md)" = "<!-- gentables tables/sm90 -->" ] || die "no mark of its comment"
+echo 42 >"$WORK/ids"
+ends_with 0 on_github
+has '^gh api .*PATCH repos/owner/project/issues/comments/42 -F body=@gentables.md' "$WORK/calls"
+ends_with 0 env GITHUB_BASE_REF=nowhere BASE=nowhere sh "$SOURCE/packaging/ci/check_tables.sh" tables/sm90
+printed stdout 'There is no commit `origin/nowhere` to compare with'
 
 : >"$WORK/calls"
 ends_with 0 on_gitlab GENTABLES_TOKEN=
@@ -79,12 +86,14 @@ ends_with 0 on_github
 printed stdout '^::warning::the comment could not be written'
 stand_in curl 'exit 22'
 ends_with 2 on_gitlab GENTABLES_TOKEN=secret
+cp -r "$tables" tables/unchanged
 echo edited >>"$tables/allreduce_table.h"
 ends_with 1 on_github
 printed stdout 'the tables are \*\*not\*\* those of the rows'
 printed stdout '^+*-*edited'
 ends_with 1 "$hook" tables/sm90/table.csv
 printed stdout 'to mend it: .*gentables generate'
+ends_with 1 "$hook" tables/sm90/table.csv tables/unchanged/table.csv
 ends_with 0 "$hook" README.md
 ends_in_one_line 2 'tables: has no benchmark' sh "$SOURCE/packaging/ci/check_tables.sh" tables
 ends_with 2 sh "$SOURCE/packaging/ci/check_tables.sh"
