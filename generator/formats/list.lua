@@ -325,6 +325,9 @@ formats.list = {
     reader = "people" },
 }
 
+-- The name of a format's file for people: ompi_tp{N}.conf.
+function formats.shown_file(format) return (format.file:gsub("{tp}", "{N}")) end
+
 -- The names of all formats, or of those that an arch (a row of lists.archs) has.
 function formats.names(arch)
   return sequences.map(formats.list, function(format)

@@ -201,9 +201,10 @@ function render.stale(source, names, made, folder, only)
     for _, name in ipairs(counts and there or {}) do
       if is_of(format, name) and not is_made[name] then
         local arch = arch_of_file(folder .. "/" .. name)
-        local why = format.lacks(source) or "nothing of that TP size or number of nodes was measured"
+        local lacks = format.lacks(source)
+        local why = lacks or "nothing of that TP size or number of nodes was measured"
         if not arch or arch == arch_in_banner(source.arch) then
-          stale[#stale + 1] = { file = name, why = why, is_generated = arch ~= nil }
+          stale[#stale + 1] = { file = name, why = why, is_generated = arch ~= nil, is_whole = lacks ~= nil }
         end
       end
     end

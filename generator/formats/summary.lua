@@ -332,7 +332,8 @@ function summary.formats(source)
   local out = {}
   for _, format in ipairs(made_formats(source)) do
     if format.name ~= "report" then
-      local lines = format.view and format.left_out() or left_out(model.for_format(source, format))
+      local lines = not format.view and left_out(model.for_format(source, format))
+        or format.left_out and format.left_out() or {}
       local counts = model.node_counts(source)
       if format.per_nodes and rank_placement.spans(counts[#counts]) then
         lines = { format.per_nodes, table.unpack(lines) }

@@ -171,7 +171,7 @@ local function lead_of(histories, options)
   local out = {}
   for i = 1, math.min(#histories, MOST_IN_LEAD) do out[i] = history_text.answer(histories[i]) .. "." end
   local more = #histories - #out
-  if more > 0 then out[#out + 1] = ("%d more histories."):format(more) end
+  if more > 0 then out[#out + 1] = ("%d more %s."):format(more, more == 1 and "history" or "histories") end
   out[#out + 1] = ("Where times changed by %.3g %% or more, in sweeps of the same shapes; the probability of "
     .. "any false alarm is at most %.3g %%."):format(100 * options.threshold, 100 * options.alpha)
   return table.concat(out, "\n")

@@ -95,6 +95,7 @@ function pictures.draw_all(rows, entries, progress)
       left_out[#left_out + 1] = result.value
     end
   end
+  if failed and type(progress) == "table" then progress:clear() end
   if failed then fail.with(failed.code, "%s", failed.value) end
   return count, sequences.distinct(left_out)
 end

@@ -94,7 +94,7 @@ local function names_of(slice, x_at, y_at, x_edges, y_edges)
   return names
 end
 
--- The box of a name in inches, from the left and from below, with a margin; `boxed` ones have a frame.
+-- The box of a name in inches, from the left and from below, with a margin.
 local function box_of(name, grid)
   local width = geometry.width_of(name.text, name.points) / 2 + MARGIN
   local height = geometry.height_of(name.points) / 2 + MARGIN

@@ -59,9 +59,12 @@ function help.usage(verb, name)
   return table.concat(words, " ")
 end
 
--- Variables of the environment that verbs read.
-help.environment = { { name = "GENTABLES_PROGRESS",
-  help = "the file to which long verbs append their progress as lines of JSON; -: stderr, without a bar" } }
+-- Variables of the environment for gentables alone.
+help.environment = {
+  { name = "GENTABLES_LAUNCHER", help = "the default of --launcher" },
+  { name = "GENTABLES_PROGRESS",
+    help = "the file to which long verbs append their progress as lines of JSON; -: stderr, without a bar" },
+}
 
 -- The help of a verb.
 function help.of_verb(verb, name)

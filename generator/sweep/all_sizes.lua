@@ -146,12 +146,17 @@ local function measure(job, batches)
       share = tp_size.share_of(left / price(job, states[1]), shares)
     end
     shares = shares - shares_of(states)
+    job.outlooks = {}
     for _, state in ipairs(states) do
-      job.later = job.later - state.planner:outlook()
+      job.outlooks[state] = state.planner:outlook()
+      job.later = job.later - job.outlooks[state]
       print_what_is_measured(job, state)
       state:begin(job.limits.cell_us / 1e6, share)
     end
-    concurrent_groups.run(states, function(state) launches.run(job, state) end)
+    concurrent_groups.run(states, function(state)
+      launches.run(job, state)
+      job.outlooks[state] = 0
+    end)
   end
   job.progress:clear()
 end

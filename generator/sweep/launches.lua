@@ -237,6 +237,13 @@ local function lose_visit(job, state)
     .. "%s us); rows mix all regimes"):format(state.name, state:roundtrips()))
 end
 
+-- The visits that are known to be needed: of the states that run now, and of later ones.
+local function rest_of(job)
+  local rest = job.later
+  for _, outlook in pairs(job.outlooks) do rest = rest + outlook end
+  return rest
+end
+
 -- Runs the tasks of one launch, as long as the regime stays. Returns the bench if it still runs.
 local function run_tasks(job, state, regime, running_bench)
   for task in function() return regime.planner:next(regime.launch) end do
@@ -255,7 +262,8 @@ local function run_tasks(job, state, regime, running_bench)
       state.take_failure(regime, rest, failure)
       job.failed, job.failed_in_a_row = job.failed + 1, job.failed_in_a_row + 1
     end
-    job.progress:step(regime.planner:outlook() + job.later)
+    job.outlooks[state] = regime.planner:outlook()
+    job.progress:step(rest_of(job))
     if job.failed_in_a_row == GIVE_UP_AFTER then give_up(job, state, running_bench) end
   end
   return running_bench

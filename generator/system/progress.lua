@@ -3,7 +3,7 @@
 -- print(), which keeps the bar below them. The bar never goes back, even if the number of steps grows.
 --
 -- For programs: with GENTABLES_PROGRESS=FILE, or - for stderr, each change is also a line of JSON (to_json),
--- at most one every INTERVAL seconds and step; with - there is no bar.
+-- at most one every JSON_INTERVAL seconds and at the last step; with - there is no bar.
 local fail = require "base.fail"
 local process = require "core.process"
 local system = require "core.system"
@@ -125,9 +125,9 @@ local function report(self, now, at_once)
   fail.note("GENTABLES_PROGRESS: %s; no more progress is written", problem)
 end
 
-local function draw(self, at_once)
+local function draw(self, at_once, is_last)
   local now = self.now()
-  report(self, now, at_once)
+  report(self, now, is_last)
   if self.live then
     if not at_once and now - self.drawn_at < MIN_INTERVAL then return end
     self.stream:write("\r\27[K", self:line(now, system.columns()))
@@ -149,7 +149,7 @@ end
 function progress:step(rest)
   self.done, self.inner = self.done + 1, 0
   if rest then self.total = self.done + rest end
-  draw(self, self.done == self.total)
+  draw(self, self.done == self.total, self.done == self.total)
 end
 
 -- Counts `done` of `of` parts of the present step as done, and shows `text`.

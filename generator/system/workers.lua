@@ -57,7 +57,7 @@ function workers.map(items, fn, options)
   local ok, number, name = core.map(#items, options.jobs or workers.jobs(), function(index)
     return answer(fn, items[index], index)
   end, done)
-  if bar and bar ~= options.progress then bar:clear() end
+  if bar and (bar ~= options.progress or number or not ok) then bar:clear() end
   if number then fail.with(128 + number, "interrupted by %s; complete results are kept", name) end
   if not ok then fail.work("no process can be started: %s", name) end
   return results

@@ -161,8 +161,8 @@ return {
     { name = "choose", value = "WHAT", one_of = { "bin", "corner" },
       help = "losses over the bin of a cell, or at its own shape, as the tables were chosen (default: as the "
         .. "spec beside the rows, else bin)" },
-    { name = "formats", aliases = { "format" }, value = "NAME", one_of = diff_formats.names, default = "text",
-      help = "of " .. table.concat(diff_formats.names, ", ") },
+    { name = "formats", aliases = { "format" }, value = "NAME", one_of = diff_formats.names,
+      help = "of " .. table.concat(diff_formats.names, ", ") .. " (default: text)" },
     { name = "json", help = "the same as --formats json" },
     { name = "fail-on", value = "WHAT", one_of = { "any", "material" }, default = "any",
       help = "exit code 1 for any difference, or only for a material one" },
@@ -175,6 +175,9 @@ return {
   example = "cp tables/host/table.csv old.csv\n"
     .. "  gentables diff old.csv tables/host --formats md",
   run = function(args)
+    if args.json and args.formats then
+      fail.input("--json and --formats %s: one of them, and not both", args.formats)
+    end
     local options = { threshold = args.threshold, alpha = args.alpha }
     local old, new = read_sides(args, args.arch)
     if old.arch ~= new.arch then
@@ -190,7 +193,7 @@ return {
     if old.is_header or new.is_header then drop_what_headers_lack(result, old, new) end
     result.arch, result.old, result.new = new.arch, args[1], args[2]
     add_drift(result, old, new)
-    local text = diff_formats.of(args.json and "json" or args.formats)(result)
+    local text = diff_formats.of(args.json and "json" or args.formats or "text")(result)
     if args.out then
       fail.unless_done(file.write(args.out, text))
     else

@@ -17,21 +17,22 @@ local function given(source, format, made)
   return { leaves_out = json.array(entry and entry.lines or {}) }
 end
 
--- An entry for each format: { format, file, reader, shown = { test, what }, missing, leaves_out }; the last
--- two with a source.
+-- An entry for each format: { format, file, reader, arch = "all" if it needs --arch all, shown = { test, what
+-- }, missing, leaves_out }; the last two with a source.
 local function entries_of(source)
   local made = source and summary.formats(source) or {}
   return sequences.map(formats.list, function(format)
     if source and not formats.is_for(format, source.arch_row) then return nil end
     local entry = source and given(source, format, made) or {}
-    entry.format, entry.file, entry.reader = format.name, format.file, format.reader
+    entry.format, entry.file, entry.reader = format.name, formats.shown_file(format), format.reader
+    entry.arch = format.scope == "all" and "all" or nil
     entry.shown = format.shown
     return entry
   end)
 end
 
 local function print_entry(entry)
-  print(("%-22s %s"):format(entry.format, (entry.file:gsub("{tp}", "{N}"))))
+  print(("%-22s %s%s"):format(entry.format, entry.file, entry.arch and " (--arch all)" or ""))
   local function line(name, text) print(("  %-10s %s"):format(name, text)) end
   line("read by", entry.reader)
   if entry.shown then line("shown", ("%s (%s)"):format(entry.shown.what, entry.shown.test)) end

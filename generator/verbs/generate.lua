@@ -44,17 +44,29 @@ local function write(texts)
   end
 end
 
+local function remove(path, left)
+  fail.unless(os.remove(path))
+  print_state("removed", ("%s (%s)"):format(path, left.why))
+end
+
 -- Removes the files of formats that the rows no longer give, such as those of another machine's search;
--- `made`: of render.files. `only`: as in render.stale.
-local function remove_stale(source, names, made, out, only)
-  for _, left in ipairs(render.stale(source, names, made, out, only)) do
+-- `made`: of render.files.
+local function remove_stale(source, names, made, out)
+  for _, left in ipairs(render.stale(source, names, made, out)) do
     local path = out .. "/" .. left.file
     if left.is_generated then
-      fail.unless(os.remove(path))
-      print_state("removed", ("%s (%s)"):format(path, left.why))
+      remove(path, left)
     else
       fail.note("%s: has no rows here; remove it (%s)", path, left.why)
     end
+  end
+end
+
+-- Removes the copies of --install-prefix of formats that the rows no longer give. The folder may have files
+-- of others, and copies for other TP sizes, from other rows.
+local function remove_stale_copies(source, names, copies)
+  for _, left in ipairs(render.stale(source, names, copies.files, copies.folder, render.installs)) do
+    if left.is_generated and left.is_whole then remove(copies.folder .. "/" .. left.file, left) end
   end
 end
 
@@ -116,7 +128,7 @@ return {
     write(texts)
     if copies then write(texts_in(copies.folder, copies.files)) end
     remove_stale(source, args.formats, files, out)
-    if copies then remove_stale(source, args.formats, copies.files, copies.folder, render.installs) end
+    if copies then remove_stale_copies(source, args.formats, copies) end
     gaps.print { source }
     predicted_in_words.print { source }
     trtllm_generator.report(args, source)

@@ -27,5 +27,9 @@ assert "missing" in entries["nccl"] and "leaves_out" not in entries["nccl"]
 assert entries["c"]["shown"]["test"] == "header_answers_every_cell"
 END
 
+succeeds formats --data-dir "$golden" --arch all
+part trtllm-header | grep -q '^trtllm-header .* customAllReduceUtils.h (--arch all)$' ||
+    die "no header of all archs"
+
 rejects "--arch sm90: name the folder of its rows" formats --arch sm90
 rejects "no benchmark.tp{N}" formats --data-dir "$WORK"

@@ -228,7 +228,7 @@ local function table_of_formats()
   for _, format in ipairs(formats.list) do
     local shown = format.shown
     lines[#lines + 1] = ("| `%s` | `%s`%s | %s | %s |\n"):format(format.name,
-      (format.file:gsub("{tp}", "{N}")), format.scope == "all" and " (`--arch all`)" or "", format.reader,
+      formats.shown_file(format), format.scope == "all" and " (`--arch all`)" or "", format.reader,
       shown and ("%s (`%s`)"):format(shown.what, shown.test) or "")
     if shown and not is_test_of_ci(shown.test) then
       report("generator/formats/list.lua", 1, "CI has no test %s", shown.test)

@@ -38,7 +38,8 @@ hook=$SOURCE/$(step "$SOURCE/.pre-commit-hooks.yaml" 1 entry)
 
 on_github() {
     env GITHUB_ACTIONS=true GITHUB_ACTION_PATH="$SOURCE" GITHUB_BASE_REF=main GITHUB_REF=refs/pull/7/merge \
-        GITHUB_REPOSITORY=owner/project GH_TOKEN=none GITHUB_STEP_SUMMARY="$WORK/summary" TABLES=tables/sm90 sh -c "$action"
+        GITHUB_REPOSITORY=owner/project GH_TOKEN=none GITHUB_STEP_SUMMARY="$WORK/summary" \
+        TABLES=tables/sm90 sh -c "$action"
 }
 on_gitlab() {
     env GITLAB_CI=true CI_MERGE_REQUEST_DIFF_BASE_SHA=origin/main CI_MERGE_REQUEST_IID=3 CI_PROJECT_ID=5 \

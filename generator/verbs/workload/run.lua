@@ -87,6 +87,7 @@ return {
       progress = function(done, of)
         bar:within(done, of, ("%d of %d rounds of steps"):format(done, of))
       end }))
+    if result then bar:step() end
     bar:clear()
     if not result then
       child_process.raise_if_interrupted()
