@@ -106,6 +106,12 @@ makes 5.0.6 ompi_rules.conf
 makes 5.0.10 ompi_rules.conf ompi_rules_v2.conf
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --install-prefix "$WORK/installed"
 [ -e "$WORK/installed/ompi_rules_v2.conf" ] || die "no copy of the rules"
+# The folder may have copies for other TP sizes, from other rows, and files of others.
+cp "$WORK/installed/ompi_tp2.conf" "$WORK/installed/ompi_tp4.conf"
+echo mine >"$WORK/installed/ompi_tp9.conf"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --install-prefix "$WORK/installed"
+[ -e "$WORK/installed/ompi_tp4.conf" ] || die "a copy for another TP size is gone"
+if grep -q ompi_tp9 "$stdout" "$stderr"; then die "a file of others counts"; fi
 makes 6.0.1 ompi_rules.json
 # Copies that the rows no longer give are removed, as the files beside the rows are.
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/out" --install-prefix "$WORK/installed"
