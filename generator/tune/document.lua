@@ -73,10 +73,26 @@ end
 
 local epilogues = { none = true, fused = true, separate = true, alone = true }
 
+-- A candidate's name and time become code, too.
+local function is_candidate(value)
+  if not is_list(value) or not is_name(value.strategy) then return false end
+  local time = value.time_us
+  local has_time = type(time) == "number" and time > 0 and time < math.huge
+  return (time == nil or has_time) and (value.epilogue == nil or epilogues[value.epilogue] == true)
+end
+
+local function are_candidates(value)
+  if not is_list(value) then return false end
+  for at, candidate in pairs(value) do
+    if type(at) ~= "number" or not is_candidate(candidate) then return false end
+  end
+  return true
+end
+
 -- The checks of a cell's fields; those in `optional` may be missing.
 local required = { op = function(value) return lists.has("ops", value) end,
   dtype = function(value) return lists.has("dtypes", value) end, world_size = is_whole, size = is_whole,
-  strategy = is_name, launches = is_whole, candidates = is_list, no_time = is_list,
+  strategy = is_name, launches = is_whole, candidates = are_candidates, no_time = is_list,
   is_default = function(value) return type(value) == "boolean" end }
 local optional = { splits = function(value) return type(value) == "string" and splits.read(value) end,
   fusion = function(value) return lists.has("fusions", value) end,

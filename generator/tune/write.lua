@@ -42,7 +42,8 @@ end
 -- The times of a cell's candidates without an epilogue.
 local function times_of(cell)
   local candidates = sequences.filter(cell.candidates, function(candidate)
-    return candidate.epilogue ~= "fused" and candidate.epilogue ~= "separate"
+    local is_plain = candidate.epilogue ~= "fused" and candidate.epilogue ~= "separate"
+    return is_plain and candidate.time_us
   end)
   return { size = cell.size, candidates = candidates }
 end
@@ -148,15 +149,17 @@ function write.prepare(job, folder)
 end
 
 -- Writes all files into `folder`. Choices and rows that another run has added there since write.prepare stay.
+-- The choices and Python are complete before the first write: an error leaves none half-written.
 function write.all(job, folder)
   fail.unless(file.make_folder(folder))
   local _ <close> = folder_lock.take(folder)
   local before = document.read(folder .. "/tuned.json", job)
   local whole, words = document.of(job), nil
   if before then whole, words = document.join(whole, before, job.plugins) end
-  fail.unless_done(file.write(folder .. "/tuned.json", json.encode(whole) .. "\n"))
-  fail.unless_done(file.write(folder .. "/gentables_tuned.py", python(whole)))
+  local choices, module = json.encode(whole) .. "\n", python(whole)
   local hooks = fail.unless(file.read(TEMPLATES .. "gentables_torch.py"))
+  fail.unless_done(file.write(folder .. "/tuned.json", choices))
+  fail.unless_done(file.write(folder .. "/gentables_tuned.py", module))
   fail.unless_done(file.write(folder .. "/gentables_torch.py", hooks))
   if words then
     job.progress:print(("gentables: %s/tuned.json, gentables_tuned.py: %s"):format(folder, words))

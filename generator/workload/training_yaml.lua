@@ -103,7 +103,8 @@ local function sections_of(from, found)
     if known and value ~= json.null and not is_mapping(value) then
       reject(from, name, nil, "a mapping is required")
     end
-    sections[name] = value ~= json.null and value or {}
+    if value == json.null then value = {} end
+    sections[name] = value -- without effect: maybe a scalar, as in `compile: true`
     for _, key in ipairs(known and ordering.sorted_keys(sections[name]) or {}) do
       if not known[key] then
         reject(from, name, tostring(key), "unknown key; valid: %s", names_of(known))
@@ -170,33 +171,35 @@ local function layers_of(from)
     { name = "mlp.down", n = hidden, k = inner } } } }
 end
 
--- The keys of one kind, with their sections; of sections without any effect the names.
+local function is_empty(value) return type(value) == "table" and next(value) == nil end
+
+-- The list of the keys of one kind, with their sections; of sections without any effect the names.
 local function keys_of(from, kind, without)
   local out = {}
   for _, section in ipairs(ordering.sorted_keys(from.sections)) do
     local known = SECTIONS[section]
     if not known or section == without then
-      if kind == "none" and next(from.sections[section]) ~= nil then out[#out + 1] = section end
+      if kind == "none" and not is_empty(from.sections[section]) then out[#out + 1] = section end
     else
       for _, key in ipairs(ordering.sorted_keys(from.sections[section])) do
         if known[key] == kind then out[#out + 1] = section .. "." .. key end
       end
     end
   end
-  return table.concat(out, ", ")
+  return out
 end
 
 local function notes_of(from, mode)
   local notes = {}
   local without = keys_of(from, "none", mode == "ddp" and "fsdp" or nil)
   if mode == "fsdp" and from.sections.distributed.bucket_cap_mb ~= nil then
-    without = without .. ", distributed.bucket_cap_mb"
+    without[#without + 1] = "distributed.bucket_cap_mb"
   end
-  if without ~= "" then notes[1] = "no effect on the workload: " .. without end
+  if #without > 0 then notes[1] = "no effect on the workload: " .. table.concat(without, ", ") end
   local lacking = keys_of(from, "lacking")
-  if lacking ~= "" then
+  if #lacking > 0 then
     notes[#notes + 1] = "parts of the model that the workload lacks (embeddings, products of attention,"
-      .. " other streams): " .. lacking
+      .. " other streams): " .. table.concat(lacking, ", ")
   end
   return notes
 end

@@ -29,6 +29,7 @@ import functools
 import hashlib
 import statistics
 import time
+import warnings
 from typing import Any, Callable, Dict, List, Optional, Sequence, Tuple
 
 import gentables_tuned as tuned
@@ -62,9 +63,15 @@ class TunedOp:
             raise ValueError(name + ": candidates with different names, at least one, are required")
         self.times: Dict[Tuple[Any, ...], Dict[int, Dict[str, float]]] = {}  # by measure()
 
-    def choose(self, nbytes: int, world_size: int, dtype: Optional[str] = None, nodes: int = 1) -> str:
-        """The candidate for a call; nbytes of the larger one of a rank's send and receive buffers."""
-        own = self.times.get((world_size, dtype, nodes))
+    def choose(
+        self, nbytes: int, world_size: int, dtype: Optional[str] = None, nodes: int = 1, group: Any = None
+    ) -> str:
+        """The candidate for a call; nbytes of the larger one of a rank's send and receive buffers.
+
+        Times of measure() count for a group (None: the default one) with the measured group's ranks, because
+        only these ranks have the same times.
+        """
+        own = self.times.get((_ranks_of(group), world_size, dtype, nodes)) if self.times else None
         best = tuned.choose(self.op, nbytes, world_size, dtype, nodes)
         if own is None and best in self.candidates:
             return best
@@ -85,9 +92,10 @@ class TunedOp:
         """Times the candidates with this tensor, on all ranks of a group at once; name -> microseconds.
 
         The group is a name, as in the op's calls. The time of a call is that of the slowest rank, that of a
-        candidate the median; candidates take turns. One with a result other than torch.distributed's, on any
-        rank, has no time. A candidate that hangs or dies takes the process with it: gentables tune --plugin
-        measures such ones in processes of their own. Raises if ranks have other candidates or tensors.
+        candidate the median; candidates take turns. One that, on any rank, changes its input or has a result
+        other than torch.distributed's, has no time; a warning has the reason. A candidate that hangs or dies
+        takes the process with it: gentables tune --plugin measures such ones in processes of their own.
+        Raises if ranks have other candidates or tensors.
         """
         usual = tuned.usual(self.op)
         named = {} if group is None else {"group": group}
@@ -95,8 +103,12 @@ class TunedOp:
         names = list(self.candidates)
         _agree([self.name, names, list(tensor.shape), str(tensor.dtype), samples, warm_up], of)
         wanted = usual(tensor, group=of)
-        right = [_is_right(self.candidates[name], tensor, named, wanted) for name in names]
-        agreed = _over_ranks([float(is_right) for is_right in right], "MIN", tensor, of)
+        faults = [_fault_of(self.candidates[name], tensor, named, wanted) for name in names]
+        agreed = _over_ranks([float(fault == "") for fault in faults], "MIN", tensor, of)
+        for name, fault, is_right in zip(names, faults, agreed):
+            if not is_right:
+                reason = fault or "another rank rejects it"
+                warnings.warn("%s: candidate %s has no time: %s" % (self.name, name, reason))
         names = [name for name, is_right in zip(names, agreed) if is_right]
         if not names:
             raise RuntimeError(self.name + ": no candidate has the result of torch.distributed on all ranks")
@@ -108,7 +120,7 @@ class TunedOp:
         times = {name: statistics.median(slowest[i :: len(names)]) for i, name in enumerate(names)}
         ranks = tuned._world_size(of)
         nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
-        key = (ranks, tuned._dtype(tensor), tuned._nodes(of))
+        key = (_ranks_of(of), ranks, tuned._dtype(tensor), tuned._nodes(of))
         self.times.setdefault(key, {})[nbytes] = times
         return times
 
@@ -121,7 +133,7 @@ class TunedOp:
         group = tuned._group_of(group) if isinstance(group, str) else group
         ranks = tuned._world_size(group)
         nbytes = tuned._nbytes(tensor) * (ranks if self.op in tuned.GROWS else 1)
-        name = self.choose(nbytes, ranks, tuned._dtype(tensor), tuned._nodes(group))
+        name = self.choose(nbytes, ranks, tuned._dtype(tensor), tuned._nodes(group), group)
         return self.candidates[name](tensor, *rest, **named)
 
 
@@ -138,18 +150,36 @@ def _agree(mine: Any, group: Any) -> None:
             raise ValueError("measure(): rank %d has %r, and rank 0 %r" % (rank, other, all_of[0]))
 
 
-def _is_right(call: Callable[..., Any], tensor: Any, named: Dict[str, Any], wanted: Any) -> bool:
-    """Whether a candidate's result is the reference's, apart from another order of summation."""
+def _ranks_of(group: Any) -> Tuple[int, ...]:
+    """The global ranks of a group, None: the default one."""
+    import torch.distributed as dist
+
+    if group is None:
+        return tuple(range(tuned._world_size(None)))
+    if hasattr(dist, "get_process_group_ranks"):
+        return tuple(dist.get_process_group_ranks(group))
+    rank_of = getattr(dist, "get_global_rank", None) or dist.distributed_c10d._get_global_rank
+    return tuple(int(rank_of(group, rank)) for rank in range(tuned._world_size(group)))
+
+
+def _fault_of(call: Callable[..., Any], tensor: Any, named: Dict[str, Any], wanted: Any) -> str:
+    """The reason against a candidate; "" if its result is the reference's, apart from another order of
+    summation, and its input stays. It gets a copy, because one that works in place spoils the others' input.
+    """
     import torch
 
+    given = tensor.clone()
     try:
-        out = call(tensor, **named)
-    except Exception:  # then it has no time on any rank
-        return False
+        out = call(given, **named)
+    except Exception as error:  # then it has no time on any rank
+        return "it raises %r" % (error,)
+    if not torch.equal(given, tensor):
+        return "it changes its input"
     if out.shape != wanted.shape or out.dtype != wanted.dtype:
-        return False
+        return "its result has another shape or dtype"
     tolerance = 1e-5 if wanted.dtype in (torch.float32, torch.float64) else 2e-2
-    return bool(torch.allclose(out.float(), wanted.float(), rtol=tolerance, atol=tolerance))
+    is_right = torch.allclose(out.float(), wanted.float(), rtol=tolerance, atol=tolerance)
+    return "" if is_right else "its result is not that of torch.distributed"
 
 
 def _over_ranks(values: Sequence[float], op: str, tensor: Any, group: Any) -> List[float]:
@@ -377,7 +407,10 @@ def estimate_ms(node: Any, override_size: Optional[int] = None) -> Optional[floa
         op = tuned.op_of(name)
     except ValueError:
         return None
-    value = _value_of(node.args[0])
+    tensor = node.args[0] if node.args else None
+    if not hasattr(tensor, "meta"):  # a list of tensors: a coalesced collective
+        return None
+    value = _value_of(tensor)
     nbytes = override_size if override_size is not None else _nbytes_of(value)
     if not words or nbytes is None:
         return None

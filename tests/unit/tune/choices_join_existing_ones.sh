@@ -70,5 +70,34 @@ sed 's/"cpu": *"[^"]*"/"cpu": "Another 9000"/' "$WORK/kept.json" >"$WORK/tuned/t
 refused "tuned.json: is of Another 9000.*another --out is required"
 sed 's/"version": 2/"version": 1/' "$WORK/kept.json" >"$WORK/tuned/tuned.json"
 refused "tuned.json: is not of this version of gentables, or damaged; remove it, or use another --out"
+# Names and times of candidates become Python code.
+for wrong in 'first["strategy"] = "A\": 1.0}, print(7), {\""' 'first["strategy"] = None' \
+    'first["time_us"] = "1"' 'first["time_us"] = 0' 'first["epilogue"] = "other"' 'candidates[0] = 7' \
+    'cell["candidates"] = {"first": first}'; do
+    python3 - "$WORK/kept.json" "$WORK/tuned/tuned.json" "$wrong" <<'END'
+import json, sys
+whole = json.load(open(sys.argv[1]))
+cell = whole["cells"][-1]
+candidates = cell["candidates"]
+first = candidates[0]
+exec(sys.argv[3])
+json.dump(whole, open(sys.argv[2], "w"))
+END
+    refused "tuned.json: is not of this version of gentables, or damaged"
+done
 echo '{' >"$WORK/tuned/tuned.json"
 refused "tuned.json: is not of this version of gentables"
+
+# If the hooks cannot be read, no file is written.
+cp "$WORK/kept.json" "$WORK/tuned/tuned.json"
+cp "$WORK/tuned/gentables_tuned.py" "$WORK/kept.py"
+mkdir "$WORK/home"
+cp -R "$SOURCE/generator" "$SOURCE/templates" "$WORK/home"
+rm "$WORK/home/templates/tune/gentables_torch.py"
+GENTABLES_HOME=$WORK/home
+export GENTABLES_HOME
+tune --dtype float32 --out "$WORK/tuned" --op reducescatter --sizes 2K --strategies MPI
+[ "$status" = 2 ] || fail "without hooks it ended with $status: $(cat "$WORK/err")"
+printed err "gentables_torch.py"
+cmp "$WORK/tuned/tuned.json" "$WORK/kept.json" || fail "tuned.json is written without its Python"
+cmp "$WORK/tuned/gentables_tuned.py" "$WORK/kept.py" || fail "gentables_tuned.py is written without its hooks"

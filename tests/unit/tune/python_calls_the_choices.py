@@ -6,6 +6,7 @@
 import json
 import os
 import sys
+import warnings
 
 import torch
 import torch.distributed as dist
@@ -155,6 +156,8 @@ def pass_replaces_registered_choices(rank, group):
     assert estimates[0] == 0.001 and abs(estimates[1] - 2.0 * 16384 / 10000 / 1000) < 1e-12, estimates
     wait = [node for node in graph_of(group).nodes if "wait" in str(node.target)][0]
     assert hooks.estimate_ms(wait) is None
+    coalesced = graph.call_function(sums[0].target, ([sums[0].args[0], sums[1].args[0]], "sum", group))
+    assert hooks.estimate_ms(coalesced) is None
     tuned._implementations.clear()
 
 
@@ -177,21 +180,33 @@ def custom_op_calls_its_choice(rank):
     assert called == [("A", 4, False), ("B", 4096, True)], called
 
 
+def again(times, factor=1, called=None):
+    def function(tensor, group=None):
+        if called is not None:
+            called.append(times)
+        for _ in range(times):
+            out = tuned._usual_all_reduce(tensor, tuned._group_of(group) if isinstance(group, str) else group)
+        return out * factor
+
+    return function
+
+
 # The candidates of Python functions: a wrong one has no time, and the fastest is called from then on.
 def measured_candidates_are_chosen(rank):
-    def again(times, factor=1):
-        def function(tensor):
-            for _ in range(times):
-                out = tuned._usual_all_reduce(tensor)
-            return out * factor
+    def in_place(tensor):
+        dist.all_reduce(tensor)
+        return tensor
 
-        return function
-
-    configs = [CustomOpConfig(again(60), "A"), CustomOpConfig(again(1), "FAST")]
+    configs = [CustomOpConfig(in_place), CustomOpConfig(again(60), "A"), CustomOpConfig(again(1), "FAST")]
     configs.append(CustomOpConfig(again(1, 1 + rank), "BAD"))  # wrong on rank 1 alone
     op = register_custom_op_autotuning("mylib::sum_allreduce", configs)
     assert op.choose(400, 2, "float32") == "A"
-    times = op.measure(torch.ones(100), samples=5, warm_up=1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        times = op.measure(torch.ones(100), samples=5, warm_up=1)
+    reasons = [str(of.message) for of in caught if "has no time" in str(of.message)]
+    assert len(reasons) == 2 and "IN_PLACE has no time: it changes its input" in reasons[0], reasons
+    assert ("BAD has no time: another rank", "BAD has no time: its result")[rank] in reasons[1], reasons
     assert list(times) == ["A", "FAST"] and times["FAST"] < times["A"], times
     assert op.choose(400, 2, "float32") == "FAST" and op.choose(400, 2, "bfloat16") == "A"
     both = [None, None]
@@ -204,6 +219,24 @@ def measured_candidates_are_chosen(rank):
 
     op = register_custom_op_autotuning("mylib::sum_allreduce", [CustomOpConfig(raises), configs[-1]])
     refused(RuntimeError, "no candidate has the result", op.measure, torch.ones(100))
+
+
+# Of three ranks, 0 and 1 measure. In the group of 1 and 2 both call the table's choice: rank 2 has no times.
+def times_are_of_their_group(rank, folder):
+    dist.init_process_group("gloo", init_method="file://" + folder + "/meet3", rank=rank, world_size=3)
+    tuned.RANGES[KEY] = ((None, "A"),)
+    tuned.name_group("measured", dist.new_group([0, 1]))
+    others, called = dist.new_group([1, 2]), []
+    configs = [CustomOpConfig(again(60, called=called), "A"), CustomOpConfig(again(1, called=called), "FAST")]
+    op = register_custom_op_autotuning("mylib::sum_allreduce", configs)
+    if rank < 2:
+        op.measure(torch.ones(100), group="measured", samples=5, warm_up=1)
+        op(torch.ones(100), group="measured")
+        assert called[-1] == 1, called
+    if rank > 0:
+        op(torch.ones(100), group=others)
+        assert called[-1] == 60, called
+    dist.barrier()
 
 
 # The same in code that Inductor compiles, with a torch that has it.
@@ -274,6 +307,7 @@ def work(rank, folder):
 if __name__ == "__main__":
     # Forked processes need not import torch again; no op has run yet.
     mp.start_processes(work, args=(sys.argv[1],), nprocs=2, start_method="fork")
+    mp.start_processes(times_are_of_their_group, args=(sys.argv[1],), nprocs=3, start_method="fork")
     times_are_those_of_the_document(sys.argv[1])
     is_the_reference_without_a_group()
     ops_are_found_by_name()

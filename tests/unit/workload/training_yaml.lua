@@ -42,6 +42,13 @@ streams:
   - allreduce
 ]]
 
+-- All required keys.
+local SHORT = [[
+model: {model_dim: 8, num_layers: 1, mlp_hidden_dim: 16}
+training: {batch_size: 2}
+dataset: {sequence_length: 3}
+]]
+
 local function with(before, after)
   local at, last = WHOLE:find(before, 1, true)
   luaunit.assertNotNil(at, before)
@@ -97,8 +104,7 @@ end
 
 -- Without the sections of DDP and FSDP it is DDP, with the defaults of PyTorch.
 function TestTrainingYaml.test_sections_without_keys_have_defaults()
-  local workload = description.parse("model: {model_dim: 8, num_layers: 1, mlp_hidden_dim: 16}\n"
-    .. "training: {batch_size: 2}\ndataset: {sequence_length: 3}\nfsdp:\n", "t.yml")
+  local workload = description.parse(SHORT .. "fsdp:\n", "t.yml")
   luaunit.assertEquals(workload.gradients, { collective = "allreduce", bucket_bytes = 25 << 20 })
   luaunit.assertEquals(workload.dtype, { host = "float32", cuda = "float32" })
   luaunit.assertEquals(workload.tokens, 6)
@@ -116,6 +122,18 @@ function TestTrainingYaml.test_notes_list_all_other_keys()
   _, notes = training_yaml.read(with("mode: ddp", "mode: fsdp"), "t.yaml")
   luaunit.assertStrContains(notes[1], "fsdp.forward_prefetch, logging")
   luaunit.assertStrContains(notes[1], "distributed.bucket_cap_mb")
+end
+
+-- A section without effect may be a scalar.
+function TestTrainingYaml.test_scalars_without_effect_are_noted()
+  local text = "compile: true\noptimizer: adamw\nprofiling: false\n" .. SHORT
+  local _, notes = training_yaml.read(text, "t.yaml")
+  luaunit.assertEquals(notes, { "no effect on the workload: compile, optimizer, profiling" })
+end
+
+function TestTrainingYaml.test_a_single_key_without_effect_has_no_comma()
+  local _, notes = training_yaml.read(SHORT .. "distributed: {mode: fsdp, bucket_cap_mb: 25}\n", "t.yaml")
+  luaunit.assertEquals(notes, { "no effect on the workload: distributed.bucket_cap_mb" })
 end
 
 function TestTrainingYaml.test_wrong_input_is_rejected_with_its_line()
