@@ -1,6 +1,6 @@
 -- The time of every strategy beyond the fastest one's at the shape, in percent: a panel each, from white to
 -- red. AUTO and other strategies that may not be chosen never count as fastest; where one of them is faster,
--- its cell says so in blue, since it is no difference to the fastest.
+-- its cell is blue and has the word "faster" in place of a negative number.
 local colours = require "pages.colours"
 local lists = require "lists.lists"
 local maps = require "pages.maps"
