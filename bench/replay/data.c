@@ -179,6 +179,50 @@ static struct sizes sizes_of_convolution(const struct convolution *at) {
                           .out = batch * out * output};
 }
 
+// Where the gradients lie in the result, and its size: in elements, with each part at a multiple of a
+// cache line.
+struct places {
+    double from[GRADIENTS], count[GRADIENTS], end;
+};
+
+static struct places places_of(const struct convolution *at) {
+    enum { LINE = 128 };
+    const struct sizes sizes = sizes_of_convolution(at);
+    const double counts[GRADIENTS] = {sizes.a, sizes.b, (double)at->out_channels};
+    struct places places = {.end = 0};
+    for (int i = 0; i < GRADIENTS; i++) {
+        places.from[i] = places.end;
+        places.count[i] = has_gradient(at, (enum gradient)i) ? counts[i] : 0;
+        places.end += ceil(places.count[i] / LINE) * LINE;
+    }
+    return places;
+}
+
+struct gradients gradients_in(const struct tensor *out, const struct convolution *at) {
+    const struct places places = places_of(at);
+    struct gradients made;
+    for (int i = 0; i < GRADIENTS; i++) {
+        made.of[i] = *out;
+        made.of[i].count = (size_t)places.count[i];
+        made.of[i].data = (char *)out->data + (size_t)places.from[i] * data_type_size(out->type);
+    }
+    return made;
+}
+
+static struct sizes sizes_of_backward(const struct convolution *at) {
+    const struct sizes forward = sizes_of_convolution(at);
+    return (struct sizes){.a = forward.out,
+                          .b = has_gradient(at, OF_INPUT) ? forward.b : 0,
+                          .c = has_gradient(at, OF_FILTER) ? forward.a : 0,
+                          .out = places_of(at).end};
+}
+
+static struct sizes sizes_of(const struct op *op) {
+    if (op->kind == OP_GEMM) return sizes_of_gemm(&op->gemm);
+    return op->kind == OP_CONVOLUTION ? sizes_of_convolution(&op->convolution)
+                                      : sizes_of_backward(&op->convolution);
+}
+
 // The memory that is available now; if that is unknown, all that this process may have.
 static double available_bytes(void) {
     return fmin((double)machine_memory_left(""), (double)machine_memory_bytes(""));
@@ -228,8 +272,7 @@ static void cut(struct tensor *tensor, enum data_type type, double count, char *
 
 int operands_make(const struct op *op, enum data_type type, int threads, struct operands *operands,
                   char reason[]) {
-    struct sizes sizes =
-        op->kind == OP_GEMM ? sizes_of_gemm(&op->gemm) : sizes_of_convolution(&op->convolution);
+    struct sizes sizes = sizes_of(op);
     enum data_type result = result_type(op, type), added_type = addend_type(op, type);
     double bytes = (sizes.a + sizes.b) * (double)data_type_size(type) +
                    sizes.c * (double)data_type_size(added_type) + sizes.out * (double)data_type_size(result);
@@ -240,8 +283,11 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
         return -1;
     }
     static struct room inputs, addend; // the result comes after the inputs
-    size_t input_bytes = padded(sizes.a, type) + padded(sizes.b, type),
-           added_bytes = padded(sizes.c, added_type);
+    // All inputs of a backward convolution follow each other: from `addend` C would have A's numbers.
+    bool has_three = op->kind == OP_CONVOLUTION_BACKWARD;
+    size_t input_bytes =
+               padded(sizes.a, type) + padded(sizes.b, type) + (has_three ? padded(sizes.c, type) : 0),
+           added_bytes = has_three ? 0 : padded(sizes.c, added_type);
     if (!reserve(&inputs, input_bytes + padded(sizes.out, result)) || !reserve(&addend, added_bytes)) {
         snprintf(reason, REASON_SIZE, "out of memory: takes %.1f GB", bytes / 1e9);
         return -1;
@@ -252,7 +298,7 @@ int operands_make(const struct op *op, enum data_type type, int threads, struct 
     char *at = inputs.data, *added = addend.data, *out = inputs.data + input_bytes;
     cut(&operands->a, type, sizes.a, &at);
     cut(&operands->b, type, sizes.b, &at);
-    cut(&operands->c, added_type, sizes.c, &added);
+    cut(&operands->c, added_type, sizes.c, has_three ? &at : &added);
     cut(&operands->out, result, sizes.out, &out);
     return 0;
 }

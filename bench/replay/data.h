@@ -13,10 +13,17 @@ struct tensor {
 };
 
 // A and B: the factors of a product, or the input and the filters of a convolution. C: the addend or the
-// bias.
+// bias. Of a backward convolution A is the gradient of the result, B are the filters, if the input's gradient
+// is computed, C is the input, if the filters' is, and the result contains the gradients.
 struct operands {
     struct tensor a, b, c, out;
 };
+
+// The gradients in the result of a backward convolution; those that are not computed have no elements.
+struct gradients {
+    struct tensor of[GRADIENTS];
+};
+struct gradients gradients_in(const struct tensor *out, const struct convolution *at);
 
 static inline size_t data_type_size(enum data_type type) {
     return data_type_sizes[type];

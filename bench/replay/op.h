@@ -57,9 +57,24 @@ struct convolution {
     int64_t output_padding[MOST_SPATIAL];
     bool transposed, has_bias;
     bool input_channels_last, filter_channels_last;
+    unsigned gradients; // of aten::convolution_backward, bits 1 << OF_...; 0: it is aten::convolution
 };
 
-enum op_kind { OP_GEMM, OP_CONVOLUTION };
+// The gradients that aten::convolution_backward computes from that of the result.
+enum gradient { OF_INPUT, OF_FILTER, OF_BIAS, GRADIENTS };
+extern const char *const gradient_names[GRADIENTS];
+
+static inline bool has_gradient(const struct convolution *at, enum gradient which) {
+    return (at->gradients >> which & 1) != 0;
+}
+
+// The convolution, with the same filters, that computes the gradient of this one's input from that of its
+// result: of a plain one it is transposed, and the other way round. One that is not transposed has the output
+// padding of the other: so many elements of the padding after its input are left out.
+struct convolution convolution_of_gradient(const struct convolution *at);
+
+enum op_kind { OP_GEMM, OP_CONVOLUTION, OP_CONVOLUTION_BACKWARD, OP_KINDS };
+extern const char *const op_kind_names[OP_KINDS]; // the first words of requests
 
 struct op {
     char id[ID_SIZE];
@@ -68,7 +83,7 @@ struct op {
     enum data_type type;
     union {
         struct gemm gemm;
-        struct convolution convolution;
+        struct convolution convolution; // also of a backward one
     };
     int threads; // of a call, when it was saved; 0: unknown
     size_t min_samples,

@@ -162,6 +162,51 @@ function TestReplay.test_every_kind_of_convolution_is_right()
   for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
 end
 
+local function backward(id, more)
+  local fields = { gradients = "input,filter,bias" }
+  for name, value in pairs(more or {}) do fields[name] = value end
+  local line = convolution(id, fields)
+  return (line:gsub("^convolution", "convolution_backward"):gsub(" bias=%d", ""))
+end
+
+function TestReplay.test_every_gradient_is_right()
+  lib.ends_with(0, replay({
+    backward "all",
+    backward("groups", { groups = 2, dilation = "2,1", gradients = "input,filter" }),
+    backward("last", { dtype = "bfloat16", input_channels_last = 1, filter_channels_last = 1 }),
+    backward("line", { dtype = "float16", spatial = 1, input = 20, filter = 5, stride = 2, padding = 2,
+      dilation = 1, output_padding = 0 }),
+    backward("room", { spatial = 3, input = "4,5,6", filter = "2,3,3", stride = "1,1,2",
+      padding = "0,1,1", dilation = "1,1,1", output_padding = "0,0,0" }),
+    backward("up", { transposed = 1, groups = 2, stride = "2,2", output_padding = "1,0" }),
+    backward("up_far", { transposed = 1, stride = "2,2", dilation = "3,1", output_padding = "2,0",
+      gradients = "input" }), -- beyond a stride
+    backward("filter", { gradients = "filter" }), backward("bias", { gradients = "bias" }),
+  }, ""))
+  for i, row in ipairs(convolutions()) do luaunit.assertEquals(row.library, "cudnn", i) end
+  luaunit.assertEquals(convolutions()[1].kernel, "engine_40+engine_40+sum")
+  luaunit.assertEquals(convolutions()[9].kernel, "sum")
+end
+
+-- The library's choice for both gradients takes 100 µs; with another one for one of them 70 and 130 µs.
+function TestReplay.test_a_faster_algorithm_of_one_gradient_is_reported()
+  lib.ends_with(0, replay({ backward "one" }, "algorithms_us=50,20,80"))
+  local row = convolutions()[1]
+  luaunit.assertEquals({ row.algorithms, row["fastest algorithm"] }, { "5", "1" })
+  luaunit.assertAlmostEquals(tonumber(row["warm median (us)"]), 100, 6)
+  luaunit.assertAlmostEquals(tonumber(row["gain over its choice (pct)"]), 43, 8)
+end
+
+function TestReplay.test_a_wrong_gradient_has_no_time()
+  lib.ends_with(1, replay({ backward("input", { gradients = "input" }),
+    backward("filter", { gradients = "filter" }) }, "wrong=0"))
+  for _, row in ipairs(convolutions()) do
+    luaunit.assertStrContains(row.note, "not replayed: the library's result is wrong")
+  end
+  lib.ends_with(1, replay({ backward "bias" }, "wrong_bias=1"))
+  luaunit.assertStrContains(convolutions()[1].note, "an element of the bias' gradient is")
+end
+
 -- 50 µs, 20 µs and 80 µs: the first is the library's choice, and the row has its time.
 function TestReplay.test_a_faster_algorithm_is_reported()
   lib.ends_with(0, replay({ gemm "one", convolution "two" }, "algorithms_us=50,20,80"))
