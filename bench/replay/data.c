@@ -50,9 +50,23 @@ static uint8_t e4m3_code(int value) {
     return (uint8_t)(value < 0 ? code | 0x80 : code);
 }
 
+// ---- E2M1: two in a byte, the first one in the lower bits ------------------------------------------------
+
+static double e2m1_value(unsigned bits) {
+    static const double magnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+    return (bits & 8) != 0 ? -magnitudes[bits & 7] : magnitudes[bits & 7];
+}
+
+// The code of -2 .. 2.
+static unsigned e2m1_code(int value) {
+    unsigned code = (unsigned)abs(value) * 2;
+    return value < 0 ? code | 8 : code;
+}
+
 // ---- values ---------------------------------------------------------------------------------------------
 
-static void store(struct tensor *tensor, size_t index, int value) {
+// Stores a value at `index`; or two, of 4 bits, in the byte there.
+static void store(struct tensor *tensor, size_t index, int value, int next) {
     switch (tensor->type) {
     case FLOAT32: ((float *)tensor->data)[index] = (float)value; break;
     case FLOAT64: ((double *)tensor->data)[index] = value; break;
@@ -61,6 +75,9 @@ static void store(struct tensor *tensor, size_t index, int value) {
     // The upper half of an fp16.
     case FLOAT8_E5M2:
         ((uint8_t *)tensor->data)[index] = (uint8_t)(float16_of_float((float)value) >> 8);
+        break;
+    case FLOAT4_E2M1FN_X2:
+        ((uint8_t *)tensor->data)[index] = (uint8_t)(e2m1_code(value) | e2m1_code(next) << 4);
         break;
     default: ((uint8_t *)tensor->data)[index] = e4m3_code(value); break;
     }
@@ -85,13 +102,20 @@ static void repeat_some(void *context, size_t from, size_t to) {
     }
 }
 
-// Fills with random numbers that repeat. The first `known` elements are filled already. A new page is cleared
-// when it is first written, which several threads do in parallel.
-static void fill(struct tensor *tensor, size_t known, int threads) {
+static int draw(uint64_t *seed) {
     enum { VALUES = 2 * LARGEST_VALUE + 1 };
+    return (int)(random_64(seed) % VALUES) - LARGEST_VALUE;
+}
+
+// Fills with random numbers that repeat. The first `known` elements are filled already. A new page is cleared
+// when it is first written, which several threads do in parallel. Pairs in a byte count as one element here.
+static void fill(struct tensor *tensor, size_t known, int threads) {
     size_t drawn = tensor->count < PERIOD ? tensor->count : PERIOD;
     uint64_t seed = 1;
-    for (size_t i = 0; i < drawn; i++) store(tensor, i, (int)(random_64(&seed) % VALUES) - LARGEST_VALUE);
+    for (size_t i = 0; i < drawn; i++) {
+        int value = draw(&seed);
+        store(tensor, i, value, is_float4(tensor->type) ? draw(&seed) : 0);
+    }
     size_t whole = known / PERIOD * PERIOD; // a partly filled period is filled again
     struct filling rest = {tensor, whole > drawn ? whole : drawn};
     if (rest.first < tensor->count)
@@ -115,6 +139,8 @@ static double stored_value(const struct tensor *tensor, size_t index) {
     case BFLOAT16: return float_of_bfloat16(((const uint16_t *)tensor->data)[index]);
     case FLOAT16: return float_of_float16(((const uint16_t *)tensor->data)[index]);
     case FLOAT8_E5M2: return float_of_float16((uint16_t)(((const uint8_t *)tensor->data)[index] << 8));
+    case FLOAT4_E2M1FN_X2:
+        return e2m1_value(((const uint8_t *)tensor->data)[index / 2] >> (index % 2 * 4) & 0xFu);
     default: return e4m3_value(((const uint8_t *)tensor->data)[index]);
     }
 }
@@ -231,7 +257,8 @@ static double available_bytes(void) {
 // The bytes of a tensor, rounded up to whole cache lines.
 static size_t padded(double count, enum data_type type) {
     enum { LINE = 128 };
-    return ((size_t)count * data_type_size(type) + LINE - 1) / LINE * LINE;
+    const struct tensor tensor = {.type = type, .count = (size_t)count};
+    return (tensor_bytes(&tensor) + LINE - 1) / LINE * LINE;
 }
 
 // Memory for the operands of one op after another: a mapping as large as the available memory. The system

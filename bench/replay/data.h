@@ -25,8 +25,13 @@ struct gradients {
 };
 struct gradients gradients_in(const struct tensor *out, const struct convolution *at);
 
+// The bytes of an element; of two, if they share a byte.
 static inline size_t data_type_size(enum data_type type) {
     return data_type_sizes[type];
+}
+
+static inline size_t tensor_bytes(const struct tensor *tensor) {
+    return tensor->count * data_type_size(tensor->type) / (is_float4(tensor->type) ? 2 : 1);
 }
 
 // Largest relative error of a result of this type. Below the normal numbers of the type the error is larger:

@@ -8,7 +8,7 @@
 #include <string.h>
 
 const char *const scaling_names[SCALINGS] = {"none", "tensor", "row", "block"};
-const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32"};
+const char *const block_names[BLOCKS] = {"unknown", "1x128", "128x128", "1x32", "1x16"};
 const char *const addend_names[ADDENDS] = {"none", "row", "matrix"};
 const char *const gradient_names[GRADIENTS] = {"input", "filter", "bias"};
 const char *const op_kind_names[OP_KINDS] = {"gemm", "convolution", "convolution_backward"};
@@ -118,6 +118,7 @@ static void fit(struct gemm *gemm) {
     double largest = gemm->out_type == FLOAT8_E5M2 ? 57344 : 448;
     double added = gemm->addend == ADD_NOTHING ? 0 : fabs(gemm->beta) * LARGEST_VALUE;
     double sum = fabs(gemm->alpha) * (double)gemm->k * LARGEST_VALUE * LARGEST_VALUE;
+    if (gemm->scaling != SCALE_TENSOR) sum *= LARGEST_SCALE * LARGEST_SCALE;
     for (; sum + added > largest && sum > 1; sum /= 2) gemm->alpha /= 2;
 }
 
@@ -128,7 +129,7 @@ static void read_scaling(struct fields *fields, enum data_type type, struct gemm
     gemm->out_type = (enum data_type)take_name(fields, "out_dtype", data_type_names, DATA_TYPES);
     gemm->fast_accumulation = take_flag(fields, "fast_accumulation");
     enum data_type addend_type = read_addend_type(fields, gemm);
-    gemm->addend_type = is_float8(type) ? addend_type : gemm->out_type;
+    gemm->addend_type = is_small(type) ? addend_type : gemm->out_type;
     gemm->scales_out = take(fields, "scale_out") != NULL && take_flag(fields, "scale_out");
     if (is_float8(gemm->out_type)) fit(gemm);
     if (gemm->scaling != SCALE_BLOCK || take(fields, "block_a") == NULL) return;
@@ -154,6 +155,10 @@ static int read_gemm(struct fields *fields, enum data_type type, struct gemm *ge
     if (fields->wrong != NULL) return 0; // the caller reports it
     if (gemm->lda < (gemm->trans_a ? gemm->m : gemm->k)) return refuse(reason, "lda is below A's width");
     if (gemm->ldb < (gemm->trans_b ? gemm->k : gemm->n)) return refuse(reason, "ldb is below B's width");
+    bool is_even = ((gemm->k | gemm->lda | gemm->ldb | gemm->stride_a | gemm->stride_b) & 1) == 0;
+    if (is_float4(type) && (gemm->trans_a || !gemm->trans_b || !is_even))
+        return refuse(reason, "operands of 4 bits are not in pairs along K");
+    if (is_float4(gemm->out_type)) return refuse(reason, "results of 4 bits are not replayed");
     return 0;
 }
 

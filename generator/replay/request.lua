@@ -22,6 +22,8 @@ function request.type_named(name)
   return row and row.name
 end
 
+local PAIRS = "float4_e2m1fn_x2" -- two elements in a byte
+
 local function type_of(call, index)
   local name = call.types and call.types[index + 1]
   if type(name) ~= "string" or name == "" then return nil, "its type is not in the trace" end
@@ -120,14 +122,19 @@ local function is_of(shape, x, y)
   return #shape == 2 and (shape[1] == x and shape[2] == y or shape[1] == y and shape[2] == x)
 end
 
+-- The elements of k that share a factor of one of these types.
+local small_blocks = { ["c10::Float8_e8m0fnu"] = 32, ["c10::Float8_e4m3fn"] = 16 }
+
 -- The elements of an operand that share a factor, for so many rows (A) or columns (B), k long, by the shape
 -- of its factors as PyTorch records it: "1x128", "128x128" (blocks of k may be padded to four) or, if factors
--- are of E8M0, "1x32", in whole tiles of 128 by 4; nil: none of these.
+-- are of E8M0 or E4M3, "1x32" or "1x16", in whole tiles of 128 by 4; nil: none of these.
 local function block_of(call, index, extent, k)
   local shape, blocks, type = shape_of(call, index), up(k, 128), call.types and call.types[index + 1]
-  if type == "c10::Float8_e8m0fnu" then
-    local tiled = up(extent, 128) * 128 * up(up(k, 32), 4) * 4
-    return (elements_of(call, index) == tiled or is_of(shape, extent, up(k, 32))) and "1x32" or nil
+  local small = small_blocks[type]
+  if small then
+    local tiled = up(extent, 128) * 128 * up(up(k, small), 4) * 4
+    local fits = elements_of(call, index) == tiled or is_of(shape, extent, up(k, small))
+    return fits and "1x" .. small or nil
   end
   if type and type ~= "float" then return nil end
   if is_of(shape, extent, blocks) then return "1x128" end
@@ -228,6 +235,15 @@ end
 
 local function is_empty(sizes) return sequences.any(sizes, function(extent) return extent == 0 end) end
 
+-- Traces count pairs of 4 bits as one element: makes the numbers those of elements. false: the pairs are not
+-- along K.
+local function spread_pairs(size, a, b)
+  if a.transposed or not b.transposed then return false end
+  size.k = 2 * size.k
+  for _, one in ipairs { a, b } do one.leading, one.batch = 2 * one.leading, 2 * one.batch end
+  return true
+end
+
 local function gemm(op, call, perf)
   if op.transposed_a then return nil, "the layouts of Transformer Engine's products are not replayed" end
   local dtype, why = type_of_both(op, call)
@@ -238,6 +254,8 @@ local function gemm(op, call, perf)
     return nil, "an empty product cannot be timed"
   end
   local a, b = matrix(call, op.a, "A", notes), matrix(call, op.b, "B", notes)
+  local is_paired = dtype == PAIRS
+  if is_paired and not spread_pairs(size, a, b) then return nil, "pairs of 4 bits are not along K" end
   if op.has_activation then notes[#notes + 1] = "the activation is left out" end
   local alpha, beta = factors(op, call, notes)
   local addend = is_given(call, op.row) and "row" or addend_of(op, call, size, notes)
@@ -250,7 +268,8 @@ local function gemm(op, call, perf)
     if not scaled then return nil, reason end
     table.move(scaled, 1, #scaled, #fields + 1, fields)
   end
-  return { kind = "gemm", fields = fields, notes = list_of(notes) }
+  return { kind = "gemm", fields = fields, notes = list_of(notes),
+    flops = is_paired and 2 * perf.flops or nil }
 end
 
 -- ---- convolutions --------------------------------------------------------------------------------------

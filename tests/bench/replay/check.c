@@ -9,6 +9,7 @@
 
 #include "elements/random.h"
 #include "replay/check.h"
+#include "replay/scales.h"
 
 static uint64_t place_seed = 11;
 
@@ -48,12 +49,18 @@ static double at(const struct tensor *tensor, int64_t index) {
 
 // ---- by plain loops -------------------------------------------------------------------------------------
 
+static size_t scales_moved; // by so many rows and elements of K from their places
+
 static double product(const struct gemm *g, struct operands *o, int64_t b, int64_t i, int64_t j) {
     double sum = 0;
+    const struct scales of_a = scales_of_a(g, o->a.type), of_b = scales_of_b(g, o->b.type);
     for (int64_t k = 0; k < g->k; k++) {
         int64_t a = b * g->stride_a + (g->trans_a ? k * g->lda + i : i * g->lda + k);
         int64_t other = b * g->stride_b + (g->trans_b ? j * g->ldb + k : k * g->ldb + j);
-        sum += at(&o->a, a) * at(&o->b, other);
+        double term = at(&o->a, a) * at(&o->b, other);
+        if (of_a.are_there) term *= scale_at(&of_a, (size_t)i + scales_moved, (size_t)k + scales_moved);
+        if (of_b.are_there) term *= scale_at(&of_b, (size_t)j + scales_moved, (size_t)k + scales_moved);
+        sum += term;
     }
     sum *= g->alpha;
     if (g->addend == ADD_ROW) sum += g->beta * at(&o->c, j);
@@ -188,6 +195,14 @@ static const char *const lines[] = {
     "stride_b=0 addend=row scaling=tensor out_dtype=float8_e4m3fn fast_accumulation=1",
     "gemm dtype=float8_e5m2 batch=1 m=40 n=32 k=60000 trans_a=0 trans_b=1 lda=60000 ldb=60000 stride_a=0 "
     "stride_b=0 addend=none scaling=tensor out_dtype=float8_e5m2 fast_accumulation=0",
+    "gemm dtype=float8_e4m3fn batch=1 m=48 n=64 k=200 trans_a=0 trans_b=1 lda=200 ldb=200 stride_a=0 "
+    "stride_b=0 addend=row scaling=row out_dtype=float32 fast_accumulation=1",
+    "gemm dtype=float8_e4m3fn batch=1 m=150 n=140 k=400 trans_a=0 trans_b=1 lda=400 ldb=400 stride_a=0 "
+    "stride_b=0 addend=none scaling=block block_a=1x128 block_b=128x128 out_dtype=bfloat16 "
+    "fast_accumulation=0",
+    "gemm dtype=float4_e2m1fn_x2 batch=2 m=40 n=30 k=96 trans_a=0 trans_b=1 lda=98 ldb=96 stride_a=4000 "
+    "stride_b=2880 addend=none scaling=block block_a=1x16 block_b=1x16 out_dtype=float32 "
+    "fast_accumulation=0",
     "convolution dtype=float32 spatial=2 batch=2 in_channels=4 out_channels=6 groups=2 input=9,7 filter=3,2 "
     "stride=2,1 padding=1,0 dilation=1,2 output_padding=0,0 transposed=0 bias=1 input_channels_last=0 "
     "filter_channels_last=0",
@@ -258,7 +273,8 @@ TEST(what_is_right_passes) {
 // One more in an element is less than a rounding of a large bfloat16 or float8, so these are left out.
 static void spoil_elements(int number, const struct op *op, struct operands *operands) {
     struct gradients parts = parts_of(op, operands);
-    for (int trial = 0; trial < 20 && op->type != BFLOAT16 && !is_float8(op->type); trial++) {
+    enum data_type type = operands->out.type;
+    for (int trial = 0; trial < 20 && type != BFLOAT16 && !is_float8(type); trial++) {
         struct tensor *part = &parts.of[trial % GRADIENTS];
         if (part->count == 0) continue;
         size_t place = random_64(&place_seed) % part->count;
@@ -313,12 +329,48 @@ TEST(exchanged_channels_of_filters_are_found) {
 }
 
 static void clear(int number, const struct op *op, struct operands *operands) {
-    memset(operands->out.data, 0, operands->out.count * data_type_size(op->type));
+    memset(operands->out.data, 0, tensor_bytes(&operands->out));
     if (passes(op, operands)) fail_msg("line %d, zeros", number);
 }
 
 TEST(zeros_are_found) {
     with_all(clear);
+}
+
+// A library that takes the scales of other rows and blocks has a wrong result.
+TEST(scales_in_a_wrong_order_are_found) {
+    int tried = 0;
+    for (int i = 0; i < LINES; i++) {
+        struct op op;
+        struct operands operands;
+        if (strstr(lines[i], "scaling=row") == NULL && strstr(lines[i], "scaling=block") == NULL) continue;
+        scales_moved = 128; // a block of any kind
+        make(i, &op, &operands);
+        scales_moved = 0;
+        if (passes(&op, &operands)) fail_msg("line %d, moved scales", i);
+        tried++;
+    }
+    assert_int_equal(tried, 3);
+}
+
+// Scales differ along rows and along K, for a mistake in one of them to be found.
+TEST(scales_differ_in_both_directions) {
+    struct gemm gemm = {.scaling = SCALE_BLOCK, .block_a = BLOCK_1X16, .block_b = BLOCK_128X128};
+    const struct scales all[] = {scales_of_a(&gemm, FLOAT4_E2M1FN_X2), scales_of_b(&gemm, FLOAT8_E4M3FN)};
+    enum { BLOCKS_EACH = 64, ENOUGH = BLOCKS_EACH * BLOCKS_EACH / 3 };
+    for (int i = 0; i < 2; i++) {
+        int rows = 0, along = 0;
+        for (size_t row = 0; row < BLOCKS_EACH; row++) {
+            for (size_t k = 0; k < BLOCKS_EACH; k++) {
+                int here = scale_exponent(&all[i], row, k);
+                rows += here != scale_exponent(&all[i], row + 1, k);
+                along += here != scale_exponent(&all[i], row, k + 1);
+            }
+        }
+        assert_true(rows > ENOUGH && along > ENOUGH);
+    }
+    gemm.scaling = SCALE_TENSOR;
+    assert_false(scales_of_a(&gemm, FLOAT8_E4M3FN).are_there);
 }
 
 // Each row gets the place of the one before it.

@@ -141,10 +141,46 @@ function TestReplay.test_scales_of_blocks_are_right()
   end
   lib.ends_with(1, replay(lines, "sm=100"))
   for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i == 4, row.note) end
+  -- A library that takes scales of rows or blocks in another order has a wrong result.
+  lines[5] = fp8("rows", { scaling = "row", m = 144, n = 272, k = 400, lda = 400, ldb = 400 })
+  for _, sm in ipairs { 90, 100 } do
+    lib.ends_with(1, replay(lines, "scale_order=1 sm=" .. sm))
+    for i, row in ipairs(gemms()) do
+      luaunit.assertEquals(row["warm median (us)"], "")
+      if sm == 90 and (i <= 3 or i == 5) or sm == 100 and i >= 4 and i <= 5 then
+        luaunit.assertStrContains(row.note, "the library's result is wrong", false, tostring(i))
+      end
+    end
+  end
   local many = { m = 16, n = 1310720, k = 16, lda = 16, ldb = 16, limit_us = 1 }
   lib.ends_with(0, replay({ blocks("many", "1x128", "1x128", many) }, ""))
   many.scaling = "row"
   lib.ends_with(0, replay({ fp8("rows", many) }, ""))
+end
+
+-- Pairs of 4 bits with a scale for each 16, of sizes that fill no tile of scales; and three products.
+function TestReplay.test_products_of_4_bits_are_right()
+  local function fp4(id, more)
+    local fields = { dtype = "float4_e2m1fn_x2", m = 144, n = 272, k = 416, lda = 416, ldb = 416,
+      scaling = "block", block_a = "1x16", block_b = "1x16", fast_accumulation = 0 }
+    for name, value in pairs(more or {}) do fields[name] = value end
+    return fp8(id, fields)
+  end
+  local lines = { fp4 "plain", fp4("row", { addend = "row", out_dtype = "float16" }),
+    fp4("batch", { batch = 3, stride_a = 144 * 416, stride_b = 272 * 416 }),
+    fp4("small_blocks", { block_a = "1x32", block_b = "1x32" }) }
+  lib.ends_with(1, replay(lines, "sm=100"))
+  for i, row in ipairs(gemms()) do luaunit.assertEquals(row["warm median (us)"] ~= "", i <= 3, row.note) end
+  luaunit.assertEquals(gemms()[1]["computed in"], "float4_e2m1fn_x2")
+  lib.ends_with(1, replay(lines, "sm=100 scale_order=1"))
+  for i = 1, 3 do luaunit.assertStrContains(gemms()[i].note, "the library's result is wrong") end
+  lib.ends_with(1, replay(lines, ""))
+  luaunit.assertStrContains(gemms()[1].note, "CUBLAS_STATUS_NOT_SUPPORTED")
+  for _, more in ipairs { { k = 415 }, { trans_b = 0, ldb = 272 }, { trans_a = 1 } } do
+    local _, said, errors = replay({ fp4("wrong", more) }, "sm=100")
+    luaunit.assertStrContains(said .. errors .. gemms()[1].note,
+      "operands of 4 bits are not in pairs along K")
+  end
 end
 
 function TestReplay.test_every_kind_of_convolution_is_right()

@@ -141,6 +141,27 @@ function TestRequests.test_the_shapes_of_scales_give_their_blocks()
   end
 end
 
+-- PyTorch counts pairs of 4 bits along K, and a factor for each 16 elements, in whole tiles.
+function TestRequests.test_products_of_4_bits_count_their_elements()
+  local fp4 = "c10::Float4_e2m1fn_x2"
+  local function of_pairs(change)
+    return scaled(function(call)
+      call.dims = { { 300, 352 }, { 352, 520 }, { 384 * 44 }, { 640 * 44 }, {}, {}, {}, {} }
+      call.strides = { { 352, 1 }, { 1, 352 }, {}, {}, {}, {}, {}, {} }
+      call.types = { fp4, fp4, "c10::Float8_e4m3fn", "c10::Float8_e4m3fn", "", "", "Scalar", "Scalar" }
+      if change then change(call) end
+    end)
+  end
+  local one = assert(of_pairs())
+  luaunit.assertEquals(values(one, "dtype", "m", "n", "k", "lda", "ldb", "scaling", "block_a", "block_b",
+    "out_dtype"), { "float4_e2m1fn_x2", 300, 520, 704, 704, 704, "block", "1x16", "1x16", "bfloat16" })
+  luaunit.assertEquals(one.flops, 2 * 300 * 520 * 704)
+  one = assert(of_pairs(function(call) call.dims[3] = { 384 * 43 } end))
+  luaunit.assertNil(request.value(one, "block_a"))
+  local _, why = of_pairs(function(call) call.strides[2] = { 520, 1 } end)
+  luaunit.assertEquals(why, "pairs of 4 bits are not along K")
+end
+
 function TestRequests.test_the_bias_of_a_scaled_product_is_added()
   local one = assert(scaled(function(call) call.dims[5], call.types[5] = { 24 }, "c10::BFloat16" end))
   luaunit.assertEquals(values(one, "addend", "addend_dtype", "alpha", "beta"), { "row", "bfloat16", 1, 1 })
