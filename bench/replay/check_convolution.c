@@ -244,9 +244,11 @@ int check_convolution_elements(const struct convolution *at, const struct operan
 
 // Here `operands.a` is the gradient of the result, with the layout of the output, and `c` the input.
 
-// Sums over the channels of a group, with signs: [images][positions].
+// Sums over the channels of a group, with signs: [images][positions]; and room for the position of the input
+// that a tap reads at each position of the result.
 struct group_sums {
     double *input, *result;
+    int64_t *met;
 };
 
 static void sum_channels(const struct tensor *from, const struct steps *steps, size_t images, size_t first,
@@ -269,11 +271,13 @@ static double tap_wanted(const struct shape *of, const struct group_sums *sums, 
     double total = 0;
     for (size_t position = 0; position < of->outputs; position++) {
         split(position, of->at->output, out);
-        int64_t met = meet(of->at, out, tap);
-        if (met < 0) continue;
-        for (size_t image = 0; image < (size_t)of->at->batch; image++)
-            total +=
-                sums->result[image * of->outputs + position] * sums->input[image * of->inputs + (size_t)met];
+        sums->met[position] = meet(of->at, out, tap);
+    }
+    for (size_t image = 0; image < (size_t)of->at->batch; image++) {
+        const double *result = sums->result + image * of->outputs, *input = sums->input + image * of->inputs;
+        for (size_t position = 0; position < of->outputs; position++) {
+            if (sums->met[position] >= 0) total += result[position] * input[sums->met[position]];
+        }
     }
     return total;
 }
@@ -296,10 +300,10 @@ static int wrong_tap(const struct shape *of, const struct tensor *gradient, cons
 
 // Checks the taps of a group; if there are more than `most`, random ones.
 static int wrong_group(const struct shape *of, const struct tensor *gradient, size_t group, size_t most,
-                       double *room, uint64_t *random, char reason[]) {
+                       double *room, int64_t *met, uint64_t *random, char reason[]) {
     size_t images = (size_t)of->at->batch, longest = of->inputs > of->outputs ? of->inputs : of->outputs;
     double *in_signs = room, *out_signs = in_signs + of->in_of_group, *line = out_signs + of->out_of_group;
-    struct group_sums sums = {.input = line + longest};
+    struct group_sums sums = {.input = line + longest, .met = met};
     sums.result = sums.input + images * of->inputs;
     fill_signs(in_signs, of->in_of_group, random);
     fill_signs(out_signs, of->out_of_group, random);
@@ -322,11 +326,12 @@ static int wrong_filters(const struct shape *of, const struct tensor *gradient, 
     size_t most = (size_t)(MOST_WORK / ((double)groups * each)) + 1;
     double *room = malloc(
         (of->in_of_group + of->out_of_group + longest + images * (of->inputs + of->outputs)) * sizeof *room);
-    if (room == NULL) return report_no_memory(reason);
+    int64_t *met = malloc(of->outputs * sizeof *met);
     uint64_t random = 13;
-    int status = 0;
+    int status = room != NULL && met != NULL ? 0 : report_no_memory(reason);
     for (size_t group = 0; group < groups && status == 0; group++)
-        status = wrong_group(of, gradient, group, most, room, &random, reason);
+        status = wrong_group(of, gradient, group, most, room, met, &random, reason);
+    free(met);
     free(room);
     return status;
 }
