@@ -396,6 +396,7 @@ local function convolution_backward(op, call, perf)
   gradients, why = gradients_of(op, call)
   if not gradients then return nil, why end
   local result = shape_of(call, 0)
+  if #result ~= #at.input_shape then return nil, "the gradient of the result has no shape" end
   if type_of(call, 0) ~= fields[1][2] then return nil, "input and gradient are of different types" end
   fields[#fields + 1] = { "gradients", table.concat(gradients, ",") }
   note_layout(call, result, add_layouts(fields, at, notes), notes)

@@ -269,6 +269,9 @@ function TestRequests.test_backward_convolutions_with_unknown_gradients_are_refu
   local one, why = backward(function(call) call.types[1] = "float" end)
   luaunit.assertNil(one)
   luaunit.assertEquals(why, "input and gradient are of different types")
+  one, why = backward(function(call) call.dims[1] = {} end)
+  luaunit.assertNil(one)
+  luaunit.assertEquals(why, "the gradient of the result has no shape")
 end
 
 -- Channels last, in one of input and gradient or in both.
