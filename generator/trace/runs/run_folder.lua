@@ -4,6 +4,9 @@
 --   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
 --   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
 --
+-- Files of a folder named *merged.json* are results of gentables trace merge, not traces of a rank: they are
+-- left out.
+--
 -- run_folder.find finds them, run_folder.select filters, run_folder.check compares the facts in names with
 -- those in files.
 local fail = require "base.fail"
@@ -22,6 +25,8 @@ local function first_match(text, patterns)
 end
 
 local function is_trace_name(name) return first_match(name, EXTENSIONS) ~= nil end
+
+local function is_merged(name) return name:find("merged%.json") ~= nil end
 
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
@@ -82,7 +87,8 @@ end
 
 local function trace_files_in(folder, trace_name)
   return sequences.map(sorted_names(folder), function(name)
-    local path, wanted = folder .. "/" .. name, is_trace_name(name) and (not trace_name or name == trace_name)
+    local path, wanted = folder .. "/" .. name, is_trace_name(name) and not is_merged(name)
+    if trace_name then wanted = name == trace_name and is_trace_name(name) end
     return wanted and not is_folder(path) and path or nil
   end)
 end
