@@ -46,6 +46,7 @@ static void print_answer(const struct op *op, const struct replayed *replayed) {
            data_type_names[replayed->computed], replayed->kernel);
     print_timed("warm", &replayed->warm);
     print_timed("cold", &replayed->cold);
+    if (replayed->is_partial) printf(" partial=1");
     if (replayed->empty_us > 0) printf(" empty_us=%.3f", replayed->empty_us);
     if (replayed->offered > 0) printf(" algorithms=%d", replayed->algorithms);
     if (replayed->is_compared)

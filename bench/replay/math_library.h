@@ -17,6 +17,7 @@ struct prepared_op {
     int (*choose)(void *state, int algorithm); // for run. -1: the library refused
     // Whether the chosen algorithm transforms its operands, so that its sums are rounded. NULL: no.
     bool (*is_near)(void *state);
+    unsigned left_out; // of a backward convolution: the gradients that it does not compute, bits 1 << OF_...
 };
 
 struct library {

@@ -154,6 +154,13 @@ static struct operands as_checked(const struct operands *operands, const struct 
     return checked;
 }
 
+// The op as it was computed: without the gradients that the library left out.
+static struct op as_computed(const struct op *op, const struct prepared_op *prepared) {
+    struct op computed = *op;
+    if (prepared->left_out != 0) computed.convolution.gradients &= ~prepared->left_out;
+    return computed;
+}
+
 // Makes a call with cold caches, and checks its whole result. -1, with a reason: it failed, or is wrong.
 static int checked_call(const struct compute_device *device, const struct op *op,
                         const struct operands *operands, const struct operands *loaded, int threads,
@@ -163,7 +170,8 @@ static int checked_call(const struct compute_device *device, const struct op *op
         device->fetch(loaded, operands) != 0)
         return -1;
     const struct operands checked = as_checked(operands, prepared);
-    return check_result(op, &checked, threads, reason);
+    const struct op computed = as_computed(op, prepared);
+    return check_result(&computed, &checked, threads, reason);
 }
 
 // Makes and checks the first call. If libraries are compared and the call was short, times a second one,
@@ -226,7 +234,8 @@ static int measure(struct run *run, double first_us, double *room, struct replay
         return -1;
     }
     const struct operands checked = as_checked(run->operands, run->prepared);
-    if (check_elements(run->op, &checked, reason) != 0) return -1;
+    const struct op computed = as_computed(run->op, run->prepared);
+    if (check_elements(&computed, &checked, reason) != 0) return -1;
     note_samples(run, &cold, &warm, to);
     to->cold = timed_of(&cold);
     to->warm = timed_of(&warm);
@@ -362,6 +371,7 @@ int replay_op(const struct replay_setup *setup, const struct op *op, struct repl
     if (choose_library(setup, op, &operands, &loaded, &best, to, reason) != 0) return -1;
     to->library = best.library->name;
     snprintf(to->kernel, sizeof to->kernel, "%s", best.prepared.kernel);
+    to->is_partial = best.prepared.left_out != 0;
     if (best.prepared.note[0] != '\0') add_note(to, "%s", best.prepared.note);
     int status = time_calls(setup, op, &operands, &loaded, &best, began, to, reason);
     end_tried(&best);

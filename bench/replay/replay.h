@@ -35,6 +35,7 @@ struct replayed {
     enum data_type computed; // the type that was computed in
     char kernel[96];
     struct timed warm, cold;
+    bool is_partial; // gradients of a backward convolution were left out
     double empty_us; // a kernel that does nothing, timed as a warm call; the median. 0: none was timed
     // The library's algorithms: how many it offers, how many were timed, the fastest of them, and by what
     // factor it is faster than the library's choice, timed in turns. The times above are of that choice.

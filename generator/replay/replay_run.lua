@@ -146,14 +146,15 @@ local function replay_row(row, at, options, most)
   end
 end
 
--- The times of a row are comparable if the trace was computed in the same type as the replay; the type in
--- which operands are stored does not matter.
+-- The times of a row are comparable if all of the op was replayed, and the trace was computed in the same type
+-- as the replay; the type in which operands are stored does not matter.
 local function compare_row(row)
   local op, answer = row.op, row.answer
   if answer.computed ~= op.computed_in then
     return add_note(row, ("no difference: traced in %s, replayed in %s"):format(op.computed_in,
       answer.computed or "an unknown type"))
   end
+  if answer.is_partial then return add_note(row, "no difference: a part of the op was replayed") end
   row.comparable_us = answer.warm.mean
   if op.is_converted then
     local dtype = request.value(op.request, "dtype")
@@ -239,7 +240,7 @@ end
 
 local function threads_in_words(count) return count .. (tonumber(count) == 1 and " thread" or " threads") end
 
-local SAME_TYPE = "; empty if an op was computed in two types, with a note in its row"
+local SAME_TYPE = "; empty if an op was computed in two types, or in part, with a note in its row"
 
 local function about_differences(chosen, at)
   local traced, here = table.concat(chosen.devices, ", "), at.runner and at.runner.device or "nothing"

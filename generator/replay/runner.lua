@@ -5,8 +5,8 @@
 --     reason; patience: seconds until each line of the greeting (nil: 60)
 --   runner.backend, runner.device, runner.threads, runner.libraries = { { name, version... }... },
 --     runner.absent = { text... }
---   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, empty_us, algorithms, fastest,
---     gain = { median, low, high, samples } } | nil, reason; empty_us: of an empty kernel, if the device has
+--   runner:replay(line, seconds) -> { by, kernel, computed, note, warm, cold, is_partial (gradients were left
+--     out), empty_us, algorithms, fastest, gain = { median, low, high, samples } } | nil, reason; empty_us: of an empty kernel, if the device has
 --     one; algorithms: the number of timed algorithms, if the library has several; fastest and gain: if they
 --     were compared
 --   runner:stop()
@@ -113,7 +113,7 @@ local function answer_of(fields, line)
   if not warm or not cold or not fields.by then return nil, unexpected(line) end
   local fastest, gain = gain_of(fields)
   return { by = fields.by, kernel = fields.kernel, computed = fields.computed, note = fields.note,
-    warm = warm, cold = cold, empty_us = numbers.finite(fields.empty_us),
+    warm = warm, cold = cold, is_partial = fields.partial == "1", empty_us = numbers.finite(fields.empty_us),
     algorithms = numbers.whole(fields.algorithms, 0), fastest = fastest, gain = gain }
 end
 

@@ -224,6 +224,16 @@ function TestReplay.test_every_gradient_is_right()
   luaunit.assertEquals(convolutions()[9].kernel, "sum")
 end
 
+-- cuDNN fails at sums of bfloat16: the other gradients have a time, with a note; a bias alone has the reason.
+function TestReplay.test_a_bias_in_bfloat16_is_left_out()
+  lib.ends_with(1, replay({ backward("all", { dtype = "bfloat16" }),
+    backward("bias", { dtype = "bfloat16", gradients = "bias" }) }, ""))
+  local all, bias = convolutions()[1], convolutions()[2]
+  luaunit.assertEquals(all.kernel, "engine_40+engine_40")
+  luaunit.assertStrContains(all.note, "without the bias' gradient")
+  luaunit.assertStrContains(bias.note, "cuDNN does not compute this (a bias' gradient in bfloat16)")
+end
+
 -- The library's choice for both gradients takes 100 µs; with another one for one of them 70 and 130 µs.
 function TestReplay.test_a_faster_algorithm_of_one_gradient_is_reported()
   lib.ends_with(0, replay({ backward "one" }, "algorithms_us=50,20,80"))

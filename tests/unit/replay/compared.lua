@@ -51,6 +51,11 @@ function TestCompared.test_times_both_in_float32_are_compared()
   luaunit.assertEquals(tonumber((replayed("float32", OURS, "c10::Half", "k"))), -10)
 end
 
+function TestCompared.test_a_part_of_an_op_is_not_compared()
+  local us, percent, note = replayed("float32 partial=1", OURS, "float", "k")
+  luaunit.assertEquals({ us, percent, note }, { "", "", "no difference: a part of the op was replayed" })
+end
+
 -- Traces without that fact, of an older gentables: the kernels' names have it.
 function TestCompared.test_names_of_kernels_show_the_type_if_the_trace_does_not()
   local older = "openblas_SkylakeX_sgemm_of_bf16_NN"
