@@ -2,6 +2,7 @@
 local child_process = require "system.child_process"
 local common_options = require "workload.common_options"
 local fail = require "base.fail"
+local file = require "core.file"
 local json = require "codec.json"
 local options = require "base.options"
 local progress = require "system.progress"
@@ -54,6 +55,14 @@ local function print_words(entry, ranks)
   end
 end
 
+-- Makes the folders of the traces of all ranks.
+local function make_folders(trace, ranks)
+  local folder = trace and trace:match("^(.*)/[^/]*$")
+  for rank = 0, folder and folder ~= "" and ranks - 1 or -1 do
+    fail.unless(file.make_folder((folder:gsub("%%r", tostring(rank)))))
+  end
+end
+
 return {
   summary = "Measures one configuration of a workload: steps of GEMMs alone, serial, overlapped and traced.",
   options = options.with(common_options.options, {
@@ -73,6 +82,7 @@ return {
       fail.input("--trace: %s is one file for all ranks; a name with %%r is required", args.trace)
     end
     local job = common_options.read(args)
+    make_folders(args.trace, job.ranks)
     if decided then
       local out = args.json and io.stderr or io.stdout -- stdout has only JSON
       out:write(("backend   %s\n\n"):format(decided))

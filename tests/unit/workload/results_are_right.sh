@@ -47,8 +47,8 @@ mixed_workloads 37 91
 for transport in builtin mpi; do
     for file in "$mixed" "$mixed_spread"; do
         succeeds workload run -f "$file" -p 2 --steps 1 --warm-up 0 --transport "$transport" \
-            -c 3 -t 2 --trace "$WORK/mixed%r.json"
-        traces_have_types 37 91 "$WORK"/mixed[01].json
+            -c 3 -t 2 --trace "$WORK/new/$transport/mixed%r.json" # it makes the folders
+        traces_have_types 37 91 "$WORK/new/$transport"/mixed[01].json
         has '^OpenBLAS computes in fp32: the time of a GEMM of a 16-bit type' "$stdout"
         right 3 "$file" --transport "$transport" -c 2 -t 1
     done
