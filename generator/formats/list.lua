@@ -32,8 +32,10 @@
 --   measured_only  why it has no predicted choices, as text
 --   shown     what was done to show that the reader obeys the file: { test = its name, what = text }; nil:
 --             people read it
+--   marks     { name, pattern with one capture }...: what check reports first if it differs in a file
 --   left_out  function(model) -> list of further parts that it leaves out, for the report (required
 --             with `view` of an arch, and called without a model)
+--   gaps      function(source) -> lines: what its reader cannot express, for the report
 local lists = require "lists.lists"
 local quantities = require "base.quantities"
 local rank_placement = require "lists.rank_placement"
@@ -189,6 +191,25 @@ end
 local lacks_mpich = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
   "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec")
 
+-- The marks of a Python module of our own.
+local MODULE_MARKS = {
+  { name = "FORMAT", pattern = '\nFORMAT = "([^"\n]*)"' },
+  { name = "VERSION", pattern = "\nVERSION = (%d+)" },
+  { name = "CAPABILITY", pattern = '\nCAPABILITY = "([^"\n]*)"' },
+}
+
+-- A row of a file for a framework of GPUs, from a module of frameworks/.
+local function of_framework(module, row)
+  local function its(name)
+    return function(...) return require("frameworks." .. module)[name](...) end
+  end
+  row.archs, row.why_not = function(arch) return arch.sm end, "its reader runs on GPUs with real links"
+  row.view, row.lacks, row.gaps = row.view or its "view", its "lacks", its "gaps"
+  row.left_out = function() return {} end
+  row.measured_only = "it is for ranks on one node"
+  return row
+end
+
 local NO_MARK = "there is no room for a mark"
 local NEARER = "between two measured sizes the nearer one counts, as a ratio; beyond them the outermost; "
 
@@ -235,6 +256,14 @@ formats.list = {
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
+  of_framework("vllm", { name = "vllm", file = "vllm_allreduce.py",
+    template = "tables/vllm_allreduce.py.tmpl",
+    reader = "vLLM: apply() as an entry point of vllm.general_plugins, or one limit by --compilation-config",
+    shown = { test = "frameworks_vllm_obeys_its_limits",
+      what = "loaded with stand-ins of vLLM's modules; every size and border asked by vLLM's rules" },
+    marks = MODULE_MARKS,
+    elsewhere = "an unmeasured number of ranks keeps vLLM's own limits, also for NCCL's symmetric memory " ..
+      "where NCCL_SYMMETRIC was not measured; beyond the measured sizes NCCL" }),
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
     reader = "NCCL 2.30.3 and later, by its example tuner plugin: NCCL_TUNER_PLUGIN, NCCL_TUNER_CONFIG_FILE",
     shown = { test = "formats_nccl_tuner_is_read",

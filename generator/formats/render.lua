@@ -225,14 +225,17 @@ function render.refuse_to_replace(artifacts)
   end
 end
 
--- All files of these formats (--formats; nil: all of the arch) for a source, in order: { { file = name, text
--- } }. A format without measured rows is left out, or rejected if `names` has it.
+-- All files of these formats (--formats; nil: all of the arch) for a source, in order: { { file = name, text,
+-- format } }. A format without measured rows is left out, or rejected if `names` has it.
 function render.files(source, names)
   local files = {}
   for _, format in ipairs(render.formats(names, source.arch)) do
     local lacks = format.lacks and format.lacks(source)
     if not lacks then
-      sequences.append(files, files_of(source, format))
+      for _, made in ipairs(files_of(source, format)) do
+        made.format = format
+        files[#files + 1] = made
+      end
     elseif names and is_named(names, format.name) then
       fail.input("%s: %s: %s", source.data_dir, format.file, lacks)
     elseif format.plane then

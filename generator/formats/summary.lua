@@ -281,6 +281,7 @@ function summary.formats(source)
     if format.name ~= "report" then
       local lines = not format.view and left_out(model.for_format(source, format))
         or format.left_out and format.left_out() or {}
+      if format.gaps then lines = sequences.join { lines, format.gaps(source) } end
       local counts = model.node_counts(source)
       if format.per_nodes and rank_placement.spans(counts[#counts]) then
         lines = { format.per_nodes, table.unpack(lines) }

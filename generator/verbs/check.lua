@@ -2,6 +2,7 @@
 local changes = require "table.changes"
 local settings = require "choose.settings"
 local file = require "core.file"
+local file_fault = require "formats.file_fault"
 local formats = require "formats.list"
 local gaps = require "formats.gaps"
 local json = require "codec.json"
@@ -72,18 +73,22 @@ local function sum_of_changes(path, text, source)
   return new and ("%s: %s"):format(path, changes.sum(changes.compare(old, new, evidence))) or nil
 end
 
--- How an artifact differs from its file: { file, state, difference, changes }; nil: it does not.
-local function compare(path, text, source)
+-- How an artifact (of render.files) differs from its file: { file, state, fault, difference, changes }; nil:
+-- it does not.
+local function compare(path, made, source)
+  local text = made.text
   if file.holds(path, text) then return nil end
   if not file.exists(path) then return { file = path, state = "missing" } end
   local old, message = file.read(path)
   return { file = path, state = "differs", difference = old and difference(path, old, text) or message,
+    fault = old and file_fault.of(path, old, text, made.format.marks),
     changes = path:find("table%.csv$") and sum_of_changes(path, text, source) or nil }
 end
 
 local function print_finding(found)
   if found.state == "missing" then return io.stdout:write(found.file, ": is missing\n") end
-  io.stdout:write(found.difference, "\n", found.changes and found.changes .. "\n" or "")
+  io.stdout:write(found.fault and found.fault .. "\n" or "", found.difference, "\n",
+    found.changes and found.changes .. "\n" or "")
 end
 
 local function print_result(result)
@@ -121,7 +126,7 @@ return {
     local chosen = render.files(source, args.formats)
     gaps.print { source }
     local differing = sequences.map(chosen, function(made)
-      return compare(folder .. "/" .. made.file, made.text, source)
+      return compare(folder .. "/" .. made.file, made, source)
     end)
     local stale = sequences.map(render.stale(source, args.formats, chosen, folder), function(left)
       return { file = folder .. "/" .. left.file, why = left.why }

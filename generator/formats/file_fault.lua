@@ -1,0 +1,45 @@
+-- What is wrong with a file that differs from what the rows give, as one line with file and line: it is cut
+-- off, for another version or machine than its reader's file is made for (the `marks` of its format), or
+-- edited, or made of other rows.
+local file_fault = {}
+
+-- The number of the line with the byte at `at`.
+local function line_at(text, at)
+  local _, count = text:sub(1, math.max(at - 1, 0)):gsub("\n", "")
+  return count + 1
+end
+
+-- The first byte in which two texts differ.
+local function first_difference(old, new)
+  local low, high = 0, math.min(#old, #new)
+  while low < high do
+    local middle = (low + high + 1) // 2
+    if old:sub(1, middle) == new:sub(1, middle) then low = middle else high = middle - 1 end
+  end
+  return low + 1
+end
+
+-- The first mark that differs: its place in `old`, or nil for none; a message about it.
+local function wrong_mark(marks, old, new)
+  for _, mark in ipairs(marks) do
+    local at, value = old:match("()" .. mark.pattern)
+    local required = select(2, new:match("()" .. mark.pattern))
+    if required and value ~= required then
+      return at, ("%s %s; %s is required"):format(mark.name, value or "is missing", required)
+    end
+  end
+end
+
+-- "PATH:LINE: what is wrong" of the text `old` of a file of which the rows give `new`. `marks`: { name,
+-- pattern with one capture }... (nil: none).
+function file_fault.of(path, old, new, marks)
+  if #old < #new and new:sub(1, #old) == old then
+    return ("%s:%d: ends here; it is half-written"):format(path, line_at(old, #old))
+  end
+  local at, words = wrong_mark(marks or {}, old, new)
+  if words then return ("%s:%d: %s"):format(path, line_at(old, at or 1), words) end
+  return ("%s:%d: differs from what the rows give; it was edited, or is of other rows"):format(path,
+    line_at(old, first_difference(old, new)))
+end
+
+return file_fault

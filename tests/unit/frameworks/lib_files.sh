@@ -1,0 +1,42 @@
+# Shared by the proofs of files for frameworks; see tests/lib.sh.
+# shellcheck shell=sh
+. "$SOURCE/tests/lib.sh"
+needs python3
+PYTHONDONTWRITEBYTECODE=1
+PYTHONPATH=$SOURCE/tests/unit/frameworks
+export PYTHONDONTWRITEBYTECODE PYTHONPATH
+
+# rules READER ARGUMENT...: runs the rules of a reader on a file; they accept it.
+rules() {
+    reader=$1
+    shift
+    ends_with 0 python3 "$SOURCE/tests/unit/frameworks/${reader}_rules.py" "$@"
+}
+
+# noticed FILE EXPRESSION READER ARGUMENT...: the rules reject the file after this edit by sed, which must
+# change it.
+noticed() {
+    edited=$1
+    cp "$edited" "$WORK/unedited"
+    sed -E "$2" "$WORK/unedited" >"$edited"
+    ! cmp -s "$edited" "$WORK/unedited" || die "sed changes nothing: $2"
+    shift 2
+    reader=$1
+    shift
+    ends_with 1 python3 "$SOURCE/tests/unit/frameworks/${reader}_rules.py" "$@"
+    grep -q AssertionError "$stderr" || die "the proof fails for another reason"
+    cp "$WORK/unedited" "$edited"
+}
+
+# check_reports PATTERN EXPRESSION FILE ARGUMENT...: after this edit by sed, `check` with these arguments
+# prints a line with this extended expression.
+check_reports() {
+    wanted_fault=$1 edit=$2 edited=$3
+    shift 3
+    cp "$edited" "$WORK/unedited"
+    sed -E "$edit" "$WORK/unedited" >"$edited"
+    ends_with 1 "$GENTABLES" check "$@"
+    has "$wanted_fault" "$stdout"
+    cp "$WORK/unedited" "$edited"
+    succeeds check "$@"
+}
