@@ -13,6 +13,7 @@
 --   lookup    how its reader finds the cell of a shape: "log2" (the power of two that is not above it),
 --             "floor" (the size that is not above it), or, if absent, the nearest size
 --   plane     it has no axis for dtype, op and mode: it holds those of the spec's `table`
+--   optional  of a `plane`: nothing is printed if the rows do not suffice
 --   by_bytes  beside that plane it has the choices that were measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   with      the name of another format with files to which these refer: both are written
@@ -191,6 +192,13 @@ end
 local lacks_mpich = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
   "(-DMPI_C_COMPILER=mpicc.mpich) and name MPICH_RECURSIVE_DOUBLING and others in the spec")
 
+local AUTOTUNER_MARKS = {
+  { name = "version", pattern = '"gentables": {[^\n]*"version": (%d+)' },
+  { name = "lib_version", pattern = '"lib_version": "([^"\n]*)"' },
+  { name = "device_name", pattern = '"device_name": "([^"\n]*)"' },
+  { name = "device_capability", pattern = '"device_capability": (%[[^%]\n]*%])' },
+}
+
 -- The marks of a Python module of our own.
 local MODULE_MARKS = {
   { name = "FORMAT", pattern = '\nFORMAT = "([^"\n]*)"' },
@@ -256,6 +264,32 @@ formats.list = {
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },
+  { name = "trtllm-autotuner", file = "trtllm_autotuner_tp{tp}.json", per_tp = true,
+    text = function(view) return require("frameworks.trtllm_autotuner").text(view, view.tp_table) end,
+    reader = "TensorRT-LLM's AutoTuner: a copy as TLLM_AUTOTUNER_CACHE_PATH, for one number of ranks each",
+    shown = { test = "frameworks_trtllm_autotuner_finds_its_entries",
+      what = "loaded as TensorRT-LLM does; every cell asked by its keys, and shapes outside" },
+    elsewhere = "TensorRT-LLM measures in its warm-up; without it NCCL_SYMMETRIC",
+    archs = function(arch) return arch.sm end,
+    why_not = "TensorRT-LLM runs on GPUs with real links",
+    plane = true,
+    optional = true,
+    one_node = true,
+    names = function(strategy) return require("frameworks.trtllm_autotuner").names(strategy) end,
+    lacks = function(source)
+      return lacks_trtllm(source) or require("frameworks.trtllm_autotuner").lacks(source)
+    end,
+    gaps = function(source) return require("frameworks.trtllm_autotuner").gaps(source) end,
+    marks = AUTOTUNER_MARKS,
+    mute = true },
+  of_framework("inductor_profile", { name = "pytorch", file = "inductor_profile.json",
+    text = function(view) return require("frameworks.inductor_profile").text(view) end,
+    reader = "PyTorch's Inductor: aten_distributed_optimizations.profile_guided_estimations_profile_path",
+    shown = { test = "frameworks_inductor_estimates_measured_times",
+      what = "read by the rules of Inductor's estimates; every size asked, and sizes between and outside" },
+    marks = { { name = "version", pattern = '"gentables": {[^\n]*"version": (%d+)' } },
+    elsewhere = "PyTorch interpolates between measured sizes; other groups get its own formulas",
+    mute = true }),
   of_framework("vllm", { name = "vllm", file = "vllm_allreduce.py",
     template = "tables/vllm_allreduce.py.tmpl",
     reader = "vLLM: apply() as an entry point of vllm.general_plugins, or one limit by --compilation-config",

@@ -237,9 +237,9 @@ function render.files(source, names)
         files[#files + 1] = made
       end
     elseif names and is_named(names, format.name) then
-      fail.input("%s: %s: %s", source.data_dir, format.file, lacks)
-    elseif format.plane then
-      fail.note("%s: left out: %s", format.file, lacks)
+      fail.input("%s: %s: %s", source.data_dir, formats.shown_file(format), lacks)
+    elseif format.plane and not format.optional then
+      fail.note("%s: left out: %s", formats.shown_file(format), lacks)
     end
   end
   return files

@@ -16,4 +16,34 @@ return {
     -- The numbers of ranks with which torch's symmetric memory has the switch add.
     multimem = { [90] = { 4, 6, 8 }, [100] = { 6, 8 }, [103] = { 6, 8 } },
   },
+  trtllm_autotuner = {
+    read_as = "after pull request 10336, before 16902",
+    op = "trtllm::tunable_allreduce::allreduce",
+    runner = "AllReduceRunner",
+    tactics = { 0, 4, 5, 8 }, -- numbers of strategies in its enum: NCCL, ONESHOT, TWOSHOT, NCCL_SYMMETRIC
+    in_workspace = { 4, 5 },  -- of these, those that need the workspace
+    workspace_bytes = 64 * MIB,
+    -- Its numbers of operations. Those that quantise have an input of a shape that was not verified.
+    fusions = {
+      NONE = { name = "NONE", number = 0 },
+      RESIDUAL_RMS_NORM = { name = "RESIDUAL_RMS_NORM", number = 1, has_norm = true },
+    },
+    -- The numbers in the tensor that describes the workspace: three for each rank, and one of flags.
+    pointers = function(tp) return 3 * tp + 1 end,
+  },
+  inductor = {
+    -- `name`: of the collective in PyTorch's traces; input, output: whether a rank has all or its share of
+    -- the elements that a row counts.
+    ops = {
+      allreduce = { name = "allreduce", kernel = "ncclDevKernel_AllReduce", input = "whole",
+        output = "whole" },
+      allgather = { name = "_allgather_base", kernel = "ncclDevKernel_AllGather", input = "share",
+        output = "whole" },
+      reducescatter = { name = "_reduce_scatter_base", kernel = "ncclDevKernel_ReduceScatter",
+        input = "whole", output = "share" },
+      alltoall = { name = "all_to_all", kernel = "ncclDevKernel_SendRecv", input = "whole",
+        output = "whole" },
+    },
+    dtypes = { bfloat16 = "BFloat16", float16 = "Half", float32 = "Float" },
+  },
 }

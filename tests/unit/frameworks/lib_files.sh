@@ -38,5 +38,4 @@ check_reports() {
     ends_with 1 "$GENTABLES" check "$@"
     has "$wanted_fault" "$stdout"
     cp "$WORK/unedited" "$edited"
-    succeeds check "$@"
 }

@@ -26,6 +26,7 @@ done
 arguments="--data-dir $data --arch sm90 --tables $data --formats vllm"
 # shellcheck disable=SC2086
 {
+    succeeds check $arguments
     check_reports 'vllm_allreduce.py:25: ends here; it is half-written' '26,$d' "$module" $arguments
     check_reports 'vllm_allreduce.py:[0-9]+: VERSION 9; 1 is required' 's/^VERSION = 1/VERSION = 9/' \
         "$module" $arguments
