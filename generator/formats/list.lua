@@ -298,6 +298,13 @@ formats.list = {
     marks = MODULE_MARKS,
     elsewhere = "an unmeasured number of ranks keeps vLLM's own limits, also for NCCL's symmetric memory " ..
       "where NCCL_SYMMETRIC was not measured; beyond the measured sizes NCCL" }),
+  of_framework("sglang", { name = "sglang", file = "sglang_allreduce.py",
+    template = "tables/sglang_allreduce.py.tmpl",
+    reader = "SGLang's custom all-reduce, version 2: over(globals()) at the end of its module, or apply()",
+    shown = { test = "frameworks_sglang_obeys_its_limits",
+      what = "loaded with stand-ins of SGLang's modules; every size and border asked by SGLang's rules" },
+    marks = MODULE_MARKS,
+    elsewhere = "an unmeasured number of ranks keeps SGLang's own limits; beyond the measured sizes NCCL" }),
   { name = "nccl", file = "nccl_tuner.csv", template = "tables/nccl_tuner.csv.tmpl",
     reader = "NCCL 2.30.3 and later, by its example tuner plugin: NCCL_TUNER_PLUGIN, NCCL_TUNER_CONFIG_FILE",
     shown = { test = "formats_nccl_tuner_is_read",

@@ -16,6 +16,14 @@ return {
     -- The numbers of ranks with which torch's symmetric memory has the switch add.
     multimem = { [90] = { 4, 6, 8 }, [100] = { 6, 8 }, [103] = { 6, 8 } },
   },
+  sglang = {
+    read_as = "SGLang of 2026-07 and 2026-08 (configs/custom_all_reduce_v2.py of 0fbab45d and 09e7d8ed)",
+    step = 16,            -- its kernels take multiples of this
+    workspace = 16 * MIB, -- the most that its kernels take by default
+    -- By the first number of the capability: the numbers of ranks, and those with which the switch adds.
+    worlds = { [9] = { 2, 3, 4, 5, 6, 7, 8 }, [10] = { 2, 3, 4, 5, 6, 7, 8, 16 } },
+    multicast = { [9] = { 4, 5, 6, 7, 8 }, [10] = { 5, 6, 7, 8, 16 } },
+  },
   trtllm_autotuner = {
     read_as = "after pull request 10336, before 16902",
     op = "trtllm::tunable_allreduce::allreduce",

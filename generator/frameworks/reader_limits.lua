@@ -5,16 +5,16 @@ local ordering = require "base.ordering"
 local quantities = require "base.quantities"
 local sequences = require "base.sequences"
 
-local limits = {}
+local reader_limits = {}
 
 local UNTIMED = 1 -- the loss of a way without a time, as a share of the best one
 
 -- The largest size that a file of limits names; beyond it is no message.
-limits.NEVER = 1 << 62
+reader_limits.NEVER = 1 << 62
 
 -- The points of a table (of choose.by_bytes) for ways: { { size, losses = { way -> the least loss of its
 -- strategies } }... }. way_of(name of a strategy) -> way, or nil.
-function limits.points(tp_table, way_of)
+function reader_limits.points(tp_table, way_of)
   return sequences.map(tp_table.points, function(point)
     local losses = {}
     for name, loss in pairs(point.badness) do
@@ -27,15 +27,23 @@ end
 
 -- The ends of the segments of a table, ascending, with 0 for none and without an end for the last one: that
 -- ends with the largest measured size.
-function limits.ends(tp_table)
+function reader_limits.ends(tp_table)
   return sequences.join { { 0 }, sequences.map(tp_table.segments, function(segment)
     return segment.last or math.max(segment.first, tp_table.measured.last)
   end) }
 end
 
+-- The ends of those segments that have this way, with 0 for none: candidates for the limit of a way.
+function reader_limits.ends_of(tp_table, way_of, way)
+  local ends = reader_limits.ends(tp_table)
+  return sequences.map(ends, function(last, i)
+    return (i == 1 or way_of(tp_table.segments[i - 1].strategy.name) == way) and last or nil
+  end)
+end
+
 -- The combination with the least total loss, the first of equally good ones. candidates: a list of values for
 -- each limit; answer(size, limits...) -> way.
-function limits.cheapest(points, candidates, answer)
+function reader_limits.cheapest(points, candidates, answer)
   local best, least, values = nil, math.huge, {}
   local function try(index)
     if index <= #candidates then
@@ -85,8 +93,8 @@ end
 -- The sizes at which a reader does not answer the choice of a table: { { first, last (nil: no end), chosen,
 -- answered = ways, mean, most = loss (nil: unknown) }... }. `step`: the reader has no other sizes than its
 -- multiples.
-function limits.misses(tp_table, way_of, answer, cuts, step)
-  local points, misses = limits.points(tp_table, way_of), {}
+function reader_limits.misses(tp_table, way_of, answer, cuts, step)
+  local points, misses = reader_limits.points(tp_table, way_of), {}
   cuts = ordering.sort(sequences.distinct(cuts))
   for _, segment in ipairs(tp_table.segments) do
     for _, part in ipairs(parts_of(segment, cuts)) do
@@ -103,7 +111,7 @@ function limits.misses(tp_table, way_of, answer, cuts, step)
 end
 
 -- A miss as a line for people; `where`: the ranks, and more.
-function limits.miss_in_words(miss, where)
+function reader_limits.miss_in_words(miss, where)
   local range = miss.last and ("%s to %s"):format(quantities.bytes(miss.first), quantities.bytes(miss.last))
     or "from " .. quantities.bytes(miss.first) .. " on"
   local cost = miss.mean and ("; mean loss %.1f %%, at most %.1f %%"):format(100 * miss.mean, 100 * miss.most)
@@ -112,4 +120,4 @@ function limits.miss_in_words(miss, where)
     miss.chosen, cost)
 end
 
-return limits
+return reader_limits

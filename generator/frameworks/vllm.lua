@@ -13,7 +13,7 @@
 -- algorithm.
 local by_bytes = require "choose.by_bytes"
 local facts = require("frameworks.reader_facts").vllm
-local limits = require "frameworks.reader_limits"
+local reader_limits = require "frameworks.reader_limits"
 local lists = require "lists.lists"
 local sequences = require "base.sequences"
 
@@ -76,8 +76,9 @@ end
 local function default_limits(source, tp_table, way_of)
   local open = without_nccl_symmetric(source, tp_table)
   if not open then return 0, 0 end
-  local ends = limits.ends(open)
-  return limits.cheapest(limits.points(open, way_of), { sequences.map(ends, above), ends }, default_answer)
+  local ends = reader_limits.ends(open)
+  return reader_limits.cheapest(reader_limits.points(open, way_of), { sequences.map(ends, above), ends },
+    default_answer)
 end
 
 local function has_time(tp_table, name)
@@ -87,12 +88,12 @@ end
 -- The sizes between which NCCL's symmetric memory is not used, both excluded; nil: it was not measured.
 local function window_of(tp_table, way_of, answer)
   if not has_time(tp_table, "NCCL_SYMMETRIC") then return nil end
-  local firsts = sequences.join { { limits.NEVER }, sequences.field(tp_table.segments, "first") }
+  local firsts = sequences.join { { reader_limits.NEVER }, sequences.field(tp_table.segments, "first") }
   local highs = sequences.map(firsts, function(first) return math.max(first, 1) end)
-  local low, high = limits.cheapest(limits.points(tp_table, way_of), { limits.ends(tp_table), highs },
-    function(size, low, high)
-      return (size <= low or size >= high) and NCCL_SYMMETRIC or answer(size)
-    end)
+  local points, lows = reader_limits.points(tp_table, way_of), reader_limits.ends(tp_table)
+  local low, high = reader_limits.cheapest(points, { lows, highs }, function(size, low, high)
+    return (size <= low or size >= high) and NCCL_SYMMETRIC or answer(size)
+  end)
   return { low = low, high = high }
 end
 
@@ -107,7 +108,7 @@ local function world_of(source, tp_table)
   end
   local cuts = { custom - 1, symmetric, window and window.low, window and window.high - 1 }
   return { tp = tp_table.tp, custom = custom, symmetric = symmetric, window = window,
-    misses = limits.misses(tp_table, way_of, answer, cuts, facts.custom_step) }
+    misses = reader_limits.misses(tp_table, way_of, answer, cuts, facts.custom_step) }
 end
 
 local function worlds_of(source)
@@ -127,13 +128,13 @@ end
 -- The limits of one number of ranks. `tables`: { fusion, tp_table }, of which the first one decides.
 local function fused_of(tp, tables)
   local first = tables[1].tp_table
-  local ends, largest = limits.ends(first), facts.one_shot_most // tp
-  local most, one_shot = limits.cheapest(limits.points(first, fused_way()),
+  local ends, largest = reader_limits.ends(first), facts.one_shot_most // tp
+  local most, one_shot = reader_limits.cheapest(reader_limits.points(first, fused_way()),
     { ends, sequences.map(ends, function(last) return math.min(last, largest) end) }, fused_answer)
   local misses = {}
   for _, of in ipairs(tables) do
     local function answer(size) return fused_answer(size, most, one_shot) end
-    for _, miss in ipairs(limits.misses(of.tp_table, fused_way(), answer, { most, one_shot }, 1)) do
+    for _, miss in ipairs(reader_limits.misses(of.tp_table, fused_way(), answer, { most, one_shot }, 1)) do
       miss.fusion = of.fusion
       misses[#misses + 1] = miss
     end
@@ -191,7 +192,7 @@ function vllm.gaps(source)
   for _, world in ipairs(sequences.join { view.worlds, view.fused }) do
     for _, miss in ipairs(world.misses) do
       local where = "TP " .. world.tp .. (miss.fusion and ", " .. miss.fusion or "")
-      lines[#lines + 1] = limits.miss_in_words(miss, where)
+      lines[#lines + 1] = reader_limits.miss_in_words(miss, where)
     end
   end
   return lines

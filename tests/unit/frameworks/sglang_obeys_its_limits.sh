@@ -1,0 +1,41 @@
+#!/bin/sh
+# sglang_allreduce.py, loaded beside stand-ins of SGLang's modules: at every measured size, at every border
+# and beside it, and outside the table, SGLang's rules give the choice of graphs and of eager calls, or the
+# file lists the gap.
+. "$(dirname -- "$0")/lib_files.sh"
+
+data=$WORK/data
+rules sglang rows "$data"
+succeeds generate --data-dir "$data" --arch sm90 --out "$data" --formats sglang,thresholds
+succeeds generate --data-dir "$data/graph" --arch sm90 --out "$data/graph" --formats sglang,thresholds
+cmp "$data/sglang_allreduce.py" "$data/graph/sglang_allreduce.py" || die "the spec's mode matters"
+module=$data/sglang_allreduce.py
+rules sglang ask "$module" "$data/graph/thresholds.json" "$data/thresholds.json"
+succeeds formats --data-dir "$data" --arch sm90
+has 'leaves out TP 3, eager: it has the limits of rows of mode graph' "$stdout"
+has 'leaves out TP 5, graph, .*: its file answers .*, and the choice is .*; mean loss' "$stdout"
+
+# A wrong limit of each kind is noticed.
+for edit in '/^GRAPH/,/^}/s/2: \([0-9]+/2: (1024/' '/^EAGER/,/^}/s/2: \([0-9]+/2: (1048576/' \
+    '/^GRAPH/,/^}/s/3: \(([0-9]+), [0-9]+/3: (\1, 65536/' '/^GRAPH/,/^}/s/8: (.*), \([0-9]+/8: \1, (131072/' \
+    '/^EAGER/,/^}/s/8: (.*), \(.*/8: \1, None),/' '/^GAPS/,/^]/s/^    \(5, "graph.*//'; do
+    noticed "$module" "$edit" sglang ask "$module" "$data/graph/thresholds.json" "$data/thresholds.json"
+done
+
+arguments="--data-dir $data --arch sm90 --tables $data --formats sglang"
+# shellcheck disable=SC2086
+{
+    succeeds check $arguments
+    check_reports 'sglang_allreduce.py:20: ends here; it is half-written' '21,$d' "$module" $arguments
+    check_reports 'sglang_allreduce.py:[0-9]+: VERSION 9; 1 is required' 's/^VERSION = 1/VERSION = 9/' \
+        "$module" $arguments
+    line=$(grep -n '^    8: ' "$module" | head -n 1 | cut -d: -f1)
+    check_reports "sglang_allreduce.py:$line: differs from what the rows give" "${line}s/8: /8: 1/" \
+        "$module" $arguments
+}
+
+# Without a kernel of its own that is best somewhere there is no file.
+rows "$WORK/nccl/benchmark.tp2.sm90.csv" 2,bfloat16,2048,1,1024,ONESHOT,NONE,allreduce,9.5 \
+    2,bfloat16,2048,1,1024,NCCL,NONE,allreduce,5
+rejects 'sglang_allreduce.py: no number of ranks .* is the best somewhere' generate --data-dir "$WORK/nccl" \
+    --arch sm90 --out "$WORK/nccl" --formats sglang
