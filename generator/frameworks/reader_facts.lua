@@ -24,6 +24,18 @@ return {
     worlds = { [9] = { 2, 3, 4, 5, 6, 7, 8 }, [10] = { 2, 3, 4, 5, 6, 7, 8, 16 } },
     multicast = { [9] = { 4, 5, 6, 7, 8 }, [10] = { 5, 6, 7, 8, 16 } },
   },
+  flashinfer = {
+    read_as = "FlashInfer 0.6.18 (fb28d724)",
+    worlds = { 2, 4, 8, 16 },
+    largest = (1 << 31) - 1 >> 21 << 21, -- of a one-shot call: ranks * bytes; above it runs in two shots
+    -- The names of its patterns for each fusion.
+    patterns = {
+      NONE = { "kAllReduce" },
+      RESIDUAL_RMS_NORM = { "kARResidualRMSNorm" },
+      RESIDUAL_RMS_NORM_QUANT_FP8 = { "kARResidualRMSNormFP8Quant", "kARResidualRMSNormOutFP8Quant" },
+      RESIDUAL_RMS_NORM_QUANT_NVFP4 = { "kARResidualRMSNormFP4Quant", "kARResidualRMSNormOutFP4Quant" },
+    },
+  },
   trtllm_autotuner = {
     read_as = "after pull request 10336, before 16902",
     op = "trtllm::tunable_allreduce::allreduce",
