@@ -3,6 +3,8 @@
 -- edited, or made of other rows.
 local file_fault = {}
 
+local HEAD_BYTES = 1 << 14 -- which have the marks of a file
+
 -- The number of the line with the byte at `at`.
 local function line_at(text, at)
   local _, count = text:sub(1, math.max(at - 1, 0)):gsub("\n", "")
@@ -21,6 +23,7 @@ end
 
 -- The first mark that differs: its place in `old`, or nil for none; a message about it.
 local function wrong_mark(marks, old, new)
+  old, new = old:sub(1, HEAD_BYTES), new:sub(1, HEAD_BYTES)
   for _, mark in ipairs(marks) do
     local at, value = old:match("()" .. mark.pattern)
     local required = select(2, new:match("()" .. mark.pattern))

@@ -307,7 +307,7 @@ formats.list = {
     elsewhere = "an unmeasured number of ranks keeps SGLang's own limits; beyond the measured sizes NCCL" }),
   of_framework("flashinfer", { name = "flashinfer", file = "flashinfer_oneshot.py",
     template = "tables/flashinfer_oneshot.py.tmpl",
-    reader = "FlashInfer's allreduce_fusion: its argument use_oneshot, or over(flashinfer.comm) for all calls",
+    reader = "FlashInfer's allreduce_fusion: use_oneshot, or over(flashinfer.comm) for all calls",
     shown = { test = "frameworks_flashinfer_calls_have_the_choice",
       what = "loaded with a stand-in of flashinfer.comm; every size and border of each fusion asked" },
     marks = MODULE_MARKS,

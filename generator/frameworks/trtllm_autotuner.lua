@@ -103,14 +103,15 @@ function trtllm_autotuner.text(view, tp_table)
   local lines = sequences.map(entries, function(entry)
     return ('"%s": {"runner_id": 0, "tactic": "%d", "min_time": %.7g}'):format(table.unpack(entry))
   end)
-  local text = { "{", ('  "gentables": {"format": "TensorRT-LLM AutoTuner", "version": 1, "dtype": "%s",')
-    :format(view.axes.dtype),
+  local text = { "{",
+    ('  "metadata": {"lib_version": "%s",\n    "creation_timestamp": 0.0,\n    "device_name": %s,'):format(
+      facts.read_as, json.compact(device_of(view.source))),
+    ('    "device_capability": [%d, %d]},'):format(sm // 10, sm % 10),
+    ('  "gentables": {"format": "TensorRT-LLM AutoTuner", "version": 1, "dtype": "%s",'):format(
+      view.axes.dtype),
     '    "gaps": [' .. table.concat(sequences.map(gaps, function(gap)
       return "\n      " .. json.compact(json.array(gap))
-    end), ",") .. "]},",
-    ('  "metadata": {"lib_version": "%s",\n    "creation_timestamp": 0.0,\n    "device_name": "%s",'):format(
-      facts.read_as, device_of(view.source)),
-    ('    "device_capability": [%d, %d]},'):format(sm // 10, sm % 10) }
+    end), ",") .. "]}," }
   for rank = 0, tp_table.tp - 1 do
     text[#text + 1] = rank_text(rank, lines, rank == tp_table.tp - 1)
   end
