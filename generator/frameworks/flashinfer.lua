@@ -74,7 +74,8 @@ function flashinfer.gaps()
     "data types, hidden sizes, eager calls beside graphs, several nodes: its ranges are of bytes alone",
     ("one shot of more than %d bytes, all ranks together: FlashInfer runs two"):format(facts.largest),
     "the backend mnnvl: one-shot is its own decision, as its workspace may be too small",
-    "the tuning cache of its path over PCIe: rows have no variant, blocks and threads of its kernels",
+    "the tuning cache of its path over PCIe, and the routes of its CuTe DSL kernels: rows have none of " ..
+      "their variants, blocks and threads",
   }
 end
 

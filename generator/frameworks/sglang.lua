@@ -102,6 +102,7 @@ end
 
 -- What its tables have no place for, in any table.
 local NO_PLACE = {
+  "torch's symmetric memory and FlashInfer's fusions: their limits in SGLang are not in this file",
   "data types, hidden sizes, fusions, several nodes: it has no place for them",
   "a lower bound, except of multicast; messages that are no multiple of 16 bytes; more than 16 MiB, " ..
     "unless SGLANG_CUSTOM_ALL_REDUCE_V2_MAX_SIZE_KB is raised",

@@ -50,3 +50,12 @@ def strategy_of(thresholds, world, size):
 def is_listed(gaps, key, size, wanted, answered):
     """Whether a gap (ranks, fusion or mode, first, last, wanted, answered) lists this answer."""
     return any(gap[:2] == key and gap[2] <= size <= (gap[3] or size) and gap[4:] == (wanted, answered) for gap in gaps)
+
+
+def check_gaps(gaps, wanted, answered, step):
+    """At both ends of each gap the table's choice and the reader's answer are those that the gap lists. wanted(gap,
+    size), answered(gap, size) -> way; the reader has multiples of `step` only."""
+    for gap in gaps:
+        first = max(-(-gap[2] // step), 1) * step
+        for size in (first, gap[3] // step * step if gap[3] else first << 20):
+            assert gap[4:] == (wanted(gap, size), answered(gap, size)), (gap, size)

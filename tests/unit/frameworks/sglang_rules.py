@@ -12,7 +12,7 @@ import sys
 import types
 from typing import NamedTuple
 
-from reader_sizes import is_listed, sizes_of, strategy_of, write_rows
+from reader_sizes import check_gaps, is_listed, sizes_of, strategy_of, write_rows
 
 PLANS = {
     2: {"graph": [(32, "ONESHOT"), (512, "TWOSHOT"), (4096, "NCCL")], "eager": [(128, "ONESHOT"), (4096, "NCCL")]},
@@ -137,6 +137,13 @@ def ask(path, graph, eager):
         configs, user = stand_in(has_lamport, (10, 0))
         module.apply()
         assert user.get_all_reduce_config(8).graph == (7, 7, 7) + ((0, 0),) * (1 + has_lamport)
+    def wanted(gap, size):
+        table = thresholds[gap[1] if gap[1] in PLANS[gap[0]] else "graph"]
+        return WAYS[strategy_of(table, gap[0], size)]
+
+    configs, user = stand_in(True, (9, 0))
+    module.apply()
+    check_gaps(module.GAPS, wanted, lambda gap, size: answer(user.get_all_reduce_config(gap[0]), gap[1], size), 16)
     small = [gap for gap in module.GAPS if gap[2] < 4 * MiB]
     assert {gap[:2] for gap in small} == {(5, "graph"), (5, "eager")}, module.GAPS
     del configs.Heuristic

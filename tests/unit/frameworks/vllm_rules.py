@@ -11,7 +11,7 @@ import os
 import sys
 import types
 
-from reader_sizes import is_listed, sizes_of, strategy_of, write_rows
+from reader_sizes import check_gaps, is_listed, sizes_of, strategy_of, write_rows
 
 MiB = 1 << 20
 PLAIN = {
@@ -125,6 +125,12 @@ def ask(path, plain, fused):
             if answered != wanted:
                 assert is_listed(module.GAPS, (world, "RESIDUAL_RMS_NORM"), size, wanted, answered), (world, size)
                 listed += 1
+    check_gaps([gap for gap in module.GAPS if gap[1] == "NONE"],
+               lambda gap, size: WAYS[strategy_of(plain, gap[0], size)],
+               lambda gap, size: plain_answer(utils, gap[0], size, gap[0] == 4, False), 16)
+    check_gaps([gap for gap in module.GAPS if gap[1] != "NONE"],
+               lambda gap, size: FUSED_WAYS[strategy_of(fused, gap[0], size)],
+               lambda gap, size: fused_answer(fusion, gap[0], size), 1)
     assert {gap[0] for gap in module.GAPS if gap[1] == "NONE" and gap[2] < 4 * MiB} == {8}, module.GAPS
     assert all(gap[0] in (2, 8) or gap[2] >= 4 * MiB for gap in module.GAPS), module.GAPS
     # Other entries stay, and those without a measurement too.
