@@ -145,6 +145,23 @@ local CUSTOM = { ONESHOT = true, TWOSHOT = true, TWOSHOT_DIVIDED = true, TWOLEVE
   TWOLEVEL_SHARDED = true, TWOLEVEL_NUMA = true }
 local function is_custom(strategy) return CUSTOM[strategy.name] == true end
 
+-- The ranges of thresholds.json in which such a strategy is the best again, above custom_max_bytes.
+local function beyond_custom_max(source)
+  local lines = {}
+  for _, tp_table in ipairs(require("choose.by_bytes").tp_tables(source, function() return true end)) do
+    local has_ended = false
+    for _, segment in ipairs(tp_table.segments) do
+      if not is_custom(segment.strategy) then
+        has_ended = true
+      elseif has_ended then
+        local words = "TP %d: from %s on %s is the best again, above custom_max_bytes; only rules has it"
+        lines[#lines + 1] = words:format(tp_table.tp, quantities.bytes(segment.first), segment.strategy.name)
+      end
+    end
+  end
+  return lines
+end
+
 local function ompi_rules(source, format, nodes)
   return { tp_tables = require("formats.ompi").tp_tables(source, nodes), nodes = nodes or 1,
     node_counts = require("formats.model").node_counts(source, format.measured_only) }
@@ -260,7 +277,7 @@ formats.list = {
     shown = { test = "formats_thresholds_split_inclusively",
       what = "read by its Python module at each measured size and each border" },
     elsewhere = NEARER .. "an unmeasured TP size gets {fallback}; plain sums count for every fusion",
-    left_out = all_but_plain_sums,
+    left_out = all_but_plain_sums, gaps = beyond_custom_max,
     view = by_size(function() return true end, { is_custom = is_custom }),
     lacks = lacks_rows(is_custom, "no row of ONESHOT or TWOSHOT, for which it has thresholds; " ..
       "measure them: gentables sweep, or TensorRT-LLM's all_reduce.py") },

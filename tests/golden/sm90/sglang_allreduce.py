@@ -70,6 +70,6 @@ def apply():
 
     module = importlib.import_module(_CONFIGS)
     replaced, own = over(vars(module)), module.get_all_reduce_config
-    for other in list(sys.modules.values()):
-        if getattr(other, "get_all_reduce_config", None) is own:
+    for name, other in list(sys.modules.items()):
+        if name.startswith("sglang.") and getattr(other, "get_all_reduce_config", None) is own:
             other.get_all_reduce_config = replaced

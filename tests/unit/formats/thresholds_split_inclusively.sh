@@ -90,6 +90,15 @@ for wrong in (rules, rules[:1], [], None, [{"max_bytes": None}]):
 END
 PYTHONPATH=$SOURCE/python PYTHONDONTWRITEBYTECODE=1 ends_with 0 python3 "$WORK/ask.py" "$WORK/thresholds.json"
 
+# Choices that are not monotone: rules has all ranges, and what custom_max_bytes lacks is listed.
+mkdir -p "$WORK/ranges"
+rows "$WORK/ranges/benchmark.tp4.sm90.csv" 4,bfloat16,8192,1,4096,ONESHOT,NONE,allreduce,5 \
+    4,bfloat16,8192,1,4096,NCCL,NONE,allreduce,9 4,bfloat16,65536,8,4096,ONESHOT,NONE,allreduce,9 \
+    4,bfloat16,65536,8,4096,NCCL,NONE,allreduce,5 4,bfloat16,524288,64,4096,ONESHOT,NONE,allreduce,5 \
+    4,bfloat16,524288,64,4096,NCCL,NONE,allreduce,9
+succeeds formats --data-dir "$WORK/ranges"
+has 'leaves out TP 4: from 181 KiB on ONESHOT is the best again, above custom_max_bytes; only rules' "$stdout"
+
 # A single strategy: no thresholds.
 grep -v SHOT "$WORK/data/benchmark.tp2.sm103.csv" >"$WORK/data/benchmark.tp2.sm90.csv"
 ends_with 2 "$GENTABLES" generate --data-dir "$WORK/data" --arch sm90 --out "$WORK" --formats thresholds
