@@ -92,7 +92,7 @@ uses() {
     history) echo databases ;;
     report-tables) echo workbooks pictures ;;
     packages) echo mpi topology cards databases workbooks compressed convolutions packages ;;
-    gen-tables | sweep-tables | refine-tables | all | install) echo mpi ;;
+    prove | gen-tables | sweep-tables | refine-tables | all | install) echo mpi ;;
     esac
 }
 

@@ -44,6 +44,8 @@ verbs.list = {
   { name = "compare", group = "tables", help = "one HTML page: sweeps side by side" },
   { name = "formats", group = "tables",
     help = "files for other programs: who reads them, what was shown, what they leave out" },
+  { name = "prove", group = "tables",
+    help = "run a program with a file for its MPI library: is it read, obeyed, faster?" },
   { name = "regret", group = "tables", help = "losses of a table's choices on fresh rows" },
   { name = "history", group = "tables",
     help = "times of earlier sweeps: where they changed, and which versions did" },

@@ -2,7 +2,7 @@
 --
 -- A verb declares
 --   options = { { name = "data-dir", value = "DIR", help = "...", default = "...", required = true }, ... }
---   positional = { name = "FILE", min = 0, max = 1, help = "..." }
+--   positional = { name = "FILE", min = 0, max = 1, help = "...", command = true (they end with a command) }
 --   summary, example
 -- and gets a table with a field for each option, its name with underscores (args.data_dir); positionals are
 -- args[1], args[2]... An option

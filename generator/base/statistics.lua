@@ -18,6 +18,16 @@ end
 -- The median; of an even number of values the lower one of the two in the middle, so that it is one of them.
 function statistics.lower_median(values) return sorted(values)[(#values + 1) // 2] end
 
+-- The nonparametric 95 % interval of the median, from order statistics: its ends, which are two of the
+-- values. Of less than six values it has all, and covers less.
+function statistics.median_interval(values)
+  local ordered, count = sorted(values), #values
+  local half_width = 0.98 * math.sqrt(count) -- 1.96 standard deviations of a binomial(count, 1/2)
+  local low = math.max(1, math.floor(count / 2 - half_width))
+  local high = math.min(count, math.ceil(count / 2 + 1 + half_width))
+  return ordered[math.tointeger(low)], ordered[math.tointeger(high)]
+end
+
 -- Holm's method, for tests that may depend on each other. Returns the significant ones of the entries with a
 -- probability `p`, smallest p first; the probability that any of them is false is at most `alpha`. `tests`:
 -- the number of all tests, also of those that are not in the list.

@@ -335,6 +335,9 @@ local function is_read_by(format, version)
   end)
 end
 
+-- Whether a version of Open MPI, as text, reads a format of rules (a key of ompi.versions) as it is meant.
+function ompi.reads(name, version) return is_read_by(ompi.versions[name], version) end
+
 -- A message if rows are of a version of Open MPI that does not read a format of rules (a key of
 -- ompi.versions); else nil.
 function ompi.unread(source, name)

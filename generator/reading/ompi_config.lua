@@ -27,8 +27,8 @@ function ompi_config.number(source, line, name)
   source:fail(line, "unknown algorithm %s of an allreduce", source.shown(name))
 end
 
--- The table of all numbers of ranks. `sizes`: those that the file names, ascending; rules_of(size) gives the
--- rules.
+-- The table of all numbers of ranks, and `rules_of`. `sizes`: those that the file names, ascending;
+-- rules_of(size) gives the rules { from, to, strategy }, of which the first that matches counts.
 function ompi_config.cells(source, sizes, rules_of)
   local cells, before = {}, nil
   for _, size in ipairs(source.options.tp or sizes) do
@@ -37,7 +37,7 @@ function ompi_config.cells(source, sizes, rules_of)
     sequences.append(cells, size ~= before and ranges.cells(source, rules, size) or {})
     before = size
   end
-  return { tables = { { arch = "host", cells = cells } } }
+  return { tables = { { arch = "host", cells = cells } }, rules_of = rules_of }
 end
 
 return ompi_config

@@ -51,11 +51,14 @@ function help.explanation(option)
   return ("%s (default: %s)"):format(option.help, default)
 end
 
--- The line of usage of a verb.
+-- The line of usage of a verb. If the positionals end with a command (`command` is set), its options follow
+-- them, and those of the verb come first.
 function help.usage(verb, name)
   local positional, words = verb.positional, { "gentables " .. name }
   if positional then words[2] = (positional.min > 0 and "%s" or "[%s]"):format(positional.name) end
-  if verb.options and #verb.options > 0 then words[#words + 1] = "[options]" end
+  if verb.options and #verb.options > 0 then
+    table.insert(words, positional and positional.command and 2 or #words + 1, "[options]")
+  end
   return table.concat(words, " ")
 end
 

@@ -31,16 +31,10 @@ local pools = {
 
 -- The interval of the median over the launches; see above.
 local function interval(records)
-  local count = #records
-  if count < 6 then
+  if #records < 6 then
     return pools.least(field(records, "low_us")), math.max(table.unpack(field(records, "high_us")))
   end
-  local sorted = field(records, "time_us")
-  table.sort(sorted)
-  local half_width = 0.98 * math.sqrt(count) -- 1.96 standard deviations of a binomial(count, 1/2)
-  local low = math.max(1, math.floor(count / 2 - half_width))
-  local high = math.min(count, math.ceil(count / 2 + 1 + half_width))
-  return sorted[math.tointeger(low)], sorted[math.tointeger(high)]
+  return statistics.median_interval(field(records, "time_us"))
 end
 
 -- The hash of the result's bits if all launches have the same; else "varies".

@@ -157,7 +157,7 @@ local function check_command(path, number, command)
     return
   end
   checked.commands = checked.commands + 1
-  rest = rest:gsub('"[^"]*"', '""') -- a launcher has options of its own
+  rest = rest:gsub('"[^"]*"', '""'):gsub("%s%-%-%s.*$", "") -- launchers and commands have their own options
   local second = rest:match("^%s+(%l+)%f[%W]")
   local name = second and declared[verb .. " " .. second] and verb .. " " .. second or verb
   if #declared[name] == 0 then return end -- a verb with commands, or without options

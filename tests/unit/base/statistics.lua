@@ -44,4 +44,13 @@ function tests.test_equal_values_have_no_deviation()
   luaunit.assertAlmostEquals(statistics.summarise(values).standard_deviation, 0.1 / math.sqrt(7), 1e-6)
 end
 
+-- By the binomial distribution: of ten values the outermost two, of twenty the fifth from each end at most.
+function tests.test_the_interval_of_a_median_has_two_of_the_values()
+  local values = {}
+  for i = 1, 20 do values[i] = (7 * i) % 20 + 1 end
+  luaunit.assertEquals({ statistics.median_interval(values) }, { 5, 16 })
+  luaunit.assertEquals({ statistics.median_interval { 3, 1, 2, 5, 4, 6 } }, { 1, 6 })
+  luaunit.assertEquals({ statistics.median_interval { 2 } }, { 2, 2 })
+end
+
 return require "suites" { { "statistics", tests } }

@@ -1,0 +1,187 @@
+#!/bin/sh
+# gentables prove with Open MPI: files that gentables generates are obeyed at each size and communicator size;
+# a wrong choice, a file that is not read, a slower file and bad input are noticed. Nothing is left running.
+. "$SOURCE/tests/readers/lib.sh"
+needs mpicc mpirun pgrep
+mpirun --version >"$stdout" 2>&1 || skip "mpirun does not run"
+grep -q 'Open MPI) 4\.' "$stdout" || skip "no Open MPI 4" # the classic rules, and names of parameters
+
+mkdir -p "$WORK/data"
+best_of() { # SIZE: the fastest strategy in the rows below
+    case $1 in 256) echo MPI_BASIC_LINEAR ;; 4096) echo MPI ;; 65536) echo MPI_RING ;; esac
+}
+for tp in 2 4; do
+    {
+        echo "$header"
+        for size in 256 4096 65536; do
+            for strategy in MPI MPI_BASIC_LINEAR MPI_RING MPI_RECURSIVE_DOUBLING; do
+                time=5
+                [ "$strategy" != "$(best_of $size)" ] || time=1
+                echo "$tp,float32,$size,1,$((size / 4)),$strategy,NONE,allreduce,$time"
+            done
+        done
+    } >"$WORK/data/benchmark.tp$tp.host.csv"
+done
+{
+    echo "world_size,library,setting,strategy,size,time (us),low (us),high (us),launches"
+    for size in 256 65536; do
+        echo "2,4.1.4,default,MPI,$size,10,9,11,3"
+        for strategy in MPI MPI_RECURSIVE_DOUBLING; do
+            echo "2,4.1.4,btl_vader_eager_limit=12345,$strategy,$size,$((7 - ${#strategy} / 4)),1,9,3"
+        done
+    done
+} >"$WORK/data/transport.tp2.host.csv"
+succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/tables" --install-prefix "$WORK/installed"
+mpicc -O1 "$SOURCE/tests/unit/proving/allreduces.c" -o "$WORK/allreduces" >"$stdout" 2>"$stderr" ||
+    die "no compiler"
+rules=$WORK/tables/ompi_rules.conf
+cd "$WORK"
+# mpirun's own files lie apart: other mpirun processes remove the shared folder when they end.
+TMPDIR=$(mktemp -d)
+OMPI_MCA_mpi_yield_when_idle=1 # a rank that waits would keep a core from the others
+export TMPDIR OMPI_MCA_mpi_yield_when_idle
+trap 'rm -rf "$TMPDIR"' EXIT
+run="$("$GENTABLES" lua "$SOURCE/tests/mpirun.lua" transport) -n" # and Open MPI's own decisions
+
+# proves CODE FILE RANKS ARGUMENT...: the exit code of prove with the program and these arguments.
+# shellcheck disable=SC2086
+proves() {
+    code=$1 file=$2 ranks=$3
+    shift 3
+    ends_with "$code" "$GENTABLES" prove "$file" -- $run "$ranks" "$WORK/allreduces" "$@"
+}
+# row RANKS BYTES ASKED RAN WORD: the output has this row of one call.
+row() { has "^ *$1 +$2 +1 +$3 +$4 *$5\$" "$stdout"; }
+
+# Every size and communicator size; the file leaves three ranks, and 4 KiB, to Open MPI.
+proves 0 "$rules" 2 256 4096 65536
+has "^$rules: read by 2 ranks of Open MPI 4[.]" "$stdout"
+row 2 256 basic_linear basic_linear obeyed
+row 2 4096 - '[a-z_]+' ''
+row 2 65536 ring ring obeyed
+has '^obeyed in 2 of 2 cells; the file leaves 1 more to Open MPI' "$stdout"
+proves 0 "$rules" 4 256 65536
+row 4 256 basic_linear basic_linear obeyed
+row 4 65536 ring ring obeyed
+has '^ *2 +65536 +2 +ring +ring +obeyed$' "$stdout" # both halves
+proves 0 "$rules" 3 256
+row 3 256 - '[a-z_]+' ''
+# An algorithm may have another one do its work: the ring needs an element for each rank.
+sed 's/^0 1 0 0 .*/0 4 0 0/' "$rules" >"$WORK/small_ring.conf"
+proves 0 "$WORK/small_ring.conf" 2 4
+row 2 4 ring 'ring as recursive_doubling' obeyed
+[ ! -s "$stderr" ] || die "notes about a run without fault"
+
+# A wrong choice: the file that the ranks read is another one than the file that was read here.
+cp "$rules" "$WORK/changing.conf"
+cat >"$WORK/changes" <<END
+#!/bin/sh
+sed -i 's/ 4 0 0 # ring/ 2 0 0/' "$WORK/changing.conf"
+exec $run 2 "$WORK/allreduces" 256 65536
+END
+chmod +x "$WORK/changes"
+ends_with 1 "$GENTABLES" prove "$WORK/changing.conf" -- "$WORK/changes"
+row 2 256 basic_linear basic_linear obeyed
+row 2 65536 ring nonoverlapping 'NOT OBEYED'
+has '^obeyed in 1 of 2 cells' "$stdout"
+ends_with 0 "$GENTABLES" prove --json "$rules" -- sh -c "$run 2 $WORK/allreduces 256 65536"
+cat >"$WORK/json.lua" <<'END'
+local proof = assert(require("codec.json").decode(io.read "a"))
+local cell = proof.cells[2]
+assert(proof.ranks == 2 and proof.obeyed == 2 and proof.not_obeyed == 0 and proof.own == 0)
+assert(cell.ranks == 2 and cell.bytes == 65536 and cell.calls == 1 and cell.asked == "ring" and cell.obeyed)
+assert(#cell.ran == 1 and cell.ran[1].algorithm == "ring" and cell.ran[1].inner == nil)
+END
+"$GENTABLES" lua "$WORK/json.lua" <"$stdout" || die "another JSON"
+
+# Parameters: the rules that they name are read in the folder of the file, or with their path.
+not_proven() { # PATTERN FILE COMMAND...
+    pattern=$1 file=$2
+    shift 2
+    rejects "$pattern" prove "$file" -- "$@"
+}
+cd "$WORK/tables"
+proves 0 ompi_tp2.conf 2 256 65536
+row 2 65536 recursive_doubling recursive_doubling obeyed
+cd "$WORK"
+# shellcheck disable=SC2086
+not_proven 'ompi_tp2.conf: its rules ompi_tp2_rules.conf are not read.* generate --install-prefix' \
+    tables/ompi_tp2.conf $run 2 ./allreduces 256
+proves 0 installed/ompi_tp2.conf 2 256 65536
+row 2 65536 recursive_doubling recursive_doubling obeyed
+
+# Files that are not read: other options and variables come first.
+# shellcheck disable=SC2086
+{
+    not_proven 'ompi_rules.conf: not read by 2 of 2 ranks; options' "$rules" \
+        $run 2 --mca coll_tuned_use_dynamic_rules 0 ./allreduces 256
+    not_proven 'ompi_rules.conf: not read by 2 of 2 ranks' "$rules" \
+        env OMPI_MCA_coll_tuned_dynamic_rules_filename="$WORK/small_ring.conf" $run 2 ./allreduces 256
+    not_proven '/no.conf: cannot be read: No such file' "$WORK/no.conf" $run 2 ./allreduces 256
+}
+
+# The time with the file and without it: the program does far more with it, or without it.
+timed() { # CODE ARGUMENT...
+    code=$1
+    shift
+    # shellcheck disable=SC2086
+    ends_with "$code" "$GENTABLES" prove --time "$rules" -- $run 2 "$WORK/allreduces" "$@"
+}
+timed 1 with=100
+has '^ratio +[0-9.]+ .95 % interval [0-9.]+ to [0-9.]+.: slower with the file$' "$stdout"
+timed 0 without=100
+has '^ratio +0[.][0-9]+ .95 % interval 0[.][0-9]+ to 0[.][0-9]+.: faster with the file$' "$stdout"
+# shellcheck disable=SC2086
+{
+    rejects 'ompi_rules.conf: is also read without prove; remove it' prove --time "$rules" -- $run 2 \
+        --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename "$rules" ./allreduces 256
+}
+rejects '--turns: "2" is not a whole number from 6' prove --time --turns 2 "$rules" -- true
+rejects '--turns 9 goes with --time' prove --turns 9 "$rules" -- true
+
+# Bad input. A hanging program and its ranks are ended.
+not_proven 'prove takes FILE -- COMMAND' "$rules"
+not_proven 'no_such_program: No such file or directory; the words after --' "$rules" ./no_such_program
+not_proven 'true: no rank was seen .*; a program of MPI is required, linked' "$rules" true
+cat >"$WORK/static.c" <<'END'
+int main(void) { return 0; }
+END
+if cc -static "$WORK/static.c" -o "$WORK/static" 2>"$stderr"; then
+    # shellcheck disable=SC2086
+    not_proven 'static: no rank was seen' "$rules" $run 2 "$WORK/static"
+fi
+# shellcheck disable=SC2086
+{
+    failed 'allreduces: calls no MPI_Allreduce on two ranks or more' prove "$rules" -- $run 2 ./allreduces
+    failed 'allreduces hang: did not end within 2 s; --timeout' \
+        prove --timeout 2 "$rules" -- $run 2 "$WORK/allreduces" hang
+    failed 'allreduces linger: did not end within 2 s' \
+        prove --timeout 2 "$rules" -- $run 2 "$WORK/allreduces" linger # mpirun waits for its output
+    failed 'allreduces die: exit code [0-9]+: .*rank 1' prove "$rules" -- $run 2 "$WORK/allreduces" die
+}
+failed 'false: exit code 1$' prove "$rules" -- false
+if pgrep -f "^$WORK/allreduces" >"$stdout"; then die "ranks or their children are left"; fi
+[ -z "$(find "$TMPDIR" -name 'gentables-prove*')" ] || die "records are left"
+
+# Files that ask nothing that can be shown, and broken ones.
+echo 'allreduce,0,1024,ring,ll,2,-1,2' >"$WORK/nccl_tuner.csv"
+not_proven 'nccl_tuner.csv: cannot be proven: .* NCCL_DEBUG=INFO' nccl_tuner.csv true
+echo '# mpirun --mca coll_han_dynamic_rules_filename ompi_han.conf' >"$WORK/ompi_han.conf"
+not_proven 'ompi_han.conf: cannot be proven: the choices of coll/han' ompi_han.conf true
+head -n -3 "$rules" >"$WORK/cut.conf"
+not_proven 'cut.conf:[0-9]+: the file ends before' cut.conf true
+sed 's/ 4 0 0 # ring/ 44 0 0/' "$rules" >"$WORK/unknown.conf"
+not_proven 'unknown.conf:[0-9]+: unknown algorithm 44' unknown.conf true
+printf 'a = 1\nb\n' >"$WORK/half.conf"
+not_proven 'half.conf:2: no parameter of Open MPI' half.conf true
+echo 'coll_tuned_dynamic_rules_filename = gone.conf' >"$WORK/names.conf"
+not_proven 'names.conf:1: there are no rules .*gone.conf' names.conf true
+not_proven 'tables: is not a file' "$WORK/tables" true
+not_proven 'table.csv: is no such file; rules or parameters of Open MPI' tables/table.csv true
+cat >"$WORK/six.json" <<'END'
+{"rule_file_version": 3, "module": "tuned", "collectives": {"allreduce": [{"comm_size_min": 2,
+  "comm_size_max": 2, "rules": [{"msg_size_min": 0, "msg_size_max": "inf", "alg": "ring"}]}]}}
+END
+# shellcheck disable=SC2086
+not_proven 'six.json: Open MPI 6.0 and later read it, and this is Open MPI 4[.0-9]*; ompi_rules.conf' \
+    six.json $run 2 ./allreduces 256
