@@ -51,16 +51,13 @@ end
 -- or a rank, else the first paragraph that Open MPI puts under a rule, else the last lines.
 local function last_words(errors)
   local lines = {}
-  local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
   for line in errors:gmatch("[^\n]+") do
     line = line:gsub("%c", " ")
     local own = line:match("^gentables%-bench: (.+)")
     if own then return own end
     if line:find("%w") then lines[#lines + 1] = line end
   end
-  local _, died = launcher.who_died(errors)
-  return launcher.lost_node(errors) or died or paragraph and paragraph:gsub("%s+", " ")
-    or table.concat(lines, " / ", math.max(1, #lines - 2))
+  return launcher.cause(errors) or table.concat(lines, " / ", math.max(1, #lines - 2))
 end
 
 -- Waits for the end of all its processes, or ends them, as child_process.finish does, and returns the same.

@@ -243,4 +243,12 @@ function launcher.lost_node(errors)
   return node and ("mpirun has lost its connection to node %s"):format(node)
 end
 
+-- The cause of a failed launch in Open MPI's stderr, in one line: a lost node, a rank that died, or the first
+-- paragraph under a rule; nil if it has none of these.
+function launcher.cause(errors)
+  local _, died = launcher.who_died(errors)
+  local paragraph = errors:match("%-%-%-%-%-+\n(%w.-)\n[%s-]")
+  return launcher.lost_node(errors) or died or paragraph and paragraph:gsub("%s+", " ") or nil
+end
+
 return launcher

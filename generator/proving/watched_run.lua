@@ -128,8 +128,7 @@ local function raise_failure(command, ran, seconds)
   elseif ran.problem == "timeout" then
     fail.work("%s: did not end within %g s; --timeout SECONDS allows more", shown, seconds)
   end
-  local _, died = launcher.who_died(ran.errors)
-  local why = died or child_process.last_line(ran.errors)
+  local why = launcher.cause(ran.errors) or child_process.last_line(ran.errors)
   fail.work("%s: %s%s", shown, ran.reason, why and ": " .. why or "")
 end
 

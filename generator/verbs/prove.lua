@@ -46,7 +46,7 @@ local function prove(args, of, command)
 end
 
 local function time(args, of, command)
-  local result = by_turns.measure(command, of, args.turns or by_turns.LEAST, args.timeout)
+  local result = by_turns.measure(command, of, args.turns or by_turns.USUAL, args.timeout)
   local counts = verdict.of(of, result.last)
   if args.json then
     print(json.encode { file = of.path, library = verdict.library(result.last), ratio = result.ratio,
@@ -72,7 +72,7 @@ return {
   options = {
     { name = "time", help = "compare the times with the file and without it" },
     { name = "turns", value = "N", type = "whole", least = by_turns.LEAST, most = 1000,
-      help = ("launches of each kind with --time (default: %d)"):format(by_turns.LEAST) },
+      help = ("launches of each kind with --time (default: %d)"):format(by_turns.USUAL) },
     { name = "timeout", value = "SECONDS", type = "number", above = 0, most = 1000000, default = 600,
       help = "limit of a launch" },
     { name = "json", help = "print JSON" },

@@ -1,57 +1,7 @@
 #!/bin/sh
 # gentables prove with Open MPI: files that gentables generates are obeyed at each size and communicator size;
-# a wrong choice, a file that is not read, a slower file and bad input are noticed. Nothing is left running.
-. "$SOURCE/tests/readers/lib.sh"
-needs mpicc mpirun pgrep
-mpirun --version >"$stdout" 2>&1 || skip "mpirun does not run"
-grep -q 'Open MPI) 4\.' "$stdout" || skip "no Open MPI 4" # the classic rules, and names of parameters
-
-mkdir -p "$WORK/data"
-best_of() { # SIZE: the fastest strategy in the rows below
-    case $1 in 256) echo MPI_BASIC_LINEAR ;; 4096) echo MPI ;; 65536) echo MPI_RING ;; esac
-}
-for tp in 2 4; do
-    {
-        echo "$header"
-        for size in 256 4096 65536; do
-            for strategy in MPI MPI_BASIC_LINEAR MPI_RING MPI_RECURSIVE_DOUBLING; do
-                time=5
-                [ "$strategy" != "$(best_of $size)" ] || time=1
-                echo "$tp,float32,$size,1,$((size / 4)),$strategy,NONE,allreduce,$time"
-            done
-        done
-    } >"$WORK/data/benchmark.tp$tp.host.csv"
-done
-{
-    echo "world_size,library,setting,strategy,size,time (us),low (us),high (us),launches"
-    for size in 256 65536; do
-        echo "2,4.1.4,default,MPI,$size,10,9,11,3"
-        for strategy in MPI MPI_RECURSIVE_DOUBLING; do
-            echo "2,4.1.4,btl_vader_eager_limit=12345,$strategy,$size,$((7 - ${#strategy} / 4)),1,9,3"
-        done
-    done
-} >"$WORK/data/transport.tp2.host.csv"
-succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/tables" --install-prefix "$WORK/installed"
-mpicc -O1 "$SOURCE/tests/unit/proving/allreduces.c" -o "$WORK/allreduces" >"$stdout" 2>"$stderr" ||
-    die "no compiler"
-rules=$WORK/tables/ompi_rules.conf
-cd "$WORK"
-# mpirun's own files lie apart: other mpirun processes remove the shared folder when they end.
-TMPDIR=$(mktemp -d)
-OMPI_MCA_mpi_yield_when_idle=1 # a rank that waits would keep a core from the others
-export TMPDIR OMPI_MCA_mpi_yield_when_idle
-trap 'rm -rf "$TMPDIR"' EXIT
-run="$("$GENTABLES" lua "$SOURCE/tests/mpirun.lua" transport) -n" # and Open MPI's own decisions
-
-# proves CODE FILE RANKS ARGUMENT...: the exit code of prove with the program and these arguments.
-# shellcheck disable=SC2086
-proves() {
-    code=$1 file=$2 ranks=$3
-    shift 3
-    ends_with "$code" "$GENTABLES" prove "$file" -- $run "$ranks" "$WORK/allreduces" "$@"
-}
-# row RANKS BYTES ASKED RAN WORD: the output has this row of one call.
-row() { has "^ *$1 +$2 +1 +$3 +$4 *$5\$" "$stdout"; }
+# a wrong choice, a file that is not read and bad input are noticed. Nothing is left running.
+. "$(dirname -- "$0")/lib.sh"
 
 # Every size and communicator size; the file leaves three ranks, and 4 KiB, to Open MPI.
 proves 0 "$rules" 2 256 4096 65536
@@ -120,25 +70,6 @@ row 2 65536 recursive_doubling recursive_doubling obeyed
     not_proven '/no.conf: cannot be read: No such file' "$WORK/no.conf" $run 2 ./allreduces 256
 }
 
-# The time with the file and without it: the program does far more with it, or without it.
-timed() { # CODE ARGUMENT...
-    code=$1
-    shift
-    # shellcheck disable=SC2086
-    ends_with "$code" "$GENTABLES" prove --time "$rules" -- $run 2 "$WORK/allreduces" "$@"
-}
-timed 1 with=100
-has '^ratio +[0-9.]+ .95 % interval [0-9.]+ to [0-9.]+.: slower with the file$' "$stdout"
-timed 0 without=100
-has '^ratio +0[.][0-9]+ .95 % interval 0[.][0-9]+ to 0[.][0-9]+.: faster with the file$' "$stdout"
-# shellcheck disable=SC2086
-{
-    rejects 'ompi_rules.conf: is also read without prove; remove it' prove --time "$rules" -- $run 2 \
-        --mca coll_tuned_use_dynamic_rules 1 --mca coll_tuned_dynamic_rules_filename "$rules" ./allreduces 256
-}
-rejects '--turns: "2" is not a whole number from 6' prove --time --turns 2 "$rules" -- true
-rejects '--turns 9 goes with --time' prove --turns 9 "$rules" -- true
-
 # Bad input. A hanging program and its ranks are ended.
 not_proven 'prove takes FILE -- COMMAND' "$rules"
 not_proven 'no_such_program: No such file or directory; the words after --' "$rules" ./no_such_program
@@ -157,6 +88,8 @@ fi
         prove --timeout 2 "$rules" -- $run 2 "$WORK/allreduces" hang
     failed 'allreduces linger: did not end within 2 s' \
         prove --timeout 2 "$rules" -- $run 2 "$WORK/allreduces" linger # mpirun waits for its output
+    failed 'no_such_program: exit code [0-9]+: mpirun was unable to' \
+        prove "$rules" -- $run 2 ./no_such_program
     failed 'allreduces die: exit code [0-9]+: .*rank 1' prove "$rules" -- $run 2 "$WORK/allreduces" die
 }
 failed 'false: exit code 1$' prove "$rules" -- false
