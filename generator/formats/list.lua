@@ -17,7 +17,8 @@
 --   by_bytes  beside that plane it has the choices that were measured by bytes alone, of every op
 --   scope     "all": made of all SM versions of a folder (--arch all), not of one arch
 --   with      the name of another format with files to which these refer: both are written
---   per_tp    one file for each TP size: `file` has {tp}, the template sees `tp_table`
+--   per_tp    one file for each TP size: `file` has {tp}, the template sees `tp_table`; any `file` may have
+--             {arch}
 --   per_nodes one file for each number of nodes, because its reader has no such axis: `file` is that of one
 --             node, others have the number of nodes in their names (formats.file_on). The text for the report
 --             that says which of them a job needs
@@ -136,7 +137,8 @@ end
 local function all_but_plain_sums() return { "every fusion but NONE: it goes by bytes alone" } end
 
 local function is_host(arch) return arch.backend == "host" end
-local function is_gpu(arch) return arch.backend == "cuda" end
+local function is_gpu(arch) return arch.backend == "cuda" and not arch.rccl end
+local function is_amd(arch) return arch.rccl == true end
 local function has_channels(strategy) return strategy.nccl ~= nil and strategy.nccl.channels ~= nil end
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 
@@ -204,6 +206,30 @@ end
 
 local function mpich_selection(source, format)
   return by_size(is_mpich, { tree = require("formats.mpich").view(source) })(source, format)
+end
+
+local lacks_channels = lacks_rows(has_channels, "no row of an algorithm, protocol and number of channels " ..
+  "of NCCL's; measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py")
+
+-- A row of a file for NCCLX's tuner.
+local function of_ncclx(row)
+  row.reader = ("NCCLX of torchcomms, v2_29 and v2_30: NCCLX_TUNER_CONFIG_FILE%s"):format(row.build or "")
+  row.shown = { test = "tuners_ncclx_obeys_its_rules",
+    what = "read by a program that follows the rules of NCCLX" }
+  row.elsewhere = "NCCLX's own decision for other numbers of ranks and other collectives; a size that is " ..
+    "less than a byte for each rank above a border may get the choice below it"
+  row.archs, row.why_not, row.left_out = is_gpu, "NCCLX runs on NVIDIA's GPUs", all_but_plain_sums
+  row.measured_only, row.lacks = "there is no room for a mark", lacks_channels
+  row.view = function(source, format)
+    local view = by_size(has_channels)(source, format)
+    view.rules = require("tuners.ncclx").rules(view)
+    return view
+  end
+  return row
+end
+
+local function rccl_table(source, format)
+  return by_size(has_channels, { own_rows = require("tuners.rccl").own_rows(source) })(source, format)
 end
 
 local lacks_mpich = lacks_rows(is_mpich, "no row measured under MPICH; build the bench with it " ..
@@ -339,8 +365,20 @@ formats.list = {
     left_out = all_but_plain_sums,
     view = by_size(has_channels),
     measured_only = "a file cannot leave a call to NCCL's own decision",
-    lacks = lacks_rows(has_channels, "no row of an algorithm, protocol and number of channels of NCCL's; " ..
-      "measure NCCL_RING_LL128_16CH and others, or import the input of optimize_config.py") },
+    lacks = lacks_channels },
+  { name = "rccl", file = "rccl_tuner_{arch}.csv", template = "tables/rccl_tuner.csv.tmpl",
+    reader = "RCCL since March 2026 (rocm-systems): share/rccl/tuner, or NCCL_TUNER_CONFIG_FILE",
+    shown = { test = "tuners_rccl_obeys_its_table",
+      what = "read by a program that follows the rules of RCCL" },
+    elsewhere = "AMD's own rows, which follow ours; without one RCCL's own decision",
+    archs = is_amd, why_not = "RCCL runs on AMD's GPUs (gfx942, ...)",
+    left_out = all_but_plain_sums,
+    view = rccl_table,
+    measured_only = "there is no room for a mark",
+    lacks = function(source) return lacks_channels(source) or require("tuners.rccl").lacks(source) end },
+  of_ncclx { name = "ncclx", file = "ncclx_tuner.csv", template = "tables/ncclx_tuner.csv.tmpl" },
+  of_ncclx { name = "ncclx-json", file = "ncclx_tuner.json", template = "tables/ncclx_tuner.json.tmpl",
+    build = ", in builds with folly", mute = true },
   of_mpi { name = "ompi", file = "ompi_rules.conf", template = "tables/ompi_rules.conf.tmpl",
     reader = "Open MPI 4.1 and 5.0: coll_tuned_dynamic_rules_filename",
     shown = { test = "formats_ompi_reads_the_files",

@@ -127,10 +127,11 @@ local function files_of(source, format)
   if format.per_nodes then return files_on_nodes(source, format) end
   local view = view_of(source, format)
   local fill = format.text or template_of(format)
-  if not format.per_tp then return { { file = format.file, text = fill(view) } } end
+  local name = format.file:gsub("{arch}", source.arch)
+  if not format.per_tp then return { { file = name, text = fill(view) } } end
   return sequences.map(view.tp_tables, function(tp_table)
     view.tp_table = tp_table
-    return { file = format.file:gsub("{tp}", tostring(tp_table.tp)), text = fill(view) }
+    return { file = name:gsub("{tp}", tostring(tp_table.tp)), text = fill(view) }
   end)
 end
 
@@ -177,7 +178,8 @@ end
 
 -- The pattern of file names that differ from `name` in the TP size or the number of nodes.
 local function pattern_of(name)
-  return "^" .. name:gsub("%p", "%%%0"):gsub("%%{tp%%}", "%%d+"):gsub("nodes2", "nodes%%d+") .. "$"
+  return "^" .. name:gsub("%p", "%%%0"):gsub("%%{tp%%}", "%%d+"):gsub("%%{arch%%}", "[%%w%%-]+")
+    :gsub("nodes2", "nodes%%d+") .. "$"
 end
 
 -- Whether a format may have made a file of that name.

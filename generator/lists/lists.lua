@@ -364,11 +364,13 @@ end
 
 -- The archs of tables; the first matching pattern counts. `backend`: the one that measures for it.
 -- `fallback`: the strategy of lookups for unmeasured cells. `sm`: TensorRT-LLM's tables can be made for it.
+-- `rccl`: RCCL runs there in the place of NCCL.
 lists.archs = {
   { pattern = "^host$", backend = "host", fallback = "MPI" },
   { pattern = "^host%-[%w_.]+$", backend = "host", fallback = "MPI" },
   { pattern = "^sm%d+$", backend = "cuda", fallback = "NCCL_SYMMETRIC", sm = true },
   { pattern = "^sm%d+%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
+  { pattern = "^gfx%x+$", backend = "cuda", fallback = "NCCL", rccl = true }, -- AMD: rows of other tools
   { pattern = "^gpu$", backend = "cuda", fallback = "NCCL_SYMMETRIC" }, -- becomes the GPU's SM version
   { pattern = "^gpu%-loopback$", backend = "cuda", fallback = "NCCL_SYMMETRIC" },
 }

@@ -34,6 +34,7 @@ done
 succeeds generate --data-dir "$WORK/data" --arch host --out "$WORK/tables" --install-prefix "$WORK/installed"
 mpicc -O1 "$SOURCE/tests/unit/proving/allreduces.c" -o "$WORK/allreduces" >"$stdout" 2>"$stderr" ||
     die "no compiler"
+# shellcheck disable=SC2034 # for the scripts that source this
 rules=$WORK/tables/ompi_rules.conf
 cd "$WORK"
 # mpirun's own files lie apart: other mpirun processes remove the shared folder when they end.
