@@ -140,6 +140,7 @@ local function is_host(arch) return arch.backend == "host" end
 local function is_gpu(arch) return arch.backend == "cuda" and not arch.rccl end
 local function is_amd(arch) return arch.rccl == true end
 local function has_channels(strategy) return strategy.nccl ~= nil and strategy.nccl.channels ~= nil end
+local function is_ucc(strategy) return strategy.ucc_algorithm ~= nil end
 local function is_mpich(strategy) return strategy.mpich_algorithm ~= nil end
 
 -- The strategies of thresholds that are no library's: on one node ONESHOT and TWOSHOT.
@@ -442,6 +443,18 @@ formats.list = {
     mute = true,
     measured_only = NO_MARK,
     lacks = function(source) return lacks_mpich(source) or require("formats.mpich").lacks(source) end },
+  { name = "ucc", file = "ucc.conf", template = "tables/ucc.conf.tmpl",
+    reader = "UCC, TL/UCP: UCC_CONFIG_FILE, ~/ucc.conf, or share/ucc.conf of its prefix",
+    shown = { test = "tuners_ucc_obeys_its_sections",
+      what = "read by a program that follows the rules of UCC, sections in both orders" },
+    elsewhere = "UCC's own choice for an unmeasured number of ranks or nodes, other collectives, and " ..
+      "memory of GPUs; beyond the measured sizes the outermost range",
+    archs = is_host, why_not = "its sections are for host memory",
+    left_out = all_but_plain_sums,
+    view = by_size(is_ucc),
+    measured_only = NO_MARK,
+    lacks = lacks_rows(is_ucc, "no row of an algorithm of UCC's; import osu_allreduce's times with " ..
+      "--strategy UCC_KNOMIAL and others") },
   { name = "table", file = "table.csv",
     text = function(model) return model.canonical:text(model.arch) end,
     reader = "gentables, spreadsheets: every dtype, op and mode",

@@ -323,6 +323,7 @@ lists.strategies = {
 lists.nccl = require "lists.nccl"
 
 local function add_nccl_strategies()
+sequences.append(lists.strategies, require "lists.ucc")
   local nccl, colour = lists.nccl, 0
   for _, algorithm in ipairs(nccl.algorithms) do
     for _, protocol_name in ipairs(algorithm.protocols) do

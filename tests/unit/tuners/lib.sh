@@ -14,7 +14,8 @@ measured() {
                 tree=$((size / 1024 + 5 * nodes * nodes * nodes))
                 for choice in RING_SIMPLE_16CH:$((size / 16384 + 30)) \
                     RING_LL128_8CH:$((size / 8192 + 15)) TREE_LL_2CH:$tree; do
-                    echo "$ranks,float32,$size,1,$((size / 4)),NCCL_${choice%:*},NONE,allreduce,${choice#*:}" |
+                    shape=$size,1,$((size / 4))
+                    echo "$ranks,float32,$shape,NCCL_${choice%:*},NONE,allreduce,${choice#*:}" |
                         sed "s/\$/,$nodes,$((ranks / nodes))/"
                 done
             done
@@ -36,10 +37,11 @@ returns() {
     [ "$said" = "$3" ] || die "$2: $said, not $3"
 }
 
-# is_checked ARCH FORMAT FILE: check reports a file that is cut off, edited by hand, or of another program.
+# is_checked ARCH FORMAT FILE [EDIT]: check reports a file that is cut off, edited by hand (an edit of sed),
+# or of another program.
 is_checked() {
     cp "$3" "$WORK/right"
-    for damage in 'head -c 300' "sed s/simple/ll/" 'echo of another program #'; do
+    for damage in 'head -c 300' "sed ${4:-s/simple/ll/}" 'echo of another program #'; do
         $damage "$WORK/right" >"$3"
         ends_with 1 "$GENTABLES" check --data-dir "$WORK/data" --arch "$1" --tables "${3%/*}" --formats "$2"
         has "^--- $3\$" "$stdout"
