@@ -6,6 +6,7 @@
 --
 -- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
 -- options_text, without (set of steps), gzip, threads_each.
+local against = require "trace.compare.against"
 local rank_sheets = require "trace.collectives.rank_sheets"
 local configuration_report = require "trace.collectives.configuration_report"
 local sequences = require "base.sequences"
@@ -197,6 +198,27 @@ function tasks.comparisons(pipeline, made_tasks)
     return { name = comparison.name, files = saved(pipeline, base), title = base,
       stamp = stamp_of_all(made_from, pipeline.forms, comparison.name), run = function()
         save(pipeline, report_pairs.sheets(comparison), base)
+        return ""
+      end }
+  end)
+end
+
+-- The reports beside those of an earlier run at `path`: a task for each that has one, with `trace`, the task
+-- of its report. Raises if no report has one.
+function tasks.against(pipeline, path, traces)
+  local made = sequences.filter(traces, function(task) return task.answer end)
+  local function name_of_report(task) return task.title:sub(#pipeline.analysis + 2) end
+  local earlier = against.find(path, sequences.map(made, name_of_report))
+  return sequences.map(made, function(task)
+    local name = name_of_report(task)
+    if not earlier[name] then return nil end
+    local base = ("%s/comparisons/%s_against"):format(pipeline.analysis, name:gsub("individual_reports/", "")
+      :gsub("/", "_"))
+    return { name = base:match("[^/]*$"), files = saved(pipeline, base), title = base, trace = task,
+      stamp = stamp_of_all({ task }, stamps.of(against.inputs(earlier[name]), path), pipeline.forms),
+      run = function()
+        fail.unless(file.make_folder(folder_of(base)))
+        against.write(task.title .. "_csvs", earlier[name], path, base, pipeline.xlsx)
         return ""
       end }
   end)

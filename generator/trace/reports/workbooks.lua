@@ -3,15 +3,18 @@
 -- is kept until the new one is complete.
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
---               jobs, replay = options of replay/replay_run.lua, or nil }
+--               page (whether to write the page over the CSVs), jobs,
+--               replay = options of replay/replay_run.lua, or nil }
 --
 -- Without a pattern the rank follows any of SPELLINGS; without filters the traces are those of rank 0.
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local progress = require "system.progress"
+local overview_page = require "trace.overview.overview_page"
 local per_trace = require "trace.runs.per_trace"
 local quantities = require "base.quantities"
+local report_overview = require "trace.reports.report_overview"
 local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
 local sheet_list = require "trace.reports.list"
@@ -201,6 +204,14 @@ local function save(configuration, list, options)
   end
 end
 
+-- Writes the page beside the report.
+local function write_page(configuration, options, notes)
+  local base = configuration.output:gsub("%.xlsx$", "")
+  local files = { options.xlsx and configuration.output or nil }
+  report_overview.write_batch(base .. ".html", configuration, base .. "_csvs", files, notes)
+  print(("written   %s.html: %s"):format(base, overview_page.WORDS))
+end
+
 -- Writes the replay's report beside the other one, and the ops' files beside it.
 local function replay(configuration, ranks, options)
   local chosen_ops = require "replay.chosen_ops"
@@ -232,6 +243,7 @@ local function report(configuration, options)
   if not ranks then fail.input("%s: no report: %s", configuration.folder, message) end
   local list, notes = sheets_of(configuration, ranks, options)
   save(configuration, list, options)
+  if options.page then write_page(configuration, options, notes) end
   for _, note in ipairs(notes) do
     fail.note("note: %s: %s", configuration.folder, note)
   end

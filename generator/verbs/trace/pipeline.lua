@@ -1,11 +1,14 @@
 -- gentables trace pipeline: all reports of a sweep, in the documented tree. Each trace is read once, in a
 -- child process, for its report, its collectives and its GEMMs. Earlier results of the same inputs and
--- options are kept. If one step fails, the others still run.
+-- options are kept. If one step fails, the others still run. The last product is a page over all of them.
+local against = require "trace.compare.against"
 local example_of = require("trace.runs.example").of
+local overview_page = require "trace.overview.overview_page"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
+local pipeline_overview = require "trace.pipeline.pipeline_overview"
 local progress = require "system.progress"
 local sequences = require "base.sequences"
 local stamps = require "trace.pipeline.stamps"
@@ -15,7 +18,7 @@ local workers = require "system.workers"
 local ANALYSIS, SHORT_LIMIT = "tracelens_analysis", 50
 
 -- The steps that --without can leave out.
-local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "merge" }
+local STEPS = { "reports", "collectives", "variance", "plots", "comparisons", "merge", "page" }
 
 -- ---- the run ----------------------------------------------------------------------------------
 
@@ -36,6 +39,7 @@ end
 
 -- Runs the open tasks; task.answer is then the result of the run, nil if it failed.
 local function do_all(pipeline, list)
+  sequences.append(pipeline.products, list)
   local missing = to_do(pipeline, list)
   pipeline.bar.total = pipeline.bar.total + #missing
   workers.map(missing, function(task)
@@ -113,7 +117,23 @@ local function read_traces(pipeline, configurations)
   return traces, by_configuration, answers_of(pipeline, traces)
 end
 
--- Reports, collectives, tables, pictures: the results that need each trace once.
+-- Comparisons of the products within the sweep, and with an earlier run; returns the tasks of the latter.
+local function compare(pipeline, traces, collective)
+  local last, changes = {}, {}
+  if not pipeline.without.comparisons then
+    last[1] = tasks.across(pipeline, collective)
+    sequences.append(last, tasks.comparisons(pipeline, sequences.join { traces, collective }))
+  end
+  if pipeline.against then
+    local found, made = pcall(tasks.against, pipeline, pipeline.against, traces)
+    if not found and not fail.is_failure(made) then error(made, 0) end
+    if found then changes = made else pipeline.work:fail(made.message, made.code) end
+  end
+  do_all(pipeline, sequences.join { last, changes })
+  return changes
+end
+
+-- Reports, collectives, tables, pictures: the results that need each trace once; then comparisons of these.
 local function analyse(pipeline, configurations)
   local traces, by_configuration, answers, found = read_traces(pipeline, configurations)
   if #found == 0 then return end
@@ -130,11 +150,11 @@ local function analyse(pipeline, configurations)
   end
   do_all(pipeline, later)
   print_notes(pipeline, collective)
-  if pipeline.without.comparisons then return end
-  local last = { tasks.across(pipeline, collective) }
-  sequences.append(traces, collective)
-  sequences.append(last, tasks.comparisons(pipeline, traces))
-  do_all(pipeline, last)
+  local changes = compare(pipeline, traces, collective)
+  if pipeline.without.page then return end
+  do_all(pipeline, { pipeline_overview.task(pipeline, { configurations = configurations, answers = answers,
+    by_configuration = by_configuration, collectives = collective, changes = changes,
+    products = table.move(pipeline.products, 1, #pipeline.products, 1, {}) }) })
 end
 
 -- ---- the command -------------------------------------------------------------------------------
@@ -164,7 +184,7 @@ local function pipeline_of(args, work)
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
     xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
-    without = without_of(args), gzip = args.gzip or false,
+    without = without_of(args), against = args.against, products = {}, gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
@@ -184,6 +204,10 @@ local function run(args)
   pipeline.stamps:close()
   print(("written   %s: %d made, %d already present"):format(pipeline.analysis, pipeline.made,
     pipeline.there))
+  local page = pipeline.products[#pipeline.products]
+  if page and page.answer and page.title == pipeline_overview.path(pipeline) then
+    print(("written   %s: %s"):format(page.title, overview_page.WORDS))
+  end
   work.done = pipeline.made + pipeline.there
   return work:finish()
 end
@@ -203,6 +227,7 @@ return {
     { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
+    against.option,
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

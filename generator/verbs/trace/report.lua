@@ -1,15 +1,19 @@
 -- gentables trace report: the work of one rank, from its trace: the GPU's time line, ops, kernels and
 -- collectives, a workbook and a folder of CSVs for each trace, with the sheets of
 -- trace/reports/rank_report.lua. With -b one report for each folder of traces, over its ranks:
--- trace/reports/workbooks.lua.
+-- trace/reports/workbooks.lua. A page over all traces of the command is what a person opens first.
+local against = require "trace.compare.against"
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
 local ordering = require "base.ordering"
+local overview_page = require "trace.overview.overview_page"
 local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
+local report_overview = require "trace.reports.report_overview"
+local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 
@@ -71,13 +75,15 @@ end
 
 -- ---- The work --------------------------------------------------------------------------------------------
 
--- Writes the report of one trace; returns, packed, the number of its sheets and its notes as text or nil.
+-- Writes the report of one trace; returns, packed, the number of its sheets, its notes as text or nil, its
+-- rank and world size.
 local function report(path, base, args, options, threads)
   local one = fail.unless(rank.open(path, { workers = threads }))
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
   rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
-  return pack.pack { count = #list, warning = rank_report.warning(path, notes) }
+  return pack.pack { count = #list, warning = rank_report.warning(path, notes),
+    info = sequences.pick(one.trace:info(), { "rank", "world_size" }) }
 end
 
 -- The traces to read, and whether a configuration was left out, with a message. Several traces of one rank
@@ -90,6 +96,7 @@ local function entries_of(args)
       fail.note(configuration.problem)
       is_whole = false
     else
+      for _, entry in ipairs(files) do entry.configuration = configuration end
       table.move(files, 1, #files, #entries + 1, entries)
     end
   end
@@ -97,16 +104,13 @@ local function entries_of(args)
   return entries, is_whole
 end
 
--- Prints the written paths or the reason of the failure. Returns whether the report was written.
+-- Prints the written paths or the reason of the failure. Returns the result, or nil.
 local function print_result(entry, result, args)
-  if not result.ok then
-    fail.note(result.value)
-    return false
-  end
+  if not result.ok then return fail.note(result.value) end
   local written = pack.unpack(result.value)
   if written.warning then fail.note(written.warning) end
   job.print_written(("%s/%s"):format(args.out, entry.base), args, written.count)
-  return true
+  return written
 end
 
 -- Reads a single trace in this process, with all threads; several traces each in its own process.
@@ -125,13 +129,51 @@ local function report_all(entries, args, options)
   return results
 end
 
+-- ---- The page --------------------------------------------------------------------------------------------
+
+-- Raises for options that do not go together. Chooses the output if neither --csv nor --xlsx does.
+local function choose_output(args)
+  if not (args.csv or args.xlsx) then
+    sheets.choose_both(args)
+    args.page = true
+  elseif args.page and not args.csv then
+    fail.input("--page: the page shows CSVs; add --csv")
+  end
+  if args.against and not args.page then fail.input("--against: the page shows changes; add --page") end
+end
+
+-- Writes the comparison of a report with its earlier one. Returns it as a trace of the page has it, or nil.
+local function compare(entry, base, earlier, args)
+  if not earlier then return nil end
+  local csvs = against.write(base .. "_csvs", earlier, args.against, base .. "_against", args.xlsx)
+  job.print_written(base .. "_against", { xlsx = args.xlsx }, 0)
+  print(("written   %s/: %s against %s"):format(csvs, entry.base, against.base(args.against)))
+  return against.of_page(args.against, csvs)
+end
+
+-- Writes the page of these traces; written[i]: the result of the i-th one, or false.
+local function write_page(entries, written, failures, args)
+  local earlier = args.against and against.find(args.against, sequences.field(entries, "base")) or {}
+  local list = sequences.map(entries, function(entry, i)
+    local base, done = args.out .. "/" .. entry.base, written[i]
+    local change = done and compare(entry, base, earlier[entry.base], args) or nil
+    local files = sequences.map({ base .. ".xlsx", base .. "_against.xlsx" }, function(path, k)
+      return done and args.xlsx and (k == 1 or change) and path or nil
+    end)
+    return { entry = entry, configuration = entry.configuration, info = done and done.info or nil,
+      name = entry.base, csvs = done and base .. "_csvs" or nil, against = change, files = files }
+  end)
+  local path = report_overview.write(list, args.out, failures)
+  print(("written   %s: %s"):format(path, overview_page.WORDS))
+end
+
 -- ---- The batch -------------------------------------------------------------------------------------------
 
 -- The options for -b, and the others.
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
-  "trace_name" }
+  "trace_name", "against" }
 
 local function refuse(args, names, why)
   for _, name in ipairs(names) do
@@ -146,9 +188,9 @@ local function run_batch(args)
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
-  if not (args.csv or args.xlsx) then sheets.choose_both(args) end
+  choose_output(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
-    extension = args.extension,
+    extension = args.extension, page = args.page,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
     csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
     replay = args.replay and require("replay.replay_run").options(args) }
@@ -197,23 +239,28 @@ return {
       help = "-b: also run the GEMMs and convolutions with most of the time again, with their own report" },
     { name = "budget", value = "SECONDS", type = "number", above = 0,
       help = "-b -r: time for all; the report lists those that it did not reach" },
+    { name = "page", help = "write the page also with --csv" },
+    against.option,
   }, true),
   example = example_of "trace report {SWEEP} --out reports",
   run = function(args)
     if args.base then return run_batch(args) end
     check_traces(args)
     local options = options_of(args)
-    if not (args.csv or args.xlsx) then sheets.choose_both(args) end
+    choose_output(args)
     local entries, is_whole = entries_of(args)
-    local written, code = 0, is_whole and 0 or 2
+    local written, made, failures, code = 0, {}, {}, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
-      if print_result(entries[i], result, args) then
+      made[i] = print_result(entries[i], result, args) or false
+      if made[i] then
         written = written + 1
-      elseif code == 0 then
-        code = result.code or 1
+      else
+        failures[#failures + 1] = result.value
+        if code == 0 then code = result.code or 1 end
       end
     end
     if written == 0 then return code end
+    if args.page then write_page(entries, made, failures, args) end
     return (written < #entries or not is_whole) and 1 or 0
   end,
 }

@@ -1,0 +1,71 @@
+-- A run against an earlier one, report by report: the option --against PATH of trace report and trace
+-- pipeline. PATH is the folder that an earlier run of that command wrote, with reports of the same names; of
+-- a single trace it is also any other report (a folder of CSVs) or trace.
+local differences = require "trace.compare.differences"
+local fail = require "base.fail"
+local file = require "core.file"
+local sequences = require "base.sequences"
+local sheets = require "pages.sheets"
+local sources = require "trace.compare.sources"
+
+local against = {}
+
+against.option = { name = "against", value = "PATH",
+  help = "also compare with an earlier run: its output folder, or, for one trace, a report or trace" }
+
+-- The label of these reports beside an earlier one.
+against.LABEL = "now"
+
+-- The label of the earlier run.
+function against.base(path)
+  local name = path:match("([^/]+)/*$") or path
+  name = name:gsub("_csvs$", ""):gsub("%.gz$", ""):gsub("%.zst$", ""):gsub("%.json$", "")
+  return name == against.LABEL and path or name
+end
+
+local function folder_of(path, name)
+  for _, root in ipairs { path, path .. "/tracelens_analysis" } do
+    local folder = ("%s/%s_csvs"):format(root, name)
+    if file.status(folder) == "folder" then return folder end
+  end
+end
+
+-- The earlier reports of the reports with these names (paths below the output folder, without extension):
+-- { [name] = path }. Raises if there is none.
+function against.find(path, names)
+  fail.unless(file.status(path))
+  local found = {}
+  for _, name in ipairs(names) do found[name] = folder_of(path, name) end
+  if next(found) then return found end
+  if #names == 1 then
+    local source = sources.find(path)
+    if source.kind ~= "sweep" then return { [names[1]] = source.path } end
+  end
+  fail.input("--against %s: has no report of these traces, such as %s_csvs/; give the output folder of an"
+    .. " earlier run", path, names[1])
+end
+
+-- Writes the comparison of two reports, the folder `csvs` with the earlier one, as BASE_csvs, and with `xlsx`
+-- as BASE.xlsx. Returns the folder.
+function against.write(csvs, earlier, path, base, xlsx)
+  local list = differences.sheets { sources.read(earlier, against.base(path)),
+    sources.read(csvs, against.LABEL) }
+  if #list == 0 then fail.input("--against %s: no row is in both reports", earlier) end
+  sheets.save(list, { folder = base .. "_csvs", xlsx = xlsx and base .. ".xlsx" })
+  return base .. "_csvs"
+end
+
+-- The field `against` of a trace on the page: the comparison in the folder `csvs`.
+function against.of_page(path, csvs)
+  return { csvs = csvs, base = against.base(path), label = against.LABEL }
+end
+
+-- The CSVs of an earlier report, for its stamp; of a trace that itself.
+function against.inputs(earlier)
+  local names = file.status(earlier) == "folder" and file.list(earlier)
+  return names and sequences.map(names, function(name)
+    return name:find("%.csv$") and earlier .. "/" .. name or nil
+  end) or { earlier }
+end
+
+return against

@@ -1,0 +1,77 @@
+-- The page of trace report: its traces as runs for trace/overview/overview_page.lua.
+local ordering = require "base.ordering"
+local overview_page = require "trace.overview.overview_page"
+local run_folder = require "trace.runs.run_folder"
+local sequences = require "base.sequences"
+
+local report_overview = {}
+
+local function base_name(path) return path:match("([^/]+)/*$") or path end
+
+-- The name of a configuration: "256 threads, 28 channels", or its folder's.
+function report_overview.name_of(configuration)
+  local parts = {}
+  for _, field in ipairs { "threads", "channels" } do
+    if configuration[field] then parts[#parts + 1] = ("%d %s"):format(configuration[field], field) end
+  end
+  return #parts > 0 and table.concat(parts, ", ") or base_name(configuration.folder)
+end
+
+-- Sets the label of each of { entry, info, name }: its rank, or its name if no or several ones have that rank.
+local function label_all(list)
+  local count = {}
+  for _, one in ipairs(list) do
+    one.rank = one.entry.rank or one.info and one.info.rank
+    if one.rank then count[one.rank] = (count[one.rank] or 0) + 1 end
+  end
+  for _, one in ipairs(list) do
+    one.label = count[one.rank] == 1 and ("rank %d"):format(one.rank) or base_name(one.name)
+  end
+end
+
+-- The run of a configuration, for overview_page. list = { { entry, info (nil: not read), name, csvs (nil: no
+-- report), against (or nil) }... } in the order of the configuration's files; notes are added to it.
+function report_overview.run(configuration, list)
+  label_all(list)
+  local infos = {}
+  for i, one in ipairs(list) do infos[i] = one.info end
+  local notes = run_folder.check(configuration, infos)
+  if configuration.problem then table.insert(notes, 1, configuration.problem) end
+  return { configuration = configuration, notes = notes, traces = sequences.map(list, function(one)
+    return sequences.pick(one, { "label", "csvs", "against" })
+  end) }
+end
+
+-- Gives the runs their names, if they are several.
+function report_overview.name_all(runs)
+  if #runs < 2 then return runs end
+  for _, run in ipairs(runs) do run.name = report_overview.name_of(run.configuration) end
+  return runs
+end
+
+-- Writes the page of reports: list as of `run`, all configurations together, each with `configuration` and its
+-- single `files`; `out`: the folder of the reports. Returns the page's path.
+function report_overview.write(list, out, failures)
+  local path, folders, files = ("%s/%s"):format(out, overview_page.NAME), {}, {}
+  local groups = ordering.groups(list, function(one) return one.configuration end)
+  local runs = sequences.map(groups, function(group) return report_overview.run(group.key, group) end)
+  for _, one in ipairs(list) do
+    folders[#folders + 1] = one.csvs
+    files = sequences.append(files, one.files or {})
+  end
+  overview_page.write(path, { title = "Trace report: " .. base_name(#list == 1 and list[1].name or out),
+    runs = report_overview.name_all(runs), failures = failures, folders = folders, files = files })
+  return path
+end
+
+-- Writes the page of a report over ranks: `csvs`: its folder of sheets.
+function report_overview.write_batch(path, configuration, csvs, files, notes)
+  local traces = sequences.map(configuration.files, function(entry)
+    return { label = ("rank %d"):format(entry.rank), rank = entry.rank }
+  end)
+  local run = { traces = traces, batch = csvs, collectives = #traces > 1 and csvs or nil, notes = notes }
+  overview_page.write(path, { title = "Trace report: " .. base_name(configuration.folder), runs = { run },
+    folders = { csvs }, files = files })
+end
+
+return report_overview
