@@ -30,10 +30,15 @@ local function folder_of(path, name)
   end
 end
 
+-- Raises if --against is given and its path does not exist.
+function against.check(path)
+  if path then fail.unless(file.status(path)) end
+end
+
 -- The earlier reports of the reports with these names (paths below the output folder, without extension):
 -- { [name] = path }. Raises if there is none.
 function against.find(path, names)
-  fail.unless(file.status(path))
+  against.check(path)
   local found = {}
   for _, name in ipairs(names) do found[name] = folder_of(path, name) end
   if next(found) then return found end

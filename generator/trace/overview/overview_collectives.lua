@@ -92,7 +92,6 @@ local function first_of_run(results, run, name)
   end
 end
 
--- Whether the ranks of any run were compared, and of any trace the collectives are known.
 local function add_run(out, results, run)
   local stragglers = results:sheet(run.collectives, "straggler_summary")
   local synchronised = results:sheet(run.collectives, "nccl_summary_implicit_sync")
@@ -111,14 +110,16 @@ local function add_run(out, results, run)
   if sheet then add_durations(out, results, sheet, label) end
 end
 
-local function has_any(results, run)
-  return results:sheet(run.collectives, "nccl_long")
-    or first_of_run(results, run, "nccl_summary_long") ~= nil
+-- Whether a run has collectives.
+local function has_any(run)
+  return results_of.has(run.collectives, "nccl_long") or sequences.any(run.traces, function(trace)
+    return results_of.has(trace.csvs, "nccl_summary_long")
+  end)
 end
 
 -- Adds the section, unless no trace has a collective.
 function overview_collectives.add(out, results, runs)
-  local with = sequences.filter(runs, function(run) return has_any(results, run) end)
+  local with = sequences.filter(runs, has_any)
   if #with == 0 then return end
   local is_single = sequences.all(runs, function(run) return #run.traces < 2 end)
   out:section(is_single and "Collectives" or "Who arrives last")

@@ -35,6 +35,11 @@ function overview_results:sheet(folder, name)
   return self.read[path] or nil
 end
 
+-- Whether a folder has this sheet, without reading it.
+function overview_results.has(folder, name)
+  return folder ~= nil and file.exists(("%s/%s.csv"):format(folder, name))
+end
+
 -- The path of a file as seen from the page: that below the page's folder, or below the one above it.
 function overview_results:relative(path)
   if self.folder == "." then return (path:gsub("^%./", "")) end

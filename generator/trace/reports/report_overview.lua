@@ -17,7 +17,7 @@ function report_overview.name_of(configuration)
   return #parts > 0 and table.concat(parts, ", ") or base_name(configuration.folder)
 end
 
--- Sets the label of each of { entry, info, name }: its rank, or its name if no or several ones have that rank.
+-- Sets the label of each of { entry, info, name }: its rank, or its name if it has none or shares it.
 local function label_all(list)
   local count = {}
   for _, one in ipairs(list) do
@@ -49,8 +49,8 @@ function report_overview.name_all(runs)
   return runs
 end
 
--- Writes the page of reports: list as of `run`, all configurations together, each with `configuration` and its
--- single `files`; `out`: the folder of the reports. Returns the page's path.
+-- Writes the page of reports: list as of `run`, of all configurations, each with `configuration` and `files`
+-- beside its CSVs; `out`: the folder of the reports. Returns the page's path.
 function report_overview.write(list, out, failures)
   local path, folders, files = ("%s/%s"):format(out, overview_page.NAME), {}, {}
   local groups = ordering.groups(list, function(one) return one.configuration end)

@@ -191,7 +191,14 @@ local function pipeline_of(args, work)
     bar = progress.new() }
 end
 
+-- Raises for wrong options before any trace is read.
+local function check(args)
+  without_of(args)
+  against.check(args.against)
+end
+
 local function run(args)
+  check(args)
   local work = job.new(args)
   local configurations = work:usable()
   if #configurations == 0 then return work:finish() end
@@ -231,6 +238,6 @@ return {
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",
-  check = without_of, -- raises before any trace is read
+  check = check,
   run = run,
 }

@@ -151,9 +151,9 @@ local function compare(entry, base, earlier, args)
   return against.of_page(args.against, csvs)
 end
 
--- Writes the page of these traces; written[i]: the result of the i-th one, or false.
-local function write_page(entries, written, failures, args)
-  local earlier = args.against and against.find(args.against, sequences.field(entries, "base")) or {}
+-- Writes the page of these traces; written[i]: the result of the i-th one, or false; earlier[base]: the
+-- report to compare with, or nil.
+local function write_page(entries, written, earlier, failures, args)
   local list = sequences.map(entries, function(entry, i)
     local base, done = args.out .. "/" .. entry.base, written[i]
     local change = done and compare(entry, base, earlier[entry.base], args) or nil
@@ -249,6 +249,7 @@ return {
     local options = options_of(args)
     choose_output(args)
     local entries, is_whole = entries_of(args)
+    local earlier = args.against and against.find(args.against, sequences.field(entries, "base")) or {}
     local written, made, failures, code = 0, {}, {}, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
       made[i] = print_result(entries[i], result, args) or false
@@ -260,7 +261,7 @@ return {
       end
     end
     if written == 0 then return code end
-    if args.page then write_page(entries, made, failures, args) end
+    if args.page then write_page(entries, made, earlier, failures, args) end
     return (written < #entries or not is_whole) and 1 or 0
   end,
 }

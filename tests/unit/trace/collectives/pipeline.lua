@@ -144,8 +144,8 @@ function TestPipeline.test_changed_parts_are_made_again()
   local _, text = run_all("--csv", "--without", "plots")
   local count = made(text)
   -- A report, its configuration's collectives and merged trace, four comparisons of these by threads and
-  -- channels and that of all collectives, three tables.
-  luaunit.assertEquals(count, 11)
+  -- channels and that of all collectives, three tables, the page.
+  luaunit.assertEquals(count, 12)
   luaunit.assertEquals(#rows_of "512/42", 14)
   local other = made(select(2, run("--csv", "--top-k", "1")))
   luaunit.assertTrue(other > 8)

@@ -157,7 +157,7 @@ cp "$base/a/traces_rank_1_step_8.json" "$base/e/rank1.json"
 succeeds trace report -b "$base/e" --csv
 [ -e "$base/e/e_rank_0_performance_report_csvs/gemm.csv" ] || die "rank0.json is not found"
 succeeds trace report -b "$base/e" -f rank
-sed 's/^written   //; s/: 2 ranks$//' "$stdout" >"$WORK/written"
+sed 's/^written   //; s/: 2 ranks$//; s/: the page to open first$//' "$stdout" >"$WORK/written"
 [ -s "$WORK/written" ] || die "no path is printed"
 while IFS= read -r path; do [ -e "$path" ] || die "$path is printed and is not there"; done <"$WORK/written"
 rejects 'has rank_0, rank-0, rank\[0, rank0 in its path' trace report -b "$base/d" -e txt

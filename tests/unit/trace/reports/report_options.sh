@@ -26,7 +26,7 @@ else
 fi
 # The printed paths are those that are there.
 report
-sed 's/^written   //; s/: [0-9]* CSVs$//' "$stdout" >"$WORK/written"
+sed 's/^written   //; s/: [0-9]* CSVs$//; s/: the page to open first$//' "$stdout" >"$WORK/written"
 for path in "$WORK/out/h100_bert_csvs/" $(! "$has_xlsx" || echo "$WORK/out/h100_bert.xlsx"); do
     grep -qFx "$path" "$WORK/written" || die "$path is not printed"
 done
