@@ -25,9 +25,11 @@ end
 
 local function report(wanted, ...) return traces.ends_with(wanted, traces.run("trace", "report", ...)) end
 
--- A single trace without collectives; its name has characters that a URL must escape.
+-- A single trace without collectives; its name has markup, and characters that a URL must escape.
+local GEMMS = "gemms <b>#1 & 100%"
+
 local function report_gemms()
-  local path = lib.work .. "/gemms #1 & 100%.json"
+  local path = ("%s/%s.json"):format(lib.work, GEMMS)
   lib.plant_gemms(path)
   report(0, path, "--out", lib.work .. "/single")
 end
@@ -241,7 +243,8 @@ function TestPage.test_a_single_trace_without_collectives()
   lu.assertEquals(page.sections, { "answers", "time-of-each-rank", "operations", "files" })
   lu.assertEquals(lib.broken_links(lib.work .. "/single", page.links), {})
   lu.assertEquals(#page.strips[1].rows, 1)
-  lu.assertEquals(page.strips[1].rows[1].name, "gemms #1 & 100%")
+  lu.assertEquals(page.strips[1].rows[1].name, GEMMS)
+  lu.assertEquals(page.bold, 0)
 end
 
 function TestPage.test_a_collective_without_metadata_and_a_broken_trace()
