@@ -4,8 +4,9 @@
 #
 #   GENTABLES_DATA=DIR sh tests/perf/page.sh [GENTABLES]
 #
-# GENTABLES: default build/bin/gentables; needs python3 and chromium. The traces are derived from a real one by
-# the scripts of DIR/tools: 8 ranks of 15 MB. Each time is the least of 7 runs of the browser, without a window.
+# GENTABLES: default build/bin/gentables; needs python3 and chromium. The traces are derived from a real one
+# by the scripts of DIR/tools: 8 ranks of 15 MB. Each time is the least of 7 runs of the browser, without a
+# window.
 . "$(dirname -- "$0")/lib.sh"
 data=${GENTABLES_DATA:?is the folder of the real inputs}
 
@@ -39,8 +40,8 @@ open_page "$work/blank.html" # makes the profile
 open_both
 written=$(least 3 rewrite)
 again=$(least 3 "$gentables" trace pipeline "$work/sweep" --out "$work/made" --csv --without merge plots)
-awk -v bytes="$(wc -c <"$page")" -v blank="$blank" -v opened="$opened" -v written="$written" -v again="$again" \
-    'BEGIN {
+awk -v bytes="$(wc -c <"$page")" -v blank="$blank" -v opened="$opened" -v written="$written" \
+    -v again="$again" 'BEGIN {
     printf "  the page of 8 ranks: %.3f MB\n", bytes / 1e6
     printf "  to write it, all else present: %.3f s, of which %.3f s without it\n", written / 1e6, again / 1e6
     printf "  to open it: %.2f s, a blank one %.2f s: %.2f x\n", opened / 1e6, blank / 1e6, opened / blank }'
