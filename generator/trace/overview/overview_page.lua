@@ -25,9 +25,6 @@ local overview_page = {}
 
 overview_page.NAME = "overview.html"
 
--- The end of the line that names the page.
-overview_page.WORDS = "the page to open first"
-
 local function lead_of(runs)
   local traces = 0
   for _, run in ipairs(runs) do traces = traces + #run.traces end

@@ -2,7 +2,6 @@
 local against = require "trace.compare.against"
 local configuration_report = require "trace.collectives.configuration_report"
 local file = require "core.file"
-local overview_page = require "trace.overview.overview_page"
 local report_overview = require "trace.reports.report_overview"
 local sequences = require "base.sequences"
 local stamps = require "trace.pipeline.stamps"
@@ -57,7 +56,7 @@ local function runs_of(pipeline, made)
 end
 
 -- The path of the page.
-function pipeline_overview.path(pipeline) return pipeline.analysis .. "/" .. overview_page.NAME end
+function pipeline_overview.path(pipeline) return pipeline.analysis .. "/" .. report_overview.NAME end
 
 -- The task. made = { configurations, by_configuration = { [configuration] = tasks of its traces },
 -- answers = { [entry] = data }, collectives, changes = tasks, products = all tasks of the run }.
@@ -66,7 +65,7 @@ function pipeline_overview.task(pipeline, made)
   return { name = "overview", files = { path }, title = path,
     stamp = stamps.of({}, state_of(made.products), table.concat(failures, "\n"), pipeline.forms),
     run = function()
-      overview_page.write(path, { title = "Trace pipeline: " .. base_name(pipeline.out),
+      report_overview.write_page(path, { title = "Trace pipeline: " .. base_name(pipeline.out),
         runs = runs_of(pipeline, made), variance = variance_of(pipeline), failures = failures,
         folders = { pipeline.analysis, pipeline.out .. "/merged_traces" } })
       return ""

@@ -6,7 +6,6 @@
 --
 -- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
 -- options_text, without (set of steps), gzip, threads_each.
-local against = require "trace.compare.against"
 local rank_sheets = require "trace.collectives.rank_sheets"
 local configuration_report = require "trace.collectives.configuration_report"
 local sequences = require "base.sequences"
@@ -23,6 +22,7 @@ local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
 local variance = require "trace.gemm.variance"
+local against = require "trace.compare.against"
 
 local tasks = {}
 

@@ -6,6 +6,12 @@ local sequences = require "base.sequences"
 
 local report_overview = {}
 
+-- The name of the page, and the end of the line that prints it.
+report_overview.NAME, report_overview.WORDS = overview_page.NAME, "the page to open first"
+
+-- Writes a page: its path, and the data as overview_page.write takes it. Raises if it cannot be written.
+report_overview.write_page = overview_page.write
+
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
 -- The name of a configuration: "256 threads, 28 channels", or its folder's.

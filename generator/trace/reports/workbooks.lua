@@ -3,15 +3,14 @@
 -- is kept until the new one is complete.
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
---               page (whether to write the page over the CSVs), jobs,
---               replay = options of replay/replay_run.lua, or nil }
+--               jobs, replay = options of replay/replay_run.lua, or nil }
 --
--- Without a pattern the rank follows any of SPELLINGS; without filters the traces are those of rank 0.
+-- `page`: also write the page over the CSVs. Without a pattern the rank follows any of SPELLINGS; without
+-- filters the traces are those of rank 0.
 local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local progress = require "system.progress"
-local overview_page = require "trace.overview.overview_page"
 local per_trace = require "trace.runs.per_trace"
 local quantities = require "base.quantities"
 local report_overview = require "trace.reports.report_overview"
@@ -209,7 +208,7 @@ local function write_page(configuration, options, notes)
   local base = configuration.output:gsub("%.xlsx$", "")
   local files = { options.xlsx and configuration.output or nil }
   report_overview.write_batch(base .. ".html", configuration, base .. "_csvs", files, notes)
-  print(("written   %s.html: %s"):format(base, overview_page.WORDS))
+  print(("written   %s.html: %s"):format(base, report_overview.WORDS))
 end
 
 -- Writes the replay's report beside the other one, and the ops' files beside it.

@@ -3,13 +3,13 @@
 -- options are kept. If one step fails, the others still run. The last product is a page over all of them.
 local against = require "trace.compare.against"
 local example_of = require("trace.runs.example").of
-local overview_page = require "trace.overview.overview_page"
 local pack = require "codec.pack"
 local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local pipeline_overview = require "trace.pipeline.pipeline_overview"
 local progress = require "system.progress"
+local report_overview = require "trace.reports.report_overview"
 local sequences = require "base.sequences"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
@@ -173,6 +173,12 @@ local function without_of(args)
   return without
 end
 
+-- Raises for wrong options before any trace is read.
+local function check(args)
+  without_of(args)
+  against.check(args.against)
+end
+
 local function pipeline_of(args, work)
   local out = args.out or work.sweep or work.configurations[1].folder
   local analysis = (out:gsub("(.)/+$", "%1")) .. "/" .. ANALYSIS
@@ -184,17 +190,11 @@ local function pipeline_of(args, work)
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
     xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
-    without = without_of(args), against = args.against, products = {}, gzip = args.gzip or false,
+    without = without_of(args), gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
-    bar = progress.new() }
-end
-
--- Raises for wrong options before any trace is read.
-local function check(args)
-  without_of(args)
-  against.check(args.against)
+    bar = progress.new(), against = args.against, products = {} }
 end
 
 local function run(args)
@@ -213,7 +213,7 @@ local function run(args)
     pipeline.there))
   local page = pipeline.products[#pipeline.products]
   if page and page.answer and page.title == pipeline_overview.path(pipeline) then
-    print(("written   %s: %s"):format(page.title, overview_page.WORDS))
+    print(("written   %s: %s"):format(page.title, report_overview.WORDS))
   end
   work.done = pipeline.made + pipeline.there
   return work:finish()
@@ -232,9 +232,9 @@ return {
       help = "gpu_timeline: split idle time at pauses of this length" },
     { name = "linked-only", help = "gpu_timeline: without GPU events that have no launch" },
     { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
+    against.option,
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
-    against.option,
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

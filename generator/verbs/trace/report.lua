@@ -7,15 +7,14 @@ local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
 local ordering = require "base.ordering"
-local overview_page = require "trace.overview.overview_page"
 local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
-local report_overview = require "trace.reports.report_overview"
-local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
+local report_overview = require "trace.reports.report_overview"
+local sequences = require "base.sequences"
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 
@@ -164,16 +163,16 @@ local function write_page(entries, written, earlier, failures, args)
       name = entry.base, csvs = done and base .. "_csvs" or nil, against = change, files = files }
   end)
   local path = report_overview.write(list, args.out, failures)
-  print(("written   %s: %s"):format(path, overview_page.WORDS))
+  print(("written   %s: %s"):format(path, report_overview.WORDS))
 end
 
 -- ---- The batch -------------------------------------------------------------------------------------------
 
 -- The options for -b, and the others.
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
-local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
+local of_traces = { "against", "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
-  "trace_name", "against" }
+  "trace_name" }
 
 local function refuse(args, names, why)
   for _, name in ipairs(names) do
