@@ -81,8 +81,8 @@ local function report(path, base, args, options, threads)
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
   rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
-  return pack.pack { count = #list, warning = rank_report.warning(path, notes),
-    info = sequences.pick(one.trace:info(), { "rank", "world_size" }) }
+  local info = sequences.pick(one.trace:info(), { "rank", "world_size" })
+  return pack.pack { count = #list, warning = rank_report.warning(path, notes), info = info }
 end
 
 -- The traces to read, and whether a configuration was left out, with a message. Several traces of one rank
@@ -130,10 +130,9 @@ end
 
 -- ---- The page --------------------------------------------------------------------------------------------
 
--- Raises for options that do not go together. Chooses the output if neither --csv nor --xlsx does.
-local function choose_output(args)
+-- Sets args.page if no form of output is selected; raises for options that do not go together.
+local function choose_page(args)
   if not (args.csv or args.xlsx) then
-    sheets.choose_both(args)
     args.page = true
   elseif args.page and not args.csv then
     fail.input("--page: the page shows CSVs; add --csv")
@@ -170,7 +169,7 @@ end
 
 -- The options for -b, and the others.
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
-local of_traces = { "against", "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
+local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
   "trace_name" }
 
@@ -181,15 +180,17 @@ local function refuse(args, names, why)
 end
 
 local function run_batch(args)
+  refuse(args, { "against" }, "does not go with -b; see gentables trace report --help")
   refuse(args, of_traces, "does not go with -b; see gentables trace report --help")
   if args.budget and not args.replay then fail.input("--budget requires -r, the replay") end
   if #args > 0 then fail.input("-b names the traces' folder; remove %s", args[1]) end
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
-  choose_output(args)
+  choose_page(args)
+  if not (args.csv or args.xlsx) then sheets.choose_both(args) end
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
-    extension = args.extension, page = args.page,
+    extension = args.extension, page = args.page and args.csv,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
     csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
     replay = args.replay and require("replay.replay_run").options(args) }
@@ -245,8 +246,9 @@ return {
   run = function(args)
     if args.base then return run_batch(args) end
     check_traces(args)
+    choose_page(args)
     local options = options_of(args)
-    choose_output(args)
+    if not (args.csv or args.xlsx) then sheets.choose_both(args) end
     local entries, is_whole = entries_of(args)
     local earlier = args.against and against.find(args.against, sequences.field(entries, "base")) or {}
     local written, made, failures, code = 0, {}, {}, is_whole and 0 or 2
@@ -260,7 +262,7 @@ return {
       end
     end
     if written == 0 then return code end
-    if args.page then write_page(entries, made, earlier, failures, args) end
+    if args.page and args.csv then write_page(entries, made, earlier, failures, args) end
     return (written < #entries or not is_whole) and 1 or 0
   end,
 }
