@@ -148,7 +148,7 @@ function overview_answers.add(out, results, all, variance)
     varying(results, variance) or false, changed(results, runs) or false }
   made = sequences.filter(made, function(one) return one ~= false end)
   out:section("Answers", { class = "first" })
-  if #made == 0 then return out:missing "answers: no report could be read" end
+  if #made == 0 then return out:missing "answers: no report has work on a GPU" end
   out:html('<div class="answers">\n' .. table.concat(sequences.map(made, function(one)
     return box(results, one)
   end)) .. "</div>\n")
