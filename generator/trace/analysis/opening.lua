@@ -4,6 +4,9 @@ local opening = {}
 -- core.trace.open for users' files: rejects a trace without any op, call of the runtime or GPU event, such as
 -- one of JAX, because all its sheets would be empty. Returns the trace, or nil, message.
 function opening.open(path, options)
+  if path:find("%.digest$") then
+    return nil, path .. ": is a digest, with the data for results over ranks; give the trace"
+  end
   local trace, message = require("core.trace").open(path, options)
   if not trace then return nil, message end
   local info = trace:info()

@@ -2,7 +2,8 @@
 //
 //   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
-//                 kept_events, host_events (ops and calls), gpu_events, linked_by,
+//                 kept_events, host_events (ops and calls), gpu_events, linked_by, first_step and last_step
+//                 (numbers of ProfilerStep#),
 //                 computed_in = { [type of operands] = type },
 //                 flaws = { { name, count, first_byte | first_uid }... } }
 //   t:event(i) -> one of the kept events, i from 1: { uid, kind, name, start, duration, pid, tid, link,
@@ -17,7 +18,9 @@
 #include "trace_lua.h"
 
 #include <algorithm>
+#include <charconv>
 #include <new>
+#include <string_view>
 #include <thread>
 
 namespace trace {
@@ -54,11 +57,28 @@ void set_computed_in(lua_State *lua, const trace &from) {
     lua_setfield(lua, -2, "computed_in");
 }
 
+// The numbers of the first and the last step of torch's profiler.
+void set_steps(lua_State *lua, const trace &from) {
+    constexpr std::string_view STEP = "ProfilerStep#";
+    int64_t first = UNKNOWN, last = UNKNOWN, number = 0;
+    for (const event &event : from.events) {
+        if (event.kind != kind::mark) continue;
+        std::string_view name = from.names[event.name];
+        if (name.substr(0, STEP.size()) != STEP) continue;
+        if (std::from_chars(name.data() + STEP.size(), name.data() + name.size(), number).ec != std::errc{})
+            continue;
+        first = first == UNKNOWN ? number : std::min(first, number);
+        last = std::max(last, number);
+    }
+    set_known(lua, "first_step", first);
+    set_known(lua, "last_step", last);
+}
+
 int info(lua_State *lua) {
     const trace &from = check_trace(lua, 1);
     auto gpu_events = std::count_if(from.events.begin(), from.events.end(),
                                     [](const event &event) { return is_gpu(event.kind); });
-    lua_createtable(lua, 0, 13);
+    lua_createtable(lua, 0, 15);
     set_known(lua, "rank", from.rank);
     set_known(lua, "world_size", from.world_size);
     set_integer(lua, "base_nanoseconds", from.base_nanoseconds);
@@ -72,6 +92,7 @@ int info(lua_State *lua) {
     set_integer(lua, "host_events", from.host.size());
     set_integer(lua, "gpu_events", gpu_events);
     set_text(lua, "linked_by", from.linked_by_correlation ? "correlation" : "External id");
+    set_steps(lua, from);
     push_flaws(lua, from);
     lua_setfield(lua, -2, "flaws");
     set_computed_in(lua, from);

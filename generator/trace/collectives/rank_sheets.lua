@@ -1,6 +1,7 @@
 -- The sheets of collectives over ranks, column by column: matched collectives (matching.lua), latencies,
 -- waits, skew, bandwidths and stragglers. Times are µs, MB 2^20 and GB 2^30 bytes.
 local collective = require "profile.collective"
+local collective_events = require "trace.runs.collective_events"
 local communication = require "lists.communication"
 local kinds = require "trace.collectives.kinds"
 local matching = require "trace.collectives.matching"
@@ -336,10 +337,11 @@ end
 
 local function with_rows(list) return sequences.filter(list, function(sheet) return #sheet.rows > 0 end) end
 
--- ranks = { { rank, base_nanoseconds, events, metadata }... }, as rank_sheets.digest makes them -> the sheets
+-- ranks = { { rank, base_nanoseconds, columns, metadata }... }, as rank_sheets.of makes them -> the sheets
 -- with rows (none: no collective), and notes: `notes` and the incomplete parts, as texts.
 function rank_sheets.make(ranks, notes)
   notes = table.move(notes or {}, 1, #(notes or {}), 1, {})
+  for _, rank in ipairs(ranks) do rank.events = rank.events or collective_events.list(rank.columns) end
   incomplete.align_clocks(ranks, notes)
   local all, offsets = matching.match(ranks)
   local timed = {}
@@ -365,11 +367,11 @@ function rank_sheets.summary_long(t, rank)
   return #groups > 0 and summary_long_sheet(groups) or nil
 end
 
--- The input of rank_sheets.make from an open trace.
-function rank_sheets.digest(t, rank)
-  local info = t:info()
-  local events, metadata = t:collectives()
-  return { rank = rank, base_nanoseconds = info.base_nanoseconds, events = events, metadata = metadata }
+-- The input of rank_sheets.make from one trace (trace/runs/trace_source.lua).
+function rank_sheets.of(source, rank)
+  local found = source:get(collective_events)
+  return { rank = rank, base_nanoseconds = source:info().base_nanoseconds, columns = found.columns,
+    metadata = found.metadata }
 end
 
 return rank_sheets

@@ -52,10 +52,10 @@ local OF_INSTANCES = {
 
 -- The job's answers with these options of variance.of.
 local function read(work, configurations, args, top_k, input)
-  local answers = work:read(configurations, function(t, entry)
-    local answer = variance.of(t, { top_k = top_k, all = args.all, input = input,
+  local answers = work:read(configurations, function(source, entry)
+    local answer = variance.of(source, { top_k = top_k, all = args.all, input = input,
       indices = input and input.of(entry) })
-    answer.rank = t:info().rank
+    answer.rank = source:info().rank
     return answer
   end)
   return gemm_command.found(configurations, answers)

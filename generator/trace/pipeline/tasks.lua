@@ -18,9 +18,9 @@ local ordering = require "base.ordering"
 local merging = require "trace.merge.merging"
 local rank_report = require "trace.reports.rank_report"
 local variance_plots = require "trace.gemm.variance_plots"
-local rank = require "trace.ops.rank"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
+local trace_source = require "trace.runs.trace_source"
 local variance = require "trace.gemm.variance"
 
 local tasks = {}
@@ -75,12 +75,12 @@ function tasks.trace(pipeline, entry)
   local with_report = not pipeline.without.reports
   return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), entry = entry, title = base,
     files = with_report and saved(pipeline, base) or {},
-    stamp = stamps.of({ entry.path }, pipeline.options_text),
+    stamp = stamps.of({ entry.is_digest and entry.digest or entry.path }, pipeline.options_text),
     run = function()
-      local one = fail.unless(rank.open(entry.path, { workers = pipeline.threads_each }))
-      local notes = with_report and write_report(pipeline, one, base) or {}
-      return pack.pack { info = one.trace:info(), collectives = rank_sheets.digest(one.trace),
-        variance = variance.of(one.trace, { top_k = pipeline.top_k }),
+      local source = trace_source.open(entry, { workers = pipeline.threads_each }, with_report)
+      local notes = with_report and write_report(pipeline, source.rank, base) or {}
+      return pack.pack { info = source:info(), collectives = rank_sheets.of(source),
+        variance = variance.of(source, { top_k = pipeline.top_k }),
         warning = rank_report.warning(entry.path, notes) }
     end }
 end

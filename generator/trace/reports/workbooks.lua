@@ -23,6 +23,7 @@ workbooks.defaults = { extension = "json" }
 
 local SPELLINGS = { "rank_", "rank-", "rank[", "rank" }
 local FIRST_RANK = "0"
+local NEEDS_TRACE = "-a and -r need the trace: digests have sums of kernels and no arguments of ops"
 local DEEPEST = 64 -- folders below the base
 
 -- ---- the traces --------------------------------------------------------------------------------
@@ -86,7 +87,7 @@ local function duplicate(files)
   for i = 2, #files do
     if files[i].rank == files[i - 1].rank then
       return ("%s and %s are both of rank %d; give a further -f that only one matches"):format(
-        files[i - 1].path, files[i].path, files[i].rank)
+        run_folder.given(files[i - 1]), run_folder.given(files[i]), files[i].rank)
     end
   end
 end
@@ -116,7 +117,7 @@ function workbooks.find(options)
     local configuration = sequences.entry(list, of_folder, folder, function()
       return { folder = folder, files = {} }
     end)
-    table.insert(configuration.files, { path = path, rank = rank })
+    table.insert(configuration.files, sequences.merged(run_folder.entry(path), { rank = rank }))
   end, 0)
   for _, configuration in ipairs(list) do complete(configuration, options) end
   return list, nameless
@@ -130,22 +131,22 @@ local function modules(options)
   return out
 end
 
--- The data of a rank for the report.
-local function summary_of(rank, entry, options)
-  local out = { rank = entry.rank, info = rank.trace:info() }
-  for _, part in ipairs(modules(options)) do out[part.field] = part.collect(rank) end
+-- The data of a rank (trace/runs/trace_source.lua) for the report.
+local function summary_of(source, entry, options)
+  local out = { rank = entry.rank, info = source:info() }
+  for _, part in ipairs(modules(options)) do out[part.field] = source:get(part) end
   if options.several then
-    out.collectives = require("trace.collectives.rank_sheets").digest(rank.trace, entry.rank)
+    out.collectives = require("trace.collectives.rank_sheets").of(source, entry.rank)
   end
   return out
 end
 
 -- The summaries of all ranks, or nil, reason.
 local function read_ranks(configuration, options)
-  local results = per_trace.map(configuration.files, function(rank, entry)
-    return summary_of(rank, entry, options)
+  local results = per_trace.map(configuration.files, function(source, entry)
+    return summary_of(source, entry, options)
   end, { jobs = options.jobs, progress = options.bar, title = configuration.folder,
-    open = require("trace.ops.rank").open })
+    needs_trace = (options.all_kernels or options.replay) and NEEDS_TRACE })
   options.bar:clear()
   local ranks = {}
   for i, result in ipairs(results) do
@@ -240,7 +241,9 @@ end
 
 local function show(configuration)
   print(("%s -> %s"):format(configuration.folder, configuration.output))
-  for _, entry in ipairs(configuration.files) do print(("  rank %d  %s"):format(entry.rank, entry.path)) end
+  for _, entry in ipairs(configuration.files) do
+    print(("  rank %d  %s"):format(entry.rank, run_folder.given(entry)))
+  end
   if configuration.problem then print("  problem: " .. configuration.problem) end
 end
 

@@ -114,12 +114,15 @@ function job:usable()
   return out
 end
 
--- Calls fn(t, entry) for every trace of these configurations. Returns { [entry] = its result }; failures are
--- reported and have no entry. `is_beginning`: the measurement that follows is the work that the bar shows.
-function job:read(list, fn, is_beginning)
+-- Calls fn(source, entry) for every trace of these configurations (trace/runs/trace_source.lua). Returns
+-- { [entry] = its result }; failures are reported and have no entry. options: needs_trace, as of
+-- per_trace.map; is_beginning: the measurement that follows is the work that the bar shows.
+function job:read(list, fn, options)
+  options = options or {}
   local entries, answers = sequences.join(sequences.field(list, "files")), {}
-  self.bar = progress.new(not is_beginning and #entries or nil)
-  local results = per_trace.map(entries, fn, { jobs = self.jobs, progress = self.bar, title = "traces" })
+  self.bar = progress.new(not options.is_beginning and #entries or nil)
+  local results = per_trace.map(entries, fn,
+    { jobs = self.jobs, progress = self.bar, title = "traces", needs_trace = options.needs_trace })
   self.bar:clear()
   self.bar = nil
   for i, entry in ipairs(entries) do

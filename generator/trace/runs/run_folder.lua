@@ -1,5 +1,5 @@
 -- Finds the traces of a run: a sweep, one configuration of it, or files with the rank in their names. It
--- opens, moves and changes no trace.
+-- opens, moves and changes no trace. Digests (trace/runs/trace_digest.lua) stand for their traces.
 --
 --   [experiments/]sweep_*/{T}thread/nccl_{C}channels/torch_profiler/rank{R}/*.json[.gz|.zst]
 --   *rank_{N}* (rank-N, rankN, rank[N]) in one folder
@@ -10,18 +10,26 @@ local fail = require "base.fail"
 local file = require "core.file"
 local ordering = require "base.ordering"
 local sequences = require "base.sequences"
+local trace_digest = require "trace.runs.trace_digest"
 
 local run_folder = {}
 
 local EXTENSIONS = { "%.json$", "%.json%.gz$", "%.json%.zst$" }
 local RANK_FOLDER = { "^rank[_-]?(%d+)$", "^rank%[(%d+)%]$" }
+local PROFILER = "torch_profiler" -- the folder of the rank folders
 local RANK_IN_NAME = { "rank[_-]?(%d+)", "rank%[(%d+)%]" }
 
 local function first_match(text, patterns)
   return sequences.first(patterns, function(pattern) return text:match(pattern) end)
 end
 
-local function is_trace_name(name) return first_match(name, EXTENSIONS) ~= nil end
+-- The name or path of the trace of a digest; nil: the name is not that of a digest.
+local function trace_of_digest(name)
+  return name:sub(-#trace_digest.ENDING) == trace_digest.ENDING and name:sub(1, -#trace_digest.ENDING - 1)
+    or nil
+end
+
+local function is_trace_name(name) return first_match(trace_of_digest(name) or name, EXTENSIONS) ~= nil end
 
 local function base_name(path) return path:match("([^/]+)/*$") or path end
 
@@ -70,6 +78,17 @@ local function configuration_of(path)
   return threads, channels
 end
 
+-- The part of a path from the first folder that names threads, channels, a rank or the profiler; or only the
+-- file's name.
+function run_folder.place(path)
+  local parts = {}
+  for part in path:gmatch("[^/]+") do
+    local names = threads_of(part) or channels_of(part) or part == PROFILER or first_match(part, RANK_FOLDER)
+    if #parts > 0 or names then parts[#parts + 1] = part end
+  end
+  return #parts > 0 and table.concat(parts, "/") or base_name(path)
+end
+
 -- The name of a configuration in file names and messages.
 function run_folder.name(configuration)
   local parts = {}
@@ -82,8 +101,27 @@ end
 
 local function trace_files_in(folder, trace_name)
   return sequences.map(sorted_names(folder), function(name)
-    local path, wanted = folder .. "/" .. name, is_trace_name(name) and (not trace_name or name == trace_name)
+    local path = folder .. "/" .. name
+    local wanted = is_trace_name(name)
+      and (not trace_name or name == trace_name or trace_of_digest(name) == trace_name)
     return wanted and not is_folder(path) and path or nil
+  end)
+end
+
+-- The entry of a file, a trace or a digest: { path (of the trace), rank, digest (its path), is_digest (the
+-- trace itself is not given) }. A trace has the digest beside it.
+function run_folder.entry(path)
+  local trace, digest = trace_of_digest(path), path .. trace_digest.ENDING
+  if trace then return { path = trace, rank = run_folder.rank_of(path), digest = path, is_digest = true } end
+  return { path = path, rank = run_folder.rank_of(path), digest = file.exists(digest) and digest or nil }
+end
+
+-- The entries of files, without digests of traces that are among them.
+local function entries_of(paths, threads, channels)
+  local there = sequences.set(paths)
+  return sequences.map(paths, function(path)
+    if there[trace_of_digest(path)] then return nil end
+    return sequences.merged(run_folder.entry(path), { threads = threads, channels = channels })
   end)
 end
 
@@ -100,7 +138,7 @@ local function is_sweep(name) return name:find("^sweep_") end
 
 -- The traces below a configuration's folder: in rank folders, or as separate files.
 local function files_of(folder, trace_name)
-  if is_folder(folder .. "/torch_profiler") then folder = folder .. "/torch_profiler" end
+  if is_folder(folder .. "/" .. PROFILER) then folder = folder .. "/" .. PROFILER end
   local files = {}
   for _, path in ipairs(folders_in(folder, is_of_rank)) do
     sequences.append(files, trace_files_in(path, trace_name))
@@ -110,10 +148,8 @@ end
 
 local function new_configuration(folder, paths)
   local threads, channels = configuration_of(folder)
-  local files = sequences.map(paths, function(path)
-    return { path = path, rank = run_folder.rank_of(path), threads = threads, channels = channels }
-  end)
-  return { folder = folder, threads = threads, channels = channels, files = files }
+  return { folder = folder, threads = threads, channels = channels,
+    files = entries_of(paths, threads, channels) }
 end
 
 local function add_channels(out, folders, trace_name)
@@ -149,10 +185,12 @@ local function of_files(paths)
   for _, path in ipairs(paths) do
     local threads, channels = configuration_of(path)
     local configuration = sequences.entry(out, known, ("%s %s"):format(threads, channels), function()
-      return { folder = parent_of(path), threads = threads, channels = channels, files = {} }
+      return { folder = parent_of(path), threads = threads, channels = channels, paths = {} }
     end)
-    table.insert(configuration.files, { path = path, rank = run_folder.rank_of(path), threads = threads,
-      channels = channels })
+    table.insert(configuration.paths, path)
+  end
+  for _, configuration in ipairs(out) do
+    configuration.files = entries_of(configuration.paths, configuration.threads, configuration.channels)
   end
   return out
 end
@@ -162,6 +200,17 @@ local function by_rank(a, b)
   return a.path < b.path
 end
 
+-- The path of an entry as it was given.
+function run_folder.given(entry) return entry.is_digest and entry.digest or entry.path end
+
+-- Raises if a configuration has a digest without its trace. why: the command, and its reason to need traces.
+function run_folder.refuse_digests(configurations, why)
+  for _, configuration in ipairs(configurations) do
+    local entry = sequences.find(configuration.files, function(one) return one.is_digest end)
+    if entry then fail.input("%s: is a digest; %s", entry.digest, why) end
+  end
+end
+
 -- Two files of one rank: the intended one is unknown.
 local function duplicate(configuration)
   local seen = {}
@@ -169,14 +218,14 @@ local function duplicate(configuration)
     local other = entry.rank and seen[entry.rank]
     if other then
       return ("%s and %s are both of rank %d; choose one of them with --trace-name NAME")
-        :format(other.path, entry.path, entry.rank)
+        :format(run_folder.given(other), run_folder.given(entry), entry.rank)
     end
     if entry.rank then seen[entry.rank] = entry end
   end
 end
 
 -- paths (a folder, or files) -> {
---   configurations = { { threads, channels, folder, files = { { path, rank, threads, channels } ... },
+--   configurations = { { threads, channels, folder, files = { an entry, with threads and channels... },
 --     problem = the reason why it cannot be processed } ... }, sweep = folder | nil }
 -- Threads, channels and rank are nil if no name has them. Raises if there are no traces.
 function run_folder.find(paths, options)
@@ -335,10 +384,27 @@ local function missing_ranks(files, usual, notes)
   end
 end
 
+-- One note if the ranks have steps (ProfilerStep#) of different numbers.
+local function different_steps(files, infos, notes)
+  local of_steps = ordering.groups(sequences.map(files, function(entry, i)
+    local info = infos[i]
+    if not info or not info.first_step then return nil end
+    local is_one = info.first_step == info.last_step
+    return { rank = entry.rank, steps = is_one and tostring(info.first_step)
+      or ("%d-%d"):format(info.first_step, info.last_step) }
+  end), function(one) return one.steps end)
+  if #of_steps < 2 then return end
+  local parts = sequences.map(of_steps, function(same)
+    return ("%s (rank %s)"):format(same.key, ranges(ordering.sort(sequences.field(same, "rank"))))
+  end)
+  notes[#notes + 1] = ("traces of different steps: %s; collectives of different steps may be matched"):format(
+    table.concat(parts, ", "))
+end
+
 run_folder.below = below
 
--- Compares a configuration's files with `infos` (infos[i]: distributedInfo of the i-th file, { rank,
--- world_size }; nil: not read). Returns notes (texts, with paths below the configuration's folder) and the
+-- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size, first_step,
+-- last_step }; nil: not read). Returns notes (texts, with paths below the configuration's folder) and the
 -- set of indices of files that cannot be compared with the others. Fills in ranks that are missing in names.
 function run_folder.check(configuration, infos)
   local files, notes = configuration.files, {}
@@ -347,6 +413,7 @@ function run_folder.check(configuration, infos)
   local left_out = foreign(configuration, files, infos, usual, notes)
   doubtful_ranks(configuration, files, infos, notes)
   missing_ranks(configuration.all_files or files, usual, notes)
+  different_steps(files, infos, notes)
   return notes, left_out
 end
 

@@ -9,7 +9,7 @@ local command = {}
 function command.run(args)
   local work = job.new(args)
   local usable, made = work:usable(), {}
-  local answers = work:read(usable, configuration_report.digest)
+  local answers = work:read(usable, configuration_report.of)
   for _, configuration in ipairs(usable) do
     local list, notes = configuration_report.sheets(configuration, answers)
     for _, note in ipairs(notes) do work:note(configuration, note) end

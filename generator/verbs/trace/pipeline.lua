@@ -7,6 +7,7 @@ local fail = require "base.fail"
 local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local progress = require "system.progress"
+local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
@@ -171,9 +172,17 @@ local function pipeline_of(args, work)
     bar = progress.new() }
 end
 
+-- Reports of single ranks and merged traces need the traces.
+local function check_digests(args, configurations)
+  local without = without_of(args)
+  if without.reports and without.merge then return end
+  run_folder.refuse_digests(configurations, "reports and merge need the traces; add --without reports,merge")
+end
+
 local function run(args)
   local work = job.new(args)
   local configurations = work:usable()
+  check_digests(args, configurations)
   if #configurations == 0 then return work:finish() end
   local pipeline = pipeline_of(args, work)
   work.bar = pipeline.bar

@@ -10,6 +10,7 @@ local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
 local progress = require "system.progress"
 local rank = require "trace.ops.rank"
+local run_folder = require "trace.runs.run_folder"
 local sheets = require "pages.sheets"
 local workers = require "system.workers"
 
@@ -84,7 +85,10 @@ end
 -- are a problem only if the tree has one name for them.
 local function entries_of(args)
   local entries, is_whole = {}, true
-  for _, configuration in ipairs(job.new(args).configurations) do
+  local configurations = job.new(args).configurations
+  run_folder.refuse_digests(configurations, "reports of single ranks need the traces; -b -e digest makes the "
+    .. "report over ranks")
+  for _, configuration in ipairs(configurations) do
     local files = configuration.files
     if configuration.problem and (#files == 0 or configuration.threads or configuration.channels) then
       fail.note(configuration.problem)
@@ -185,8 +189,8 @@ return {
       help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "pattern", short = "p", value = "TEXT",
       help = "-b: the text before the rank in a file's name (default: rank_, rank-, rank[ or rank)" },
-    { name = "extension", short = "e", value = "json|gz",
-      help = "-b: the ending of the traces' names (default: json)" },
+    { name = "extension", short = "e", value = "json|gz|digest",
+      help = "-b: the ending of the traces' names (default: json); digest: of their digests" },
     { name = "filter", short = "f", value = "TEXT", list = true,
       help = "-b: texts that a trace's path must contain (default: rank_0, rank-0, rank[0 or rank0)" },
     { name = "dry-run", short = "d", help = "-b: only list the traces" },
