@@ -30,7 +30,8 @@ local function set_paths(entries, folder)
     entry.digest_path = digest_path(entry, folder)
     local other = entry_of[entry.digest_path]
     if other then
-      fail.input("%s and %s have the same digest, %s; give one run at a time, with a --out for each", other.path, entry.path, entry.digest_path)
+      fail.input("%s and %s have the same digest, %s; give one run at a time, with a --out for each",
+        other.path, entry.path, entry.digest_path)
     end
     entry_of[entry.digest_path] = entry
   end
@@ -48,19 +49,20 @@ end
 
 -- ---- one digest ---------------------------------------------------------------------------------------
 
--- Whether an entry has its digest. With `verify` the bytes of the trace are compared, too.
+-- Whether an entry has its digest. With `verify` all bytes of the trace and of the digest are checked, too.
 local function has_digest(entry, verify)
   local digest = trace_digest.open(entry.digest_path)
   if not digest then return false end
   check_source(digest, entry)
   if not digest:is_of(entry.path) then return false end
-  return not verify or system.hash_file(entry.path) == digest.header.contents
+  return not verify or digest:is_whole() and system.hash_file(entry.path) == digest.header.contents
 end
 
-local function make(entry, threads)
+-- parts: of digest_parts.list.
+local function make(entry, parts, threads)
   local identity = fail.unless(trace_digest.identity(entry.path))
   local one = fail.unless(rank.open(entry.path, { workers = threads }))
-  local values, contents = digest_parts.of(one), fail.unless(system.hash_file(entry.path))
+  local values, contents = digest_parts.of(one, parts), fail.unless(system.hash_file(entry.path))
   local after = trace_digest.identity(entry.path)
   if not after or not trace_digest.same(identity, after) then
     fail.input("%s: has changed while it was read; make its digest when it is complete", entry.path)
@@ -103,11 +105,14 @@ function digest_making.make(entries, options)
   end
   local jobs = options.jobs or workers.jobs()
   local threads = math.max(1, workers.jobs() // math.max(1, math.min(jobs, #missing)))
+  -- Modules are loaded here once, and not in each child.
+  local parts = digest_parts.list()
+  require "core.trace"
   options.progress.total = #missing
   workers.map(missing, function(entry)
     -- Another process may have made it meanwhile.
     if not options.fresh and has_digest(entry, options.verify) then return KEPT end
-    make(entry, threads)
+    make(entry, parts, threads)
     return MADE
   end, { jobs = jobs, progress = options.progress, title = "digests", each = function(_, result)
     if not result.ok then return options.failed(result.value, result.code) end

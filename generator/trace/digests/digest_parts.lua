@@ -11,10 +11,10 @@ function digest_parts.list()
   return sequences.join { own, require("trace.reports.list").modules_over_ranks {} }
 end
 
--- The values of all parts of a rank (trace/ops/rank.lua): { [field] = value }.
-function digest_parts.of(rank)
+-- The values of parts of a rank (trace/ops/rank.lua): { [field] = value }.
+function digest_parts.of(rank, parts)
   local values = {}
-  for _, part in ipairs(digest_parts.list()) do values[part.field] = part.collect(rank) end
+  for _, part in ipairs(parts) do values[part.field] = part.collect(rank) end
   return values
 end
 

@@ -2,7 +2,8 @@
 -- verbs/trace/pipeline.lua orders them.
 --
 -- A task has: name (of its stamp), stamp (of its inputs), files (of a complete product: a list, or a function
--- of the kept text), title, run() -> text that is kept with the stamp. run is called in a child.
+-- of the kept text), title, run() -> text that is kept with the stamp. run is called in a child, unless the
+-- task has is_quick.
 --
 -- A pipeline has: out, analysis (folders), csv, xlsx, forms (these as text), top_k, report_options,
 -- options_text, without (set of steps), gzip, threads_each.
@@ -74,7 +75,7 @@ function tasks.trace(pipeline, entry)
   local base = report_base(pipeline, entry)
   local with_report = not pipeline.without.reports
   return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), entry = entry, title = base,
-    files = with_report and saved(pipeline, base) or {},
+    is_quick = entry.is_digest, files = with_report and saved(pipeline, base) or {},
     stamp = stamps.of({ entry.is_digest and entry.digest or entry.path }, pipeline.options_text),
     run = function()
       local source = trace_source.open(entry, { workers = pipeline.threads_each }, with_report)

@@ -121,7 +121,19 @@ function trace_digest:get(part)
   if not opened then fail.input("%s", message) end
   opened:seek("set", self.at + place.at)
   return next_value(opened, place.bytes, place.hash)
-    or fail.input("%s: is damaged in %s; %s", self.path, part.field, AGAIN)
+    or fail.input("%s: is damaged in %s; %s --verify", self.path, part.field, AGAIN)
+end
+
+-- Whether all parts are undamaged.
+function trace_digest:is_whole()
+  for field in pairs(self.header.parts) do
+    local ok, problem = pcall(self.get, self, { field = field })
+    if not ok then
+      if not fail.is_failure(problem) then error(problem, 0) end
+      return false
+    end
+  end
+  return true
 end
 
 -- Whether the trace at `path` is the one that was read, unchanged. false, if there is none.

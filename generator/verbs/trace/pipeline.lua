@@ -35,25 +35,48 @@ local function to_do(pipeline, list)
   return missing
 end
 
+local function run_task(pipeline, task)
+  local answer = task.run()
+  pipeline.stamps:keep(task.name, task.stamp, answer, task.files)
+  return answer
+end
+
+-- Takes the result of a task's run, as workers.map returns it.
+local function finish(pipeline, task, result)
+  if result.ok then
+    task.answer = result.value
+    pipeline.made = pipeline.made + 1
+    pipeline.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
+  else
+    pipeline.work:fail(result.value, result.code)
+  end
+end
+
+-- Runs a task that is too quick for a process of its own.
+local function run_here(pipeline, task)
+  local ok, answer = pcall(run_task, pipeline, task)
+  if ok then return finish(pipeline, task, { ok = true, value = answer }) end
+  local known = fail.of(answer)
+  if not fail.is_failure(known) then error(answer, 0) end
+  finish(pipeline, task, { ok = false, value = known.message, code = known.code })
+end
+
 -- Runs the open tasks; task.answer is then the result of the run, nil if it failed.
 local function do_all(pipeline, list)
   local missing = to_do(pipeline, list)
   pipeline.bar.total = pipeline.bar.total + #missing
-  workers.map(missing, function(task)
-    local answer = task.run()
-    pipeline.stamps:keep(task.name, task.stamp, answer, task.files)
-    return answer
-  end, { jobs = pipeline.jobs, progress = pipeline.bar, title = "",
-    each = function(index, result)
-      local task = missing[index]
-      if result.ok then
-        task.answer = result.value
-        pipeline.made = pipeline.made + 1
-        pipeline.bar:show((task.title:gsub("^.*/tracelens_analysis/", "")))
-      else
-        pipeline.work:fail(result.value, result.code)
-      end
-    end })
+  local others = {}
+  for _, task in ipairs(missing) do
+    if not task.is_quick then
+      others[#others + 1] = task
+    else
+      run_here(pipeline, task)
+      pipeline.bar:step()
+    end
+  end
+  workers.map(others, function(task) return run_task(pipeline, task) end, { jobs = pipeline.jobs,
+    progress = pipeline.bar, title = "",
+    each = function(index, result) finish(pipeline, others[index], result) end })
 end
 
 -- The incomplete parts of traces, { { entry, text }... }: a text that several traces have occurs once.
