@@ -32,8 +32,9 @@ local ELEMENTWISE = [==[
  "Concrete Inputs": ["", "", "1"]}},
 {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "pid": 1, "tid": 1, "ts": %d, "dur": 1,
  "args": {"correlation": %d, "External id": %d}},
-{"ph": "X", "cat": "kernel", "name": "void at::native::vectorized_elementwise_kernel<4, CUDAFunctor_add>",
- "pid": 0, "tid": 7, "ts": %d, "dur": 2.5, "args": {"correlation": %d, "External id": %d, "device": 0,
+{"ph": "X", "cat": "kernel", "pid": 0,
+ "name": "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<c10::BFloat16>>",
+ "tid": 7, "ts": %d, "dur": 2.5, "args": {"correlation": %d, "External id": %d, "device": 0,
  "stream": 7, "grid": [64, 1, 1], "block": [128, 1, 1]}},
 ]==]
 
@@ -44,8 +45,9 @@ local function layers(rank)
   for i = 1, collectives do
     local ts, gemm, all = 1000 * i, 2 * i, 2 * i + 1
     local tokens, late = 2 ^ (i % 8) | 0, math.random() * 20 + rank % 7
-    out[i] = LAYER:format(ts, gemm, tokens, ts + 10, gemm, gemm, ts + 50, 100 + math.random() * 10, gemm, gemm,
-      ts + 20, all, all, ts + 200 + late, 150 - late, all, all, tokens * 4096, tokens * 4096, ranks, ranks - 1)
+    out[i] = LAYER:format(ts, gemm, tokens, ts + 10, gemm, gemm, ts + 50, 100 + math.random() * 10, gemm,
+      gemm, ts + 20, all, all, ts + 200 + late, 150 - late, all, all, tokens * 4096, tokens * 4096, ranks,
+      ranks - 1)
   end
   return table.concat(out)
 end

@@ -6,7 +6,8 @@
 --
 -- The file has two lines: "gentables digest", the format and the program's version; the size of the header
 -- and its hash. Then come the header and the parts, each as codec/pack.lua writes it. The header:
---   source, identity  the absolute path of the trace, and its identity (trace_digest.identity) when it was read
+--   source, identity  the absolute path of the trace, and its identity (trace_digest.identity) when it was
+--                     read
 --   contents          the hash of the trace's bytes
 --   kernels           the hash of the user's kernels that communicate ("": none)
 --   bytes             the size of all parts

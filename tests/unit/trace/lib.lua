@@ -76,8 +76,8 @@ end
 
 -- A step of torch's profiler.
 function trace:step(number)
-  add(self, { { "ph", "X" }, { "cat", "user_annotation" }, { "name", "ProfilerStep#" .. number }, { "pid", 1 },
-    { "tid", 1 }, { "ts", 0.0 }, { "dur", 1.0 } })
+  add(self, { { "ph", "X" }, { "cat", "user_annotation" }, { "name", "ProfilerStep#" .. number },
+    { "pid", 1 }, { "tid", 1 }, { "ts", 0.0 }, { "dur", 1.0 } })
 end
 
 function trace:text()

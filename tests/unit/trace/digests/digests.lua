@@ -1,5 +1,5 @@
--- trace digest: the commands over ranks give the same bytes from digests as from traces; digests are made once,
--- again after a change, by several processes, and after a kill.
+-- trace digest: the commands over ranks give the same bytes from digests as from traces; digests are made
+-- once, again after a change, by several processes, and after a kill.
 -- Needs: xlsx
 local digests = require "unit.trace.digests.lib_digests"
 local file = require "core.file"
@@ -119,7 +119,8 @@ function TestDigests.test_processes_share_the_traces()
 end
 
 local function start()
-  return assert(process.start { os.getenv("GENTABLES"), "trace", "digest", sweep, "--out", out, "--jobs", "1" })
+  return assert(process.start { os.getenv("GENTABLES"), "trace", "digest", sweep, "--out", out, "--jobs",
+    "1" })
 end
 
 function TestDigests.test_two_processes_work_on_one_folder()

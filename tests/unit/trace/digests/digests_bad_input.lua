@@ -13,7 +13,9 @@ function TestBadDigests.setUp()
   for rank = 0, 1 do digests.trace(rank, rank):write(("%s/rank%d/trace.json"):format(run, rank)) end
 end
 
-local function collectives(input) return "trace", "collectives", input or out, "--out", lib.work .. "/x", "--csv" end
+local function collectives(input)
+  return "trace", "collectives", input or out, "--out", lib.work .. "/x", "--csv"
+end
 
 local digest = out .. "/rank1/trace.json.digest"
 
@@ -38,7 +40,8 @@ function TestBadDigests.test_digests_that_cannot_be_read()
   end
   with_digest(whole .. "x", "is truncated")
   local at = assert(whole:find("[0, 1]", 1, true)) -- ranks of a collective
-  with_digest(whole:sub(1, at - 1) .. "(" .. whole:sub(at + 1), "is damaged in collectives; make it again with gentables trace digest --verify")
+  with_digest(whole:sub(1, at - 1) .. "(" .. whole:sub(at + 1),
+    "is damaged in collectives; make it again with gentables trace digest --verify")
   -- With its trace it is made again, or the trace is read.
   luaunit.assertEquals({ digests.make(0, run, "--out", out, "--verify") }, { 1, 1, "" }, "a damaged part")
   assert(file.write(run .. "/rank1/trace.json.digest", whole:sub(1, 300)))
@@ -60,9 +63,10 @@ end
 function TestBadDigests.test_ranks_that_are_there_twice()
   digests.make(0, run, "--out", out)
   os.execute(("cp '%s' '%s/rank1/other.json.digest'"):format(digest, out))
-  lib.reports(2, ("%s/rank1/other.json.digest and %s are both of rank 1; choose one of them with --trace-name"):
-    format(out, digest), lib.run(collectives()))
-  lib.ends_with(0, lib.run("trace", "collectives", out, "--out", lib.work .. "/x", "--trace-name", "trace.json"))
+  lib.reports(2, ("%s/rank1/other.json.digest and %s are both of rank 1; choose one of them with --trace-")
+    :format(out, digest), lib.run(collectives()))
+  lib.ends_with(0, lib.run("trace", "collectives", out, "--out", lib.work .. "/x", "--trace-name",
+    "trace.json"))
   -- A trace and its digest are one.
   digests.make(0, run)
   local paths = {}
@@ -81,15 +85,15 @@ function TestBadDigests.test_traces_of_different_steps()
   end
   digests.make(0, run, "--out", out)
   for _, input in ipairs { run, out } do
-    lib.reports(0, ("%s: traces of different steps: 10 (rank 0, 2), 8 (rank 1), 10-11 (rank 3); collectives of "
-      .. "different steps may be matched\n"):format(input), lib.run(collectives(input)))
+    lib.reports(0, ("%s: traces of different steps: 10 (rank 0, 2), 8 (rank 1), 10-11 (rank 3); collectives "
+      .. "of different steps may be matched\n"):format(input), lib.run(collectives(input)))
   end
 end
 
 function TestBadDigests.test_folders_of_other_traces()
   digests.trace(0, 5):write(lib.work .. "/other/rank0/trace.json")
-  digests.one_line(2, ("have the same digest, %s/rank0/trace.json.digest; give one run at a time"):format(out),
-    "trace", "digest", run .. "/rank0/trace.json", lib.work .. "/other/rank0/trace.json", "--out", out)
+  digests.one_line(2, ("have the same digest, %s/rank0/trace.json.digest; give one run at a time"):format(
+    out), "trace", "digest", run .. "/rank0/trace.json", lib.work .. "/other/rank0/trace.json", "--out", out)
   digests.make(0, run, "--out", out)
   digests.one_line(2, ("is the digest of %s/rank0/trace.json; give another --out for"):format(run), "trace",
     "digest", lib.work .. "/other/rank0/trace.json", "--out", out)
