@@ -136,9 +136,16 @@ end
 
 -- ---- the sheets --------------------------------------------------------------------------------
 
+-- The time in collectives, by rank and collective: waiting for other ranks is part of it.
+local collective_time = { name = "collective_time", sql = [[
+SELECT rank, "Collective name" AS collective, "Process Group Name" AS process_group, count(*) AS calls,
+  sum(dur) AS time_us, max(dur) AS longest_us
+FROM nccl_long GROUP BY rank, collective, process_group ORDER BY rank, time_us DESC]] }
+
 local function long_sheet(all, ranks)
   local sheet, add = new_sheet("nccl_long", columns("collective_id", "index_in_group", "rank", METADATA,
     "In split size", "Out split size", "stream", "ts", "dur", inferred_column(all)))
+  sheet.views = { collective_time }
   for _, one in ipairs(all) do
     for rank_index, rank in ipairs(ranks) do
       local item = one.items[rank_index]

@@ -90,9 +90,10 @@ function sources.find(path)
   path = #path > 1 and path:gsub("/+$", "") or path
   local kind = fail.unless(file.status(path))
   if kind ~= "folder" then
-    if path:find("%.xlsx$") then
-      fail.input("%s: workbooks are not read; give the folder of CSVs beside it (%s_csvs)", path,
-        (path:gsub("%.xlsx$", "")))
+    local base, ending = path:match("^(.*)%.(%w+)$")
+    if ending == "xlsx" or ending == "sqlite" then
+      fail.input("%s: %s are not read; give the folder of CSVs beside it (%s_csvs)", path,
+        ending == "xlsx" and "workbooks" or "databases", base)
     end
     local label = base_name(path):gsub("%.gz$", ""):gsub("%.zst$", ""):gsub("%.json$", "")
     return { kind = "trace", label = label, path = path }

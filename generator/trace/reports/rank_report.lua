@@ -50,7 +50,7 @@ function rank_report.sheets(rank, options)
   return made, notes
 end
 
--- Writes the sheets; paths = { folder, xlsx }, each or both. Raises if that fails.
+-- Writes the sheets; paths: as of sheets.save. Raises if that fails.
 function rank_report.write(made, paths) sheets.save(made, paths) end
 
 -- The incomplete parts in one line, for stderr; nil: there are none.

@@ -30,8 +30,9 @@ local shared = {
 }
 
 local forms = {
-  { name = "csv", help = "write CSV; with neither --csv nor --xlsx both are written" },
+  { name = "csv", help = "write CSV; without --csv, --xlsx and --formats both are written" },
   { name = "xlsx", help = "write workbooks" },
+  sheets.formats_option(),
 }
 
 -- These options, then those that the commands share; with `sheets`, also the choice of CSV and xlsx.
@@ -49,23 +50,16 @@ local function paths_of(args)
   fail.input("no trace is given; give a sweep, a configuration's folder or traces")
 end
 
--- Workbooks are written unless only CSV is requested; if they cannot be, one line reports it.
-local function wants_xlsx(args)
-  if args.xlsx or args.csv then return args.xlsx end
-  local can, why = sheets.has_xlsx()
-  if not can then fail.note(why) end
-  return can
-end
-
 -- args (of the command line) -> the job. Raises if there is nothing to read.
 function job.new(args)
+  sheets.choose(args)
   collective.add_kernels(args.collectives)
   local found = run_folder.select(run_folder.find(paths_of(args), { trace_name = args.trace_name }), {
     threads = run_folder.numbers(args.threads, "threads"),
     channels = run_folder.numbers(args.channels, "channels"),
     ranks = run_folder.numbers(args.ranks, "ranks") })
   return setmetatable({ configurations = found.configurations, sweep = found.sweep,
-    jobs = args.jobs, csv = args.csv or not args.xlsx, xlsx = wants_xlsx(args), done = 0,
+    jobs = args.jobs, csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, done = 0,
     failures = {}, printed = {} }, job)
 end
 
@@ -132,16 +126,19 @@ function job:read(list, fn, is_beginning)
   return answers
 end
 
--- Prints the paths of `count` sheets: BASE.xlsx if `written.xlsx` is true, and the folder BASE_csvs if
--- `written.csv` is.
+-- Prints the paths of `count` sheets: BASE.xlsx if `written.xlsx` is true, BASE.sqlite if `written.sqlite`
+-- is, and the folder BASE_csvs if `written.csv` is.
 function job.print_written(base, written, count)
   if written.xlsx then print("written   " .. base .. ".xlsx") end
+  if written.sqlite then
+    print(("written   %s.sqlite: %s"):format(base, quantities.counted(count, "table")))
+  end
   if written.csv then print(("written   %s_csvs/: %s"):format(base, quantities.counted(count, "CSV"))) end
 end
 
--- Writes sheets as BASE.xlsx and as CSVs in the folder BASE_csvs, by the options.
+-- Writes sheets as BASE.xlsx, as BASE.sqlite and as CSVs in the folder BASE_csvs, by the options.
 function job:save(list, base)
-  sheets.save(list, { folder = self.csv and base .. "_csvs", xlsx = self.xlsx and base .. ".xlsx" })
+  sheets.save(list, sheets.paths(base, self))
   job.print_written(base, self, #list)
   self.done = self.done + 1
 end

@@ -10,8 +10,18 @@ local rows = {
   { "total_time", "total" }, { "total_comm_time", "communication" }, { "total_memcpy_time", "copies" },
 }
 
-local function sheet_of(times, splits_idle)
-  local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {} }
+-- The view of the rank's exposed communication. `rank`: nil if the trace has no number of a rank.
+local function view_of(rank)
+  return { name = "exposed_communication", sql = ([[
+SELECT %s AS rank, exposed."time ms" AS exposed_ms, exposed.percent AS percent_of_total,
+  "all"."time ms" AS communication_ms
+FROM gpu_timeline exposed JOIN gpu_timeline "all" ON "all".type = 'total_comm_time'
+WHERE exposed.type = 'exposed_comm_time']]):format(rank or "NULL") }
+end
+
+local function sheet_of(times, splits_idle, rank)
+  local sheet = { name = "gpu_timeline", columns = { "type", "time ms", "percent" }, rows = {},
+    views = { view_of(rank) } }
   for _, row in ipairs(rows) do
     if splits_idle or not row.only_with_limit then
       local time = times[row[2]]
@@ -45,6 +55,6 @@ return {
   make = function(rank, options, notes)
     local times = rank:times(options)
     add_gaps(notes, rank.analysis, times)
-    return { sheet_of(times, options.micro_idle ~= nil) }
+    return { sheet_of(times, options.micro_idle ~= nil, rank.trace:info().rank) }
   end,
 }

@@ -15,9 +15,8 @@ local workers = require "system.workers"
 local PAGE = "sweep_comparison_report.html" -- of two sweeps without --out
 
 local function save(list, base, args)
-  local paths = { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" }
-  sheets.save(list, paths)
-  if args.csv or args.xlsx then print("written   " .. base) end
+  sheets.save(list, sheets.paths(base, args))
+  if args.csv or args.xlsx or args.sqlite then print("written   " .. base) end
 end
 
 local function write_page(page, path)
@@ -96,9 +95,9 @@ end
 
 -- Selects the outputs: those that options name, by default all that can be made.
 local function choose_forms(args)
-  if args.csv or args.xlsx or args.html then return end
+  if sheets.take_formats(args) or args.html then return end
   args.html = true
-  sheets.choose_both(args)
+  sheets.choose(args)
 end
 
 -- The kind of all sources: "sweep", or "report" for reports and traces.
@@ -154,8 +153,9 @@ return {
       help = "the name of an input; once for each, in their order" },
     { name = "over", value = "threads|channels", many = true,
       help = "of one sweep: compare only over these" },
-    { name = "csv", help = "write CSVs; without --csv, --xlsx and --html all are written" },
+    { name = "csv", help = "write CSVs; without --csv, --xlsx, --html and --formats, these three" },
     { name = "xlsx", help = "write workbooks" },
+    sheets.formats_option(),
     { name = "html", help = "write the page comparison.html" },
     { name = "jobs", value = "N", type = "whole",
       help = "comparisons at a time (default: one for each core)" },

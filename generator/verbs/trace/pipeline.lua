@@ -8,6 +8,7 @@ local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local progress = require "system.progress"
 local sequences = require "base.sequences"
+local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
 local workers = require "system.workers"
@@ -160,10 +161,12 @@ local function pipeline_of(args, work)
   local options = { include_unlinked = not args.linked_only,
     micro_idle = args.micro_idle,
     short_limit = args.short_limit or SHORT_LIMIT }
-  local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
+  -- Comparisons read the CSVs.
+  local forms = "csv" .. (work.xlsx and " xlsx" or "") .. (work.sqlite and " sqlite" or "")
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
-    xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
+    xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options, made = 0,
+    there = 0,
     without = without_of(args), gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms),
@@ -203,6 +206,7 @@ return {
     { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
+    sheets.formats_option(),
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

@@ -76,7 +76,7 @@ local function report(path, base, args, options, threads)
   local one = fail.unless(rank.open(path, { workers = threads }))
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
-  rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
+  rank_report.write(list, sheets.paths(base, args))
   return pack.pack { count = #list, warning = rank_report.warning(path, notes) }
 end
 
@@ -146,11 +146,11 @@ local function run_batch(args)
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
-  if not (args.csv or args.xlsx) then sheets.choose_both(args) end
+  sheets.choose(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
-    csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
+    csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, jobs = args.jobs,
     replay = args.replay and require("replay.replay_run").options(args) }
 end
 
@@ -203,7 +203,6 @@ return {
     if args.base then return run_batch(args) end
     check_traces(args)
     local options = options_of(args)
-    if not (args.csv or args.xlsx) then sheets.choose_both(args) end
     local entries, is_whole = entries_of(args)
     local written, code = 0, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
