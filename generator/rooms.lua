@@ -79,7 +79,7 @@ rooms.generator = {
   { name = "trace/ops", purpose = "ops: families, sums, performance models",
     uses = { "base", "codec", "lists", "trace/analysis" } },
   { name = "trace/sheets", purpose = "one file per sheet of a rank's report", catalogue = true,
-    uses = { "base", "codec", "trace/ops" } },
+    uses = { "base", "codec", "trace/analysis", "trace/ops" } },
   { name = "trace/batch_sheets", purpose = "one file per sheet over all ranks", catalogue = true,
     uses = { "base", "lists", "trace/ops", "trace/sheets" } },
   { name = "trace/runs", purpose = "the folders of a run's traces, and reading them in parallel",

@@ -4,6 +4,8 @@
 //   trace:analysis() -> A           made at the first call, then the same
 //   A:counts() -> { gpu_events, unlinked, overlapping, first_overlapping }
 //   A:timeline(include_unlinked, micro_idle_limit) -> { computation, exposed_communication, ... } µs
+//   A:timelines(include_unlinked, windows) -> a list of such tables: for the work that each window (see
+//       trace_lua.cpp) launched, and then for that of none
 //   A:op_names() -> { number, ... }, { text, ... }                     of every cpu_op
 //   A:arguments(number, as_lists) -> dims, types, strides, concrete    Python literals, or nil
 //   A:argument_values(number) -> the same as Lua's values
@@ -37,9 +39,7 @@ int counts(lua_State *lua) {
     return 1;
 }
 
-int push_timeline(lua_State *lua) {
-    const analysis &of = analysis_argument(lua);
-    timeline times = timeline_of(of, lua_toboolean(lua, 2), luaL_optnumber(lua, 3, 0));
+void push_times(lua_State *lua, const timeline &times) {
     lua_newtable(lua);
     set_number(lua, "computation", times.computation);
     set_number(lua, "exposed_communication", times.exposed_communication);
@@ -54,6 +54,18 @@ int push_timeline(lua_State *lua) {
     set_number(lua, "untraced", times.untraced);
     set_integer(lua, "steps", times.steps);
     set_integer(lua, "events", times.events);
+}
+
+int push_timeline(lua_State *lua) {
+    const analysis &of = analysis_argument(lua);
+    push_times(lua, timeline_of(of, lua_toboolean(lua, 2), luaL_optnumber(lua, 3, 0)));
+    return 1;
+}
+
+int push_timelines(lua_State *lua) {
+    const analysis &of = analysis_argument(lua);
+    std::vector<timeline> all = timelines_within(of, lua_toboolean(lua, 2), windows_argument(lua, 3));
+    push_list(lua, all.size(), [&](size_t i) { push_times(lua, all[i]); });
     return 1;
 }
 
@@ -167,6 +179,7 @@ int push_histogram(lua_State *lua) {
 const luaL_Reg methods[] = {
     {"counts", guarded<counts>},
     {"timeline", guarded<push_timeline>},
+    {"timelines", guarded<push_timelines>},
     {"op_names", guarded<op_names>},
     {"arguments", guarded<arguments>},
     {"argument_values", guarded<argument_values>},

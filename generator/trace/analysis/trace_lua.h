@@ -11,6 +11,9 @@ namespace trace {
 // The trace at `index` of the stack; raises if it is not one.
 trace &check_trace(lua_State *lua, int index);
 
+// The list at `index` of { start, stop } in µs; raises if they are out of order or overlap.
+std::vector<window> windows_argument(lua_State *lua, int index);
+
 void push_text(lua_State *lua, const trace &trace, uint32_t text);
 
 // Sets no field if it is UNKNOWN.

@@ -94,6 +94,11 @@ enum class flaw : uint8_t {
     count
 };
 
+// A part of the time, µs; the end is not in it.
+struct window {
+    double start, end;
+};
+
 struct trace {
     std::vector<event> events;  // in order of the file
     std::vector<uint32_t> host; // the host events by start, file order on ties: parents before children
@@ -117,6 +122,7 @@ struct trace {
     std::string device_name;           // of the first device; "": unknown
     int64_t multiprocessors = UNKNOWN; // of the first device
     bool linked_by_correlation = true; // else by External id
+    std::vector<window> kept;          // what keep_within kept; empty: all
 };
 
 struct read_options {
@@ -130,6 +136,14 @@ bool read(const char *path, const read_options &options, trace &to, problem &pro
 
 // Fills parents, host and the flaws of linking, by the rules of tree.cpp.
 void link(trace &trace);
+
+// The index of the window with the work of an event: it contains the event's start, or that of a GPU event's
+// launch. windows.size(): none. `windows` are in order and do not overlap.
+size_t window_of(const trace &trace, const event &event, const std::vector<window> &windows);
+
+// Removes all events of a linked trace that begin in none of these windows, GPU events by their launches. A
+// removed parent is replaced by the next one above it that is kept.
+void keep_within(trace &trace, std::vector<window> windows);
 
 } // namespace trace
 

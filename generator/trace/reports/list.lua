@@ -40,6 +40,7 @@ end
 
 list.of_rank = {
   { file = "timeline", keys = { gpu_timeline = { "type" } } },
+  { file = "steps", keys = { steps = false, phases = { "phase" } } },
   { file = "ops", keys = { ops_summary = { "name" }, ops_summary_by_category = { "op category" },
     ops_unique_args = with_arguments("name", "op category") } },
   { file = "unified", keys = { unified_perf_summary = with_arguments("name", "op category") } },

@@ -6,6 +6,7 @@ local differences = require "trace.compare.differences"
 local report_pairs = require "trace.compare.report_pairs"
 local fail = require "base.fail"
 local file = require "core.file"
+local job = require "trace.runs.job"
 local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local side_by_side = require "pages.side_by_side"
@@ -157,6 +158,7 @@ return {
     { name = "xlsx", help = "write workbooks" },
     sheets.formats_option(),
     { name = "html", help = "write the page comparison.html" },
+    job.steps[1], job.steps[2],
     { name = "jobs", value = "N", type = "whole",
       help = "comparisons at a time (default: one for each core)" },
   },
@@ -164,6 +166,7 @@ return {
     .. "{TRACES}/rank1/trace_step19.json --label rank0 --label rank1 --out comparison"),
   run = function(args)
     take_pair(args)
+    job.select_steps(args)
     local found = sequences.map(args, sources.find)
     local kind = kind_of(found)
     if #found == 1 and kind == "report" then

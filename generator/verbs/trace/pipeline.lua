@@ -165,11 +165,11 @@ local function pipeline_of(args, work)
   local forms = "csv" .. (work.xlsx and " xlsx" or "") .. (work.sqlite and " sqlite" or "")
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
-    xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options, made = 0,
-    there = 0,
+    xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
+    made = 0, there = 0,
     without = without_of(args), gzip = args.gzip or false,
-    options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
-      options.short_limit, top_k, forms),
+    options_text = ("%s %s %s top %d %s %s"):format(options.include_unlinked, options.micro_idle,
+      options.short_limit, top_k, forms, work.selection),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
     bar = progress.new() }
 end

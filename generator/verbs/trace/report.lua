@@ -147,6 +147,7 @@ local function run_batch(args)
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
   sheets.choose(args)
+  job.select_steps(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,

@@ -32,7 +32,8 @@ def trace(rank):
         op("aten::mm", "gemm", 10000 + 1000 * i, 20 + 5 * i, [[4, 8], [8, 2]], 7)
     op("record_param_comms", "ncclDevKernel_AllReduce_Sum_f32_RING_LL", [12020, 12031][rank], 40 - 10 * rank,
        [], 9, **{"Collective name": "allreduce", "In msg nelems": 1024, "Out msg nelems": 1024,
-                 "Group size": 2, "dtype": "Float", "Process Group Name": "0", "Process Group Ranks": "[0, 1]"})
+                 "Group size": 2, "dtype": "Float", "Process Group Name": "0",
+                 "Process Group Ranks": "[0, 1]"})
     return {"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": events}
 
 
@@ -46,7 +47,7 @@ PYTHON
 sweep=$WORK/sweep
 run=$sweep/256thread/nccl_28channels
 equal() { # FOLDER: the databases in it equal the CSVs.
-    python3 "$SOURCE/tests/unit/trace/reports/databases.py" "$1" >"$WORK/checked" 2>&1 ||
+    python3 "$SOURCE/tests/unit/trace/sheets/databases.py" "$1" >"$WORK/checked" 2>&1 ||
         die "$1: $(tail -n 1 "$WORK/checked")"
 }
 query() { # DATABASE SQL: prints its rows.
