@@ -5,7 +5,7 @@
 -- of the kept text), title, run() -> text that is kept with the stamp. run is called in a child.
 --
 -- A pipeline has: out, analysis (folders), csv, xlsx, sqlite, forms (these as text), top_k, report_options,
--- options_text, without (set of steps), gzip, threads_each.
+-- options_text, gpus_per_node (nil: as in the traces), without (set of steps), gzip, threads_each.
 local rank_sheets = require "trace.collectives.rank_sheets"
 local configuration_report = require "trace.collectives.configuration_report"
 local sequences = require "base.sequences"
@@ -109,9 +109,11 @@ function tasks.collectives(pipeline, configuration, answers, traces)
   local base = configuration_report.base(pipeline.analysis, configuration)
   local function files(kept) return pack.unpack(kept).count > 0 and saved(pipeline, base) or {} end
   return { name = base:sub(#pipeline.analysis + 2):gsub("/", "__"), files = files, title = base,
-    configuration = configuration, stamp = stamp_of_all(traces, "collectives", pipeline.forms),
+    configuration = configuration, stamp = stamp_of_all(traces, "collectives", pipeline.forms,
+      pipeline.gpus_per_node or ""),
     run = function()
-      local list, notes = configuration_report.sheets(configuration, answers)
+      local list, notes = configuration_report.sheets(configuration, answers,
+        pipeline.gpus_per_node)
       if #list > 0 then save(pipeline, list, base) else remove(pipeline, base) end
       local summary = sequences.named(list, configuration_report.SUMMARY)
       for i, note in ipairs(notes) do notes[i] = ("%s: %s"):format(configuration.folder, note) end

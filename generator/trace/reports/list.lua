@@ -68,6 +68,8 @@ list.over_ranks = {
 local other_keys = {
   nccl_summary_implicit_sync = { "Collective name", "dtype", "In msg nelems", "inferred from kernel" },
   straggler_summary = { "rank" },
+  nccl_summary_groups = { "Process Group Name", "Process Group Ranks", "Collective name", "dtype" },
+  nccl_summary_nodes = { "span" }, nccl_all2allv_ranks = { "rank" }, nccl_all2allv_traffic = { "rank" },
   nccl_long = false, nccl_implicit_sync = false, nccl_all2allv = false, nccl_notes = false,
   incomplete = false, notes = false,
 }

@@ -372,8 +372,8 @@ run_folder.below = below
 
 -- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size } from
 -- distributedInfo and steps, the numbers of its steps or nil; nil: not read). Returns notes (texts, with
--- paths below the configuration's folder) and the set of indices of files that cannot be compared with others.
--- Fills in ranks that are missing in names.
+-- paths below the configuration's folder) and the set of indices of files that cannot be compared with the
+-- others. Fills in ranks that are missing in names.
 function run_folder.check(configuration, infos)
   local files, notes = configuration.files, {}
   complete_ranks(files, infos)

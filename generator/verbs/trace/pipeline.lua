@@ -8,6 +8,7 @@ local gemm_command = require "trace.gemm.gemm_command"
 local job = require "trace.runs.job"
 local progress = require "system.progress"
 local sequences = require "base.sequences"
+local nodes = require "trace.collectives.nodes"
 local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
@@ -167,7 +168,7 @@ local function pipeline_of(args, work)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
     xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
     made = 0, there = 0,
-    without = without_of(args), gzip = args.gzip or false,
+    gpus_per_node = args.gpus_per_node, without = without_of(args), gzip = args.gzip or false,
     options_text = ("%s %s %s top %d %s %s"):format(options.include_unlinked, options.micro_idle,
       options.short_limit, top_k, forms, work.selection),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
@@ -207,6 +208,7 @@ return {
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
     sheets.formats_option(),
+    nodes.option,
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

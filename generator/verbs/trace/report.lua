@@ -5,6 +5,7 @@
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
+local nodes = require "trace.collectives.nodes"
 local ordering = require "base.ordering"
 local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
@@ -128,7 +129,8 @@ end
 -- ---- The batch -------------------------------------------------------------------------------------------
 
 -- The options for -b, and the others.
-local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
+local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget",
+  "gpus_per_node" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
   "trace_name" }
@@ -152,6 +154,7 @@ local function run_batch(args)
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
     csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, jobs = args.jobs,
+    gpus_per_node = args.gpus_per_node,
     replay = args.replay and require("replay.replay_run").options(args) }
 end
 
@@ -194,6 +197,7 @@ return {
     { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
     { name = "output", short = "o", value = "FILE.xlsx",
       help = "-b: the report's name; for one configuration only" },
+    { name = nodes.option.name, value = "N", type = "whole", help = "-b: " .. nodes.option.help },
     { name = "replay", short = "r",
       help = "-b: also run the GEMMs and convolutions with most of the time again, with their own report" },
     { name = "budget", value = "SECONDS", type = "number", above = 0,

@@ -12,8 +12,8 @@ local function mark(name, start, stop, tid)
 end
 
 -- Steps 4, 5 and 6 of 100 µs each. Their kernels of 10, 20 and 30 µs run late: in the next step, and after
--- the last. Step 5 also has 40 µs of communication, 20 of them at the time of its kernel, from another thread;
--- and a kernel of 5 µs is outside of all steps.
+-- the last. Step 5 also has 40 µs of communication, 20 of them at the time of its kernel, by another thread.
+-- A kernel of 5 µs is outside of all steps.
 local function new_trace()
   trace = small_trace.new()
   trace:op("outer", 90, 400)

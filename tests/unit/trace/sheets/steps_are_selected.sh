@@ -1,5 +1,6 @@
 #!/bin/sh
-# --steps and --annotation of trace commands, on a recorded trace and on ranks with different steps.
+# --steps, --annotation and --gpus-per-node of trace commands, on a recorded trace and on ranks with different
+# steps.
 # Needs: zlib
 . "$SOURCE/tests/lib.sh"
 
@@ -63,5 +64,11 @@ grep -q 't_rank_3.json: has steps 20, the others have 7-8; left out of compariso
 succeeds trace collectives "$WORK/ranks" --csv --out "$WORK/common" --steps 8 --ranks 0-2
 [ "$(cut -d, -f1,3 "$WORK/common/collective_csvs/nccl_long.csv" | tail -n +2 | tr '\n' ' ')" = \
     "0_0,0 0_0,1 0_0,2 " ] || die "not one collective of three ranks"
+succeeds trace collectives "$WORK/ranks" --csv --out "$WORK/nodes" --steps 8 --ranks 0-2 --gpus-per-node 2
+csvs=$WORK/nodes/collective_csvs
+has '^0,"\[0, 1, 2, 3\]",4,inter_node,2,allreduce,Float,1,' "$csvs/nccl_summary_groups.csv"
+has '^inter_node,1,' "$csvs/nccl_summary_nodes.csv"
+rejects 'gpus-per-node 3 does not divide the 4 ranks; give the ranks on each node' trace collectives \
+    "$WORK/ranks" --csv --out "$WORK/bad" --steps 8 --ranks 0-2 --gpus-per-node 3
 ends_with 1 "$GENTABLES" trace collectives "$WORK/ranks" --ranks 1-2 --steps 7 --csv --out "$WORK/some"
 grep -q 't_rank_2.json: no step 7; steps: 8, 9' "$stderr" || die "no message about the missing step"
