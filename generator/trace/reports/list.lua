@@ -71,7 +71,7 @@ local other_keys = {
   nccl_summary_groups = { "Process Group Name", "Process Group Ranks", "Collective name", "dtype" },
   nccl_summary_nodes = { "span" }, nccl_all2allv_ranks = { "rank" }, nccl_all2allv_traffic = { "rank" },
   nccl_long = false, nccl_implicit_sync = false, nccl_all2allv = false, nccl_notes = false,
-  incomplete = false, notes = false,
+  incomplete = false, notes = false, tree_diff = false,
 }
 
 -- The keys of the sheet with this name, as in `keys` above: columns, false, or nil.

@@ -11,6 +11,7 @@ local sequences = require "base.sequences"
 local sheets = require "pages.sheets"
 local side_by_side = require "pages.side_by_side"
 local sources = require "trace.compare.sources"
+local tree_diff = require "trace.compare.tree_diff"
 local workers = require "system.workers"
 
 local PAGE = "sweep_comparison_report.html" -- of two sweeps without --out
@@ -33,8 +34,13 @@ local function compare_reports(found, names, args, out)
     reports[i] = sources.read(source.path, names[i])
     if reports[i].warning then fail.note(reports[i].warning) end
   end
-  if not out.page_only then save(differences.sheets(reports), out.folder .. "/compare", args) end
-  if args.html then write_page(report_page.of_reports(reports), out.page) end
+  local changes = tree_diff.sheets(reports)
+  if not out.page_only then
+    local list = differences.sheets(reports)
+    sequences.append(list, sequences.filter(changes, function(sheet) return #sheet.rows > 0 end))
+    save(list, out.folder .. "/compare", args)
+  end
+  if args.html then write_page(report_page.of_reports(reports, changes), out.page) end
 end
 
 -- ---- of sweeps ---------------------------------------------------------------------------------
