@@ -85,7 +85,7 @@ rooms.generator = {
   { name = "trace/runs", purpose = "the folders of a run's traces, and reading them in parallel",
     uses = { "base", "system", "codec", "pages", "profile", "trace/analysis" } },
   { name = "trace/collectives", purpose = "collectives over ranks: matching, latency, wait, skew, bandwidth",
-    uses = { "base", "lists", "profile", "trace/runs" } },
+    uses = { "base", "system", "codec", "lists", "pages", "profile", "trace/runs" } },
   { name = "trace/gemm", purpose = "GEMMs with varying time, and the collectives that overlap them",
     uses = { "base", "system", "codec", "pages", "trace/ops", "trace/sheets", "trace/runs" } },
   { name = "trace/merge", purpose = "traces of several ranks as one",
