@@ -11,10 +11,14 @@
 //                     or has such an op below it, and for each GPU event; in order of their starts on the
 //                     host, parents first: the number of its name in texts, that of its parent (0: none), and
 //                     the time of a GPU event, else 0
+//   A:stacks() -> { { op, entry, frames = { name, ... }, count, ... as above }, ... }    linked GPU events by
+//                     the op that launched them, the outermost op around it, and the functions of Python
+//                     around the launch, outermost first (trace.open with frames); by descending sum
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "groups.h"
@@ -177,7 +181,92 @@ class tree {
     uint32_t threads_ = 0;
 };
 
+// ---- stacks -----------------------------------------------------------------------------------
+
+// The functions of Python of a thread, for times that do not fall.
+class thread_frames {
+  public:
+    void add(const event &frame) { frames_.push_back(&frame); }
+
+    void sort() {
+        std::stable_sort(frames_.begin(), frames_.end(), [](const event *a, const event *b) {
+            return a->start != b->start ? a->start < b->start : a->end() > b->end();
+        });
+    }
+
+    // The names of those that run at this time, outermost first.
+    std::vector<uint32_t> at(double time) {
+        for (; next_ < frames_.size() && frames_[next_]->start <= time; next_++) {
+            leave(frames_[next_]->start);
+            stack_.push_back(frames_[next_]);
+        }
+        leave(time);
+        std::vector<uint32_t> names;
+        for (const event *frame : stack_) names.push_back(frame->name);
+        return names;
+    }
+
+  private:
+    void leave(double time) {
+        while (!stack_.empty() && stack_.back()->end() <= time) stack_.pop_back();
+    }
+
+    std::vector<const event *> frames_, stack_;
+    size_t next_ = 0;
+};
+
+struct stack_key {
+    uint32_t op, entry;
+    std::vector<uint32_t> frames;
+    bool operator<(const stack_key &other) const {
+        return std::tie(op, entry, frames) < std::tie(other.op, other.entry, other.frames);
+    }
+};
+
+// The outermost op around an event, or the event itself.
+uint32_t entry_of(const trace &of, uint32_t number) {
+    uint32_t entry = number;
+    for (; number != NONE; number = of.events[number].parent) {
+        if (of.events[number].kind == kind::cpu_op) entry = number;
+    }
+    return entry;
+}
+
+std::map<stack_key, totals> stacks_of(const analysis &of) {
+    const trace &trace = *of.of;
+    std::vector<thread_frames> threads(trace.tracks.size());
+    for (const event &one : trace.events) {
+        if (one.kind == kind::frame) threads[one.track].add(one);
+    }
+    for (thread_frames &one : threads) one.sort();
+    std::vector<std::vector<const gpu_event *>> launched(trace.events.size());
+    for (const gpu_event &one : of.gpu) {
+        if (of.is_linked(one)) launched[of.at(one).parent].push_back(&one);
+    }
+    std::map<stack_key, totals> rows;
+    for (uint32_t launch : trace.host) {
+        if (launched[launch].empty()) continue;
+        const event &call = trace.events[launch];
+        stack_key key{EMPTY_TEXT, trace.events[entry_of(trace, launch)].name,
+                      threads[call.track].at(call.start)};
+        for (const gpu_event *one : launched[launch]) {
+            key.op = trace.events[launcher_of(of, *one)].name;
+            rows[key].add(one->duration);
+        }
+    }
+    return rows;
+}
+
 } // namespace
+
+int lua_stacks(lua_State *lua) {
+    const analysis &of = check_analysis(lua);
+    return push_rows(lua, stacks_of(of), [&](const stack_key &key) {
+        set_text(lua, "op", *of.of, key.op);
+        set_text(lua, "entry", *of.of, key.entry);
+        set_list(lua, "frames", key.frames.size(), [&](size_t i) { push_text(lua, *of.of, key.frames[i]); });
+    });
+}
 
 int lua_tree(lua_State *lua) {
     return tree(check_analysis(lua)).push(lua);

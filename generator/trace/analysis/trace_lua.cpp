@@ -1,6 +1,7 @@
 // Traces for Lua: core.trace.
 //
-//   trace.open(path[, { workers = n, chunk_size = bytes }]) -> t | nil, message
+//   trace.open(path[, { workers = n, chunk_size = bytes, frames = true }]) -> t | nil, message
+//                 frames: also the functions of Python, for A:stacks()
 //   t:info() -> { rank, world_size, base_nanoseconds, devices, device_name, multiprocessors, events,
 //                 kept_events, host_events (ops and calls), gpu_events, linked_by,
 //                 steps = { N... } (of marks ProfilerStep#N; nil: none), is_cut (true after t:keep),
@@ -128,7 +129,8 @@ void set_track(lua_State *lua, const trace &from, const track &track) {
 }
 
 int push_event(lua_State *lua) {
-    static const char *const KINDS[] = {"cpu_op", "runtime", "driver", "kernel", "memcpy", "memset", "mark"};
+    static const char *const KINDS[] = {"cpu_op", "runtime", "driver", "kernel",
+                                        "memcpy", "memset",  "mark",   "frame"};
     const trace &from = check_trace(lua, 1);
     lua_Integer number = luaL_checkinteger(lua, 2);
     luaL_argcheck(lua, number >= 1 && uint64_t(number) <= from.events.size(), 2, "no such event");
@@ -193,6 +195,11 @@ read_options options_of(lua_State *lua) {
     read_options options;
     int64_t workers = option(lua, "workers", std::thread::hardware_concurrency());
     options.workers = int(std::clamp<int64_t>(workers, 1, MOST_WORKERS));
+    if (lua_istable(lua, 2)) {
+        lua_getfield(lua, 2, "frames");
+        options.frames = lua_toboolean(lua, -1) != 0;
+        lua_pop(lua, 1);
+    }
     options.chunk_size = size_t(std::max<int64_t>(1, option(lua, "chunk_size", int64_t(options.chunk_size))));
     return options;
 }

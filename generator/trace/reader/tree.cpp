@@ -158,7 +158,8 @@ std::vector<uint32_t> kept_numbers(const trace &trace, const std::vector<window>
     std::vector<uint32_t> numbers(trace.events.size(), NONE);
     uint32_t next = 0;
     for (size_t i = 0; i < numbers.size(); i++) {
-        if (window_of(trace, trace.events[i], windows) < windows.size()) numbers[i] = next++;
+        bool is_frame = trace.events[i].kind == kind::frame; // one may be around a window
+        if (is_frame || window_of(trace, trace.events[i], windows) < windows.size()) numbers[i] = next++;
     }
     return numbers;
 }

@@ -50,6 +50,7 @@ list.of_rank = {
     short_kernels_summary = { "Parent cpu_op", "Input dims", "Input strides", "Concrete Inputs",
       "Kernel name" } } },
   { file = "per_op" },
+  { file = "stacks", keys = { call_stacks = { "op", "entry point", "stack" } } },
   { make = collectives_of_rank, keys = { nccl_summary_long = { "rank", "Process Group Name",
     "Collective name", "Group size", "dtype", "In msg nelems", "Out msg nelems", "inferred from kernel" } } },
 }

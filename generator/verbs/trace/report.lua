@@ -25,7 +25,7 @@ local function options_of(args)
     short_limit = args.short_limit or rank_report.defaults.short_limit,
     bins = args.bins or rank_report.defaults.bins, top_short = args.top_short,
     kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
-    by_kernel_count = args.by_kernel_count }
+    by_kernel_count = args.by_kernel_count, stacks = args.stacks }
 end
 
 -- ---- Paths of reports ------------------------------------------------------------------------------------
@@ -74,7 +74,7 @@ end
 
 -- Writes the report of one trace; returns, packed, the number of its sheets and its notes as text or nil.
 local function report(path, base, args, options, threads)
-  local one = fail.unless(rank.open(path, { workers = threads }))
+  local one = fail.unless(rank.open(path, { workers = threads, frames = options.stacks }))
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
   rank_report.write(list, sheets.paths(base, args))
@@ -132,7 +132,8 @@ end
 local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget",
   "gpus_per_node" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
-  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
+  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "stacks", "threads",
+  "channels", "ranks",
   "trace_name" }
 
 local function refuse(args, names, why)
@@ -185,6 +186,8 @@ return {
     { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
     { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
     { name = "by-kernel-count", help = "ops_unique_args: a row for each num_kernels" },
+    { name = "stacks", help = "write the sheet call_stacks: GPU time by op, its entry point and the stack of"
+      .. " Python functions" },
     { name = "base", short = "b", value = "DIR",
       help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "pattern", short = "p", value = "TEXT",
