@@ -110,8 +110,8 @@ local function replay_saved(args, options)
   if args.out then
     fail.unless(file.make_folder(args.out))
     local base = args.out .. "/" .. NAME
-    sheets.save(list, { folder = (args.csv or not args.xlsx) and base .. "_csvs",
-      xlsx = (args.xlsx or not args.csv and sheets.has_xlsx()) and base .. ".xlsx" })
+    sheets.choose(args)
+    sheets.save(list, sheets.paths(base, args))
   end
   replay_run.raise(summary)
   return summary.timed == summary.ops and 0 or 1

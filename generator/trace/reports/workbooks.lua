@@ -3,7 +3,7 @@
 -- is kept until the new one is complete.
 --
 --   workbooks.run { base, pattern, extension, filters = { text... }, dry_run, all_kernels, output, csv, xlsx,
---               jobs, replay = options of replay/replay_run.lua, or nil }
+--               sqlite, jobs, gpus_per_node, replay = options of replay/replay_run.lua, or nil }
 --
 -- Without a pattern the rank follows any of SPELLINGS; without filters the traces are those of rank 0.
 local fail = require "base.fail"
@@ -171,21 +171,22 @@ local function incomplete_sheet(ranks)
 end
 
 -- Ranks of a group of another size are not compared with the others.
-local function add_collectives(list, configuration, ranks, notes)
+local function add_collectives(list, configuration, ranks, notes, gpus_per_node)
   local compared = {}
   local more, left_out = run_folder.check(configuration, sequences.field(ranks, "info"))
   table.move(more, 1, #more, #notes + 1, notes)
   for i, rank in ipairs(ranks) do
     if not left_out[i] then compared[#compared + 1] = rank.collectives end
   end
-  sequences.append(list, (require("trace.collectives.rank_sheets").make(compared, more)))
+  sequences.append(list, (require("trace.collectives.rank_sheets").make(compared, more,
+    gpus_per_node)))
 end
 
 -- The sheets of a configuration, and notes.
 local function sheets_of(configuration, ranks, options)
   local list, notes = {}, {}
   for _, part in ipairs(modules(options)) do sequences.append(list, part.make(ranks)) end
-  if #ranks > 1 then add_collectives(list, configuration, ranks, notes) end
+  if #ranks > 1 then add_collectives(list, configuration, ranks, notes, options.gpus_per_node) end
   list[#list + 1] = incomplete_sheet(ranks)
   return list, notes
 end
@@ -194,10 +195,10 @@ local function save(configuration, list, options)
   local path = configuration.output
   local folder = path:match("^(.*)/[^/]*$")
   if folder then fail.unless(file.make_folder(folder)) end
-  local csvs = path:gsub("%.xlsx$", "") .. "_csvs"
-  sheets.save(list, { folder = options.csv and csvs, xlsx = options.xlsx and path })
+  local paths = sheets.paths(path:gsub("%.xlsx$", ""), options)
+  sheets.save(list, paths)
   local ranks = quantities.counted(#configuration.files, "rank")
-  for _, written in ipairs { options.xlsx and path or false, options.csv and csvs or false } do
+  for _, written in ipairs { paths.xlsx or false, paths.sqlite or false, paths.folder or false } do
     if written then print(("written   %s: %s"):format(written, ranks)) end
   end
 end
@@ -220,7 +221,7 @@ local function replay(configuration, ranks, options)
     { __index = options.replay })
   local replay_run = require "replay.replay_run"
   local list, summary = replay_run.run(chosen, how)
-  sheets.save(list, { folder = options.csv and path .. "_csvs", xlsx = options.xlsx and path .. ".xlsx" })
+  sheets.save(list, sheets.paths(path, options))
   replay_run.print_summary(summary, options.xlsx and path .. ".xlsx" or path .. "_csvs")
   replay_run.raise(summary)
   if summary.timed == 0 then fail.work("%s: %s", configuration.folder, replay_run.NONE_TIMED) end

@@ -353,6 +353,39 @@ local function foreign(configuration, files, infos, usual, notes)
   return left_out
 end
 
+-- The steps of most files, as texts; of two that are equally frequent those of the first file.
+local function usual_steps(texts)
+  local count, best = {}, nil
+  for _, text in pairs(texts) do count[text] = (count[text] or 0) + 1 end
+  for _, i in ipairs(ordering.sorted_keys(texts)) do
+    if not best or count[texts[i]] > count[best] then best = texts[i] end
+  end
+  return best
+end
+
+-- Notes on files with other steps than most files; those with none of theirs are added to left_out.
+local function mixed_steps(configuration, infos, left_out, notes)
+  local texts, steps_of = {}, {}
+  for i, info in pairs(infos) do
+    if info.steps then
+      texts[i] = ranges(info.steps)
+      steps_of[texts[i]] = info.steps
+    end
+  end
+  local usual = usual_steps(texts)
+  for _, i in ipairs(ordering.sorted_keys(texts)) do
+    if texts[i] ~= usual then
+      local known = sequences.set(steps_of[usual])
+      local common = sequences.filter(infos[i].steps, function(step) return known[step] end)
+      if #common == 0 then left_out[i] = true end
+      notes[#notes + 1] = ("%s: has steps %s, the others have %s; %s"):format(
+        below(configuration, configuration.files[i].path), texts[i], usual,
+        #common == 0 and "left out of comparisons over ranks, but part of a merged trace"
+          or ("--steps %s selects common ones"):format((ranges(common):gsub(", ", ","))))
+    end
+  end
+end
+
 local function doubtful_ranks(configuration, files, infos, notes)
   local of_rank = {}
   for i, entry in ipairs(files) do
@@ -384,36 +417,20 @@ local function missing_ranks(files, usual, notes)
   end
 end
 
--- One note if the ranks have steps (ProfilerStep#) of different numbers.
-local function different_steps(files, infos, notes)
-  local of_steps = ordering.groups(sequences.map(files, function(entry, i)
-    local info = infos[i]
-    if not info or not info.first_step then return nil end
-    local is_one = info.first_step == info.last_step
-    return { rank = entry.rank, steps = is_one and tostring(info.first_step)
-      or ("%d-%d"):format(info.first_step, info.last_step) }
-  end), function(one) return one.steps end)
-  if #of_steps < 2 then return end
-  local parts = sequences.map(of_steps, function(same)
-    return ("%s (rank %s)"):format(same.key, ranges(ordering.sort(sequences.field(same, "rank"))))
-  end)
-  notes[#notes + 1] = ("traces of different steps: %s; collectives of different steps may be matched"):format(
-    table.concat(parts, ", "))
-end
-
 run_folder.below = below
 
--- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size, first_step,
--- last_step }; nil: not read). Returns notes (texts, with paths below the configuration's folder) and the
--- set of indices of files that cannot be compared with the others. Fills in ranks that are missing in names.
+-- Compares a configuration's files with `infos` (infos[i]: of the i-th file, { rank, world_size } from
+-- distributedInfo and steps, the numbers of its steps or nil; nil: not read). Returns notes (texts, with
+-- paths below the configuration's folder) and the set of indices of files that cannot be compared with the
+-- others. Fills in ranks that are missing in names.
 function run_folder.check(configuration, infos)
   local files, notes = configuration.files, {}
   complete_ranks(files, infos)
   local usual = usual_world_size(infos)
   local left_out = foreign(configuration, files, infos, usual, notes)
+  mixed_steps(configuration, infos, left_out, notes)
   doubtful_ranks(configuration, files, infos, notes)
   missing_ranks(configuration.all_files or files, usual, notes)
-  different_steps(files, infos, notes)
   return notes, left_out
 end
 

@@ -10,11 +10,13 @@
 --                     read
 --   contents          the hash of the trace's bytes
 --   kernels           the hash of the user's kernels that communicate ("": none)
+--   selection         the selected steps and annotations, as of opening.selected
 --   bytes             the size of all parts
 --   parts             { [field] = { at = offset among the parts, bytes, hash } }
 local communication = require "lists.communication"
 local fail = require "base.fail"
 local file = require "core.file"
+local opening = require "trace.analysis.opening"
 local pack = require "codec.pack"
 local sequences = require "base.sequences"
 local system = require "core.system"
@@ -61,8 +63,8 @@ end
 -- Writes the digest of the trace `source` (an absolute path), whole or not at all. values: { [field] = the
 -- part }. Raises if that fails.
 function trace_digest.write(path, source, identity, contents, values)
-  local header = { source = source, identity = identity, contents = contents, kernels = kernels(), bytes = 0,
-    parts = {} }
+  local header = { source = source, identity = identity, contents = contents, kernels = kernels(),
+    selection = opening.selected(), bytes = 0, parts = {} }
   local texts = {}
   for field, value in pairs(values) do
     local text = pack.pack(value)
@@ -110,6 +112,10 @@ function trace_digest.open(path)
   if not header then return nil, ("%s: %s"):format(path, at) end
   if header.kernels ~= kernels() then
     return nil, ("%s: was made with other kernels of --collectives; give the same file, or %s"):format(path,
+      AGAIN)
+  end
+  if header.selection ~= opening.selected() then
+    return nil, ("%s: was made with other --steps or --annotation; give the same ones, or %s"):format(path,
       AGAIN)
   end
   return setmetatable({ path = path, header = header, at = at }, trace_digest)

@@ -9,6 +9,8 @@ local job = require "trace.runs.job"
 local progress = require "system.progress"
 local run_folder = require "trace.runs.run_folder"
 local sequences = require "base.sequences"
+local nodes = require "trace.collectives.nodes"
+local sheets = require "pages.sheets"
 local stamps = require "trace.pipeline.stamps"
 local tasks = require "trace.pipeline.tasks"
 local workers = require "system.workers"
@@ -184,13 +186,15 @@ local function pipeline_of(args, work)
   local options = { include_unlinked = not args.linked_only,
     micro_idle = args.micro_idle,
     short_limit = args.short_limit or SHORT_LIMIT }
-  local forms = work.xlsx and "csv xlsx" or "csv" -- comparisons read CSVs
+  -- Comparisons read the CSVs.
+  local forms = "csv" .. (work.xlsx and " xlsx" or "") .. (work.sqlite and " sqlite" or "")
   local top_k = gemm_command.top_k_of(args)
   return { work = work, out = out, analysis = analysis, jobs = jobs, top_k = top_k, csv = true,
-    xlsx = work.xlsx, forms = forms, fresh = args.fresh, report_options = options, made = 0, there = 0,
-    without = without_of(args), gzip = args.gzip or false,
-    options_text = ("%s %s %s top %d %s"):format(options.include_unlinked, options.micro_idle,
-      options.short_limit, top_k, forms),
+    xlsx = work.xlsx, sqlite = work.sqlite, forms = forms, fresh = args.fresh, report_options = options,
+    made = 0, there = 0,
+    gpus_per_node = args.gpus_per_node, without = without_of(args), gzip = args.gzip or false,
+    options_text = ("%s %s %s top %d %s %s"):format(options.include_unlinked, options.micro_idle,
+      options.short_limit, top_k, forms, work.selection),
     threads_each = math.max(1, workers.jobs() // jobs), stamps = stamps.open(analysis .. "/.gentables"),
     bar = progress.new() }
 end
@@ -235,6 +239,8 @@ return {
     { name = "without", value = "STEP", list = true, help = "leave out: " .. table.concat(STEPS, ", ") },
     { name = "gzip", help = "pack the merged traces" },
     { name = "csv", help = "only CSVs, no workbooks" },
+    sheets.formats_option(),
+    nodes.option,
     { name = "fresh", help = "make everything again, existing files too" },
   }),
   example = example_of "trace pipeline {SWEEP}",

@@ -5,6 +5,7 @@
 local example_of = require("trace.runs.example").of
 local fail = require "base.fail"
 local job = require "trace.runs.job"
+local nodes = require "trace.collectives.nodes"
 local ordering = require "base.ordering"
 local pack = require "codec.pack"
 local rank_report = require "trace.reports.rank_report"
@@ -25,7 +26,7 @@ local function options_of(args)
     short_limit = args.short_limit or rank_report.defaults.short_limit,
     bins = args.bins or rank_report.defaults.bins, top_short = args.top_short,
     kernel_summary = not args.no_kernel_summary, collectives = not args.no_collectives,
-    by_kernel_count = args.by_kernel_count }
+    by_kernel_count = args.by_kernel_count, stacks = args.stacks }
 end
 
 -- ---- Paths of reports ------------------------------------------------------------------------------------
@@ -74,10 +75,10 @@ end
 
 -- Writes the report of one trace; returns, packed, the number of its sheets and its notes as text or nil.
 local function report(path, base, args, options, threads)
-  local one = fail.unless(rank.open(path, { workers = threads }))
+  local one = fail.unless(rank.open(path, { workers = threads, frames = options.stacks }))
   local list, notes = rank_report.sheets(one, options)
   fail.unless(require("core.file").make_folder(base:match("^(.*)/[^/]*$")))
-  rank_report.write(list, { folder = args.csv and base .. "_csvs", xlsx = args.xlsx and base .. ".xlsx" })
+  rank_report.write(list, sheets.paths(base, args))
   return pack.pack { count = #list, warning = rank_report.warning(path, notes) }
 end
 
@@ -132,9 +133,11 @@ end
 -- ---- The batch -------------------------------------------------------------------------------------------
 
 -- The options for -b, and the others.
-local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget" }
+local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "output", "replay", "budget",
+  "gpus_per_node" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
-  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "threads", "channels", "ranks",
+  "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "stacks", "threads",
+  "channels", "ranks",
   "trace_name" }
 
 local function refuse(args, names, why)
@@ -150,11 +153,13 @@ local function run_batch(args)
   if args.output and not args.output:find("%.xlsx$") then
     fail.input("-o: %s: a name that ends in .xlsx is required", args.output)
   end
-  if not (args.csv or args.xlsx) then sheets.choose_both(args) end
+  sheets.choose(args)
+  job.select_steps(args)
   return require("trace.reports.workbooks").run { base = args.base, pattern = args.pattern,
     extension = args.extension,
     filters = args.filter, dry_run = args.dry_run, all_kernels = args.all_kernels, output = args.output,
-    csv = args.csv, xlsx = args.xlsx, jobs = args.jobs,
+    csv = args.csv, xlsx = args.xlsx, sqlite = args.sqlite, jobs = args.jobs,
+    gpus_per_node = args.gpus_per_node,
     replay = args.replay and require("replay.replay_run").options(args) }
 end
 
@@ -185,6 +190,8 @@ return {
     { name = "no-kernel-summary", help = "leave the sheet kernel_summary out" },
     { name = "no-collectives", help = "leave the sheet nccl_summary_long out" },
     { name = "by-kernel-count", help = "ops_unique_args: a row for each num_kernels" },
+    { name = "stacks", help = "write the sheet call_stacks: GPU time by op, its entry point and the stack of"
+      .. " Python functions" },
     { name = "base", short = "b", value = "DIR",
       help = "a report over ranks for each folder of traces below DIR, beside the traces" },
     { name = "pattern", short = "p", value = "TEXT",
@@ -197,6 +204,7 @@ return {
     { name = "all-kernels", short = "a", help = "-b: every GPU event, sheets kernels_0 ... kernels_n" },
     { name = "output", short = "o", value = "FILE.xlsx",
       help = "-b: the report's name; for one configuration only" },
+    { name = nodes.option.name, value = "N", type = "whole", help = "-b: " .. nodes.option.help },
     { name = "replay", short = "r",
       help = "-b: also run the GEMMs and convolutions with most of the time again, with their own report" },
     { name = "budget", value = "SECONDS", type = "number", above = 0,
@@ -207,7 +215,6 @@ return {
     if args.base then return run_batch(args) end
     check_traces(args)
     local options = options_of(args)
-    if not (args.csv or args.xlsx) then sheets.choose_both(args) end
     local entries, is_whole = entries_of(args)
     local written, code = 0, is_whole and 0 or 2
     for i, result in ipairs(report_all(entries, args, options)) do
