@@ -46,6 +46,18 @@ function TestDigests.test_kernels_of_the_user_are_part_of_a_digest()
     lib.run("trace", "gemm", out, "--out", lib.work .. "/x"))
 end
 
+function TestDigests.test_the_selection_of_steps_is_part_of_a_digest()
+  digests.plant { first_step = 3, last_step = 4 }
+  local wanted = digests.results(sweep, "--steps", "4")
+  digests.make(0, sweep)
+  luaunit.assertEquals(digests.results(sweep, "--steps", "4"), wanted) -- reads the traces
+  luaunit.assertNotEquals(digests.results(sweep), wanted)
+  digests.make(0, sweep, "--out", out, "--steps", "4")
+  luaunit.assertEquals(digests.results(out, "--steps", "4"), wanted)
+  lib.reports(2, "was made with other --steps or --annotation; give the same ones",
+    lib.run("trace", "gemm", out, "--out", lib.work .. "/x"))
+end
+
 function TestDigests.test_notes_are_the_same()
   for rank = 0, 2 do -- rank 1 is one of 4, and rank 3 is missing
     digests.trace(rank, 0, { world_size = rank == 1 and 8 or 4 })
