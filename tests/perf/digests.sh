@@ -20,8 +20,8 @@ name, *command = sys.argv[1:]
 begin = time.perf_counter()
 subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
 usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-print(f"  {name:32} {time.perf_counter() - begin:8.2f} s, {usage.ru_utime + usage.ru_stime:8.2f} s on all cores,"
-      f" {usage.ru_maxrss / 1024:5.0f} MB")
+wall, processor = time.perf_counter() - begin, usage.ru_utime + usage.ru_stime
+print(f"  {name:32} {wall:8.2f} s, {processor:8.2f} s on all cores, {usage.ru_maxrss / 1024:5.0f} MB")
 END_OF_PROGRAM
 }
 
