@@ -16,6 +16,9 @@ local selection -- of all traces that this process and its children open; nil: w
 -- Selects the parts of all traces that are opened from now on; nil: whole traces.
 function opening.select(wanted) selection = wanted end
 
+-- Whether traces are opened in part, so that facts about whole traces, of an earlier run, do not hold.
+function opening.is_selective() return selection ~= nil end
+
 -- The number of a mark ProfilerStep#N; nil: another mark.
 function opening.step_of(name) return math.tointeger(tonumber(name:match("^ProfilerStep#(%d+)$"))) end
 
