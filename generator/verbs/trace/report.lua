@@ -137,8 +137,7 @@ local of_batch = { "pattern", "extension", "filter", "dry_run", "all_kernels", "
   "gpus_per_node" }
 local of_traces = { "out", "include_unlinked", "micro_idle", "short_limit", "bins", "top_short",
   "kernel_summary", "no_kernel_summary", "no_collectives", "by_kernel_count", "stacks", "threads",
-  "channels", "ranks",
-  "trace_name" }
+  "channels", "ranks", "trace_name" }
 
 local function refuse(args, names, why)
   for _, name in ipairs(names) do
